@@ -1,0 +1,67 @@
+# The first Python among these that is 3.11 or 3.12.
+PYTHON ?= $(firstword $(foreach python,python3 python3.12 python3.11,$(shell \
+	$(python) -c 'import sys; print("$(python)") if sys.version_info[:2] in ((3, 11), (3, 12)) else None' 2>/dev/null)))
+BIN := .venv/bin
+UV := uv==0.13.8
+PLUGIN := --include-package allennlp_semfit
+SAMPLE := data/sample
+OUTPUT := output/elmo_semfit
+
+# Threads that spin while they wait cost nothing on an idle machine, and nearly everything on a
+# busy one.
+export OMP_WAIT_POLICY ?= passive
+# Libraries of AllenNLP's age warn of what to others is long past.
+export PYTHONWARNINGS ?= ignore
+
+.PHONY: train data test lint format typecheck requirements clean
+
+# Trains ELMo-S on a sample of Wikipedia; once started and stopped, goes on where it was.
+train: data
+	@if [ -e $(OUTPUT)/model.tar.gz ]; then \
+		echo "$(OUTPUT) is trained already; remove it to train again."; \
+	else \
+		$(BIN)/allennlp train training_config/elmo_semfit.jsonnet $(PLUGIN) -s $(OUTPUT) \
+			$$([ -e $(OUTPUT)/config.json ] && echo --recover); \
+	fi
+	@$(BIN)/allennlp show-training $(OUTPUT) $(PLUGIN)
+
+data: $(SAMPLE)/vectors.bin
+
+$(SAMPLE)/corpus.json: | .venv/synced
+	$(BIN)/allennlp prepare-corpus "$$($(BIN)/python -c 'import gensim, pathlib; print(*(pathlib.Path(gensim.__path__[0]) / "test" / "test_data").glob("enwiki-*shortened.bz2"))')" $(SAMPLE) $(PLUGIN)
+
+$(SAMPLE)/vectors.bin: $(SAMPLE)/corpus.json
+	$(BIN)/allennlp train-fasttext $(SAMPLE)/train $@ --dim 100 $(PLUGIN)
+
+test: .venv/synced
+	$(BIN)/pytest
+
+lint: .venv/synced
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+format: .venv/synced
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+typecheck: .venv/synced
+	$(BIN)/mypy
+
+# Compiles the pins anew from the inputs.
+requirements: .venv/synced
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --upgrade \
+		--override requirements/overrides.txt requirements/dev.in -o requirements/requirements.txt
+
+.venv/synced: $(wildcard requirements/*) setup.py
+	@if [ -z "$(PYTHON)" ]; then \
+		echo "No Python 3.11 or 3.12 found. Install one, or name it: make PYTHON=/path/to/python3.12"; exit 1; \
+	fi
+	@echo "Installing the pinned packages into .venv (a few minutes the first time)"
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(UV)
+	$(BIN)/uv pip sync --python $(BIN)/python requirements/requirements.txt
+	$(BIN)/uv pip install --python $(BIN)/python --quiet --no-deps --editable .
+	@touch $@
+
+clean:
+	rm -rf .venv data output build *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
