@@ -1,0 +1,134 @@
+"""
+Mends AllenNLP 2.10.1, the last version there is, where a later PyTorch or Python or a killed run
+breaks it.
+
+`apply_mends` replaces some methods of AllenNLP's own classes. Subclasses under the same names would
+not do: `Trainer` builds a `Checkpointer` without a look into the registry, and whoever imports the
+scheduler's class would have the broken one. `allennlp_semfit` calls it when it is imported, and so
+in each process that imports the plugin; more than once does no harm.
+"""
+
+import functools
+import inspect
+import logging
+import zipfile
+from typing import Any, Callable, List, Optional, Union
+from unittest import mock
+
+import torch
+from allennlp.data.data_loaders import MultiProcessDataLoader, multiprocess_data_loader
+from allennlp.nn import util as nn_util
+from allennlp.training.checkpointer import Checkpointer
+from allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers import (
+    ReduceOnPlateauLearningRateScheduler,
+)
+from allennlp.training.trainer import TrainerCheckpoint
+
+logger = logging.getLogger(__name__)
+
+
+def apply_mends() -> None:
+    """
+    Applies all mends that the installed PyTorch calls for:
+
+    * The learning rate scheduler `reduce_on_plateau` can be built. PyTorch's scheduler no longer
+      takes `verbose`, which AllenNLP always passes. Configs may still set it, and it does nothing.
+    * `allennlp train --recover` reads any training state that the run has written. Since PyTorch
+      2.6 `torch.load` refuses all but tensors and a few plain types, and a state holds more: the
+      learning rate of the scheduler `cosine` is a NumPy number, a metric of a model may be one, and
+      a callback or a scheduler stores what it likes. No list of classes to allow can be complete
+      for that. The model's weights are read as strictly as before.
+    * `MultiProcessDataLoader` can spawn its workers. It hands them a lock of the default context,
+      which Python has come to refuse where that is another one than theirs.
+    * `--recover` passes over a checkpoint in whose writing the run was killed. AllenNLP takes it
+      for the latest, fails to read it, and would not write it again either.
+    """
+    if "verbose" not in inspect.signature(torch.optim.lr_scheduler.ReduceLROnPlateau).parameters:
+        ReduceOnPlateauLearningRateScheduler.__init__ = (  # type: ignore[method-assign]
+            _init_reduce_on_plateau
+        )
+    Checkpointer.load_checkpoint = _load_checkpoint  # type: ignore[method-assign]
+    for name in ("_start_instance_workers", "_start_batch_workers"):
+        start_workers = getattr(MultiProcessDataLoader, name)
+        if not hasattr(start_workers, "__wrapped__"):
+            setattr(MultiProcessDataLoader, name, _with_lock_of_context(start_workers))
+
+
+def _init_reduce_on_plateau(
+    self: ReduceOnPlateauLearningRateScheduler,
+    optimizer: torch.optim.Optimizer,
+    mode: str = "min",
+    factor: float = 0.1,
+    patience: int = 10,
+    verbose: bool = False,
+    threshold_mode: str = "rel",
+    threshold: float = 1e-4,
+    cooldown: int = 0,
+    min_lr: Union[float, List[float]] = 0,
+    eps: float = 1e-8,
+) -> None:
+    # Any: PyTorch's annotations of it differ from AllenNLP's, and from one version to the next.
+    scheduler: Any = torch.optim.lr_scheduler.ReduceLROnPlateau
+    self.lr_scheduler = scheduler(
+        optimizer,
+        mode=mode,
+        factor=factor,
+        patience=patience,
+        threshold_mode=threshold_mode,
+        threshold=threshold,
+        cooldown=cooldown,
+        min_lr=min_lr,
+        eps=eps,
+    )
+
+
+def _with_lock_of_context(start_workers: Callable) -> Callable:
+    @functools.wraps(start_workers)
+    def start_workers_with_lock_of_context(self: MultiProcessDataLoader, queue: Any, context: Any):
+        # All that the method takes from this module is the lock.
+        with mock.patch.object(multiprocess_data_loader, "mp", context):
+            return start_workers(self, queue, context)
+
+    return start_workers_with_lock_of_context
+
+
+def _load_checkpoint(self: Checkpointer) -> Optional[TrainerCheckpoint]:
+    """
+    Loads the latest checkpoint that is complete, and removes later ones.
+
+    # Returns
+
+    `Optional[TrainerCheckpoint]`
+        `None` if there is none.
+    """
+    for point_in_time in sorted(self._find_all_checkpoints(), reverse=True):
+        paths = self._model_state_path(*point_in_time), self._training_state_path(*point_in_time)
+        # Of a sharded state the other processes' shards count too, which only AllenNLP's own rule,
+        # to take the latest, treats alike in all of them.
+        if self.state_is_sharded or all(map(_is_complete, paths)):
+            model_state, training_state = paths
+            device = nn_util.device_mapping(-1)
+            return TrainerCheckpoint(
+                torch.load(model_state, map_location=device),
+                _load_own_file(training_state, map_location=device),
+            )
+        if self._is_primary:
+            logger.warning(
+                "The checkpoint in %s and %s is incomplete: the run was killed while it wrote it. "
+                "Removing it and looking for an earlier one.",
+                *paths,
+            )
+            self._remove_checkpoint(*point_in_time)
+    return None
+
+
+def _is_complete(path: str) -> bool:
+    # What `torch.save` writes is a zip archive, whose directory comes last.
+    return zipfile.is_zipfile(path)
+
+
+def _load_own_file(path: str, **kwargs):
+    # PyTorch before 1.13 has no such parameter, and reads everything.
+    if "weights_only" in inspect.signature(torch.load).parameters:
+        kwargs["weights_only"] = False
+    return torch.load(path, **kwargs)

@@ -1,0 +1,44 @@
+"""
+Makes the binary fixtures, next to this script, from its corpus. What lies there was made by
+
+    python test_fixtures/make_fixtures.py
+
+and need not be made again unless the corpus changes: fastText's threads race, so that no two runs
+give the same bytes.
+"""
+
+import tempfile
+from pathlib import Path
+
+import fasttext
+
+FIXTURES = Path(__file__).parent
+
+
+def make_vectors(work_dir: Path) -> None:
+    corpus = work_dir / "corpus.txt"
+    shards = sorted((FIXTURES / "corpus" / "train").glob("*.txt"))
+    corpus.write_text("".join(shard.read_text("utf-8") for shard in shards), "utf-8")
+    options = {"dim": 10, "minCount": 1, "epoch": 50, "thread": 10, "verbose": 0}
+
+    subwords = fasttext.train_unsupervised(str(corpus), bucket=1000, minn=3, maxn=6, **options)
+    subwords.save_model(str(FIXTURES / "vectors.bin"))
+
+    words_only = fasttext.train_unsupervised(str(corpus), minn=0, maxn=0, **options)
+    words_only.save_model(str(FIXTURES / "words_only.bin"))
+
+    # A classifier, and its quantised form: neither is a source of word vectors.
+    labelled = work_dir / "labelled.txt"
+    lines = corpus.read_text("utf-8").splitlines()
+    labelled.write_text("".join(f"__label__{i % 2} {line}\n" for i, line in enumerate(lines)))
+    classifier = fasttext.train_supervised(
+        str(labelled), dim=10, minn=3, maxn=4, bucket=1000, thread=10, verbose=0
+    )
+    classifier.save_model(str(FIXTURES / "supervised.bin"))
+    classifier.quantize(input=str(labelled))
+    classifier.save_model(str(FIXTURES / "quantised.ftz"))
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as work_dir:
+        make_vectors(Path(work_dir))

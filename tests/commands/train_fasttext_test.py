@@ -1,0 +1,82 @@
+import argparse
+import inspect
+
+import fasttext
+import pytest
+from allennlp.commands.subcommand import Subcommand
+from allennlp.common import logging as common_logging
+
+from allennlp_semfit.commands import train_fasttext as module
+from allennlp_semfit.commands.train_fasttext import TrainFastText, train_fasttext
+
+
+@pytest.fixture(autouse=True)
+def _file_friendly_logging(monkeypatch):
+    monkeypatch.setattr(common_logging, "FILE_FRIENDLY_LOGGING", False)
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    path = tmp_path / "corpus.txt"
+    path.write_text("rain fell on the quiet harbour all night\n" * 40)
+    return path
+
+
+def parse(*args) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    TrainFastText().add_subparser(parser.add_subparsers())
+    return parser.parse_args(["train-fasttext", *map(str, args)])
+
+
+def run(*args) -> None:
+    arguments = parse(*args)
+    arguments.func(arguments)
+
+
+def test_is_registered():
+    assert Subcommand.by_name("train-fasttext") is TrainFastText
+
+
+def test_trains_and_says_what_is_next(corpus, tmp_path, caplog):
+    caplog.set_level("INFO")
+    out = tmp_path / "vectors.bin"
+    options = "--dim 20 --bucket 500 --epoch 2 --minn 2 --maxn 4 --min-count 3 --model cbow"
+    run(corpus, out, *options.split(), "--lr", 0.1, "--ws", 3, "--neg", 4, "--threads", 12)
+    arguments = fasttext.load_model(str(out)).f.getArgs()
+    assert (arguments.dim, arguments.bucket, arguments.epoch) == (20, 500, 2)
+    assert (arguments.minn, arguments.maxn, arguments.minCount) == (2, 4, 3)
+    assert (arguments.ws, arguments.neg, arguments.model.name) == (3, 4, "cbow")
+    assert f"{out}: 320 words read, 9 words in the dictionary, 20 dimensions, " in caplog.text
+    assert "allennlp train training_config/elmo_semfit.jsonnet" in caplog.text
+
+
+def test_defaults_are_those_of_the_function():
+    arguments = vars(parse("corpus.txt", "vectors.bin"))
+    parameters = inspect.signature(train_fasttext).parameters.values()
+    for parameter in parameters:
+        if parameter.default is not parameter.empty:
+            assert arguments[parameter.name] == parameter.default, parameter.name
+
+
+def test_several_paths_are_corpus_but_for_the_last(corpus, tmp_path, monkeypatch):
+    arguments = parse("one.txt", "two", "three*", "vectors.bin", "--force")
+    assert arguments.corpus == ["one.txt", "two", "three*"]
+    assert arguments.out == "vectors.bin"
+    assert arguments.force
+
+
+@pytest.mark.parametrize("options", [["--dim", 0], ["--minn", 7], ["--threads", -1]])
+def test_an_error_is_one_line(options, corpus, tmp_path):
+    with pytest.raises(SystemExit) as error:
+        run(corpus, tmp_path / "vectors.bin", *options)
+    assert str(error.value.code).startswith(options[0])
+    assert "\n" not in str(error.value.code)
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+@pytest.mark.parametrize("option", [[], ["--file-friendly-logging"]])
+def test_writes_lines_where_there_is_no_terminal(is_terminal, option, monkeypatch):
+    monkeypatch.setattr(module.sys.stderr, "isatty", lambda: is_terminal, raising=False)
+    with pytest.raises(SystemExit, match="no such file"):
+        run("missing.txt", "vectors.bin", *option)
+    assert (bool(option) or not is_terminal) == common_logging.FILE_FRIENDLY_LOGGING
