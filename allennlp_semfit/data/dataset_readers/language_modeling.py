@@ -1,0 +1,143 @@
+import logging
+import os
+from functools import lru_cache
+from pathlib import Path
+from typing import Dict, Iterable, Iterator, List, Optional, Tuple
+
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import DatasetReader, Instance, Token, TokenIndexer, Tokenizer
+from allennlp.data.dataset_readers.dataset_reader import DatasetReaderInput
+from allennlp.data.fields import TextField
+from allennlp.data.token_indexers import SingleIdTokenIndexer
+from allennlp.data.tokenizers import WhitespaceTokenizer
+
+from allennlp_semfit.common.text_files import find_text_files, read_text
+
+__all__ = ["LanguageModelingReader"]
+
+logger = logging.getLogger(__name__)
+
+
+@DatasetReader.register("language_modeling")
+class LanguageModelingReader(DatasetReader):
+    """
+    Reads text of one sentence a line, from any number of files, for a language model. The lines
+    are dealt out among the processes of distributed training and the workers of each process's
+    data loader; each line is decoded, split and looked up by one of them only.
+
+    Before the first sentence all files are checked: they must exist, be UTF-8, and hold a word.
+
+    Registered as a `DatasetReader` with name "language_modeling".
+
+    # Parameters
+
+    tokenizer : `Tokenizer`, optional (default = `WhitespaceTokenizer()`)
+    token_indexers : `Dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
+    start_tokens : `List[str]`, optional (default = `["</s>"]`)
+        What stands before each sentence. The default is the one boundary that every fastText model
+        knows: it counts each line end as that word.
+    end_tokens : `List[str]`, optional (default = `["</s>"]`)
+        What stands after each sentence.
+    max_sequence_length : `int`, optional (default = `512`)
+        The longest sequence, boundaries included. A longer line is read as several sentences;
+        no word is dropped. `null` for no limit.
+
+    # Example
+
+    ```json
+    "dataset_reader": {
+        "type": "language_modeling",
+        "token_indexers": {"fasttext": {"type": "fasttext", "model_path": "vectors.bin"}}
+    },
+    "train_data_path": "corpus/train"
+    ```
+
+    A data path is a file, a directory (all files in it), a pattern such as `corpus/*.txt`,
+    or a list of these.
+    """  # noqa: E501
+
+    def __init__(
+        self,
+        tokenizer: Optional[Tokenizer] = None,
+        token_indexers: Optional[Dict[str, TokenIndexer]] = None,
+        start_tokens: Optional[List[str]] = None,
+        end_tokens: Optional[List[str]] = None,
+        max_sequence_length: Optional[int] = 512,
+        **kwargs,
+    ) -> None:
+        super().__init__(
+            manual_distributed_sharding=True, manual_multiprocess_sharding=True, **kwargs
+        )
+        self.start_tokens = ["</s>"] if start_tokens is None else start_tokens
+        self.end_tokens = ["</s>"] if end_tokens is None else end_tokens
+        self._tokenizer = tokenizer or WhitespaceTokenizer()
+        self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
+        self._start = [Token(token) for token in self.start_tokens]
+        self._end = [Token(token) for token in self.end_tokens]
+        self._max_words = None
+        if max_sequence_length is not None:
+            self._max_words = max_sequence_length - len(self._start) - len(self._end)
+            if self._max_words < 1:
+                raise ConfigurationError(
+                    f"language_modeling: `max_sequence_length` is {max_sequence_length}; it takes "
+                    "at least one more than there are start and end tokens."
+                )
+
+    def _read(self, file_path: DatasetReaderInput) -> Iterator[Instance]:
+        files = _find_files(file_path)
+        _check_corpus(tuple((path, path.stat().st_mtime) for path in files))
+        for line in self.shard_iterable(_lines(files)):
+            words = self._tokenizer.tokenize(line.decode("utf-8"))
+            step = self._max_words or max(len(words), 1)
+            for start in range(0, len(words), step):
+                yield self._instance(words[start : start + step])
+
+    def text_to_instance(self, sentence: str) -> Instance:
+        """
+        # Parameters
+
+        sentence : `str`
+            However long it is, it becomes one instance.
+
+        # Returns
+
+        `Instance`
+            `"source"`: a `TextField` of the words between the boundary tokens.
+        """
+        return self._instance(self._tokenizer.tokenize(sentence))
+
+    def apply_token_indexers(self, instance: Instance) -> None:
+        instance["source"].token_indexers = self._token_indexers  # type: ignore[attr-defined]
+
+    def _instance(self, words: List[Token]) -> Instance:
+        return Instance({"source": TextField(self._start + words + self._end)})
+
+
+def _find_files(file_path: DatasetReaderInput) -> List[Path]:
+    if isinstance(file_path, (str, os.PathLike)):
+        return find_text_files([file_path])
+    return find_text_files(list(file_path.values() if isinstance(file_path, dict) else file_path))
+
+
+def _lines(files: Iterable[Path]) -> Iterator[bytes]:
+    for path in files:
+        logger.info("Reading %s", path)
+        with path.open("rb") as file:
+            yield from file
+
+
+@lru_cache(maxsize=None)
+def _check_corpus(files: Tuple[Tuple[Path, float], ...]) -> None:
+    """
+    Reads the files through, once in a process for each of their versions: the second of the pairs
+    is the time when the file was last changed.
+    """
+    has_words = False
+    for path, _ in files:
+        for piece in read_text(path):
+            has_words = has_words or bool(piece.strip())
+    if not has_words:
+        raise ConfigurationError(
+            f"{files[0][0]}{' and the files beside it' if files[1:] else ''}: there is no word "
+            "in it; give text with one sentence a line, which `allennlp prepare-corpus` makes"
+        )

@@ -1,0 +1,89 @@
+from typing import Any, Dict, List
+
+import numpy
+import torch
+from allennlp.data.token_indexers import TokenIndexer
+from allennlp.data.token_indexers.token_indexer import IndexedTokenList
+from allennlp.data.tokenizers import Token
+from allennlp.data.vocabulary import Vocabulary
+
+from allennlp_semfit.common.fasttext_model import FastTextModel
+
+__all__ = ["FastTextIndexer"]
+
+
+@TokenIndexer.register("fasttext")
+class FastTextIndexer(TokenIndexer):
+    """
+    Represents each token by its fastText vector, looked up while the data is being read, so that
+    a model needs no table of vectors and no vocabulary: use it with
+    `"vocabulary": {"type": "empty"}` and the `fasttext` embedder.
+
+    Registered as a `TokenIndexer` with name "fasttext".
+
+    # Parameters
+
+    model_path : `str`
+        An unsupervised fastText `.bin`. It is memory-mapped, and opened once in a process.
+    token_min_padding_length : `int`, optional (default = `0`)
+        See `TokenIndexer`.
+
+    # Raises
+
+    `ConfigurationError`
+        If `model_path` is missing or not a model to take vectors from; see `FastTextModel`.
+
+    # Example
+
+    ```json
+    "token_indexers": {"fasttext": {"type": "fasttext", "model_path": "vectors.bin"}}
+    ```
+    """
+
+    def __init__(self, model_path: str, token_min_padding_length: int = 0) -> None:
+        super().__init__(token_min_padding_length)
+        self._model = FastTextModel.open(model_path)
+
+    @property
+    def embedding_dim(self) -> int:
+        """The dimension of the vectors."""
+        return self._model.dim
+
+    def count_vocab_items(self, token: Token, counter: Dict[str, Dict[str, int]]) -> None:
+        # Every word has a vector, so there is nothing to count.
+        pass
+
+    def tokens_to_indices(self, tokens: List[Token], vocabulary: Vocabulary) -> IndexedTokenList:
+        """
+        # Returns
+
+        `IndexedTokenList`
+            `"vectors"`: an array of shape `(dim,)` for each token, the same object for the same
+            word. `"mask"`: `True` for each token.
+        """
+        vector_of = self._model.get_word_vector
+        return {
+            "vectors": [vector_of(token.ensure_text()) for token in tokens],
+            "mask": [True] * len(tokens),
+        }
+
+    def get_empty_token_list(self) -> IndexedTokenList:
+        return {"vectors": [], "mask": []}
+
+    def as_padded_tensor_dict(
+        self, tokens: IndexedTokenList, padding_lengths: Dict[str, int]
+    ) -> Dict[str, torch.Tensor]:
+        """
+        # Returns
+
+        `Dict[str, torch.Tensor]`
+            `"vectors"`: shape `(length, dim)`, `float32`, zero where padded.
+            `"mask"`: shape `(length,)`, `bool`.
+        """
+        length = padding_lengths["vectors"]
+        words: List[Any] = tokens["vectors"][:length]
+        vectors = numpy.zeros((length, self._model.dim), dtype=numpy.float32)
+        if words:
+            numpy.stack(words, out=vectors[: len(words)])
+        mask = numpy.arange(length) < len(words)
+        return {"vectors": torch.from_numpy(vectors), "mask": torch.from_numpy(mask)}

@@ -1,0 +1,196 @@
+from typing import Any, Dict, List, Union
+
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import TextFieldTensors, Vocabulary
+from allennlp.models import Model
+from allennlp.modules import Seq2SeqEncoder, TextFieldEmbedder
+from allennlp.nn import InitializerApplicator
+from allennlp.nn.util import get_text_field_mask
+
+from allennlp_semfit.modules.lm_heads.lm_head import LmHead
+
+__all__ = ["BidirectionalLm"]
+
+
+@Model.register("bidirectional_lm")
+class BidirectionalLm(Model):
+    """
+    A bidirectional language model (Peters et al. 2018, section 3.1) with any output layer: at each
+    word, the forward half of the contextualizer's last layer predicts the next word, the backward
+    half the one before.
+
+    The `language_modeling` reader puts a boundary token at each end of a sentence. They are words
+    like the others: embedded, read and predicted.
+
+    Its attributes and outputs have the names that AllenNLP's own `language_model` gave them.
+
+    Registered as a `Model` with name "bidirectional_lm".
+
+    # Parameters
+
+    vocab : `Vocabulary`
+    text_field_embedder : `TextFieldEmbedder`
+        Embeds the words, without their context.
+    contextualizer : `Seq2SeqEncoder`
+        Bidirectional, and such that neither half depends on the words which it is to predict.
+    head : `LmHead`
+        The output layer; both directions share it.
+    initializer : `InitializerApplicator`, optional (default = `InitializerApplicator()`)
+
+    # Raises
+
+    `ConfigurationError`
+        If the contextualizer has one direction only, if the dimensions of two neighbours differ,
+        or if the head's targets are the input vectors and these are trainable.
+
+    # Example
+
+    ```json
+    "model": {
+        "type": "bidirectional_lm",
+        "text_field_embedder": {
+            "token_embedders": {"fasttext": {"type": "fasttext", "embedding_dim": 300}}
+        },
+        "contextualizer": {
+            "type": "bidirectional_language_model_lstm",
+            "input_dim": 300, "hidden_dim": 512, "cell_size": 4096
+        },
+        "head": {"type": "semfit", "input_dim": 512, "embedding_dim": 300}
+    }
+    ```
+    """
+
+    default_predictor = "bidirectional_lm"
+
+    def __init__(
+        self,
+        vocab: Vocabulary,
+        text_field_embedder: TextFieldEmbedder,
+        contextualizer: Seq2SeqEncoder,
+        head: LmHead,
+        initializer: InitializerApplicator = None,
+        **kwargs,
+    ) -> None:
+        super().__init__(vocab, **kwargs)
+        _check_fit(text_field_embedder, contextualizer, head)
+        self._text_field_embedder = text_field_embedder
+        self._contextualizer = contextualizer
+        self._head = head
+        if initializer is not None:
+            initializer(self)
+
+    def num_layers(self) -> int:
+        """The layers of the representation: the contextualizer's, and one for its input."""
+        return int(self._contextualizer.num_layers) + 1  # type: ignore[arg-type]
+
+    @property
+    def return_all_layers(self) -> bool:
+        """Whether `lm_embeddings` are all layers or the last one; set it as you need it."""
+        return bool(self._contextualizer.return_all_layers)
+
+    @return_all_layers.setter
+    def return_all_layers(self, value: bool) -> None:
+        self._contextualizer.return_all_layers = value  # type: ignore[assignment]
+
+    def forward(self, source: TextFieldTensors) -> Dict[str, Any]:
+        """
+        # Parameters
+
+        source : `TextFieldTensors`
+            Sentences of `length` tokens, boundaries included.
+
+        # Returns
+
+        `Dict[str, Any]`
+            - `"loss"`: the head's loss for one token, averaged over the batch's tokens and both
+              directions; `"forward_loss"` and `"backward_loss"`: for one direction. Scalars.
+            - `"batch_weight"`: the number of tokens with a prediction in each direction, for
+              `allennlp evaluate --batch-weight-key batch_weight`. A scalar.
+            - `"lm_embeddings"`: the contextualizer's last layer, shape
+              `(batch_size, length, 2 * hidden_dim)`; with `return_all_layers`, the list of all
+              `num_layers()` of that shape.
+            - `"noncontextual_token_embeddings"`: shape `(batch_size, length, embedding_dim)`.
+            - `"mask"`: shape `(batch_size, length)`.
+        """
+        mask = get_text_field_mask(source)
+        embeddings = self._text_field_embedder(source)
+        layers: Union[torch.Tensor, List[torch.Tensor]] = self._contextualizer(embeddings, mask)
+        last_layer = layers if isinstance(layers, torch.Tensor) else layers[-1]
+
+        ahead, behind = last_layer.chunk(2, dim=-1)
+        targets = self._head.targets(source, embeddings)
+        # Where a word has another to its left, each of the two is the other's target.
+        has_left = mask[:, 1:]
+        num_targets = has_left.sum().clamp_min(1)
+        forward_loss = self._head(ahead[:, :-1][has_left], targets[:, 1:][has_left]) / num_targets
+        backward_loss = self._head(behind[:, 1:][has_left], targets[:, :-1][has_left]) / num_targets
+
+        return {
+            "loss": (forward_loss + backward_loss) / 2,
+            "forward_loss": forward_loss,
+            "backward_loss": backward_loss,
+            "batch_weight": num_targets,
+            "lm_embeddings": layers,
+            "noncontextual_token_embeddings": embeddings,
+            "mask": mask,
+        }
+
+    def make_output_human_readable(self, output_dict: Dict[str, Any]) -> Dict[str, Any]:
+        """
+        Makes of the list of layers one tensor, so that it can be split into sentences: shape
+        `(batch_size, num_layers(), length, 2 * hidden_dim)`.
+        """
+        layers = output_dict["lm_embeddings"]
+        if not isinstance(layers, torch.Tensor):
+            output_dict["lm_embeddings"] = torch.stack(layers, dim=1)
+        return output_dict
+
+    def get_metrics(self, reset: bool = False) -> Dict[str, float]:
+        return self._head.get_metrics(reset)
+
+
+def _check_fit(
+    text_field_embedder: TextFieldEmbedder, contextualizer: Seq2SeqEncoder, head: LmHead
+) -> None:
+    if not contextualizer.is_bidirectional():
+        raise ConfigurationError(
+            f"bidirectional_lm: the `contextualizer` is a {type(contextualizer).__name__} with one "
+            "direction; it takes a bidirectional one."
+        )
+    embedding_dim = text_field_embedder.get_output_dim()
+    context_dim = contextualizer.get_output_dim() // 2
+    _check_dims(
+        "the text_field_embedder's output",
+        embedding_dim,
+        "the contextualizer's `input_dim`",
+        contextualizer.get_input_dim(),
+    )
+    _check_dims(
+        "each direction of the contextualizer (`hidden_dim`)",
+        context_dim,
+        "the head's `input_dim`",
+        head.get_input_dim(),
+    )
+    target_dim = head.get_target_dim()
+    if target_dim is not None:
+        _check_dims(
+            "the text_field_embedder's output",
+            embedding_dim,
+            "the head's `embedding_dim`",
+            target_dim,
+        )
+        if any(parameter.requires_grad for parameter in text_field_embedder.parameters()):
+            raise ConfigurationError(
+                "bidirectional_lm: the head's targets are the text_field_embedder's vectors, but "
+                "these are trainable, and would drift to where they are easy to predict. Use an "
+                "embedder without trainable parameters, such as `fasttext`."
+            )
+
+
+def _check_dims(one: str, one_dim: int, other: str, other_dim: int) -> None:
+    if one_dim != other_dim:
+        raise ConfigurationError(
+            f"bidirectional_lm: {one} has dimension {one_dim}, but {other} is {other_dim}; the two "
+            "must be equal."
+        )

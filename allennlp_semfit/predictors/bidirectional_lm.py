@@ -1,0 +1,62 @@
+from typing import Any, Dict, List
+
+from allennlp.common.util import JsonDict
+from allennlp.data import DatasetReader, Instance
+from allennlp.models import Model
+from allennlp.predictors import Predictor
+
+__all__ = ["BidirectionalLmPredictor"]
+
+
+@Predictor.register("bidirectional_lm")
+class BidirectionalLmPredictor(Predictor):
+    """
+    Gives the representations of a sentence's words, from a `bidirectional_lm` archive.
+
+    Registered as a `Predictor` with name "bidirectional_lm", the default for that model.
+
+    Input: `{"sentence": "A tokenised sentence ."}`, split as the archive's reader splits. Output:
+
+    - `"tokens"`: the words, `length` of them;
+    - `"layers"`: shape `(num_layers, length, 2 * hidden_dim)`, the projected input first; the
+      forward half, then the backward half. The sentence's boundaries are left out.
+    """
+
+    def __init__(self, model: Model, dataset_reader: DatasetReader, frozen: bool = True) -> None:
+        super().__init__(model, dataset_reader, frozen)
+        model.return_all_layers = True  # type: ignore[assignment]
+
+    def predict(self, sentence: str) -> JsonDict:
+        """
+        # Parameters
+
+        sentence : `str`
+            Tokenised as the training text was.
+
+        # Returns
+
+        `JsonDict`
+            See the class.
+        """
+        return self.predict_json({"sentence": sentence})
+
+    def predict_instance(self, instance: Instance) -> JsonDict:
+        return self.predict_batch_instance([instance])[0]
+
+    def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
+        for instance in instances:
+            self._dataset_reader.apply_token_indexers(instance)
+        outputs = self._model.forward_on_instances(instances)
+        return [self._without_boundaries(*pair) for pair in zip(instances, outputs)]
+
+    def _without_boundaries(self, instance: Instance, output: Dict[str, Any]) -> JsonDict:
+        tokens = instance["source"].tokens  # type: ignore[attr-defined]
+        start = len(self._dataset_reader.start_tokens)  # type: ignore[attr-defined]
+        end = len(tokens) - len(self._dataset_reader.end_tokens)  # type: ignore[attr-defined]
+        return {
+            "tokens": [token.text for token in tokens[start:end]],
+            "layers": output["lm_embeddings"][:, start:end].tolist(),
+        }
+
+    def _json_to_instance(self, json_dict: JsonDict) -> Instance:
+        return self._dataset_reader.text_to_instance(json_dict["sentence"])

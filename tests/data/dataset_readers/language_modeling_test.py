@@ -1,0 +1,149 @@
+from itertools import chain
+
+import pytest
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import DatasetReader, Vocabulary
+from allennlp.data.data_loaders import MultiProcessDataLoader
+from allennlp.data.dataset_readers import WorkerInfo
+from hypothesis import given
+from hypothesis import strategies as st
+
+from allennlp_semfit.data.dataset_readers.language_modeling import LanguageModelingReader
+from allennlp_semfit.data.token_indexers.fasttext_indexer import FastTextIndexer
+from tests import FIXTURES, VECTORS
+
+TRAIN = FIXTURES / "corpus" / "train"
+
+
+def sentences(reader, path):
+    return [[token.text for token in instance["source"].tokens] for instance in reader.read(path)]
+
+
+def lines_of(*paths):
+    return [line.split() for path in paths for line in path.read_text("utf-8").split("\n") if line]
+
+
+def bare(**kwargs):
+    return LanguageModelingReader(start_tokens=[], end_tokens=[], **kwargs)
+
+
+def test_each_line_is_a_sentence_between_boundaries():
+    expected = [["</s>", *words, "</s>"] for words in lines_of(FIXTURES / "corpus/heldout.txt")]
+    reader = DatasetReader.by_name("language_modeling")()
+    assert sentences(reader, FIXTURES / "corpus" / "heldout.txt") == expected
+    instance = reader.text_to_instance("Nobody watered the roses .")
+    assert [token.text for token in instance["source"].tokens] == [
+        *["</s>", "Nobody", "watered", "the", "roses", ".", "</s>"]
+    ]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        str(TRAIN),
+        TRAIN,
+        str(TRAIN / "shard-*.txt"),
+        [str(TRAIN / "shard-00.txt"), str(TRAIN / "shard-01.txt")],
+        {"one": TRAIN / "shard-00.txt", "two": TRAIN / "shard-01.txt"},
+    ],
+    ids=["directory", "path", "pattern", "list", "dict"],
+)
+def test_a_data_path_may_be_many_files(path):
+    assert sentences(bare(), path) == lines_of(*sorted(TRAIN.iterdir()))
+
+
+def test_a_file_may_have_a_name_that_looks_like_a_pattern(tmp_path):
+    path = tmp_path / "text[1].txt"
+    path.write_text("one\n")
+    assert sentences(bare(), path) == sentences(bare(), tmp_path) == [["one"]]
+
+
+@given(st.lists(st.integers(0, 40), min_size=1).filter(any), st.integers(1, 12))
+def test_a_long_line_becomes_several_sentences_and_no_word_is_lost(tmp_path_factory, counts, most):
+    path = tmp_path_factory.mktemp("corpus") / "text.txt"
+    path.write_text("".join(f"{' '.join(map(str, range(count)))}\n" for count in counts))
+    read = sentences(bare(max_sequence_length=most), path)
+    assert list(chain(*read)) == [str(i) for count in counts for i in range(count)]
+    assert all(1 <= len(sentence) <= most for sentence in read)
+    assert len(read) == sum(-(-count // most) for count in counts)
+
+
+def test_the_longest_sequence_includes_the_boundaries(tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_text("a b c d e\n")
+    reader = LanguageModelingReader(max_sequence_length=4)
+    expected = [["</s>", *words, "</s>"] for words in (["a", "b"], ["c", "d"], ["e"])]
+    assert sentences(reader, path) == expected
+    assert len(sentences(LanguageModelingReader(max_sequence_length=None), path)[0]) == 7
+    with pytest.raises(ConfigurationError, match="`max_sequence_length` is 2"):
+        LanguageModelingReader(max_sequence_length=2)
+
+
+def test_empty_lines_and_lines_of_spaces_are_no_sentences(tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_bytes("\n  \none two\r\n\t\n\u2028\nthree\u2028four\nno line end".encode())
+    assert sentences(bare(), path) == [["one", "two"], ["three", "four"], ["no", "line", "end"]]
+
+
+def test_the_lines_are_dealt_out_among_processes_and_workers(monkeypatch):
+    shares = []
+    monkeypatch.setattr("allennlp.common.util.is_distributed", lambda: True)
+    monkeypatch.setattr("torch.distributed.get_world_size", lambda: 2)
+    for rank in range(2):
+        monkeypatch.setattr("torch.distributed.get_rank", lambda rank=rank: rank)
+        for worker in range(3):
+            reader = bare()
+            reader._set_worker_info(WorkerInfo(3, worker))
+            shares.append(sentences(reader, TRAIN))
+    expected = lines_of(*sorted(TRAIN.iterdir()))
+    assert sorted(chain(*shares)) == sorted(expected)
+    assert {len(share) for share in shares} == {len(expected) // 6}
+
+
+def loaded(**kwargs):
+    indexer = FastTextIndexer(VECTORS)
+    reader = bare(token_indexers={"fasttext": indexer})
+    loader = MultiProcessDataLoader(reader, TRAIN, batch_size=8, quiet=True, **kwargs)
+    loader.index_with(Vocabulary.empty())
+    batches = [batch["source"]["fasttext"] for batch in loader]
+    return sorted(tuple(v.tolist()) for b in batches for v in b["vectors"][b["mask"]])
+
+
+@pytest.mark.parametrize("start_method", ["fork", "spawn"])
+@pytest.mark.parametrize("lazy", [True, False])
+def test_two_workers_give_the_vectors_that_one_process_gives(start_method, lazy):
+    options = {"max_instances_in_memory": 16} if lazy else {}
+    assert loaded(num_workers=2, start_method=start_method, **options) == loaded()
+
+
+def test_a_loaded_corpus_holds_one_array_for_a_word():
+    reader = bare(token_indexers={"fasttext": FastTextIndexer(VECTORS)})
+    loader = MultiProcessDataLoader(reader, TRAIN, batch_size=8, quiet=True)
+    loader.index_with(Vocabulary.empty())
+    list(loader)
+    fields = [instance["source"] for instance in loader.iter_instances()]
+    words = [token.text for field in fields for token in field.tokens]
+    arrays = chain(*(field._indexed_tokens["fasttext"]["vectors"] for field in fields))
+    assert len({id(array) for array in arrays}) == len(set(words)) < len(words) / 2
+
+
+def test_bad_corpora_are_refused_before_the_first_sentence(tmp_path):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "blank").mkdir()
+    for name in ("one.txt", "two.txt"):
+        (tmp_path / "blank" / name).write_text(" \n\n")
+    latin = tmp_path / "latin"
+    latin.mkdir()
+    (latin / "one.txt").write_text("fine\n")
+    (latin / "two.txt").write_bytes(b"fine\n" * 300_000 + "schön\n".encode("latin-1"))
+    cut = tmp_path / "cut.txt"
+    cut.write_bytes("schö".encode()[:-1])
+    for path, message in {
+        tmp_path / "none.txt": "none.txt: there is no such file or directory",
+        tmp_path / "empty": "empty: there are no files in it",
+        tmp_path / "blank": "one.txt and the files beside it: there is no word in it; give text",
+        latin: "two.txt: not UTF-8: byte 0xf6 in line 300001 .*iconv",
+        cut: "cut.txt: not UTF-8: byte 0xc3 in line 1 ",
+    }.items():
+        with pytest.raises(ConfigurationError, match=message):
+            next(iter(bare().read(path)))

@@ -1,0 +1,78 @@
+import copy
+import pickle
+
+import numpy
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Batch, Instance, Token, TokenIndexer, Vocabulary
+from allennlp.data.fields import ListField, TextField
+from hypothesis import given
+from hypothesis import strategies as st
+
+from allennlp_semfit.common.fasttext_model import FastTextModel
+from allennlp_semfit.data.token_indexers.fasttext_indexer import FastTextIndexer
+from tests import VECTORS
+
+INDEXER = FastTextIndexer(VECTORS)
+MODEL = FastTextModel.open(VECTORS)
+
+
+def batch_of(*sentences):
+    fields = [TextField([Token(word) for word in words], {"f": INDEXER}) for words in sentences]
+    batch = Batch([Instance({"source": field}) for field in fields])
+    batch.index_instances(Vocabulary())
+    return batch.as_tensor_dict()["source"]["f"]
+
+
+@given(st.lists(st.lists(st.text(), max_size=5), min_size=1, max_size=4))
+def test_a_batch_holds_each_words_vector_and_zeros_where_padded(sentences):
+    tensors = batch_of(*sentences)
+    length = max(len(words) for words in sentences)
+    assert tensors["vectors"].shape == (len(sentences), length, 10)
+    assert tensors["vectors"].dtype == torch.float32
+    for words, vectors, mask in zip(sentences, tensors["vectors"], tensors["mask"]):
+        assert mask.tolist() == [True] * len(words) + [False] * (length - len(words))
+        assert not vectors[len(words) :].any()
+        for word, vector in zip(words, vectors):
+            numpy.testing.assert_array_equal(vector.numpy(), MODEL.get_word_vector(word))
+
+
+def test_every_occurrence_of_a_word_is_the_same_array():
+    words = ["the", "boats", "and", "the", "bridge", "and", "the", "river"]
+    tokens = [Token(word) for word in words]
+    indexed = INDEXER.tokens_to_indices(tokens, Vocabulary())["vectors"]
+    assert indexed[0] is indexed[3] is indexed[6]
+    again = FastTextIndexer(VECTORS).tokens_to_indices(tokens, Vocabulary())["vectors"]
+    assert again[0] is indexed[0]
+
+
+def test_an_empty_field_pads_a_list_field():
+    fields = [TextField([Token("river")], {"f": INDEXER}), TextField([], {"f": INDEXER})]
+    field = ListField(fields)
+    field.index(Vocabulary())
+    tensors = field.as_tensor(field.get_padding_lengths())["f"]
+    assert tensors["vectors"].shape == (2, 1, 10)
+    assert tensors["mask"].tolist() == [[True], [False]]
+
+
+def test_padding_may_cut():
+    indexed = INDEXER.tokens_to_indices([Token("a"), Token("river")], Vocabulary())
+    tensors = INDEXER.as_padded_tensor_dict(indexed, {"vectors": 1, "mask": 1})
+    assert tensors["vectors"].shape == (1, 10)
+    assert tensors["mask"].tolist() == [True]
+
+
+def test_it_counts_nothing():
+    instance = Instance({"source": TextField([Token("river")], {"f": INDEXER})})
+    assert Vocabulary.from_instances([instance])._index_to_token == {}
+
+
+def test_it_pickles_small_and_equal():
+    assert len(pickle.dumps(INDEXER)) < 1000
+    assert pickle.loads(pickle.dumps(INDEXER)) == INDEXER == copy.deepcopy(INDEXER)
+
+
+def test_a_missing_model_is_one_clear_error():
+    with pytest.raises(ConfigurationError, match="no/such.bin does not exist. Check `model_path`"):
+        TokenIndexer.by_name("fasttext")("no/such.bin")

@@ -1,0 +1,102 @@
+import copy
+
+import numpy
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.params import Params
+from allennlp.common.testing import ModelTestCase
+from allennlp.data import Vocabulary
+from allennlp.models import Model
+
+from allennlp_semfit.modules.distances import cosine
+from tests import FIXTURES
+
+TRAINABLE = {"type": "embedding", "embedding_dim": 10, "num_embeddings": 3}
+
+
+class TestBidirectionalLm(ModelTestCase):
+    def setup_method(self):
+        super().setup_method()
+        self.set_up_model(FIXTURES / "elmo_semfit.jsonnet", FIXTURES / "corpus" / "heldout.txt")
+
+    @pytest.mark.parametrize("distance", ["cosine", "l2", "nllvmf"])
+    def test_it_trains_saves_loads_and_predicts_the_same(self, distance):
+        self.ensure_model_can_train_save_and_load(
+            self.param_file, overrides={"model.head.distance": distance}
+        )
+
+    def batch(self):
+        return self.dataset.as_tensor_dict()
+
+    def test_the_loss_is_the_mean_over_tokens_of_the_distance_to_the_neighbours(self):
+        self.model.eval()
+        with torch.no_grad():
+            outputs = self.model(**self.batch())
+            losses = []
+            lengths = outputs["mask"].sum(1).tolist()
+            for length, vectors, states in zip(
+                lengths, outputs["noncontextual_token_embeddings"], outputs["lm_embeddings"]
+            ):
+                for here in range(length - 1):
+                    ahead = self.model._head.projection(states[here, :6])
+                    behind = self.model._head.projection(states[here + 1, 6:])
+                    losses.append((cosine(ahead, vectors[here + 1]), cosine(behind, vectors[here])))
+        forward_loss, backward_loss = numpy.mean(losses, axis=0)
+        assert outputs["forward_loss"].item() == pytest.approx(forward_loss, rel=1e-5)
+        assert outputs["backward_loss"].item() == pytest.approx(backward_loss, rel=1e-5)
+        assert outputs["loss"].item() == pytest.approx((forward_loss + backward_loss) / 2, rel=1e-5)
+        assert outputs["batch_weight"].item() == sum(lengths) - len(lengths)
+        assert self.model.get_metrics()["cosine"] == pytest.approx(-outputs["loss"].item())
+
+    def test_the_metrics_do_not_depend_on_the_batches(self):
+        self.model.eval()
+        with torch.no_grad():
+            self.model(**self.batch())
+            together = self.model.get_metrics(reset=True)
+            for instance in self.instances:
+                self.model.forward_on_instance(instance)
+        assert self.model.get_metrics() == pytest.approx(together, rel=1e-5)
+
+    def test_all_layers_are_returned_on_request(self):
+        self.model.eval()
+        last = self.model(**self.batch())["lm_embeddings"]
+        assert not self.model.return_all_layers
+        self.model.return_all_layers = True
+        layers = self.model(**self.batch())["lm_embeddings"]
+        assert len(layers) == self.model.num_layers() == 3
+        torch.testing.assert_close(layers[-1], last)
+
+    def test_a_sentence_without_words_and_boundaries_has_no_loss(self):
+        indexer_output = {"vectors": torch.randn(1, 1, 10), "mask": torch.tensor([[True]])}
+        loss = self.model({"fasttext": indexer_output})["loss"]
+        loss.backward()
+        assert loss.item() == 0.0
+
+    @pytest.mark.parametrize(
+        ("overrides", "message"),
+        [
+            ({"head": {"input_dim": 9}}, r"`hidden_dim`\) has dimension 6, .* `input_dim` is 9"),
+            ({"head": {"embedding_dim": 9}}, "dimension 10, but the head's `embedding_dim` is 9"),
+            ({"contextualizer": {"input_dim": 9}}, "contextualizer's `input_dim` is 9"),
+            ({"head": {"distance": "manhattan"}}, "manhattan.*cosine"),
+            (
+                {"contextualizer": {"type": "lstm", "input_size": 10, "hidden_size": 6}},
+                "one direction; it takes a bidirectional one",
+            ),
+            (
+                {"text_field_embedder": {"token_embedders": {"fasttext": TRAINABLE}}},
+                "these are trainable",
+            ),
+        ],
+        ids=["input_dim", "embedding_dim", "contextualizer", "distance", "direction", "trainable"],
+    )
+    def test_a_model_that_cannot_work_is_refused(self, overrides, message):
+        config = copy.deepcopy(self._config())
+        for part, values in overrides.items():
+            config[part] = values if "type" in values else {**config[part], **values}
+        with pytest.raises(ConfigurationError, match=message):
+            Model.from_params(Params(config), vocab=Vocabulary.empty())
+
+    def _config(self):
+        return Params.from_file(self.param_file).as_dict()["model"]

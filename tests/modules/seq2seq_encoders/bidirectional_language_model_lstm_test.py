@@ -1,0 +1,166 @@
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.modules.elmo_lstm import ElmoLstm
+from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
+from hypothesis import given
+from hypothesis import strategies as st
+
+from allennlp_semfit.modules.seq2seq_encoders.bidirectional_language_model_lstm import (
+    BidirectionalLanguageModelLstm,
+    ProjectedLstm,
+)
+
+
+def ragged_mask(*lengths):
+    return torch.arange(max(lengths)) < torch.tensor(lengths).unsqueeze(1)
+
+
+def encoder_of(**kwargs):
+    sizes = {"input_dim": 5, "hidden_dim": 7, "cell_size": 11, "num_layers": 3}
+    encoder = BidirectionalLanguageModelLstm(**{**sizes, **kwargs})
+    with torch.no_grad():
+        # So large that every clip value is met.
+        for parameter in encoder.parameters():
+            parameter.copy_(torch.randn_like(parameter))
+    return encoder
+
+
+def test_shapes_and_padding():
+    encoder = encoder_of(return_all_layers=True)
+    mask = ragged_mask(4, 9, 1)
+    layers = encoder(torch.randn(3, 9, 5), mask)
+    assert len(layers) == encoder.num_layers + 1 == 4
+    for layer in layers:
+        assert layer.shape == (3, 9, 14) == (*mask.shape, encoder.get_output_dim())
+        assert not layer[~mask].any()
+    encoder.return_all_layers = False
+    assert isinstance(encoder, Seq2SeqEncoder)
+    assert encoder.is_bidirectional()
+    assert encoder.get_input_dim() == 5
+    inputs = torch.randn(3, 9, 5)
+    encoder.return_all_layers = True
+    last = encoder(inputs, mask)[-1]
+    encoder.return_all_layers = False
+    assert torch.equal(encoder(inputs, mask), last)
+
+
+@pytest.mark.parametrize("clips", [(3.0, 3.0), (0.3, 0.2), (None, None)])
+def test_without_layer_norm_every_layer_is_that_of_elmo_lstm(clips):
+    encoder = encoder_of(
+        layer_norm=False,
+        return_all_layers=True,
+        memory_cell_clip_value=clips[0],
+        state_projection_clip_value=clips[1],
+    )
+    # ElmoLstm has one input for both directions.
+    encoder.backward_input_projection.load_state_dict(encoder.forward_input_projection.state_dict())
+    elmo = ElmoLstm(7, 7, 11, 3, False, 0.0, clips[0], clips[1])
+    for name, layers in (
+        ("forward", encoder.forward_layers),
+        ("backward", encoder.backward_layers),
+    ):
+        for index, layer in enumerate(layers):
+            getattr(elmo, f"{name}_layer_{index}").load_state_dict(layer.state_dict())
+
+    inputs, mask = torch.randn(3, 9, 5), ragged_mask(4, 9, 1)
+    layers = encoder(inputs, mask)
+    projected = encoder.forward_input_projection(inputs)
+    torch.testing.assert_close(layers[0], torch.cat([projected] * 2, -1) * mask.unsqueeze(-1))
+    expected = elmo(projected, mask)
+    for layer, reference in zip(layers[1:], expected):
+        torch.testing.assert_close(layer, reference, atol=1e-5, rtol=1e-5)
+
+
+def test_a_layer_is_the_recurrence_of_its_definition():
+    """Step by step in float64, the state clipped, then normalised, then fed back."""
+    layer = ProjectedLstm(4, 6, True, 0.4, 0.3).double()
+    with torch.no_grad():
+        for parameter in layer.parameters():
+            parameter.copy_(torch.randn_like(parameter))
+    inputs = torch.randn(2, 5, 4, dtype=torch.float64)
+    state, memory = torch.zeros(2, 4, dtype=torch.float64), torch.zeros(2, 6, dtype=torch.float64)
+    w_input, w_state = layer.input_linearity.weight, layer.state_linearity.weight
+    for t, output in enumerate(layer(inputs).unbind(1)):
+        gates = inputs[:, t] @ w_input.T + state @ w_state.T + layer.state_linearity.bias
+        i, f, m, o = gates.split(6, dim=1)
+        memory = (f.sigmoid() * memory + i.sigmoid() * m.tanh()).clamp(-0.4, 0.4)
+        state = ((o.sigmoid() * memory.tanh()) @ layer.state_projection.weight.T).clamp(-0.3, 0.3)
+        centred = state - state.mean(1, keepdim=True)
+        state = centred / (centred.square().mean(1, keepdim=True) + 1e-5).sqrt()
+        state = state * layer.layer_norm.weight + layer.layer_norm.bias
+        torch.testing.assert_close(output, state)
+
+
+@pytest.mark.parametrize("layer_norm", [True, False])
+def test_no_half_sees_what_it_is_to_predict(layer_norm):
+    encoder = encoder_of(layer_norm=layer_norm, return_all_layers=True)
+    mask = ragged_mask(6, 8)
+    for position in range(8):
+        inputs = torch.randn(2, 8, 5, requires_grad=True)
+        for layer in encoder(inputs, mask):
+            ahead, behind = layer[:, position].chunk(2, dim=-1)
+            (gradient,) = torch.autograd.grad(ahead.sum(), inputs, retain_graph=True)
+            assert not gradient[:, position + 1 :].any()
+            (gradient,) = torch.autograd.grad(behind.sum(), inputs, retain_graph=True)
+            assert not gradient[:, :position].any()
+            # Nor does padding reach any word.
+            assert not gradient[0, 6:].any()
+    # And it does see the rest.
+    ahead, behind = encoder(inputs, mask)[-1].chunk(2, dim=-1)
+    (gradient,) = torch.autograd.grad(ahead[1, -1].sum(), inputs, retain_graph=True)
+    assert gradient[1].abs().sum(-1).gt(0).all()
+    (gradient,) = torch.autograd.grad(behind[1, 0].sum(), inputs)
+    assert gradient[1].abs().sum(-1).gt(0).all()
+
+
+@given(st.lists(st.integers(0, 6), min_size=1, max_size=5).filter(any), st.integers(0, 3))
+def test_a_sentence_has_the_same_states_alone_and_in_any_batch(lengths, extra):
+    torch.manual_seed(2)
+    encoder = encoder_of(num_layers=2)
+    mask = torch.nn.functional.pad(ragged_mask(*lengths), (0, extra))
+    inputs = torch.randn(*mask.shape, 5)
+    together = encoder(inputs, mask)
+    for row, length in enumerate(lengths):
+        if length:
+            alone = encoder(inputs[row : row + 1, :length], mask[row : row + 1, :length])
+            torch.testing.assert_close(together[row, :length], alone[0], atol=1e-5, rtol=1e-5)
+        assert not together[row, length:].any()
+
+
+def test_gradients_in_float64():
+    encoder = encoder_of(num_layers=2, cell_size=3, hidden_dim=4).double()
+    mask = ragged_mask(2, 4)
+    inputs = torch.randn(2, 4, 5, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda x: encoder(x, mask), (inputs,))
+
+
+def test_dropout_spares_the_residual_connections_and_evaluation():
+    encoder = encoder_of(dropout=0.5, return_all_layers=True)
+    inputs, mask = torch.randn(3, 9, 5), ragged_mask(4, 9, 1)
+    assert torch.equal(encoder(inputs, mask)[0], encoder(inputs, mask)[0])
+    assert not torch.equal(encoder(inputs, mask)[1], encoder(inputs, mask)[1])
+    encoder.eval()
+    assert torch.equal(encoder(inputs, mask)[-1], encoder(inputs, mask)[-1])
+
+
+def test_bfloat16_autocast_stays_close():
+    encoder = BidirectionalLanguageModelLstm(input_dim=5, hidden_dim=8, cell_size=16)
+    inputs, mask = torch.randn(3, 9, 5), ragged_mask(4, 9, 1)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        rough = encoder(inputs, mask)
+    exact = encoder(inputs, mask)
+    assert (rough.float() - exact).norm() < 0.05 * exact.norm()
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ({"hidden_dim": 0}, "`hidden_dim` is 0; it takes 1 or more"),
+        ({"num_layers": 0}, "`num_layers` is 0"),
+        ({"dropout": 1.0}, "`dropout` is 1.0; it takes 0 or more and less than 1"),
+    ],
+)
+def test_bad_sizes_are_refused(bad, message):
+    with pytest.raises(ConfigurationError, match=message):
+        encoder_of(**bad)

@@ -1,0 +1,25 @@
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.params import Params
+from allennlp.modules import TextFieldEmbedder
+
+
+def embed(vectors):
+    config = {"type": "fasttext", "embedding_dim": 7}
+    embedder = TextFieldEmbedder.from_params(Params({"token_embedders": {"fasttext": config}}))
+    mask = torch.ones(vectors.shape[:-1], dtype=torch.bool)
+    return embedder, embedder({"fasttext": {"vectors": vectors, "mask": mask}})
+
+
+def test_the_vectors_come_out_as_they_went_in():
+    vectors = torch.randn(2, 3, 7)
+    embedder, embedded = embed(vectors)
+    assert torch.equal(embedded, vectors)
+    assert embedder.get_output_dim() == 7
+    assert list(embedder.parameters()) == []
+
+
+def test_another_dimension_is_refused_with_both_numbers():
+    with pytest.raises(ConfigurationError, match=r"`embedding_dim` is 7.*dimension 10"):
+        embed(torch.randn(2, 3, 10))

@@ -1,0 +1,50 @@
+import numpy
+import pytest
+import torch
+from allennlp.commands.train import train_model_from_file
+from allennlp.models.archival import load_archive
+from allennlp.predictors import Predictor
+
+from tests import FIXTURES
+
+SENTENCE = "The heron stood on the bridge ."
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("trained") / "run"
+    train_model_from_file(str(FIXTURES / "elmo_semfit.jsonnet"), str(directory))
+    return load_archive(directory / "model.tar.gz")
+
+
+def test_all_layers_of_each_word(archive):
+    predictor = Predictor.from_archive(archive)
+    output = predictor.predict_json({"sentence": SENTENCE})
+    assert output == predictor.predict(SENTENCE)
+    assert output["tokens"] == SENTENCE.split()
+    layers = numpy.array(output["layers"])
+    assert layers.shape == (3, 7, 12)
+
+    vectors = archive.dataset_reader._token_indexers["fasttext"].tokens_to_indices(
+        archive.dataset_reader.text_to_instance(SENTENCE)["source"].tokens, archive.model.vocab
+    )["vectors"]
+    mask = torch.ones(1, 9, dtype=torch.bool)
+    expected = archive.model._contextualizer(torch.tensor(numpy.stack(vectors)).unsqueeze(0), mask)
+    for layer, reference in zip(layers, expected):
+        numpy.testing.assert_allclose(layer, reference[0, 1:-1].detach(), atol=1e-6)
+
+
+def test_a_batch_of_sentences_gives_what_each_gives_alone(archive):
+    predictor = Predictor.from_archive(archive)
+    sentences = [SENTENCE, "Snow .", "Nobody watered the roses on Thursday ."]
+    together = predictor.predict_batch_json([{"sentence": sentence} for sentence in sentences])
+    for sentence, output in zip(sentences, together):
+        alone = predictor.predict(sentence)
+        assert output["tokens"] == alone["tokens"]
+        numpy.testing.assert_allclose(output["layers"], alone["layers"], atol=1e-6)
+
+
+def test_a_sentence_of_no_words_has_no_representation(archive):
+    output = Predictor.from_archive(archive).predict("  ")
+    assert output["tokens"] == []
+    assert numpy.array(output["layers"]).shape == (3, 0)

@@ -1,0 +1,107 @@
+import copy
+
+import mpmath
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.params import Params
+from allennlp.training.learning_rate_schedulers import LearningRateScheduler
+from hypothesis import given
+from hypothesis import strategies as st
+
+PAPER = {"num_replicas": 4, "warmup_steps": 5, "decay_start": 120, "decay_end": 240}
+
+
+def scheduler_of(config, lr=0.01):
+    parameters = [torch.nn.Parameter(torch.zeros(1)) for _ in range(2)]
+    groups = [{"params": [parameters[0]]}, {"params": [parameters[1]], "lr": 2 * lr}]
+    optimizer = torch.optim.Adam(groups, lr=lr)
+    config = Params({"type": "large_batch", **config})
+    return optimizer, LearningRateScheduler.from_params(config, optimizer=optimizer)
+
+
+def closed_form(t, num_replicas, warmup_steps, decay_start, decay_end):
+    """The formula of the paper, with numbers that do not overflow."""
+    n, p, s, e = (mpmath.mpf(x) for x in (num_replicas, warmup_steps, decay_start, decay_end))
+    factor = min(1 + t * (n - 1) / (n * p), n, n * (2 * n) ** ((s - n * t) / (e - s)))
+    return float(max(factor, mpmath.mpf(1) / 2))
+
+
+def test_every_update_follows_the_closed_form():
+    optimizer, scheduler = scheduler_of(PAPER)
+    assert [group["lr"] for group in optimizer.param_groups] == [0.01, 0.02]
+    factors = []
+    for update in range(1, 101):
+        scheduler.step_batch(update)
+        factors.append(closed_form(update, **PAPER))
+        for group, base in zip(optimizer.param_groups, (0.01, 0.02)):
+            assert group["lr"] == pytest.approx(base * factors[-1], rel=1e-12)
+    # Rise to update 20, hold to 30, fall to 60, floor: each was met.
+    assert factors[0] == pytest.approx(1 + 3 / 20)
+    assert factors[18] < factors[19] == factors[29] == 4
+    assert factors[30] < 4
+    assert factors[58] > factors[59] == pytest.approx(0.5)
+    assert set(factors[60:]) == {0.5}
+
+
+@given(
+    st.integers(1, 1000),
+    st.integers(1, 10**6),
+    st.integers(0, 10**7),
+    st.integers(1, 10**7),
+    st.integers(0, 10**8),
+)
+def test_no_size_overflows(num_replicas, warmup_steps, start, length, update):
+    config = {
+        "num_replicas": num_replicas,
+        "warmup_steps": warmup_steps,
+        "decay_start": start,
+        "decay_end": start + length,
+    }
+    optimizer, scheduler = scheduler_of(config)
+    scheduler.step_batch(update)
+    expected = 0.01 * closed_form(update, **config)
+    assert optimizer.param_groups[0]["lr"] == pytest.approx(expected, rel=1e-9)
+
+
+def test_without_numbers_it_counts_itself():
+    optimizer, scheduler = scheduler_of(PAPER)
+    for update in range(1, 50):
+        scheduler.step_batch()
+        expected = 0.01 * closed_form(update, **PAPER)
+        assert optimizer.param_groups[0]["lr"] == pytest.approx(expected)
+
+
+def test_epochs_change_nothing():
+    optimizer, scheduler = scheduler_of(PAPER)
+    scheduler.step_batch(7)
+    before = copy.deepcopy([group["lr"] for group in optimizer.param_groups])
+    scheduler.step(0.3)
+    assert [group["lr"] for group in optimizer.param_groups] == before
+
+
+def test_a_restored_schedule_goes_on_from_the_same_update():
+    optimizer, scheduler = scheduler_of(PAPER)
+    for update in range(1, 41):
+        scheduler.step_batch(update)
+    new_optimizer, new_scheduler = scheduler_of(PAPER)
+    new_optimizer.load_state_dict(optimizer.state_dict())
+    new_scheduler.load_state_dict(scheduler.state_dict())
+    scheduler.step_batch()
+    new_scheduler.step_batch()
+    assert new_optimizer.param_groups[0]["lr"] == optimizer.param_groups[0]["lr"]
+    assert new_optimizer.param_groups[0]["lr"] == pytest.approx(0.01 * closed_form(41, **PAPER))
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ({"num_replicas": 0}, "`num_replicas` is 0; it takes 1 or more"),
+        ({"warmup_steps": 0}, "`warmup_steps` is 0; it takes 1 or more"),
+        ({"decay_end": 120}, "`decay_start` is 120 and `decay_end` is 120"),
+        ({"decay_start": -1}, "`decay_start` is -1"),
+    ],
+)
+def test_bad_values_are_refused(bad, message):
+    with pytest.raises(ConfigurationError, match=message):
+        scheduler_of({**PAPER, **bad})
