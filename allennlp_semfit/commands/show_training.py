@@ -1,0 +1,118 @@
+"""
+The `show-training` subcommand tells, in a dozen lines, what a language model learnt: its figures
+epoch by epoch, where its archive is, and what can be done with it.
+"""
+
+import argparse
+import json
+import os
+import sys
+from typing import Any, Dict, List
+
+from allennlp.commands.subcommand import Subcommand
+from allennlp.common.checks import ConfigurationError
+from allennlp.models.archival import CONFIG_NAME
+
+__all__ = ["ShowTraining", "describe_training"]
+
+# A metric of the trainer's `metrics_epoch_N.json`, and what a reader is told that it is.
+_COLUMNS = {
+    "training_cosine": "training",
+    "validation_cosine": "held out",
+    "validation_constant_cosine": "constant answer",
+}
+
+
+@Subcommand.register("show-training")
+class ShowTraining(Subcommand):
+    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
+        description = "Show what a language model learnt, epoch by epoch, and what to do next."
+        subparser = parser.add_parser(self.name, description=description, help=description)
+        subparser.add_argument(
+            "serialization_dir", help="the directory that `allennlp train -s` was given"
+        )
+        subparser.set_defaults(func=_show_training)
+        return subparser
+
+
+def _show_training(args: argparse.Namespace) -> None:
+    try:
+        description = describe_training(args.serialization_dir)
+    except ConfigurationError as error:
+        sys.exit(str(error))
+    sys.stdout.write(description)
+
+
+def describe_training(serialization_dir: str) -> str:
+    """
+    # Parameters
+
+    serialization_dir : `str`
+        Where a `bidirectional_lm` with the `semfit` head was trained.
+
+    # Returns
+
+    `str`
+        A table with a line for each epoch that was completed, and the next commands.
+
+    # Raises
+
+    `ConfigurationError`
+        If no epoch of such a training was completed there.
+    """
+    epochs = _read_epochs(serialization_dir)
+    lines = [
+        "Mean cosine between the predicted and the true vector of a word:",
+        "",
+        "  epoch  " + "  ".join(f"{title:>15}" for title in _COLUMNS.values()),
+    ]
+    for epoch in epochs:
+        cells = (f"{epoch[key]:15.4f}" if key in epoch else " " * 15 for key in _COLUMNS)
+        lines.append(f"  {epoch['epoch']:5}  " + "  ".join(cells))
+    lines += [
+        "",
+        "A constant answer is one and the same vector for every word, the best one for the held-out"
+        " text:",
+        "what is above it was learnt from the words around.",
+        "",
+    ]
+    archive = os.path.join(serialization_dir, "model.tar.gz")
+    if os.path.exists(archive):
+        lines += _next_commands(serialization_dir, archive, epochs[-1])
+    else:
+        lines += [
+            "Training has not ended. To go on from the last checkpoint, repeat the command that",
+            "started it, with --recover.",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _next_commands(serialization_dir: str, archive: str, last: Dict[str, Any]) -> List[str]:
+    with open(os.path.join(serialization_dir, CONFIG_NAME), encoding="utf-8") as file:
+        config = json.load(file)
+    plugin = "--include-package allennlp_semfit"
+    return [
+        f"The model of the best epoch: {archive} (trained in {last['training_duration'][:-7]})",
+        "",
+        "Its figures on any text of one tokenised sentence a line:",
+        f"  allennlp evaluate {archive} {config.get('validation_data_path', 'TEXT')} {plugin}",
+        "The vectors of a sentence's words, all layers, as JSON:",
+        '  echo \'{"sentence": "The cat sat on the mat ."}\' | '
+        f"allennlp predict {archive} - --silent --output-file vectors.json {plugin}",
+    ]
+
+
+def _read_epochs(serialization_dir: str) -> List[Dict[str, Any]]:
+    epochs: List[Dict[str, Any]] = []
+    while True:
+        path = os.path.join(serialization_dir, f"metrics_epoch_{len(epochs)}.json")
+        if not os.path.exists(path):
+            break
+        with open(path, encoding="utf-8") as file:
+            epochs.append(json.load(file))
+    if not epochs or "training_cosine" not in epochs[0]:
+        raise ConfigurationError(
+            f"{serialization_dir} holds no completed epoch of a language model with the semfit "
+            "head. Give the directory that `allennlp train -s` was given."
+        )
+    return epochs

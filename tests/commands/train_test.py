@@ -1,0 +1,206 @@
+"""`allennlp train` and what follows it, as a user runs them: in processes of their own."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+from allennlp.commands.train import train_model_from_file
+from allennlp.common.checks import ConfigurationError
+from allennlp.data.data_loaders.multiprocess_data_loader import WorkerError
+
+from tests import FIXTURES
+from tests.training.learning_rate_schedulers.large_batch_test import closed_form
+
+ROOT = FIXTURES.parent
+CONFIG = str(FIXTURES / "elmo_semfit.jsonnet")
+
+
+def allennlp(*args, check=True, **environment):
+    command = [sys.executable, "-m", "allennlp", *map(str, args)]
+    command += ["--include-package", "allennlp_semfit"]
+    process = subprocess.run(
+        command,
+        cwd=ROOT,
+        env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    if check:
+        assert process.returncode == 0, process.stdout
+    return process
+
+
+def train(directory, overrides=None, *args, **kwargs):
+    return allennlp(
+        *["train", CONFIG, "-s", directory, "-o", json.dumps(overrides or {}), *args], **kwargs
+    )
+
+
+def metrics_of(directory):
+    return json.loads((directory / "metrics.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("trained") / "run"
+    train(directory, {"trainer.num_epochs": 12, "trainer.optimizer.lr": 0.03})
+    return directory
+
+
+def test_training_learns_something(trained):
+    metrics = metrics_of(trained)
+    first = json.loads((trained / "metrics_epoch_0.json").read_text())
+    assert metrics["best_validation_cosine"] > first["validation_cosine"] + 0.1
+    assert metrics["training_cosine"] > metrics["training_constant_cosine"]
+
+
+def test_evaluate_gives_the_validation_figures_again(trained, tmp_path):
+    output = tmp_path / "metrics.json"
+    heldout = FIXTURES / "corpus" / "heldout.txt"
+    allennlp("evaluate", trained / "model.tar.gz", heldout, "--output-file", output)
+    metrics = metrics_of(trained)
+    for name, value in json.loads(output.read_text()).items():
+        assert value == pytest.approx(metrics[f"best_validation_{name}"], rel=1e-4), name
+
+
+def test_predict_gives_the_layers_of_a_sentence(trained, tmp_path):
+    sentences = tmp_path / "sentences.jsonl"
+    sentences.write_text('{"sentence": "The captain closed the gate ."}\n{"sentence": "Snow ."}\n')
+    output = tmp_path / "layers.jsonl"
+    allennlp(*["predict", trained / "model.tar.gz", sentences], "--output-file", output, "--silent")
+    first, second = (json.loads(line) for line in output.read_text().splitlines())
+    assert second["tokens"] == ["Snow", "."]
+    assert [len(layer) for layer in first["layers"]] == [6, 6, 6]
+    assert {len(vector) for layer in first["layers"] for vector in layer} == {12}
+
+
+def test_show_training_tells_the_figures_and_the_next_commands(trained, tmp_path):
+    shown = allennlp("show-training", trained).stdout
+    metrics = metrics_of(trained)
+    assert f"{metrics['validation_cosine']:.4f}" in shown
+    assert f"{metrics['validation_constant_cosine']:.4f}" in shown
+    assert str(trained / "model.tar.gz") in shown
+    assert "allennlp evaluate" in shown
+    process = allennlp("show-training", tmp_path, check=False)
+    assert process.returncode == 1
+    assert f"{tmp_path} holds no completed epoch" in process.stdout
+    assert "Traceback" not in process.stdout
+
+
+def test_a_killed_run_goes_on_from_its_last_checkpoint_at_the_same_step_of_the_schedule(tmp_path):
+    schedule = {"num_replicas": 2, "warmup_steps": 3, "decay_start": 14, "decay_end": 24}
+    overrides = {
+        "data_loader.batch_size": 6,  # 54 sentences, 9 batches, and 5 updates an epoch
+        "trainer.num_gradient_accumulation_steps": 2,
+        "trainer.num_epochs": 3,
+        "trainer.learning_rate_scheduler": {"type": "large_batch", **schedule},
+        "trainer.checkpointer": {"save_every_num_batches": 2},
+        "trainer.callbacks": ["update_recorder"],
+    }
+    recorder = ("--include-package", "tests.update_recorder")
+    directory = tmp_path / "run"
+    # In the middle of the second epoch.
+    process = train(directory, overrides, *recorder, check=False, KILL_AFTER_UPDATE="9")
+    assert process.returncode == -signal.SIGKILL, process.stdout
+    assert not (directory / "model.tar.gz").exists()
+    records = directory / "updates.txt"
+    before = [line.split() for line in records.read_text().splitlines()]
+    assert [int(update) for update, _ in before] == list(range(1, 10))
+    records.unlink()
+
+    train(directory, overrides, "--recover", *recorder)
+    assert (directory / "model.tar.gz").exists()
+    after = [line.split() for line in records.read_text().splitlines()]
+    first = int(after[0][0])
+    # Past the end of the first epoch, and no later than where the run was killed.
+    assert 5 < first <= 10
+    assert [int(update) for update, _ in after] == list(range(first, 16))
+    for update, rate in before + after:
+        expected = 0.01 * closed_form(int(update), **schedule)
+        assert float(rate) == pytest.approx(expected), update
+
+
+@pytest.mark.parametrize("start_method", ["fork", "spawn"])
+def test_two_workers(tmp_path, start_method):
+    loader = {
+        "batch_size": 8,
+        "num_workers": 2,
+        "max_instances_in_memory": 16,
+        "start_method": start_method,
+    }
+    train(tmp_path / "run", {"data_loader": loader, "trainer.num_epochs": 1})
+    assert "training_cosine" in metrics_of(tmp_path / "run")
+
+
+def test_two_processes(tmp_path):
+    overrides = {"distributed": {"cuda_devices": [-1, -1]}, "data_loader.batch_size": 4}
+    train(tmp_path / "run", overrides)
+    metrics = metrics_of(tmp_path / "run")
+    assert metrics["validation_cosine"] > metrics["training_cosine"] - 1
+    # Both processes' words are in the figures: the held-out sentences are the same, however split.
+    train(tmp_path / "alone", {"trainer.num_epochs": 1})
+    alone = metrics_of(tmp_path / "alone")
+    assert metrics["validation_constant_cosine"] == pytest.approx(
+        alone["validation_constant_cosine"], rel=1e-6
+    )
+
+
+def test_strange_lines_do_not_stop_a_run(tmp_path):
+    corpus = tmp_path / "corpus.txt"
+    lines = ["river " * 100_000, "", "   ", "ж" * 10_000, "\t", "a", "the river is wide ."]
+    corpus.write_text("\n".join(lines), "utf-8")
+    overrides = {
+        "train_data_path": str(corpus),
+        "dataset_reader.max_sequence_length": 128,
+        "data_loader.batch_size": 64,
+        "trainer.num_epochs": 1,
+    }
+    train(tmp_path / "run", overrides)
+    assert (tmp_path / "run" / "model.tar.gz").exists()
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (
+            {"dataset_reader.token_indexers.fasttext.model_path": "no/such.bin"},
+            "fastText model no/such.bin does not exist. Check `model_path`",
+        ),
+        (
+            {"train_data_path": "LATIN"},
+            "LATIN: not UTF-8: byte 0xf6 in line 1",
+        ),
+        (
+            {
+                "train_data_path": "LATIN",
+                "data_loader": {"batch_size": 8, "num_workers": 1, "max_instances_in_memory": 16},
+            },
+            "LATIN: not UTF-8: byte 0xf6 in line 1",
+        ),
+        (
+            {
+                "model.text_field_embedder.token_embedders.fasttext.embedding_dim": 9,
+                "model.contextualizer.input_dim": 9,
+                "model.head.embedding_dim": 9,
+            },
+            "`embedding_dim` is 9, but the model at the fasttext indexer's `model_path` has "
+            "vectors of dimension 10",
+        ),
+        ({"model.head.input_dim": 7}, "has dimension 6, but the head's `input_dim` is 7"),
+        ({"model.head.distance": "manhattan"}, "manhattan"),
+    ],
+    ids=["model_path", "UTF-8", "UTF-8 in a worker", "embedding_dim", "input_dim", "distance"],
+)
+def test_bad_input_ends_a_run_before_its_first_update(tmp_path, monkeypatch, overrides, message):
+    latin = tmp_path / "latin.txt"
+    latin.write_bytes("schön\n".encode("latin-1"))
+    monkeypatch.chdir(ROOT)
+    overrides = json.loads(json.dumps(overrides).replace("LATIN", str(latin)))
+    with pytest.raises((ConfigurationError, WorkerError)) as error:
+        train_model_from_file(CONFIG, str(tmp_path / "run"), overrides)
+    assert message.replace("LATIN", str(latin)) in str(error.value)
+    assert not list(tmp_path.glob("run/model_state*"))

@@ -1,0 +1,81 @@
+"""Every shipped config is built, with its paths pointed at fixtures, so that none rots."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from allennlp.common.params import Params
+from allennlp.data import DatasetReader, Vocabulary
+from allennlp.data.data_loaders import DataLoader
+from allennlp.models import Model
+from allennlp.training.learning_rate_schedulers import LearningRateScheduler
+from allennlp.training.optimizers import Optimizer
+
+from tests import FIXTURES, VECTORS
+
+CONFIGS = FIXTURES.parent / "training_config"
+ENVIRONMENT = {"ONE_BILLION_WORD": str(FIXTURES / "one_billion_word"), "FASTTEXT_MODEL": VECTORS}
+
+
+def config_of(path):
+    config = Params.from_file(str(path), ext_vars=ENVIRONMENT).as_dict(quiet=True)
+    config["dataset_reader"]["token_indexers"]["fasttext"]["model_path"] = VECTORS
+    return config
+
+
+@pytest.fixture(params=sorted(CONFIGS.rglob("*.jsonnet")), ids=lambda path: path.stem)
+def config(request):
+    return config_of(request.param)
+
+
+def test_a_config_says_how_to_run_it():
+    for path in CONFIGS.rglob("*.jsonnet"):
+        command = f"allennlp train {path.relative_to(CONFIGS.parent)} --include-package"
+        assert command in path.read_text("utf-8")
+
+
+def test_its_parts_can_be_built(config):
+    with torch.device("meta"):
+        model = Model.from_params(Params(config["model"]), vocab=Vocabulary.empty())
+    assert config["vocabulary"] == {"type": "empty"}
+    reader = DatasetReader.from_params(Params(config["dataset_reader"]))
+    for section in ("data_loader", "validation_data_loader"):
+        loader = DataLoader.from_params(
+            Params({**config[section], "max_instances_in_memory": 1000}),
+            reader=reader,
+            data_path=str(FIXTURES / "corpus" / "train"),
+        )
+        loader.index_with(Vocabulary.empty())
+        assert next(iter(loader))["source"]["fasttext"]["vectors"].size(-1) == 10
+    optimizer = Optimizer.from_params(
+        Params(config["trainer"]["optimizer"]), model_parameters=list(model.named_parameters())
+    )
+    scheduler = LearningRateScheduler.from_params(
+        Params(config["trainer"]["learning_rate_scheduler"]), optimizer=optimizer
+    )
+    scheduler.step_batch(1)
+
+
+def test_the_papers_model_has_the_papers_number_of_parameters():
+    """Table 2 of Li et al. 2019: 76 million."""
+    config = config_of(CONFIGS / "one_billion_word" / "elmo_semfit.jsonnet")
+    contextualizer = config["model"]["contextualizer"]
+    assert contextualizer["input_dim"] == 300
+    assert (contextualizer["cell_size"], contextualizer["hidden_dim"]) == (4096, 512)
+    with torch.device("meta"):
+        model = Model.from_params(Params(config["model"]), vocab=Vocabulary.empty())
+    trainable = sum(p.numel() for p in model.parameters() if p.requires_grad)
+    assert round(trainable / 1e6) == 76
+
+
+def test_the_papers_training_is_ten_epochs_of_one_billion_words():
+    config = config_of(CONFIGS / "one_billion_word" / "elmo_semfit.jsonnet")
+    assert config["trainer"]["num_epochs"] == 10
+    num_processes = len(config["distributed"]["cuda_devices"])
+    loader = config["data_loader"]
+    sentences = loader["batches_per_epoch"] * loader["batch_sampler"]["batch_size"] * num_processes
+    assert sentences == pytest.approx(30_301_028, rel=1e-3)
+    schedule = config["trainer"]["learning_rate_scheduler"]
+    updates = loader["batches_per_epoch"] * config["trainer"]["num_epochs"]
+    assert schedule["decay_end"] == schedule["num_replicas"] * updates
+    assert Path(config["train_data_path"]).name == "news.en-*"

@@ -1,0 +1,62 @@
+// ELMo-S: fastText vectors in, two projected LSTMs, the Semfit head. A config is one call of this
+// function; what it gives can be changed with `+ { … }` like any object.
+//
+//   train_data_path, validation_data_path  one tokenised sentence a line: a file, a directory, a pattern
+//   model_path                             a fastText `.bin`
+//   embedding_dim                          its dimension
+//   hidden_dim, cell_size, num_layers      each direction's output, its LSTM cells, its layers
+//   num_epochs
+//   data_loader, trainer                   what these sections hold beside the defaults below
+function(
+  train_data_path,
+  validation_data_path,
+  model_path,
+  embedding_dim,
+  hidden_dim,
+  cell_size,
+  num_epochs,
+  num_layers=2,
+  dropout=0.1,
+  data_loader={},
+  trainer={},
+) {
+  dataset_reader: {
+    type: 'language_modeling',
+    token_indexers: { fasttext: { type: 'fasttext', model_path: model_path } },
+  },
+  train_data_path: train_data_path,
+  validation_data_path: validation_data_path,
+  // Every word has a vector, so there is nothing to count before training starts.
+  vocabulary: { type: 'empty' },
+  model: {
+    type: 'bidirectional_lm',
+    text_field_embedder: {
+      token_embedders: { fasttext: { type: 'fasttext', embedding_dim: embedding_dim } },
+    },
+    contextualizer: {
+      type: 'bidirectional_language_model_lstm',
+      input_dim: embedding_dim,
+      hidden_dim: hidden_dim,
+      cell_size: cell_size,
+      num_layers: num_layers,
+      dropout: dropout,
+    },
+    // The cosine has no hyper-parameter to tune, and is the paper's choice.
+    head: {
+      type: 'semfit',
+      input_dim: hidden_dim,
+      embedding_dim: embedding_dim,
+      distance: 'cosine',
+    },
+  },
+  data_loader: data_loader,
+  validation_data_loader: { batch_size: 64 },
+  trainer: {
+    num_epochs: num_epochs,
+    validation_metric: '+cosine',
+    grad_norm: 5.0,
+    callbacks: [{ type: 'console_logger', should_log_inputs: false }],
+    // They put hooks on every module, which a recovered run would keep to its end.
+    run_confidence_checks: false,
+  } + trainer,
+}
