@@ -19,22 +19,23 @@ elmo_semfit(
   embedding_dim=100,
   hidden_dim=128,
   cell_size=512,
-  num_epochs=5,
+  num_epochs=4,
   data_loader={
-    // 32 sentences × 20 words = 640 words an update. Sentences of like length together.
-    batch_sampler: { type: 'bucket', batch_size: 32, sorting_keys: ['source'] },
+    // 16 sentences × 24 words = 390 words an update. Sentences of like length together.
+    batch_sampler: { type: 'bucket', batch_size: 16, sorting_keys: ['source'] },
   },
   trainer={
-    optimizer: { type: 'adam', lr: 5e-4 },
-    // 600 updates an epoch. From 5e-4 to 2e-3 in the first 400, and from the middle on to 2.5e-4.
+    optimizer: { type: 'adam', lr: 4e-4 },
+    // 1200 updates an epoch. From 4e-4 to 1.6e-3 in the first 800, and in the second half on down
+    // to 2e-4.
     learning_rate_scheduler: {
       type: 'large_batch',
       num_replicas: 4,
-      warmup_steps: 100,
-      decay_start: 4 * 1500,
-      decay_end: 4 * 3000,
+      warmup_steps: 200,
+      decay_start: 4 * 2400,
+      decay_end: 4 * 4800,
     },
     // So that a run that is killed loses minutes: `allennlp train … --recover` goes on from there.
-    checkpointer: { save_every_num_batches: 200 },
+    checkpointer: { save_every_num_batches: 400 },
   },
 )

@@ -6,6 +6,7 @@ epoch by epoch, where its archive is, and what can be done with it.
 import argparse
 import json
 import os
+import shutil
 import sys
 from typing import Any, Dict, List
 
@@ -90,15 +91,19 @@ def describe_training(serialization_dir: str) -> str:
 def _next_commands(serialization_dir: str, archive: str, last: Dict[str, Any]) -> List[str]:
     with open(os.path.join(serialization_dir, CONFIG_NAME), encoding="utf-8") as file:
         config = json.load(file)
+    # As it can be pasted: with its path, if the shell would not find it.
+    program = "allennlp"
+    if not shutil.which(program) and os.path.basename(sys.argv[0]) == program:
+        program = os.path.relpath(sys.argv[0])
     plugin = "--include-package allennlp_semfit"
     return [
         f"The model of the best epoch: {archive} (trained in {last['training_duration'][:-7]})",
         "",
         "Its figures on any text of one tokenised sentence a line:",
-        f"  allennlp evaluate {archive} {config.get('validation_data_path', 'TEXT')} {plugin}",
+        f"  {program} evaluate {archive} {config.get('validation_data_path', 'TEXT')} {plugin}",
         "The vectors of a sentence's words, all layers, as JSON:",
         '  echo \'{"sentence": "The cat sat on the mat ."}\' | '
-        f"allennlp predict {archive} - --silent --output-file vectors.json {plugin}",
+        f"{program} predict {archive} - --silent --output-file vectors.json {plugin}",
     ]
 
 
