@@ -23,7 +23,7 @@ setup(
     ],
     extras_require={
         # `allennlp prepare-corpus`
-        "corpus": ["gensim>=4.1", "spacy>=3.0"],
+        "corpus": ["mwparserfromhell>=0.6", "spacy>=3.0"],
     },
     classifiers=[
         "License :: OSI Approved :: Apache Software License",

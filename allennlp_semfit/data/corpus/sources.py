@@ -239,7 +239,8 @@ def _read_lines(stream: IO[bytes], path: Path) -> Iterator[str]:
             text = text.lstrip("\ufeff")
         offset += len(data)
         text, rest = rest + text, ""
-        if not data.endswith(b"\n"):
+        # Otherwise this is the end of the line, or of the file.
+        if len(data) == _MAX_LINE_BYTES and not data.endswith(b"\n"):
             before, _, after = text.rpartition(" ")
             if before:
                 text, rest = before, after

@@ -1,0 +1,79 @@
+import logging
+import subprocess
+import sys
+
+import pytest
+from allennlp.commands import main
+from allennlp.commands.subcommand import Subcommand
+
+from allennlp_semfit.commands.prepare_corpus import PrepareCorpus
+
+
+@pytest.fixture
+def text(tmp_path):
+    path = tmp_path / "in.txt"
+    path.write_text("".join(f"Sentence {i}. And its twin!\n" for i in range(100)))
+    return path
+
+
+def run(monkeypatch, *arguments):
+    monkeypatch.setattr(sys, "argv", ["allennlp", "prepare-corpus", *map(str, arguments)])
+    main()
+
+
+class TestPrepareCorpus:
+    def test_it_is_registered(self):
+        assert Subcommand.by_name("prepare-corpus") is PrepareCorpus
+
+    def test_it_makes_a_corpus_and_says_what_comes_next(self, monkeypatch, caplog, text, tmp_path):
+        caplog.set_level(logging.INFO, logger="allennlp_semfit")
+        out = tmp_path / "the corpus"
+        run(monkeypatch, text, text, f"{out}/", "--num-shards", 3, "--held-out", 0.1)
+        assert len(list((out / "train").iterdir())) == 3
+        assert "400 sentences (1,400 words)" in caplog.text
+        assert f"allennlp train-fasttext '{out}/train' '{out}/vectors.bin'" in caplog.text
+        assert "Nothing to do" not in caplog.text
+        run(monkeypatch, text, text, out, "--num-shards", 3, "--held-out", 0.1)
+        assert "Nothing to do" in caplog.text
+
+    def test_every_option_arrives(self, monkeypatch, text, tmp_path):
+        out = tmp_path / "out"
+        options = (
+            "--language xx --already-tokenized --min-words 2 --max-sentences 50 --held-out 0.1"
+        )
+        run(monkeypatch, text, out, *options.split(), "--force", "--num-workers", 1)
+        lines = "".join(path.read_text() for path in out.rglob("*.txt")).splitlines()
+        assert len(lines) == 50
+        assert "Sentence 7. And its twin!" in lines
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (["missing.txt", "out"], "missing.txt does not exist"),
+            (["in.txt", "out", "--held-out", "2"], "held_out is 2.0, and must be from 0 to 0.5"),
+            (["in.txt", "out", "--num-shards", "0"], "num_shards is 0"),
+            (["in.txt", "out", "--language", "zz"], "language 'zz'"),
+            (["in.txt", "."], "already holds something else"),
+        ],
+    )
+    def test_an_error_is_one_line(self, monkeypatch, text, tmp_path, arguments, message):
+        monkeypatch.chdir(tmp_path)
+        with pytest.raises(SystemExit) as error:
+            run(monkeypatch, *arguments)
+        assert str(error.value).startswith("prepare-corpus: ")
+        assert message in str(error.value)
+        assert "\n" not in str(error.value)
+        assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]
+
+    def test_the_user_sees_it_in_a_terminal(self, text, tmp_path):
+        # As the plugin does, before AllenNLP reads the command line.
+        code = (
+            "import allennlp.__main__, allennlp_semfit.commands.prepare_corpus; "
+            "allennlp.__main__.run()"
+        )
+        command = [sys.executable, "-c", code, "prepare-corpus", str(text), str(tmp_path / "out")]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert "200 sentences (700 words)" in done.stderr
+        assert "100%" in done.stderr
+        assert "Traceback" not in done.stderr
