@@ -1,7 +1,7 @@
 """
 Makes running text of wiki markup, which mwparserfromhell parses.
 
-gensim's `filter_wiki` and mwparserfromhell's own `strip_code` leave headings, bullets, captions, the
+gensim's `filter_wiki` and mwparserfromhell's own `strip_code` leave headings, bullets, captions,
 cells of tables or the names of files in the text, which nobody would want a language model to
 learn; hence a walk of our own over the parsed nodes.
 """
@@ -23,11 +23,13 @@ from mwparserfromhell.wikicode import Wikicode
 
 # Elements that are no part of a sentence. Others give way to what is in them.
 _DROPPED_TAGS = frozenset(
-    "ref references math chem ce gallery timeline imagemap score source syntaxhighlight pre table "
-    "hiero graph mapframe maplink categorytree inputbox templatedata templatestyles indicator "
-    "style script".split()
+    ["ref", "references", "math", "chem", "ce", "gallery", "timeline", "imagemap", "score"]
+    + ["source", "syntaxhighlight", "pre", "table", "hiero", "graph", "mapframe", "maplink"]
+    + ["categorytree", "inputbox", "templatedata", "templatestyles", "indicator", "style", "script"]
 )
-_BREAKING_TAGS = frozenset("br p div center blockquote poem ul ol dl hr li dd dt".split())
+_BREAKING_TAGS = frozenset(
+    ["br", "p", "div", "center", "blockquote", "poem", "ul", "ol", "dl", "hr", "li", "dd", "dt"]
+)
 # Templates that stand for words in a sentence: what they show, or which of their unnamed arguments
 # is the text. Most of the others are boxes, footnotes and notices.
 _SIGNS = {
@@ -52,7 +54,7 @@ _MAGIC_WORD = re.compile(r"__[A-Z]+__")
 _SPACE_IN_TAG = re.compile(r"(?<=<)([a-z]+)\s+", re.IGNORECASE)
 # Chinese and some other wikis: the same word in each of the language's scripts.
 _LANGUAGE_VARIANT = re.compile(r"-\{(?:[^{}:;]*:)?([^{};]*)[^{}]*\}-")
-_REMAINS_OF_MARKUP = re.compile(r"\{\{+|\}\}+|\[\[+|\]\]+|'''?")
+_REMAINS_OF_MARKUP = re.compile(r"\{\{+|\}\}+|\[\[+|\]\]+|'''?|</?(?:ref|br|small|div)\b[^<>]*>")
 _TABLE_ROW = re.compile(r"\{\||\|\}?|!")
 # What a template leaves behind that stood between brackets or marks.
 _EMPTY_BRACKETS = re.compile(r"\s*[(（]\s*(?:[,;:،、]\s*)*[)）]")
