@@ -9,6 +9,9 @@ elmo_semfit(
   hidden_dim=6,
   cell_size=8,
   num_epochs=2,
+  num_updates=14,
+  learning_rate=0.01,
+  warmup_steps=1,
+  num_replicas=1,
   data_loader={ batch_size: 8, shuffle: true },
-  trainer={ optimizer: { type: 'adam', lr: 0.01 } },
 )

@@ -79,7 +79,7 @@ def describe_training(serialization_dir: str) -> str:
     ]
     archive = os.path.join(serialization_dir, "model.tar.gz")
     if os.path.exists(archive):
-        lines += _next_commands(serialization_dir, archive, epochs[-1])
+        lines += _next_commands(serialization_dir, archive)
     else:
         lines += [
             "Training has not ended. To go on from the last checkpoint, repeat the command that",
@@ -88,7 +88,7 @@ def describe_training(serialization_dir: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _next_commands(serialization_dir: str, archive: str, last: Dict[str, Any]) -> List[str]:
+def _next_commands(serialization_dir: str, archive: str) -> List[str]:
     with open(os.path.join(serialization_dir, CONFIG_NAME), encoding="utf-8") as file:
         config = json.load(file)
     # As it can be pasted: with its path, if the shell would not find it.
@@ -97,7 +97,7 @@ def _next_commands(serialization_dir: str, archive: str, last: Dict[str, Any]) -
         program = os.path.relpath(sys.argv[0])
     plugin = "--include-package allennlp_semfit"
     return [
-        f"The model of the best epoch: {archive} (trained in {last['training_duration'][:-7]})",
+        f"The model of the best epoch: {archive}",
         "",
         "Its figures on any text of one tokenised sentence a line:",
         f"  {program} evaluate {archive} {config.get('validation_data_path', 'TEXT')} {plugin}",
@@ -115,7 +115,8 @@ def _read_epochs(serialization_dir: str) -> List[Dict[str, Any]]:
             break
         with open(path, encoding="utf-8") as file:
             epochs.append(json.load(file))
-    if not epochs or "training_cosine" not in epochs[0]:
+    # An epoch that was recovered at its last batch has no training figures.
+    if not any("training_cosine" in epoch or "validation_cosine" in epoch for epoch in epochs):
         raise ConfigurationError(
             f"{serialization_dir} holds no completed epoch of a language model with the semfit "
             "head. Give the directory that `allennlp train -s` was given."

@@ -11,6 +11,7 @@ in each process that imports the plugin; more than once does no harm.
 import functools
 import inspect
 import logging
+import os
 import zipfile
 from typing import Any, Callable, List, Optional, Union
 from unittest import mock
@@ -94,7 +95,7 @@ def _with_lock_of_context(start_workers: Callable) -> Callable:
 
 def _load_checkpoint(self: Checkpointer) -> Optional[TrainerCheckpoint]:
     """
-    Loads the latest checkpoint that is complete, and removes later ones.
+    Loads the latest checkpoint that is complete, and puts later ones out of AllenNLP's sight.
 
     # Returns
 
@@ -115,10 +116,11 @@ def _load_checkpoint(self: Checkpointer) -> Optional[TrainerCheckpoint]:
         if self._is_primary:
             logger.warning(
                 "The checkpoint in %s and %s is incomplete: the run was killed while it wrote it. "
-                "Removing it and looking for an earlier one.",
+                "Renaming it to *.incomplete and looking for an earlier one.",
                 *paths,
             )
-            self._remove_checkpoint(*point_in_time)
+            for path in filter(os.path.exists, paths):
+                os.replace(path, path + ".incomplete")
     return None
 
 

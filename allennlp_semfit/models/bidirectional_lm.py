@@ -36,7 +36,7 @@ class BidirectionalLm(Model):
         Bidirectional, and such that neither half depends on the words which it is to predict.
     head : `LmHead`
         The output layer; both directions share it.
-    initializer : `InitializerApplicator`, optional (default = `InitializerApplicator()`)
+    initializer : `InitializerApplicator`, optional (default = `None`)
 
     # Raises
 
@@ -82,16 +82,28 @@ class BidirectionalLm(Model):
 
     def num_layers(self) -> int:
         """The layers of the representation: the contextualizer's, and one for its input."""
+        self._check_gives_layers()
         return int(self._contextualizer.num_layers) + 1  # type: ignore[arg-type]
 
     @property
     def return_all_layers(self) -> bool:
         """Whether `lm_embeddings` are all layers or the last one; set it as you need it."""
-        return bool(self._contextualizer.return_all_layers)
+        return bool(getattr(self._contextualizer, "return_all_layers", False))
 
     @return_all_layers.setter
     def return_all_layers(self, value: bool) -> None:
+        self._check_gives_layers()
         self._contextualizer.return_all_layers = value  # type: ignore[assignment]
+
+    def _check_gives_layers(self) -> None:
+        for attribute in ("return_all_layers", "num_layers"):
+            if not hasattr(self._contextualizer, attribute):
+                raise ConfigurationError(
+                    f"bidirectional_lm: the `contextualizer` is a "
+                    f"{type(self._contextualizer).__name__}, which has no `{attribute}` and cannot "
+                    "give its layers one by one. Train with `bidirectional_language_model_lstm` to "
+                    "use the representations."
+                )
 
     def forward(self, source: TextFieldTensors) -> Dict[str, Any]:
         """
@@ -120,17 +132,21 @@ class BidirectionalLm(Model):
 
         ahead, behind = last_layer.chunk(2, dim=-1)
         targets = self._head.targets(source, embeddings)
-        # Where a word has another to its left, each of the two is the other's target.
-        has_left = mask[:, 1:]
-        num_targets = has_left.sum().clamp_min(1)
-        forward_loss = self._head(ahead[:, :-1][has_left], targets[:, 1:][has_left]) / num_targets
-        backward_loss = self._head(behind[:, 1:][has_left], targets[:, :-1][has_left]) / num_targets
+        # A word and the one to its left are each other's targets. Finding them makes a device wait,
+        # so it is done once.
+        right = mask[:, 1:].nonzero(as_tuple=True)
+        right = (right[0], right[1] + 1)
+        left = (right[0], right[1] - 1)
+        num_targets = right[0].numel()
+        scale = 1 / max(num_targets, 1)
+        forward_loss = self._head(ahead[left], targets[right]) * scale
+        backward_loss = self._head(behind[right], targets[left]) * scale
 
         return {
             "loss": (forward_loss + backward_loss) / 2,
             "forward_loss": forward_loss,
             "backward_loss": backward_loss,
-            "batch_weight": num_targets,
+            "batch_weight": mask.new_tensor(num_targets, dtype=torch.float),
             "lm_embeddings": layers,
             "noncontextual_token_embeddings": embeddings,
             "mask": mask,

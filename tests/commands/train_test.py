@@ -11,19 +11,20 @@ from allennlp.commands.train import train_model_from_file
 from allennlp.common.checks import ConfigurationError
 from allennlp.data.data_loaders.multiprocess_data_loader import WorkerError
 
-from tests import FIXTURES
+from allennlp_semfit.commands.show_training import describe_training
+from tests import FIXTURES, VECTORS
 from tests.training.learning_rate_schedulers.large_batch_test import closed_form
 
 ROOT = FIXTURES.parent
 CONFIG = str(FIXTURES / "elmo_semfit.jsonnet")
 
 
-def allennlp(*args, check=True, **environment):
+def allennlp(*args, check=True, cwd=ROOT, **environment):
     command = [sys.executable, "-m", "allennlp", *map(str, args)]
     command += ["--include-package", "allennlp_semfit"]
     process = subprocess.run(
         command,
-        cwd=ROOT,
+        cwd=cwd,
         env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -124,8 +125,20 @@ def test_a_killed_run_goes_on_from_its_last_checkpoint_at_the_same_step_of_the_s
         assert float(rate) == pytest.approx(expected), update
 
 
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    """The figures of one epoch in one process."""
+    directory = tmp_path_factory.mktemp("alone") / "run"
+    train(directory, {"trainer.num_epochs": 1})
+    return metrics_of(directory)
+
+
+# What depends on the words of an epoch and on nothing else shows whether each was there once.
+OF_THE_WORDS = ("training_constant_cosine", "validation_constant_cosine")
+
+
 @pytest.mark.parametrize("start_method", ["fork", "spawn"])
-def test_two_workers(tmp_path, start_method):
+def test_two_workers(tmp_path, start_method, alone):
     loader = {
         "batch_size": 8,
         "num_workers": 2,
@@ -133,20 +146,37 @@ def test_two_workers(tmp_path, start_method):
         "start_method": start_method,
     }
     train(tmp_path / "run", {"data_loader": loader, "trainer.num_epochs": 1})
-    assert "training_cosine" in metrics_of(tmp_path / "run")
+    for name in OF_THE_WORDS:
+        assert metrics_of(tmp_path / "run")[name] == pytest.approx(alone[name], rel=1e-6)
 
 
-def test_two_processes(tmp_path):
-    overrides = {"distributed": {"cuda_devices": [-1, -1]}, "data_loader.batch_size": 4}
+def test_two_processes(tmp_path, alone):
+    overrides = {
+        "distributed": {"cuda_devices": [-1, -1]},
+        # 27 sentences for each process, none left over.
+        "data_loader.batch_size": 9,
+        "trainer.num_epochs": 1,
+    }
     train(tmp_path / "run", overrides)
-    metrics = metrics_of(tmp_path / "run")
-    assert metrics["validation_cosine"] > metrics["training_cosine"] - 1
-    # Both processes' words are in the figures: the held-out sentences are the same, however split.
-    train(tmp_path / "alone", {"trainer.num_epochs": 1})
-    alone = metrics_of(tmp_path / "alone")
-    assert metrics["validation_constant_cosine"] == pytest.approx(
-        alone["validation_constant_cosine"], rel=1e-6
-    )
+    for name in OF_THE_WORDS:
+        assert metrics_of(tmp_path / "run")[name] == pytest.approx(alone[name], rel=1e-6)
+
+
+def test_an_archive_of_another_directory_takes_the_vectors_from_where_it_is_told(
+    trained, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    arguments = ["evaluate", trained / "model.tar.gz", FIXTURES / "corpus" / "heldout.txt"]
+    process = allennlp(*arguments, check=False, cwd=tmp_path)
+    assert "fastText model test_fixtures/vectors.bin does not exist" in process.stdout
+    key = "dataset_reader.token_indexers.fasttext.model_path"
+    assert f'-o \'{{"{key}"' in process.stdout
+    allennlp(*arguments, "-o", json.dumps({key: VECTORS}), cwd=tmp_path)
+
+
+def test_a_run_that_is_recovered_at_the_end_of_an_epoch_can_be_shown(tmp_path):
+    (tmp_path / "metrics_epoch_0.json").write_text('{"epoch": 0, "validation_cosine": 0.25}')
+    assert "0.2500" in describe_training(str(tmp_path))
 
 
 def test_strange_lines_do_not_stop_a_run(tmp_path):
@@ -168,7 +198,7 @@ def test_strange_lines_do_not_stop_a_run(tmp_path):
     [
         (
             {"dataset_reader.token_indexers.fasttext.model_path": "no/such.bin"},
-            "fastText model no/such.bin does not exist. Check `model_path`",
+            "fastText model no/such.bin does not exist",
         ),
         (
             {"train_data_path": "LATIN"},

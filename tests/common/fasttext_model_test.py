@@ -98,6 +98,17 @@ def test_the_same_file_is_opened_once(tmp_path):
     assert len(pickle.dumps(model)) < 1000
 
 
+def test_a_relative_path_survives_a_change_of_directory(tmp_path, monkeypatch):
+    monkeypatch.chdir(FIXTURES)
+    model = FastTextModel("vectors.bin")
+    pickled = pickle.dumps(model)
+    monkeypatch.chdir(tmp_path)
+    assert copy.deepcopy(model) is model
+    numpy.testing.assert_array_equal(
+        pickle.loads(pickled).get_word_vector("river"), model.get_word_vector("river")
+    )
+
+
 def _vectors_of(words):
     model = FastTextModel.open(VECTORS)
     return [model.get_word_vector(word) for word in words]
@@ -132,7 +143,7 @@ def test_bad_files_are_refused_with_their_names_and_a_remedy(tmp_path):
     text = tmp_path / "text.vec"
     text.write_text("10 2\n" + "harbour 0.1 0.2\n" * 50)
     for path, message in {
-        tmp_path / "none.bin": "does not exist. Check `model_path`",
+        tmp_path / "none.bin": "does not exist .*Check `model_path`.* -o .*train-fasttext",
         tmp_path: "is a directory",
         empty: "is empty. Train it again",
         text: "is not a fastText model. A `.bin` is wanted",

@@ -9,7 +9,9 @@ from allennlp.common.testing import ModelTestCase
 from allennlp.data import Vocabulary
 from allennlp.models import Model
 
+from allennlp_semfit.data.dataset_readers.language_modeling import LanguageModelingReader
 from allennlp_semfit.modules.distances import cosine
+from allennlp_semfit.predictors.bidirectional_lm import BidirectionalLmPredictor
 from tests import FIXTURES
 
 TRAINABLE = {"type": "embedding", "embedding_dim": 10, "num_embeddings": 3}
@@ -66,6 +68,19 @@ class TestBidirectionalLm(ModelTestCase):
         layers = self.model(**self.batch())["lm_embeddings"]
         assert len(layers) == self.model.num_layers() == 3
         torch.testing.assert_close(layers[-1], last)
+
+    def test_layers_of_an_encoder_that_cannot_give_them_are_refused(self):
+        config = self._config()
+        lstm = {"type": "lstm", "input_size": 10, "hidden_size": 6, "bidirectional": True}
+        model = Model.from_params(
+            Params({**config, "contextualizer": lstm}), vocab=Vocabulary.empty()
+        )
+        for use in (
+            lambda: BidirectionalLmPredictor(model, LanguageModelingReader()),
+            lambda: model.num_layers(),
+        ):
+            with pytest.raises(ConfigurationError, match="LstmSeq2SeqEncoder, which has no"):
+                use()
 
     def test_a_sentence_without_words_and_boundaries_has_no_loss(self):
         indexer_output = {"vectors": torch.randn(1, 1, 10), "mask": torch.tensor([[True]])}

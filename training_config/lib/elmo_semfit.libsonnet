@@ -5,7 +5,11 @@
 //   model_path                             a fastText `.bin`
 //   embedding_dim                          its dimension
 //   hidden_dim, cell_size, num_layers      each direction's output, its LSTM cells, its layers
-//   num_epochs
+//   max_sequence_length                    longer sentences are cut in pieces
+//   num_epochs, num_updates                num_updates: of all epochs together
+//   learning_rate, num_replicas            it rises from `learning_rate` to `num_replicas` times that,
+//   warmup_steps                           in `num_replicas * warmup_steps` updates, and falls in the
+//                                          second half of the updates to half of where it began
 //   data_loader, trainer                   what these sections hold beside the defaults below
 function(
   train_data_path,
@@ -15,14 +19,20 @@ function(
   hidden_dim,
   cell_size,
   num_epochs,
+  num_updates,
+  learning_rate,
+  warmup_steps,
+  num_replicas=4,
   num_layers=2,
   dropout=0.1,
+  max_sequence_length=512,
   data_loader={},
   trainer={},
 ) {
   dataset_reader: {
     type: 'language_modeling',
     token_indexers: { fasttext: { type: 'fasttext', model_path: model_path } },
+    max_sequence_length: max_sequence_length,
   },
   train_data_path: train_data_path,
   validation_data_path: validation_data_path,
@@ -50,9 +60,18 @@ function(
     },
   },
   data_loader: data_loader,
+  // Not lazy, so that a mistake in its path shows before training.
   validation_data_loader: { batch_size: 64 },
   trainer: {
     num_epochs: num_epochs,
+    optimizer: { type: 'adam', lr: learning_rate },
+    learning_rate_scheduler: {
+      type: 'large_batch',
+      num_replicas: num_replicas,
+      warmup_steps: warmup_steps,
+      decay_start: num_replicas * num_updates / 2,
+      decay_end: num_replicas * num_updates,
+    },
     validation_metric: '+cosine',
     grad_norm: 5.0,
     callbacks: [{ type: 'console_logger', should_log_inputs: false }],

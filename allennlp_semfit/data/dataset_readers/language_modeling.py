@@ -1,5 +1,6 @@
 import logging
 import os
+from codecs import BOM_UTF8
 from functools import lru_cache
 from pathlib import Path
 from typing import Dict, Iterable, Iterator, List, Optional, Tuple
@@ -25,7 +26,8 @@ class LanguageModelingReader(DatasetReader):
     are dealt out among the processes of distributed training and the workers of each process's
     data loader; each line is decoded, split and looked up by one of them only.
 
-    Before the first sentence all files are checked: they must exist, be UTF-8, and hold a word.
+    Before the first sentence all files are read through once, at about a gigabyte a second: they
+    must exist, be UTF-8, and hold a word. Each worker of a lazy loader does this in each epoch.
 
     Registered as a `DatasetReader` with name "language_modeling".
 
@@ -53,7 +55,13 @@ class LanguageModelingReader(DatasetReader):
     ```
 
     A data path is a file, a directory (all files in it), a pattern such as `corpus/*.txt`,
-    or a list of these.
+    or a list of these, on this machine.
+
+    # Raises
+
+    `ConfigurationError`
+        If `start_tokens` or `end_tokens` is a string, or `max_sequence_length` leaves no room for a
+        word; while reading, if a data path names no file, or the files are no UTF-8 text.
     """  # noqa: E501
 
     def __init__(
@@ -68,6 +76,11 @@ class LanguageModelingReader(DatasetReader):
         super().__init__(
             manual_distributed_sharding=True, manual_multiprocess_sharding=True, **kwargs
         )
+        for name, tokens in (("start_tokens", start_tokens), ("end_tokens", end_tokens)):
+            if isinstance(tokens, str):
+                raise ConfigurationError(
+                    f"language_modeling: `{name}` is the string {tokens!r}; it takes a list."
+                )
         self.start_tokens = ["</s>"] if start_tokens is None else start_tokens
         self.end_tokens = ["</s>"] if end_tokens is None else end_tokens
         self._tokenizer = tokenizer or WhitespaceTokenizer()
@@ -123,6 +136,8 @@ def _lines(files: Iterable[Path]) -> Iterator[bytes]:
     for path in files:
         logger.info("Reading %s", path)
         with path.open("rb") as file:
+            if file.read(len(BOM_UTF8)) != BOM_UTF8:
+                file.seek(0)
             yield from file
 
 
@@ -135,7 +150,7 @@ def _check_corpus(files: Tuple[Tuple[Path, float], ...]) -> None:
     has_words = False
     for path, _ in files:
         for piece in read_text(path):
-            has_words = has_words or bool(piece.strip())
+            has_words = has_words or bool(piece.decode().strip().strip("\ufeff"))
     if not has_words:
         raise ConfigurationError(
             f"{files[0][0]}{' and the files beside it' if files[1:] else ''}: there is no word "

@@ -25,6 +25,8 @@ class FastTextIndexer(TokenIndexer):
 
     model_path : `str`
         An unsupervised fastText `.bin`. It is memory-mapped, and opened once in a process.
+        AllenNLP allows one indexer with a mask in a text field, so there is no second one like this
+        beside it.
     token_min_padding_length : `int`, optional (default = `0`)
         See `TokenIndexer`.
 

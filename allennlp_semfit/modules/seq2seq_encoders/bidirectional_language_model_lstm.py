@@ -48,7 +48,7 @@ class BidirectionalLanguageModelLstm(Seq2SeqEncoder):
     # Raises
 
     `ConfigurationError`
-        If a size is less than 1 or `dropout` is no probability.
+        If a size is less than 1, `dropout` is no probability or a clip value is not positive.
 
     # Example
 
@@ -93,6 +93,15 @@ class BidirectionalLanguageModelLstm(Seq2SeqEncoder):
                 f"bidirectional_language_model_lstm: `dropout` is {dropout}; it takes 0 or more "
                 "and less than 1."
             )
+        for name, clip in (
+            ("memory_cell_clip_value", memory_cell_clip_value),
+            ("state_projection_clip_value", state_projection_clip_value),
+        ):
+            if clip is not None and clip <= 0:
+                raise ConfigurationError(
+                    f"bidirectional_language_model_lstm: `{name}` is {clip}; it takes more than 0, "
+                    "or null for no bound."
+                )
         self.input_dim = input_dim
         self.hidden_dim = hidden_dim
         self.num_layers = num_layers

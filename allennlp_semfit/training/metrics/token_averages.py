@@ -10,17 +10,35 @@ from torch.nn.functional import normalize
 __all__ = ["MeanDirection", "TokenAverage"]
 
 
+class _RunningMean(Metric):
+    """The mean of vectors, over all batches and processes since the last reset."""
+
+    def __init__(self) -> None:
+        # The sum of the vectors and, as one more element, their number: one tensor, so that
+        # processes exchange one message for a batch.
+        self._sums: Union[float, torch.Tensor] = 0.0
+
+    def _add(self, vectors: torch.Tensor) -> None:
+        sums = vectors.detach().sum(dim=0, dtype=torch.float64)
+        count = sums.new_full((1,), vectors.size(0))
+        self._sums = self._sums + dist_reduce_sum(torch.cat([sums, count]))
+
+    def _mean(self) -> torch.Tensor:
+        if not isinstance(self._sums, torch.Tensor):
+            return torch.zeros(1)
+        return self._sums[:-1] / self._sums[-1].clamp_min(1)
+
+    def reset(self) -> None:
+        self._sums = 0.0
+
+
 @Metric.register("token_average")
-class TokenAverage(Metric):
+class TokenAverage(_RunningMean):
     """
     The mean of a value that each token has.
 
     Registered as a `Metric` with name "token_average".
     """
-
-    def __init__(self) -> None:
-        self._total: Union[float, torch.Tensor] = 0.0
-        self._count = 0
 
     def __call__(self, values: torch.Tensor) -> None:  # type: ignore[override]
         """
@@ -29,10 +47,7 @@ class TokenAverage(Metric):
         values : `torch.Tensor`
             One value for each token, of any shape.
         """
-        (values,) = self.detach_tensors(values)
-        # The sum stays on the device: fetching it would make the device wait at every batch.
-        self._total = self._total + dist_reduce_sum(values.sum(dtype=torch.float64))
-        self._count += dist_reduce_sum(values.numel())
+        self._add(values.reshape(-1, 1))
 
     def get_metric(self, reset: bool = False) -> float:
         """
@@ -41,28 +56,20 @@ class TokenAverage(Metric):
         `float`
             The mean; 0 if there was no token.
         """
-        mean = float(self._total) / max(self._count, 1)
+        mean = self._mean().item()
         if reset:
             self.reset()
         return mean
 
-    def reset(self) -> None:
-        self._total = 0.0
-        self._count = 0
-
 
 @Metric.register("mean_direction")
-class MeanDirection(Metric):
+class MeanDirection(_RunningMean):
     """
     How well one fixed answer could do: the mean cosine between the vectors and the one vector for
     which this is largest. That is the mean of their directions, and the mean cosine its length.
 
     Registered as a `Metric` with name "mean_direction".
     """
-
-    def __init__(self) -> None:
-        self._total: Union[float, torch.Tensor] = 0.0
-        self._count = 0
 
     def __call__(self, vectors: torch.Tensor) -> None:  # type: ignore[override]
         """
@@ -71,10 +78,7 @@ class MeanDirection(Metric):
         vectors : `torch.Tensor`
             Shape `(N, dim)`.
         """
-        (vectors,) = self.detach_tensors(vectors)
-        directions = normalize(vectors.float(), dim=-1)
-        self._total = self._total + dist_reduce_sum(directions.sum(dim=0, dtype=torch.float64))
-        self._count += dist_reduce_sum(vectors.size(0))
+        self._add(normalize(vectors.float(), dim=-1))
 
     def get_metric(self, reset: bool = False) -> float:
         """
@@ -83,11 +87,7 @@ class MeanDirection(Metric):
         `float`
             Between 0 and 1; 0 if there was no vector.
         """
-        length = float(torch.as_tensor(self._total).norm()) / max(self._count, 1)
+        length = torch.linalg.vector_norm(self._mean()).item()
         if reset:
             self.reset()
         return length
-
-    def reset(self) -> None:
-        self._total = 0.0
-        self._count = 0

@@ -79,6 +79,17 @@ def test_the_longest_sequence_includes_the_boundaries(tmp_path):
         LanguageModelingReader(max_sequence_length=2)
 
 
+def test_a_string_is_no_list_of_boundaries():
+    with pytest.raises(ConfigurationError, match="`end_tokens` is the string '</s>'"):
+        LanguageModelingReader(end_tokens="</s>")
+
+
+def test_a_byte_order_mark_is_no_part_of_a_word(tmp_path):
+    (tmp_path / "one.txt").write_text("one\n", "utf-8-sig")
+    (tmp_path / "two.txt").write_text("", "utf-8-sig")
+    assert sentences(bare(), tmp_path) == [["one"]]
+
+
 def test_empty_lines_and_lines_of_spaces_are_no_sentences(tmp_path):
     path = tmp_path / "text.txt"
     path.write_bytes("\n  \none two\r\n\t\n\u2028\nthree\u2028four\nno line end".encode())
@@ -131,7 +142,7 @@ def test_bad_corpora_are_refused_before_the_first_sentence(tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "blank").mkdir()
     for name in ("one.txt", "two.txt"):
-        (tmp_path / "blank" / name).write_text(" \n\n")
+        (tmp_path / "blank" / name).write_text(" \n\u3000\n", "utf-8")
     latin = tmp_path / "latin"
     latin.mkdir()
     (latin / "one.txt").write_text("fine\n")

@@ -158,6 +158,7 @@ def test_bfloat16_autocast_stays_close():
     [
         ({"hidden_dim": 0}, "`hidden_dim` is 0; it takes 1 or more"),
         ({"num_layers": 0}, "`num_layers` is 0"),
+        ({"memory_cell_clip_value": 0.0}, "`memory_cell_clip_value` is 0.0; it takes more than 0"),
         ({"dropout": 1.0}, "`dropout` is 1.0; it takes 0 or more and less than 1"),
     ],
 )
