@@ -15,7 +15,7 @@ local elmo_semfit = import 'lib/elmo_semfit.libsonnet';
 // 16 sentences × 24 words = 390 words an update; 1,200 updates an epoch.
 local sentences_per_update = 16;
 local num_sentences = 19200;
-local num_epochs = 4;
+local num_epochs = 3;
 
 elmo_semfit(
   train_data_path='data/sample/train',

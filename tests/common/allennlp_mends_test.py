@@ -173,6 +173,7 @@ class TestRecover:
         assert (
             f"{model_state} and {training_state} is incomplete" in Path("run/out.log").read_text()
         )
+        assert glob.glob("run/*_state_e3_b0.th.incomplete")
         assert actual["optimizer"] == expected["optimizer"]
         assert torch.load(model_state).keys()
 
