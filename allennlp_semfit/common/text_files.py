@@ -49,7 +49,7 @@ def find_text_files(
             if not candidates:
                 raise ConfigurationError(
                     f"{entry}: there is no such file or directory, and as a glob it matches "
-                    "nothing; give text with one sentence a line"
+                    "nothing; check the name"
                 )
         found = [
             candidate

@@ -49,7 +49,7 @@ class TestPrepareCorpus:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (["missing.txt", "out"], "missing.txt does not exist"),
+            (["missing.txt", "out"], "missing.txt: there is no such file"),
             (["in.txt", "out", "--held-out", "2"], "held_out is 2.0, and must be from 0 to 0.5"),
             (["in.txt", "out", "--num-shards", "0"], "num_shards is 0"),
             (["in.txt", "out", "--language", "zz"], "language 'zz'"),

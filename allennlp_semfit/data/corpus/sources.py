@@ -29,6 +29,7 @@ from xml.etree.ElementTree import ParseError
 
 from allennlp.common.checks import ConfigurationError
 
+from allennlp_semfit.common.text_files import find_text_files
 from allennlp_semfit.data.corpus.wikipedia import read_articles
 
 _DECOMPRESSORS: Dict[bytes, Callable[[IO[bytes]], Any]] = {
@@ -96,7 +97,7 @@ def find_sources(inputs: Sequence[Union[str, "os.PathLike[str]"]]) -> List[Sourc
     # Parameters
 
     inputs : `Sequence[Union[str, os.PathLike]]`
-        Files, and directories that stand for the files in them, sorted by name.
+        As `find_text_files` takes them: files, directories of files, patterns.
 
     # Returns
 
@@ -111,20 +112,7 @@ def find_sources(inputs: Sequence[Union[str, "os.PathLike[str]"]]) -> List[Sourc
     """
     if not inputs:
         raise ConfigurationError("There is no input: name at least one file or directory.")
-    paths: List[Path] = []
-    for name in inputs:
-        path = Path(name)
-        if not path.is_dir():
-            paths.append(path)
-            continue
-        files = sorted(p for p in path.iterdir() if p.is_file() and not p.name.startswith("."))
-        if not files:
-            raise ConfigurationError(
-                f"The input directory {path} holds no files. Directories inside it are not looked "
-                "into: name them one by one."
-            )
-        paths.extend(files)
-    return [_inspect(path) for path in paths]
+    return [_inspect(path) for path in find_text_files(inputs)]
 
 
 def read_documents(sources: Iterable[Source], on_bytes: Callable[[int], Any]) -> Iterator[Document]:
@@ -163,8 +151,6 @@ def read_documents(sources: Iterable[Source], on_bytes: Callable[[int], Any]) ->
 
 
 def _inspect(path: Path) -> Source:
-    if not path.exists():
-        raise ConfigurationError(f"The input {path} does not exist: check the name.")
     if not path.is_file():
         raise ConfigurationError(f"The input {path} is neither a file nor a directory.")
     with open(path, "rb") as raw, _readable(path):

@@ -119,7 +119,7 @@ class TestBlocks:
 
 class TestErrors:
     def test_missing(self, tmp_path):
-        with pytest.raises(ConfigurationError, match="nothing.txt does not exist"):
+        with pytest.raises(ConfigurationError, match="nothing.txt: there is no such file"):
             find_sources([tmp_path / "nothing.txt"])
 
     def test_no_input(self):
@@ -128,7 +128,7 @@ class TestErrors:
 
     def test_empty_directory(self, tmp_path):
         (tmp_path / "sub").mkdir()
-        with pytest.raises(ConfigurationError, match="holds no files"):
+        with pytest.raises(ConfigurationError, match="there are no files in it"):
             find_sources([tmp_path])
 
     @pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress])
