@@ -3,8 +3,7 @@
 //
 //   allennlp train training_config/elmo_semfit.jsonnet --include-package allennlp_semfit -s output/elmo_semfit
 //
-// It takes @MINUTES@ minutes on one CPU core (two cores together would be little faster). For other text,
-// made ready with `allennlp prepare-corpus` and `allennlp train-fasttext`, write a config like this
+// It takes seven to eight minutes on one core of a two-core x86 machine. For other text, made ready with `allennlp prepare-corpus` and `allennlp train-fasttext`, write a config like this
 // one, or change this one's values, the last two so that they fit the number of updates N:
 //
 //   -o '{"train_data_path": "my/train", "validation_data_path": "my/heldout.txt",
@@ -14,7 +13,7 @@ local elmo_semfit = import 'lib/elmo_semfit.libsonnet';
 
 // 16 sentences × 24 words = 390 words an update; 1,200 updates an epoch.
 local sentences_per_update = 16;
-local num_sentences = 19200;
+local num_sentences = 19400;
 local num_epochs = 3;
 
 elmo_semfit(
