@@ -3,8 +3,9 @@
 //
 //   allennlp train training_config/elmo_semfit.jsonnet --include-package allennlp_semfit -s output/elmo_semfit
 //
-// It takes seven to eight minutes on one core of a two-core x86 machine. For other text, made ready with `allennlp prepare-corpus` and `allennlp train-fasttext`, write a config like this
-// one, or change this one's values, the last two so that they fit the number of updates N:
+// It takes seven to eight minutes on one core of a two-core x86 machine. For other text, made ready
+// with `allennlp prepare-corpus` and `allennlp train-fasttext`, write a config like this one, or
+// change this one's values, the last two so that they fit the number of updates N:
 //
 //   -o '{"train_data_path": "my/train", "validation_data_path": "my/heldout.txt",
 //        "dataset_reader.token_indexers.fasttext.model_path": "my/vectors.bin",

@@ -100,7 +100,8 @@ def _next_commands(serialization_dir: str, archive: str) -> List[str]:
         f"The model of the best epoch: {archive}",
         "",
         "Its figures on any text of one tokenised sentence a line:",
-        f"  {program} evaluate {archive} {config.get('validation_data_path', 'TEXT')} {plugin}",
+        f"  {program} evaluate {archive} {config.get('validation_data_path', 'TEXT')} "
+        f"--output-file metrics.json {plugin}",
         "The vectors of a sentence's words, all layers, as JSON:",
         '  echo \'{"sentence": "The cat sat on the mat ."}\' | '
         f"{program} predict {archive} - --silent --output-file vectors.json {plugin}",
