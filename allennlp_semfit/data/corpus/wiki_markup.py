@@ -54,7 +54,9 @@ _MAGIC_WORD = re.compile(r"__[A-Z]+__")
 _SPACE_IN_TAG = re.compile(r"(?<=<)([a-z]+)\s+", re.IGNORECASE)
 # Chinese and some other wikis: the same word in each of the language's scripts.
 _LANGUAGE_VARIANT = re.compile(r"-\{(?:[^{}:;]*:)?([^{};]*)[^{}]*\}-")
-_REMAINS_OF_MARKUP = re.compile(r"\{\{+|\}\}+|\[\[+|\]\]+|'''?|</?(?:ref|br|small|div)\b[^<>]*>")
+_REMAINS_OF_MARKUP = re.compile(r"\{\{+|\}\}+|\[\[+|\]\]+|'''?")
+# What the parser could make nothing of. Text that shows such a thing writes it with entities.
+_BROKEN_TAG = re.compile(r"</?(?:ref|br|small|div)\b[^<>]*>")
 _TABLE_ROW = re.compile(r"\{\||\|\}?|!")
 # What a template leaves behind that stood between brackets or marks.
 _EMPTY_BRACKETS = re.compile(r"\s*[(（]\s*(?:[,;:،、]\s*)*[)）]")
@@ -102,7 +104,7 @@ def _render(code: Wikicode, hidden: Collection[str]) -> str:
 
 def _render_node(node: Node, hidden: Collection[str]) -> str:
     if isinstance(node, Text):
-        return node.value
+        return _BROKEN_TAG.sub("", node.value)
     if isinstance(node, Wikilink):
         return _render_link(node, hidden)
     if isinstance(node, Tag):
