@@ -1,6 +1,5 @@
 """A fastText model on disk, as a table of word vectors that costs next to nothing to open."""
 
-import logging
 import mmap
 import os
 import struct
@@ -13,8 +12,6 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
 
 __all__ = ["FastTextModel"]
-
-logger = logging.getLogger(__name__)
 
 _MAGIC = 793712314
 _VERSIONS = (11, 12)

@@ -55,7 +55,7 @@ class LanguageModelingReader(DatasetReader):
     ```
 
     A data path is a file, a directory (all files in it), a pattern such as `corpus/*.txt`,
-    or a list of these, on this machine.
+    or a list of these; no URL.
 
     # Raises
 
