@@ -154,13 +154,18 @@ class BidirectionalLm(Model):
 
     def make_output_human_readable(self, output_dict: Dict[str, Any]) -> Dict[str, Any]:
         """
-        Makes of the list of layers one tensor, so that it can be split into sentences: shape
-        `(batch_size, num_layers(), length, 2 * hidden_dim)`.
+        Keeps what can be split into sentences: the layers, as one tensor of shape
+        `(batch_size, num_layers(), length, 2 * hidden_dim)` where `forward` gave a list, the input
+        vectors and the mask.
         """
         layers = output_dict["lm_embeddings"]
-        if not isinstance(layers, torch.Tensor):
-            output_dict["lm_embeddings"] = torch.stack(layers, dim=1)
-        return output_dict
+        return {
+            "lm_embeddings": (
+                layers if isinstance(layers, torch.Tensor) else torch.stack(layers, dim=1)
+            ),
+            "noncontextual_token_embeddings": output_dict["noncontextual_token_embeddings"],
+            "mask": output_dict["mask"],
+        }
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
         return self._head.get_metrics(reset)
