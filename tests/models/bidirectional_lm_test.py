@@ -5,9 +5,10 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.params import Params
-from allennlp.common.testing import ModelTestCase
+from allennlp.common.testing import ModelTestCase, requires_gpu
 from allennlp.data import Vocabulary
 from allennlp.models import Model
+from allennlp.nn.util import move_to_device
 
 from allennlp_semfit.data.dataset_readers.language_modeling import LanguageModelingReader
 from allennlp_semfit.modules.distances import cosine
@@ -81,6 +82,18 @@ class TestBidirectionalLm(ModelTestCase):
         ):
             with pytest.raises(ConfigurationError, match="LstmSeq2SeqEncoder, which has no"):
                 use()
+
+    @requires_gpu
+    @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+    def test_mixed_precision_on_a_gpu_comes_close(self, dtype):
+        expected = self.model.eval()(**self.batch())["loss"].item()
+        self.model.cuda()
+        with torch.autocast("cuda", dtype=dtype):
+            loss = self.model(**move_to_device(self.batch(), torch.device(0)))["loss"]
+        loss.backward()
+        assert loss.dtype == torch.float32
+        assert loss.item() == pytest.approx(expected, abs=0.02)
+        assert all(parameter.grad.isfinite().all() for parameter in self.model.parameters())
 
     def test_a_sentence_without_words_and_boundaries_has_no_loss(self):
         indexer_output = {"vectors": torch.randn(1, 1, 10), "mask": torch.tensor([[True]])}
