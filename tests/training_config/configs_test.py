@@ -1,7 +1,10 @@
 """Every shipped config is built, with its paths pointed at fixtures, so that none rots."""
 
+import json
+import re
 from pathlib import Path
 
+import _jsonnet
 import pytest
 import torch
 from allennlp.common.params import Params
@@ -54,6 +57,17 @@ def test_its_parts_can_be_built(config):
         Params(config["trainer"]["learning_rate_scheduler"]), optimizer=optimizer
     )
     scheduler.step_batch(1)
+
+
+def test_the_config_that_the_readme_shows_can_be_built():
+    root = CONFIGS.parent
+    (code,) = re.findall(
+        r"```jsonnet\n(.*?)```", (root / "README.md").read_text("utf-8"), re.DOTALL
+    )
+    config = json.loads(_jsonnet.evaluate_snippet(str(root / "mine.jsonnet"), code))
+    model = Model.from_params(Params(config["model"]), vocab=Vocabulary.empty())
+    assert model.num_layers() == 3
+    assert config["trainer"]["learning_rate_scheduler"]["decay_end"] == 4 * 4 * 57000 / 16
 
 
 def test_the_papers_model_has_the_papers_number_of_parameters():
