@@ -18,6 +18,7 @@ from allennlp_semfit.modules.lm_heads.semfit_head import SemfitHead
 from allennlp_semfit.modules.seq2seq_encoders.bidirectional_language_model_lstm import (
     BidirectionalLanguageModelLstm,
 )
+from allennlp_semfit.modules.token_embedders.elmo_semfit_embedder import ElmoSemfitEmbedder
 from allennlp_semfit.modules.token_embedders.fasttext_embedder import FastTextEmbedder
 from allennlp_semfit.predictors.bidirectional_lm import BidirectionalLmPredictor
 from allennlp_semfit.training.learning_rate_schedulers.large_batch import (

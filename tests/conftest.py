@@ -1,8 +1,10 @@
 import pytest
 import torch
+from allennlp.commands.train import train_model_from_file
 from hypothesis import settings
 
 import allennlp_semfit  # noqa: F401 (registers what configs name)
+from tests import FIXTURES
 
 # The first example of many a test opens a model, or compiles something.
 settings.register_profile("semfit", deadline=None)
@@ -12,3 +14,11 @@ settings.load_profile("semfit")
 @pytest.fixture(autouse=True)
 def _seed():
     torch.manual_seed(1)
+
+
+@pytest.fixture(scope="session")
+def lm_archive(tmp_path_factory):
+    """The archive of the fixture's language model, trained."""
+    directory = tmp_path_factory.mktemp("language_model")
+    train_model_from_file(FIXTURES / "elmo_semfit.jsonnet", directory, force=True)
+    return str(directory / "model.tar.gz")

@@ -1,6 +1,6 @@
 """
 Mends AllenNLP 2.10.1, the last version there is, where a later PyTorch or Python or a killed run
-breaks it.
+breaks it, or where it leaves the user of an embedder alone with a mistake.
 
 `apply_mends` replaces some methods of AllenNLP's own classes. Subclasses under the same names would
 not do: `Trainer` builds a `Checkpointer` without a look into the registry, and whoever imports the
@@ -17,7 +17,10 @@ from typing import Any, Callable, List, Optional, Union
 from unittest import mock
 
 import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import TextFieldTensors
 from allennlp.data.data_loaders import MultiProcessDataLoader, multiprocess_data_loader
+from allennlp.modules.text_field_embedders import BasicTextFieldEmbedder
 from allennlp.nn import util as nn_util
 from allennlp.training.checkpointer import Checkpointer
 from allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers import (
@@ -41,6 +44,8 @@ def apply_mends() -> None:
       for that. The model's weights are read as strictly as before.
     * `MultiProcessDataLoader` can spawn its workers. It hands them a lock of the default context,
       which Python has come to refuse where that is another one than theirs.
+    * A text field embedder whose embedders and indexers do not pair up says which of them lack a
+      partner, and where that goes.
     * `--recover` passes over a checkpoint in whose writing the run was killed. AllenNLP takes it
       for the latest, fails to read it, and would not write it again either.
     """
@@ -49,6 +54,10 @@ def apply_mends() -> None:
             _init_reduce_on_plateau
         )
     Checkpointer.load_checkpoint = _load_checkpoint  # type: ignore[method-assign]
+    if not hasattr(BasicTextFieldEmbedder.forward, "__wrapped__"):
+        BasicTextFieldEmbedder.forward = (  # type: ignore[method-assign]
+            _naming_what_lacks_its_partner(BasicTextFieldEmbedder.forward)
+        )
     for name in ("_start_instance_workers", "_start_batch_workers"):
         start_workers = getattr(MultiProcessDataLoader, name)
         if not hasattr(start_workers, "__wrapped__"):
@@ -91,6 +100,34 @@ def _with_lock_of_context(start_workers: Callable) -> Callable:
             return start_workers(self, queue, context)
 
     return start_workers_with_lock_of_context
+
+
+def _naming_what_lacks_its_partner(forward: Callable) -> Callable:
+    @functools.wraps(forward)
+    def forward_naming_what_lacks_its_partner(
+        self: BasicTextFieldEmbedder, text_field_input: TextFieldTensors, *args: Any, **kwargs: Any
+    ):
+        try:
+            return forward(self, text_field_input, *args, **kwargs)
+        except ConfigurationError as error:
+            embedders, indexers = set(self._token_embedders), set(text_field_input)
+            if embedders == indexers:
+                raise
+            missing = [
+                f"the {type(self._token_embedders[name]).__name__} among the `token_embedders` is "
+                f"named {name!r}, and no indexer is: add its indexer to the dataset reader's "
+                f"`token_indexers` as {name!r}"
+                for name in sorted(embedders - indexers)
+            ] + [
+                f"an indexer among the dataset reader's `token_indexers` is named {name!r}, and no "
+                f"embedder is: add its embedder to the `token_embedders` as {name!r}"
+                for name in sorted(indexers - embedders)
+            ]
+            raise ConfigurationError(
+                "Embedders and indexers go together by name, but " + "; ".join(missing) + "."
+            ) from error
+
+    return forward_naming_what_lacks_its_partner
 
 
 def _load_checkpoint(self: Checkpointer) -> Optional[TrainerCheckpoint]:

@@ -8,8 +8,9 @@ from typing import Dict, List, Tuple, Union
 from weakref import WeakValueDictionary
 
 import numpy
-from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
+
+from allennlp_semfit.common.invalid_file import InvalidFileError
 
 __all__ = ["FastTextModel"]
 
@@ -63,7 +64,7 @@ class FastTextModel:
 
     # Raises
 
-    `ConfigurationError`
+    `InvalidFileError`
         If the file is missing, empty, cut short, quantised, supervised or no fastText model.
     """
 
@@ -92,7 +93,7 @@ class FastTextModel:
 
         # Raises
 
-        `ConfigurationError`
+        `InvalidFileError`
             As the constructor.
         """
         resolved = _resolve(str(path))
@@ -136,7 +137,7 @@ class FastTextModel:
 
         # Raises
 
-        `ConfigurationError`
+        `InvalidFileError`
             If the vector is not finite: the model is damaged.
         """
         return self._recently_used(word)
@@ -259,20 +260,20 @@ class FastTextModel:
         num_rows, num_columns = _MATRIX_SHAPE.unpack_from(self._buffer, position + 1)
         return num_rows, num_columns, position + 1 + _MATRIX_SHAPE.size
 
-    def _cut_short(self) -> ConfigurationError:
+    def _cut_short(self) -> InvalidFileError:
         return self._error(
             f"is cut short after {len(self._buffer)} bytes",
             "Train it again, or copy it again from where it is whole.",
         )
 
-    def _quantised(self) -> ConfigurationError:
+    def _quantised(self) -> InvalidFileError:
         return self._error(
             "is quantised (`.ftz`)",
             "Its vectors are only approximate: take the `.bin` that it was made from.",
         )
 
-    def _error(self, found: str, remedy: str) -> ConfigurationError:
-        return ConfigurationError(f"fastText model {self.path} {found}. {remedy}")
+    def _error(self, found: str, remedy: str) -> InvalidFileError:
+        return InvalidFileError(f"fastText model {self.path} {found}. {remedy}")
 
 
 def _resolve(path: str) -> str:
@@ -280,14 +281,12 @@ def _resolve(path: str) -> str:
     try:
         resolved = cached_path(path)
     except FileNotFoundError:
-        raise ConfigurationError(
+        raise InvalidFileError(
             f"fastText model {path} does not exist (working directory: {os.getcwd()}). Check "
-            "`model_path`; for an archive, point it to the file with -o "
-            """'{"dataset_reader.token_indexers.fasttext.model_path": "/path/to/it.bin"}'. """
-            "`allennlp train-fasttext` makes such a file."
+            "`model_path`. `allennlp train-fasttext` makes such a file."
         ) from None
     if os.path.isdir(resolved):
-        raise ConfigurationError(
+        raise InvalidFileError(
             f"fastText model {path} is a directory. `model_path` wants the `.bin` file itself."
         )
     return str(resolved)

@@ -96,7 +96,7 @@ class TestBidirectionalLm(ModelTestCase):
         assert all(parameter.grad.isfinite().all() for parameter in self.model.parameters())
 
     def test_a_sentence_without_words_and_boundaries_has_no_loss(self):
-        indexer_output = {"vectors": torch.randn(1, 1, 10), "mask": torch.tensor([[True]])}
+        indexer_output = {"vectors": torch.randn(1, 1, 10), "word_mask": torch.tensor([[True]])}
         loss = self.model({"fasttext": indexer_output})["loss"]
         loss.backward()
         assert loss.item() == 0.0

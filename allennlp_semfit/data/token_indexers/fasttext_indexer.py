@@ -2,12 +2,14 @@ from typing import Any, Dict, List
 
 import numpy
 import torch
+from allennlp.common import Params
 from allennlp.data.token_indexers import TokenIndexer
 from allennlp.data.token_indexers.token_indexer import IndexedTokenList
 from allennlp.data.tokenizers import Token
 from allennlp.data.vocabulary import Vocabulary
 
 from allennlp_semfit.common.fasttext_model import FastTextModel
+from allennlp_semfit.common.invalid_file import located_in
 
 __all__ = ["FastTextIndexer"]
 
@@ -25,8 +27,6 @@ class FastTextIndexer(TokenIndexer):
 
     model_path : `str`
         An unsupervised fastText `.bin`. It is memory-mapped, and opened once in a process.
-        AllenNLP allows one indexer with a mask in a text field, so there is no second one like this
-        beside it.
     token_min_padding_length : `int`, optional (default = `0`)
         See `TokenIndexer`.
 
@@ -46,6 +46,11 @@ class FastTextIndexer(TokenIndexer):
         super().__init__(token_min_padding_length)
         self._model = FastTextModel.open(model_path)
 
+    @classmethod
+    def from_params(cls, params: Params, *args: Any, **extras: Any) -> "FastTextIndexer":
+        with located_in(params, "model_path"):
+            return super().from_params(params, *args, **extras)
+
     @property
     def embedding_dim(self) -> int:
         """The dimension of the vectors."""
@@ -61,16 +66,17 @@ class FastTextIndexer(TokenIndexer):
 
         `IndexedTokenList`
             `"vectors"`: an array of shape `(dim,)` for each token, the same object for the same
-            word. `"mask"`: `True` for each token.
+            word. `"word_mask"`: `True` for each token. It is not called `"mask"`, of which AllenNLP
+            allows one in a text field: other indexers beside this one may have that.
         """
         vector_of = self._model.get_word_vector
         return {
             "vectors": [vector_of(token.ensure_text()) for token in tokens],
-            "mask": [True] * len(tokens),
+            "word_mask": [True] * len(tokens),
         }
 
     def get_empty_token_list(self) -> IndexedTokenList:
-        return {"vectors": [], "mask": []}
+        return {"vectors": [], "word_mask": []}
 
     def as_padded_tensor_dict(
         self, tokens: IndexedTokenList, padding_lengths: Dict[str, int]
@@ -80,12 +86,12 @@ class FastTextIndexer(TokenIndexer):
 
         `Dict[str, torch.Tensor]`
             `"vectors"`: shape `(length, dim)`, `float32`, zero where padded.
-            `"mask"`: shape `(length,)`, `bool`.
+            `"word_mask"`: shape `(length,)`, `bool`.
         """
         length = padding_lengths["vectors"]
         words: List[Any] = tokens["vectors"][:length]
         vectors = numpy.zeros((length, self._model.dim), dtype=numpy.float32)
         if words:
             numpy.stack(words, out=vectors[: len(words)])
-        mask = numpy.arange(length) < len(words)
-        return {"vectors": torch.from_numpy(vectors), "mask": torch.from_numpy(mask)}
+        word_mask = numpy.arange(length) < len(words)
+        return {"vectors": torch.from_numpy(vectors), "word_mask": torch.from_numpy(word_mask)}

@@ -32,13 +32,13 @@ class FastTextEmbedder(TokenEmbedder):
     def get_output_dim(self) -> int:
         return self._embedding_dim
 
-    def forward(self, vectors: torch.Tensor, mask: torch.BoolTensor = None) -> torch.Tensor:
+    def forward(self, vectors: torch.Tensor, word_mask: torch.BoolTensor = None) -> torch.Tensor:
         """
         # Parameters
 
         vectors : `torch.Tensor`
             Shape `(batch_size, length, embedding_dim)`.
-        mask : `torch.BoolTensor`, optional (default = `None`)
+        word_mask : `torch.BoolTensor`, optional (default = `None`)
             Shape `(batch_size, length)`. Part of what the indexer emits; not needed here.
 
         # Returns

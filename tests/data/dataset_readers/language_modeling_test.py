@@ -117,7 +117,7 @@ def loaded(**kwargs):
     loader = MultiProcessDataLoader(reader, TRAIN, batch_size=8, quiet=True, **kwargs)
     loader.index_with(Vocabulary.empty())
     batches = [batch["source"]["fasttext"] for batch in loader]
-    return sorted(tuple(v.tolist()) for b in batches for v in b["vectors"][b["mask"]])
+    return sorted(tuple(v.tolist()) for b in batches for v in b["vectors"][b["word_mask"]])
 
 
 @pytest.mark.parametrize("start_method", ["fork", "spawn"])

@@ -31,7 +31,7 @@ def test_a_batch_holds_each_words_vector_and_zeros_where_padded(sentences):
     length = max(len(words) for words in sentences)
     assert tensors["vectors"].shape == (len(sentences), length, 10)
     assert tensors["vectors"].dtype == torch.float32
-    for words, vectors, mask in zip(sentences, tensors["vectors"], tensors["mask"]):
+    for words, vectors, mask in zip(sentences, tensors["vectors"], tensors["word_mask"]):
         assert mask.tolist() == [True] * len(words) + [False] * (length - len(words))
         assert not vectors[len(words) :].any()
         for word, vector in zip(words, vectors):
@@ -53,14 +53,14 @@ def test_an_empty_field_pads_a_list_field():
     field.index(Vocabulary())
     tensors = field.as_tensor(field.get_padding_lengths())["f"]
     assert tensors["vectors"].shape == (2, 1, 10)
-    assert tensors["mask"].tolist() == [[True], [False]]
+    assert tensors["word_mask"].tolist() == [[True], [False]]
 
 
 def test_padding_may_cut():
     indexed = INDEXER.tokens_to_indices([Token("a"), Token("river")], Vocabulary())
-    tensors = INDEXER.as_padded_tensor_dict(indexed, {"vectors": 1, "mask": 1})
+    tensors = INDEXER.as_padded_tensor_dict(indexed, {"vectors": 1, "word_mask": 1})
     assert tensors["vectors"].shape == (1, 10)
-    assert tensors["mask"].tolist() == [True]
+    assert tensors["word_mask"].tolist() == [True]
 
 
 def test_it_counts_nothing():

@@ -9,7 +9,7 @@ def embed(vectors):
     config = {"type": "fasttext", "embedding_dim": 7}
     embedder = TextFieldEmbedder.from_params(Params({"token_embedders": {"fasttext": config}}))
     mask = torch.ones(vectors.shape[:-1], dtype=torch.bool)
-    return embedder, embedder({"fasttext": {"vectors": vectors, "mask": mask}})
+    return embedder, embedder({"fasttext": {"vectors": vectors, "word_mask": mask}})
 
 
 def test_the_vectors_come_out_as_they_went_in():

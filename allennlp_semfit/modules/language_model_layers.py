@@ -1,0 +1,283 @@
+import os
+import tarfile
+import zlib
+from contextlib import ExitStack
+from typing import Any, Dict, List, Optional, Tuple, Union
+
+import torch
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.file_utils import cached_path
+from allennlp.data import DatasetReader, Token, TokenIndexer, Vocabulary
+from allennlp.models import Model
+from allennlp.models.archival import CONFIG_NAME, extracted_archive, get_weights_path
+from allennlp.nn.util import get_text_field_mask
+
+from allennlp_semfit.common.fasttext_model import FastTextModel
+from allennlp_semfit.common.invalid_file import InvalidFileError
+from allennlp_semfit.models.bidirectional_lm import BidirectionalLm
+
+__all__ = ["LanguageModelLayers"]
+
+
+class LanguageModelLayers(torch.nn.Module):
+    """
+    All layers of a trained language model, for sentences without boundaries: it puts round each
+    sentence the boundary tokens that the model was trained with, and runs the model without its
+    output layer.
+
+    Build it with [`from_archive`](#from_archive).
+
+    # Parameters
+
+    model : `BidirectionalLm`
+        Its head is left behind.
+    indexer_name : `str`
+        The name that the model's text field embedder knows the sentence's tensors by.
+    indexer : `TokenIndexer`, optional (default = `None`)
+        Indexes the boundary tokens. Without it, their tensors must come with a state dict.
+    start_tokens : `List[str]`, optional (default = `["</s>"]`)
+    end_tokens : `List[str]`, optional (default = `["</s>"]`)
+    """
+
+    def __init__(
+        self,
+        model: BidirectionalLm,
+        indexer_name: str,
+        indexer: Optional[TokenIndexer] = None,
+        start_tokens: Optional[List[str]] = None,
+        end_tokens: Optional[List[str]] = None,
+    ) -> None:
+        super().__init__()
+        model.return_all_layers = True
+        self.indexer_name = indexer_name
+        self.indexer = indexer
+        self.vocab: Vocabulary = model.vocab
+        self.num_layers = model.num_layers()
+        self._text_field_embedder = model._text_field_embedder
+        self._contextualizer = model._contextualizer
+        self._start = _Boundary()
+        self._end = _Boundary()
+        self._missing_file: Optional[InvalidFileError] = None
+        if indexer is not None:
+            for boundary, tokens in ((self._start, start_tokens), (self._end, end_tokens)):
+                boundary.index(["</s>"] if tokens is None else tokens, indexer, self.vocab)
+
+    @classmethod
+    def from_archive(
+        cls,
+        archive_file: Union[str, os.PathLike],
+        fasttext_model_path: Optional[str] = None,
+    ) -> "LanguageModelLayers":
+        """
+        # Parameters
+
+        archive_file : `Union[str, os.PathLike]`
+            The archive of a `bidirectional_lm`, or the directory of its training.
+        fasttext_model_path : `str`, optional (default = `None`)
+            The model's fastText file, if it is no longer where the archive says. If there is
+            none, only a state dict that has the boundary tokens' vectors makes up for it.
+
+        # Raises
+
+        `InvalidFileError`
+            If there is no such archive, or it holds another model.
+        `ConfigurationError`
+            If its reader has more than one indexer, or the fastText file's vectors are of another
+            dimension than those which the model was trained on.
+        """
+        params, model = _load_archive(str(archive_file))
+        reader_params = params["dataset_reader"]
+        embedding_dim = model._text_field_embedder.get_output_dim()
+        indexers_params = reader_params.get("token_indexers", Params({}))
+        if len(indexers_params) != 1:
+            raise ConfigurationError(
+                f"The language model {archive_file} reads its words with the indexers "
+                f"{list(indexers_params)}; to serve as an embedder it must have exactly one."
+            )
+        (indexer_name,) = indexers_params
+        indexer_params = indexers_params[indexer_name]
+        if indexer_params["type"] == "fasttext":
+            if fasttext_model_path is not None:
+                indexer_params["model_path"] = fasttext_model_path
+            try:
+                fasttext = FastTextModel.open(indexer_params["model_path"])
+            except InvalidFileError as error:
+                layers = cls(model, indexer_name)
+                layers._missing_file = error
+                return layers
+            if fasttext.dim != embedding_dim:
+                raise ConfigurationError(
+                    f"The language model {archive_file} was trained on vectors of dimension "
+                    f"{embedding_dim}, but those of {fasttext.path} have dimension {fasttext.dim}. "
+                    "Give the file that it was trained with as `fasttext_model_path`."
+                )
+        reader = DatasetReader.from_params(reader_params.duplicate())
+        return cls(
+            model,
+            indexer_name,
+            reader._token_indexers[indexer_name],  # type: ignore[attr-defined]
+            reader.start_tokens,  # type: ignore[attr-defined]
+            reader.end_tokens,  # type: ignore[attr-defined]
+        )
+
+    @property
+    def missing_file(self) -> Optional[InvalidFileError]:
+        """What is wrong with the fastText file, where that is why there is no `indexer`."""
+        return self._missing_file
+
+    def get_input_dim(self) -> int:
+        """The dimension of the word vectors that the language model was trained on."""
+        return int(self._text_field_embedder.get_output_dim())
+
+    def get_output_dim(self) -> int:
+        return int(self._contextualizer.get_output_dim())
+
+    def forward(
+        self, tensors: Dict[str, torch.Tensor]
+    ) -> Tuple[List[torch.Tensor], torch.BoolTensor]:
+        """
+        # Parameters
+
+        tensors : `Dict[str, torch.Tensor]`
+            What the language model's indexer emits for sentences of up to `length` words, without
+            boundaries. Each of shape `(batch_size, length, ...)`.
+
+        # Returns
+
+        `List[torch.Tensor]`
+            The layers, the projected input first, boundaries included. `num_layers` tensors of
+            shape `(batch_size, start + length + end, get_output_dim())`.
+        `torch.BoolTensor`
+            Their mask, shape `(batch_size, start + length + end)`.
+
+        # Raises
+
+        `ConfigurationError`
+            If the boundary tokens' vectors are not known.
+        """
+        if not (self._start.is_known and self._end.is_known):
+            raise ConfigurationError(
+                "The language model needs the vectors of the tokens that stand round a sentence, "
+                f"but: {self._missing_file} Name the file that the language model was trained with "
+                "as the embedder's `fasttext_model_path`."
+            )
+        mask = get_text_field_mask({self.indexer_name: tensors})
+        lengths = mask.sum(dim=1, keepdim=True)
+        source = {
+            self.indexer_name: {
+                name: _put_round(tensor, self._start[name], self._end[name], lengths)
+                for name, tensor in tensors.items()
+            }
+        }
+        mask = get_text_field_mask(source)
+        return self._contextualizer(self._text_field_embedder(source), mask), mask
+
+    def without_boundaries(self, tensor: torch.Tensor) -> torch.Tensor:
+        """
+        What is left of `tensor`, shape `(batch_size, start + length + end, ...)`, when the
+        boundaries are dropped: shape `(batch_size, length, ...)`. Where a sentence is padded, the
+        end tokens remain in the padding's place: mask them.
+        """
+        return tensor[:, self._start.size : tensor.size(1) - self._end.size]
+
+
+class _Boundary(torch.nn.Module):
+    """The tensors of the tokens on one side of a sentence: buffers, so that they are archived."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_known = False
+
+    def index(self, tokens: List[str], indexer: TokenIndexer, vocab: Vocabulary) -> None:
+        indexed = indexer.tokens_to_indices([Token(token) for token in tokens], vocab)
+        tensors = indexer.as_padded_tensor_dict(indexed, indexer.get_padding_lengths(indexed))
+        for name, tensor in tensors.items():
+            self.register_buffer(name, tensor)
+        self.is_known = True
+
+    def __getitem__(self, name: str) -> torch.Tensor:
+        return self._buffers[name]  # type: ignore[return-value]
+
+    @property
+    def size(self) -> int:
+        """The number of tokens."""
+        return next(iter(self.buffers())).size(0)
+
+    def _load_from_state_dict(
+        self, state_dict: Dict[str, Any], prefix: str, *args: Any, **kwargs: Any
+    ) -> None:
+        if not self.is_known:
+            for key in [key for key in state_dict if key.startswith(prefix)]:
+                self.register_buffer(key[len(prefix) :], torch.empty_like(state_dict[key]))
+                self.is_known = True
+        super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
+
+
+def _put_round(
+    tensor: torch.Tensor, start: torch.Tensor, end: torch.Tensor, lengths: torch.Tensor
+) -> torch.Tensor:
+    """
+    Puts the boundary tokens round sentences: `start` before, `end` right after the last word.
+
+    # Parameters
+
+    tensor : `torch.Tensor`
+        Shape `(batch_size, length, ...)`.
+    start, end : `torch.Tensor`
+        Shape `(number of tokens, ...)`.
+    lengths : `torch.Tensor`
+        The number of words in each sentence. Shape `(batch_size, 1)`.
+    """
+    batch_size, _, *dims = tensor.size()
+
+    def each(boundary: torch.Tensor) -> torch.Tensor:
+        return boundary.to(tensor.dtype).expand(batch_size, *boundary.size())
+
+    bounded = torch.cat([each(start), tensor, torch.zeros_like(each(end))], dim=1)
+    positions = start.size(0) + lengths + torch.arange(end.size(0), device=lengths.device)
+    positions = positions.view(batch_size, end.size(0), *(1 for _ in dims))
+    return bounded.scatter(1, positions.expand_as(each(end)), each(end))
+
+
+def _load_archive(archive_file: str) -> Tuple[Params, BidirectionalLm]:
+    """A language model's configuration and the model; its fastText file is not looked for."""
+    try:
+        path = cached_path(archive_file)
+    except FileNotFoundError:
+        raise InvalidFileError(
+            f"Language model {archive_file} does not exist (working directory: {os.getcwd()}). "
+            "`allennlp train` makes it with a config such as training_config/elmo_semfit.jsonnet."
+        ) from None
+    with ExitStack() as stack:
+        try:
+            directory = (
+                path if os.path.isdir(path) else stack.enter_context(extracted_archive(path))
+            )
+        except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
+            raise InvalidFileError(
+                f"Language model {archive_file} is no archive, or is cut short ({error}). A "
+                "`model.tar.gz` is wanted, as `allennlp train` makes it."
+            ) from None
+        return _load_directory(archive_file, str(directory))
+
+
+def _load_directory(archive_file: str, directory: str) -> Tuple[Params, BidirectionalLm]:
+    config_file = os.path.join(directory, CONFIG_NAME)
+    weights_file = get_weights_path(directory)
+    for file in (config_file, weights_file):
+        if not os.path.exists(file):
+            raise InvalidFileError(
+                f"Language model {archive_file} holds no {os.path.basename(file)}. A "
+                "`model.tar.gz` is wanted, as `allennlp train` makes it."
+            )
+    params = Params.from_file(config_file)
+    found = params["model"].get("type")
+    if found != "bidirectional_lm":
+        raise InvalidFileError(
+            f"Language model {archive_file} holds a model of type {found!r}; a `bidirectional_lm` "
+            "is wanted."
+        )
+    model = Model.load(params.duplicate(), directory, weights_file)
+    assert isinstance(model, BidirectionalLm)
+    return params, model
