@@ -17,6 +17,8 @@ setup(
         "allennlp>=2.10,<3",
         "allennlp-models>=2.10,<3",
         "fasttext>=0.9.2",
+        "filelock>=3.0",
+        "h5py>=3.0",
         "jsonnet>=0.10",
         "torch>=1.10",
         "numpy>=1.21",

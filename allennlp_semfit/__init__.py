@@ -5,6 +5,7 @@ AllenNLP imports this package, by `.allennlp_plugins` or `--include-package`, an
 what this file does not import stays unregistered, and no config can name it.
 """
 
+from allennlp_semfit.commands.embed import Embed
 from allennlp_semfit.commands.prepare_corpus import PrepareCorpus
 from allennlp_semfit.commands.show_training import ShowTraining
 from allennlp_semfit.commands.train_fasttext import TrainFastText
@@ -21,6 +22,7 @@ from allennlp_semfit.modules.seq2seq_encoders.bidirectional_language_model_lstm 
 from allennlp_semfit.modules.token_embedders.elmo_semfit_embedder import ElmoSemfitEmbedder
 from allennlp_semfit.modules.token_embedders.fasttext_embedder import FastTextEmbedder
 from allennlp_semfit.predictors.bidirectional_lm import BidirectionalLmPredictor
+from allennlp_semfit.predictors.sentence_embedder import SentenceEmbedder
 from allennlp_semfit.training.learning_rate_schedulers.large_batch import (
     LargeBatchLearningRateScheduler,
 )

@@ -1,0 +1,158 @@
+"""
+The `embed` subcommand writes a language model's vectors for the words of tokenised sentences to an
+HDF5 file, as AllenNLP's `elmo` subcommand did.
+
+    allennlp embed output/elmo_semfit/model.tar.gz sentences.txt vectors.h5
+    allennlp embed output/elmo_semfit/model.tar.gz sentences.txt vectors.h5 --top --dtype float16
+"""
+
+import argparse
+import logging
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Iterator
+
+from allennlp.commands.subcommand import Subcommand
+from allennlp.common import logging as common_logging
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import format_size
+
+from allennlp_semfit.common.sentences_file import SentencesFile
+from allennlp_semfit.common.vectors_file import check_place
+from allennlp_semfit.predictors.embed_file import embed_file
+from allennlp_semfit.predictors.sentence_embedder import DEFAULT_BATCH_SIZE, SentenceEmbedder
+
+logger = logging.getLogger(__name__)
+
+
+@Subcommand.register("embed")
+class Embed(Subcommand):
+    """
+    Registered as a "Subcommand" with name "embed".
+    """
+
+    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
+        description = """Write the vectors that a language model gives the words of sentences to an
+            HDF5 file: for each line a dataset, named by the line's number counted from 0, and
+            "sentence_to_index", the names of the datasets by sentence, as JSON. An empty line has a
+            dataset of no words. The same command goes on where it was interrupted. Until it ends,
+            the vectors are in OUT.h5.parts; while it joins them, they take twice their space."""
+        subparser = parser.add_parser(
+            self.name, description=description, help="Write the vectors of sentences to HDF5."
+        )
+        subparser.add_argument(
+            "archive", metavar="ARCHIVE", help="the model.tar.gz of a language model"
+        )
+        subparser.add_argument(
+            "sentences",
+            metavar="SENTENCES",
+            help="text in UTF-8, one sentence a line, spaces between its words",
+        )
+        subparser.add_argument("out", metavar="OUT.h5", help="where to write the vectors")
+        layers = subparser.add_mutually_exclusive_group()
+        for name, text in (
+            ("all", "all layers: each dataset has the shape (layers, words, dim); the default"),
+            ("top", "the last layer: the shape (words, dim)"),
+            ("average", "the mean of the layers: the shape (words, dim)"),
+        ):
+            layers.add_argument(
+                f"--{name}", dest="layers", action="store_const", const=name, help=text
+            )
+        subparser.add_argument(
+            "--dtype",
+            choices=["float32", "float16"],
+            default="float32",
+            help="float16 takes half the space",
+        )
+        subparser.add_argument(
+            "--batch-size",
+            type=int,
+            default=DEFAULT_BATCH_SIZE,
+            help="the most sentences that are embedded at once; fewer where they are long, so that "
+            "there are at most 50 words to each, padding included",
+        )
+        subparser.add_argument(
+            "--cuda-device", type=int, default=-1, help="the GPU to run on; -1: the CPU"
+        )
+        subparser.add_argument(
+            "--fasttext-model-path",
+            metavar="VECTORS.bin",
+            help="the language model's fastText file, if it is not where it was in training",
+        )
+        subparser.add_argument(
+            "--forget-sentences",
+            action="store_true",
+            help='leave "sentence_to_index" out; to make it, all sentences are held in memory',
+        )
+        subparser.add_argument(
+            "--force",
+            action="store_true",
+            help="replace OUT.h5 if it exists, once there is another",
+        )
+        subparser.add_argument(
+            "--file-friendly-logging",
+            action="store_true",
+            help="show progress in lines, now and then, as is done where there is no terminal",
+        )
+        subparser.set_defaults(func=embed_from_args, layers="all")
+        return subparser
+
+
+def embed_from_args(args: argparse.Namespace) -> None:
+    """
+    Runs `embed_file` with the arguments of the command line.
+
+    # Parameters
+
+    args : `argparse.Namespace`
+
+    # Raises
+
+    `SystemExit`
+        With the code 1 and one line for the user, when the vectors cannot be made.
+    """
+    common_logging.FILE_FRIENDLY_LOGGING = args.file_friendly_logging or not sys.stderr.isatty()
+    try:
+        # The model takes its time to load.
+        check_place(Path(args.out))
+        SentencesFile(Path(args.sentences))
+        with _without_params():
+            embedder = SentenceEmbedder(args.archive, args.cuda_device, args.fasttext_model_path)
+        summary = embed_file(
+            embedder,
+            args.sentences,
+            args.out,
+            layers=args.layers,
+            dtype=args.dtype,
+            batch_size=args.batch_size,
+            forget_sentences=args.forget_sentences,
+            force=args.force,
+        )
+    # A full disk is the user's to mend as well.
+    except (ConfigurationError, OSError) as error:
+        sys.exit(f"embed: {error}")
+    except KeyboardInterrupt:
+        sys.exit("embed: interrupted; the same command goes on where it was")
+    if summary.made_before:
+        logger.info("Nothing to do: %s is there, of these sentences and this model.", args.out)
+    logger.info(
+        "%s: %s sentences, %s words, %s%s",
+        args.out,
+        f"{summary.num_sentences:,}",
+        f"{summary.num_words:,}",
+        format_size(summary.file_size),
+        f", {summary.words_per_second:,.0f} words a second" if summary.words_per_second else "",
+    )
+
+
+@contextmanager
+def _without_params() -> Iterator[None]:
+    """Without a line for each parameter of the model's configuration."""
+    params_logger = logging.getLogger("allennlp.common.params")
+    level = params_logger.level
+    params_logger.setLevel(max(level, logging.WARNING))
+    try:
+        yield
+    finally:
+        params_logger.setLevel(level)

@@ -1,0 +1,186 @@
+import argparse
+import inspect
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import h5py
+import pytest
+from allennlp.commands.subcommand import Subcommand
+from allennlp.common import logging as common_logging
+
+from allennlp_semfit import SentenceEmbedder
+from allennlp_semfit.commands.embed import Embed
+from allennlp_semfit.predictors.embed_file import embed_file
+from tests import FIXTURES, VECTORS
+
+HELD_OUT = FIXTURES / "corpus" / "heldout.txt"
+
+# As a user's, but for small parts, and killed when it has written some.
+KILLED = """
+import os, signal
+import allennlp_semfit.common.vectors_file as vectors_file
+import allennlp_semfit.predictors.embed_file as embed_file
+from allennlp.__main__ import run
+
+embed_file.WINDOW_SENTENCES = 2
+add = vectors_file.h5py.File.create_dataset
+
+def add_or_die(self, name, **options):
+    if name == "5":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return add(self, name, **options)
+
+vectors_file.h5py.File.create_dataset = add_or_die
+run()
+"""
+
+
+@pytest.fixture(autouse=True)
+def _file_friendly_logging(monkeypatch):
+    monkeypatch.setattr(common_logging, "FILE_FRIENDLY_LOGGING", False)
+
+
+def parse(*args):
+    parser = argparse.ArgumentParser()
+    Embed().add_subparser(parser.add_subparsers())
+    return parser.parse_args(["embed", *map(str, args)])
+
+
+def run(*args):
+    arguments = parse(*args)
+    arguments.func(arguments)
+
+
+def in_a_process(python_options, *args):
+    return subprocess.run(
+        [sys.executable, *python_options, "embed", *map(str, args)],
+        cwd=FIXTURES.parent,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def vectors_in(path):
+    with h5py.File(path, "r") as file:
+        return {name: file[name][...].tobytes() for name in file if name != "sentence_to_index"}
+
+
+def test_is_registered():
+    assert Subcommand.by_name("embed") is Embed
+
+
+def test_defaults_are_those_of_the_function():
+    arguments = vars(parse("model.tar.gz", "sentences.txt", "vectors.h5"))
+    for parameter in inspect.signature(embed_file).parameters.values():
+        if parameter.default is not parameter.empty:
+            assert arguments[parameter.name] == parameter.default, parameter.name
+    parameters = inspect.signature(SentenceEmbedder).parameters
+    for name in ("cuda_device", "fasttext_model_path"):
+        assert arguments[name] == parameters[name].default
+
+
+def test_every_option_arrives(lm_archive, tmp_path, caplog):
+    caplog.set_level("INFO")
+    out = tmp_path / "vectors.h5"
+    out.write_text("in the way")
+    options = "--average --dtype float16 --batch-size 3 --forget-sentences --force"
+    run(lm_archive, HELD_OUT, out, *options.split(), "--fasttext-model-path", VECTORS)
+    with h5py.File(out, "r") as file:
+        assert "sentence_to_index" not in file
+        assert file["0"].dtype == "float16"
+        assert file["0"].ndim == 2
+    num_words = len(HELD_OUT.read_text().split())
+    assert f"{out}: 8 sentences, {num_words} words, " in caplog.text
+    assert " words a second" in caplog.text
+    assert "Nothing to do" not in caplog.text
+    # A line for each of the model's parameters would hide the rest.
+    assert "model.contextualizer" not in caplog.text
+    caplog.clear()
+    run(lm_archive, HELD_OUT, out, *options.split()[:-1], "--fasttext-model-path", VECTORS)
+    assert f"Nothing to do: {out} is there" in caplog.text
+    assert " words a second" not in caplog.text
+
+
+def test_one_choice_of_layers(capsys):
+    with pytest.raises(SystemExit):
+        parse("model.tar.gz", "sentences.txt", "vectors.h5", "--all", "--top")
+    assert "--top: not allowed with argument --all" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["no.tar.gz", "in.txt", "out.h5"], "Language model no.tar.gz does not exist"),
+        (["in.txt", "in.txt", "out.h5"], "Language model in.txt is no archive"),
+        (["ARCHIVE", "no.txt", "out.h5"], "no.txt: there is no such file"),
+        (["ARCHIVE", "latin.txt", "out.h5"], "latin.txt: not UTF-8: byte 0xf6 in line 1"),
+        (["ARCHIVE", "empty.txt", "out.h5"], "empty.txt: there is no word in it"),
+        (["ARCHIVE", "in.txt", "no/out.h5"], "no/out.h5: there is no directory no"),
+        (["ARCHIVE", "in.txt", "in.txt"], "in.txt: it holds something else"),
+        (["ARCHIVE", "in.txt", "out.h5", "--batch-size", "0"], "--batch-size: 0"),
+        (["ARCHIVE", "in.txt", "out.h5", "--cuda-device", "99"], "There is no GPU 99"),
+        (
+            ["ARCHIVE", "in.txt", "out.h5", "--fasttext-model-path", "no.bin"],
+            "fastText model no.bin does not exist",
+        ),
+    ],
+)
+def test_an_error_is_one_line(lm_archive, tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in.txt").write_text("Snow .\n")
+    (tmp_path / "latin.txt").write_bytes(b"sch\xf6n\n")
+    (tmp_path / "empty.txt").write_text("\n")
+    before = sorted(os.listdir(tmp_path))
+    arguments = [lm_archive if each == "ARCHIVE" else each for each in arguments]
+    if "--fasttext-model-path" not in arguments:
+        arguments += ["--fasttext-model-path", VECTORS]
+    with pytest.raises(SystemExit) as error:
+        run(*arguments)
+    assert str(error.value.code).startswith("embed: ")
+    assert message in str(error.value.code)
+    assert "\n" not in str(error.value.code)
+    assert sorted(os.listdir(tmp_path)) == before
+
+
+def test_an_interruption_is_no_traceback(lm_archive, tmp_path, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(SentenceEmbedder, "embed_batch", interrupt)
+    with pytest.raises(SystemExit, match="the same command goes on where it was"):
+        run(lm_archive, HELD_OUT, tmp_path / "out.h5", "--fasttext-model-path", VECTORS)
+
+
+def test_a_killed_command_goes_on(lm_archive, tmp_path):
+    out, whole = tmp_path / "vectors.h5", tmp_path / "whole.h5"
+    killed = in_a_process(["-c", KILLED], lm_archive, HELD_OUT, out)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    parts = tmp_path / "vectors.h5.parts"
+    assert sorted(path.name for path in parts.glob("part*")) == [
+        "part-000000.h5",
+        "part-000001.h5",
+        "part-000002.tmp",
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("allennlp_semfit.predictors.embed_file.WINDOW_SENTENCES", 2)
+        run(lm_archive, HELD_OUT, whole, "--fasttext-model-path", VECTORS)
+        run(lm_archive, HELD_OUT, out, "--fasttext-model-path", VECTORS)
+    assert vectors_in(out) == vectors_in(whole)
+    assert sorted(os.listdir(tmp_path)) == ["vectors.h5", "whole.h5"]
+
+
+def test_the_user_sees_what_it_does(lm_archive, tmp_path):
+    out = tmp_path / "vectors.h5"
+    done = in_a_process(["-m", "allennlp"], lm_archive, HELD_OUT, out)
+    assert done.returncode == 0, done.stderr
+    assert "embedding: 100%" in done.stderr
+    assert f"{out}: 8 sentences, " in done.stderr
+    assert "Traceback" not in done.stderr
+    with h5py.File(out, "r") as file:
+        index = json.loads(file["sentence_to_index"][0])
+    assert list(index) == HELD_OUT.read_text().splitlines()
