@@ -1,0 +1,15 @@
+// `ner` at a size that one CPU core trains in minutes:
+//
+//   allennlp train training_config/downstream/laptop/ner.jsonnet --include-package allennlp_semfit -s output/ner
+//
+// For WNUT-17: 3,394 sentences.
+(import '../ner.jsonnet') + (import 'representations.libsonnet') + {
+  sizes+:: {
+    hidden_dim: 64,
+    num_layers: 1,
+    num_character_filters: 64,
+    batch_size: 16,
+    num_epochs: 15,
+    patience: 5,
+  },
+}

@@ -1,0 +1,16 @@
+// `snli` at a size that one CPU core trains in minutes:
+//
+//   allennlp train training_config/downstream/laptop/snli.jsonnet --include-package allennlp_semfit -s output/snli
+//
+// For the 8,330 augmented pairs, or twice as many: so few want less dropout and larger steps.
+(import '../snli.jsonnet') + (import 'representations.libsonnet') + {
+  sizes+:: {
+    embedding_dim: 100,
+    hidden_dim: 64,
+    dropout: 0.2,
+    batch_size: 64,
+    learning_rate: 0.001,
+    num_epochs: 5,
+    patience: 3,
+  },
+}
