@@ -1,0 +1,196 @@
+"""
+A training step of the named entity config with ELMo-S against the same step with AllenNLP's ELMo,
+whose LSTM has the same size; and what of the former is the frozen language model's forward pass.
+
+    python -m benchmarks.ner_step
+
+Both language models have random weights, and the sentences are random words: neither changes the
+time that a step takes. Reading and indexing the data is not part of it.
+"""
+
+import argparse
+import json
+import logging
+import random
+import tempfile
+from pathlib import Path
+from typing import Any, Callable, Dict
+
+import torch
+from _jsonnet import evaluate_snippet
+from allennlp.common import Params
+from allennlp.common.plugins import import_plugins
+from allennlp.data import Batch, DatasetReader, Vocabulary
+from allennlp.models import Model
+from allennlp.nn.util import move_to_device
+from allennlp.training.optimizers import Optimizer
+
+from allennlp_semfit.common.fasttext_training import train_fasttext
+from allennlp_semfit.modules.token_embedders.elmo_semfit_embedder import ElmoSemfitEmbedder
+from benchmarks.timing import report, time_in_turn
+from tests.elmo_weights import ORIGINAL_SIZES, write_elmo
+
+ROOT = Path(__file__).parent.parent
+LANGUAGE_MODEL = ROOT / "training_config" / "one_billion_word" / "elmo_semfit.jsonnet"
+TASK = ROOT / "training_config" / "downstream" / "ner.jsonnet"
+FASTTEXT_DIM = 300
+
+
+def write_language_model(directory: Path, vectors: Path, cell_size: int, hidden_dim: int) -> Path:
+    """Writes a `bidirectional_lm` with random weights, as a training leaves it."""
+    overrides = {
+        "model.contextualizer.cell_size": cell_size,
+        "model.contextualizer.hidden_dim": hidden_dim,
+        "model.head.input_dim": hidden_dim,
+    }
+    variables = {"ONE_BILLION_WORD": str(directory), "FASTTEXT_MODEL": str(vectors)}
+    params = Params.from_file(LANGUAGE_MODEL, json.dumps(overrides), variables)
+    directory.mkdir()
+    params.to_file(str(directory / "config.json"))
+    vocab = Vocabulary()
+    vocab.save_to_files(str(directory / "vocabulary"))
+    model = Model.from_params(params["model"].duplicate(), vocab=vocab)
+    torch.save(model.state_dict(), directory / "best.th")
+    return directory
+
+
+def write_sentences(path: Path, num_sentences: int, num_words: int) -> None:
+    """Writes sentences of random words in CoNLL-2003's four columns."""
+    corpus = ROOT / "test_fixtures" / "corpus" / "train"
+    words = " ".join(file.read_text() for file in sorted(corpus.iterdir())).split()
+    choice = random.Random(1).choice
+    path.write_text(
+        "\n\n".join(
+            "\n".join(f"{choice(words)} X O {choice(['O', 'I-PER'])}" for _ in range(num_words))
+            for _ in range(num_sentences)
+        )
+        + "\n"
+    )
+
+
+def step_of(representation: str, variables: Dict[str, str], dim: int, device: torch.device) -> Any:
+    """
+    The task's model with that word representation, of dimension `dim`, one batch for it, and a
+    function that takes a training step.
+    """
+    variables = {**variables, "WORD_REPRESENTATION": representation}
+    overlay = f"(import '{TASK}') + {{ sizes+:: {{ elmo_dim: {dim}, elmo_semfit_dim: {dim} }} }}"
+    params = Params(json.loads(evaluate_snippet("", overlay, ext_vars=variables)))
+    reader = DatasetReader.from_params(params["dataset_reader"].duplicate())
+    instances = list(reader.read(variables["NER_TRAIN_DATA_PATH"]))
+    vocab = Vocabulary.from_instances(instances)
+    for instance in instances:
+        reader.apply_token_indexers(instance)
+    batch = Batch(instances)
+    batch.index_instances(vocab)
+    tensors = move_to_device(batch.as_tensor_dict(), device)
+    model = Model.from_params(params["model"].duplicate(), vocab=vocab).to(device)
+    trainable = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
+    optimizer = Optimizer.from_params(
+        params["trainer"]["optimizer"].duplicate(), model_parameters=trainable
+    )
+    max_norm = params["trainer"]["grad_norm"]
+
+    def step() -> None:
+        optimizer.zero_grad()
+        model(**tensors)["loss"].backward()
+        torch.nn.utils.clip_grad_norm_([p for _, p in trainable], max_norm)
+        optimizer.step()
+
+    return model.train(), tensors, step
+
+
+def passes_of(model: Model, tensors: Dict[str, Any]) -> Dict[str, Callable[[], Any]]:
+    """
+    The forward pass of the embedder in `model`, and that of its language model without the head
+    for the same words.
+    """
+    (embedder,) = (m for m in model.modules() if isinstance(m, ElmoSemfitEmbedder))
+    words = tensors["tokens"]["fasttext"]
+    contextualizer = embedder._language_model._contextualizer
+    # The boundaries that the embedder adds are words to the language model.
+    vectors = torch.nn.functional.pad(words["vectors"], (0, 0, 1, 1))
+    mask = torch.nn.functional.pad(words["word_mask"], (1, 1), value=True)
+
+    def language_model_pass() -> None:
+        with torch.no_grad():
+            contextualizer(vectors, mask)
+
+    return {
+        "elmo_semfit: embedder": lambda: embedder(**words),
+        "elmo_semfit: language model": language_model_pass,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--cell-size", type=int, default=4096)
+    parser.add_argument("--projection-dim", type=int, default=512)
+    parser.add_argument("--batch-size", type=int, default=64, help="sentences")
+    parser.add_argument("--num-words", type=int, default=15, help="of a sentence")
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--out", type=Path, help="default: benchmarks/results/ner_step-DEVICE.json")
+    args = parser.parse_args()
+    logging.basicConfig(level=logging.WARNING, format="%(message)s")
+    logging.getLogger("benchmarks").setLevel(logging.INFO)
+    import_plugins()
+    device = torch.device(args.device)
+    torch.manual_seed(1)
+
+    with tempfile.TemporaryDirectory() as temporary:
+        directory = Path(temporary)
+        vectors = directory / "vectors.bin"
+        corpus = ROOT / "test_fixtures" / "corpus" / "train"
+        train_fasttext([corpus], vectors, dim=FASTTEXT_DIM, bucket=2000, min_count=1)
+        language_model = write_language_model(
+            directory / "language_model", vectors, args.cell_size, args.projection_dim
+        )
+        options, weights = write_elmo(
+            directory / "elmo",
+            **{
+                **ORIGINAL_SIZES,
+                "cell_size": args.cell_size,
+                "projection_dim": args.projection_dim,
+            },
+        )
+        write_sentences(directory / "ner.conll", args.batch_size, args.num_words)
+        paths = {
+            "NER_TRAIN_DATA_PATH": directory / "ner.conll",
+            "NER_DEV_DATA_PATH": directory / "ner.conll",
+            "NER_TEST_DATA_PATH": directory / "ner.conll",
+            "LM_ARCHIVE_PATH": language_model,
+            "FASTTEXT_MODEL_PATH": vectors,
+            "ELMO_OPTIONS_PATH": options,
+            "ELMO_WEIGHTS_PATH": weights,
+        }
+        variables = {name: str(path) for name, path in paths.items()}
+        dim = 2 * args.projection_dim
+        model, tensors, elmo_semfit_step = step_of("elmo_semfit", variables, dim, device)
+        _, _, elmo_step = step_of("elmo", variables, dim, device)
+        timings = time_in_turn(
+            {
+                "elmo": elmo_step,
+                "elmo_semfit": elmo_semfit_step,
+                **passes_of(model, tensors),
+            },
+            repeats=args.repeats,
+            device=device,
+        )
+    report(
+        timings,
+        "elmo",
+        args.out or ROOT / "benchmarks" / "results" / f"ner_step-{device.type}.json",
+        device=args.device,
+        cell_size=args.cell_size,
+        projection_dim=args.projection_dim,
+        batch_size=args.batch_size,
+        num_words=args.num_words,
+        repeats=args.repeats,
+    )
+
+
+if __name__ == "__main__":
+    main()
