@@ -96,15 +96,19 @@ def _next_commands(serialization_dir: str, archive: str) -> List[str]:
     if not shutil.which(program) and os.path.basename(sys.argv[0]) == program:
         program = os.path.relpath(sys.argv[0])
     plugin = "--include-package allennlp_semfit"
+    text = config.get("validation_data_path", "TEXT")
     return [
         f"The model of the best epoch: {archive}",
         "",
         "Its figures on any text of one tokenised sentence a line:",
-        f"  {program} evaluate {archive} {config.get('validation_data_path', 'TEXT')} "
-        f"--output-file metrics.json {plugin}",
+        f"  {program} evaluate {archive} {text} --output-file metrics.json {plugin}",
         "The vectors of a sentence's words, all layers, as JSON:",
         '  echo \'{"sentence": "The cat sat on the mat ."}\' | '
         f"{program} predict {archive} - --silent --output-file vectors.json {plugin}",
+        "Those of all sentences of a text, as HDF5:",
+        f"  {program} embed {archive} {text} vectors.h5 {plugin}",
+        "As a token embedder, in a task's config:",
+        f'  {{"type": "elmo_semfit", "archive_file": "{archive}"}}',
     ]
 
 

@@ -32,5 +32,5 @@ def located_in(params: Params, key: str) -> Iterator[None]:
         override = json.dumps({location: "/path/to/it"})
         raise InvalidFileError(
             f"{error} The configuration names it at `{location}`; to name another, for an archive "
-            f"too, add: -o '{override}'"
+            f"too, give -o '{override}', along with what else is overridden."
         ) from None

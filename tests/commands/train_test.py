@@ -85,7 +85,8 @@ def test_show_training_tells_the_figures_and_the_next_commands(trained, tmp_path
     assert f"{metrics['validation_cosine']:.4f}" in shown
     assert f"{metrics['validation_constant_cosine']:.4f}" in shown
     assert str(trained / "model.tar.gz") in shown
-    assert "allennlp evaluate" in shown
+    for command in ("evaluate", "predict", "embed"):
+        assert f"allennlp {command}" in shown
     process = allennlp("show-training", tmp_path, check=False)
     assert process.returncode == 1
     assert f"{tmp_path} holds no completed epoch" in process.stdout
