@@ -282,8 +282,8 @@ def _resolve(path: str) -> str:
         resolved = cached_path(path)
     except FileNotFoundError:
         raise InvalidFileError(
-            f"fastText model {path} does not exist (working directory: {os.getcwd()}). Check "
-            "`model_path`. `allennlp train-fasttext` makes such a file."
+            f"fastText model {path} does not exist (working directory: {os.getcwd()}). "
+            "`allennlp train-fasttext` makes such a file."
         ) from None
     if os.path.isdir(resolved):
         raise InvalidFileError(

@@ -2,10 +2,9 @@
 
 import json
 import os
-import shutil
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 
 import h5py
 import numpy
@@ -13,82 +12,11 @@ from allennlp.common import Tqdm
 from allennlp.common.checks import ConfigurationError
 from filelock import FileLock, Timeout
 
-__all__ = ["Part", "VectorsFile", "VectorsIdentity"]
+from allennlp_semfit.common.vectors_identity import Part, VectorsIdentity
+
+__all__ = ["VectorsFile", "check_place"]
 
 SENTENCE_TO_INDEX = "sentence_to_index"
-
-
-class VectorsIdentity(NamedTuple):
-    """
-    What the vectors in a file are; the attributes of the file.
-
-    # Parameters
-
-    sentences_sha256 : `str`
-        Of the file of sentences.
-    num_sentences : `int`
-    num_words : `int`
-    model_sha256 : `str`
-        Of the language model's weights.
-    word_vectors_sha256 : `str`
-        Of the vectors that the language model reads, for some of the sentences.
-    layers : `str`
-        `"all"`, `"top"` or `"average"`.
-    dtype : `str`
-        `"float32"` or `"float16"`.
-    sentence_to_index : `bool`
-        Whether the sentences themselves are in the file too.
-    """
-
-    sentences_sha256: str
-    num_sentences: int
-    num_words: int
-    model_sha256: str
-    word_vectors_sha256: str
-    layers: str
-    dtype: str
-    sentence_to_index: bool
-
-    def differences(self, attributes: Mapping[str, Any]) -> List[str]:
-        """
-        What sets vectors with these attributes apart, in words; nothing if they are the same.
-        """
-        if any(name not in attributes for name in self._fields):
-            return ["what `allennlp embed` did not make, or not to the end"]
-        found = VectorsIdentity(*(attributes[name] for name in self._fields))
-        differences = []
-        if found[:3] != self[:3]:
-            differences.append("vectors of other sentences")
-        if found.model_sha256 != self.model_sha256:
-            differences.append("vectors of another language model")
-        # Those are the words of the sentences, and differ where they do.
-        if found.word_vectors_sha256 != self.word_vectors_sha256 and not differences:
-            differences.append("vectors made with another fastText file")
-        if found.layers != self.layers:
-            differences.append(f"--{found.layers}, not --{self.layers}")
-        if found.dtype != self.dtype:
-            differences.append(f"--dtype {found.dtype}, not {self.dtype}")
-        if found.sentence_to_index != self.sentence_to_index:
-            without = "without" if found.sentence_to_index else "with"
-            differences.append(f"what was made {without} --forget-sentences")
-        return differences
-
-
-class Part(NamedTuple):
-    """
-    Some successive sentences.
-
-    # Parameters
-
-    first : `int`
-        The index of the first of them.
-    num_sentences : `int`
-    num_words : `int`
-    """
-
-    first: int
-    num_sentences: int
-    num_words: int
 
 
 class VectorsFile:
@@ -117,15 +45,20 @@ class VectorsFile:
         self._directory = path.with_name(path.name + ".parts")
 
     def is_finished(self) -> bool:
-        """Whether the file is there, with all vectors. Then its parts are not, or no longer."""
+        """
+        Whether the file is there, with all vectors. Then its parts are not, or no longer. To be
+        called while it is `locked`.
+        """
         if not self.path.exists() or self._differences_of(self.path):
             return False
         if not self._differences_of_parts():
-            shutil.rmtree(self._directory, ignore_errors=True)
+            self._remove_parts()
         return True
 
     def check_vacant(self, *, force: bool) -> None:
         """
+        To be called while it is `locked`.
+
         # Parameters
 
         force : `bool`
@@ -141,29 +74,36 @@ class VectorsFile:
             self._raise_if(self._differences_of(self.path), self.path, "replace it")
         differences = self._differences_of_parts()
         if differences and force:
-            shutil.rmtree(self._directory)
+            self._remove_parts()
         else:
             self._raise_if(differences, self._directory, "discard it")
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """
-        Keeps other processes from writing the same file.
+        Keeps other processes from writing the same file, and from removing its parts.
 
         # Raises
 
         `ConfigurationError`
             If another one writes it.
         """
+        lock_path = self._directory / ".lock"
         self._directory.mkdir(exist_ok=True)
         try:
-            lock = FileLock(str(self._directory / ".lock"), timeout=0).acquire()
+            lock = FileLock(str(lock_path), timeout=0).acquire()
         except Timeout:
             raise ConfigurationError(
                 f"{self.path}: another process is writing it; wait for that, or give another name"
             ) from None
         with lock:
-            yield
+            try:
+                yield
+            finally:
+                # Whatever else somebody has put there stays.
+                if list(self._directory.iterdir()) == [lock_path]:
+                    lock_path.unlink()
+                    self._directory.rmdir()
 
     def finished_parts(self) -> Dict[int, Part]:
         """The parts that are there, by their number."""
@@ -194,16 +134,15 @@ class VectorsFile:
             A context manager; inside it, a function that takes a sentence's index and its vectors.
         """
         path = self._part_path(number)
-        unfinished = path.with_suffix(".tmp")
-        with h5py.File(unfinished, "w") as file:
+        with _new_file(path.with_suffix(".tmp"), path) as file:
 
             def add(index: int, vectors: numpy.ndarray) -> None:
-                file.create_dataset(str(index), data=vectors)
+                with _write_errors(path):
+                    file.create_dataset(str(index), data=vectors)
 
             yield add
             file.attrs.update(self.identity._asdict())
             file.attrs.update({f"part_{name}": value for name, value in part._asdict().items()})
-        os.replace(unfinished, path)
 
     def join_parts(
         self, parts: Sequence[Part], sentence_to_index: Optional[Dict[str, str]] = None
@@ -230,23 +169,33 @@ class VectorsFile:
                 f"{self.identity.num_sentences:,} sentences, which have changed while they were "
                 f"read; leave them as they are, remove {self._directory} and begin again"
             )
-        unfinished = self._directory / "joined.tmp"
+        for number in range(len(parts)):
+            self._raise_if(
+                self._differences_of(self._part_path(number)),
+                self._part_path(number),
+                "make it again",
+            )
         progress = Tqdm.tqdm(
             total=self.identity.num_sentences, desc="joining", unit=" sentences", unit_scale=True
         )
-        with progress, h5py.File(unfinished, "w") as file:
+        with progress, _new_file(self._directory / "joined.tmp", self.path) as file:
             for number, part in enumerate(parts):
                 with h5py.File(self._part_path(number), "r") as source:
                     for index in range(part.first, part.first + part.num_sentences):
-                        source.copy(str(index), file)
+                        with _write_errors(self.path):
+                            source.copy(str(index), file)
                 progress.update(part.num_sentences)
             if sentence_to_index is not None:
                 text = json.dumps(sentence_to_index, ensure_ascii=False)
                 dataset = file.create_dataset(SENTENCE_TO_INDEX, (1,), dtype=h5py.string_dtype())
                 dataset[0] = text
             file.attrs.update(self.identity._asdict())
-        os.replace(unfinished, self.path)
-        shutil.rmtree(self._directory)
+        self._remove_parts()
+
+    def _remove_parts(self) -> None:
+        for pattern in ("part-*.h5", "part-*.tmp", "joined.tmp"):
+            for path in self._directory.glob(pattern):
+                path.unlink()
 
     def _part_path(self, number: int) -> Path:
         return self._directory / f"part-{number:06}.h5"
@@ -288,6 +237,41 @@ def check_place(path: Path) -> None:
         )
     if not os.access(path.parent, os.W_OK):
         raise ConfigurationError(f"{path}: its directory is not writable; give it another place")
+
+
+@contextmanager
+def _new_file(unfinished: Path, path: Path) -> Iterator[h5py.File]:
+    """An HDF5 file to write, which takes its name when it is whole."""
+    with _write_errors(path):
+        file = h5py.File(unfinished, "w")
+    try:
+        yield file
+    except BaseException:
+        with suppress(OSError, RuntimeError):
+            file.close()
+        raise
+    with _write_errors(path):
+        file.close()
+        with unfinished.open("rb") as written:
+            os.fsync(written.fileno())
+        os.replace(unfinished, path)
+
+
+@contextmanager
+def _write_errors(path: Path) -> Iterator[None]:
+    """
+    # Raises
+
+    `ConfigurationError`
+        For what HDF5 raises when it cannot write, for want of space for example.
+    """
+    try:
+        yield
+    except (OSError, RuntimeError) as error:
+        raise ConfigurationError(
+            f"{path}: it cannot be written ({str(error).splitlines()[0]}); make room, then give "
+            "the same command again"
+        ) from error
 
 
 def _read_attributes(path: Path) -> Dict[str, Any]:

@@ -1,21 +1,17 @@
 import os
-import tarfile
-import zlib
-from contextlib import ExitStack
 from typing import Any, Dict, List, Optional, Tuple, Union
 
 import torch
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from allennlp.common.file_utils import cached_path
 from allennlp.data import DatasetReader, Token, TokenIndexer, Vocabulary
-from allennlp.models import Model
-from allennlp.models.archival import CONFIG_NAME, extracted_archive, get_weights_path
 from allennlp.nn.util import get_text_field_mask
 
 from allennlp_semfit.common.fasttext_model import FastTextModel
 from allennlp_semfit.common.invalid_file import InvalidFileError
+from allennlp_semfit.data.dataset_readers.language_modeling import LanguageModelingReader
 from allennlp_semfit.models.bidirectional_lm import BidirectionalLm
+from allennlp_semfit.modules.language_model_archive import load_language_model
 
 __all__ = ["LanguageModelLayers"]
 
@@ -86,7 +82,7 @@ class LanguageModelLayers(torch.nn.Module):
             If its reader has more than one indexer, or the fastText file's vectors are of another
             dimension than those which the model was trained on.
         """
-        params, model = _load_archive(str(archive_file))
+        params, model = load_language_model(str(archive_file))
         reader_params = params["dataset_reader"]
         embedding_dim = model._text_field_embedder.get_output_dim()
         indexers_params = reader_params.get("token_indexers", Params({}))
@@ -113,12 +109,13 @@ class LanguageModelLayers(torch.nn.Module):
                     "Give the file that it was trained with as `fasttext_model_path`."
                 )
         reader = DatasetReader.from_params(reader_params.duplicate())
+        assert isinstance(reader, LanguageModelingReader)
         return cls(
             model,
             indexer_name,
-            reader._token_indexers[indexer_name],  # type: ignore[attr-defined]
-            reader.start_tokens,  # type: ignore[attr-defined]
-            reader.end_tokens,  # type: ignore[attr-defined]
+            reader._token_indexers[indexer_name],
+            reader.start_tokens,
+            reader.end_tokens,
         )
 
     @property
@@ -232,52 +229,10 @@ def _put_round(
     batch_size, _, *dims = tensor.size()
 
     def each(boundary: torch.Tensor) -> torch.Tensor:
-        return boundary.to(tensor.dtype).expand(batch_size, *boundary.size())
+        # A state dict's device may be another.
+        return boundary.to(tensor).expand(batch_size, *boundary.size())
 
     bounded = torch.cat([each(start), tensor, torch.zeros_like(each(end))], dim=1)
     positions = start.size(0) + lengths + torch.arange(end.size(0), device=lengths.device)
     positions = positions.view(batch_size, end.size(0), *(1 for _ in dims))
     return bounded.scatter(1, positions.expand_as(each(end)), each(end))
-
-
-def _load_archive(archive_file: str) -> Tuple[Params, BidirectionalLm]:
-    """A language model's configuration and the model; its fastText file is not looked for."""
-    try:
-        path = cached_path(archive_file)
-    except FileNotFoundError:
-        raise InvalidFileError(
-            f"Language model {archive_file} does not exist (working directory: {os.getcwd()}). "
-            "`allennlp train` makes it with a config such as training_config/elmo_semfit.jsonnet."
-        ) from None
-    with ExitStack() as stack:
-        try:
-            directory = (
-                path if os.path.isdir(path) else stack.enter_context(extracted_archive(path))
-            )
-        except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
-            raise InvalidFileError(
-                f"Language model {archive_file} is no archive, or is cut short ({error}). A "
-                "`model.tar.gz` is wanted, as `allennlp train` makes it."
-            ) from None
-        return _load_directory(archive_file, str(directory))
-
-
-def _load_directory(archive_file: str, directory: str) -> Tuple[Params, BidirectionalLm]:
-    config_file = os.path.join(directory, CONFIG_NAME)
-    weights_file = get_weights_path(directory)
-    for file in (config_file, weights_file):
-        if not os.path.exists(file):
-            raise InvalidFileError(
-                f"Language model {archive_file} holds no {os.path.basename(file)}. A "
-                "`model.tar.gz` is wanted, as `allennlp train` makes it."
-            )
-    params = Params.from_file(config_file)
-    found = params["model"].get("type")
-    if found != "bidirectional_lm":
-        raise InvalidFileError(
-            f"Language model {archive_file} holds a model of type {found!r}; a `bidirectional_lm` "
-            "is wanted."
-        )
-    model = Model.load(params.duplicate(), directory, weights_file)
-    assert isinstance(model, BidirectionalLm)
-    return params, model

@@ -15,7 +15,8 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import format_size
 
 from allennlp_semfit.common.sentences_file import SentencesFile
-from allennlp_semfit.common.vectors_file import Part, VectorsFile, VectorsIdentity, check_place
+from allennlp_semfit.common.vectors_file import VectorsFile, check_place
+from allennlp_semfit.common.vectors_identity import Part, VectorsIdentity
 from allennlp_semfit.predictors.sentence_embedder import (
     DEFAULT_BATCH_SIZE,
     SentenceEmbedder,
@@ -132,13 +133,13 @@ def embed_file(
         sentence_to_index=not forget_sentences,
     )
     target = VectorsFile(out, identity)
-    if not force and target.is_finished():
-        return EmbeddingSummary(
-            identity.num_sentences, identity.num_words, out.stat().st_size, made_before=True
-        )
-    target.check_vacant(force=force)
-    _check_disk(target, embedder)
     with target.locked():
+        if not force and target.is_finished():
+            return EmbeddingSummary(
+                identity.num_sentences, identity.num_words, out.stat().st_size, made_before=True
+            )
+        target.check_vacant(force=force)
+        _check_disk(target, embedder)
         start = time.monotonic()
         parts, num_embedded = _write_parts(target, embedder, sentences, batch_size)
         seconds = time.monotonic() - start

@@ -24,7 +24,8 @@ class SentenceEmbedder:
     Contextual vectors of the words of tokenised sentences, all layers of a trained language model.
     Its methods are those that AllenNLP's `ElmoEmbedder` had.
 
-    A sentence may be longer than those that the language model was trained on: it is one sequence.
+    The words are taken as they are given: split the text as that was split which the language model
+    was trained on. A sentence may be longer than those were: it is one sequence.
     Its vectors do not depend on the sentences that share its batch, nor on those before it.
 
     # Parameters
@@ -125,7 +126,7 @@ class SentenceEmbedder:
                 raise ConfigurationError(
                     f"The sentence {sentence[:50]!r} is a string; a list of its words is wanted."
                 )
-        if not any(batch):
+        if not any(len(sentence) for sentence in batch):
             return [self._of_no_words() for _ in batch]
         tensors = {name: tensor.to(self._device) for name, tensor in self._index(batch).items()}
         with torch.inference_mode():
@@ -158,8 +159,10 @@ class SentenceEmbedder:
         # Raises
 
         `ConfigurationError`
-            If a sentence is a string.
+            If a sentence is a string, or `batch_size` less than 1.
         """
+        if batch_size < 1:
+            raise ConfigurationError(f"`batch_size` is {batch_size}; it takes 1 or more.")
         for group in lazy_groups_of(sentences, batch_size):
             vectors: Dict[int, numpy.ndarray] = {}
             for batch in batches_by_length([len(sentence) for sentence in group], batch_size):

@@ -143,7 +143,7 @@ def test_bad_files_are_refused_with_their_names_and_a_remedy(tmp_path):
     text = tmp_path / "text.vec"
     text.write_text("10 2\n" + "harbour 0.1 0.2\n" * 50)
     for path, message in {
-        tmp_path / "none.bin": "does not exist .*Check `model_path`.* -o .*train-fasttext",
+        tmp_path / "none.bin": "does not exist .*working directory.*train-fasttext",
         tmp_path: "is a directory",
         empty: "is empty. Train it again",
         text: "is not a fastText model. A `.bin` is wanted",

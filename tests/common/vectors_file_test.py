@@ -6,7 +6,8 @@ import numpy
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from allennlp_semfit.common.vectors_file import Part, VectorsFile, VectorsIdentity, check_place
+from allennlp_semfit.common.vectors_file import VectorsFile, check_place
+from allennlp_semfit.common.vectors_identity import Part, VectorsIdentity
 
 IDENTITY = VectorsIdentity("5e", 3, 6, "0d", "f7", "all", "float32", True)
 PARTS = [Part(0, 2, 4), Part(2, 1, 2)]
@@ -91,15 +92,54 @@ def test_what_a_kill_after_the_last_step_leaves_is_removed(path):
     with target.locked():
         write_part(target, 1)
     assert target.bytes_in_parts() > 0
-    assert target.is_finished()
+    with target.locked():
+        assert target.is_finished()
     assert os.listdir(path.parent) == ["vectors.h5"]
     assert target.bytes_in_parts() == 0
+
+
+def test_what_is_not_ours_stays(path):
+    directory = path.with_name("vectors.h5.parts")
+    directory.mkdir()
+    (directory / "notes.txt").write_text("mine")
+    write(path)
+    with VectorsFile(path, IDENTITY).locked():
+        assert VectorsFile(path, IDENTITY).is_finished()
+    assert (directory / "notes.txt").read_text() == "mine"
+    assert sorted(os.listdir(directory)) == [".lock", "notes.txt"]
+
+
+def test_parts_of_something_else_are_not_joined(path):
+    target = VectorsFile(path, IDENTITY)
+    other = VectorsFile(path, IDENTITY._replace(layers="top"))
+    with target.locked():
+        write_part(target, 0)
+        write_part(other, 1)
+        with pytest.raises(ConfigurationError, match="part-000001.h5: .*--top, not --all"):
+            target.join_parts(PARTS, INDEX)
+    assert not path.exists()
+
+
+def test_no_room_is_one_line_and_what_fails_otherwise_is_not_taken_for_it(path, monkeypatch):
+    def fail(*args, **kwargs):
+        raise RuntimeError("No space left on device\nat H5Dwrite")
+
+    target = VectorsFile(path, IDENTITY)
+    with target.locked():
+        with pytest.raises(RuntimeError, match="^of the GPU$"), target.write_part(0, PARTS[0]):
+            raise RuntimeError("of the GPU")
+        monkeypatch.setattr(h5py.File, "create_dataset", fail)
+        with pytest.raises(ConfigurationError) as raised:
+            write_part(target, 0)
+    assert "it cannot be written (No space left on device); make room" in str(raised.value)
+    assert "\n" not in str(raised.value)
+    assert target.finished_parts() == {}
 
 
 OTHERS = {
     "vectors of other sentences": {"sentences_sha256": "6e", "word_vectors_sha256": "f8"},
     "vectors of another language model": {"model_sha256": "0e"},
-    "vectors made with another fastText file": {"word_vectors_sha256": "f8"},
+    "vectors made with another fastText file or other boundaries": {"word_vectors_sha256": "f8"},
     "--top, not --all": {"layers": "top"},
     "--dtype float16, not float32": {"dtype": "float16"},
     "what was made with --forget-sentences": {"sentence_to_index": False},

@@ -159,6 +159,33 @@ def test_what_is_no_archive_is_refused(content, lm_archive, tmp_path):
         LanguageModelLayers.from_archive(path)
 
 
+def test_weights_that_were_cut_short_are_refused(lm_archive, tmp_path):
+    directory = rewritten(lm_archive, tmp_path, lambda params: None)
+    weights = directory / "weights.th"
+    weights.write_bytes(weights.read_bytes()[:500])
+    with pytest.raises(InvalidFileError, match="cannot be read"):
+        LanguageModelLayers.from_archive(directory)
+
+
+@pytest.mark.parametrize("config", ["no jsonnet", "{}"])
+def test_a_config_that_is_none_is_refused(lm_archive, tmp_path, config):
+    directory = rewritten(lm_archive, tmp_path, lambda params: None)
+    (directory / "config.json").write_text(config)
+    with pytest.raises(InvalidFileError, match="cannot be read|a model of type None"):
+        LanguageModelLayers.from_archive(directory)
+
+
+def test_boundaries_go_where_the_sentences_are():
+    # A state dict from the CPU may have brought them to a model on another device.
+    boundary = torch.randn(1, 10)
+    sentences = torch.empty(2, 3, 10, dtype=torch.float16, device="meta")
+    lengths = torch.empty(2, 1, dtype=torch.long, device="meta")
+    bounded = _put_round(sentences, boundary, boundary, lengths)
+    assert bounded.device.type == "meta"
+    assert bounded.dtype == torch.float16
+    assert bounded.shape == (2, 5, 10)
+
+
 def test_an_archive_of_something_else_is_refused(tmp_path):
     path = tmp_path / "vectors.tar.gz"
     with tarfile.open(path, "w:gz") as archive:

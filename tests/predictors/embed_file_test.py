@@ -201,7 +201,7 @@ def test_another_model_other_vectors_and_other_sentences_are_told_apart(
         return str(error.value)
 
     other = SentenceEmbedder(lm_archive, fasttext_model_path=str(FIXTURES / "words_only.bin"))
-    assert "something else: vectors made with another fastText file. " in complaint(other)
+    assert "vectors made with another fastText file or other boundaries. " in complaint(other)
     other = SentenceEmbedder(lm_archive, fasttext_model_path=VECTORS)
     for parameter in other._layers.parameters():
         parameter.data *= 2
@@ -216,6 +216,24 @@ def test_another_model_other_vectors_and_other_sentences_are_told_apart(
     embed_file(embedder, sentences, out, force=True, forget_sentences=True)
     with h5py.File(out, "r") as file:
         assert list(file) == ["0"]
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_what_another_process_is_writing_is_left_alone(
+    embedder, sentences, out, force, monkeypatch
+):
+    def embed_again(*args):
+        with pytest.raises(ConfigurationError, match="another process is writing it"):
+            embed_file(embedder, sentences, out, layers="top", force=force)
+        return write_parts(*args)
+
+    embed_file(embedder, sentences, out, layers="average")
+    write_parts = module._write_parts
+    monkeypatch.setattr(module, "_write_parts", embed_again)
+    embed_file(embedder, sentences, out, force=True)
+    vectors, _, attributes = contents(out)
+    assert attributes["layers"] == "all"
+    assert len(vectors) == len(LINES)
 
 
 def test_errors_before_anything_is_written(embedder, sentences, out, monkeypatch):

@@ -83,6 +83,11 @@ def test_what_it_gives_is_neither_the_batch_nor_part_of_a_graph(embedder):
     vectors += 1
 
 
+def test_a_batch_of_no_sentences_is_refused(embedder):
+    with pytest.raises(ConfigurationError, match="`batch_size` is 0"):
+        next(embedder.embed_sentences([["Snow"]], batch_size=0))
+
+
 def test_a_string_is_no_sentence(embedder):
     with pytest.raises(ConfigurationError, match="'Snow .' is a string; a list of its words"):
         embedder.embed_sentence("Snow .")

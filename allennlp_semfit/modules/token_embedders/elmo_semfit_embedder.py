@@ -27,6 +27,11 @@ class ElmoSemfitEmbedder(TokenEmbedder):
     Frozen, it runs without a graph and without the language model's dropout. The language model's
     weights become part of the task's, and travel in its archive.
 
+    Two mistakes go unnoticed, and cost all that the language model has learnt: an indexer whose
+    file is another of the same dimension, and an `initializer` of the task's model with a regex
+    that matches the language model's parameters too. A task that has one should spare them:
+    `"prevent_regexes": ["_text_field_embedder.*"]`.
+
     Registered as a `TokenEmbedder` with name "elmo_semfit".
 
     # Parameters
@@ -85,6 +90,8 @@ class ElmoSemfitEmbedder(TokenEmbedder):
         self._archive_file = archive_file
         self._language_model = LanguageModelLayers.from_archive(archive_file, fasttext_model_path)
         self._language_model.requires_grad_(requires_grad)
+        # It has done its work, and a copy of the embedder would look for its file.
+        self._language_model.indexer = None
         self._requires_grad = requires_grad
         self._scalar_mix = ScalarMix(
             self._language_model.num_layers,

@@ -74,5 +74,5 @@ def test_it_pickles_small_and_equal():
 
 
 def test_a_missing_model_is_one_clear_error():
-    with pytest.raises(ConfigurationError, match="no/such.bin does not exist .*Check `model_path`"):
+    with pytest.raises(ConfigurationError, match="no/such.bin does not exist .*working directory"):
         TokenIndexer.by_name("fasttext")("no/such.bin")

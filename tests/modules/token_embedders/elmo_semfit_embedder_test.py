@@ -1,4 +1,6 @@
+import copy
 import json
+import pickle
 import shutil
 
 import pytest
@@ -166,6 +168,16 @@ def test_fine_tuning_reaches_the_language_model_and_its_dropout(build):
     assert all(p.grad is not None and p.grad.any() for p in embedder.parameters())
     embedder.eval()
     assert torch.equal(embedder(**tensors), embedder(**tensors))
+
+
+def test_a_copy_needs_no_file(build, lm_archive, tmp_path):
+    vectors = shutil.copy(VECTORS, tmp_path / "vectors.bin")
+    embedder = build(fasttext_model_path=str(vectors)).eval()
+    pickled = pickle.dumps(embedder)
+    (tmp_path / "vectors.bin").unlink()
+    tensors = indexed(SENTENCES)["elmo"]
+    for copied in (pickle.loads(pickled), copy.deepcopy(embedder)):
+        assert torch.equal(copied(**tensors), embedder(**tensors))
 
 
 def test_dropout_and_projection(build):
@@ -344,6 +356,16 @@ def test_a_missing_indexer_is_named(lm_archive):
         "the ElmoSemfitEmbedder among the `token_embedders` is named 'context', and no" in message
     )
     assert "an indexer among the dataset reader's `token_indexers` is named 'elmo', and" in message
+
+
+def test_other_errors_than_of_names_are_left_alone(lm_archive):
+    embedders = {
+        "elmo": {"type": "elmo_semfit", "archive_file": lm_archive},
+        "nothing": {"type": "empty"},
+    }
+    tensors = {"vectors": torch.zeros(1, 2, 7), "word_mask": torch.ones(1, 2).bool()}
+    with pytest.raises(ConfigurationError, match="of dimension 10, but .* of dimension 7"):
+        embed_fields(embedders, {"elmo": tensors})
 
 
 def test_another_indexer_is_refused(lm_archive):
