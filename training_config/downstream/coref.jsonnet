@@ -1,5 +1,5 @@
 // Coreference: spans, scored from coarse to fine and refined once (Lee et al. 2018), on the words'
-// vectors and a CNN of the characters.
+// vectors, a word embedding and a CNN of the characters.
 //
 //   export COREF_TRAIN_DATA_PATH=… COREF_DEV_DATA_PATH=… COREF_TEST_DATA_PATH=…
 //   export WORD_REPRESENTATION=elmo_semfit LM_ARCHIVE_PATH=… FASTTEXT_MODEL_PATH=…
@@ -13,12 +13,8 @@ local downstream_task = import '../lib/downstream_task.libsonnet';
 local word_representation = import '../lib/word_representation.libsonnet';
 
 downstream_task('COREF') + {
-  local words = word_representation($.sizes, dropout=0.5, none={
-    indexers: { tokens: { type: 'single_id' } },
-    embedders: { tokens: { type: 'embedding', embedding_dim: $.sizes.embedding_dim } },
-    dim: $.sizes.embedding_dim,
-  }),
-  local word_dim = $.sizes.num_character_filters + words.dim,
+  local words = word_representation($.sizes, dropout=0.5),
+  local word_dim = $.sizes.embedding_dim + $.sizes.num_character_filters + words.dim,
   // Its two ends, read in both directions; its width; its words.
   local span_dim = 2 * 2 * $.sizes.hidden_dim + $.sizes.feature_dim + word_dim,
   // Two spans, their product, and how far apart they are.
@@ -48,6 +44,7 @@ downstream_task('COREF') + {
   dataset_reader: {
     type: 'coref',
     token_indexers: {
+      tokens: { type: 'single_id' },
       // No word is shorter than the filters are wide.
       token_characters: { type: 'characters', min_padding_length: 5 },
     } + words.indexers,
@@ -61,6 +58,7 @@ downstream_task('COREF') + {
     type: 'coref',
     text_field_embedder: {
       token_embedders: {
+        tokens: { type: 'embedding', embedding_dim: $.sizes.embedding_dim },
         token_characters: {
           type: 'character_encoding',
           embedding: {

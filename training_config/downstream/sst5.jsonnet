@@ -1,5 +1,5 @@
 // Sentiment in five classes: the biattentive classification network (McCann et al. 2017) on the
-// words' vectors.
+// words' vectors and a word embedding.
 //
 //   export SST_TRAIN_DATA_PATH=… SST_DEV_DATA_PATH=… SST_TEST_DATA_PATH=…
 //   export WORD_REPRESENTATION=elmo_semfit LM_ARCHIVE_PATH=… FASTTEXT_MODEL_PATH=…
@@ -13,11 +13,7 @@ local word_representation = import '../lib/word_representation.libsonnet';
 downstream_task('SST') + {
   // This model forbids an embedder named `elmo`, to have ELMo in an argument of its own. That comes
   // to the same, for ELMo alone.
-  local words = word_representation($.sizes, dropout=0.0, elmo_key='elmo_words', none={
-    indexers: { tokens: { type: 'single_id' } },
-    embedders: { tokens: { type: 'embedding', embedding_dim: $.sizes.embedding_dim } },
-    dim: $.sizes.embedding_dim,
-  }),
+  local words = word_representation($.sizes, dropout=0.0, elmo_key='elmo_words'),
 
   sizes+:: {
     embedding_dim: 300,
@@ -32,15 +28,19 @@ downstream_task('SST') + {
     type: 'sst_tokens',
     granularity: '5-class',
     use_subtrees: $.sizes.use_subtrees,
-    token_indexers: words.indexers,
+    token_indexers: { tokens: { type: 'single_id' } } + words.indexers,
   },
   validation_dataset_reader: $.dataset_reader { use_subtrees: false },
   model: {
     type: 'bcn',
-    text_field_embedder: { token_embedders: words.embedders },
+    text_field_embedder: {
+      token_embedders: {
+        tokens: { type: 'embedding', embedding_dim: $.sizes.embedding_dim },
+      } + words.embedders,
+    },
     embedding_dropout: 0.5,
     pre_encode_feedforward: {
-      input_dim: words.dim,
+      input_dim: $.sizes.embedding_dim + words.dim,
       num_layers: 1,
       hidden_dims: [$.sizes.hidden_dim],
       activations: ['relu'],
