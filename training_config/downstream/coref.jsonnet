@@ -13,7 +13,7 @@ local downstream_task = import '../lib/downstream_task.libsonnet';
 local word_representation = import '../lib/word_representation.libsonnet';
 
 downstream_task('COREF') + {
-  local words = word_representation($.sizes, dropout=0.5),
+  local words = word_representation($.sizes, dropout=$.sizes.representation_dropout),
   local word_dim = $.sizes.embedding_dim + $.sizes.num_character_filters + words.dim,
   // Its two ends, read in both directions; its width; its words.
   local span_dim = 2 * 2 * $.sizes.hidden_dim + $.sizes.feature_dim + word_dim,
@@ -33,6 +33,8 @@ downstream_task('COREF') + {
     hidden_dim: 200,
     feedforward_dim: 150,
     feature_dim: 20,
+    // Of what has a context, before the dropout of all that stands for a word.
+    representation_dropout: 0.5,
     max_span_width: 30,
     spans_per_word: 0.4,
     max_antecedents: 50,
