@@ -8,6 +8,7 @@ function(variable) {
     fasttext_dim: 300,
     elmo_dim: 1024,
     elmo_semfit_dim: 1024,
+    projection_dim: null,
   },
   train_data_path: std.extVar(variable + '_TRAIN_DATA_PATH'),
   validation_data_path: std.extVar(variable + '_DEV_DATA_PATH'),

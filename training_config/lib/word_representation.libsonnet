@@ -9,7 +9,8 @@
 //
 // Jsonnet is lazy, so a run needs only the variables of what it chooses.
 //
-//   sizes     its `fasttext_dim`, `elmo_dim` and `elmo_semfit_dim` say how wide each one is
+//   sizes     its `fasttext_dim`, `elmo_dim` and `elmo_semfit_dim` say how wide each one is, and its
+//             `projection_dim`, if it is not null, to what the last two are projected
 //   dropout   what is dropped from the two that have a context
 //   none      what the choice of that name gives: for a model that would have no words left
 //   elmo_key  the name of ELMo in the text field, where `elmo` means something else
@@ -21,6 +22,8 @@ local fasttext_indexer = {
   fasttext: { type: 'fasttext', model_path: std.extVar('FASTTEXT_MODEL_PATH') },
 };
 
+local projected(sizes, dim) = if sizes.projection_dim == null then dim else sizes.projection_dim;
+
 function(sizes, dropout, none={ indexers: {}, embedders: {}, dim: 0 }, elmo_key='elmo')
   local choices = {
     elmo_semfit: {
@@ -31,9 +34,10 @@ function(sizes, dropout, none={ indexers: {}, embedders: {}, dim: 0 }, elmo_key=
           archive_file: std.extVar('LM_ARCHIVE_PATH'),
           fasttext_model_path: std.extVar('FASTTEXT_MODEL_PATH'),
           dropout: dropout,
+          projection_dim: sizes.projection_dim,
         },
       },
-      dim: sizes.elmo_semfit_dim,
+      dim: projected(sizes, sizes.elmo_semfit_dim),
     },
     elmo: {
       indexers: { [elmo_key]: { type: 'elmo_characters' } },
@@ -43,9 +47,10 @@ function(sizes, dropout, none={ indexers: {}, embedders: {}, dim: 0 }, elmo_key=
           options_file: std.extVar('ELMO_OPTIONS_PATH'),
           weight_file: std.extVar('ELMO_WEIGHTS_PATH'),
           dropout: dropout,
+          projection_dim: sizes.projection_dim,
         },
       },
-      dim: sizes.elmo_dim,
+      dim: projected(sizes, sizes.elmo_dim),
     },
     fasttext: {
       indexers: fasttext_indexer,

@@ -9,6 +9,8 @@
     num_character_filters: 32,
     hidden_dim: 64,
     feedforward_dim: 64,
+    // So that the products of two spans, which score them, are as small at first as fastText's.
+    projection_dim: 100,
     // Half of the rest is dropped too, and what is left of both takes longer to learn from.
     representation_dropout: 0.0,
     max_span_width: 8,
