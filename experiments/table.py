@@ -43,7 +43,7 @@ def gather(directory: Path) -> List[Dict[str, Any]]:
                     "seed": int(seed),
                     "metric": METRICS[task],
                     "score": 100 * metrics[METRICS[task]],
-                    "epochs": metrics["training_epochs"] + 1,
+                    "epochs": metrics["epoch"] + 1,
                     "best_epoch": metrics["best_epoch"] + 1,
                     "duration": metrics["training_duration"],
                 }

@@ -13,7 +13,7 @@ EXPERIMENTS = FIXTURES.parent / "experiments"
 def write_run(directory, task, seed, representation, **metrics):
     run = directory / f"{task}.{seed}.{representation}"
     run.mkdir()
-    known = {"training_epochs": 4, "best_epoch": 2, "training_duration": "0:01:00"}
+    known = {"epoch": 4, "best_epoch": 2, "training_duration": "0:01:00"}
     (run / "metrics.json").write_text(json.dumps({**known, **metrics}))
 
 
