@@ -1,5 +1,5 @@
 import os
-from typing import Any, Dict, List, Optional, Tuple, Union
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 import torch
 from allennlp.common import Params
@@ -32,8 +32,8 @@ class LanguageModelLayers(torch.nn.Module):
         The name that the model's text field embedder knows the sentence's tensors by.
     indexer : `TokenIndexer`, optional (default = `None`)
         Indexes the boundary tokens. Without it, their tensors must come with a state dict.
-    start_tokens : `List[str]`, optional (default = `["</s>"]`)
-    end_tokens : `List[str]`, optional (default = `["</s>"]`)
+    start_tokens, end_tokens : `Sequence[str]`, optional (default = `()`)
+        Those of the reader that the model was trained with.
     """
 
     def __init__(
@@ -41,8 +41,8 @@ class LanguageModelLayers(torch.nn.Module):
         model: BidirectionalLm,
         indexer_name: str,
         indexer: Optional[TokenIndexer] = None,
-        start_tokens: Optional[List[str]] = None,
-        end_tokens: Optional[List[str]] = None,
+        start_tokens: Sequence[str] = (),
+        end_tokens: Sequence[str] = (),
     ) -> None:
         super().__init__()
         model.return_all_layers = True
@@ -57,7 +57,7 @@ class LanguageModelLayers(torch.nn.Module):
         self._missing_file: Optional[InvalidFileError] = None
         if indexer is not None:
             for boundary, tokens in ((self._start, start_tokens), (self._end, end_tokens)):
-                boundary.index(["</s>"] if tokens is None else tokens, indexer, self.vocab)
+                boundary.index(tokens, indexer, self.vocab)
 
     @classmethod
     def from_archive(
@@ -186,7 +186,7 @@ class _Boundary(torch.nn.Module):
         super().__init__()
         self.is_known = False
 
-    def index(self, tokens: List[str], indexer: TokenIndexer, vocab: Vocabulary) -> None:
+    def index(self, tokens: Sequence[str], indexer: TokenIndexer, vocab: Vocabulary) -> None:
         indexed = indexer.tokens_to_indices([Token(token) for token in tokens], vocab)
         tensors = indexer.as_padded_tensor_dict(indexed, indexer.get_padding_lengths(indexed))
         for name, tensor in tensors.items():
