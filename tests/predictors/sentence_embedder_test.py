@@ -4,6 +4,7 @@ import numpy
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
+from allennlp.common.testing import requires_gpu
 from allennlp.data import Token, Vocabulary
 from allennlp.models.archival import load_archive
 from allennlp.predictors import Predictor
@@ -136,7 +137,7 @@ def test_a_missing_archive_or_gpu_is_an_error_at_once(lm_archive, tmp_path):
 
 
 @pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@requires_gpu
 def test_a_gpu_gives_what_the_cpu_gives(embedder, lm_archive):
     on_gpu = SentenceEmbedder(lm_archive, cuda_device=0, fasttext_model_path=VECTORS)
     assert on_gpu.digest_of_model() == embedder.digest_of_model()
