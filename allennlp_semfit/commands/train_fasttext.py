@@ -5,10 +5,10 @@ import logging
 import sys
 
 from allennlp.commands.subcommand import Subcommand
-from allennlp.common import logging as common_logging
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import format_size
 
+from allennlp_semfit.commands.progress_option import add_progress_option, apply_progress_option
 from allennlp_semfit.common.fasttext_training import MINIMUM_THREADS, train_fasttext
 
 logger = logging.getLogger(__name__)
@@ -76,11 +76,7 @@ class TrainFastText(Subcommand):
             f"{MINIMUM_THREADS}, because with fewer fastText leaves vectors uninitialised",
         )
         subparser.add_argument("--force", action="store_true", help="replace OUT.bin if it exists")
-        subparser.add_argument(
-            "--file-friendly-logging",
-            action="store_true",
-            help="show progress in lines, now and then, as is done where there is no terminal",
-        )
+        add_progress_option(subparser)
         subparser.set_defaults(func=train_fasttext_from_args)
         return subparser
 
@@ -98,7 +94,7 @@ def train_fasttext_from_args(args: argparse.Namespace) -> None:
     `SystemExit`
         With one line that says what is wrong, if something is.
     """
-    common_logging.FILE_FRIENDLY_LOGGING = args.file_friendly_logging or not sys.stderr.isatty()
+    apply_progress_option(args)
     try:
         result = train_fasttext(
             args.corpus,

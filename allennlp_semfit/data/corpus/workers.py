@@ -2,18 +2,10 @@
 Splits documents into tokenised sentences, in several processes.
 """
 
-import os
-import signal
-import threading
-from collections import deque
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
-from multiprocessing import connection, parent_process
-from typing import Deque, Generator, Iterable, Iterator, List, NamedTuple, Optional
+from typing import Generator, Iterable, Iterator, List, NamedTuple, Optional
 
-from allennlp.common.checks import ConfigurationError
-
+from allennlp_semfit.common.worker_pool import map_in_order
 from allennlp_semfit.data.corpus.options import CorpusOptions
 from allennlp_semfit.data.corpus.sentences import SentenceSplitter, normalize_whitespace
 from allennlp_semfit.data.corpus.sources import Document
@@ -68,7 +60,15 @@ def split_documents(
             yield from worker.process(batch)
         return
     # Closed here, since the workers run until the map is.
-    with closing(_map_in_order(batches, options, num_workers)) as results:
+    results = map_in_order(
+        _process,
+        batches,
+        num_workers=num_workers,
+        items_per_worker=_BATCHES_PER_WORKER,
+        set_up=_set_up,
+        arguments=(options,),
+    )
+    with closing(results):
         for result in results:
             yield from result
 
@@ -84,32 +84,6 @@ def _batches(documents: Iterable[Document]) -> Iterator[List[Document]]:
             batch, characters = [], 0
     if batch:
         yield batch
-
-
-def _map_in_order(
-    batches: Iterable[List[Document]], options: CorpusOptions, num_workers: int
-) -> Generator[List[Sentences], None, None]:
-    """
-    Like `Pool.imap`, except that it reads only a few batches ahead, and that a worker which is
-    killed is an error rather than a wait without end.
-    """
-    pending: Deque[Future[List[Sentences]]] = deque()
-    with ProcessPoolExecutor(num_workers, initializer=_start, initargs=(options,)) as pool:
-        try:
-            for batch in batches:
-                pending.append(pool.submit(_process, batch))
-                if len(pending) >= num_workers * _BATCHES_PER_WORKER:
-                    yield pending.popleft().result()
-            while pending:
-                yield pending.popleft().result()
-        except BrokenProcessPool as error:
-            raise ConfigurationError(
-                "A worker process died, most likely for lack of memory: take fewer workers "
-                f"(num_workers is {num_workers})."
-            ) from error
-        finally:
-            for future in pending:
-                future.cancel()
 
 
 class _Worker:
@@ -145,20 +119,9 @@ class _Worker:
 _worker: Optional[_Worker] = None
 
 
-def _start(options: CorpusOptions) -> None:
+def _set_up(options: CorpusOptions) -> None:
     global _worker
-    # Ctrl-C reaches every process: the parent ends the work.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
     _worker = _Worker(options)
-
-
-def _end_with_parent() -> None:
-    parent = parent_process()
-    if parent is not None:
-        connection.wait([parent.sentinel])
-        os._exit(1)
 
 
 def _process(batch: List[Document]) -> List[Sentences]:

@@ -1,0 +1,263 @@
+import argparse
+import inspect
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+from allennlp.commands import main
+from allennlp.commands.subcommand import Subcommand
+from allennlp.common import logging as common_logging
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+from hypothesis import given
+from hypothesis import strategies as st
+
+from allennlp_semfit.commands import count_vocabulary as module
+from allennlp_semfit.commands.count_vocabulary import CountVocabulary, count_vocabulary
+from allennlp_semfit.data.dataset_readers.language_modeling import LanguageModelingReader
+
+TEXT = "the river and the sea\n\nthe boat and a ferry\n  \na boat and the @@UNKNOWN@@\n"
+SPECIAL = ["@@PADDING@@", "@@UNKNOWN@@"]
+
+
+@pytest.fixture(autouse=True)
+def _file_friendly_logging(monkeypatch):
+    monkeypatch.setattr(common_logging, "FILE_FRIENDLY_LOGGING", False)
+
+
+@pytest.fixture
+def text(tmp_path):
+    path = tmp_path / "in.txt"
+    path.write_text(TEXT)
+    return path
+
+
+def run(monkeypatch, *arguments):
+    monkeypatch.setattr(sys, "argv", ["allennlp", "count-vocabulary", *map(str, arguments)])
+    main()
+
+
+def words_in(directory, namespace="tokens"):
+    vocabulary = Vocabulary.from_files(directory)
+    words = list(vocabulary.get_index_to_token_vocabulary(namespace).items())
+    assert words[:2] == list(enumerate(SPECIAL))
+    assert [index for index, _ in words] == list(range(len(words)))
+    return [word for _, word in words[2:]]
+
+
+# Few words, so that many have the same frequency; and white space that is not ASCII.
+sentences = st.lists(st.text("abcä三\u2028\u3000 ", max_size=12), min_size=1, max_size=8)
+
+
+@given(
+    sentences.filter(lambda lines: any(line.strip() for line in lines)),
+    st.integers(1, 3),
+    st.one_of(st.none(), st.integers(1, 6)),
+    st.sampled_from([None, [], ["<s>"], ["a", "b"]]),
+    st.sampled_from([None, [], ["</s>"]]),
+)
+def test_it_is_the_vocabulary_of_what_the_reader_reads(
+    tmp_path_factory, lines, min_count, max_size, start_tokens, end_tokens
+):
+    directory = tmp_path_factory.mktemp("corpus")
+    (directory / "in.txt").write_text("\n".join(lines), "utf-8")
+    reader = LanguageModelingReader(start_tokens=start_tokens, end_tokens=end_tokens)
+    instances = [instance["source"].tokens for instance in reader.read(directory / "in.txt")]
+    counts = Counter(token.text for tokens in instances for token in tokens)
+    expected = [word for word in sorted(counts) if counts[word] >= min_count]
+    expected = sorted(expected, key=lambda word: -counts[word])[:max_size]
+
+    def make():
+        return count_vocabulary(
+            [directory / "in.txt"],
+            directory / "out",
+            min_count=min_count,
+            max_size=max_size,
+            start_tokens=start_tokens,
+            end_tokens=end_tokens,
+            num_workers=1,
+        )
+
+    if not expected:
+        with pytest.raises(ConfigurationError, match=f"no word occurs {min_count} times or more"):
+            make()
+        assert not (directory / "out").exists()
+        return
+    summary = make()
+    assert words_in(directory / "out") == expected
+    words = [word for line in lines for word in line.split()]
+    assert summary[:4] == (len(instances), len(words), len(set(words)), len(expected))
+    kept = sum(word in expected for word in words)
+    assert summary.kept_share == pytest.approx(kept / len(words))
+
+
+def test_it_does_not_depend_on_the_number_of_workers(tmp_path, monkeypatch):
+    for number in range(4):
+        lines = (f"w{i * i % (number + 50)} w{i % 7}" for i in range(400))
+        (tmp_path / f"{number}.txt").write_text("\n".join(lines))
+    count_words = module.count_words
+    monkeypatch.setattr(
+        module, "count_words", lambda *args, **kwargs: count_words(*args, **kwargs, piece_bytes=256)
+    )
+    made = []
+    for num_workers in (1, 2, 3):
+        out = tmp_path / f"out-{num_workers}"
+        count_vocabulary([tmp_path / "*.txt"], out, num_workers=num_workers)
+        made.append((out / "tokens.txt").read_bytes())
+    assert made[0] == made[1] == made[2]
+
+
+def test_words_that_mean_something_in_the_files(tmp_path, caplog):
+    path = tmp_path / "in.txt"
+    path.write_text("@@UNKNOWN@@ a@@NEWLINE@@b @@NEWLINE@@ one\n" * 3 + "one two\n", "utf-8")
+    summary = count_vocabulary([path], tmp_path / "out", num_workers=1)
+    assert words_in(tmp_path / "out") == ["</s>", "one", "two"]
+    assert summary[:4] == (4, 14, 5, 3)
+    assert summary.kept_share == pytest.approx(5 / 14)
+    assert "2 words with @@NEWLINE@@ in them are left out" in caplog.text
+
+    with path.open("a") as file:
+        file.write("three\n\n@@PADDING@@s @@PADDING@@\n")
+    with pytest.raises(ConfigurationError, match="in.txt: line 7 holds the word @@PADDING@@,"):
+        count_vocabulary([path], tmp_path / "other", num_workers=1)
+    assert not (tmp_path / "other").exists()
+
+
+def test_the_vocabulary_that_is_replaced_is_no_corpus(text, tmp_path):
+    (tmp_path / "out").mkdir()
+    for force in (False, True):
+        count_vocabulary([tmp_path / "**/*.txt"], tmp_path / "out", num_workers=1, force=force)
+        assert words_in(tmp_path / "out")[:2] == ["</s>", "the"]
+        assert "non_padded_namespaces" not in words_in(tmp_path / "out")
+        assert "*tags" not in words_in(tmp_path / "out")
+
+
+class TestCountVocabulary:
+    def test_it_is_registered(self):
+        assert Subcommand.by_name("count-vocabulary") is CountVocabulary
+
+    def test_it_makes_a_vocabulary_and_says_what_comes_next(
+        self, monkeypatch, caplog, text, tmp_path
+    ):
+        caplog.set_level(logging.INFO, logger="allennlp_semfit")
+        out = tmp_path / "the vocabulary"
+        run(monkeypatch, text, text, out, "--min-count", 4, "--num-workers", 2)
+        assert words_in(out) == ["</s>", "the", "and", "a", "boat"]
+        assert sorted(path.name for path in out.iterdir()) == [
+            *[".lock", "non_padded_namespaces.txt", "tokens.txt"]
+        ]
+        assert (
+            f"{out}: 6 sentences read, 30 words of 8 types; 5 words kept, boundaries included, "
+            "which are 73.33% of the corpus: the rest will be read as @@UNKNOWN@@; "
+        ) in caplog.text
+        shown = caplog.text.split('Next: "vocabulary": ')[1].split(" in the config")[0]
+        params = json.loads(shown)
+        assert params == {"type": "from_files", "directory": str(out)}
+
+    def test_every_option_arrives(self, monkeypatch, text, tmp_path):
+        out = tmp_path / "out"
+        options = ["--namespace", "words", "--max-size", 3, "--end-tokens", ""]
+        run(monkeypatch, text, out, "--start-tokens", "<a> <b>", *options)
+        assert words_in(out, "words") == ["the", "<a>", "<b>"]
+        with pytest.raises(SystemExit, match="there is a vocabulary"):
+            run(monkeypatch, text, out, *options)
+        run(monkeypatch, text, out, *options, "--force", "--min-count", 4)
+        assert words_in(out, "words") == ["</s>", "the"][1:]
+
+    def test_defaults_are_those_of_the_function(self):
+        parser = argparse.ArgumentParser()
+        CountVocabulary().add_subparser(parser.add_subparsers())
+        arguments = vars(parser.parse_args(["count-vocabulary", "a.txt", "b", "c*", "out"]))
+        assert (arguments["corpus"], arguments["out_dir"]) == (["a.txt", "b", "c*"], "out")
+        for parameter in inspect.signature(count_vocabulary).parameters.values():
+            if parameter.default is not parameter.empty:
+                assert arguments[parameter.name] == parameter.default, parameter.name
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (["missing.txt", "out"], "missing.txt: there is no such file"),
+            (["latin.txt", "out"], "latin.txt: not UTF-8: byte 0xf6 in line 2 "),
+            (["blank.txt", "out"], "blank.txt: there is no word in it"),
+            (["in.txt", "."], "it holds something else, blank.txt;"),
+            (["in.txt", "blank.txt"], "blank.txt: it is a file"),
+            (["in.txt", "out", "--min-count", "0"], "--min-count: 0; it takes 1 or more"),
+            (["in.txt", "out", "--min-count", "7"], "--min-count: no word occurs 7 times or more"),
+            (["in.txt", "out", "--max-size", "0"], "--max-size: 0; it takes 1 or more"),
+            (["in.txt", "out", "--num-workers", "0"], "--num-workers: 0; it takes 1 or more"),
+            (["in.txt", "out", "--namespace", "tags"], "the namespace 'tags': "),
+            (["in.txt", "out", "--end-tokens", "@@PADDING@@"], "--end-tokens: '@@PADDING@@'; each"),
+            (["in.txt", "out", "--start-tokens", "a \udcff"], "--start-tokens: '\\udcff'; each is"),
+        ],
+    )
+    def test_an_error_is_one_line(self, monkeypatch, text, tmp_path, arguments, message):
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "latin.txt").write_bytes(b"fine\nsch\xf6n\n")
+        (tmp_path / "blank.txt").write_text("\n")
+        before = sorted(tmp_path.rglob("*"))
+        with pytest.raises(SystemExit) as error:
+            run(monkeypatch, *arguments)
+        assert str(error.value).startswith("count-vocabulary: ")
+        assert message in str(error.value)
+        assert "\n" not in str(error.value)
+        assert sorted(tmp_path.rglob("*")) == before
+
+    @pytest.mark.parametrize("is_terminal", [True, False])
+    @pytest.mark.parametrize("option", [[], ["--file-friendly-logging"]])
+    def test_it_writes_lines_where_there_is_no_terminal(self, is_terminal, option, monkeypatch):
+        monkeypatch.setattr(module.sys.stderr, "isatty", lambda: is_terminal, raising=False)
+        with pytest.raises(SystemExit, match="no such file"):
+            run(monkeypatch, "missing.txt", "out", *option)
+        assert (bool(option) or not is_terminal) == common_logging.FILE_FRIENDLY_LOGGING
+
+    def test_an_interrupted_run_leaves_nothing_behind(self, text, tmp_path):
+        text.write_text(TEXT * 1000)
+        # As the plugin does, before AllenNLP reads the command line; but slowly, in small pieces.
+        code = (
+            "import functools, os, time\n"
+            "import allennlp.__main__\n"
+            "from allennlp_semfit.commands import count_vocabulary as module\n"
+            "from allennlp_semfit.common import word_counts\n"
+            "def slow_read(piece):\n"
+            "    print(os.getpid(), flush=True)\n"
+            "    time.sleep(0.2)\n"
+            "    return b''\n"
+            "word_counts._read = slow_read\n"
+            "module.count_words = functools.partial(module.count_words, piece_bytes=10)\n"
+            "allennlp.__main__.run()\n"
+        )
+        command = [sys.executable, "-c", code, "count-vocabulary", str(text), str(tmp_path / "out")]
+        process = subprocess.Popen(
+            [*command, "--num-workers", "2"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        workers = set()
+        while len(workers) < 2:
+            workers.add(int(process.stdout.readline()))
+        os.killpg(process.pid, signal.SIGINT)
+        # They end where the last one that writes to them does.
+        _, messages = process.communicate()
+        assert process.returncode == 1
+        assert messages.decode().endswith("count-vocabulary: interrupted; nothing was written\n")
+        assert b"Traceback" not in messages
+        assert list(tmp_path.iterdir()) == [text]
+
+    def test_the_user_sees_it_in_a_terminal(self, text, tmp_path):
+        code = (
+            "import allennlp.__main__, allennlp_semfit.commands.count_vocabulary; "
+            "allennlp.__main__.run()"
+        )
+        command = [sys.executable, "-c", code, "count-vocabulary", str(text), str(tmp_path / "out")]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert "3 sentences read, 15 words of 8 types" in done.stderr
+        assert "100%" in done.stderr
+        assert 'Next: "vocabulary": {"type": "from_files"' in done.stderr
+        assert "Traceback" not in done.stderr
