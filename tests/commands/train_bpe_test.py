@@ -1,0 +1,139 @@
+import argparse
+import inspect
+import logging
+import subprocess
+import sys
+
+import pytest
+from allennlp.commands import main
+from allennlp.commands.subcommand import Subcommand
+from allennlp.common import logging as common_logging
+from allennlp.data import Vocabulary
+
+from allennlp_semfit.commands import train_bpe as module
+from allennlp_semfit.commands.train_bpe import TrainBpe
+from allennlp_semfit.common.bpe_training import train_bpe
+from allennlp_semfit.data.tokenizers.subword_tokenizer import SubwordTokenizer
+
+
+@pytest.fixture(autouse=True)
+def _file_friendly_logging(monkeypatch):
+    monkeypatch.setattr(common_logging, "FILE_FRIENDLY_LOGGING", False)
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    path = tmp_path / "in.txt"
+    path.write_text("rain fell on the quiet harbour all night\n" * 40)
+    return path
+
+
+def parse(*args):
+    parser = argparse.ArgumentParser()
+    TrainBpe().add_subparser(parser.add_subparsers())
+    return parser.parse_args(["train-bpe", *map(str, args)])
+
+
+def run(monkeypatch, *args):
+    monkeypatch.setattr(sys, "argv", ["allennlp", "train-bpe", *map(str, args)])
+    main()
+
+
+def test_is_registered():
+    assert Subcommand.by_name("train-bpe") is TrainBpe
+
+
+def test_defaults_are_those_of_the_function():
+    arguments = vars(parse("corpus.txt", "out"))
+    for parameter in inspect.signature(train_bpe).parameters.values():
+        if parameter.default is not parameter.empty:
+            assert arguments[parameter.name] == parameter.default, parameter.name
+
+
+def test_trains_and_says_what_is_next(monkeypatch, corpus, tmp_path, caplog):
+    caplog.set_level(logging.INFO, logger="allennlp_semfit")
+    out = tmp_path / "the pieces"
+    options = "--merges 12 --min-frequency 3 --num-workers 2 --file-friendly-logging"
+    run(
+        monkeypatch,
+        *[corpus, corpus, f"{out}/", *options.split(), "--boundary-tokens", "<S> </S>"],
+    )
+    tokenizer = SubwordTokenizer(out / "tokenizer.json")
+    assert tokenizer.pieces[:2] == ["<S>", "</S>"]
+    assert len(tokenizer.pieces) == 2 + 256 + 12
+    vocabulary = Vocabulary.from_files(out / "vocabulary")
+    assert vocabulary.get_token_index("</S>", "subwords") == 3
+    words = corpus.read_text().split() * 2
+    mean = len(tokenizer.tokenize(" ".join(words))) / len(words)
+    assert (
+        f"{out}/: 640 words read, 12 merges, 270 pieces in the vocabulary, {mean:.3f} pieces a word"
+        in caplog.text
+    )
+    assert f"Next: SUBWORDS_PATH='{out}' allennlp train training_config/" in caplog.text
+    assert common_logging.FILE_FRIENDLY_LOGGING
+
+
+def test_there_may_be_no_boundaries(monkeypatch, corpus, tmp_path):
+    out = tmp_path / "out"
+    run(monkeypatch, corpus, out, "--merges", 1, "--boundary-tokens", "")
+    assert len(SubwordTokenizer(out / "tokenizer.json").pieces) == 257
+
+
+def test_replaces_only_if_told_to(monkeypatch, corpus, tmp_path):
+    out = tmp_path / "out"
+    run(monkeypatch, corpus, out, "--merges", 3)
+    with pytest.raises(SystemExit, match="^train-bpe: .*out: it is not empty; .* --force"):
+        run(monkeypatch, corpus, out, "--merges", 4)
+    run(monkeypatch, corpus, out, "--merges", 4, "--force")
+    assert len(SubwordTokenizer(out / "tokenizer.json").pieces) == 1 + 256 + 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["missing.txt", "out"], "missing.txt: there is no such file"),
+        (["in.txt", "in.txt"], "in.txt: it is a file"),
+        (["in.txt", "."], "it is not empty"),
+        (["latin.txt", "out"], "latin.txt: not UTF-8: byte 0xf6 in line 1"),
+        (["in.txt", "out", "--merges", "-1"], "--merges: -1"),
+        (["in.txt", "out", "--boundary-tokens", "a"], "--boundary-tokens: 'a'"),
+    ],
+)
+def test_an_error_is_one_line(monkeypatch, corpus, tmp_path, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "latin.txt").write_bytes(b"sch\xf6n\n")
+    with pytest.raises(SystemExit) as error:
+        run(monkeypatch, *arguments)
+    assert str(error.value).startswith("train-bpe: ")
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.txt", "latin.txt"]
+
+
+def test_an_interruption_is_no_traceback(monkeypatch, corpus, tmp_path):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "train_bpe", interrupt)
+    with pytest.raises(SystemExit, match="^train-bpe: interrupted; nothing was written"):
+        run(monkeypatch, corpus, tmp_path / "out")
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_writes_lines_where_there_is_no_terminal(is_terminal, monkeypatch):
+    monkeypatch.setattr(module.sys.stderr, "isatty", lambda: is_terminal, raising=False)
+    with pytest.raises(SystemExit, match="no such file"):
+        run(monkeypatch, "missing.txt", "out")
+    assert common_logging.FILE_FRIENDLY_LOGGING is not is_terminal
+
+
+def test_the_user_sees_it_in_a_terminal(corpus, tmp_path):
+    # As the plugin does, before AllenNLP reads the command line.
+    code = "import allennlp.__main__, allennlp_semfit.commands.train_bpe; allennlp.__main__.run()"
+    command = [sys.executable, "-c", code, "train-bpe", str(corpus), str(tmp_path / "out")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "320 words read" in done.stderr
+    assert "100%" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "huggingface" not in done.stdout + done.stderr
