@@ -1,0 +1,312 @@
+import argparse
+import copy
+import json
+from pathlib import Path
+
+import h5py
+import numpy
+import pytest
+import torch
+from allennlp.commands.subcommand import Subcommand
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+from allennlp.models import Model
+from allennlp.modules.elmo import _ElmoCharacterEncoder, batch_to_ids
+from allennlp.nn.util import remove_sentence_boundaries
+from hypothesis import given
+from hypothesis import strategies as st
+
+from allennlp_semfit.commands.export_character_cnn import (
+    ExportCharacterCnn,
+    export_character_cnn,
+)
+from allennlp_semfit.modules import elmo_format
+from allennlp_semfit.modules.language_model_archive import load_language_model
+from allennlp_semfit.modules.token_embedders.elmo_character_cnn_embedder import (
+    ElmoCharacterCnnEmbedder,
+)
+from tests import VECTORS
+
+EMBEDDER = "model.text_field_embedder.token_embedders.characters"
+CHARACTER_CNN = {
+    "type": "character_encoding",
+    "embedding": {"num_embeddings": 262, "embedding_dim": 4},
+    "encoder": {
+        "type": "cnn-highway",
+        "activation": "relu",
+        "embedding_dim": 4,
+        "filters": [[1, 3], [2, 4], [3, 2]],
+        "num_highway": 2,
+        "projection_dim": 5,
+        "projection_location": "after_highway",
+        "do_layer_norm": False,
+    },
+    "dropout": 0.4,
+}
+WORDS = ["", "a", "før", "</s>", "<S>", "x" * 49, "中" * 30, "The"]
+
+
+def write_language_model(directory: Path, **overrides) -> Path:
+    """Writes a `bidirectional_lm` with random weights, as a training leaves it."""
+    config = {
+        "dataset_reader": {
+            "type": "language_modeling",
+            "token_indexers": {
+                "characters": {"type": "elmo_characters"},
+                "fasttext": {"type": "fasttext", "model_path": VECTORS},
+            },
+        },
+        "model": {
+            "type": "bidirectional_lm",
+            "text_field_embedder": {
+                "token_embedders": {
+                    "characters": copy.deepcopy(CHARACTER_CNN),
+                    "fasttext": {"type": "empty"},
+                }
+            },
+            "contextualizer": {
+                "type": "bidirectional_language_model_lstm",
+                "input_dim": 5,
+                "hidden_dim": 4,
+                "cell_size": 6,
+            },
+            "head": {
+                "type": "semfit",
+                "input_dim": 4,
+                "embedding_dim": 10,
+                "target_embedder": {"type": "fasttext", "embedding_dim": 10},
+                "target_indexer": "fasttext",
+            },
+        },
+    }
+    for path, value in overrides.items():
+        *parents, last = path.split(".")
+        inner = config
+        for parent in parents:
+            inner = inner[parent]
+        inner[last] = value
+    directory.mkdir()
+    (directory / "config.json").write_text(json.dumps(config))
+    vocab = Vocabulary()
+    vocab.save_to_files(str(directory / "vocabulary"))
+    model = Model.from_params(Params(config)["model"], vocab=vocab)
+    for parameter in model.parameters():
+        # AllenNLP sets all biases to zero, and gates so that they let all through.
+        parameter.data.normal_(std=0.5)
+    torch.save(model.state_dict(), directory / "best.th")
+    return directory
+
+
+@pytest.fixture(scope="module")
+def language_model(tmp_path_factory):
+    torch.manual_seed(1)
+    return write_language_model(tmp_path_factory.mktemp("trained") / "lm")
+
+
+def embedder_of(language_model):
+    _, model = load_language_model(str(language_model))
+    return model.eval()._text_field_embedder.token_embedder_characters
+
+
+def files_in(directory):
+    return [str(directory / name) for name in ("options.json", "weights.hdf5")]
+
+
+@pytest.fixture(scope="module")
+def exported(language_model, tmp_path_factory):
+    directory = tmp_path_factory.mktemp("exported")
+    export_character_cnn(str(language_model), directory)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def embedders(language_model, exported):
+    """The language model's, and those that read the two files."""
+    files = files_in(exported)
+    return (
+        embedder_of(language_model),
+        _ElmoCharacterEncoder(*files),
+        ElmoCharacterCnnEmbedder(*files),
+    )
+
+
+def assert_equal(language_models, allennlps, ours, words):
+    elmo_tokens = batch_to_ids([words])
+    with torch.no_grad():
+        expected = language_models(elmo_tokens)
+        embedded = allennlps(elmo_tokens)
+        vectors, _ = remove_sentence_boundaries(embedded["token_embedding"], embedded["mask"])
+    torch.testing.assert_close(vectors, expected)
+    torch.testing.assert_close(ours(elmo_tokens), expected)
+    assert expected.std() > 0.1
+
+
+@given(words=st.lists(st.text(max_size=60), min_size=1, max_size=5))
+def test_the_files_have_the_language_models_vectors_of_any_words(embedders, words):
+    assert_equal(*embedders, [*WORDS, *words])
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        {f"{EMBEDDER}.encoder.activation": "tanh"},
+        {f"{EMBEDDER}.encoder.num_highway": 0},
+        {f"{EMBEDDER}.encoder.num_highway": 1, f"{EMBEDDER}.dropout": 0.0},
+        {f"{EMBEDDER}.embedding": {"num_embeddings": 300, "embedding_dim": 4, "padding_index": 0}},
+        # The embeddings that the convolutions see are not the table's own.
+        {f"{EMBEDDER}.embedding": {"num_embeddings": 262, "embedding_dim": 4, "max_norm": 0.3}},
+        {f"{EMBEDDER}.embedding": {"num_embeddings": 262, "embedding_dim": 7, "projection_dim": 4}},
+        {"model.contextualizer.num_layers": 1, f"{EMBEDDER}.encoder.filters": [[50, 9]]},
+    ],
+)
+def test_other_forms(overrides, tmp_path):
+    language_model = write_language_model(tmp_path / "lm", **overrides)
+    export_character_cnn(str(language_model), tmp_path / "out")
+    files = files_in(tmp_path / "out")
+    assert_equal(
+        embedder_of(language_model),
+        _ElmoCharacterEncoder(*files),
+        ElmoCharacterCnnEmbedder(*files),
+        WORDS,
+    )
+
+
+def test_the_files_are_in_elmos_format(exported):
+    options_file, weight_file = files_in(exported)
+    assert json.loads(Path(options_file).read_text()) == {
+        "lstm": {"projection_dim": 5},
+        "char_cnn": {
+            "activation": "relu",
+            "filters": [[1, 3], [2, 4], [3, 2]],
+            "n_highway": 2,
+            "embedding": {"dim": 4},
+            "n_characters": 262,
+            "max_characters_per_token": 50,
+        },
+    }
+    with h5py.File(weight_file) as weights:
+        assert weights["char_embed"].shape == (261, 4)
+        assert weights["CNN/W_cnn_2"].shape == (1, 3, 4, 2)
+        assert weights["char_embed"].dtype == numpy.float32
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        ({f"{EMBEDDER}.encoder.do_layer_norm": True}, "with `do_layer_norm`, which ELMo's format"),
+        (
+            {f"{EMBEDDER}.encoder.projection_location": "after_cnn"},
+            "`projection_location` 'after_cnn'.*'after_highway' is wanted",
+        ),
+        (
+            {f"{EMBEDDER}.embedding": {"num_embeddings": 200, "embedding_dim": 4}},
+            "`num_embeddings` 200.*262",
+        ),
+        (
+            {
+                f"{EMBEDDER}.encoder": {
+                    "type": "cnn",
+                    "embedding_dim": 4,
+                    "num_filters": 3,
+                    "output_dim": 5,
+                }
+            },
+            "no trained character CNN.*'elmo_characters, TokenCharactersEncoder'",
+        ),
+        (
+            {"dataset_reader.token_indexers.characters.type": "characters"},
+            "no trained character CNN.*'characters, TokenCharactersEncoder'",
+        ),
+        (
+            {EMBEDDER: {"type": "embedding", "num_embeddings": 9, "embedding_dim": 5}},
+            "no trained character CNN.*'elmo_characters, Embedding'",
+        ),
+    ],
+)
+def test_what_elmos_format_cannot_hold_is_refused(overrides, message, tmp_path):
+    language_model = write_language_model(tmp_path / "lm", **overrides)
+    with pytest.raises(ConfigurationError, match=message) as error:
+        export_character_cnn(str(language_model), tmp_path / "out")
+    assert str(error.value).startswith(f"Language model {language_model} has ")
+    assert not (tmp_path / "out").exists()
+
+
+def test_of_several_character_cnns_none_is_chosen(tmp_path):
+    language_model = write_language_model(
+        tmp_path / "lm",
+        **{
+            "model.contextualizer.input_dim": 10,
+            "model.text_field_embedder.token_embedders.others": CHARACTER_CNN,
+            "dataset_reader.token_indexers.others": {"type": "elmo_characters"},
+        },
+    )
+    with pytest.raises(ConfigurationError, match="has 2 trained character CNNs, where one"):
+        export_character_cnn(str(language_model), tmp_path / "out")
+
+
+def run(*args) -> None:
+    parser = argparse.ArgumentParser()
+    ExportCharacterCnn().add_subparser(parser.add_subparsers())
+    arguments = parser.parse_args(["export-character-cnn", *map(str, args)])
+    arguments.func(arguments)
+
+
+class TestCommand:
+    def test_is_registered(self):
+        assert Subcommand.by_name("export-character-cnn") is ExportCharacterCnn
+
+    def test_it_says_what_it_made_and_what_is_next(self, language_model, tmp_path, caplog):
+        caplog.set_level("INFO")
+        out_dir = tmp_path / "deep" / "out"
+        run(language_model, out_dir)
+        assert sorted(path.name for path in out_dir.iterdir()) == ["options.json", "weights.hdf5"]
+        assert (
+            f"{out_dir}: a character CNN of 9 filters, 2 highway layers, 5 dimensions."
+            in caplog.messages
+        )
+        (message,) = (text for text in caplog.messages if text.startswith("Next: "))
+        params = json.loads(message[message.index("{") :])
+        assert params.pop("type") == "elmo_character_cnn"
+        assert ElmoCharacterCnnEmbedder(**params).get_output_dim() == 5
+
+    @pytest.mark.parametrize("name", ["options.json", "weights.hdf5"])
+    def test_what_exists_is_replaced_only_by_force(self, name, language_model, tmp_path):
+        (tmp_path / name).write_text("precious")
+        (tmp_path / "other").write_text("mine")
+        # It is known before the model is read.
+        with pytest.raises(SystemExit) as error:
+            run("missing.tar.gz", tmp_path)
+        assert error.value.code.startswith(f"export-character-cnn: {tmp_path / name}: it exists;")
+        assert (tmp_path / name).read_text() == "precious"
+        run(language_model, tmp_path, "--force")
+        ElmoCharacterCnnEmbedder(*files_in(tmp_path))
+        assert (tmp_path / "other").read_text() == "mine"
+
+    def test_an_error_is_one_line(self, tmp_path):
+        (tmp_path / "file").touch()
+        (tmp_path / "dir" / "weights.hdf5").mkdir(parents=True)
+        for archive, out_dir, message in (
+            ("missing.tar.gz", "out", "Language model missing.tar.gz does not exist"),
+            ("missing.tar.gz", "file", f"{tmp_path / 'file'}: it is a file; give the name of a"),
+            ("missing.tar.gz", "dir", "weights.hdf5: it is a directory"),
+        ):
+            with pytest.raises(SystemExit) as error:
+                run(archive, tmp_path / out_dir, "--force")
+            assert message in error.value.code
+            assert "\n" not in error.value.code
+
+    @pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt()])
+    def test_what_was_there_is_there_if_it_fails(
+        self, error, language_model, tmp_path, monkeypatch
+    ):
+        run(language_model, tmp_path)
+        before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+        def fail(*_, **__):
+            raise error
+
+        monkeypatch.setattr(elmo_format.h5py.Group, "create_dataset", fail)
+        with pytest.raises((SystemExit, KeyboardInterrupt)):
+            run(language_model, tmp_path, "--force")
+        assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

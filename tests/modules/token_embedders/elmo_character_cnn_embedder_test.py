@@ -1,0 +1,331 @@
+import copy
+import json
+import pickle
+import shutil
+
+import h5py
+import numpy
+import pytest
+import torch
+from allennlp.commands.train import train_model
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.testing import ModelTestCase
+from allennlp.data import Batch, Vocabulary
+from allennlp.data.fields import TextField
+from allennlp.data.instance import Instance
+from allennlp.data.token_indexers import ELMoTokenCharactersIndexer
+from allennlp.data.tokenizers import Token
+from allennlp.models import load_archive
+from allennlp.modules import Elmo
+from allennlp.modules.elmo import _ElmoBiLm, batch_to_ids
+from allennlp.modules.text_field_embedders import BasicTextFieldEmbedder
+from allennlp.modules.token_embedders import TokenEmbedder
+from allennlp.nn.util import remove_sentence_boundaries
+from hypothesis import given
+from hypothesis import strategies as st
+
+from allennlp_semfit.common.invalid_file import InvalidFileError
+from allennlp_semfit.modules.token_embedders import elmo_character_cnn_embedder as module
+from allennlp_semfit.modules.token_embedders.elmo_character_cnn_embedder import (
+    ElmoCharacterCnnEmbedder,
+)
+from tests.elmo_weights import write_elmo
+
+SENTENCES = [
+    ["The", "captain", "closed", "the", "gate", "."],
+    ["Snow", "."],
+    ["Nobody", "had", "seen", "so", "much", "of", "it", "før", "x" * 60],
+]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    return [str(file) for file in write_elmo(tmp_path_factory.mktemp("elmo"), num_highways=2)]
+
+
+@pytest.fixture(scope="module")
+def embedder(files):
+    return ElmoCharacterCnnEmbedder(*files)
+
+
+@pytest.fixture(scope="module")
+def as_elmo_has_it(files):
+    """What AllenNLP's ELMo makes of words, without the boundaries that it adds."""
+    encoder = _ElmoBiLm(*files)._token_embedder
+
+    def embed(elmo_tokens):
+        embedded = encoder(elmo_tokens)
+        vectors, mask = remove_sentence_boundaries(embedded["token_embedding"], embedded["mask"])
+        return vectors * mask.unsqueeze(-1)
+
+    return embed
+
+
+def test_it_is_the_character_cnn_of_allennlps_elmo(files, embedder, as_elmo_has_it):
+    elmo_tokens = batch_to_ids(SENTENCES)
+    vectors = embedder(elmo_tokens)
+    assert vectors.shape == (3, 9, embedder.get_output_dim())
+    torch.testing.assert_close(vectors, as_elmo_has_it(elmo_tokens))
+    # ELMo's lowest layer alone has it twice.
+    lowest = [50.0, -50.0, -50.0]
+    elmo = Elmo(*files, 1, dropout=0.0, scalar_mix_parameters=lowest).eval()
+    (layer,) = elmo(elmo_tokens)["elmo_representations"]
+    for half in layer.chunk(2, dim=-1):
+        torch.testing.assert_close(half, vectors)
+    assert not vectors[1, 2:].any()
+    assert vectors[1, :2].any(-1).all()
+
+
+@given(
+    sentences=st.lists(st.lists(st.text(max_size=20), max_size=6), min_size=1, max_size=4),
+    words_at_once=st.integers(1, 9),
+)
+def test_any_words_in_any_batch(embedder, as_elmo_has_it, sentences, words_at_once):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_WORDS_AT_ONCE", words_at_once)
+        sentences.append(["one"])
+        elmo_tokens = batch_to_ids(sentences)
+        torch.testing.assert_close(embedder(elmo_tokens), as_elmo_has_it(elmo_tokens))
+
+
+def test_padding_between_words_is_padding_too(embedder):
+    alone = embedder(batch_to_ids([SENTENCES[0]]))
+    with_holes = batch_to_ids([SENTENCES[0]])
+    with_holes[0, [0, 3]] = 0
+    vectors = embedder(with_holes)
+    assert not vectors[0, [0, 3]].any()
+    torch.testing.assert_close(vectors[0, [1, 2, 4, 5]], alone[0, [1, 2, 4, 5]])
+
+
+@pytest.mark.parametrize("shape", [(2, 0, 50), (0, 3, 50), (2, 3, 50)])
+def test_nothing_but_padding(embedder, shape):
+    vectors = embedder(torch.zeros(shape, dtype=torch.long))
+    assert vectors.shape == (*shape[:2], embedder.get_output_dim())
+    assert not vectors.any()
+
+
+def test_it_embeds_what_the_indexer_gives(embedder, as_elmo_has_it):
+    field = TextField(
+        [Token(word) for word in SENTENCES[2]], {"words": ELMoTokenCharactersIndexer()}
+    )
+    batch = Batch([Instance({"text": field})])
+    batch.index_instances(Vocabulary())
+    tensors = batch.as_tensor_dict()["text"]
+    vectors = BasicTextFieldEmbedder({"words": embedder})(tensors)
+    torch.testing.assert_close(vectors, as_elmo_has_it(batch_to_ids([SENTENCES[2]])))
+
+
+def test_it_is_always_frozen(embedder):
+    assert not any(parameter.requires_grad for parameter in embedder.parameters())
+    thawed = copy.deepcopy(embedder).requires_grad_(True)
+    assert not thawed(batch_to_ids(SENTENCES)).requires_grad
+
+
+def test_its_state_holds_the_weights(embedder, tmp_path):
+    other = ElmoCharacterCnnEmbedder(
+        *map(str, write_elmo(tmp_path / "other", num_highways=2, seed=2))
+    )
+    elmo_tokens = batch_to_ids(SENTENCES)
+    assert not torch.allclose(other(elmo_tokens), embedder(elmo_tokens))
+    other.load_state_dict(embedder.state_dict())
+    assert torch.equal(other(elmo_tokens), embedder(elmo_tokens))
+
+
+def test_a_copy_needs_no_file(tmp_path):
+    options_file, weight_file = write_elmo(tmp_path / "elmo")
+    embedder = ElmoCharacterCnnEmbedder(str(options_file), str(weight_file))
+    shutil.rmtree(tmp_path / "elmo")
+    elmo_tokens = batch_to_ids(SENTENCES)
+    for copied in (pickle.loads(pickle.dumps(embedder)), copy.deepcopy(embedder)):
+        assert torch.equal(copied(elmo_tokens), embedder(elmo_tokens))
+
+
+def from_params(options_file, weight_file):
+    params = {"options_file": str(options_file), "weight_file": str(weight_file)}
+    return TokenEmbedder.from_params(
+        Params({"type": "elmo_character_cnn", **params}, history="model.embedder.")
+    )
+
+
+def change(path, value):
+    def do(options_file, weight_file):
+        options = json.loads(options_file.read_text())
+        *parents, last = path.split(".")
+        inner = options
+        for parent in parents:
+            inner = inner[parent]
+        if value is None:
+            del inner[last]
+        else:
+            inner[last] = value
+        options_file.write_text(json.dumps(options))
+
+    return do
+
+
+def cut_short(options_file, weight_file):
+    weight_file.write_bytes(weight_file.read_bytes()[:-500])
+
+
+def rewrite(name, array):
+    def do(options_file, weight_file):
+        with h5py.File(weight_file, "a") as file:
+            del file[name]
+            if array is not None:
+                file[name] = array
+
+    return do
+
+
+FILTERS = "char_cnn.filters"
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda options, weights: options.unlink(), "do not exist"),
+        (lambda options, weights: options.write_text("{"), "cannot be read as JSON"),
+        (lambda options, weights: options.write_bytes(b'"\xff"'), "cannot be read as JSON"),
+        (lambda options, weights: options.write_text("[" * 10**5), "cannot be read as JSON"),
+        (lambda options, weights: options.write_text("[]"), "have no `char_cnn.activation`"),
+        (change("lstm", None), "have no `lstm.projection_dim`"),
+        (change("lstm", 3), "have no `lstm.projection_dim`"),
+        (change(FILTERS, None), "have no `char_cnn.filters`"),
+        (change("char_cnn.embedding", None), "have no `char_cnn.embedding.dim`"),
+        (change("char_cnn.n_highway", None), "have no `char_cnn.n_highway`"),
+        (change("char_cnn.n_highway", -1), "is -1; a whole number, 0 or more, is wanted"),
+        (change("lstm.projection_dim", 2.5), "is 2.5; a whole number, 1 or more, is wanted"),
+        (change("char_cnn.embedding.dim", True), "is true; a whole number"),
+        (change("char_cnn.activation", "selu"), 'is "selu"; "relu" or "tanh" is wanted'),
+        (change("char_cnn.max_characters_per_token", 30), "is 30; 50, as `elmo_characters`"),
+        (change(FILTERS, []), r"is \[\]; a list of \[width"),
+        (change(FILTERS, [[1, 3], [51, 4]]), r"a list of \[width up to 50, number\] is wanted"),
+        (change(FILTERS, [[1, 3], 2]), r"a list of \[width"),
+        (change(FILTERS, [[1, 0]]), r"a list of \[width"),
+    ],
+)
+def test_wrong_options_are_named_with_their_key(damage, message, tmp_path):
+    options_file, weight_file = write_elmo(tmp_path)
+    damage(options_file, weight_file)
+    with pytest.raises(InvalidFileError, match=message) as error:
+        from_params(options_file, weight_file)
+    assert str(error.value).startswith(f"ELMo's options {options_file}")
+    assert "`model.embedder.options_file`" in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+SHAPES = {
+    "char_embed": (261, 4),
+    "CNN/W_cnn_0": (1, 1, 4, 3),
+    "CNN/b_cnn_1": (4,),
+    "CNN_high_0/W_transform": (7, 7),
+    "CNN_high_0/W_carry": (7, 7),
+    "CNN_high_0/b_transform": (7,),
+    "CNN_high_0/b_carry": (7,),
+    "CNN_proj/W_proj": (7, 5),
+    "CNN_proj/b_proj": (5,),
+}
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda options, weights: weights.unlink(), "do not exist"),
+        (lambda options, weights: weights.write_text("no"), "are no HDF5, or damaged"),
+        (lambda options, weights: (weights.unlink(), weights.mkdir()), "are a directory"),
+        (cut_short, "are no HDF5, or damaged"),
+        (rewrite("CNN", None), "hold no `CNN/W_cnn_0`"),
+        (rewrite("CNN_proj", numpy.zeros(3)), "hold no `CNN_proj/W_proj`"),
+        (rewrite("char_embed", numpy.zeros((261, 4), "int32")), "the type int32"),
+        (change(FILTERS, [[1, 3], [3, 4]]), "`CNN/W_cnn_1` has the shape"),
+        (change("lstm.projection_dim", 6), r"`CNN_proj/W_proj` has the shape \(7, 5\).*\(7, 6\)"),
+        (change("char_cnn.n_highway", 2), "hold no `CNN_high_1/W_transform`"),
+        *[
+            (
+                # One number, or one row, could be copied to all places without a word.
+                rewrite(name, numpy.zeros((1,) * len(shape), "float32")),
+                f"`{name}` has the shape",
+            )
+            for name, shape in SHAPES.items()
+        ],
+        *[(rewrite(name, None), f"hold no `{name}`") for name in SHAPES],
+    ],
+)
+def test_wrong_weights_are_named_with_their_key(damage, message, tmp_path):
+    options_file, weight_file = write_elmo(tmp_path)
+    damage(options_file, weight_file)
+    with pytest.raises(InvalidFileError, match=message) as error:
+        from_params(options_file, weight_file)
+    assert f"ELMo's weights {weight_file}" in str(error.value)
+    assert "`model.embedder.weight_file`" in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float64"])
+def test_weights_of_another_precision(dtype, tmp_path):
+    files = write_elmo(tmp_path)
+    before = from_params(*files)
+    with h5py.File(files[1], "a") as file:
+        for name in SHAPES:
+            array = file[name][...].astype(dtype)
+            del file[name]
+            file[name] = array
+    tolerance = 1e-2 if dtype == "float16" else 0.0
+    elmo_tokens = batch_to_ids(SENTENCES)
+    torch.testing.assert_close(
+        from_params(*files)(elmo_tokens), before(elmo_tokens), rtol=tolerance, atol=tolerance
+    )
+
+
+def test_what_another_indexer_gives_is_refused(embedder):
+    for shape in ((2, 3), (2, 3, 12)):
+        with pytest.raises(ConfigurationError, match='{"type": "elmo_characters"}'):
+            embedder(torch.ones(shape, dtype=torch.long))
+
+
+def tagging_config(directory):
+    options_file, weight_file = write_elmo(directory)
+    (directory / "tagged.tsv").write_text("The###D gate###N closed###V\nSnow###N fell###V\n" * 3)
+    return {
+        "dataset_reader": {
+            "type": "sequence_tagging",
+            "token_indexers": {"words": {"type": "elmo_characters"}},
+        },
+        "train_data_path": str(directory / "tagged.tsv"),
+        "validation_data_path": str(directory / "tagged.tsv"),
+        "model": {
+            "type": "simple_tagger",
+            "text_field_embedder": {
+                "token_embedders": {
+                    "words": {
+                        "type": "elmo_character_cnn",
+                        "options_file": str(options_file),
+                        "weight_file": str(weight_file),
+                    }
+                }
+            },
+            "encoder": {"type": "lstm", "input_size": 5, "hidden_size": 3},
+        },
+        "data_loader": {"batch_size": 4},
+        "trainer": {"num_epochs": 1, "optimizer": "adam"},
+    }
+
+
+class TestInAModel(ModelTestCase):
+    def test_it_trains_saves_loads_and_predicts_the_same(self, tmp_path):
+        config_file = tmp_path / "config.json"
+        config_file.write_text(json.dumps(tagging_config(tmp_path / "data")))
+        self.ensure_model_can_train_save_and_load(config_file)
+
+
+@pytest.mark.parametrize("file", ["options.json", "weights.hdf5"])
+def test_a_file_that_has_moved_is_named_with_the_override(file, tmp_path):
+    train_model(Params(tagging_config(tmp_path / "data")), str(tmp_path / "task"))
+    (tmp_path / "data" / file).rename(tmp_path / file)
+    with pytest.raises(InvalidFileError) as raised:
+        load_archive(tmp_path / "task" / "model.tar.gz")
+    override = str(raised.value).partition("-o '")[2].partition("'")[0]
+    overrides = {key: str(tmp_path / file) for key in json.loads(override)}
+    model = load_archive(tmp_path / "task" / "model.tar.gz", overrides=overrides).model
+    assert any(isinstance(part, ElmoCharacterCnnEmbedder) for part in model.modules())
