@@ -74,6 +74,7 @@ class BidirectionalLm(Model):
     ) -> None:
         super().__init__(vocab, **kwargs)
         _check_fit(text_field_embedder, contextualizer, head)
+        head.share_input(text_field_embedder)
         self._text_field_embedder = text_field_embedder
         self._contextualizer = contextualizer
         self._head = head

@@ -3,6 +3,7 @@ from typing import Dict, Optional
 import torch
 from allennlp.common import Registrable
 from allennlp.data import TextFieldTensors
+from allennlp.modules import TextFieldEmbedder
 
 __all__ = ["LmHead"]
 
@@ -35,6 +36,17 @@ class LmHead(torch.nn.Module, Registrable):
         `None` if they are not.
         """
         return None
+
+    def share_input(self, text_field_embedder: TextFieldEmbedder) -> None:
+        """
+        Called once, by the model that the head becomes part of: a head that has parameters in
+        common with the input finds them here.
+
+        # Parameters
+
+        text_field_embedder : `TextFieldEmbedder`
+            The model's input.
+        """
 
     def targets(self, source: TextFieldTensors, input_vectors: torch.Tensor) -> torch.Tensor:
         """

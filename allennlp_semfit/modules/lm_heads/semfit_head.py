@@ -1,10 +1,14 @@
 from typing import Dict, Optional
 
 import torch
+from allennlp.common.checks import ConfigurationError
 from allennlp.data import TextFieldTensors
+from allennlp.modules.text_field_embedders import BasicTextFieldEmbedder
+from allennlp.modules.token_embedders import Embedding, TokenEmbedder
 
 from allennlp_semfit.modules.distances import CosineDistance, Distance, cosine
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
+from allennlp_semfit.modules.token_embedders.remembering_embedder import RememberingEmbedder
 from allennlp_semfit.training.metrics.token_averages import MeanDirection, TokenAverage
 
 __all__ = ["SemfitHead"]
@@ -18,7 +22,10 @@ class SemfitHead(LmHead):
     Layer", equation 3. It costs the same for any vocabulary and keeps none; all it trains is one
     linear map from the contextualizer's dimension to the vectors'.
 
-    The targets are the model's own input vectors, which must be fixed.
+    The targets are the model's own input vectors, which must be fixed, or those of a
+    `target_embedder`. Any embedder does that depends on nothing but the word: `fasttext`,
+    `elmo_character_cnn`, an `embedding` of a `pretrained_file` in text or word2vec format, or, as a
+    control, one without, whose vectors are random.
 
     It has no perplexity (section 4.3 of the paper) and reports instead, whatever the distance:
 
@@ -37,33 +44,97 @@ class SemfitHead(LmHead):
     embedding_dim : `int`
         The dimension of the target vectors.
     distance : `Distance`, optional (default = `CosineDistance()`)
+    target_embedder : `TokenEmbedder`, optional (default = `None`)
+        Gives the targets. It must be frozen. Without it, they are the model's input vectors.
+    target_indexer : `str`, optional (default = `None`)
+        The name of the indexer, in the reader's `token_indexers`, that the target embedder reads.
+        If the model's input does not, its `text_field_embedder` has `{"type": "empty"}` for it.
+    max_remembered_words : `int`, optional (default = `100000`)
+        The target embedder's vectors are computed once for a word, and so many of them kept: see
+        `RememberingEmbedder`. With 512 dimensions, the default takes up to 205 MB. What has nothing
+        to compute, as `fasttext` and `embedding`, is not remembered.
+
+    # Raises
+
+    `ConfigurationError`
+        If the target embedder is trainable or its dimension is not `embedding_dim`, or if it comes
+        without a `target_indexer`; in training, if there is no such indexer.
 
     # Example
 
     ```json
     "head": {"type": "semfit", "input_dim": 512, "embedding_dim": 300, "distance": "cosine"}
     ```
+
+    With targets of its own, where the reader's `token_indexers` have a `single_id` named "tokens":
+
+    ```json
+    "head": {
+        "type": "semfit", "input_dim": 512, "embedding_dim": 300,
+        "target_embedder": {
+            "type": "embedding", "embedding_dim": 300, "pretrained_file": "glove.txt",
+            "trainable": false
+        },
+        "target_indexer": "tokens"
+    }
+    ```
     """
 
-    def __init__(self, input_dim: int, embedding_dim: int, distance: Distance = None) -> None:
+    def __init__(
+        self,
+        input_dim: int,
+        embedding_dim: int,
+        distance: Optional[Distance] = None,
+        target_embedder: Optional[TokenEmbedder] = None,
+        target_indexer: Optional[str] = None,
+        max_remembered_words: int = 100_000,
+    ) -> None:
         super().__init__(input_dim)
         self.embedding_dim = embedding_dim
         self.projection = torch.nn.Linear(input_dim, embedding_dim)
         self.distance = distance or CosineDistance()
+        self.target_indexer = target_indexer
+        self.target_embedder: Optional[BasicTextFieldEmbedder] = None
+        if (target_embedder is None) != (target_indexer is None):
+            raise ConfigurationError(
+                "semfit: `target_embedder` and `target_indexer` go together; the second names the "
+                "indexer, in the reader's `token_indexers`, that the first reads."
+            )
+        if target_embedder is not None and target_indexer is not None:
+            _check_target_embedder(target_embedder, embedding_dim)
+            computes = any(True for _ in target_embedder.parameters())
+            if computes and not isinstance(target_embedder, (Embedding, RememberingEmbedder)):
+                target_embedder = RememberingEmbedder(target_embedder, max_remembered_words)
+            self.target_embedder = BasicTextFieldEmbedder({target_indexer: target_embedder})
         self._cosine = TokenAverage()
         self._mean_target = MeanDirection()
 
+    def train(self, mode: bool = True) -> "SemfitHead":
+        super().train(mode)
+        if self.target_embedder is not None:
+            self.target_embedder.eval()
+        return self
+
     def get_target_dim(self) -> Optional[int]:
-        return self.embedding_dim
+        return self.embedding_dim if self.target_embedder is None else None
 
     def targets(self, source: TextFieldTensors, input_vectors: torch.Tensor) -> torch.Tensor:
         """
         # Returns
 
         `torch.Tensor`
-            `input_vectors`, shape `(batch_size, length, embedding_dim)`.
+            `input_vectors`, or the target embedder's. Shape `(batch_size, length, embedding_dim)`.
         """
-        return input_vectors.detach()
+        if self.target_embedder is None:
+            return input_vectors.detach()
+        if self.target_indexer not in source:
+            raise ConfigurationError(
+                f"semfit: `target_indexer` is {self.target_indexer!r}, but the reader's "
+                f"`token_indexers` are {sorted(source)}. Add it there and, if the model is not to "
+                'read it, {"type": "empty"} of the same name to the `token_embedders`.'
+            )
+        with torch.no_grad():
+            return self.target_embedder({self.target_indexer: source[self.target_indexer]})
 
     def forward(self, context: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         predicted = self.projection(context)
@@ -77,3 +148,18 @@ class SemfitHead(LmHead):
             "cosine": self._cosine.get_metric(reset),
             "constant_cosine": self._mean_target.get_metric(reset),
         }
+
+
+def _check_target_embedder(target_embedder: TokenEmbedder, embedding_dim: int) -> None:
+    if target_embedder.get_output_dim() != embedding_dim:
+        raise ConfigurationError(
+            f"semfit: the `target_embedder` gives vectors of dimension "
+            f"{target_embedder.get_output_dim()}, but the head's `embedding_dim` is "
+            f"{embedding_dim}; the two must be equal."
+        )
+    if any(parameter.requires_grad for parameter in target_embedder.parameters()):
+        raise ConfigurationError(
+            f"semfit: the `target_embedder` is a {type(target_embedder).__name__} with trainable "
+            "parameters; its vectors would drift to where they are easy to predict. Freeze it: an "
+            '`embedding` with "trainable": false.'
+        )

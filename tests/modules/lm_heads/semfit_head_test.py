@@ -3,6 +3,8 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.params import Params
+from allennlp.data import Vocabulary
+from allennlp.modules.token_embedders import Embedding, TokenEmbedder
 
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 from allennlp_semfit.modules.lm_heads.semfit_head import SemfitHead
@@ -67,6 +69,94 @@ def test_under_autocast_the_loss_is_float32(dtype):
     head = head_of(distance="l2")
     with torch.autocast("cpu", dtype=dtype):
         assert head(torch.randn(4, 5), 300 * torch.randn(4, 7)).dtype == torch.float32
+
+
+class Doubling(TokenEmbedder):
+    """An embedder that computes, counts how often, and drops out if it is trained."""
+
+    def __init__(self):
+        super().__init__()
+        self.factor = torch.nn.Parameter(torch.tensor(2.0), requires_grad=False)
+        self.dropout = torch.nn.Dropout(0.5)
+        self.num_words = 0
+
+    def get_output_dim(self):
+        return 7
+
+    def forward(self, numbers):
+        self.num_words += numbers.numel()
+        return self.dropout(numbers.unsqueeze(-1).float() * self.factor + torch.arange(7))
+
+
+NUMBERS = {"numbers": {"numbers": torch.tensor([[3, 4, 3], [4, 5, 0]])}}
+
+
+def test_the_targets_are_those_of_a_target_embedder_computed_once_for_a_word():
+    embedder = Doubling()
+    head = SemfitHead(5, 7, target_embedder=embedder, target_indexer="numbers").train()
+    assert head.get_target_dim() is None
+    expected = 2.0 * NUMBERS["numbers"]["numbers"].unsqueeze(-1) + torch.arange(7)
+    for _ in range(3):
+        # Trained, it would drop out.
+        assert head.targets(NUMBERS, torch.zeros(2, 3, 300)).equal(expected)
+    assert embedder.num_words == 4
+    assert {name for name, p in head.named_parameters() if p.requires_grad} == {
+        "projection.weight",
+        "projection.bias",
+    }
+
+
+def test_it_remembers_no_more_words_than_it_is_told():
+    embedder = Doubling()
+    head = SemfitHead(
+        5, 7, target_embedder=embedder, target_indexer="numbers", max_remembered_words=2
+    )
+    for _ in range(2):
+        head.targets(NUMBERS, torch.zeros(2, 3, 300))
+    assert embedder.num_words > 4
+
+
+def test_a_table_of_vectors_in_word2vecs_format_as_targets(tmp_path):
+    (tmp_path / "vectors.txt").write_text("2 3\ncat 1 2 3\ndog 4 5 6\n")
+    vocab = Vocabulary()
+    vocab.add_tokens_to_namespace(["cat", "dog", "emu"])
+    head = LmHead.from_params(
+        Params(
+            {
+                "input_dim": 5,
+                "embedding_dim": 3,
+                "target_embedder": {
+                    "type": "embedding",
+                    "embedding_dim": 3,
+                    "pretrained_file": str(tmp_path / "vectors.txt"),
+                    "trainable": False,
+                },
+                "target_indexer": "tokens",
+            }
+        ),
+        vocab=vocab,
+    )
+    source = {"tokens": {"tokens": torch.tensor([[3, 2, 4]])}}
+    targets = head.targets(source, torch.zeros(1, 3, 300))
+    assert targets[0, :2].tolist() == [[4, 5, 6], [1, 2, 3]]
+    # As AllenNLP has it, a word that is not in the file has a random vector.
+    assert targets[0, 2].ne(0).all()
+
+
+def test_a_target_embedder_that_does_not_fit():
+    def build(embedder, indexer="tokens"):
+        return SemfitHead(5, 7, target_embedder=embedder, target_indexer=indexer)
+
+    with pytest.raises(ConfigurationError, match="vectors of dimension 6, but.*`embedding_dim` is"):
+        build(Embedding(6, 10, trainable=False))
+    with pytest.raises(ConfigurationError, match='Embedding with trainable.*"trainable": false'):
+        build(Embedding(7, 10))
+    with pytest.raises(ConfigurationError, match="`target_indexer` go together"):
+        build(Embedding(7, 10, trainable=False), indexer=None)
+    with pytest.raises(ConfigurationError, match="`target_indexer` go together"):
+        build(None)
+    with pytest.raises(ConfigurationError, match=r"is 'tokens', but.*\['numbers'\]"):
+        build(Embedding(7, 10, trainable=False)).targets(NUMBERS, torch.zeros(2, 3, 300))
 
 
 def test_an_unknown_distance_is_refused_by_name():

@@ -1,0 +1,109 @@
+from typing import Optional, Tuple
+
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+from allennlp.modules import TextFieldEmbedder
+from allennlp.modules.token_embedders import Embedding
+
+from allennlp_semfit.modules.lm_heads.lm_head import LmHead
+from allennlp_semfit.modules.lm_heads.vocabulary_head import VocabularyHead, softmax_losses
+
+__all__ = ["SoftmaxHead"]
+
+
+@LmHead.register("softmax")
+class SoftmaxHead(VocabularyHead):
+    """
+    The softmax over all words of the vocabulary: equation 1 of Li et al. 2019. Its cost grows with
+    the vocabulary, so it is for small ones, such as the subwords of ELMo-Sub, where the words'
+    vectors are those of the input (Press and Wolf 2017, "Using the Output Embedding to Improve
+    Language Models").
+
+    Registered as an `LmHead` with name "softmax".
+
+    # Parameters
+
+    vocab : `Vocabulary`
+    input_dim : `int`
+        The dimension of a context vector.
+    embedding_dim : `int`, optional (default = `input_dim`)
+        The dimension of a word's output vector. If it is another than `input_dim`, a linear map
+        from one to the other comes first.
+    tie_to_input : `bool`, optional (default = `False`)
+        Whether the output vectors are those that the model's `embedding` of the name `indexer`
+        gives its input. The bias remains the head's own.
+    namespace : `str`, optional (default = `"tokens"`)
+        The vocabulary's namespace.
+    indexer : `str`, optional (default = `"tokens"`)
+        The name of the indexer that gives the words as indices of the namespace.
+
+    # Raises
+
+    `ConfigurationError`
+        If the vocabulary has no such namespace; if it is tied, and the model has no such
+        embedder, or one that is no plain `embedding`, or of another size.
+
+    # Example
+
+    ```json
+    "text_field_embedder": {
+        "token_embedders": {
+            "tokens": {"type": "embedding", "embedding_dim": 300, "vocab_namespace": "subwords"}
+        }
+    },
+    "head": {
+        "type": "softmax", "input_dim": 512, "embedding_dim": 300, "tie_to_input": true,
+        "namespace": "subwords"
+    }
+    ```
+    """
+
+    def __init__(
+        self,
+        vocab: Vocabulary,
+        input_dim: int,
+        embedding_dim: Optional[int] = None,
+        tie_to_input: bool = False,
+        namespace: str = "tokens",
+        indexer: str = "tokens",
+    ) -> None:
+        super().__init__(vocab, input_dim, namespace, indexer)
+        self.embedding_dim = input_dim if embedding_dim is None else embedding_dim
+        self.tie_to_input = tie_to_input
+        self.projection = (
+            torch.nn.Identity()
+            if self.embedding_dim == input_dim
+            else torch.nn.Linear(input_dim, self.embedding_dim)
+        )
+        self.bias = torch.nn.Parameter(torch.zeros(self.num_classes))
+        # In a tuple, so that the input's weight is not archived as the head's as well.
+        self._tied: Tuple[Embedding, ...] = ()
+        if not tie_to_input:
+            self.weight = torch.nn.Parameter(
+                torch.randn(self.num_classes, self.embedding_dim) * self.embedding_dim**-0.5
+            )
+
+    def share_input(self, text_field_embedder: TextFieldEmbedder) -> None:
+        if not self.tie_to_input:
+            return
+        embedder = getattr(text_field_embedder, "_token_embedders", {}).get(self.indexer)
+        if not isinstance(embedder, Embedding) or embedder._projection is not None:
+            raise ConfigurationError(
+                f"softmax: `tie_to_input` takes the vectors of the token embedder {self.indexer!r},"
+                f" but that is {type(embedder).__name__ if embedder else 'missing'}. It must be an "
+                "`embedding` without a projection."
+            )
+        found, wanted = tuple(embedder.weight.size()), (self.num_classes + 1, self.embedding_dim)
+        if found != wanted:
+            raise ConfigurationError(
+                f"softmax: with `tie_to_input`, the `embedding` {self.indexer!r} must have "
+                f"{wanted[0]} vectors, one for each index of the namespace {self.namespace!r}, of "
+                f"the head's `embedding_dim`, {wanted[1]}. It has {found[0]} of {found[1]}."
+            )
+        self._tied = (embedder,)
+
+    def losses(self, context: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        # The first of the input's vectors is that of the padding.
+        weight = self._tied[0].weight[1:] if self._tied else self.weight
+        return softmax_losses(self.projection(context), targets, weight, self.bias)

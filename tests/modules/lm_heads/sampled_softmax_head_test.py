@@ -1,0 +1,93 @@
+import numpy
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.modules.sampled_softmax_loss import SampledSoftmaxLoss, _choice
+from hypothesis import given
+from hypothesis import strategies as st
+
+from allennlp_semfit.modules.lm_heads.sampled_softmax_head import (
+    SampledSoftmaxHead,
+    log_uniform_sample,
+)
+from tests.modules.lm_heads.softmax_reference import vocabulary_of
+
+
+@given(st.integers(2, 400), st.data(), st.integers(0, 2**32 - 1))
+def test_the_sample_is_allennlps(num_words, data, seed):
+    num_samples = data.draw(st.integers(1, min(num_words - 1, 60)))
+    numpy.random.seed(seed)
+    expected, expected_tries = _choice(num_words, num_samples)
+    numpy.random.seed(seed)
+    sample, tries = log_uniform_sample(num_words, num_samples)
+    assert sorted(sample) == sorted(expected)
+    assert tries == expected_tries
+
+
+def test_the_training_loss_is_allennlps():
+    head = SampledSoftmaxHead(vocabulary_of(49), 8, num_samples=20)
+    loss = SampledSoftmaxLoss(50, 8, 20)
+    loss.load_state_dict(head.softmax.state_dict())
+    context, targets = torch.randn(30, 8), torch.randint(50, (30,))
+    head._every = 1  # So that the words for the perplexity take no random number from the sample.
+    numpy.random.seed(3)
+    numpy.random.randint(1)
+    expected = loss(context, targets)
+    numpy.random.seed(3)
+    torch.testing.assert_close(head(context, targets), expected)
+
+
+def test_the_perplexity_in_training_is_that_of_the_whole_softmax():
+    head = SampledSoftmaxHead(vocabulary_of(99), 8, num_samples=40).train()
+    head.softmax.softmax_w.data.mul_(3)
+    context = torch.randn(20_000, 8)
+    # Words as the model expects them: the sampled loss and the likelihood then differ much.
+    targets = torch.distributions.Categorical(logits=context @ head.softmax.softmax_w.T).sample()
+    assert head._every == 25
+    for some in zip(context.split(999), targets.split(999)):
+        head(*some)
+    in_training = head.get_metrics(reset=True)["perplexity"]
+    head.eval()(context, targets)
+    whole = head.get_metrics()["perplexity"]
+    # 800 words, whose losses have a standard deviation of 1.6.
+    assert in_training == pytest.approx(whole, rel=0.25)
+
+
+def test_every_word_may_be_the_one_for_the_perplexity():
+    head = SampledSoftmaxHead(vocabulary_of(29), 8, num_samples=15).train()
+    assert head._every == 20
+    seen = set()
+    original = head.losses
+    head.losses = lambda context, targets: (
+        seen.update(targets.tolist()) or original(context, targets)
+    )
+    for _ in range(500):
+        head(torch.zeros(30, 8), torch.arange(30))
+    assert seen == set(range(30))
+
+
+def test_evaluation_takes_no_sample():
+    head = SampledSoftmaxHead(vocabulary_of(49), 8, num_samples=20).eval()
+    context, targets = torch.randn(30, 8), torch.randint(50, (30,))
+    assert head(context, targets).item() == head(context, targets).item()
+
+
+@pytest.mark.parametrize("num_samples", [0, 30, 8192])
+def test_more_samples_than_words(num_samples):
+    with pytest.raises(ConfigurationError, match=f"`num_samples` is {num_samples}.*'tokens', 30"):
+        SampledSoftmaxHead(vocabulary_of(29), 8, num_samples=num_samples)
+
+
+def test_a_sparse_gradient_is_that_of_the_dense_one():
+    vocab = vocabulary_of(49)
+    dense = SampledSoftmaxHead(vocab, 8, num_samples=20)
+    sparse = SampledSoftmaxHead(vocab, 8, num_samples=20, sparse=True)
+    sparse.softmax.softmax_w.weight.data.copy_(dense.softmax.softmax_w)
+    context, targets = torch.randn(30, 8), torch.randint(50, (30,))
+    for head in (dense, sparse):
+        numpy.random.seed(3)
+        head(context, targets).backward()
+    assert sparse.softmax.softmax_w.weight.grad.is_sparse
+    torch.testing.assert_close(
+        sparse.softmax.softmax_w.weight.grad.to_dense(), dense.softmax.softmax_w.grad
+    )
