@@ -43,7 +43,7 @@ def write_language_model(directory: Path, vectors: Path, cell_size: int, hidden_
         "model.contextualizer.hidden_dim": hidden_dim,
         "model.head.input_dim": hidden_dim,
     }
-    variables = {"ONE_BILLION_WORD": str(directory), "FASTTEXT_MODEL": str(vectors)}
+    variables = {"ONE_BILLION_WORD": str(directory), "FASTTEXT_MODEL_PATH": str(vectors)}
     params = Params.from_file(LANGUAGE_MODEL, json.dumps(overrides), variables)
     directory.mkdir()
     params.to_file(str(directory / "config.json"))

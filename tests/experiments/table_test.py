@@ -45,6 +45,6 @@ def test_the_makefile_runs_every_task_after_the_language_model(task, tmp_path):
         check=True,
     )
     lines = process.stdout.splitlines()
-    (training,) = (i for i, line in enumerate(lines) if "allennlp train language_model" in line)
+    (training,) = (i for i, line in enumerate(lines) if "language_model.jsonnet" in line)
     (run,) = (i for i, line in enumerate(lines) if f"{task}.1.elmo_semfit" in line)
     assert training < run

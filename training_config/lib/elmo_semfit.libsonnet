@@ -1,5 +1,6 @@
 // ELMo-S: fastText vectors in, two projected LSTMs, the Semfit head. A config is one call of this
-// function; what it gives can be changed with `+ { … }` like any object.
+// function; what it gives can be changed with `+ { … }` like any object. The sizes among its
+// parameters are then in the hidden field `sizes`, to which all else refers.
 //
 //   train_data_path, validation_data_path  one tokenised sentence a line: a file, a directory, a pattern
 //   model_path                             a fastText `.bin`
@@ -29,6 +30,18 @@ function(
   data_loader={},
   trainer={},
 ) {
+  sizes:: {
+    embedding_dim: embedding_dim,
+    hidden_dim: hidden_dim,
+    cell_size: cell_size,
+    num_layers: num_layers,
+    dropout: dropout,
+    num_epochs: num_epochs,
+    num_updates: num_updates,
+    learning_rate: learning_rate,
+    num_replicas: num_replicas,
+    warmup_steps: warmup_steps,
+  },
   dataset_reader: {
     type: 'language_modeling',
     token_indexers: { fasttext: { type: 'fasttext', model_path: model_path } },
@@ -41,21 +54,21 @@ function(
   model: {
     type: 'bidirectional_lm',
     text_field_embedder: {
-      token_embedders: { fasttext: { type: 'fasttext', embedding_dim: embedding_dim } },
+      token_embedders: { fasttext: { type: 'fasttext', embedding_dim: $.sizes.embedding_dim } },
     },
     contextualizer: {
       type: 'bidirectional_language_model_lstm',
-      input_dim: embedding_dim,
-      hidden_dim: hidden_dim,
-      cell_size: cell_size,
-      num_layers: num_layers,
-      dropout: dropout,
+      input_dim: $.sizes.embedding_dim,
+      hidden_dim: $.sizes.hidden_dim,
+      cell_size: $.sizes.cell_size,
+      num_layers: $.sizes.num_layers,
+      dropout: $.sizes.dropout,
     },
     // The cosine has no hyper-parameter to tune, and is the paper's choice.
     head: {
       type: 'semfit',
-      input_dim: hidden_dim,
-      embedding_dim: embedding_dim,
+      input_dim: $.sizes.hidden_dim,
+      embedding_dim: $.sizes.embedding_dim,
       distance: 'cosine',
     },
   },
@@ -63,14 +76,14 @@ function(
   // Not lazy, so that a mistake in its path shows before training.
   validation_data_loader: { batch_size: 64 },
   trainer: {
-    num_epochs: num_epochs,
-    optimizer: { type: 'adam', lr: learning_rate },
+    num_epochs: $.sizes.num_epochs,
+    optimizer: { type: 'adam', lr: $.sizes.learning_rate },
     learning_rate_scheduler: {
       type: 'large_batch',
-      num_replicas: num_replicas,
-      warmup_steps: warmup_steps,
-      decay_start: num_replicas * num_updates / 2,
-      decay_end: num_replicas * num_updates,
+      num_replicas: $.sizes.num_replicas,
+      warmup_steps: $.sizes.warmup_steps,
+      decay_start: $.sizes.num_replicas * $.sizes.num_updates / 2,
+      decay_end: $.sizes.num_replicas * $.sizes.num_updates,
     },
     validation_metric: '+cosine',
     grad_norm: 5.0,

@@ -1,7 +1,7 @@
 // ELMo-S at the paper's size, on the One Billion Word Benchmark (Chelba et al. 2014):
 //
 //   export ONE_BILLION_WORD=…/1-billion-word-language-modeling-benchmark-r13output
-//   export FASTTEXT_MODEL=…/cc.en.300.bin
+//   export FASTTEXT_MODEL_PATH=…/cc.en.300.bin
 //   allennlp train training_config/one_billion_word/elmo_semfit.jsonnet --include-package allennlp_semfit -s output/elmo_semfit_1b
 //
 // 76 million trainable parameters. Four GPUs, as the paper had; with another number, change
@@ -9,6 +9,9 @@
 // forward pass keeps about 21 GB in half precision, counted and not measured; on a smaller card, halve
 // `sentences_per_gpu` and add `num_gradient_accumulation_steps: 2` to the trainer. This config has been
 // built, but not run to its end.
+//
+// The paper's other models, in the files beside this one, are this with another input or output; they
+// differ from it in nothing else.
 local elmo_semfit = import '../lib/elmo_semfit.libsonnet';
 
 local corpus = std.extVar('ONE_BILLION_WORD');
@@ -24,7 +27,7 @@ local updates_per_epoch = std.floor(num_sentences / (sentences_per_gpu * num_gpu
 elmo_semfit(
   train_data_path=corpus + '/training-monolingual.tokenized.shuffled/news.en-*',
   validation_data_path=corpus + '/heldout-monolingual.tokenized.shuffled/news.en.heldout-00000-of-00050',
-  model_path=std.extVar('FASTTEXT_MODEL'),
+  model_path=std.extVar('FASTTEXT_MODEL_PATH'),
   embedding_dim=300,
   hidden_dim=512,
   cell_size=4096,

@@ -1,0 +1,156 @@
+"""The six language models of Table 1 of Li et al. 2019: built, counted, trained."""
+
+import json
+
+import _jsonnet
+import pytest
+import torch
+from allennlp.commands.evaluate import evaluate_from_archive
+from allennlp.commands.train import train_model
+from allennlp.common.params import Params
+from allennlp.data import Vocabulary
+from allennlp.models import Model
+
+from allennlp_semfit.commands.count_vocabulary import count_vocabulary
+from allennlp_semfit.common.bpe_training import train_bpe
+from tests import FIXTURES, VECTORS
+from tests.elmo_weights import write_elmo
+from tests.modules.lm_heads.softmax_reference import vocabulary_of
+
+CONFIGS = FIXTURES.parent / "training_config"
+MODELS = [
+    "elmo",
+    "elmo_adaptive",
+    "elmo_semfit",
+    "elmo_semfit_cnn",
+    "elmo_semfit_oneb",
+    "elmo_subword",
+]
+CORPUS = FIXTURES / "corpus" / "train"
+
+# Those of the fixtures' vectors, and of `write_elmo`.
+SIZES = {
+    "embedding_dim": 10,
+    "hidden_dim": 6,
+    "cell_size": 8,
+    "num_epochs": 1,
+    "num_updates": 2,
+    "warmup_steps": 1,
+    "cutoffs": [10, 60],
+    "character_embedding_dim": 4,
+    "filters": [[1, 3], [2, 4]],
+    "num_highway": 1,
+    "character_cnn_dim": 5,
+    "num_samples": 30,
+}
+BATCHES = {"batch_sampler": {"type": "bucket", "batch_size": 8, "sorting_keys": ["source"]}}
+
+# Millions. Table 2 has those of the first three.
+PARAMETERS = {
+    "elmo": (499, 0.02),
+    "elmo_adaptive": (196, 0.02),
+    "elmo_semfit": (76, 0.02),
+    "elmo_semfit_oneb": (76, 0.01),
+    "elmo_semfit_cnn": (76.4, 0.01),
+    "elmo_subword": (85, 0.01),
+}
+
+
+@pytest.fixture(scope="module")
+def variables(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("inputs")
+    count_vocabulary([CORPUS], directory / "vocabulary")
+    train_bpe([CORPUS], directory / "subwords", merges=100)
+    options, weights = write_elmo(directory / "elmo")
+    return {
+        "ONE_BILLION_WORD": "corpus",
+        "LM_TRAIN_DATA_PATH": str(CORPUS),
+        "LM_DEV_DATA_PATH": str(FIXTURES / "corpus" / "heldout.txt"),
+        "FASTTEXT_MODEL_PATH": VECTORS,
+        "OWN_FASTTEXT_MODEL_PATH": VECTORS,
+        "VOCABULARY_PATH": str(directory / "vocabulary"),
+        "SUBWORDS_PATH": str(directory / "subwords"),
+        "ELMO_OPTIONS_PATH": str(options),
+        "ELMO_WEIGHTS_PATH": str(weights),
+    }
+
+
+def config_of(path, variables, overlay=None):
+    snippet = f"(import {json.dumps(str(path))}) + {overlay or {}}"
+    return json.loads(_jsonnet.evaluate_snippet("overlay", snippet, ext_vars=variables))
+
+
+@pytest.mark.parametrize("size", ["one_billion_word", "laptop"])
+@pytest.mark.parametrize("name", MODELS)
+def test_it_trains_two_steps_and_its_archive_scores_the_same(name, size, variables, tmp_path):
+    overlay = f"""{{
+        sizes+:: {json.dumps(SIZES)},
+        train_data_path: std.extVar('LM_TRAIN_DATA_PATH'),
+        validation_data_path: std.extVar('LM_DEV_DATA_PATH'),
+        data_loader: {json.dumps({**BATCHES, "batches_per_epoch": 2})},
+        trainer+: {{ use_amp: false, cuda_device: -1 }},
+        distributed:: null,
+    }}"""
+    config = config_of(CONFIGS / size / f"{name}.jsonnet", variables, overlay)
+    metric = config["trainer"]["validation_metric"].lstrip("+-")
+    train_model(Params(config), serialization_dir=tmp_path)
+
+    metrics = json.loads((tmp_path / "metrics.json").read_text("utf-8"))
+    scores = evaluate_from_archive(tmp_path / "model.tar.gz", variables["LM_DEV_DATA_PATH"])
+    assert scores[metric] == pytest.approx(metrics[f"best_validation_{metric}"], rel=1e-5)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_it_has_the_papers_number_of_parameters(name, variables, tmp_path):
+    if name == "elmo_semfit_cnn":
+        options, weights = write_elmo(tmp_path, projection_dim=512)
+        variables = {
+            **variables,
+            "ELMO_OPTIONS_PATH": str(options),
+            "ELMO_WEIGHTS_PATH": str(weights),
+        }
+    config = config_of(CONFIGS / "one_billion_word" / f"{name}.jsonnet", variables)
+    if name in ("elmo", "elmo_adaptive"):
+        vocab = vocabulary_of(793_470)  # ELMo's, with `@@UNKNOWN@@`
+    elif name == "elmo_subword":
+        vocab = vocabulary_of(256 + 1 + 30_000, "subwords")
+    else:
+        vocab = Vocabulary.empty()
+    contextualizer = config["model"]["contextualizer"]
+    assert (contextualizer["cell_size"], contextualizer["hidden_dim"]) == (4096, 512)
+    with torch.device("cpu" if name == "elmo_semfit_cnn" else "meta"):
+        model = Model.from_params(Params(config["model"]), vocab=vocab)
+    trainable = sum(p.numel() for p in model.parameters() if p.requires_grad)
+    expected, tolerance = PARAMETERS[name]
+    assert trainable / 1e6 == pytest.approx(expected, rel=tolerance)
+
+
+@pytest.mark.parametrize("name", sorted(set(MODELS) - {"elmo_semfit"}))
+def test_it_differs_from_elmo_s_in_its_input_and_its_output_only(name, variables):
+    directory = CONFIGS / "one_billion_word"
+    config = config_of(directory / f"{name}.jsonnet", variables)
+    base = config_of(directory / "elmo_semfit.jsonnet", variables)
+    differs = {key for key in {**config, **base} if config.get(key) != base.get(key)}
+    assert differs <= {"dataset_reader", "vocabulary", "model", "trainer"}
+    for either in (config, base):
+        del either["trainer"]["validation_metric"]
+        del either["model"]["text_field_embedder"]
+        del either["model"]["head"]
+        del either["model"]["contextualizer"]["input_dim"]
+        for key in ("token_indexers", "tokenizer"):
+            either["dataset_reader"].pop(key, None)
+    assert config["trainer"] == base["trainer"]
+    assert config["model"] == base["model"]
+    assert config["dataset_reader"] == base["dataset_reader"]
+
+
+def test_no_size_of_the_laptops_is_misspelt(variables):
+    names = set()
+    for name in MODELS:
+        path = CONFIGS / "one_billion_word" / f"{name}.jsonnet"
+        snippet = f"std.objectFieldsAll((import {json.dumps(str(path))}).sizes)"
+        names.update(json.loads(_jsonnet.evaluate_snippet("sizes", snippet, ext_vars=variables)))
+    path = CONFIGS / "laptop" / "override.libsonnet"
+    snippet = f"std.objectFieldsAll((import {json.dumps(str(path))}).sizes)"
+    found = json.loads(_jsonnet.evaluate_snippet("sizes", snippet, ext_vars=variables))
+    assert set(found) <= names

@@ -1,0 +1,38 @@
+// The size at which one CPU core trains each of the paper's models in minutes, on text that is made
+// ready with `allennlp prepare-corpus`. For another number of sentences N than that of the run in
+// `experiments/`, give `-o` with `data_loader.batches_per_epoch` N / 32 and the schedule's
+// `decay_start` and `decay_end`, twice and four times that.
+local sentences_per_update = 32;
+local num_sentences = 32000;
+
+{
+  sizes+:: {
+    embedding_dim: 100,
+    hidden_dim: 128,
+    cell_size: 512,
+    num_epochs: 1,
+    num_updates: std.ceil(num_sentences / sentences_per_update),
+    learning_rate: 4e-4,
+    num_replicas: 4,
+    warmup_steps: 50,
+    // ELMo-A
+    cutoffs: [2000, 10000],
+    // ELMo, and ELMo-S CNN with the CNN of that
+    filters: [[1, 16], [2, 16], [3, 32], [4, 64], [5, 128]],
+    num_highway: 1,
+    character_cnn_dim: 100,
+    num_samples: 1024,
+    max_remembered_words: 100000,
+  },
+  train_data_path: std.extVar('LM_TRAIN_DATA_PATH'),
+  validation_data_path: std.extVar('LM_DEV_DATA_PATH'),
+  dataset_reader+: { max_sequence_length: 512 },
+  data_loader: {
+    batch_sampler: { type: 'bucket', batch_size: sentences_per_update, sorting_keys: ['source'] },
+    // Streamed, so that the text takes no memory.
+    max_instances_in_memory: 100 * sentences_per_update,
+    batches_per_epoch: $.sizes.num_updates / $.sizes.num_epochs,
+  },
+  trainer+: { use_amp: false, checkpointer: { save_every_num_batches: 1000 } },
+  distributed:: null,
+}
