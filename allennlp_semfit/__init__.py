@@ -14,6 +14,7 @@ from allennlp_semfit.commands.train_bpe import TrainBpe
 from allennlp_semfit.commands.train_fasttext import TrainFastText
 from allennlp_semfit.common.allennlp_mends import apply_mends
 from allennlp_semfit.data.dataset_readers.language_modeling import LanguageModelingReader
+from allennlp_semfit.data.token_indexers.elmo_semfit_indexer import ElmoSemfitIndexer
 from allennlp_semfit.data.token_indexers.fasttext_indexer import FastTextIndexer
 from allennlp_semfit.data.tokenizers.subword_tokenizer import SubwordTokenizer
 from allennlp_semfit.models.bidirectional_lm import BidirectionalLm

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Iterator
 
 from allennlp.commands.subcommand import Subcommand
-from allennlp.common import logging as common_logging
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import format_size
 
+from allennlp_semfit.commands.progress_option import add_progress_option, apply_progress_option
 from allennlp_semfit.common.sentences_file import SentencesFile
 from allennlp_semfit.common.vectors_file import check_place
 from allennlp_semfit.predictors.embed_file import embed_file
@@ -81,6 +81,18 @@ class Embed(Subcommand):
             help="the language model's fastText file, if it is not where it was in training",
         )
         subparser.add_argument(
+            "--tokenizer-path",
+            metavar="TOKENIZER.json",
+            help="a subword model's tokenizer, if it is not where it was in training",
+        )
+        subparser.add_argument(
+            "--sub-token-mode",
+            choices=["first", "avg"],
+            default="first",
+            help="what a word has of its pieces, of a subword model: the vector of the first, or "
+            "the mean of all",
+        )
+        subparser.add_argument(
             "--forget-sentences",
             action="store_true",
             help='leave "sentence_to_index" out; to make it, all sentences are held in memory',
@@ -90,11 +102,7 @@ class Embed(Subcommand):
             action="store_true",
             help="replace OUT.h5 if it exists, once there is another",
         )
-        subparser.add_argument(
-            "--file-friendly-logging",
-            action="store_true",
-            help="show progress in lines, now and then, as is done where there is no terminal",
-        )
+        add_progress_option(subparser)
         subparser.set_defaults(func=embed_from_args, layers="all")
         return subparser
 
@@ -112,13 +120,19 @@ def embed_from_args(args: argparse.Namespace) -> None:
     `SystemExit`
         With the code 1 and one line for the user, when the vectors cannot be made.
     """
-    common_logging.FILE_FRIENDLY_LOGGING = args.file_friendly_logging or not sys.stderr.isatty()
+    apply_progress_option(args)
     try:
         # The model takes its time to load.
         check_place(Path(args.out))
         SentencesFile(Path(args.sentences))
         with _without_params():
-            embedder = SentenceEmbedder(args.archive, args.cuda_device, args.fasttext_model_path)
+            embedder = SentenceEmbedder(
+                args.archive,
+                args.cuda_device,
+                args.fasttext_model_path,
+                args.tokenizer_path,
+                args.sub_token_mode,
+            )
         summary = embed_file(
             embedder,
             args.sentences,

@@ -1,17 +1,20 @@
 import os
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Optional, Sequence, Set, Tuple, Union
 
 import torch
-from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import DatasetReader, Token, TokenIndexer, Vocabulary
+from allennlp.data import Token, TokenIndexer, Vocabulary
+from allennlp.modules.token_embedders import Embedding
 from allennlp.nn.util import get_text_field_mask
 
-from allennlp_semfit.common.fasttext_model import FastTextModel
 from allennlp_semfit.common.invalid_file import InvalidFileError
-from allennlp_semfit.data.dataset_readers.language_modeling import LanguageModelingReader
+from allennlp_semfit.data.token_indexers.fasttext_indexer import FastTextIndexer
 from allennlp_semfit.models.bidirectional_lm import BidirectionalLm
 from allennlp_semfit.modules.language_model_archive import load_language_model
+from allennlp_semfit.modules.language_model_input import (
+    LanguageModelFileError,
+    LanguageModelInput,
+)
 
 __all__ = ["LanguageModelLayers"]
 
@@ -20,7 +23,7 @@ class LanguageModelLayers(torch.nn.Module):
     """
     All layers of a trained language model, for sentences without boundaries: it puts round each
     sentence the boundary tokens that the model was trained with, and runs the model without its
-    output layer.
+    output layer. Where the model reads pieces of words, it joins their vectors.
 
     Build it with [`from_archive`](#from_archive).
 
@@ -30,40 +33,52 @@ class LanguageModelLayers(torch.nn.Module):
         Its head is left behind.
     indexer_name : `str`
         The name that the model's text field embedder knows the sentence's tensors by.
-    indexer : `TokenIndexer`, optional (default = `None`)
-        Indexes the boundary tokens. Without it, their tensors must come with a state dict.
-    start_tokens, end_tokens : `Sequence[str]`, optional (default = `()`)
-        Those of the reader that the model was trained with.
+    is_subword : `bool`, optional (default = `False`)
+        Whether the model reads pieces of words.
+    sub_token_mode : `str`, optional (default = `"first"`)
+        What a word has of its pieces: `"first"`, the vector of the first; `"avg"`, their mean.
+
+    # Raises
+
+    `ConfigurationError`
+        If `sub_token_mode` is something else.
     """
 
     def __init__(
         self,
         model: BidirectionalLm,
         indexer_name: str,
-        indexer: Optional[TokenIndexer] = None,
-        start_tokens: Sequence[str] = (),
-        end_tokens: Sequence[str] = (),
+        *,
+        is_subword: bool = False,
+        sub_token_mode: str = "first",
     ) -> None:
         super().__init__()
+        if sub_token_mode not in ("first", "avg"):
+            raise ConfigurationError(
+                f"`sub_token_mode` is {sub_token_mode!r}; it takes 'first' or 'avg'."
+            )
         model.return_all_layers = True
         self.indexer_name = indexer_name
-        self.indexer = indexer
-        self.vocab: Vocabulary = model.vocab
+        self.is_subword = is_subword
+        self.sub_token_mode = sub_token_mode
         self.num_layers = model.num_layers()
         self._text_field_embedder = model._text_field_embedder
         self._contextualizer = model._contextualizer
+        for module in self.modules():
+            if isinstance(module, Embedding):
+                # AllenNLP extends all embeddings of a model that it loads by the words of the
+                # model's vocabulary, and that will be the task's.
+                module._vocab_namespace = None
         self._start = _Boundary()
         self._end = _Boundary()
         self._missing_file: Optional[InvalidFileError] = None
-        if indexer is not None:
-            for boundary, tokens in ((self._start, start_tokens), (self._end, end_tokens)):
-                boundary.index(tokens, indexer, self.vocab)
 
     @classmethod
     def from_archive(
         cls,
         archive_file: Union[str, os.PathLike],
         fasttext_model_path: Optional[str] = None,
+        sub_token_mode: str = "first",
     ) -> "LanguageModelLayers":
         """
         # Parameters
@@ -73,55 +88,49 @@ class LanguageModelLayers(torch.nn.Module):
         fasttext_model_path : `str`, optional (default = `None`)
             The model's fastText file, if it is no longer where the archive says. If there is
             none, only a state dict that has the boundary tokens' vectors makes up for it.
+        sub_token_mode : `str`, optional (default = `"first"`)
+            See the class.
 
         # Raises
 
         `InvalidFileError`
             If there is no such archive, or it holds another model.
         `ConfigurationError`
-            If its reader has more than one indexer, or the fastText file's vectors are of another
-            dimension than those which the model was trained on.
+            If none or several of its indexers have an embedder that is not `empty`, if the fastText
+            file's vectors are of another dimension than those which the model was trained on, or
+            one is given and the model reads none; or if `sub_token_mode` is unknown.
         """
         params, model = load_language_model(str(archive_file))
-        reader_params = params["dataset_reader"]
-        embedding_dim = model._text_field_embedder.get_output_dim()
-        indexers_params = reader_params.get("token_indexers", Params({}))
-        if len(indexers_params) != 1:
-            raise ConfigurationError(
-                f"The language model {archive_file} reads its words with the indexers "
-                f"{list(indexers_params)}; to serve as an embedder it must have exactly one."
-            )
-        (indexer_name,) = indexers_params
-        indexer_params = indexers_params[indexer_name]
-        if indexer_params["type"] == "fasttext":
-            if fasttext_model_path is not None:
-                indexer_params["model_path"] = fasttext_model_path
-            try:
-                fasttext = FastTextModel.open(indexer_params["model_path"])
-            except InvalidFileError as error:
-                layers = cls(model, indexer_name)
-                layers._missing_file = error
-                return layers
-            if fasttext.dim != embedding_dim:
-                raise ConfigurationError(
-                    f"The language model {archive_file} was trained on vectors of dimension "
-                    f"{embedding_dim}, but those of {fasttext.path} have dimension {fasttext.dim}. "
-                    "Give the file that it was trained with as `fasttext_model_path`."
-                )
-        reader = DatasetReader.from_params(reader_params.duplicate())
-        assert isinstance(reader, LanguageModelingReader)
-        return cls(
+        model_input = LanguageModelInput(archive_file, params)
+        layers = cls(
             model,
-            indexer_name,
-            reader._token_indexers[indexer_name],
-            reader.start_tokens,
-            reader.end_tokens,
+            model_input.name,
+            is_subword=model_input.is_subword,
+            sub_token_mode=sub_token_mode,
         )
+        try:
+            indexer = model_input.open_indexer(fasttext_model_path)
+        except LanguageModelFileError as error:
+            layers._missing_file = error
+            return layers
+        if isinstance(indexer, FastTextIndexer) and (
+            indexer.embedding_dim != layers.get_input_dim()
+        ):
+            raise ConfigurationError(
+                f"The language model {archive_file} was trained on vectors of dimension "
+                f"{layers.get_input_dim()}, but those of {indexer._model.path} have dimension "
+                f"{indexer.embedding_dim}. Give the file that it was trained with as "
+                "`fasttext_model_path`."
+            )
+        layers._start.index(model_input.start_tokens, indexer, model.vocab)
+        layers._end.index(model_input.end_tokens, indexer, model.vocab)
+        return layers
 
-    @property
-    def missing_file(self) -> Optional[InvalidFileError]:
-        """What is wrong with the fastText file, where that is why there is no `indexer`."""
-        return self._missing_file
+    def input_names(self) -> Optional[Set[str]]:
+        """The tensors that it takes; `None` if that is not known for want of the fastText file."""
+        if not self._start.is_known:
+            return None
+        return {*self._start.names(), *(("word_mask", "offsets") if self.is_subword else ())}
 
     def get_input_dim(self) -> int:
         """The dimension of the word vectors that the language model was trained on."""
@@ -137,8 +146,9 @@ class LanguageModelLayers(torch.nn.Module):
         # Parameters
 
         tensors : `Dict[str, torch.Tensor]`
-            What the language model's indexer emits for sentences of up to `length` words, without
-            boundaries. Each of shape `(batch_size, length, ...)`.
+            What the `elmo_semfit` indexer emits for sentences without boundaries: each of shape
+            `(batch_size, length, ...)`, where `length` is the most words or, where the language
+            model reads these, the most pieces.
 
         # Returns
 
@@ -156,27 +166,43 @@ class LanguageModelLayers(torch.nn.Module):
         if not (self._start.is_known and self._end.is_known):
             raise ConfigurationError(
                 "The language model needs the vectors of the tokens that stand round a sentence, "
-                f"but: {self._missing_file} Name the file that the language model was trained with "
-                "as the embedder's `fasttext_model_path`."
+                f"but: {self._missing_file} In a configuration, that is a parameter of the "
+                "embedder."
             )
-        mask = get_text_field_mask({self.indexer_name: tensors})
-        lengths = mask.sum(dim=1, keepdim=True)
+        read = {name: tensors[name] for name in self._start.names()}
+        lengths = get_text_field_mask({self.indexer_name: read}).sum(dim=1, keepdim=True)
         source = {
             self.indexer_name: {
                 name: _put_round(tensor, self._start[name], self._end[name], lengths)
-                for name, tensor in tensors.items()
+                for name, tensor in read.items()
             }
         }
         mask = get_text_field_mask(source)
         return self._contextualizer(self._text_field_embedder(source), mask), mask
 
-    def without_boundaries(self, tensor: torch.Tensor) -> torch.Tensor:
+    def of_words(self, tensor: torch.Tensor, tensors: Dict[str, torch.Tensor]) -> torch.Tensor:
         """
-        What is left of `tensor`, shape `(batch_size, start + length + end, ...)`, when the
-        boundaries are dropped: shape `(batch_size, length, ...)`. Where a sentence is padded, the
-        end tokens remain in the padding's place: mask them.
+        # Parameters
+
+        tensor : `torch.Tensor`
+            A layer, or a mixture of them. Shape `(batch_size, start + length + end, dim)`.
+        tensors : `Dict[str, torch.Tensor]`
+            What the layers were made of.
+
+        # Returns
+
+        `torch.Tensor`
+            What there is of each word: without the boundaries, and the pieces of a word joined.
+            Shape `(batch_size, num_words, dim)`, zero where padded.
         """
-        return tensor[:, self._start.size : tensor.size(1) - self._end.size]
+        if self.is_subword:
+            mask = tensors["word_mask"]
+            spans = tensors["offsets"] + self._start.size
+            words = _join_pieces(tensor, spans, self.sub_token_mode)
+        else:
+            mask = get_text_field_mask({self.indexer_name: tensors})
+            words = tensor[:, self._start.size : tensor.size(1) - self._end.size]
+        return words * mask.unsqueeze(-1)
 
 
 class _Boundary(torch.nn.Module):
@@ -187,14 +213,18 @@ class _Boundary(torch.nn.Module):
         self.is_known = False
 
     def index(self, tokens: Sequence[str], indexer: TokenIndexer, vocab: Vocabulary) -> None:
-        indexed = indexer.tokens_to_indices([Token(token) for token in tokens], vocab)
+        # Of no tokens, not every indexer gives tensors of the right shape. So there is another one.
+        indexed = indexer.tokens_to_indices([Token(token) for token in (".", *tokens)], vocab)
         tensors = indexer.as_padded_tensor_dict(indexed, indexer.get_padding_lengths(indexed))
         for name, tensor in tensors.items():
-            self.register_buffer(name, tensor)
+            self.register_buffer(name, tensor[1:].clone())
         self.is_known = True
 
     def __getitem__(self, name: str) -> torch.Tensor:
         return self._buffers[name]  # type: ignore[return-value]
+
+    def names(self) -> List[str]:
+        return list(self._buffers)
 
     @property
     def size(self) -> int:
@@ -236,3 +266,30 @@ def _put_round(
     positions = start.size(0) + lengths + torch.arange(end.size(0), device=lengths.device)
     positions = positions.view(batch_size, end.size(0), *(1 for _ in dims))
     return bounded.scatter(1, positions.expand_as(each(end)), each(end))
+
+
+def _join_pieces(tensor: torch.Tensor, spans: torch.Tensor, mode: str) -> torch.Tensor:
+    """
+    # Parameters
+
+    tensor : `torch.Tensor`
+        Shape `(batch_size, num_pieces, dim)`.
+    spans : `torch.Tensor`
+        Each word's first and last piece. Shape `(batch_size, num_words, 2)`.
+    mode : `str`
+        `"first"` or `"avg"`.
+
+    # Returns
+
+    `torch.Tensor`
+        The first piece of each word, or the mean of its pieces. Shape
+        `(batch_size, num_words, dim)`.
+    """
+    first, last = spans[..., :1], spans[..., 1:]
+    if mode == "first":
+        return tensor.gather(1, first.expand(-1, -1, tensor.size(-1)))
+    pieces = torch.arange(tensor.size(1), device=tensor.device)
+    # A product of matrices, and not a sum over spans padded to the longest: there are words of
+    # hundreds of pieces.
+    is_within = (first <= pieces) & (pieces <= last)
+    return torch.bmm(is_within.to(tensor), tensor) / (last - first + 1)

@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 WINDOW_SENTENCES = 5_000
 WINDOW_WORDS = 50_000
 
-# Their words' vectors stand for the fastText file's identity.
+# What they are to the language model stands for the identity of its fastText file or tokenizer.
 _PROBED_SENTENCES = 100
 
 # HDF5 keeps the length of a string in 32 bits, and quotes and indices take their share.

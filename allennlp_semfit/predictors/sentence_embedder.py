@@ -6,9 +6,11 @@ import numpy
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import int_to_device, lazy_groups_of
-from allennlp.data import Token
+from allennlp.data import Token, Vocabulary
 
 from allennlp_semfit.common.invalid_file import InvalidFileError
+from allennlp_semfit.data.token_indexers.elmo_semfit_indexer import ElmoSemfitIndexer
+from allennlp_semfit.modules.language_model_input import LanguageModelFileError
 from allennlp_semfit.modules.language_model_layers import LanguageModelLayers
 
 __all__ = ["SentenceEmbedder", "batches_by_length"]
@@ -36,15 +38,22 @@ class SentenceEmbedder:
         The GPU to run on; `-1` for the CPU.
     fasttext_model_path : `str`, optional (default = `None`)
         The language model's fastText file, if it is no longer where its archive says.
+    tokenizer_path : `str`, optional (default = `None`)
+        The tokenizer of a language model that reads pieces of words, if it is no longer where its
+        archive says.
+    sub_token_mode : `str`, optional (default = `"first"`)
+        What a word has of its pieces, where the language model reads these: `"first"`, the vector
+        of the first one, or `"avg"`, their mean. Elsewhere it changes nothing.
 
     # Raises
 
     `InvalidFileError`
-        If `archive_file` is missing, no archive or that of another model, or if the fastText file
-        is missing.
+        If `archive_file` is missing, no archive or that of another model, or if the file that the
+        language model reads is missing.
     `ConfigurationError`
         If the fastText file's vectors are of another dimension than those which the language model
-        was trained on, or if there is no such device.
+        was trained on; if a file is given that it does not read; if `sub_token_mode` is unknown, or
+        there is no such device.
 
     # Example
 
@@ -60,16 +69,16 @@ class SentenceEmbedder:
         archive_file: Union[str, os.PathLike],
         cuda_device: Union[int, torch.device] = -1,
         fasttext_model_path: Optional[str] = None,
+        tokenizer_path: Optional[str] = None,
+        sub_token_mode: str = "first",
     ) -> None:
         self._device = _check_device(int_to_device(cuda_device))
-        layers = LanguageModelLayers.from_archive(archive_file, fasttext_model_path)
-        if layers.indexer is None:
-            raise InvalidFileError(
-                f"{layers.missing_file} It is wanted for the language model {archive_file}: give "
-                "the file that it was trained with as `fasttext_model_path`, which on the command "
-                "line is --fasttext-model-path."
-            )
-        self._indexer = layers.indexer
+        layers = LanguageModelLayers.from_archive(archive_file, fasttext_model_path, sub_token_mode)
+        try:
+            self._indexer = ElmoSemfitIndexer(archive_file, fasttext_model_path, tokenizer_path)
+        except LanguageModelFileError as error:
+            option = error.parameter.replace("_", "-")
+            raise InvalidFileError(f"{error} On the command line, that is --{option}.") from None
         self._layers = layers.to(self._device).eval()
 
     @property
@@ -131,10 +140,8 @@ class SentenceEmbedder:
         tensors = {name: tensor.to(self._device) for name, tensor in self._index(batch).items()}
         with torch.inference_mode():
             layers, _ = self._layers(tensors)
-            stacked = torch.stack(
-                [self._layers.without_boundaries(layer) for layer in layers], dim=1
-            )
-            vectors = stacked.cpu().numpy()
+            of_words = [self._layers.of_words(layer, tensors) for layer in layers]
+            vectors = torch.stack(of_words, dim=1).cpu().numpy()
         # Copies, so that who keeps one sentence does not keep the batch.
         return [of_one[:, : len(words)].copy() for of_one, words in zip(vectors, batch)]
 
@@ -176,17 +183,22 @@ class SentenceEmbedder:
 
     def digest_of_input(self, sentences: Iterable[Sequence[str]]) -> str:
         """
-        The SHA-256 of what the language model reads where there are these sentences, and of what
-        stands round them: it tells apart two fastText files, but not two copies of one.
+        The SHA-256 of what the language model reads where there are these sentences, of what stands
+        round them, and of how the pieces of words are joined, if it reads these. It tells apart two
+        fastText files or tokenizers, but not two copies of one.
         """
         digest = hashlib.sha256(_digest(self._layers.named_buffers()).encode())
+        if self._layers.is_subword:
+            digest.update(self._layers.sub_token_mode.encode())
         for sentence in sentences:
             digest.update(_digest(self._index([sentence]).items()).encode())
         return digest.hexdigest()
 
     def _index(self, batch: Sequence[Sequence[str]]) -> Dict[str, torch.Tensor]:
+        # The indexer has a vocabulary of its own.
+        vocab = Vocabulary.empty()
         indexed = [
-            self._indexer.tokens_to_indices([Token(word) for word in words], self._layers.vocab)
+            self._indexer.tokens_to_indices([Token(word) for word in words], vocab)
             for words in batch
         ]
         padding_lengths: Dict[str, int] = {}

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import h5py
+import numpy
 import pytest
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common import logging as common_logging
@@ -15,6 +16,7 @@ from allennlp_semfit import SentenceEmbedder
 from allennlp_semfit.commands.embed import Embed
 from allennlp_semfit.predictors.embed_file import embed_file
 from tests import FIXTURES, VECTORS
+from tests.language_models import write_language_model
 
 HELD_OUT = FIXTURES / "corpus" / "heldout.txt"
 
@@ -80,7 +82,7 @@ def test_defaults_are_those_of_the_function():
         if parameter.default is not parameter.empty:
             assert arguments[parameter.name] == parameter.default, parameter.name
     parameters = inspect.signature(SentenceEmbedder).parameters
-    for name in ("cuda_device", "fasttext_model_path"):
+    for name in ("cuda_device", "fasttext_model_path", "tokenizer_path", "sub_token_mode"):
         assert arguments[name] == parameters[name].default
 
 
@@ -104,6 +106,24 @@ def test_every_option_arrives(lm_archive, tmp_path, caplog):
     run(lm_archive, HELD_OUT, out, *options.split()[:-1], "--fasttext-model-path", VECTORS)
     assert f"Nothing to do: {out} is there" in caplog.text
     assert " words a second" not in caplog.text
+
+
+def test_the_options_of_a_subword_model_arrive(tmp_path):
+    language_model = write_language_model(tmp_path / "lm", "subwords")
+    tokenizer = (language_model / "tokenizer.json").rename(tmp_path / "moved.json")
+    out = tmp_path / "vectors.h5"
+    with pytest.raises(SystemExit, match="--tokenizer-path"):
+        run(language_model, HELD_OUT, out)
+    options = ("--tokenizer-path", tokenizer, "--sub-token-mode")
+    run(language_model, HELD_OUT, out, *options, "avg")
+    embedder = SentenceEmbedder(language_model, tokenizer_path=str(tokenizer), sub_token_mode="avg")
+    with h5py.File(out, "r") as file:
+        for index, line in enumerate(HELD_OUT.read_text().splitlines()):
+            expected = embedder.embed_sentence(line.split())
+            numpy.testing.assert_allclose(file[str(index)], expected, atol=1e-5)
+    # It is not gone on with in another mode.
+    with pytest.raises(SystemExit, match="holds something else"):
+        run(language_model, HELD_OUT, out, *options, "first")
 
 
 def test_one_choice_of_layers(capsys):

@@ -7,28 +7,26 @@ from pathlib import Path
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Batch, Token
+from allennlp.data import Batch
 from allennlp.models import load_archive
-from hypothesis import given
+from allennlp.nn.util import get_text_field_mask
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from allennlp_semfit.common.fasttext_training import train_fasttext
 from allennlp_semfit.common.invalid_file import InvalidFileError
+from allennlp_semfit.data.token_indexers.elmo_semfit_indexer import ElmoSemfitIndexer
 from allennlp_semfit.modules.language_model_layers import LanguageModelLayers, _put_round
 from tests import FIXTURES, VECTORS
+from tests.language_models import KINDS, write_language_model
+from tests.language_models import tensors_of as indexed_by
 
 SENTENCES = ["The captain closed the gate .", "Snow .", "Nobody had seen so much of it before"]
 
 
-def tensors_of(layers, sentences):
-    indexed = [layers.indexer.tokens_to_indices(_tokens(s), layers.vocab) for s in sentences]
-    length = {"vectors": max(len(i["vectors"]) for i in indexed)}
-    padded = [layers.indexer.as_padded_tensor_dict(i, length) for i in indexed]
-    return {name: torch.stack([p[name] for p in padded]) for name in padded[0]}
-
-
-def _tokens(sentence):
-    return [Token(word) for word in sentence.split()]
+def tensors_of(archive_file, sentences):
+    indexer = ElmoSemfitIndexer(archive_file)
+    return indexed_by(indexer, [sentence.split() for sentence in sentences])
 
 
 def rewritten(archive_file, directory, change):
@@ -42,9 +40,20 @@ def rewritten(archive_file, directory, change):
     return directory
 
 
-def test_the_layers_are_those_that_the_language_model_gives_sentences_of_its_reader(lm_archive):
-    layers = LanguageModelLayers.from_archive(lm_archive).eval()
-    archive = load_archive(lm_archive)
+@pytest.fixture(scope="module")
+def language_models(lm_archive, tmp_path_factory):
+    """Those of each kind, and one that was trained."""
+    directory = tmp_path_factory.mktemp("language_models")
+    written = {kind: write_language_model(directory / kind, kind) for kind in KINDS}
+    return {"trained": lm_archive, **written}
+
+
+@pytest.mark.parametrize("kind", ["trained", *KINDS])
+def test_the_layers_are_those_that_the_language_model_gives_sentences_of_its_reader(
+    kind, language_models
+):
+    layers = LanguageModelLayers.from_archive(language_models[kind]).eval()
+    archive = load_archive(language_models[kind])
     archive.model.eval()
     instances = [archive.dataset_reader.text_to_instance(sentence) for sentence in SENTENCES]
     for instance in instances:
@@ -52,18 +61,26 @@ def test_the_layers_are_those_that_the_language_model_gives_sentences_of_its_rea
     batch = Batch(instances)
     batch.index_instances(archive.model.vocab)
     archive.model.return_all_layers = True
+    tensors = tensors_of(language_models[kind], SENTENCES)
     with torch.no_grad():
         expected = archive.model(**batch.as_tensor_dict())
-        given_layers, mask = layers(tensors_of(layers, SENTENCES))
+        given_layers, mask = layers(tensors)
     assert torch.equal(mask, expected["mask"])
     assert len(given_layers) == layers.num_layers == 3
     for layer, expected_layer in zip(given_layers, expected["lm_embeddings"]):
         torch.testing.assert_close(layer, expected_layer)
-        words = layers.without_boundaries(layer)
-        torch.testing.assert_close(words[0, :6], expected_layer[0, 1:7])
-        torch.testing.assert_close(words[1, :2], expected_layer[1, 1:3])
+        words = layers.of_words(layer, tensors)
+        assert words.shape == (3, 8, 12)
+        for index, sentence in enumerate(SENTENCES):
+            # The boundary comes first; a chunk has three characters.
+            places = [1]
+            for word in sentence.split():
+                places.append(places[-1] + (-(-len(word) // 3) if kind == "subwords" else 1))
+            places.pop()
+            torch.testing.assert_close(words[index, : len(places)], expected_layer[index, places])
+            assert not words[index, len(places) :].any()
     assert layers.get_output_dim() == 12
-    assert layers.get_input_dim() == 10
+    assert layers.get_input_dim() == (10 if kind in ("trained", "fasttext") else 5)
 
 
 def test_other_boundaries_than_one_token_on_each_side(lm_archive, tmp_path):
@@ -81,12 +98,112 @@ def test_other_boundaries_than_one_token_on_each_side(lm_archive, tmp_path):
         )
     ).eval()
     with torch.no_grad():
-        ours, mask = layers(tensors_of(layers, SENTENCES))
-        theirs, their_mask = plain(tensors_of(layers, ["<s> <s> go " + s for s in SENTENCES]))
+        tensors = tensors_of(lm_archive, SENTENCES)
+        ours, mask = layers(tensors)
+        with_start = tensors_of(lm_archive, ["<s> <s> go " + s for s in SENTENCES])
+        theirs, their_mask = plain(with_start)
     assert torch.equal(mask, their_mask)
     for layer, their_layer in zip(ours, theirs):
         torch.testing.assert_close(layer, their_layer)
-        assert torch.equal(layers.without_boundaries(layer), layer[:, 3:])
+        expected = layer[:, 3:] * tensors["word_mask"].unsqueeze(-1)
+        assert torch.equal(layers.of_words(layer, tensors), expected)
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_no_boundary_at_all(kind, tmp_path):
+    directory = write_language_model(tmp_path / "lm", kind, start_tokens=[], end_tokens=[])
+    layers = LanguageModelLayers.from_archive(directory).eval()
+    tensors = tensors_of(directory, SENTENCES)
+    with torch.no_grad():
+        given, mask = layers(tensors)
+    assert torch.equal(mask.sum(dim=1), get_text_field_mask({"": _of_pieces(tensors)}).sum(dim=1))
+    assert layers.of_words(given[-1], tensors).shape == (3, 8, 12)
+
+
+def _of_pieces(tensors):
+    return {name: tensors[name] for name in tensors if name != "word_mask" or len(tensors) == 2}
+
+
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    sentences=st.lists(st.lists(st.integers(1, 4), max_size=5), min_size=1, max_size=4),
+    mode=st.sampled_from(["first", "avg"]),
+    padding=st.integers(0, 2),
+    num_start=st.integers(0, 2),
+    num_end=st.integers(0, 2),
+)
+def test_pieces_are_joined_as_a_loop_joins_them(
+    subword_layers, sentences, mode, padding, num_start, num_end
+):
+    """`sentences` has the number of pieces of each word."""
+    num_words = max(map(len, sentences)) + padding
+    num_pieces = max(map(sum, sentences)) + padding
+    tensor = torch.randn(len(sentences), num_start + num_pieces + num_end, 3)
+    offsets = torch.zeros(len(sentences), num_words, 2, dtype=torch.long)
+    word_mask = torch.zeros(len(sentences), num_words, dtype=torch.bool)
+    expected = torch.zeros(len(sentences), num_words, 3)
+    for index, lengths in enumerate(sentences):
+        first = 0
+        for word, length in enumerate(lengths):
+            offsets[index, word] = torch.tensor([first, first + length - 1])
+            word_mask[index, word] = True
+            pieces = [tensor[index, num_start + first + piece] for piece in range(length)]
+            expected[index, word] = pieces[0] if mode == "first" else sum(pieces) / length
+            first += length
+    subword_layers.sub_token_mode = mode
+    subword_layers._start.tokens = torch.ones(num_start).long()
+    subword_layers._end.tokens = torch.ones(num_end).long()
+    # A sentence of nothing has no position to look at.
+    if tensor.size(1) > num_start:
+        joined = subword_layers.of_words(tensor, {"word_mask": word_mask, "offsets": offsets})
+        torch.testing.assert_close(joined, expected)
+
+
+@pytest.fixture
+def subword_layers(language_models):
+    return LanguageModelLayers.from_archive(language_models["subwords"])
+
+
+def test_one_word_of_many_pieces_takes_no_memory_for_the_others(subword_layers):
+    # As a sum over spans, padded to the longest, it would be 40 GB.
+    offsets = torch.stack([torch.arange(1000), torch.arange(1000)], dim=1)
+    offsets[-1, 1] = 9999
+    tensor = torch.rand(1, 10_002, 1024)
+    subword_layers.sub_token_mode = "avg"
+    tensors = {"word_mask": torch.ones(1, 1000).bool(), "offsets": offsets.unsqueeze(0)}
+    joined = subword_layers.of_words(tensor, tensors)
+    torch.testing.assert_close(joined[0, :999], tensor[0, 1:1000])
+    torch.testing.assert_close(joined[0, 999], tensor[0, 1000:10_001].mean(dim=0))
+
+
+def test_another_mode_of_joining_is_refused(lm_archive):
+    with pytest.raises(ConfigurationError, match="`sub_token_mode` is 'last'; it takes 'first' or"):
+        LanguageModelLayers.from_archive(lm_archive, sub_token_mode="last")
+
+
+def test_the_files_of_a_frozen_input_are_wanted_where_the_config_says(language_models, tmp_path):
+    directory = shutil.copytree(language_models["frozen_characters"], tmp_path / "lm")
+    config = json.loads((directory / "config.json").read_text())
+    embedders = config["model"]["text_field_embedder"]["token_embedders"]
+    embedders["characters"]["weight_file"] = "gone.hdf5"
+    (directory / "config.json").write_text(json.dumps(config))
+    with pytest.raises(InvalidFileError) as raised:
+        LanguageModelLayers.from_archive(directory)
+    assert "gone.hdf5 do not exist" in str(raised.value)
+    assert "correct its config.json and give the directory instead" in str(raised.value)
+    # That would go into the task's configuration, which has no such key.
+    assert "-o '" not in str(raised.value)
+
+
+def test_a_tokenizer_is_not_looked_for(language_models, tmp_path):
+    directory = shutil.copytree(language_models["subwords"], tmp_path / "lm")
+    config = json.loads((directory / "config.json").read_text())
+    config["dataset_reader"]["tokenizer"]["model_path"] = "gone"
+    (directory / "config.json").write_text(json.dumps(config))
+    layers = LanguageModelLayers.from_archive(directory).eval()
+    tensors = tensors_of(language_models["subwords"], SENTENCES)
+    expected = LanguageModelLayers.from_archive(language_models["subwords"]).eval()
+    assert torch.equal(layers(tensors)[0][-1], expected(tensors)[0][-1])
 
 
 @given(
@@ -114,7 +231,7 @@ def test_the_boundaries_can_come_with_a_state_dict_instead_of_the_fasttext_file(
     layers = LanguageModelLayers.from_archive(lm_archive).eval()
     missing = str(tmp_path / "gone.bin")
     travelled = LanguageModelLayers.from_archive(lm_archive, fasttext_model_path=missing).eval()
-    tensors = tensors_of(layers, SENTENCES)
+    tensors = tensors_of(lm_archive, SENTENCES)
     with pytest.raises(ConfigurationError, match="gone.bin does not exist.*`fasttext_model_path`"):
         travelled(tensors)
     travelled.load_state_dict(layers.state_dict())
@@ -128,7 +245,6 @@ def test_the_fasttext_file_can_be_elsewhere(lm_archive, tmp_path):
     change = {"token_indexers": {"fasttext": {"type": "fasttext", "model_path": "gone.bin"}}}
     archive = rewritten(lm_archive, tmp_path, lambda p: p["dataset_reader"].update(change))
     layers = LanguageModelLayers.from_archive(archive, fasttext_model_path=moved)
-    assert layers.indexer is not None
     state, expected = layers.state_dict(), LanguageModelLayers.from_archive(lm_archive).state_dict()
     assert list(state) == list(expected)
     assert all(torch.equal(state[name], expected[name]) for name in expected)

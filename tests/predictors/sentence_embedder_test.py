@@ -5,16 +5,17 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.testing import requires_gpu
-from allennlp.data import Token, Vocabulary
 from allennlp.models.archival import load_archive
 from allennlp.predictors import Predictor
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allennlp_semfit import ElmoSemfitEmbedder, FastTextIndexer, SentenceEmbedder
+from allennlp_semfit import ElmoSemfitEmbedder, SentenceEmbedder
 from allennlp_semfit.common.invalid_file import InvalidFileError
+from allennlp_semfit.data.token_indexers.elmo_semfit_indexer import ElmoSemfitIndexer
 from allennlp_semfit.predictors.sentence_embedder import batches_by_length
 from tests import FIXTURES, VECTORS
+from tests.language_models import KINDS, tensors_of, write_language_model
 
 SENTENCES = [
     "The heron stood on the bridge .",
@@ -43,17 +44,56 @@ def test_gives_what_the_predictor_gives(embedder, lm_archive):
         numpy.testing.assert_allclose(vectors, expected, atol=1e-5)
 
 
-def test_gives_what_the_token_embedder_gives_to_a_model(embedder, lm_archive):
+@pytest.fixture(scope="module")
+def language_models(lm_archive, tmp_path_factory):
+    directory = tmp_path_factory.mktemp("language_models")
+    written = {kind: write_language_model(directory / kind, kind) for kind in KINDS}
+    return {"trained": lm_archive, **written}
+
+
+@pytest.mark.parametrize("sub_token_mode", ["first", "avg"])
+@pytest.mark.parametrize("kind", ["trained", *KINDS])
+def test_gives_what_the_token_embedder_gives_to_a_model(kind, sub_token_mode, language_models):
+    archive_file = language_models[kind]
     token_embedder = ElmoSemfitEmbedder(
-        lm_archive, scalar_mix_parameters=[1, 2, 3], fasttext_model_path=VECTORS
+        archive_file, scalar_mix_parameters=[1, 2, 3], sub_token_mode=sub_token_mode
     ).eval()
-    indexer = FastTextIndexer(VECTORS)
-    indexed = indexer.tokens_to_indices([Token(word) for word in WORDS[0]], Vocabulary.empty())
-    tensors = indexer.as_padded_tensor_dict(indexed, indexer.get_padding_lengths(indexed))
-    expected = token_embedder(**{name: tensor[None] for name, tensor in tensors.items()})[0]
+    # The one without words among them is not for a task.
+    sentences = [words for words in WORDS if words]
+    expected = token_embedder(**tensors_of(ElmoSemfitIndexer(archive_file), sentences))
+    embedder = SentenceEmbedder(archive_file, sub_token_mode=sub_token_mode)
     weights = torch.tensor([1.0, 2, 3]).softmax(dim=0).numpy()
-    mixed = numpy.einsum("l,lnd->nd", weights, embedder.embed_sentence(WORDS[0]))
-    numpy.testing.assert_allclose(mixed, expected, atol=1e-5)
+    given = dict(zip(map(" ".join, WORDS), embedder.embed_batch(WORDS)))
+    assert given[""].shape == (3, 0, 12)
+    for words, of_words in zip(sentences, expected):
+        mixed = numpy.einsum("l,lnd->nd", weights, given[" ".join(words)])
+        assert mixed.shape == (len(words), 12)
+        numpy.testing.assert_allclose(mixed, of_words[: len(words)], atol=1e-5)
+        alone = embedder.embed_sentence(words)
+        numpy.testing.assert_allclose(given[" ".join(words)], alone, atol=1e-5)
+
+
+def test_the_digest_of_a_subword_models_input(language_models, tmp_path):
+    def digest(kind="subwords", **options):
+        return SentenceEmbedder(language_models[kind], **options).digest_of_input(WORDS)
+
+    other = tmp_path / "tokenizer.json"
+    other.write_text('{"size": 3}')
+    assert digest(tokenizer_path=str(other)) == digest()
+    other.write_text('{"size": 2}')
+    assert digest(tokenizer_path=str(other)) != digest()
+    assert digest(sub_token_mode="avg") != digest()
+    # It is the same to a model that reads words.
+    assert digest("words", sub_token_mode="avg") == digest("words")
+
+
+def test_a_missing_tokenizer_is_an_error_at_once(language_models):
+    with pytest.raises(InvalidFileError) as error:
+        SentenceEmbedder(language_models["subwords"], tokenizer_path="no/tokenizer.json")
+    message = str(error.value)
+    assert "chunks no/tokenizer.json does not exist" in message
+    assert "`tokenizer_path`" in message
+    assert "--tokenizer-path" in message
 
 
 def test_a_batch_gives_what_its_sentences_give_alone(embedder):

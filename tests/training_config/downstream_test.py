@@ -15,6 +15,7 @@ from allennlp.common.params import Params
 
 from tests import FIXTURES, VECTORS
 from tests.elmo_weights import write_elmo
+from tests.language_models import KINDS, write_language_model
 
 CONFIGS = FIXTURES.parent / "training_config" / "downstream"
 DATA = {
@@ -94,10 +95,9 @@ def paths(request, elmo):
             return elmo
         if representation == "none":
             return {}
-        paths = {"FASTTEXT_MODEL_PATH": VECTORS}
         if representation == "elmo_semfit":
-            paths["LM_ARCHIVE_PATH"] = request.getfixturevalue("lm_archive")
-        return paths
+            return {"LM_ARCHIVE_PATH": request.getfixturevalue("lm_archive")}
+        return {"FASTTEXT_MODEL_PATH": VECTORS}
 
     return paths_of
 
@@ -124,6 +124,20 @@ def test_a_task_trains_and_is_tested(task, representation, paths, tmp_path):
     ]
     assert bool(pretrained) == (representation in ("elmo", "elmo_semfit"))
     assert not any(parameter.requires_grad for parameter in pretrained)
+
+
+@pytest.mark.parametrize(
+    ("task", "kind"),
+    [*(("ner", kind) for kind in KINDS), *((task, "subwords") for task in DATA if task != "ner")],
+)
+def test_any_language_model_stands_in_a_task(task, kind, tmp_path):
+    language_model = write_language_model(tmp_path / "language_model", kind)
+    variables = environment(task, "elmo_semfit", LM_ARCHIVE_PATH=str(language_model))
+    config = config_of(CONFIGS / f"{task}.jsonnet", variables, {**SIZES, **SIZES_OF_TASKS[task]})
+    train(config, tmp_path / "task")
+    metrics = json.loads((tmp_path / "task" / "metrics.json").read_text("utf-8"))
+    assert math.isfinite(metrics["training_loss"])
+    assert math.isfinite(metrics["test_loss"])
 
 
 @pytest.mark.parametrize("task", sorted(DATA))

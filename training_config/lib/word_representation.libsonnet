@@ -1,8 +1,9 @@
 // The word vectors that a task's model reads, chosen by the environment variable
-// WORD_REPRESENTATION: the rows of Table 2 of Li et al. 2019.
+// WORD_REPRESENTATION: the rows of Table 3 of Li et al. 2019.
 //
-//   elmo_semfit  ELMo-S            LM_ARCHIVE_PATH: a trained language model's `model.tar.gz`;
-//                                  FASTTEXT_MODEL_PATH: the `.bin` that it was trained with
+//   elmo_semfit  ELMo-S            LM_ARCHIVE_PATH: a trained language model's `model.tar.gz`; any of
+//                                  those in `training_config`, whatever it reads. The files that it
+//                                  reads must be where they were when it was trained.
 //   elmo         ELMo              ELMO_OPTIONS_PATH, ELMO_WEIGHTS_PATH: as AllenNLP publishes them
 //   fasttext     fastText's alone  FASTTEXT_MODEL_PATH
 //   none         neither
@@ -18,24 +19,16 @@
 // The answer has `indexers`, `embedders` and, of these together, the `dim`.
 local choice = std.extVar('WORD_REPRESENTATION');
 
-local fasttext_indexer = {
-  fasttext: { type: 'fasttext', model_path: std.extVar('FASTTEXT_MODEL_PATH') },
-};
+local language_model = { type: 'elmo_semfit', archive_file: std.extVar('LM_ARCHIVE_PATH') };
 
 local projected(sizes, dim) = if sizes.projection_dim == null then dim else sizes.projection_dim;
 
 function(sizes, dropout, none={ indexers: {}, embedders: {}, dim: 0 }, elmo_key='elmo')
   local choices = {
     elmo_semfit: {
-      indexers: fasttext_indexer,
+      indexers: { elmo_semfit: language_model },
       embedders: {
-        fasttext: {
-          type: 'elmo_semfit',
-          archive_file: std.extVar('LM_ARCHIVE_PATH'),
-          fasttext_model_path: std.extVar('FASTTEXT_MODEL_PATH'),
-          dropout: dropout,
-          projection_dim: sizes.projection_dim,
-        },
+        elmo_semfit: language_model { dropout: dropout, projection_dim: sizes.projection_dim },
       },
       dim: projected(sizes, sizes.elmo_semfit_dim),
     },
@@ -53,7 +46,9 @@ function(sizes, dropout, none={ indexers: {}, embedders: {}, dim: 0 }, elmo_key=
       dim: projected(sizes, sizes.elmo_dim),
     },
     fasttext: {
-      indexers: fasttext_indexer,
+      indexers: {
+        fasttext: { type: 'fasttext', model_path: std.extVar('FASTTEXT_MODEL_PATH') },
+      },
       embedders: { fasttext: { type: 'fasttext', embedding_dim: sizes.fasttext_dim } },
       dim: sizes.fasttext_dim,
     },

@@ -6,7 +6,7 @@
 //   allennlp train training_config/one_billion_word/elmo_semfit_cnn.jsonnet --include-package allennlp_semfit -s output/elmo_semfit_cnn_1b
 //
 // The two files are ELMo's, as AllenNLP publishes them, or what `allennlp export-character-cnn` writes of
-// an ELMo that `elmo.jsonnet` has trained. 77 million trainable parameters. It has been built, but not
+// an ELMo that `elmo.jsonnet` has trained. 76 million trainable parameters. It has been built, but not
 // run.
 (import 'elmo_semfit.jsonnet') + {
   sizes+:: { character_cnn_dim: 512, max_remembered_words: 200000 },

@@ -1,5 +1,5 @@
 import os
-from typing import Any, List, Optional, Union
+from typing import Any, Dict, List, Optional, Union
 
 import torch
 from allennlp.common import Params
@@ -21,23 +21,27 @@ class ElmoSemfitEmbedder(TokenEmbedder):
     (Peters et al. 2018, "Deep contextualized word representations", equation 1).
 
     It stands where AllenNLP's `elmo_token_embedder` stood, and its parameters mean what they mean
-    there. Its indexer, under the same name, is the `fasttext` indexer with the file that the
-    language model was trained with. The sentence's boundaries are added and dropped inside.
+    there. Its indexer, under the same name, is the `elmo_semfit` indexer with the same archive.
+    The sentence's boundaries are added and dropped inside, and where the language model reads
+    pieces of words, their vectors are joined.
 
     Frozen, it runs without a graph and without the language model's dropout. The language model's
     weights become part of the task's, and travel in its archive.
 
-    Two mistakes go unnoticed, and cost all that the language model has learnt: an indexer whose
-    file is another of the same dimension, and an `initializer` of the task's model with a regex
-    that matches the language model's parameters too. A task that has one should spare them:
-    `"prevent_regexes": ["_text_field_embedder.*"]`.
+    An indexer of the language model's own type does as well, if it needs no vocabulary: `fasttext`
+    with the language model's file, or `elmo_characters`.
+
+    Two mistakes go unnoticed, and cost all that the language model has learnt: an indexer with
+    another archive, file of the same dimension, or vocabulary; and an `initializer` of the task's
+    model with a regex that matches the language model's parameters too. A task that has one should
+    spare them: `"prevent_regexes": ["_text_field_embedder.*"]`.
 
     Registered as a `TokenEmbedder` with name "elmo_semfit".
 
     # Parameters
 
     archive_file : `Union[str, os.PathLike]`
-        The language model's `model.tar.gz`.
+        The language model's `model.tar.gz`, or the directory of its training.
     dropout : `float`, optional (default = `0.5`)
         The probability of dropping an element of the representation, before the projection.
     do_layer_norm : `bool`, optional (default = `False`)
@@ -45,7 +49,8 @@ class ElmoSemfitEmbedder(TokenEmbedder):
         and the variance are those of the whole batch, boundaries included, so that a sentence's
         vectors then depend on its company.
     requires_grad : `bool`, optional (default = `False`)
-        Whether the task's training changes the language model too.
+        Whether the task's training changes the language model too. What was frozen when the
+        language model was trained stays so.
     projection_dim : `int`, optional (default = `None`)
         If given, the representation is projected to this dimension.
     scalar_mix_parameters : `List[float]`, optional (default = `None`)
@@ -53,19 +58,22 @@ class ElmoSemfitEmbedder(TokenEmbedder):
     fasttext_model_path : `str`, optional (default = `None`)
         The language model's fastText file, if it is no longer where its archive says.
         Only the boundaries' vectors are taken from it.
+    sub_token_mode : `str`, optional (default = `"first"`)
+        What a word has of its pieces, where the language model reads these: `"first"`, the vector
+        of the first one, or `"avg"`, their mean. Elsewhere it changes nothing.
 
     # Raises
 
     `ConfigurationError`
-        If `archive_file` is missing, no archive or that of another model, or if there are not as
-        many `scalar_mix_parameters` as layers.
+        If `archive_file` is missing, no archive or that of another model, if there are not as
+        many `scalar_mix_parameters` as layers, or if `sub_token_mode` is unknown.
 
     # Example
 
     ```json
     "dataset_reader": {
         ...
-        "token_indexers": {"elmo": {"type": "fasttext", "model_path": "vectors.bin"}}
+        "token_indexers": {"elmo": {"type": "elmo_semfit", "archive_file": "model.tar.gz"}}
     },
     "model": {
         ...
@@ -85,13 +93,15 @@ class ElmoSemfitEmbedder(TokenEmbedder):
         projection_dim: Optional[int] = None,
         scalar_mix_parameters: Optional[List[float]] = None,
         fasttext_model_path: Optional[str] = None,
+        sub_token_mode: str = "first",
     ) -> None:
         super().__init__()
         self._archive_file = archive_file
-        self._language_model = LanguageModelLayers.from_archive(archive_file, fasttext_model_path)
-        self._language_model.requires_grad_(requires_grad)
-        # It has done its work, and a copy of the embedder would look for its file.
-        self._language_model.indexer = None
+        self._language_model = LanguageModelLayers.from_archive(
+            archive_file, fasttext_model_path, sub_token_mode
+        )
+        if not requires_grad:
+            self._language_model.requires_grad_(False)
         self._requires_grad = requires_grad
         self._scalar_mix = ScalarMix(
             self._language_model.num_layers,
@@ -123,17 +133,24 @@ class ElmoSemfitEmbedder(TokenEmbedder):
 
     def forward(
         self,
-        vectors: Optional[torch.Tensor] = None,
         word_mask: Optional[torch.BoolTensor] = None,
+        offsets: Optional[torch.LongTensor] = None,
         **others: torch.Tensor,
     ) -> torch.Tensor:
         """
+        All tensors are passed by name, and are those of the `elmo_semfit` indexer: for a language
+        model with a `fasttext` input `vectors` and `word_mask`, with an `elmo_characters` input
+        `elmo_tokens`, with a `single_id` input `tokens`; for a subword model `word_mask`, `offsets`
+        and those of its pieces.
+
         # Parameters
 
-        vectors : `torch.Tensor`
-            The words' fastText vectors. Shape `(batch_size, length, embedding_dim)`.
-        word_mask : `torch.BoolTensor`
+        word_mask : `torch.BoolTensor`, optional (default = `None`)
             Shape `(batch_size, length)`, with the padding on the right.
+        offsets : `torch.LongTensor`, optional (default = `None`)
+            The first and the last piece of each word. Shape `(batch_size, length, 2)`.
+        others : `torch.Tensor`
+            Shape `(batch_size, length, ...)`; of pieces, `(batch_size, num_pieces, ...)`.
 
         # Returns
 
@@ -144,26 +161,34 @@ class ElmoSemfitEmbedder(TokenEmbedder):
         # Raises
 
         `ConfigurationError`
-            If this is not what the `fasttext` indexer emits, or the vectors are of another
-            dimension than those which the language model was trained on.
+            If these are not the tensors that the language model reads, or its vectors are of
+            another dimension than those which it was trained on.
         """
-        if vectors is None or word_mask is None or others:
-            found = {"vectors": vectors, "word_mask": word_mask, **others}
-            names = [name for name, tensor in found.items() if tensor is not None]
+        found = {"word_mask": word_mask, "offsets": offsets, **others}
+        tensors = {name: tensor for name, tensor in found.items() if tensor is not None}
+        self._check(tensors)
+        with torch.set_grad_enabled(self._requires_grad and torch.is_grad_enabled()):
+            layers, mask = self._language_model(tensors)
+        mixed = self._scalar_mix(layers, mask)
+        representation = self._dropout(self._language_model.of_words(mixed, tensors))
+        return representation if self._projection is None else self._projection(representation)
+
+    def _check(self, tensors: Dict[str, torch.Tensor]) -> None:
+        wanted = self._language_model.input_names()
+        remedy = (
+            "Let that indexer be "
+            f'{{"type": "elmo_semfit", "archive_file": "{self._archive_file}"}}.'
+        )
+        if wanted is not None and wanted != set(tensors):
             raise ConfigurationError(
-                "The elmo_semfit embedder takes `vectors` and `word_mask`, which the `fasttext` "
-                f"indexer gives it, but the indexer of the same name gave it {names}. Let that "
-                'indexer be {"type": "fasttext", "model_path": …}.'
+                f"The language model {self._archive_file} of the elmo_semfit embedder takes "
+                f"{sorted(wanted)}, but the indexer of the same name gave it {sorted(tensors)}. "
+                f"{remedy}"
             )
-        if vectors.size(-1) != self._language_model.get_input_dim():
+        vectors = tensors.get("vectors")
+        if vectors is not None and vectors.size(-1) != self._language_model.get_input_dim():
             raise ConfigurationError(
                 f"The language model {self._archive_file} was trained on vectors of dimension "
-                f"{self._language_model.get_input_dim()}, but the fasttext indexer's `model_path` "
-                f"has vectors of dimension {vectors.size(-1)}. Point it to the file that the "
-                "language model was trained with."
+                f"{self._language_model.get_input_dim()}, but those of the indexer of the same "
+                f"name are of dimension {vectors.size(-1)}. {remedy}"
             )
-        with torch.set_grad_enabled(self._requires_grad and torch.is_grad_enabled()):
-            layers, mask = self._language_model({"vectors": vectors, "word_mask": word_mask})
-        mixed = self._language_model.without_boundaries(self._scalar_mix(layers, mask))
-        representation = self._dropout(mixed * word_mask.unsqueeze(-1))
-        return representation if self._projection is None else self._projection(representation)

@@ -1,0 +1,181 @@
+"""Untrained language models of each kind of input, as a training leaves them."""
+
+import json
+from pathlib import Path
+from typing import Any, Dict, List, Sequence, Tuple
+
+import torch
+from allennlp.common import Params
+from allennlp.data import (
+    Batch,
+    DatasetReader,
+    Instance,
+    Token,
+    TokenIndexer,
+    Tokenizer,
+    Vocabulary,
+)
+from allennlp.data.fields import TextField
+from allennlp.models import Model
+from allennlp.models.archival import archive_model
+
+from allennlp_semfit.common.invalid_file import InvalidFileError, located_in
+from allennlp_semfit.modules.token_embedders import (
+    elmo_character_cnn_embedder,  # noqa: F401 (registers what a configuration names)
+)
+from tests import FIXTURES, VECTORS
+from tests.elmo_weights import write_elmo
+
+__all__ = ["KINDS", "ChunkTokenizer", "tensors_of", "write_language_model"]
+
+EMPTY = {"type": "empty"}
+TARGETS = {"type": "single_id"}
+CHARACTER_ENCODING = {
+    "type": "character_encoding",
+    "embedding": {"num_embeddings": 262, "embedding_dim": 3},
+    "encoder": {
+        "type": "cnn-highway",
+        "activation": "relu",
+        "embedding_dim": 3,
+        "filters": [[1, 3], [2, 4]],
+        "num_highway": 1,
+        "projection_dim": 5,
+        "projection_location": "after_highway",
+    },
+}
+
+# The indexers, the embedders, the dimension of the input and the head of each kind.
+KINDS: Dict[str, Tuple[Dict[str, Any], Dict[str, Any], int, Dict[str, Any]]] = {
+    "fasttext": (
+        {"tokens": TARGETS, "fasttext": {"type": "fasttext", "model_path": VECTORS}},
+        {"tokens": EMPTY, "fasttext": {"type": "fasttext", "embedding_dim": 10}},
+        10,
+        {"type": "adaptive_softmax", "cutoffs": [10, 30], "div_value": 2.0},
+    ),
+    "characters": (
+        {"characters": {"type": "elmo_characters"}, "tokens": "single_id"},
+        {"characters": CHARACTER_ENCODING, "tokens": "empty"},
+        5,
+        {"type": "softmax"},
+    ),
+    "frozen_characters": (
+        {"characters": {"type": "elmo_characters"}},
+        {"characters": {"type": "elmo_character_cnn"}},
+        5,
+        {"type": "semfit", "embedding_dim": 5},
+    ),
+    "words": (
+        {"tokens": TARGETS},
+        {"tokens": {"type": "embedding", "embedding_dim": 5}},
+        5,
+        {"type": "softmax", "tie_to_input": True, "embedding_dim": 5},
+    ),
+    "subwords": (
+        {"tokens": {"type": "single_id", "namespace": "subwords"}},
+        {"tokens": {"type": "embedding", "embedding_dim": 5, "vocab_namespace": "subwords"}},
+        5,
+        {"type": "softmax", "namespace": "subwords"},
+    ),
+}
+
+
+@Tokenizer.register("chunks")
+class ChunkTokenizer(Tokenizer):
+    """Cuts words into chunks of as many characters as a JSON file says."""
+
+    def __init__(self, model_path: str) -> None:
+        try:
+            self.size = json.loads(Path(model_path).read_text())["size"]
+        except OSError:
+            raise InvalidFileError(f"chunks {model_path} does not exist.") from None
+
+    @classmethod
+    def from_params(cls, params, *args, **extras):
+        with located_in(params, "model_path"):
+            return super().from_params(params, *args, **extras)
+
+    def tokenize(self, text: str) -> List[Token]:
+        return self.intra_word_tokenize(text.split())[0]
+
+    def intra_word_tokenize(self, words: List[str]) -> Tuple[List[Token], List[Tuple[int, int]]]:
+        pieces: List[Token] = []
+        offsets = []
+        for word in words:
+            first = len(pieces)
+            chunks = [word[i : i + self.size] for i in range(0, len(word), self.size)]
+            pieces += [Token(chunk) for chunk in chunks or ["@@UNKNOWN@@"]]
+            offsets.append((first, len(pieces) - 1))
+        return pieces, offsets
+
+
+def write_language_model(directory: Path, kind: str, *, archive: bool = False, **reader) -> Path:
+    """
+    Writes a `bidirectional_lm` with random weights, whose vocabulary is that of the fixtures'
+    corpus. A subword model's tokenizer is `tokenizer.json` in the directory; the files of frozen
+    characters are beside it.
+
+    # Parameters
+
+    directory : `Path`
+        Is made.
+    kind : `str`
+        One of `KINDS`.
+    archive : `bool`, optional (default = `False`)
+        Whether a `model.tar.gz` is wanted.
+    **reader
+        More parameters of the dataset reader.
+
+    # Returns
+
+    `Path`
+        The directory, or the `model.tar.gz` in it.
+    """
+    indexers, embedders, input_dim, head = json.loads(json.dumps(KINDS[kind]))
+    directory.mkdir(parents=True)
+    reader_config = {"type": "language_modeling", "token_indexers": indexers, **reader}
+    if kind == "subwords":
+        tokenizer = directory / "tokenizer.json"
+        tokenizer.write_text('{"size": 3}')
+        reader_config["tokenizer"] = {"type": "chunks", "model_path": str(tokenizer)}
+    if kind == "frozen_characters":
+        options_file, weight_file = write_elmo(directory / "elmo")
+        embedders["characters"].update(options_file=str(options_file), weight_file=str(weight_file))
+    config = {
+        "dataset_reader": reader_config,
+        "model": {
+            "type": "bidirectional_lm",
+            "text_field_embedder": {"token_embedders": embedders},
+            "contextualizer": {
+                "type": "bidirectional_language_model_lstm",
+                "input_dim": input_dim,
+                "hidden_dim": 6,
+                "cell_size": 8,
+            },
+            "head": {**head, "input_dim": 6},
+        },
+    }
+    (directory / "config.json").write_text(json.dumps(config))
+    dataset_reader = DatasetReader.from_params(Params(reader_config).duplicate())
+    instances = list(dataset_reader.read(str(FIXTURES / "corpus" / "train")))
+    for instance in instances:
+        dataset_reader.apply_token_indexers(instance)
+    vocab = Vocabulary.from_instances(instances)
+    vocab.save_to_files(str(directory / "vocabulary"))
+    model = Model.from_params(Params(config)["model"].duplicate(), vocab=vocab)
+    for parameter in model.parameters():
+        if parameter.requires_grad:
+            # AllenNLP sets biases to zero, and gates so that they let all through.
+            parameter.data.normal_(std=0.5)
+    torch.save(model.state_dict(), directory / "best.th")
+    return Path(archive_model(directory)) if archive else directory
+
+
+def tensors_of(
+    indexer: TokenIndexer, sentences: Sequence[Sequence[str]], name: str = "elmo"
+) -> Dict[str, torch.Tensor]:
+    """What the indexer gives for sentences of words in a text field, as AllenNLP makes it."""
+    fields = [TextField([Token(word) for word in words], {name: indexer}) for words in sentences]
+    batch = Batch([Instance({"text": field}) for field in fields])
+    batch.index_instances(Vocabulary())
+    tensors: Dict[str, torch.Tensor] = batch.as_tensor_dict()["text"][name]
+    return tensors
