@@ -20,6 +20,7 @@ setup(
         "filelock>=3.0",
         "h5py>=3.0",
         "jsonnet>=0.10",
+        "tokenizers>=0.12",
         "torch>=1.10",
         "numpy>=1.21",
     ],
