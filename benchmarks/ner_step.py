@@ -106,7 +106,7 @@ def passes_of(model: Model, tensors: Dict[str, Any]) -> Dict[str, Callable[[], A
     for the same words.
     """
     (embedder,) = (m for m in model.modules() if isinstance(m, ElmoSemfitEmbedder))
-    words = tensors["tokens"]["fasttext"]
+    words = tensors["tokens"]["elmo_semfit"]
     contextualizer = embedder._language_model._contextualizer
     # The boundaries that the embedder adds are words to the language model.
     vectors = torch.nn.functional.pad(words["vectors"], (0, 0, 1, 1))
@@ -162,7 +162,6 @@ def main() -> None:
             "NER_DEV_DATA_PATH": directory / "ner.conll",
             "NER_TEST_DATA_PATH": directory / "ner.conll",
             "LM_ARCHIVE_PATH": language_model,
-            "FASTTEXT_MODEL_PATH": vectors,
             "ELMO_OPTIONS_PATH": options,
             "ELMO_WEIGHTS_PATH": weights,
         }
