@@ -219,7 +219,9 @@ class TestCountVocabulary:
         text.write_text(TEXT * 1000)
         # As the plugin does, before AllenNLP reads the command line; but slowly, in small pieces.
         code = (
-            "import functools, os, time\n"
+            "import functools, os, signal, time\n"
+            # What a shell starts in the background ignores it.
+            "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
             "import allennlp.__main__\n"
             "from allennlp_semfit.commands import count_vocabulary as module\n"
             "from allennlp_semfit.common import word_counts\n"

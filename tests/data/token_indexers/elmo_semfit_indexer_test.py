@@ -161,6 +161,8 @@ def test_an_archive_is_read_once_and_its_weights_are_not_kept(tmp_path, monkeypa
     other = write_language_model(tmp_path / "other", "subwords", archive=True)
     shutil.copy(other, archive)
     assert "offsets" in tensors_of(ElmoSemfitIndexer(archive), SENTENCES)
+    # No more is kept than the last one's.
+    assert len(language_model_archive._small_files) == 1
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
