@@ -1,4 +1,11 @@
+import os
 from pathlib import Path
+
+import torch
 
 FIXTURES = Path(__file__).parent.parent / "test_fixtures"
 VECTORS = str(FIXTURES / "vectors.bin")
+
+if not torch.cuda.is_available():
+    # Triton's kernels then run on the CPU, if it is said before anything imports Triton.
+    os.environ.setdefault("TRITON_INTERPRET", "1")

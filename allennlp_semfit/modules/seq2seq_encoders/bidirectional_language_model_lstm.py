@@ -1,12 +1,12 @@
-from typing import List, Union
+from typing import List, Tuple, Union
 
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
-from allennlp.nn.initializers import block_orthogonal
-from torch.nn.functional import linear
 
-__all__ = ["BidirectionalLanguageModelLstm", "ProjectedLstm"]
+from allennlp_semfit.modules.seq2seq_encoders.projected_lstm import ProjectedLstm, read_together
+
+__all__ = ["BidirectionalLanguageModelLstm"]
 
 
 @Seq2SeqEncoder.register("bidirectional_language_model_lstm")
@@ -18,8 +18,9 @@ class BidirectionalLanguageModelLstm(Seq2SeqEncoder):
 
     It is ELMo's contextualizer (Peters et al. 2018, "Deep contextualized word representations")
     with layer normalisation, as section 5.1 of Li et al. 2019 changes it. Each direction projects
-    its input to `hidden_dim`; then come `num_layers` of [`ProjectedLstm`](#projectedlstm), with a
-    residual connection around every layer but the first.
+    its input to `hidden_dim`; then come `num_layers` of
+    [`ProjectedLstm`](../projected_lstm#projectedlstm), with a residual connection around every
+    layer but the first.
 
     Sentences are independent: no state is carried from one batch to the next.
 
@@ -152,124 +153,58 @@ class BidirectionalLanguageModelLstm(Seq2SeqEncoder):
             the backward half; zero where padded. With `return_all_layers`, a list of
             `num_layers + 1` such tensors, the first of which is the projected input.
         """
-        # Reading backwards is reading the reversed sentence. Padding stays on the right, where
-        # what is computed from it reaches no word.
-        reversal = _reversal(mask)
-        forward_states = self._read(inputs, self.forward_input_projection, self.forward_layers)
-        backward_states = self._read(
-            _permute(inputs, reversal), self.backward_input_projection, self.backward_layers
-        )
-        if not self.return_all_layers:
-            forward_states, backward_states = forward_states[-1:], backward_states[-1:]
-        layers = [
-            torch.cat([ahead, _permute(behind, reversal)], dim=-1) * mask.unsqueeze(-1)
-            for ahead, behind in zip(forward_states, backward_states)
-        ]
-        return layers if self.return_all_layers else layers[-1]
-
-    def _read(
-        self, inputs: torch.Tensor, projection: torch.nn.Linear, layers: torch.nn.ModuleList
-    ) -> List[torch.Tensor]:
-        """The states of all layers of one direction, the projected input first."""
-        states = [projection(inputs)]
-        for index, layer in enumerate(layers):
-            output = layer(self.dropout(states[-1]))
-            states.append(output + states[-1] if index else output)
-        return states
+        index, batch_sizes = _reading_order(mask)
+        words = inputs.flatten(0, 1)
+        projections = (self.forward_input_projection, self.backward_input_projection)
+        states = torch.stack([project(words[own]) for project, own in zip(projections, index)])
+        layers = [states]
+        for number, both in enumerate(zip(self.forward_layers, self.backward_layers)):
+            outputs = read_together(both, self.dropout(states), batch_sizes)  # type: ignore[arg-type]
+            states = outputs + states if number else outputs
+            layers.append(states)
+        if self.return_all_layers:
+            return [_as_sentences(states, index, mask) for states in layers]
+        return _as_sentences(states, index, mask)
 
 
-class ProjectedLstm(torch.nn.Module):
+def _reading_order(mask: torch.BoolTensor) -> Tuple[torch.Tensor, List[int]]:
     """
-    One LSTM layer with a projected state (Sak et al. 2014, "Long Short-Term Memory Recurrent
-    Neural Network Architectures for Large Scale Acoustic Modeling"), reading from left to right.
-    At each step the memory is clipped, the output projected and clipped, then normalised
-    (Ba et al. 2016, "Layer Normalization"); that is the step's output and the next one's state.
+    Which word of the batch each direction reads when, in the layout that `read_together` takes.
 
-    Without the layer norm it is AllenNLP's `LstmCellWithProjection`, with the same names and
-    layout of weights, gates in the order input, forget, memory, output.
+    # Returns
 
-    # Parameters
-
-    hidden_dim : `int`
-        The dimension of the input, the state and the output.
-    cell_size : `int`
-        The number of memory cells.
-    layer_norm : `bool`
-    memory_cell_clip_value : `float`
-        `None` for no bound.
-    state_projection_clip_value : `float`
-        `None` for no bound.
+    `Tuple[torch.Tensor, List[int]]`
+        For the forward and the backward direction, the words' places in the flattened batch, shape
+        `(2, words)`; and the number of words at each step.
     """
-
-    def __init__(
-        self,
-        hidden_dim: int,
-        cell_size: int,
-        layer_norm: bool,
-        memory_cell_clip_value: float,
-        state_projection_clip_value: float,
-    ) -> None:
-        super().__init__()
-        self.hidden_dim = hidden_dim
-        self.cell_size = cell_size
-        self.memory_cell_clip_value = memory_cell_clip_value
-        self.state_projection_clip_value = state_projection_clip_value
-        self.input_linearity = torch.nn.Linear(hidden_dim, 4 * cell_size, bias=False)
-        self.state_linearity = torch.nn.Linear(hidden_dim, 4 * cell_size, bias=True)
-        self.state_projection = torch.nn.Linear(cell_size, hidden_dim, bias=False)
-        self.layer_norm = torch.nn.LayerNorm(hidden_dim) if layer_norm else torch.nn.Identity()
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Orthogonal weights, and forget gates that start open, as `LstmCellWithProjection`."""
-        for linearity in (self.input_linearity, self.state_linearity):
-            block_orthogonal(linearity.weight.data, [self.cell_size, self.hidden_dim])
-        self.state_linearity.bias.data.fill_(0.0)
-        self.state_linearity.bias.data[self.cell_size : 2 * self.cell_size].fill_(1.0)
-
-    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-        """
-        # Parameters
-
-        inputs : `torch.Tensor`
-            Shape `(batch_size, length, hidden_dim)`.
-
-        # Returns
-
-        `torch.Tensor`
-            Shape `(batch_size, length, hidden_dim)`.
-        """
-        # The input's share of all gates, at all steps at once.
-        shares = linear(
-            inputs.transpose(0, 1), self.input_linearity.weight, self.state_linearity.bias
-        )
-        state = shares.new_zeros(inputs.size(0), self.hidden_dim)
-        memory = shares.new_zeros(inputs.size(0), self.cell_size)
-        outputs = []
-        for share in shares.unbind(0):
-            gates = share + linear(state, self.state_linearity.weight)
-            input_gate, forget_gate, candidate, output_gate = gates.chunk(4, dim=-1)
-            memory = forget_gate.sigmoid() * memory + input_gate.sigmoid() * candidate.tanh()
-            memory = _clip(memory, self.memory_cell_clip_value)
-            state = self.state_projection(output_gate.sigmoid() * memory.tanh())
-            state = self.layer_norm(_clip(state, self.state_projection_clip_value))
-            outputs.append(state)
-        return torch.stack(outputs, dim=1)
+    num_sentences, length = mask.shape
+    lengths = mask.sum(dim=1)
+    steps = torch.arange(length, device=mask.device).unsqueeze(1)
+    # To learn the lengths of a GPU is to wait for it, so there padding is read like words. It stays
+    # behind the sentence in both directions, and what is computed from it reaches no word.
+    sort = not mask.is_cuda
+    order = (
+        lengths.argsort(descending=True)
+        if sort
+        else torch.arange(num_sentences, device=mask.device)
+    )
+    mirrored = lengths[order] - 1 - steps
+    positions = torch.stack(
+        [steps.expand_as(mirrored), torch.where(mirrored >= 0, mirrored, steps)]
+    )
+    index = order * length + positions
+    if not sort:
+        return index.flatten(1), [num_sentences] * length
+    is_word = mirrored >= 0
+    return index[:, is_word], [size for size in is_word.sum(dim=1).tolist() if size]
 
 
-def _clip(tensor: torch.Tensor, bound: float) -> torch.Tensor:
-    return tensor if bound is None else tensor.clamp(-bound, bound)
-
-
-def _reversal(mask: torch.BoolTensor) -> torch.Tensor:
-    """
-    The permutation of positions that reverses each sentence and leaves its padding where it is;
-    it is its own inverse. Shape `(batch_size, length, 1)`.
-    """
-    positions = torch.arange(mask.size(1), device=mask.device)
-    mirrored = mask.sum(dim=1, keepdim=True) - 1 - positions
-    return torch.where(mirrored >= 0, mirrored, positions).unsqueeze(-1)
-
-
-def _permute(tensor: torch.Tensor, permutation: torch.Tensor) -> torch.Tensor:
-    return tensor.gather(1, permutation.expand_as(tensor))
+def _as_sentences(
+    states: torch.Tensor, index: torch.Tensor, mask: torch.BoolTensor
+) -> torch.Tensor:
+    """Both directions' states of each word beside each other, zero where padded."""
+    ahead, behind = (
+        own.new_zeros(mask.numel(), own.size(1)).index_copy(0, where, own)
+        for own, where in zip(states, index)
+    )
+    return torch.cat([ahead, behind], dim=1).view(*mask.shape, -1) * mask.unsqueeze(-1)

@@ -3,6 +3,7 @@ import json
 import pickle
 import shutil
 
+import allennlp_models.structured_prediction  # noqa: F401 (registers the parser)
 import pytest
 import torch
 from allennlp.commands.train import train_model
