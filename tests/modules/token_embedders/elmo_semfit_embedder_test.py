@@ -248,7 +248,10 @@ class TestInAModel(ModelTestCase):
     def test_it_trains_saves_loads_and_predicts_the_same(self, requires_grad):
         embedder = "model.text_field_embedder.token_embedders.elmo"
         self.ensure_model_can_train_save_and_load(
-            self.config_file, overrides={f"{embedder}.requires_grad": requires_grad}
+            self.config_file,
+            overrides={f"{embedder}.requires_grad": requires_grad},
+            # What a softmax normalises does not depend on it, so but for rounding it has none.
+            gradients_to_ignore={"arc_attention._bias"},
         )
 
 
