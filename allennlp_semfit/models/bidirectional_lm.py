@@ -127,18 +127,18 @@ class BidirectionalLm(Model):
             - `"mask"`: shape `(batch_size, length)`.
         """
         mask = get_text_field_mask(source)
+        # A word and the one to its left are each other's targets. To find them is to wait for the
+        # device, so it is done once, and before the device has work to do.
+        right = mask[:, 1:].nonzero(as_tuple=True)
+        right = (right[0], right[1] + 1)
+        left = (right[0], right[1] - 1)
+        num_targets = right[0].numel()
         embeddings = self._text_field_embedder(source)
         layers: Union[torch.Tensor, List[torch.Tensor]] = self._contextualizer(embeddings, mask)
         last_layer = layers if isinstance(layers, torch.Tensor) else layers[-1]
 
         ahead, behind = last_layer.chunk(2, dim=-1)
         targets = self._head.targets(source, embeddings)
-        # A word and the one to its left are each other's targets. Finding them makes a device wait,
-        # so it is done once.
-        right = mask[:, 1:].nonzero(as_tuple=True)
-        right = (right[0], right[1] + 1)
-        left = (right[0], right[1] - 1)
-        num_targets = right[0].numel()
         scale = 1 / max(num_targets, 1)
         forward_loss = self._head(ahead[left], targets[right]) * scale
         backward_loss = self._head(behind[right], targets[left]) * scale
