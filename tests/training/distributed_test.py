@@ -1,6 +1,7 @@
 """Training in several processes, and on several machines that are one, on the CPU."""
 
 import json
+import os
 import random
 import subprocess
 import sys
@@ -133,18 +134,27 @@ def test_two_processes_stay_alike_and_learn_what_one_learns_from_both_batches(
 
 
 def test_two_machines_learn_what_one_process_learns(inputs, alone, tmp_path):
+    config = tmp_path / "two_machines.jsonnet"
+    mixin = ROOT / "training_config" / "lib" / "several_machines.libsonnet"
+    config.write_text(f"(import {json.dumps(str(CONFIG))}) + (import {json.dumps(str(mixin))})")
     overrides = {
         **overrides_of(inputs, 2),
-        "distributed": {"cuda_devices": [-1], "num_nodes": 2, "primary_port": find_open_port()},
+        "distributed.cuda_devices": [-1],
+        "distributed.primary_port": find_open_port(),
+        # Here the update has as many sentences as before.
+        "trainer.learning_rate_scheduler.num_replicas": 1,
     }
-    arguments = [sys.executable, "-m", "allennlp", "train", str(CONFIG), "-o"]
+    arguments = [sys.executable, "-m", "allennlp", "train", str(config), "-o"]
     arguments += [json.dumps(overrides), "--include-package", "allennlp_semfit"]
+    environment = {**os.environ, "NUM_MACHINES": "2", "PRIMARY_ADDRESS": "127.0.0.1"}
     machines = []
     for rank in (0, 1):
         place = ["-s", str(tmp_path / f"machine-{rank}"), "--node-rank", str(rank)]
         with (tmp_path / f"{rank}.log").open("w") as log:
             machines.append(
-                subprocess.Popen([*arguments, *place], cwd=ROOT, stdout=log, stderr=log)
+                subprocess.Popen(
+                    [*arguments, *place], cwd=ROOT, env=environment, stdout=log, stderr=log
+                )
             )
     for rank, machine in enumerate(machines):
         assert machine.wait() == 0, (tmp_path / f"{rank}.log").read_text("utf-8")
