@@ -1,14 +1,12 @@
 """Training in several processes, and on several machines that are one, on the CPU."""
 
 import json
-import os
+import multiprocessing
 import random
-import subprocess
-import sys
 
 import pytest
 import torch
-from allennlp.commands.train import TrainModel, train_model
+from allennlp.commands.train import TrainModel, train_model, train_model_from_file
 from allennlp.common import Params
 from allennlp.common.testing import run_distributed_test
 from allennlp.common.util import find_open_port, prepare_environment
@@ -133,10 +131,12 @@ def test_two_processes_stay_alike_and_learn_what_one_learns_from_both_batches(
             assert_same_training(first, metrics, alone)
 
 
-def test_two_machines_learn_what_one_process_learns(inputs, alone, tmp_path):
+def test_two_machines_learn_what_one_process_learns(inputs, alone, tmp_path, monkeypatch):
     config = tmp_path / "two_machines.jsonnet"
     mixin = ROOT / "training_config" / "lib" / "several_machines.libsonnet"
     config.write_text(f"(import {json.dumps(str(CONFIG))}) + (import {json.dumps(str(mixin))})")
+    monkeypatch.setenv("NUM_MACHINES", "2")
+    monkeypatch.setenv("PRIMARY_ADDRESS", "127.0.0.1")
     overrides = {
         **overrides_of(inputs, 2),
         "distributed.cuda_devices": [-1],
@@ -144,20 +144,20 @@ def test_two_machines_learn_what_one_process_learns(inputs, alone, tmp_path):
         # Here the update has as many sentences as before.
         "trainer.learning_rate_scheduler.num_replicas": 1,
     }
-    arguments = [sys.executable, "-m", "allennlp", "train", str(config), "-o"]
-    arguments += [json.dumps(overrides), "--include-package", "allennlp_semfit"]
-    environment = {**os.environ, "NUM_MACHINES": "2", "PRIMARY_ADDRESS": "127.0.0.1"}
-    machines = []
-    for rank in (0, 1):
-        place = ["-s", str(tmp_path / f"machine-{rank}"), "--node-rank", str(rank)]
-        with (tmp_path / f"{rank}.log").open("w") as log:
-            machines.append(
-                subprocess.Popen(
-                    [*arguments, *place], cwd=ROOT, env=environment, stdout=log, stderr=log
-                )
-            )
-    for rank, machine in enumerate(machines):
-        assert machine.wait() == 0, (tmp_path / f"{rank}.log").read_text("utf-8")
+    machines = [
+        # Forked, so that it need not import all again, as the processes do that it spawns.
+        multiprocessing.get_context("fork").Process(
+            target=train_model_from_file,
+            args=(config, tmp_path / f"machine-{rank}", overrides),
+            kwargs={"node_rank": rank, "include_package": ["allennlp_semfit"]},
+        )
+        for rank in (0, 1)
+    ]
+    for machine in machines:
+        machine.start()
+    for machine in machines:
+        machine.join()
+        assert machine.exitcode == 0
     for rank in (0, 1):
         assert_same_training(*training_in(tmp_path / f"machine-{rank}"), alone)
         assert (tmp_path / f"machine-{rank}" / "model.tar.gz").exists()
