@@ -50,7 +50,10 @@ class VectorsIdentity(NamedTuple):
             differences.append("vectors of another language model")
         # Those are the words of the sentences, and differ where they do.
         if found.word_vectors_sha256 != self.word_vectors_sha256 and not differences:
-            differences.append("vectors made with another fastText file or other boundaries")
+            differences.append(
+                "vectors made with another fastText file or other boundaries or, for a subword "
+                "model, another tokenizer or --sub-token-mode"
+            )
         if found.layers != self.layers:
             differences.append(f"--{found.layers}, not --{self.layers}")
         if found.dtype != self.dtype:

@@ -19,7 +19,6 @@ from allennlp.models.archival import CONFIG_NAME, extracted_archive, get_weights
 
 from allennlp_semfit.common.invalid_file import InvalidFileError
 from allennlp_semfit.models.bidirectional_lm import BidirectionalLm
-from allennlp_semfit.modules.language_model_input import without_location
 
 __all__ = ["load_config", "load_language_model", "load_vocabulary"]
 
@@ -59,14 +58,7 @@ def load_language_model(archive_file: str) -> Tuple[Params, BidirectionalLm]:
         weights_file = get_weights_path(directory)
         _check_exists(archive_file, weights_file)
         with _reading(archive_file):
-            try:
-                model = Model.load(params.duplicate(), directory, weights_file)
-            except InvalidFileError as error:
-                raise InvalidFileError(
-                    f"{without_location(error)} The config.json of the language model "
-                    f"{archive_file} names it: put the file back there, or unpack the archive, "
-                    "correct its config.json and give the directory instead."
-                ) from None
+            model = Model.load(params.duplicate(), directory, weights_file)
     assert isinstance(model, BidirectionalLm)
     return params, model
 

@@ -12,7 +12,7 @@ from allennlp.data import DatasetReader, TokenIndexer, Tokenizer
 from allennlp_semfit.common.invalid_file import InvalidFileError
 from allennlp_semfit.data.dataset_readers.language_modeling import LanguageModelingReader
 
-__all__ = ["LanguageModelFileError", "LanguageModelInput", "without_location"]
+__all__ = ["LanguageModelFileError", "LanguageModelInput"]
 
 
 class LanguageModelFileError(InvalidFileError):
@@ -151,13 +151,13 @@ class LanguageModelInput:
             yield
         except InvalidFileError as error:
             raise LanguageModelFileError(
-                f"{without_location(error)} The language model {self._archive_file} reads its "
+                f"{_without_location(error)} The language model {self._archive_file} reads its "
                 f"words with it: give the file that it was trained with as `{parameter}`.",
                 parameter,
             ) from None
 
 
-def without_location(error: InvalidFileError) -> InvalidFileError:
+def _without_location(error: InvalidFileError) -> InvalidFileError:
     """
     # Parameters
 

@@ -139,7 +139,8 @@ def test_no_room_is_one_line_and_what_fails_otherwise_is_not_taken_for_it(path, 
 OTHERS = {
     "vectors of other sentences": {"sentences_sha256": "6e", "word_vectors_sha256": "f8"},
     "vectors of another language model": {"model_sha256": "0e"},
-    "vectors made with another fastText file or other boundaries": {"word_vectors_sha256": "f8"},
+    "vectors made with another fastText file or other boundaries or, for a subword model, another "
+    "tokenizer or --sub-token-mode": {"word_vectors_sha256": "f8"},
     "--top, not --all": {"layers": "top"},
     "--dtype float16, not float32": {"dtype": "float16"},
     "what was made with --forget-sentences": {"sentence_to_index": False},

@@ -20,7 +20,12 @@ CONFIGS = FIXTURES.parent / "training_config"
 ENVIRONMENT = {
     "ONE_BILLION_WORD": str(FIXTURES / "one_billion_word"),
     "FASTTEXT_MODEL_PATH": VECTORS,
+    "NUM_MACHINES": "2",
+    "PRIMARY_ADDRESS": "10.0.0.1",
 }
+ONE_BILLION_WORD = [
+    CONFIGS / "one_billion_word" / f"{name}.jsonnet" for name in ("elmo_semfit", "several_machines")
+]
 
 
 def config_of(path):
@@ -31,8 +36,8 @@ def config_of(path):
 
 # `language_models_test.py` trains the paper's, and `downstream_test.py` the tasks.
 @pytest.fixture(
-    params=[CONFIGS / "elmo_semfit.jsonnet", CONFIGS / "one_billion_word" / "elmo_semfit.jsonnet"],
-    ids=lambda path: path.parent.name,
+    params=[CONFIGS / "elmo_semfit.jsonnet", *ONE_BILLION_WORD],
+    ids=lambda path: str(path.relative_to(CONFIGS)),
 )
 def config(request):
     return config_of(request.param)
@@ -77,14 +82,34 @@ def test_the_config_that_the_readme_shows_can_be_built():
     assert config["trainer"]["learning_rate_scheduler"]["decay_end"] == 4 * 4 * 57000 / 16
 
 
-def test_the_papers_training_is_ten_epochs_of_one_billion_words():
-    config = config_of(CONFIGS / "one_billion_word" / "elmo_semfit.jsonnet")
+@pytest.mark.parametrize("path", ONE_BILLION_WORD, ids=lambda path: path.stem)
+def test_the_papers_training_is_ten_epochs_of_one_billion_words(path):
+    config = config_of(path)
     assert config["trainer"]["num_epochs"] == 10
-    num_processes = len(config["distributed"]["cuda_devices"])
+    distributed = config["distributed"]
+    num_processes = len(distributed["cuda_devices"]) * distributed.get("num_nodes", 1)
     loader = config["data_loader"]
     sentences = loader["batches_per_epoch"] * loader["batch_sampler"]["batch_size"] * num_processes
     assert sentences == pytest.approx(30_301_028, rel=1e-3)
     schedule = config["trainer"]["learning_rate_scheduler"]
     updates = loader["batches_per_epoch"] * config["trainer"]["num_epochs"]
-    assert schedule["decay_end"] == schedule["num_replicas"] * updates
+    assert schedule["num_replicas"] == num_processes
+    # The last half batch of an epoch that is divided among machines is rounded away.
+    assert schedule["decay_end"] == pytest.approx(num_processes * updates, rel=2e-4)
     assert Path(config["train_data_path"]).name == "news.en-*"
+
+
+def test_any_config_goes_to_several_machines():
+    snippet = f"""(import {json.dumps(str(CONFIGS / "elmo_semfit.jsonnet"))})
+        + (import {json.dumps(str(CONFIGS / "lib" / "several_machines.libsonnet"))})"""
+    alone = config_of(CONFIGS / "elmo_semfit.jsonnet")
+    config = json.loads(_jsonnet.evaluate_snippet("snippet", snippet, ext_vars=ENVIRONMENT))
+    assert config["distributed"] == {
+        "num_nodes": 2,
+        "primary_address": "10.0.0.1",
+        "primary_port": 29500,
+    }
+    assert config["data_loader"] == alone["data_loader"]
+    before = alone["trainer"]["learning_rate_scheduler"]
+    after = config["trainer"]["learning_rate_scheduler"]
+    assert after == {**before, "num_replicas": 2 * before["num_replicas"]}

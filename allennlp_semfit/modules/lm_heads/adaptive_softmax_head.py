@@ -2,6 +2,7 @@ from typing import List
 
 import torch
 from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import is_distributed
 from allennlp.data import Vocabulary
 
 from allennlp_semfit.modules.lm_heads.frequency_order import FrequencyOrder
@@ -89,6 +90,17 @@ class AdaptiveSoftmaxHead(VocabularyHead):
             input_dim, self.num_classes, cutoffs, div_value, head_bias
         )
         self._order = FrequencyOrder(f"adaptive_softmax: the vocabulary's namespace {namespace!r}")
+
+    def forward(self, context: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        loss = super().forward(context, targets)
+        if self.training and is_distributed():
+            # Each process must have a gradient for each parameter, and PyTorch's softmax leaves out
+            # the clusters of which the batch has no word.
+            ends = self.softmax.cutoffs
+            for tail, start, end in zip(self.softmax.tail, ends, ends[1:]):
+                if not ((targets >= start) & (targets < end)).any():
+                    loss = loss + tail(context[:0]).sum()
+        return loss
 
     def losses(self, context: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         if self.training:

@@ -3,6 +3,7 @@ from typing import Tuple
 import numpy
 import torch
 from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import is_distributed
 from allennlp.data import Vocabulary
 from allennlp.modules.sampled_softmax_loss import SampledSoftmaxLoss
 
@@ -39,7 +40,7 @@ class SampledSoftmaxHead(VocabularyHead):
         The words in a sample.
     sparse : `bool`, optional (default = `False`)
         Whether the gradient has the batch's words and the sample's only. It then wants an optimizer
-        such as `dense_sparse_adam`, no `grad_norm` on a CPU, and no NCCL.
+        such as `dense_sparse_adam`, no `grad_norm` on a CPU, and one GPU, not several.
     namespace : `str`, optional (default = `"tokens"`)
         The vocabulary's namespace.
     indexer : `str`, optional (default = `"tokens"`)
@@ -48,7 +49,8 @@ class SampledSoftmaxHead(VocabularyHead):
     # Raises
 
     `ConfigurationError`
-        If the vocabulary has no such namespace, or not more words than there are samples.
+        If the vocabulary has no such namespace, or not more words than there are samples; if
+        `sparse`, and processes exchange gradients by NCCL, which has no sparse ones.
 
     # Example
 
@@ -72,6 +74,11 @@ class SampledSoftmaxHead(VocabularyHead):
                 f"sampled_softmax: `num_samples` is {num_samples}; it takes 1 or more, and less "
                 f"than there are words in the vocabulary's namespace {namespace!r}, "
                 f"{self.num_classes}."
+            )
+        if sparse and is_distributed() and torch.distributed.get_backend() == "nccl":
+            raise ConfigurationError(
+                "sampled_softmax: `sparse` is true, but several GPUs (NCCL) cannot exchange sparse "
+                "gradients. Set it to false, or train on one GPU, without `distributed`."
             )
         self.softmax = SampledSoftmaxLoss(self.num_classes, input_dim, num_samples, sparse)
         # AllenNLP's own draws the same, one by one.

@@ -1,23 +1,38 @@
-from typing import Any
+import json
+import logging
+import os
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Optional, Union
 
+import numpy
 import torch
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
+from allennlp.models.archival import get_weights_path
 from allennlp.modules.elmo import _ElmoCharacterEncoder
 from allennlp.modules.token_embedders import TokenEmbedder
 
-from allennlp_semfit.common.invalid_file import located_in
+from allennlp_semfit.common.invalid_file import InvalidFileError, located_in
 from allennlp_semfit.modules.elmo_format import (
     MAX_CHARACTERS,
+    CharacterCnnOptions,
     check_weights,
     read_options,
     reading_weights,
+    weight_shapes,
+    write_character_cnn,
 )
 
 __all__ = ["ElmoCharacterCnnEmbedder"]
 
+logger = logging.getLogger(__name__)
+
 # The largest convolution of the published ELMo gives 180 kB for a word.
 _WORDS_AT_ONCE = 1024
+
+# By which an embedder is found in a model's state.
+_AN_ENCODERS_WEIGHT = "_encoder._char_embedding_weights"
 
 
 @TokenEmbedder.register("elmo_character_cnn")
@@ -27,8 +42,8 @@ class ElmoCharacterCnnEmbedder(TokenEmbedder):
     depends on the word's spelling alone. It is always frozen, so that a language model may take its
     vectors for input, for targets (`target_embedder` of the `semfit` head), or for both.
 
-    Its weights are in the archive of the model that has it, but when that is loaded, the two files
-    are still wanted, as the `fasttext` indexer's file is.
+    The archive of a model that has it holds its weights and its options, and is loaded without the
+    two files where these are not in their places.
 
     Registered as a `TokenEmbedder` with name "elmo_character_cnn".
 
@@ -42,7 +57,8 @@ class ElmoCharacterCnnEmbedder(TokenEmbedder):
     # Raises
 
     `ConfigurationError`
-        If a file is missing or damaged, or the two do not belong together.
+        If a file is missing or damaged, or the two do not belong together, and this is no archive
+        that is loaded.
 
     # Example
 
@@ -61,19 +77,53 @@ class ElmoCharacterCnnEmbedder(TokenEmbedder):
 
     def __init__(self, options_file: str, weight_file: str) -> None:
         super().__init__()
-        check_weights(weight_file, read_options(options_file))
+        options = read_options(options_file)
+        check_weights(weight_file, options)
         with reading_weights(weight_file):
             self._encoder = _ElmoCharacterEncoder(options_file, weight_file, requires_grad=False)
+        self._file_and_options = (options_file, options)
 
     @classmethod
-    def from_params(cls, params: Params, *args: Any, **extras: Any) -> "ElmoCharacterCnnEmbedder":
+    def from_params(
+        cls,
+        params: Params,
+        *args: Any,
+        serialization_dir: Optional[Union[str, os.PathLike]] = None,
+        **extras: Any,
+    ) -> "ElmoCharacterCnnEmbedder":
         options_file = params.get("options_file")
-        if isinstance(options_file, str):
-            with located_in(params, "options_file"):
-                read_options(options_file)
-        # What is wrong from here on, is wrong with the weights.
-        with located_in(params, "weight_file"):
-            return super().from_params(params, *args, **extras)
+        try:
+            if isinstance(options_file, str):
+                with located_in(params, "options_file"):
+                    read_options(options_file)
+            # What is wrong from here on, is wrong with the weights.
+            with located_in(params, "weight_file"):
+                return super().from_params(params, *args, **extras)
+        except InvalidFileError:
+            options = _archived_options(serialization_dir, options_file)
+            if options is None:
+                raise
+        logger.info("Without %s: the weights are those of %s", options_file, serialization_dir)
+        return cls._until_its_weights_are_loaded(options_file, options)
+
+    @classmethod
+    def _until_its_weights_are_loaded(
+        cls, options_file: str, options: CharacterCnnOptions
+    ) -> "ElmoCharacterCnnEmbedder":
+        zeros = {name: numpy.zeros(shape) for name, shape in weight_shapes(options).items()}
+        with TemporaryDirectory() as directory:
+            write_character_cnn(Path(directory), options, zeros)
+            embedder = cls(f"{directory}/options.json", f"{directory}/weights.hdf5")
+        embedder._file_and_options = (options_file, options)
+        return embedder
+
+    def get_extra_state(self) -> torch.Tensor:
+        # What an archive must have beside the weights: `_archived_options` reads it.
+        return torch.tensor(list(json.dumps(self._file_and_options).encode()), dtype=torch.uint8)
+
+    def set_extra_state(self, state: torch.Tensor) -> None:
+        # The weights have been made for it already.
+        pass
 
     def get_output_dim(self) -> int:
         return int(self._encoder.get_output_dim())
@@ -115,3 +165,19 @@ class ElmoCharacterCnnEmbedder(TokenEmbedder):
             result = vectors.new_zeros(*elmo_tokens.shape[:2], self.get_output_dim())
             result[places] = vectors
         return result
+
+
+def _archived_options(
+    serialization_dir: Optional[Union[str, os.PathLike]], options_file: str
+) -> Optional[CharacterCnnOptions]:
+    """The options of the model saved in the directory, if it has some from that file."""
+    if serialization_dir is None or not os.path.exists(get_weights_path(serialization_dir)):
+        return None
+    state = torch.load(get_weights_path(serialization_dir), map_location="cpu")
+    for name in state:
+        if name.endswith(_AN_ENCODERS_WEIGHT):
+            extra_state = state[name[: -len(_AN_ENCODERS_WEIGHT)] + "_extra_state"]
+            archived_file, (activation, filters, *sizes) = json.loads(bytes(extra_state.tolist()))
+            if archived_file == options_file:
+                return CharacterCnnOptions(activation, tuple(map(tuple, filters)), *sizes)
+    return None

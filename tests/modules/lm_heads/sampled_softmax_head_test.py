@@ -91,3 +91,17 @@ def test_a_sparse_gradient_is_that_of_the_dense_one():
     torch.testing.assert_close(
         sparse.softmax.softmax_w.weight.grad.to_dense(), dense.softmax.softmax_w.grad
     )
+
+
+@pytest.mark.parametrize("backend", ["nccl", "gloo"])
+def test_sparse_gradients_do_not_go_over_nccl(backend, monkeypatch):
+    monkeypatch.setattr(
+        "allennlp_semfit.modules.lm_heads.sampled_softmax_head.is_distributed", lambda: True
+    )
+    monkeypatch.setattr("torch.distributed.get_backend", lambda: backend)
+    SampledSoftmaxHead(vocabulary_of(50), 8, num_samples=20)
+    if backend == "gloo":
+        SampledSoftmaxHead(vocabulary_of(50), 8, num_samples=20, sparse=True)
+        return
+    with pytest.raises(ConfigurationError, match="`sparse` is true, but several GPUs"):
+        SampledSoftmaxHead(vocabulary_of(50), 8, num_samples=20, sparse=True)

@@ -319,13 +319,39 @@ class TestInAModel(ModelTestCase):
         self.ensure_model_can_train_save_and_load(config_file)
 
 
-@pytest.mark.parametrize("file", ["options.json", "weights.hdf5"])
-def test_a_file_that_has_moved_is_named_with_the_override(file, tmp_path):
+@pytest.mark.parametrize(
+    "gone", [["options.json"], ["weights.hdf5"], ["options.json", "weights.hdf5"]]
+)
+def test_an_archive_needs_no_file(gone, tmp_path):
+    config = tagging_config(tmp_path / "data")
+    config["model"]["text_field_embedder"]["token_embedders"]["words"] = {
+        "type": "remembering",
+        "embedder": config["model"]["text_field_embedder"]["token_embedders"]["words"],
+    }
+    train_model(Params(config), str(tmp_path / "task"))
+    before, after = [], []
+    for logits in (before, after):
+        model = load_archive(tmp_path / "task" / "model.tar.gz").model.eval()
+        logits.append(model({"words": {"elmo_tokens": batch_to_ids(SENTENCES)}})["logits"])
+        for file in gone:
+            (tmp_path / "data" / file).unlink(missing_ok=True)
+    assert torch.equal(before[0], after[0])
+
+
+def test_an_archive_needs_a_file_that_it_was_not_trained_with(tmp_path):
     train_model(Params(tagging_config(tmp_path / "data")), str(tmp_path / "task"))
-    (tmp_path / "data" / file).rename(tmp_path / file)
-    with pytest.raises(InvalidFileError) as raised:
-        load_archive(tmp_path / "task" / "model.tar.gz")
-    override = str(raised.value).partition("-o '")[2].partition("'")[0]
-    overrides = {key: str(tmp_path / file) for key in json.loads(override)}
-    model = load_archive(tmp_path / "task" / "model.tar.gz", overrides=overrides).model
-    assert any(isinstance(part, ElmoCharacterCnnEmbedder) for part in model.modules())
+    key = "model.text_field_embedder.token_embedders.words.options_file"
+    with pytest.raises(InvalidFileError, match="options gone.json do not exist") as raised:
+        load_archive(tmp_path / "task" / "model.tar.gz", overrides={key: "gone.json"})
+    override = json.loads(str(raised.value).partition("-o '")[2].partition("'")[0])
+    options_file, _ = write_elmo(tmp_path / "elsewhere")
+    load_archive(
+        tmp_path / "task" / "model.tar.gz", overrides={name: str(options_file) for name in override}
+    )
+
+
+def test_training_needs_both_files(tmp_path):
+    config = tagging_config(tmp_path / "data")
+    (tmp_path / "data" / "weights.hdf5").unlink()
+    with pytest.raises(InvalidFileError, match="weights.hdf5 do not exist"):
+        train_model(Params(config), str(tmp_path / "task"))
