@@ -1,12 +1,12 @@
 """Contestants timed in turn."""
 
 import time
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, List, Tuple
 
 import torch
 from allennlp.common import Tqdm
 
-__all__ = ["Timings", "time_in_turn"]
+__all__ = ["Timings", "on_the_line", "time_in_turn"]
 
 Timings = Dict[str, List[float]]
 
@@ -38,6 +38,12 @@ def time_in_turn(
         for name, contestant in contestants.items():
             seconds[name].append(run(contestant))
     return seconds
+
+
+def on_the_line(first: Tuple[float, float], second: Tuple[float, float], x: float) -> float:
+    """The height at `x` of the line through two points; of one point, if they are the same."""
+    (x1, y1), (x2, y2) = first, second
+    return y1 if x1 == x2 else y1 + (y2 - y1) / (x2 - x1) * (x - x1)
 
 
 def _synchronize(device: torch.device) -> None:
