@@ -131,7 +131,7 @@ def main() -> None:
                 build,
                 (layer, num_classes, args.hidden_dim, args.num_words, device),
                 rehearsal=(layer, 100, 8, args.num_words, device),
-                batch_sizes=[max(args.batch_size // 4, 1), args.batch_size],
+                batch_sizes=(max(args.batch_size // 4, 1), args.batch_size),
                 budget=budget,
                 device=device,
                 max_checked=max_batch,

@@ -1,14 +1,14 @@
 """The memory that a training step takes, and the largest batch that fits."""
 
 import gc
-import multiprocessing
-import sys
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, Optional, Sequence, Tuple
 
 import torch
+
+from benchmarks.processes import process_context
 
 __all__ = ["MemoryUse", "memory_use"]
 
@@ -22,18 +22,16 @@ class MemoryUse:
 
     peaks : `Dict[int, int]`
         The bytes at the peak of a step, by the sentences in its batch.
+    fixed_bytes, bytes_per_sentence : `float`
+        The line through the first two of the peaks.
     largest_batch : `int`
-        The sentences that fit, on the line through the first and the last peak but the check's; 0
-        if not even the model does.
-    predicted_bytes, checked_bytes : `int`
-        At the check's batch, on the line and as measured. `None` if there was no check, as the
-        largest batch is no larger than those measured.
+        The sentences that fit according to the line; 0 if not even the model does.
     """
 
     peaks: Dict[int, int]
+    fixed_bytes: float
+    bytes_per_sentence: float
     largest_batch: int
-    predicted_bytes: Optional[int] = None
-    checked_bytes: Optional[int] = None
 
 
 def memory_use(
@@ -41,7 +39,7 @@ def memory_use(
     arguments: Sequence[Any],
     *,
     rehearsal: Sequence[Any],
-    batch_sizes: Sequence[int],
+    batch_sizes: Tuple[int, int],
     budget: float,
     device: torch.device,
     max_checked: Optional[int] = None,
@@ -63,27 +61,21 @@ def memory_use(
         Can be pickled.
     rehearsal : `Sequence[Any]`
         The arguments for a small model of the same kind, which takes a step before the measurement.
-    batch_sizes : `Sequence[int]`
-        At least two, rising.
+    batch_sizes : `Tuple[int, int]`
+        Those to draw the line through, rising.
     budget : `float`
         The bytes that a batch must fit into.
     device : `torch.device`
     max_checked : `int`, optional (default = `None`)
-        The largest batch to try the line with.
+        The line is tried with the largest batch that it gives, or this if it is smaller.
 
     # Returns
 
     `MemoryUse`
     """
-    # Forked from a process that is small and has done its imports, those of the first optimizer too.
-    module = sys.modules[build.__module__].__spec__
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(
-        ["torch._dynamo", "benchmarks.memory", *([module.name] if module else [])]
-    )
-    with ProcessPoolExecutor(1, context) as pool:
+    with ProcessPoolExecutor(1, process_context()) as pool:
         return pool.submit(
-            _measure, build, arguments, rehearsal, list(batch_sizes), budget, device, max_checked
+            _measure, build, arguments, rehearsal, batch_sizes, budget, device, max_checked
         ).result()
 
 
@@ -91,7 +83,7 @@ def _measure(
     build: Callable[..., StepOf],
     arguments: Sequence[Any],
     rehearsal: Sequence[Any],
-    batch_sizes: List[int],
+    batch_sizes: Tuple[int, int],
     budget: float,
     device: torch.device,
     max_checked: Optional[int],
@@ -107,16 +99,16 @@ def _measure(
         step_of(batch_size)()
         return _peak(device) - base
 
+    small, large = batch_sizes
     peaks = {size: peak_of(size) for size in batch_sizes}
-    first, last = batch_sizes[0], batch_sizes[-1]
     # At tiny sizes nothing but noise is between the two.
-    per_sentence = max((peaks[last] - peaks[first]) / (last - first), 1.0)
-    fixed = peaks[last] - per_sentence * last
+    per_sentence = max((peaks[large] - peaks[small]) / (large - small), 1.0)
+    fixed = peaks[large] - per_sentence * large
     largest = max(int((budget - fixed) // per_sentence), 0)
     check = largest if max_checked is None else min(largest, max_checked)
-    if check <= last:
-        return MemoryUse(peaks, largest)
-    return MemoryUse(peaks, largest, round(fixed + per_sentence * check), peak_of(check))
+    if check > large:
+        peaks[check] = peak_of(check)
+    return MemoryUse(peaks, fixed, per_sentence, largest)
 
 
 def _start(device: torch.device) -> int:

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from benchmarks.timing import Timings
 
-__all__ = ["RESULTS", "Lines", "argument_parser", "parse_arguments", "report"]
+__all__ = ["RESULTS", "Lines", "argument_parser", "parse_arguments", "report", "table_of"]
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -139,7 +139,7 @@ def report(
         }
         for name, seconds in timings.items()
     }
-    logger.info("\n%s", _table(rows))
+    logger.info("\n%s", table_of(rows))
     hardware = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()
     machine = {
         "hardware": hardware,
@@ -160,7 +160,8 @@ def report(
     return rows
 
 
-def _table(rows: Dict[str, Dict[str, float]]) -> str:
+def table_of(rows: Mapping[str, Mapping[str, float]]) -> str:
+    """Rows for a terminal, by their names; a row need not have a value in each column."""
     columns = list(dict.fromkeys(column for row in rows.values() for column in row))
     cells = [["", *(column.replace("_", " ") for column in columns)]]
     cells += [
