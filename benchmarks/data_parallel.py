@@ -48,15 +48,14 @@ def time_processes(
         ]
         for process in processes:
             process.start()
-        # The first to end, for where one fails the others wait for it.
-        wait([process.sentinel for process in processes])
-        for process in processes:
-            process.join(timeout=60)
-        failed = [process for process in processes if process.exitcode != 0]
-        for process in failed:
-            process.kill()
-        if failed:
-            raise RuntimeError(f"{len(failed)} of {num_processes} processes failed.")
+        while running := [process for process in processes if process.exitcode is None]:
+            wait([process.sentinel for process in running])
+            if any(process.exitcode for process in processes):
+                # The others would wait for the one that failed.
+                for process in running:
+                    process.kill()
+        if any(process.exitcode for process in processes):
+            raise RuntimeError(f"One of {num_processes} processes failed; its error is above.")
         timings: Timings = results.get()
     return timings
 
