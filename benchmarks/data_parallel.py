@@ -2,9 +2,11 @@
 
 import os
 import tempfile
-from multiprocessing.connection import wait
+from contextlib import ExitStack
+from functools import partial
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, Callable, Dict, List
+from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
 import torch
 from torch.nn.parallel import DistributedDataParallel
@@ -17,86 +19,90 @@ __all__ = ["time_processes"]
 
 CPU = torch.device("cpu")
 
+# Layers, words in the vocabulary, units of the LSTM, sentences, words of a sentence.
+Sizes = Tuple[Sequence[str], int, int, int, int]
 
-def time_processes(
-    layers: List[str],
-    num_classes: int,
-    hidden_dim: int,
-    batch_size: int,
-    num_words: int,
-    *,
-    num_processes: int,
-    repeats: int,
-) -> Timings:
+
+def time_processes(sizes: Sizes, *, num_processes: int, repeats: int) -> Timings:
     """
-    Each process has one thread.
+    # Parameters
+
+    sizes : `Tuple[Sequence[str], int, int, int, int]`
+        The output layers, and as in `SpeedTableModel`; then the sentences in the batch of each
+        process, and the words in a sentence.
 
     # Returns
 
     `Timings`
-        Of each layer, "…, 1 process" and "…, N processes". A step of the latter has `batch_size`
-        sentences in each of them.
+        Of each layer, "…, 1 process" and "…, N processes". Each process has one thread.
     """
-    context = process_context()
-    with tempfile.TemporaryDirectory() as temporary:
-        meeting_point = f"file://{Path(temporary) / 'processes'}"
-        results = context.SimpleQueue()
-        sizes = (layers, num_classes, hidden_dim, batch_size, num_words, repeats)
-        processes = [
-            context.Process(target=_work, args=(rank, num_processes, meeting_point, results, sizes))
+    contestants: Dict[str, Callable[[], None]] = {}
+    with ExitStack() as stack:
+        meeting_point = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "processes"
+        # The one that works alone is in no group: what else a layer exchanges, it need not.
+        alone = [_start(stack, sizes, None, 1, meeting_point)]
+        crew = [
+            _start(stack, sizes, rank, num_processes, meeting_point)
             for rank in range(num_processes)
         ]
-        for process in processes:
-            process.start()
-        while running := [process for process in processes if process.exitcode is None]:
-            wait([process.sentinel for process in running])
-            if any(process.exitcode for process in processes):
-                # The others would wait for the one that failed.
-                for process in running:
-                    process.kill()
-        if any(process.exitcode for process in processes):
-            raise RuntimeError(f"One of {num_processes} processes failed; its error is above.")
-        timings: Timings = results.get()
-    return timings
+        for layer in sizes[0]:
+            contestants[f"{layer}, 1 process"] = partial(_step, alone, layer)
+            contestants[f"{layer}, {num_processes} processes"] = partial(_step, crew, layer)
+        return time_in_turn(contestants, repeats=repeats, device=CPU)
 
 
-def _work(rank: int, num_processes: int, meeting_point: str, results: Any, sizes: Any) -> None:
-    layers, num_classes, hidden_dim, batch_size, num_words, repeats = sizes
-    os.environ["GLOO_SOCKET_IFNAME"] = "lo"
-    torch.set_num_threads(1)
-    if rank:
-        os.environ["TQDM_DISABLE"] = "1"
-    torch.distributed.init_process_group(
-        "gloo", init_method=meeting_point, rank=rank, world_size=num_processes
+def _start(
+    stack: ExitStack, sizes: Sizes, rank: Optional[int], num_processes: int, meeting_point: Path
+) -> Connection:
+    """The connection to a process that takes a step of each layer it is sent the name of."""
+    context = process_context()
+    ours, theirs = context.Pipe()
+    process = context.Process(
+        target=_work, args=(theirs, sizes, rank, num_processes, f"file://{meeting_point}")
     )
-    contestants: Dict[str, Callable[[], Any]] = {}
+    process.start()
+    theirs.close()
+    # When its connection closes, the process ends; one that waits for another is ended.
+    stack.callback(process.join)
+    stack.callback(process.terminate)
+    stack.enter_context(ours)
+    return ours
+
+
+def _step(connections: List[Connection], layer: str) -> None:
+    for connection in connections:
+        connection.send(layer)
+    for connection in connections:
+        try:
+            connection.recv()
+        except EOFError:
+            raise RuntimeError("A process failed; its error is above.") from None
+
+
+def _work(
+    connection: Connection,
+    sizes: Sizes,
+    rank: Optional[int],
+    num_processes: int,
+    meeting_point: str,
+) -> None:
+    layers, num_classes, hidden_dim, batch_size, num_words = sizes
+    torch.set_num_threads(1)
+    if rank is not None:
+        os.environ["GLOO_SOCKET_IFNAME"] = "lo"
+        torch.distributed.init_process_group(
+            "gloo", init_method=meeting_point, rank=rank, world_size=num_processes
+        )
+    steps: Dict[str, Callable[[], None]] = {}
     for layer in layers:
-
-        def step_of(model: torch.nn.Module, layer: str = layer) -> Callable[[], None]:
-            return training_step(model, layer, num_classes, num_words, CPU)(batch_size)
-
-        # The others wait while one process works alone, on a model that exchanges nothing.
-        alone = step_of(SpeedTableModel(layer, num_classes, hidden_dim)) if rank == 0 else _wait
-        model = SpeedTableModel(layer, num_classes, hidden_dim)
-        together = step_of(DistributedDataParallel(model))
-        contestants[f"{layer}, 1 process"] = _after_all(alone)
-        contestants[f"{layer}, {num_processes} processes"] = _after_all(together)
-    timings = time_in_turn(contestants, repeats=repeats, device=CPU)
-    if rank == 0:
-        results.put(timings)
-    torch.distributed.barrier()
-    torch.distributed.destroy_process_group()
-
-
-def _wait() -> None:
-    pass
-
-
-def _after_all(step: Callable[[], Any]) -> Callable[[], None]:
-    """`step`, once all processes have come this far."""
-
-    def run() -> None:
-        torch.distributed.barrier()
-        step()
-
-    return run
+        model: torch.nn.Module = SpeedTableModel(layer, num_classes, hidden_dim)
+        if rank is not None:
+            model = DistributedDataParallel(model)
+        steps[layer] = training_step(model, layer, num_classes, num_words, CPU)(batch_size)
+    while True:
+        try:
+            layer = connection.recv()
+        except EOFError:
+            return
+        steps[layer]()
+        connection.send(None)

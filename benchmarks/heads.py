@@ -121,7 +121,7 @@ def main() -> None:
     left_out: Dict[str, int] = {}
     for num_classes in args.vocabularies:
         for layer in args.layers:
-            name = f"{layer}, {num_classes / 1000:,.0f}K"
+            name = f"{layer}, {num_classes:,}"
             least = fixed_bytes(layer, num_classes, args.hidden_dim)
             if least > budget:
                 left_out[name] = least

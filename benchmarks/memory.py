@@ -1,5 +1,6 @@
 """The memory that a training step takes, and the largest batch that fits."""
 
+import ctypes
 import gc
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -89,13 +90,13 @@ def _measure(
     max_checked: Optional[int],
 ) -> MemoryUse:
     build(*rehearsal)(batch_sizes[0])()
-    gc.collect()
     base = _start(device)
     step_of = build(*arguments)
     # The first step leaves the optimizer's state behind.
     step_of(batch_sizes[0])()
 
     def peak_of(batch_size: int) -> int:
+        _give_back()
         step_of(batch_size)()
         return _peak(device) - base
 
@@ -111,11 +112,18 @@ def _measure(
     return MemoryUse(peaks, fixed, per_sentence, largest)
 
 
+def _give_back() -> None:
+    """Has glibc give back the freed memory that it keeps for batches of the last one's size."""
+    gc.collect()
+    getattr(ctypes.CDLL(None), "malloc_trim", int)(0)
+
+
 def _start(device: torch.device) -> int:
     """The bytes in use, from which on the peak is watched."""
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
     else:
+        _give_back()
         # Resets the peak of the resident memory: proc_pid_clear_refs(5).
         Path("/proc/self/clear_refs").write_text("5")
     return _peak(device)

@@ -108,8 +108,11 @@ def compare_layers(args: Any, x_label: str, sizes: Dict[int, Tuple[int, int]], o
 
 def compare_processes(args: Any, out: Path) -> None:
     layers = ["semfit", "adaptive_softmax"]
-    sizes = (args.process_vocabulary, args.hidden_dim, args.batch_size, args.num_words)
-    timings = time_processes(layers, *sizes, num_processes=args.processes, repeats=args.repeats)
+    timings = time_processes(
+        (layers, args.process_vocabulary, args.hidden_dim, args.batch_size, args.num_words),
+        num_processes=args.processes,
+        repeats=args.repeats,
+    )
     measures: Dict[str, Dict[str, float]] = {}
     for layer in layers:
         with torch.device("meta"):

@@ -17,12 +17,12 @@ def test_the_layers_are_compared(tmp_path, monkeypatch):
     heads.main()
     results = json.loads(out.read_text())
     rows = results["timings"]
-    assert "softmax, 0K" in rows
-    assert "softmax, 3K" not in rows
-    assert list(results["left_out"]) == ["softmax, 3K"]
+    assert "softmax, 100" in rows
+    assert "softmax, 3,000" not in rows
+    assert list(results["left_out"]) == ["softmax, 3,000"]
     lstm = 4 * 16 * (300 + 16 + 2)
-    assert rows["semfit, 3K"]["parameters"] == lstm + 300 * 16 + 300
-    assert rows["softmax, 0K"]["parameters"] == lstm + 100 * 16 + 100
+    assert rows["semfit, 3,000"]["parameters"] == lstm + 300 * 16 + 300
+    assert rows["softmax, 100"]["parameters"] == lstm + 100 * 16 + 100
     for name, row in rows.items():
         use = results["memory"][name]
         assert row["largest_batch"] == use["largest_batch"]

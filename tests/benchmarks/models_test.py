@@ -65,10 +65,11 @@ def test_the_two_elmos_share_their_input_and_output():
 @pytest.mark.parametrize("name", models.LANGUAGE_MODELS)
 def test_a_step_moves_every_parameter_and_leaves_no_gradient(name):
     torch.manual_seed(1)
-    model = build_language_model(name, 60 if "adaptive" not in name else 100, SIZES)
+    # With a few words in the adaptive softmax's last cluster, all are met.
+    model = build_language_model(name, 64, SIZES)
     before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
     for _ in range(3):
-        training_step(model, 5, 60, CPU)(4)()
+        training_step(model, 20, 64, CPU)(16)()
     moved = {
         name
         for name, parameter in model.named_parameters()
