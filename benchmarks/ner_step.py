@@ -8,9 +8,7 @@ Both language models have random weights, and the sentences are random words: ne
 time that a step takes. Reading and indexing the data is not part of it.
 """
 
-import argparse
 import json
-import logging
 import random
 import tempfile
 from pathlib import Path
@@ -27,7 +25,8 @@ from allennlp.training.optimizers import Optimizer
 
 from allennlp_semfit.common.fasttext_training import train_fasttext
 from allennlp_semfit.modules.token_embedders.elmo_semfit_embedder import ElmoSemfitEmbedder
-from benchmarks.timing import report, time_in_turn
+from benchmarks.reporting import argument_parser, parse_arguments, report
+from benchmarks.timing import time_in_turn
 from tests.elmo_weights import ORIGINAL_SIZES, write_elmo
 
 ROOT = Path(__file__).parent.parent
@@ -123,21 +122,13 @@ def passes_of(model: Model, tensors: Dict[str, Any]) -> Dict[str, Callable[[], A
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argument_parser("ner_step", __doc__)
     parser.add_argument("--cell-size", type=int, default=4096)
     parser.add_argument("--projection-dim", type=int, default=512)
     parser.add_argument("--batch-size", type=int, default=64, help="sentences")
     parser.add_argument("--num-words", type=int, default=15, help="of a sentence")
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--out", type=Path, help="default: benchmarks/results/ner_step-DEVICE.json")
-    args = parser.parse_args()
-    logging.basicConfig(level=logging.WARNING, format="%(message)s")
-    logging.getLogger("benchmarks").setLevel(logging.INFO)
+    args = parse_arguments(parser)
     import_plugins()
-    device = torch.device(args.device)
     torch.manual_seed(1)
 
     with tempfile.TemporaryDirectory() as temporary:
@@ -167,8 +158,8 @@ def main() -> None:
         }
         variables = {name: str(path) for name, path in paths.items()}
         dim = 2 * args.projection_dim
-        model, tensors, elmo_semfit_step = step_of("elmo_semfit", variables, dim, device)
-        _, _, elmo_step = step_of("elmo", variables, dim, device)
+        model, tensors, elmo_semfit_step = step_of("elmo_semfit", variables, dim, args.device)
+        _, _, elmo_step = step_of("elmo", variables, dim, args.device)
         timings = time_in_turn(
             {
                 "elmo": elmo_step,
@@ -176,18 +167,17 @@ def main() -> None:
                 **passes_of(model, tensors),
             },
             repeats=args.repeats,
-            device=device,
+            device=args.device,
         )
     report(
         timings,
         "elmo",
-        args.out or ROOT / "benchmarks" / "results" / f"ner_step-{device.type}.json",
+        args.out,
         device=args.device,
         cell_size=args.cell_size,
         projection_dim=args.projection_dim,
         batch_size=args.batch_size,
         num_words=args.num_words,
-        repeats=args.repeats,
     )
 
 

@@ -1,22 +1,14 @@
-"""What the benchmarks share: contestants timed in turn, a table of it, and the same as JSON."""
+"""Contestants timed in turn."""
 
-import json
-import logging
-import os
-import platform
-import statistics
 import time
-from pathlib import Path
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, List, Tuple
 
 import torch
 from allennlp.common import Tqdm
 
-__all__ = ["Timings", "report", "time_in_turn"]
+__all__ = ["Timings", "on_the_line", "time_in_turn"]
 
 Timings = Dict[str, List[float]]
-
-logger = logging.getLogger(__name__)
 
 
 def time_in_turn(
@@ -48,37 +40,13 @@ def time_in_turn(
     return seconds
 
 
-def report(timings: Timings, reference: str, out: Path, **facts: Any) -> None:
+def on_the_line(first: Tuple[float, float], second: Tuple[float, float], x: float) -> float:
     """
-    Logs a table of the timings and their ratios to the reference's median, and writes it to `out`
-    as JSON with the machine and the `facts`.
+    The height at `x` of the line through two points, which is level if the second is lower than
+    the first: a larger batch takes no less time, whatever noise there is.
     """
-    base = statistics.median(timings[reference])
-    rows = {
-        name: {
-            "min_seconds": min(seconds),
-            "median_seconds": statistics.median(seconds),
-            "max_seconds": max(seconds),
-            f"{reference} / this": base / statistics.median(seconds),
-        }
-        for name, seconds in timings.items()
-    }
-    width = max(map(len, timings))
-    lines = [f"{'':{width}}  {'min':>9}  {'median':>9}  {'max':>9}  {reference} / this"]
-    for name, row in rows.items():
-        low, median, high, ratio = row.values()
-        lines.append(f"{name:{width}}  {low:8.3f}s  {median:8.3f}s  {high:8.3f}s  {ratio:.2f}")
-    logger.info("\n%s", "\n".join(lines))
-    on_cuda = facts.get("device", "cpu").startswith("cuda")
-    machine = {
-        "hardware": torch.cuda.get_device_name() if on_cuda else platform.machine(),
-        "cores": os.cpu_count(),
-        "threads": torch.get_num_threads(),
-        "torch": torch.__version__,
-    }
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps({**machine, **facts, "timings": rows}, indent=2) + "\n")
-    logger.info("Written to %s", out)
+    (x1, y1), (x2, y2) = first, second
+    return y1 if x1 == x2 else y1 + max(y2 - y1, 0.0) / (x2 - x1) * (x - x1)
 
 
 def _synchronize(device: torch.device) -> None:

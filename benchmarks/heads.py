@@ -1,0 +1,188 @@
+"""
+Table 5 of Li et al. 2019: what the output layer does to the cost of a language model, by the size
+of the vocabulary. The model reads fixed vectors of 300 dimensions by an LSTM of one direction with
+2,048 units, and all layers on top of it predict the same words.
+
+    python -m benchmarks.heads
+
+A step is the forward pass, the backward pass and an update by plain SGD, which costs the least of
+all optimizers for a parameter, so the most favourable to the layers that have many.
+
+`seconds per million words` are those of steps with the largest batch that fits the memory budget.
+If that has more words than `--max-words`, they are on the line through the times of a step with
+`--batch-size` sentences and of one with that many words, which is then the `timed batch`. A layer
+whose parameters and gradients alone exceed the budget is left out.
+"""
+
+import logging
+import statistics
+from dataclasses import asdict
+from typing import Any, Callable, Dict, Optional
+
+import torch
+
+from benchmarks.memory import MemoryUse, StepOf, memory_use
+from benchmarks.output_layers import (
+    FASTTEXT_DIM,
+    OUTPUT_LAYERS,
+    build_output_layer,
+    fixed_bytes,
+    targets_for,
+)
+from benchmarks.reporting import argument_parser, parse_arguments, report
+from benchmarks.timing import on_the_line, time_in_turn
+from benchmarks.words import sample_classes
+
+logger = logging.getLogger("benchmarks.heads")
+
+
+class SpeedTableModel(torch.nn.Module):
+    """The model of Table 5."""
+
+    def __init__(self, layer: str, num_classes: int, hidden_dim: int) -> None:
+        super().__init__()
+        self.lstm = torch.nn.LSTM(FASTTEXT_DIM, hidden_dim, batch_first=True)
+        self.head = build_output_layer(layer, num_classes, hidden_dim)
+
+    def forward(self, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        states, _ = self.lstm(inputs)
+        loss: torch.Tensor = self.head(states.flatten(0, 1), targets)
+        return loss / len(targets)
+
+
+def training_step(
+    model: torch.nn.Module,
+    layer: str,
+    num_classes: int,
+    num_words: int,
+    device: torch.device,
+    vectors: Optional[torch.Tensor] = None,
+) -> StepOf:
+    """What makes a training step for a batch of so many sentences of `num_words` words."""
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+
+    def step_of(batch_size: int) -> Callable[[], None]:
+        inputs = torch.randn(batch_size, num_words, FASTTEXT_DIM, device=device)
+        classes = sample_classes(num_classes, batch_size * num_words)
+
+        def step() -> None:
+            targets = targets_for(layer, classes, vectors, device)
+            model(inputs, targets).backward()
+            optimizer.step()
+            # At once, so that the gradients of one contestant at a time take memory.
+            optimizer.zero_grad()
+
+        return step
+
+    return step_of
+
+
+def build(
+    layer: str, num_classes: int, hidden_dim: int, num_words: int, device: torch.device
+) -> StepOf:
+    model = SpeedTableModel(layer, num_classes, hidden_dim).to(device)
+    return training_step(model, layer, num_classes, num_words, device)
+
+
+def measures_of(model: torch.nn.Module, use: MemoryUse, batch_size: int) -> Dict[str, float]:
+    return {
+        "parameters": sum(parameter.numel() for parameter in model.parameters()),
+        "peak_memory_bytes": use.peaks[batch_size],
+        "largest_batch": use.largest_batch,
+    }
+
+
+def main() -> None:
+    parser = argument_parser("heads", __doc__)
+    parser.add_argument(
+        "--vocabularies", type=int, nargs="+", default=[40_000, 800_000, 2_000_000], help="words"
+    )
+    parser.add_argument("--layers", nargs="+", choices=OUTPUT_LAYERS, default=OUTPUT_LAYERS)
+    parser.add_argument("--hidden-dim", type=int, default=2048)
+    parser.add_argument("--batch-size", type=int, default=16, help="sentences; at least 2")
+    parser.add_argument("--num-words", type=int, default=20, help="of a sentence")
+    parser.add_argument("--memory-gb", type=float, default=8.0, help="for model and batch")
+    parser.add_argument(
+        "--max-words", type=int, help="of a batch; default: 640 on a CPU, else what fits"
+    )
+    args = parse_arguments(parser)
+    if args.batch_size < 2:
+        parser.error(f"--batch-size is {args.batch_size}; it takes 2 or more.")
+    device, budget = args.device, args.memory_gb * 1e9
+    max_batch: Optional[int] = None
+    if args.max_words is not None or device.type == "cpu":
+        max_batch = max((args.max_words or 640) // args.num_words, args.batch_size)
+
+    vectors = torch.randn(max(args.vocabularies), FASTTEXT_DIM)
+    contestants: Dict[str, Callable[[], Any]] = {}
+    larger: Dict[str, Callable[[], Any]] = {}
+    measures: Dict[str, Dict[str, float]] = {}
+    uses: Dict[str, MemoryUse] = {}
+    left_out: Dict[str, int] = {}
+    for num_classes in args.vocabularies:
+        for layer in args.layers:
+            name = f"{layer}, {num_classes:,}"
+            least = fixed_bytes(layer, num_classes, args.hidden_dim)
+            if least > budget:
+                left_out[name] = least
+                continue
+            logger.info("Building %s", name)
+            use = uses[name] = memory_use(
+                build,
+                (layer, num_classes, args.hidden_dim, args.num_words, device),
+                rehearsal=(layer, 100, 8, args.num_words, device),
+                batch_sizes=(max(args.batch_size // 4, 1), args.batch_size),
+                budget=budget,
+                device=device,
+                max_checked=max_batch,
+            )
+            model = SpeedTableModel(layer, num_classes, args.hidden_dim).to(device)
+            step_of = training_step(model, layer, num_classes, args.num_words, device, vectors)
+            contestants[name] = step_of(args.batch_size)
+            measures[name] = {
+                "parameters": sum(parameter.numel() for parameter in model.parameters()),
+                "peak_memory_bytes": use.peaks[args.batch_size],
+                "largest_batch": use.largest_batch,
+            }
+            timed = use.largest_batch if max_batch is None else min(use.largest_batch, max_batch)
+            if timed > args.batch_size:
+                measures[name]["timed_batch"] = timed
+                larger[name] = step_of(timed)
+
+    timings = time_in_turn(
+        {**contestants, **{f"{name}, larger": step for name, step in larger.items()}},
+        repeats=args.repeats,
+        device=device,
+    )
+    for name in contestants:
+        row = measures[name]
+        if row["largest_batch"] < args.batch_size:
+            continue
+        seconds = on_the_line(
+            (args.batch_size, statistics.median(timings[name])),
+            (
+                row.get("timed_batch", args.batch_size),
+                statistics.median(timings.get(f"{name}, larger", timings[name])),
+            ),
+            row["largest_batch"],
+        )
+        row["seconds_per_million_words"] = seconds * 1e6 / (row["largest_batch"] * args.num_words)
+    report(
+        {name: timings[name] for name in contestants},
+        next(iter(contestants)),
+        args.out,
+        device=device,
+        measures=measures,
+        hidden_dim=args.hidden_dim,
+        batch_size=args.batch_size,
+        num_words=args.num_words,
+        optimizer="SGD",
+        memory_budget_gb=args.memory_gb,
+        larger_seconds={name: timings[f"{name}, larger"] for name in larger},
+        memory={name: asdict(use) for name, use in uses.items()},
+        left_out={name: f"{least / 1e9:.1f} GB of parameters" for name, least in left_out.items()},
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+"""The output layers that are compared: our own heads, and others' as such heads."""
+
+from typing import Any, Dict, Optional
+
+import torch
+from allennlp.common import Params
+
+from allennlp_semfit.modules.lm_heads.lm_head import LmHead
+from allennlp_semfit.modules.lm_heads.vocabulary_head import VocabularyHead
+from benchmarks.words import SizedVocabulary
+
+__all__ = ["OUTPUT_LAYERS", "build_output_layer", "fixed_bytes", "targets_for"]
+
+FASTTEXT_DIM = 300
+
+OUTPUT_LAYERS = [
+    "semfit",
+    "adaptive_softmax",
+    "sampled_softmax",
+    "sampled_softmax, sparse",
+    "softmax",
+    "cut-cross-entropy",
+]
+
+
+@LmHead.register("cut_cross_entropy")
+class CutCrossEntropyHead(VocabularyHead):
+    """
+    The softmax over all words, by the package `cut-cross-entropy` (Wijmans et al. 2025, "Cut Your
+    Losses in Large-Vocabulary Language Models"): on a GPU its kernels, which never hold the
+    scores of all words, on a CPU what it has for one, the plain softmax as `torch.compile` makes
+    it. It has no bias.
+
+    Registered as an `LmHead` with name "cut_cross_entropy".
+    """
+
+    def __init__(self, vocab: SizedVocabulary, input_dim: int) -> None:
+        super().__init__(vocab, input_dim)
+        self.weight = torch.nn.Parameter(
+            torch.randn(self.num_classes, input_dim).mul_(input_dim**-0.5)
+        )
+
+    def losses(self, context: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        from cut_cross_entropy import linear_cross_entropy
+
+        impl = "cce" if context.is_cuda else "torch_compile"
+        return linear_cross_entropy(context, self.weight, targets, reduction="none", impl=impl)
+
+
+def _params_of(name: str, num_classes: int) -> Dict[str, Any]:
+    if name == "semfit":
+        return {"type": "semfit", "embedding_dim": FASTTEXT_DIM}
+    if name == "adaptive_softmax":
+        return {"type": "adaptive_softmax", **_clusters(num_classes)}
+    if name.startswith("sampled_softmax"):
+        num_samples = min(8192, num_classes // 2)
+        return {"type": "sampled_softmax", "num_samples": num_samples, "sparse": "sparse" in name}
+    return {"type": name.replace("-", "_")}
+
+
+def _clusters(num_classes: int) -> Dict[str, Any]:
+    """
+    The cutoffs with which the adaptive softmax has the parameters that the paper reports for
+    40,000, 800,000 and 2,000,000 words.
+    """
+    if num_classes <= 40_000:
+        return {"cutoffs": [num_classes // 10], "div_value": 1.0}
+    cutoffs = [cutoff for cutoff in (40_000, 200_000) if cutoff < num_classes]
+    return {"cutoffs": cutoffs, "div_value": 4.0}
+
+
+def build_output_layer(name: str, num_classes: int, input_dim: int) -> LmHead:
+    """
+    # Parameters
+
+    name : `str`
+        One of `OUTPUT_LAYERS`.
+    num_classes : `int`
+        The words in the vocabulary. "semfit" does not use it.
+    input_dim : `int`
+        The dimension of a context vector.
+    """
+    params = Params({**_params_of(name, num_classes), "input_dim": input_dim})
+    return LmHead.from_params(params, vocab=SizedVocabulary(num_classes))
+
+
+def fixed_bytes(name: str, num_classes: int, input_dim: int) -> int:
+    """What the parameters of an output layer and their gradients take in single precision."""
+    with torch.device("meta"):
+        head = build_output_layer(name, num_classes, input_dim)
+    parameters = sum(parameter.numel() for parameter in head.parameters())
+    return 4 * parameters * (1 if "sparse" in name else 2)
+
+
+def targets_for(
+    name: str, classes: torch.Tensor, vectors: Optional[torch.Tensor], device: torch.device
+) -> torch.Tensor:
+    """
+    What an output layer is to predict, on the device.
+
+    # Parameters
+
+    name : `str`
+    classes : `torch.Tensor`
+        The words. Shape `(N,)`.
+    vectors : `torch.Tensor`
+        Those of all words, which "semfit" looks them up in as an indexer does. `None` has it
+        predict any.
+    """
+    if name != "semfit":
+        return classes.to(device)
+    if vectors is None:
+        return torch.randn(len(classes), FASTTEXT_DIM, device=device)
+    return vectors[classes].to(device)

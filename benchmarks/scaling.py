@@ -1,0 +1,233 @@
+"""
+What grows with the vocabulary, the batch and the number of processes.
+
+    python -m benchmarks.scaling
+
+`vocabulary` and `batch`: a training step of an output layer alone, as at the paper's sizes: context
+vectors of 512 dimensions, the gradients with respect to them and to the layer's parameters, and an
+update by plain SGD. What does not fit `--memory-gb` is left out.
+
+`processes`: a step of the model of `benchmarks.heads` in one process, and in two at once that
+exchange their gradients by `DistributedDataParallel` over gloo, on the CPU, each with a batch of
+its own. They want a core each.
+
+`devices`: from the steps that `benchmarks.models` measured, the speed that is predicted for 1 to 64
+devices. A prediction, not a measurement: see `benchmarks/exchange.py`.
+"""
+
+import json
+import logging
+import statistics
+from pathlib import Path
+from typing import Any, Callable, Dict, Optional, Tuple
+
+import torch
+from matplotlib.figure import Figure
+
+from benchmarks.data_parallel import time_processes
+from benchmarks.exchange import PCIE_3, bytes_exchanged, predicted_speed, predictions
+from benchmarks.heads import SpeedTableModel
+from benchmarks.output_layers import (
+    FASTTEXT_DIM,
+    OUTPUT_LAYERS,
+    build_output_layer,
+    fixed_bytes,
+    targets_for,
+)
+from benchmarks.reporting import RESULTS, Lines, argument_parser, parse_arguments, report, table_of
+from benchmarks.timing import time_in_turn
+from benchmarks.words import sample_classes
+
+logger = logging.getLogger("benchmarks.scaling")
+
+PARTS = ["vocabulary", "batch", "processes", "devices"]
+NUM_DEVICES = [1, 2, 4, 8, 16, 32, 64]
+
+
+def output_layer_step(
+    layer: str,
+    num_classes: int,
+    input_dim: int,
+    num_words: int,
+    device: torch.device,
+    vectors: Optional[torch.Tensor],
+) -> Callable[[], None]:
+    head = build_output_layer(layer, num_classes, input_dim).to(device)
+    optimizer = torch.optim.SGD(head.parameters(), lr=0.01)
+    classes = sample_classes(num_classes, num_words)
+    context = torch.randn(num_words, input_dim, device=device, requires_grad=True)
+
+    def step() -> None:
+        targets = targets_for(layer, classes, vectors, device)
+        (head(context, targets) / num_words).backward()
+        optimizer.step()
+        # At once, so that the gradients of one contestant at a time take memory.
+        optimizer.zero_grad()
+        context.grad = None
+
+    return step
+
+
+def least_bytes(layer: str, num_classes: int, input_dim: int, num_words: int) -> int:
+    """The parameters and, of a whole softmax, the scores, their logarithms and gradients."""
+    scores = 0 if layer.startswith(("semfit", "adaptive", "sampled")) else num_words * num_classes
+    return fixed_bytes(layer, num_classes, input_dim) + 3 * 4 * scores
+
+
+def compare_layers(args: Any, x_label: str, sizes: Dict[int, Tuple[int, int]], out: Path) -> None:
+    """Times all output layers at each x, which stands for a vocabulary and the words of a batch."""
+    vectors = torch.randn(max(num_classes for num_classes, _ in sizes.values()), FASTTEXT_DIM)
+    contestants: Dict[str, Callable[[], Any]] = {}
+    points: Dict[str, Tuple[str, float]] = {}
+    left_out: Dict[str, int] = {}
+    for x, (num_classes, num_words) in sizes.items():
+        for layer in args.layers:
+            name = f"{layer}, {x:,}"
+            least = least_bytes(layer, num_classes, args.input_dim, num_words)
+            if least > args.memory_gb * 1e9:
+                left_out[name] = least
+                continue
+            logger.info("Building %s", name)
+            contestants[name] = output_layer_step(
+                layer, num_classes, args.input_dim, num_words, args.device, vectors
+            )
+            points[name] = (layer, x)
+    timings = time_in_turn(contestants, repeats=args.repeats, device=args.device)
+    report(
+        timings,
+        next(iter(timings)),
+        out,
+        device=args.device,
+        lines=Lines(x_label, points),
+        input_dim=args.input_dim,
+        optimizer="SGD",
+        sizes={f"{x:,}": {"vocabulary": v, "words": w} for x, (v, w) in sizes.items()},
+        left_out={name: f"{least / 1e9:.1f} GB" for name, least in left_out.items()},
+    )
+
+
+def compare_processes(args: Any, out: Path) -> None:
+    layers = ["semfit", "adaptive_softmax"]
+    timings = time_processes(
+        (layers, args.process_vocabulary, args.hidden_dim, args.batch_size, args.num_words),
+        num_processes=args.processes,
+        repeats=args.repeats,
+    )
+    measures: Dict[str, Dict[str, float]] = {}
+    for layer in layers:
+        with torch.device("meta"):
+            model = SpeedTableModel(layer, args.process_vocabulary, args.hidden_dim)
+        parameters = sum(parameter.numel() for parameter in model.parameters())
+        for num_processes, suffix in ((1, "process"), (args.processes, "processes")):
+            name = f"{layer}, {num_processes} {suffix}"
+            words = num_processes * args.batch_size * args.num_words
+            measures[name] = {
+                "exchanged_bytes": bytes_exchanged(parameters, num_processes),
+                "words_per_second": words / statistics.median(timings[name]),
+            }
+    report(
+        timings,
+        next(iter(timings)),
+        out,
+        device=torch.device("cpu"),
+        measures=measures,
+        vocabulary=args.process_vocabulary,
+        hidden_dim=args.hidden_dim,
+        batch_size=args.batch_size,
+        num_words=args.num_words,
+        threads_per_process=1,
+    )
+
+
+def predict_devices(models: Path, link_gbit: float, out: Path) -> None:
+    """Reads what `benchmarks.models` measured, and draws what follows for several devices."""
+    measured = json.loads(models.read_text())
+    steps = {
+        name: (
+            measured["timings"][name]["parameters"],
+            row["largest_batch"] * measured["num_words"],
+            row["seconds"],
+        )
+        for name, row in measured["at_largest_batch"].items()
+    }
+    links = {f"{link_gbit:g} Gbit/s": link_gbit * 1e9 / 8, "PCIe 3": PCIE_3}
+    predicted = {n: predictions(steps, n, links) for n in NUM_DEVICES}
+    for num_devices in (4, 8, 64):
+        table = table_of(predicted[num_devices])
+        logger.info("\nPredicted for %d devices:\n%s", num_devices, table)
+    facts = {"hardware": measured["hardware"], "device": measured["device"]}
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(json.dumps({**facts, "predicted_on_devices": predicted}, indent=2) + "\n")
+
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    axes = figure.subplots()
+    link, rate = next(iter(links.items()))
+    for name, step in steps.items():
+        bounds = [predicted_speed(*step, num_devices, rate) for num_devices in NUM_DEVICES]
+        lower, upper = zip(*bounds)
+        axes.fill_between(NUM_DEVICES, lower, upper, alpha=0.3)
+        axes.plot(NUM_DEVICES, lower, marker="o", markersize=4, label=name)
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    axes.set_xlabel(f"devices like this one ({facts['device']}: {facts['hardware']}), {link} each")
+    axes.set_ylabel("words a second, predicted")
+    axes.set_title(
+        "The line: no overlap of exchange and step. The band's top: all of it.", fontsize=9
+    )
+    axes.legend(frameon=False, fontsize=8)
+    figure.savefig(out.with_suffix(".png"), dpi=120)
+    logger.info("Written to %s and %s", out, out.with_suffix(".png").name)
+
+
+def main() -> None:
+    parser = argument_parser("scaling", __doc__)
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--layers", nargs="+", choices=OUTPUT_LAYERS, default=OUTPUT_LAYERS)
+    parser.add_argument("--input-dim", type=int, default=512, help="of an output layer alone")
+    parser.add_argument(
+        "--vocabularies",
+        type=int,
+        nargs="+",
+        default=[10_000, 40_000, 200_000, 800_000, 2_000_000],
+        help="words",
+    )
+    parser.add_argument("--vocabulary", type=int, default=800_000, help="words, against batch")
+    parser.add_argument(
+        "--batch-sizes", type=int, nargs="+", default=[4, 16, 64], help="sentences, against batch"
+    )
+    parser.add_argument("--batch-size", type=int, default=16, help="sentences, everywhere else")
+    parser.add_argument("--num-words", type=int, default=20, help="of a sentence")
+    parser.add_argument("--memory-gb", type=float, default=3.0, help="for a layer and its step")
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--process-vocabulary", type=int, default=40_000, help="words")
+    parser.add_argument("--hidden-dim", type=int, default=2048, help="of the processes' LSTM")
+    parser.add_argument("--link-gbit", type=float, default=100.0, help="of each device")
+    parser.add_argument(
+        "--models", type=Path, help="default: benchmarks/results/models-DEVICE.json"
+    )
+    args = parse_arguments(parser)
+    models = args.models or RESULTS / f"models-{args.device.type}.json"
+    if "devices" in args.parts and not models.exists():
+        parser.error(
+            f"{models} does not exist. Run benchmarks.models first, or leave `devices` out."
+        )
+    torch.manual_seed(1)
+
+    name, dash, device = args.out.name.partition("-")
+    out = {part: args.out.with_name(f"{name}_{part}{dash}{device}") for part in PARTS}
+    num_words = args.batch_size * args.num_words
+    if "vocabulary" in args.parts:
+        sizes = {size: (size, num_words) for size in args.vocabularies}
+        compare_layers(args, "words in the vocabulary", sizes, out["vocabulary"])
+    if "batch" in args.parts:
+        words = [size * args.num_words for size in args.batch_sizes]
+        sizes = {size: (args.vocabulary, size) for size in words}
+        compare_layers(args, "words in the batch", sizes, out["batch"])
+    if "processes" in args.parts:
+        compare_processes(args, out["processes"])
+    if "devices" in args.parts:
+        predict_devices(models, args.link_gbit, out["devices"])
+
+
+if __name__ == "__main__":
+    main()

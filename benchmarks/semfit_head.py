@@ -1,0 +1,87 @@
+"""
+What the Semfit head adds to a training step of ELMo-S at the paper's size: the step against one of
+the same contextualizer whose loss is the sum of its outputs, and against the head's own part.
+
+    python -m benchmarks.semfit_head
+
+A step is the forward pass, the backward pass, clipping of the gradient and Adam; the head alone is
+its forward and its backward pass, down to the contexts, in both directions.
+"""
+
+import json
+import statistics
+from typing import Any, Callable, Dict
+
+import torch
+from allennlp.nn.util import get_text_field_mask
+
+from allennlp_semfit.models.bidirectional_lm import BidirectionalLm
+from benchmarks.language_models import batch_of, build_language_model, training_step
+from benchmarks.reporting import argument_parser, parse_arguments, report
+from benchmarks.timing import time_in_turn
+
+# The words that sentences are made of are no part of the model.
+NUM_CLASSES = 800_000
+
+
+def sum_of_outputs(model: BidirectionalLm, source: Dict[str, Any]) -> torch.Tensor:
+    embeddings = model._text_field_embedder(source)
+    states: torch.Tensor = model._contextualizer(embeddings, get_text_field_mask(source))
+    return states.sum()
+
+
+def head_alone(model: BidirectionalLm, source: Dict[str, Any]) -> Callable[[], None]:
+    """Predicts the next and the previous word as the model does, from any contexts."""
+    head = model._head
+    vectors = model._text_field_embedder(source)
+    shape = (vectors.size(0) * (vectors.size(1) - 1), head.get_input_dim())
+    ahead, behind = (
+        torch.randn(shape, device=vectors.device, requires_grad=True) for _ in range(2)
+    )
+
+    def run() -> None:
+        targets = head.targets(source, vectors)
+        loss = head(ahead, targets[:, 1:].flatten(0, 1))
+        loss = loss + head(behind, targets[:, :-1].flatten(0, 1))
+        loss.backward()
+        ahead.grad = behind.grad = None
+        head.zero_grad()
+
+    return run
+
+
+def main() -> None:
+    parser = argument_parser("semfit_head", __doc__)
+    parser.add_argument("--batch-size", type=int, default=16, help="sentences")
+    parser.add_argument("--num-words", type=int, default=20, help="of a sentence")
+    parser.add_argument("--sizes", type=json.loads, default={}, help="of the config, as JSON")
+    args = parse_arguments(parser)
+    device = args.device
+    torch.manual_seed(1)
+    model = build_language_model("elmo_semfit", NUM_CLASSES, args.sizes).to(device)
+    optimizer = torch.optim.Adam(list(model.parameters()), lr=2e-4)
+    steps = {
+        name: training_step(
+            model, args.num_words, NUM_CLASSES, device, optimizer=optimizer, **loss
+        )(args.batch_size)
+        for name, loss in (("step", {}), ("step, sum as loss", {"loss_of": sum_of_outputs}))
+    }
+    source = batch_of(model, args.batch_size, args.num_words, NUM_CLASSES, device)
+    timings = time_in_turn(
+        {**steps, "head alone": head_alone(model, source)}, repeats=args.repeats, device=device
+    )
+    medians = {name: statistics.median(seconds) for name, seconds in timings.items()}
+    report(
+        timings,
+        "step",
+        args.out,
+        device=device,
+        measures={name: {"of_the_step": each / medians["step"]} for name, each in medians.items()},
+        batch_size=args.batch_size,
+        num_words=args.num_words,
+        sizes=args.sizes,
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+import json
+import sys
+
+import pytest
+import torch
+
+from benchmarks import models, scaling, semfit_head
+from benchmarks.language_models import batch_of, build_language_model, training_step
+
+CPU = torch.device("cpu")
+SIZES = {**models.SMALL, "embedding_dim": 10, "cell_size": 12}
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    out = tmp_path_factory.mktemp("models") / "models-cpu.json"
+    arguments = ["--batch-size", "8", "--num-words", "4", "--vocabulary", "100"]
+    arguments += ["--sizes", json.dumps(SIZES), "--repeats", "2", "--device", "cpu"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["models", *arguments, "--out", str(out)])
+        models.main()
+    return out
+
+
+def test_the_models_are_compared(measured):
+    results = json.loads(measured.read_text())
+    rows = results["timings"]
+    assert list(rows) == ["elmo", "elmo, our contextualizer", "elmo_adaptive", "elmo_semfit"]
+    for name, row in rows.items():
+        assert row["words_per_second"] == pytest.approx(8 * 4 / row["median_seconds"])
+        model = build_language_model(name, 100, SIZES)
+        assert row["parameters"] == sum(parameter.numel() for parameter in model.parameters())
+        at_largest = results["at_largest_batch"][name]
+        words = at_largest["largest_batch"] * 4
+        assert at_largest["words_per_second"] == pytest.approx(words / at_largest["seconds"])
+    on_four = results["predicted_on_devices"]["4"]
+    assert on_four["elmo"]["exchanged_bytes"] == pytest.approx(rows["elmo"]["parameters"] * 6)
+
+
+def test_the_speed_on_several_devices_follows(measured, tmp_path, monkeypatch):
+    out = tmp_path / "scaling-cpu.json"
+    arguments = ["--parts", "devices", "--models", str(measured), "--out", str(out)]
+    monkeypatch.setattr(sys, "argv", ["scaling", *arguments, "--device", "cpu"])
+    scaling.main()
+    results = json.loads((tmp_path / "scaling_devices-cpu.json").read_text())
+    before = json.loads(measured.read_text())
+    assert results["predicted_on_devices"]["8"] == before["predicted_on_devices"]["8"]
+    (alone,) = {
+        speed
+        for column, speed in results["predicted_on_devices"]["1"]["elmo"].items()
+        if column.startswith("words")
+    }
+    assert alone == pytest.approx(before["at_largest_batch"]["elmo"]["words_per_second"])
+    assert (tmp_path / "scaling_devices-cpu.png").stat().st_size < 100_000
+
+
+def test_the_two_elmos_share_their_input_and_output():
+    built = models.build_all(100, SIZES, CPU)
+    elmo, ours = built["elmo"], built["elmo, our contextualizer"]
+    assert ours._head is elmo._head
+    assert ours._text_field_embedder is elmo._text_field_embedder
+    assert ours._contextualizer is not elmo._contextualizer
+
+
+@pytest.mark.parametrize("name", models.LANGUAGE_MODELS)
+def test_a_step_moves_every_parameter_and_leaves_no_gradient(name):
+    torch.manual_seed(1)
+    # With a few words in the adaptive softmax's last cluster, all are met.
+    model = build_language_model(name, 64, SIZES)
+    before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+    for _ in range(3):
+        training_step(model, 20, 64, CPU)(16)()
+    moved = {
+        name
+        for name, parameter in model.named_parameters()
+        if not torch.equal(parameter, before[name])
+    }
+    assert moved == set(before)
+    assert all(parameter.grad is None for parameter in model.parameters())
+
+
+def test_a_batch_has_the_boundaries_as_words():
+    model = build_language_model("elmo", 100, SIZES)
+    source = batch_of(model, 3, 5, 100, CPU)
+    assert source["characters"]["elmo_tokens"].shape == (3, 7, 50)
+    assert source["tokens"]["tokens"].shape == (3, 7)
+    assert source["tokens"]["tokens"].min() >= 1
+    assert model(source)["batch_weight"] == 3 * 6
+
+
+def test_the_heads_part_of_a_step(tmp_path, monkeypatch):
+    out = tmp_path / "semfit_head-cpu.json"
+    arguments = ["--batch-size", "2", "--num-words", "4", "--sizes", json.dumps(SIZES)]
+    arguments += ["--repeats", "2", "--device", "cpu", "--out", str(out)]
+    monkeypatch.setattr(sys, "argv", ["semfit_head", *arguments])
+    semfit_head.main()
+    rows = json.loads(out.read_text())["timings"]
+    assert list(rows) == ["step", "step, sum as loss", "head alone"]
+    part = rows["head alone"]["median_seconds"] / rows["step"]["median_seconds"]
+    assert rows["head alone"]["of_the_step"] == pytest.approx(part)
+
+
+def test_the_head_alone_predicts_what_the_model_predicts():
+    """Its metrics count each direction's targets, and their directions are those of the model's."""
+    model = build_language_model("elmo_semfit", 100, SIZES)
+    source = batch_of(model, 2, 4, 100, CPU)
+    model(source)
+    expected = model.get_metrics(reset=True)["constant_cosine"]
+    semfit_head.head_alone(model, source)()
+    found = model.get_metrics(reset=True)["constant_cosine"]
+    assert found == pytest.approx(expected, rel=1e-5)
