@@ -8,7 +8,7 @@ import platform
 import statistics
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Mapping, Optional, Sequence, Tuple, Union
 
 import torch
 from matplotlib.axes import Axes
@@ -94,7 +94,7 @@ def parse_arguments(
 
 def report(
     timings: Timings,
-    reference: str,
+    reference: Union[str, Mapping[str, str]],
     out: Path,
     *,
     device: torch.device,
@@ -110,8 +110,8 @@ def report(
 
     timings : `Timings`
         At least one contestant's.
-    reference : `str`
-        The contestant that the others are compared with.
+    reference : `Union[str, Mapping[str, str]]`
+        The contestant that the others are compared with; or for each one, which.
     out : `Path`
         A `.json`. Its directory is made.
     device : `torch.device`
@@ -128,13 +128,16 @@ def report(
     `Dict[str, Dict[str, float]]`
         The rows of the table, as in the JSON.
     """
-    base = statistics.median(timings[reference])
+    if isinstance(reference, str):
+        column, references = f"{reference} / this", dict.fromkeys(timings, reference)
+    else:
+        column, references = "reference / this", dict(reference)
     rows = {
         name: {
             "min_seconds": min(seconds),
             "median_seconds": statistics.median(seconds),
             "max_seconds": max(seconds),
-            f"{reference} / this": base / statistics.median(seconds),
+            column: statistics.median(timings[references[name]]) / statistics.median(seconds),
             **(measures or {}).get(name, {}),
         }
         for name, seconds in timings.items()
@@ -148,7 +151,7 @@ def report(
         "torch": torch.__version__,
         "device": str(device),
     }
-    repeats = len(timings[reference])
+    repeats = len(next(iter(timings.values())))
     out.parent.mkdir(parents=True, exist_ok=True)
     results = {**machine, **facts, "repeats": repeats, "timings": rows}
     out.write_text(json.dumps(results, indent=2) + "\n")

@@ -29,6 +29,13 @@ def test_the_json_has_the_range_the_ratio_the_measures_and_the_machine(tmp_path)
     assert results["threads"] == torch.get_num_threads()
 
 
+def test_each_contestant_may_have_its_own_reference(tmp_path):
+    references = {"slow": "quick", "quick": "quick"}
+    rows = report(TIMINGS, references, tmp_path / "some-cpu.json", device=CPU)
+    assert rows["quick"]["reference / this"] == 1
+    assert rows["slow"]["reference / this"] == pytest.approx(1.75 / 5.5)
+
+
 def test_the_table_leaves_a_measure_that_a_contestant_lacks_empty(tmp_path, caplog):
     measures = {"quick": {"peak_memory_bytes": 2_500_000_000, "parameters": 12_345}}
     with caplog.at_level(logging.INFO, logger="benchmarks"):

@@ -1,0 +1,159 @@
+"""
+A training step of the contextualizer, forwards and backwards, against AllenNLP's `ElmoLstm`,
+PyTorch's `LSTM` with `proj_size` and the bare matrix products of such a step, at three sizes.
+
+    python -m benchmarks.contextualizer
+
+Two layers in each direction. PyTorch's, one LSTM for each direction, has neither clipping nor layer
+norm, ElmoLstm no layer norm; ours has both. The loss is the sum of the outputs.
+"""
+
+from typing import Any, Callable, Dict, Optional
+
+import torch
+from allennlp.modules.elmo_lstm import ElmoLstm
+
+from allennlp_semfit.modules.seq2seq_encoders.bidirectional_language_model_lstm import (
+    BidirectionalLanguageModelLstm,
+)
+from benchmarks.reporting import Lines, argument_parser, parse_arguments, report
+from benchmarks.timing import time_in_turn
+
+OURS = "bidirectional_language_model_lstm"
+NUM_LAYERS = 2
+
+
+def step_of(
+    module: torch.nn.Module, forward: Callable[[], torch.Tensor], autocast: Optional[torch.dtype]
+) -> Callable[[], None]:
+    """A function that computes the gradient of all parameters of `module`, from nothing."""
+
+    def step() -> None:
+        module.zero_grad(set_to_none=True)
+        device = next(module.parameters()).device.type
+        with torch.autocast(device, dtype=autocast, enabled=autocast is not None):
+            loss = forward().float().sum()
+        loss.backward()
+
+    return step
+
+
+def matrix_products(
+    batch_size: int, length: int, hidden_dim: int, cell_size: int, **tensor: Any
+) -> Callable[[], None]:
+    """
+    A function that does the matrix products of a training step into tensors that are there already:
+    those of the input and of the weights' gradients for all steps at once, the others step by step.
+    """
+
+    def matrix(*shape: int) -> torch.Tensor:
+        # Small numbers, so that nothing overflows however often products are added.
+        return torch.randn(shape, **tensor) * 1e-3
+
+    words = batch_size * length
+    # Own weights for each layer: together they are more than a cache holds.
+    layers = [
+        (matrix(4 * cell_size, hidden_dim), matrix(4 * cell_size, hidden_dim))
+        + (matrix(hidden_dim, cell_size),)
+        for _ in range(2 * NUM_LAYERS)
+    ]
+    inputs, projected, grad_inputs = (matrix(words, hidden_dim) for _ in range(3))
+    hidden, gates = matrix(words, cell_size), matrix(words, 4 * cell_size)
+    steps = [slice(start, start + batch_size) for start in range(0, words, batch_size)]
+
+    def products() -> None:
+        for of_input, of_state, projection in layers:
+            torch.mm(inputs, of_input.t(), out=gates)
+            for number, rows in enumerate(steps):
+                if number:
+                    gates[rows].addmm_(inputs[rows], of_state.t())
+                torch.mm(hidden[rows], projection.t(), out=projected[rows])
+            for number, rows in reversed(list(enumerate(steps))):
+                torch.mm(projected[rows], projection, out=hidden[rows])
+                if number:
+                    grad_inputs[rows].addmm_(gates[rows], of_state)
+            torch.mm(gates, of_input, out=grad_inputs)
+            gates.t() @ inputs
+            gates.t() @ projected
+            projected.t() @ hidden
+
+    return products
+
+
+def contestants_of(
+    batch_size: int,
+    length: int,
+    hidden_dim: int,
+    cell_size: int,
+    device: torch.device,
+    autocast: Optional[torch.dtype],
+) -> Dict[str, Callable[[], None]]:
+    """All contestants at one size."""
+    inputs = torch.randn(batch_size, length, hidden_dim, device=device)
+    mask = torch.ones(batch_size, length, dtype=torch.bool, device=device)
+    ours = BidirectionalLanguageModelLstm(hidden_dim, hidden_dim, cell_size, NUM_LAYERS).to(device)
+    elmo = ElmoLstm(hidden_dim, hidden_dim, cell_size, NUM_LAYERS, False, 0.0, 3.0, 3.0).to(device)
+    directions = torch.nn.ModuleList(
+        torch.nn.LSTM(hidden_dim, cell_size, NUM_LAYERS, batch_first=True, proj_size=hidden_dim)
+        for _ in range(2)
+    ).to(device)
+    reversed_inputs = inputs.flip(1)
+
+    def torch_lstm() -> torch.Tensor:
+        return directions[0](inputs)[0] + directions[1](reversed_inputs)[0]
+
+    return {
+        "ElmoLstm": step_of(elmo, lambda: elmo(inputs, mask), autocast),
+        "torch.nn.LSTM": step_of(directions, torch_lstm, autocast),
+        OURS: step_of(ours, lambda: ours(inputs, mask), autocast),
+        "matrix products": matrix_products(
+            batch_size, length, hidden_dim, cell_size, device=device, dtype=autocast
+        ),
+    }
+
+
+def main() -> None:
+    parser = argument_parser("contextualizer", __doc__)
+    parser.add_argument(
+        "--sizes",
+        type=lambda size: tuple(map(int, size.split("x"))),
+        nargs="+",
+        default=[(512, 128), (2048, 256), (4096, 512)],
+        metavar="CELLSxDIM",
+        help="default: 512x128 2048x256 4096x512, the last the paper's",
+    )
+    parser.add_argument("--batch-size", type=int, default=32, help="sentences; default: 32")
+    parser.add_argument("--length", type=int, default=20, help="words a sentence; default: 20")
+    parser.add_argument(
+        "--autocast",
+        type=lambda name: getattr(torch, name),
+        metavar="DTYPE",
+        help="bfloat16 or float16; default: single precision",
+    )
+    args = parse_arguments(parser)
+    torch.manual_seed(1)
+    contestants, points, references = {}, {}, {}
+    for cell_size, hidden_dim in args.sizes:
+        at_this_size = contestants_of(
+            args.batch_size, args.length, hidden_dim, cell_size, args.device, args.autocast
+        )
+        for name, step in at_this_size.items():
+            full_name = f"{name}, {cell_size} cells"
+            contestants[full_name] = step
+            points[full_name] = (name, cell_size)
+            references[full_name] = f"ElmoLstm, {cell_size} cells"
+    report(
+        time_in_turn(contestants, repeats=args.repeats, device=args.device),
+        references,
+        args.out,
+        device=args.device,
+        lines=Lines("memory cells in each direction of a layer", points),
+        sizes=args.sizes,
+        batch_size=args.batch_size,
+        length=args.length,
+        autocast=str(args.autocast),
+    )
+
+
+if __name__ == "__main__":
+    main()
