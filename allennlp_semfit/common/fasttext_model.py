@@ -54,7 +54,7 @@ class FastTextModel:
     path : `Union[str, os.PathLike]`
         A model as `fasttext` or `allennlp train-fasttext` saves it, or anything else
         that AllenNLP's `cached_path` resolves to one.
-    cache_size : `int`, optional (default = `131072`)
+    cache_size : `int`, optional (default = `65536`)
         How many words keep their vectors once computed, the most recently used first.
         A vector that is in use elsewhere stays shared beyond that.
 
@@ -66,7 +66,7 @@ class FastTextModel:
 
     _opened: "WeakValueDictionary[Tuple[str, int, int], FastTextModel]" = WeakValueDictionary()
 
-    def __init__(self, path: Union[str, os.PathLike], cache_size: int = 2**17) -> None:
+    def __init__(self, path: Union[str, os.PathLike], cache_size: int = 2**16) -> None:
         self.path = str(path)
         self._file = os.open(_resolve(self.path), os.O_RDONLY)
         finalize(self, os.close, self._file)
