@@ -76,8 +76,8 @@ class FastTextModel:
                 "is cut short" if size else "is empty",
                 "Train it again, or copy it again from where it is whole.",
             )
-        # Mapped to be parsed only. Rows of a mapping would be faster to read again, but count as the
-        # process's memory, and so does what happens to be in the page cache around each of them.
+        # Mapped to be parsed only. Rows of a mapping would be faster to read again, but count as
+        # the process's memory, as does what happens to be in the page cache around each of them.
         with mmap.mmap(self._file, 0, access=mmap.ACCESS_READ) as buffer:
             self._read_header(buffer)
             try:
