@@ -30,6 +30,9 @@ _MATRIX_SHAPE = struct.Struct("<2q")
 # Bounds the memory that averaging takes, be it the vectors of one absurdly long word.
 _ROWS_AT_A_TIME = 4096
 
+# Not on macOS.
+_CAN_ADVISE = hasattr(os, "posix_fadvise")
+
 
 class FastTextModel:
     """
@@ -87,7 +90,7 @@ class FastTextModel:
             except EOFError:
                 raise self._cut_short() from None
             self._matrix_start = self._find_matrix(buffer, self._dictionary.end)
-        if hasattr(os, "posix_fadvise"):
+        if _CAN_ADVISE:
             # Else the system reads ahead, and all of the file in the end.
             os.posix_fadvise(self._file, 0, 0, os.POSIX_FADV_RANDOM)
         self._in_use: WeakValueDictionary[str, numpy.ndarray] = WeakValueDictionary()
@@ -183,8 +186,13 @@ class FastTextModel:
 
     def _read_rows(self, rows: Sequence[int]) -> numpy.ndarray:
         """Rows of the input matrix. Shape `(len(rows), dim)`."""
-        pread, file, start, size = os.pread, self._file, self._matrix_start, 4 * self._dim
-        data = bytearray().join([pread(file, size, start + row * size) for row in rows])
+        file, size = self._file, 4 * self._dim
+        starts = [self._matrix_start + row * size for row in rows]
+        if _CAN_ADVISE:
+            # What is not in memory yet then comes from the disk at once, not row after row.
+            for start in starts:
+                os.posix_fadvise(file, start, size, os.POSIX_FADV_WILLNEED)
+        data = bytearray().join([os.pread(file, size, start) for start in starts])
         if len(data) < len(rows) * size:
             raise self._cut_short()
         return numpy.frombuffer(data, "<f4").reshape(len(rows), self._dim)
