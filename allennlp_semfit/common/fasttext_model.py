@@ -3,13 +3,15 @@
 import mmap
 import os
 import struct
-from functools import lru_cache
-from typing import Dict, List, Tuple, Union
-from weakref import WeakValueDictionary
+from functools import cached_property, lru_cache
+from typing import List, Sequence, Tuple, Union
+from weakref import WeakValueDictionary, finalize
 
 import numpy
 from allennlp.common.file_utils import cached_path
 
+from allennlp_semfit.common.fasttext_dictionary import FastTextDictionary
+from allennlp_semfit.common.fasttext_subwords import subword_hashes
 from allennlp_semfit.common.invalid_file import InvalidFileError
 
 __all__ = ["FastTextModel"]
@@ -23,17 +25,13 @@ _UNKNOWN = "<unk>"
 # magic, version, then dim, ws, epoch, minCount, neg, wordNgrams, loss, model, bucket, minn, maxn,
 # lrUpdateRate, t, then the dictionary's size, nwords, nlabels, ntokens, pruneidx_size.
 _HEADER = struct.Struct("<2i12id3i2q")
-# A dictionary entry after its word and the closing zero byte: its count and its type.
-_ENTRY_TAIL_BYTES = 9
 _MATRIX_SHAPE = struct.Struct("<2q")
 
-# fastText hashes bytes with 32-bit FNV-1a, but reads each one as a signed char first.
-_FNV_OFFSET = 2166136261
-_FNV_PRIME = 16777619
-_SIGN_EXTENDED = tuple(byte if byte < 128 else byte | 0xFFFFFF00 for byte in range(256))
-
-# Bounds the memory that the vector of one absurdly long word takes while it is being averaged.
+# Bounds the memory that averaging takes, be it the vectors of one absurdly long word.
 _ROWS_AT_A_TIME = 4096
+
+# Not on macOS.
+_CAN_ADVISE = hasattr(os, "posix_fadvise")
 
 
 class FastTextModel:
@@ -46,10 +44,11 @@ class FastTextModel:
     no row at all (unknown, and shorter than the shortest n-gram) has the vector of `<unk>`, where
     `fasttext` answers zeros.
 
-    The matrix is memory-mapped, so that opening costs one pass over the dictionary, and all
-    processes of a machine share one copy through the page cache. The dictionary is each process's
-    own: for two million words it takes a second or two and 270 MB. The object pickles as its path,
-    and `copy.deepcopy` gives the object itself.
+    Opening costs one pass over the dictionary: for two million words, a second or two and 32 MB,
+    which forked processes share. Of the matrix, the rows of a word are read when it is looked up,
+    and nothing else: the system keeps them for all processes of the machine, and a process's own
+    are only the last vectors that it used, about 1.7 kB each at 300 dimensions. The object pickles
+    as its path, and `copy.deepcopy` gives the object itself.
 
     Build it with [`open`](#open), which returns the same object for the same file.
 
@@ -58,7 +57,7 @@ class FastTextModel:
     path : `Union[str, os.PathLike]`
         A model as `fasttext` or `allennlp train-fasttext` saves it, or anything else
         that AllenNLP's `cached_path` resolves to one.
-    cache_size : `int`, optional (default = `131072`)
+    cache_size : `int`, optional (default = `65536`)
         How many words keep their vectors once computed, the most recently used first.
         A vector that is in use elsewhere stays shared beyond that.
 
@@ -70,21 +69,32 @@ class FastTextModel:
 
     _opened: "WeakValueDictionary[Tuple[str, int, int], FastTextModel]" = WeakValueDictionary()
 
-    def __init__(self, path: Union[str, os.PathLike], cache_size: int = 2**17) -> None:
+    def __init__(self, path: Union[str, os.PathLike], cache_size: int = 2**16) -> None:
         self.path = str(path)
-        with open(_resolve(self.path), "rb") as file:
-            if os.fstat(file.fileno()).st_size < _HEADER.size:
-                raise self._error(
-                    "is empty" if not os.fstat(file.fileno()).st_size else "is cut short",
-                    "Train it again, or copy it again from where it is whole.",
+        self._file = os.open(_resolve(self.path), os.O_RDONLY)
+        finalize(self, os.close, self._file)
+        size = os.fstat(self._file).st_size
+        if size < _HEADER.size:
+            raise self._error(
+                "is cut short" if size else "is empty",
+                "Train it again, or copy it again from where it is whole.",
+            )
+        # Mapped to be parsed only. Rows of a mapping would be faster to read again, but count as
+        # the process's memory, as does what happens to be in the page cache around each of them.
+        with mmap.mmap(self._file, 0, access=mmap.ACCESS_READ) as buffer:
+            self._read_header(buffer)
+            try:
+                self._dictionary = FastTextDictionary(
+                    self._file, buffer, _HEADER.size, self._num_entries
                 )
-            self._buffer = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        self._read_header()
-        matrix_offset = self._read_dictionary()
-        self._matrix = self._read_matrix(matrix_offset)
+            except EOFError:
+                raise self._cut_short() from None
+            self._matrix_start = self._find_matrix(buffer, self._dictionary.end)
+        if _CAN_ADVISE:
+            # Else the system reads ahead, and all of the file in the end.
+            os.posix_fadvise(self._file, 0, 0, os.POSIX_FADV_RANDOM)
         self._in_use: WeakValueDictionary[str, numpy.ndarray] = WeakValueDictionary()
         self._recently_used = lru_cache(maxsize=cache_size)(self._shared_vector)
-        self._unknown_vector = self._vector_of_unknown()
 
     @classmethod
     def open(cls, path: Union[str, os.PathLike]) -> "FastTextModel":
@@ -121,10 +131,10 @@ class FastTextModel:
     @property
     def words(self) -> List[str]:
         """The dictionary, most frequent word first."""
-        return [word.decode("utf-8", errors="replace") for word in self._rows]
+        return [word.decode("utf-8", errors="replace") for word in dict.fromkeys(self._dictionary)]
 
     def __contains__(self, word: str) -> bool:
-        return _encode(word) in self._rows
+        return self._dictionary.row(_encode(word)) is not None
 
     def get_word_vector(self, word: str) -> numpy.ndarray:
         """
@@ -158,49 +168,49 @@ class FastTextModel:
         return vector
 
     def _rows_of(self, word: bytes) -> List[int]:
-        row = self._rows.get(word)
+        row = self._dictionary.row(word)
         rows = [] if row is None else [row]
         if word != _END_OF_SENTENCE and self._bucket > 0:
-            rows.extend(self._subword_rows(b"<" + word + b">"))
-        return rows
-
-    def _subword_rows(self, bracketed: bytes) -> List[int]:
-        """The rows of a word's n-grams of characters, in fastText's order (repeats included)."""
-        # Where each character starts: UTF-8's continuation bytes are those of the form 10xxxxxx.
-        starts = [i for i, byte in enumerate(bracketed) if byte & 0xC0 != 0x80]
-        num_characters = len(starts)
-        starts.append(len(bracketed))
-        rows = []
-        for first in range(num_characters):
-            hashed = _FNV_OFFSET
-            for last in range(first, min(first + self._maxn, num_characters)):
-                for byte in bracketed[starts[last] : starts[last + 1]]:
-                    hashed = ((hashed ^ _SIGN_EXTENDED[byte]) * _FNV_PRIME) & 0xFFFFFFFF
-                length = last - first + 1
-                is_lone_bracket = length == 1 and (first == 0 or last == num_characters - 1)
-                if length >= self._minn and not is_lone_bracket:
-                    rows.append(self._num_words + hashed % self._bucket)
+            hashes = subword_hashes(word, self._minn, self._maxn)
+            rows.extend([self._num_words + hashed % self._bucket for hashed in hashes])
         return rows
 
     def _mean_of_rows(self, rows: List[int]) -> numpy.ndarray:
         # float32 all the way, in the order of the rows: fastText does the same sum.
-        total = self._matrix[rows[:_ROWS_AT_A_TIME]].sum(axis=0)
+        total = self._read_rows(rows[:_ROWS_AT_A_TIME]).sum(axis=0)
         for start in range(_ROWS_AT_A_TIME, len(rows), _ROWS_AT_A_TIME):
-            block = self._matrix[rows[start : start + _ROWS_AT_A_TIME]]
+            block = self._read_rows(rows[start : start + _ROWS_AT_A_TIME])
             block[0] += total
             total = block.sum(axis=0)
         return total * numpy.float32(1.0 / len(rows))
 
-    def _vector_of_unknown(self) -> numpy.ndarray:
+    def _read_rows(self, rows: Sequence[int]) -> numpy.ndarray:
+        """Rows of the input matrix. Shape `(len(rows), dim)`."""
+        file, size = self._file, 4 * self._dim
+        starts = [self._matrix_start + row * size for row in rows]
+        if _CAN_ADVISE:
+            # What is not in memory yet then comes from the disk at once, not row after row.
+            for start in starts:
+                os.posix_fadvise(file, start, size, os.POSIX_FADV_WILLNEED)
+        data = bytearray().join([os.pread(file, size, start) for start in starts])
+        if len(data) < len(rows) * size:
+            raise self._cut_short()
+        return numpy.frombuffer(data, "<f4").reshape(len(rows), self._dim)
+
+    @cached_property
+    def _unknown_vector(self) -> numpy.ndarray:
         rows = self._rows_of(_encode(_UNKNOWN))
         if rows:
             return self._mean_of_rows(rows)
         # A model without subwords that has no `<unk>` either: the mean of all words.
-        mean = self._matrix[: self._num_words].mean(axis=0, dtype=numpy.float64)
-        return mean.astype(numpy.float32)
+        total = numpy.zeros(self._dim)
+        for start in range(0, self._num_words, _ROWS_AT_A_TIME):
+            block = range(start, min(start + _ROWS_AT_A_TIME, self._num_words))
+            total += self._read_rows(block).sum(axis=0, dtype=numpy.float64)
+        return (total / self._num_words).astype(numpy.float32)
 
-    def _read_header(self) -> None:
-        header = _HEADER.unpack_from(self._buffer)
+    def _read_header(self, buffer: mmap.mmap) -> None:
+        header = _HEADER.unpack_from(buffer)
         magic, version, dim = header[:3]
         kind, bucket, minn, maxn = header[9:13]
         num_entries, num_words = header[15:17]
@@ -217,21 +227,9 @@ class FastTextModel:
         self._dim, self._bucket, self._minn, self._maxn = dim, bucket, minn, maxn
         self._num_entries, self._num_words = num_entries, num_words
 
-    def _read_dictionary(self) -> int:
-        """Reads which row belongs to which word. Returns where the dictionary ends."""
-        self._rows: Dict[bytes, int] = {}
-        buffer, position = self._buffer, _HEADER.size
-        for row in range(self._num_entries):
-            end = buffer.find(b"\0", position)
-            if end < 0:
-                raise self._cut_short()
-            self._rows[buffer[position:end]] = row
-            position = end + 1 + _ENTRY_TAIL_BYTES
-        return position
-
-    def _read_matrix(self, position: int) -> numpy.ndarray:
-        """The input matrix, not read but mapped. Shape `(words + buckets, dim)`."""
-        num_rows, dim, position = self._read_matrix_shape(position)
+    def _find_matrix(self, buffer: mmap.mmap, position: int) -> int:
+        """Where the values of the input matrix start, whose header is at `position`."""
+        num_rows, dim, start = self._read_matrix_shape(buffer, position)
         if self._is_supervised:
             raise self._error(
                 "is a supervised model (a classifier)",
@@ -244,25 +242,25 @@ class FastTextModel:
                 "Train it again, or copy it again from where it is whole.",
             )
         # The output matrix is not needed, but shows whether the file is whole.
-        after = position + 4 * num_rows * dim
-        output_rows, output_dim, output_position = self._read_matrix_shape(after)
-        if output_position + 4 * output_rows * output_dim > len(self._buffer):
+        output_rows, output_dim, output_start = self._read_matrix_shape(
+            buffer, start + 4 * num_rows * dim
+        )
+        if output_start + 4 * output_rows * output_dim > len(buffer):
             raise self._cut_short()
-        matrix = numpy.frombuffer(self._buffer, "<f4", count=num_rows * dim, offset=position)
-        return matrix.reshape(num_rows, dim)
+        return start
 
-    def _read_matrix_shape(self, position: int) -> Tuple[int, int, int]:
+    def _read_matrix_shape(self, buffer: mmap.mmap, position: int) -> Tuple[int, int, int]:
         """Reads a matrix's header. Returns its rows, its columns and where its values start."""
-        if position + 1 + _MATRIX_SHAPE.size > len(self._buffer):
+        if position + 1 + _MATRIX_SHAPE.size > len(buffer):
             raise self._cut_short()
-        if self._buffer[position]:
+        if buffer[position]:
             raise self._quantised()
-        num_rows, num_columns = _MATRIX_SHAPE.unpack_from(self._buffer, position + 1)
+        num_rows, num_columns = _MATRIX_SHAPE.unpack_from(buffer, position + 1)
         return num_rows, num_columns, position + 1 + _MATRIX_SHAPE.size
 
     def _cut_short(self) -> InvalidFileError:
         return self._error(
-            f"is cut short after {len(self._buffer)} bytes",
+            f"is cut short after {os.fstat(self._file).st_size} bytes",
             "Train it again, or copy it again from where it is whole.",
         )
 

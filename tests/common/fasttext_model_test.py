@@ -1,5 +1,7 @@
 import copy
+import gc
 import multiprocessing
+import os
 import pickle
 import shutil
 from pathlib import Path
@@ -63,6 +65,13 @@ def test_a_word_of_ten_thousand_characters_has_a_vector():
     )
 
 
+def test_a_word_is_in_the_model_if_the_dictionary_has_it():
+    model = FastTextModel.open(VECTORS)
+    assert "harbour" in model
+    assert "unheard-of" not in model
+    assert "" not in model
+
+
 def test_a_lone_surrogate_is_read_as_a_question_mark():
     model = FastTextModel.open(VECTORS)
     numpy.testing.assert_array_equal(
@@ -86,6 +95,33 @@ def test_a_word_has_one_read_only_array_for_as_long_as_somebody_holds_it(tmp_pat
     assert model.get_word_vector("harbour") is held
     with pytest.raises(ValueError, match="read-only"):
         held[0] = 1.0
+
+
+def _descriptors_and_mappings_of(path):
+    directory = Path("/proc/self/fd")
+    descriptors = [name for name in directory.iterdir() if os.path.realpath(name) == str(path)]
+    return len(descriptors), str(path) in Path("/proc/self/maps").read_text()
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="Linux says what a process holds.")
+def test_an_open_model_is_one_file_descriptor_and_no_memory_map(tmp_path):
+    path = Path(shutil.copy(VECTORS, tmp_path)).resolve()
+    model = FastTextModel(path)
+    for word in model.words:
+        model.get_word_vector(word)
+    assert _descriptors_and_mappings_of(path) == (1, False)
+    del model
+    gc.collect()
+    assert _descriptors_and_mappings_of(path) == (0, False)
+
+
+def test_a_file_that_is_cut_short_while_it_is_open_is_reported(tmp_path):
+    path = shutil.copy(VECTORS, tmp_path)
+    model = FastTextModel(path)
+    os.truncate(path, os.path.getsize(path) // 2)
+    words = [f"unheard-of{number}" for number in range(100)]
+    with pytest.raises(ConfigurationError, match=rf"{path} is cut short after \d+ bytes"):
+        list(map(model.get_word_vector, words))
 
 
 def test_the_same_file_is_opened_once(tmp_path):

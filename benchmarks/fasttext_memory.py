@@ -1,0 +1,281 @@
+"""
+What it costs to take words' vectors from a large fastText model: time to the first vector, memory
+of the process, what of the file the system keeps in memory, and memory of further processes.
+
+    python -m benchmarks.fasttext_memory
+
+The contestants are this package's `FastTextModel`, `fasttext.load_model` and gensim's
+`load_facebook_vectors`, each in processes of its own that have imported all that is needed,
+AllenNLP included, before anything is measured. The model is random, of a million words and a
+million buckets, 2.4 GB by default; words are drawn by Zipf's law.
+
+- Seconds to the first vector, opening included, and then for each of the words; the file is in the
+  page cache, the words are new to the process. `--repeats` rounds, one contestant after the other.
+- RSS and PSS that a process gains by opening and looking up the words, and how much of the file is
+  then in the page cache, out of which it was before.
+- Further PSS of a worker: the sum over all processes once the worker has looked up words of its
+  own, less that before it was started. It is forked after the model was opened, as the workers of a
+  data loader are, and has the model; or spawned, and must open it. A spawned one has to import
+  everything as well, which is given by itself, as it is the same for all.
+
+gensim computes the vector of every word when it opens a model, which takes minutes: it is timed in
+one round, and has no spawned workers.
+"""
+
+import logging
+import mmap
+import multiprocessing
+import os
+import statistics
+import tempfile
+import time
+from concurrent.futures import ProcessPoolExecutor
+from ctypes import CDLL, c_size_t, c_void_p, get_errno
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+
+import fasttext
+import numpy
+import torch
+from allennlp.common import Tqdm
+from gensim.models.fasttext import load_facebook_vectors
+
+from allennlp_semfit.common.fasttext_model import FastTextModel
+from benchmarks.reporting import argument_parser, parse_arguments, report
+from benchmarks.synthetic_fasttext import write_fasttext
+from benchmarks.timing import Timings
+
+REFERENCE = "allennlp_semfit"
+NUM_WORKERS = 2
+# Timed in one round, and without spawned workers: each would gain what the first process gains.
+SLOW = {"gensim"}
+
+Lookup = Callable[[str], numpy.ndarray]
+
+# Not `__name__`, which is "__main__" here.
+logger = logging.getLogger("benchmarks.fasttext_memory")
+
+
+def open_gensim(path: str) -> Lookup:
+    return load_facebook_vectors(path).__getitem__
+
+
+CONTESTANTS: Dict[str, Callable[[str], Lookup]] = {
+    REFERENCE: lambda path: FastTextModel(path).get_word_vector,
+    "fasttext": lambda path: fasttext.load_model(path).get_word_vector,
+    "gensim": open_gensim,
+}
+
+
+def in_fresh_process(function: Callable[..., Any], *arguments: Any) -> Any:
+    """What `function` returns in a process that has done nothing but import."""
+    # Forked from this one, which does nothing else either: importing anew takes long.
+    fork = multiprocessing.get_context("fork")
+    with ProcessPoolExecutor(1, mp_context=fork) as executor:
+        return executor.submit(function, *arguments).result()
+
+
+def draw_words(path: str, number: int, seeds: Sequence[int]) -> List[List[str]]:
+    """For each of the seeds, `number` different words by Zipf's law; at most half of all."""
+    dictionary = FastTextModel(path).words
+    number = min(number, len(dictionary) // 2)
+    draws = []
+    for seed in seeds:
+        random = numpy.random.default_rng(seed)
+        drawn: Dict[str, None] = {}
+        while len(drawn) < number:
+            ranks = (len(dictionary) ** random.random(number)).astype(int) - 1
+            drawn.update((dictionary[rank], None) for rank in ranks)
+        draws.append(list(drawn)[:number])
+    return draws
+
+
+def seconds(contestant: str, path: str, words: List[str]) -> Tuple[float, float]:
+    """Seconds to the first vector, and for each of the words after it."""
+    with open(path, "rb") as file:
+        while file.read(2**24):  # into the page cache
+            pass
+    start = time.perf_counter()
+    lookup = CONTESTANTS[contestant](path)
+    lookup(words[0])
+    opened = time.perf_counter()
+    for word in words[1:]:
+        lookup(word)
+    return opened - start, (time.perf_counter() - opened) / (len(words) - 1)
+
+
+def memory(contestant: str, path: str, words: List[str]) -> Dict[str, int]:
+    """What a process gains, and what of the file is in memory, which was not before."""
+    evict(path)
+    before, file_before = process_memory(os.getpid()), resident_bytes(path)
+    lookup = CONTESTANTS[contestant](path)
+    for word in words:
+        lookup(word)
+    after = process_memory(os.getpid())
+    return {
+        "rss_bytes": after["Rss"] - before["Rss"],
+        "pss_bytes": after["Pss"] - before["Pss"],
+        "file_bytes_resident_before": file_before,
+        "file_bytes_resident": resident_bytes(path),
+    }
+
+
+def further_pss(
+    contestant: str, path: str, start_method: str, words_of_workers: List[List[str]]
+) -> List[Dict[str, int]]:
+    """
+    Of each worker, one started after the other, what it adds to the PSS of all processes by being
+    there (its imports, if it is spawned) and altogether.
+    """
+    lookup = CONTESTANTS[contestant](path)
+    lookup(words_of_workers[0][0])
+    inherited = lookup if start_method == "fork" else None
+    context: Any = multiprocessing.get_context(start_method)
+    processes, ours, gains = [os.getppid(), os.getpid()], [], []
+    total = sum(process_memory(process)["Pss"] for process in processes)
+    for words in words_of_workers:
+        connection, theirs = context.Pipe()
+        worker = context.Process(target=work, args=(theirs, contestant, path, inherited, words))
+        worker.start()
+        processes.append(worker.pid)
+        ours.append((worker, connection))
+        connection.recv()
+        started = sum(process_memory(process)["Pss"] for process in processes)
+        connection.send("look up")
+        connection.recv()
+        done = sum(process_memory(process)["Pss"] for process in processes)
+        gains.append({"start": started - total, "all": done - total})
+        total = done
+    for worker, connection in ours:
+        connection.send("end")
+        worker.join()
+    return gains
+
+
+def work(
+    connection: Connection, contestant: str, path: str, lookup: Optional[Lookup], words: List[str]
+) -> None:
+    """A worker, which does each next thing when it is told to."""
+    connection.send("started")
+    connection.recv()
+    if lookup is None:
+        lookup = CONTESTANTS[contestant](path)
+    for word in words:
+        lookup(word)
+    connection.send("looked up")
+    connection.recv()
+
+
+def process_memory(process: int) -> Dict[str, int]:
+    """Linux's account of a process's memory, in bytes."""
+    lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()[1:]
+    fields = (line.split() for line in lines)
+    return {name.rstrip(":"): int(kilobytes) * 1024 for name, kilobytes, _ in fields}
+
+
+def evict(path: str) -> None:
+    """Asks the system to drop the file from the page cache."""
+    file = os.open(path, os.O_RDONLY)
+    os.fsync(file)
+    os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+    os.close(file)
+
+
+def resident_bytes(path: str) -> int:
+    """How much of the file is in the page cache."""
+    libc = CDLL(None, use_errno=True)
+    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+        view = numpy.frombuffer(mapped, "u1")
+        pages = numpy.empty(-(-len(view) // mmap.PAGESIZE), "u1")
+        address, answer = c_void_p(view.ctypes.data), c_void_p(pages.ctypes.data)
+        if libc.mincore(address, c_size_t(len(view)), answer):
+            raise OSError(get_errno(), "mincore", path)
+        del view
+    return int((pages & 1).sum()) * mmap.PAGESIZE
+
+
+def compare(path: str, num_lookups: int, repeats: int) -> Tuple[Timings, Dict[str, Dict[str, Any]]]:
+    """The contestants' seconds to the first vector, and all else that is measured of them."""
+    words, *words_of_workers = in_fresh_process(
+        draw_words, path, num_lookups, range(1 + NUM_WORKERS)
+    )
+    first: Timings = {name: [] for name in CONTESTANTS}
+    others: Timings = {name: [] for name in CONTESTANTS}
+    for number in Tqdm.tqdm(range(repeats), desc="rounds"):
+        for name in CONTESTANTS:
+            if number > 0 and name in SLOW:
+                continue
+            to_first, for_another = in_fresh_process(seconds, name, path, words)
+            first[name].append(to_first)
+            others[name].append(for_another)
+    measures: Dict[str, Dict[str, Any]] = {}
+    for name in Tqdm.tqdm(CONTESTANTS, desc="memory"):
+        measures[name] = {
+            "rounds": len(first[name]),
+            "seconds_of_another_word": statistics.median(others[name]),
+            **in_fresh_process(memory, name, path, words),
+        }
+        for start_method in ("fork",) if name in SLOW else ("fork", "spawn"):
+            gains = in_fresh_process(further_pss, name, path, start_method, words_of_workers)
+            measures[name][f"{start_method}_pss_bytes"] = [gain["all"] for gain in gains]
+            measures[name][f"{start_method}_pss_bytes_of_start"] = [g["start"] for g in gains]
+    return first, measures
+
+
+def columns_of(measures: Dict[str, Any]) -> Dict[str, float]:
+    """The table's, of all that was measured of a contestant."""
+    columns = {
+        "microseconds_of_another_word": 1e6 * measures["seconds_of_another_word"],
+        "gained_rss_bytes": measures["rss_bytes"],
+        "resident_file_bytes": measures["file_bytes_resident"],
+        "forked_worker_bytes": max(measures["fork_pss_bytes"]),
+    }
+    if "spawn_pss_bytes" in measures:
+        columns["spawned_worker_bytes"] = max(measures["spawn_pss_bytes"])
+        columns["without_imports_bytes"] = max(
+            every - start
+            for every, start in zip(
+                measures["spawn_pss_bytes"], measures["spawn_pss_bytes_of_start"]
+            )
+        )
+    return columns
+
+
+def main() -> None:
+    parser = argument_parser("fasttext_memory", __doc__)
+    parser.add_argument("--num-words", type=int, default=1_000_000, help="of the dictionary")
+    parser.add_argument("--num-buckets", type=int, default=1_000_000)
+    parser.add_argument("--dim", type=int, default=300)
+    parser.add_argument("--num-lookups", type=int, default=10_000, help="different words")
+    parser.add_argument(
+        "--directory", type=Path, help="keeps the model for the next time; default: a temporary one"
+    )
+    args = parse_arguments(parser)
+
+    with tempfile.TemporaryDirectory() as temporary:
+        directory = args.directory or Path(temporary)
+        directory.mkdir(parents=True, exist_ok=True)
+        path = directory / f"{args.num_words}_{args.num_buckets}_{args.dim}.bin"
+        if not path.exists():
+            logger.info("Writing %s …", path)
+            write_fasttext(path, args.num_words, args.num_buckets, args.dim)
+        timings, measures = compare(str(path), args.num_lookups, args.repeats)
+        file_bytes = path.stat().st_size
+    report(
+        timings,
+        REFERENCE,
+        args.out,
+        device=torch.device("cpu"),
+        measures={name: columns_of(measured) for name, measured in measures.items()},
+        num_words=args.num_words,
+        num_buckets=args.num_buckets,
+        dim=args.dim,
+        num_lookups=args.num_lookups,
+        file_bytes=file_bytes,
+        all_measures=measures,
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+"""fastText models of any size with random vectors, for benchmarks that need only the size."""
+
+import os
+import struct
+from pathlib import Path
+from typing import List
+
+import numpy
+
+__all__ = ["write_fasttext"]
+
+# By falling frequency, roughly, in English.
+_LETTERS = numpy.frombuffer(b"etaoinshrdlucmfwypvbgkjqxz", "u1")
+_FORMAT = (793712314, 12)
+_LEAST_LETTERS = 2
+_MEAN_FURTHER_LETTERS = 6
+_ROWS_AT_A_TIME = 10_000
+
+
+def write_fasttext(path: Path, num_words: int, num_buckets: int, dim: int, seed: int = 1) -> None:
+    """
+    Writes a skip-gram model with n-grams of 3 to 6 characters, and with no output matrix: what
+    reads vectors has no use for it. The words are random letters, 8 on average, and counted by
+    Zipf's law.
+    """
+    random = numpy.random.default_rng(seed)
+    words = [b"</s>", *_words(num_words - 1, random)]
+    counts = (num_words * 10 // numpy.arange(1, num_words + 1) + 1).tolist()
+    # dim, ws, epoch, minCount, neg, wordNgrams, loss, model, bucket, minn, maxn, lrUpdateRate, t
+    arguments = (dim, 5, 5, 1, 5, 1, 2, 2, num_buckets, 3, 6, 100, 1e-4)
+    # The words, of which none is a label, the words of the corpus, and that nothing was pruned.
+    dictionary = (num_words, num_words, 0, sum(counts), -1)
+    temporary = path.with_name(path.name + ".part")
+    with temporary.open("wb") as file:
+        file.write(struct.pack("<2i12id3i2q", *_FORMAT, *arguments, *dictionary))
+        for word, count in zip(words, counts):
+            file.write(word + b"\0" + struct.pack("<qb", count, 0))
+        file.write(struct.pack("<?2q", False, num_words + num_buckets, dim))
+        for start in range(0, num_words + num_buckets, _ROWS_AT_A_TIME):
+            num_rows = min(_ROWS_AT_A_TIME, num_words + num_buckets - start)
+            file.write(random.standard_normal((num_rows, dim), dtype="f4").tobytes())
+        file.write(struct.pack("<?2q", False, 0, dim))
+        # What is not on the disk yet cannot leave the page cache.
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+
+
+def _words(number: int, random: numpy.random.Generator) -> List[bytes]:
+    """So many different words."""
+    chances = 1 / numpy.arange(3, 3 + len(_LETTERS))
+    chances /= chances.sum()
+    words: List[bytes] = []
+    while len(words) < number:
+        lengths = _LEAST_LETTERS + random.poisson(_MEAN_FURTHER_LETTERS, number)
+        text = random.choice(_LETTERS, lengths.sum(), p=chances).tobytes()
+        ends = lengths.cumsum().tolist()
+        words += [text[start:end] for start, end in zip([0, *ends], ends)]
+        words = list(dict.fromkeys(words))
+    return words[:number]
