@@ -70,13 +70,13 @@ def _start(
 
 
 def _step(connections: List[Connection], layer: str) -> None:
-    for connection in connections:
-        connection.send(layer)
-    for connection in connections:
-        try:
+    try:
+        for connection in connections:
+            connection.send(layer)
+        for connection in connections:
             connection.recv()
-        except EOFError:
-            raise RuntimeError("A process failed; its error is above.") from None
+    except (EOFError, OSError):
+        raise RuntimeError("A process failed; its error is above.") from None
 
 
 def _work(

@@ -14,10 +14,11 @@ If that has more words than `--max-words`, they are on the line through the time
 whose parameters and gradients alone exceed the budget is left out.
 """
 
+import argparse
 import logging
 import statistics
 from dataclasses import asdict
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
 
@@ -92,6 +93,43 @@ def measures_of(model: torch.nn.Module, use: MemoryUse, batch_size: int) -> Dict
     }
 
 
+def measure_memory(
+    args: argparse.Namespace, max_batch: Optional[int]
+) -> Tuple[Dict[str, MemoryUse], Dict[str, Tuple[str, int]], Dict[str, str]]:
+    """Of each layer with each vocabulary that fits, and which these are; and why others do not."""
+    uses: Dict[str, MemoryUse] = {}
+    fitting: Dict[str, Tuple[str, int]] = {}
+    left_out: Dict[str, str] = {}
+    for num_classes in args.vocabularies:
+        for layer in args.layers:
+            name = f"{layer}, {num_classes:,}"
+            least = fixed_bytes(layer, num_classes, args.hidden_dim)
+            if least > args.memory_gb * 1e9:
+                left_out[name] = f"{least / 1e9:.1f} GB of parameters and gradients"
+                continue
+            logger.info("Measuring the memory of %s", name)
+            fitting[name] = (layer, num_classes)
+            uses[name] = memory_use(
+                build,
+                (layer, num_classes, args.hidden_dim, args.num_words, args.device),
+                rehearsal=(layer, 100, 8, args.num_words, args.device),
+                batch_sizes=(max(args.batch_size // 4, 1), args.batch_size),
+                budget=args.memory_gb * 1e9,
+                device=args.device,
+                max_checked=max_batch,
+            )
+    return uses, fitting, left_out
+
+
+def seconds_per_million(
+    args: argparse.Namespace, largest: int, timed: int, seconds: List[float], larger: List[float]
+) -> float:
+    """With the largest batch, from the times of one of `--batch-size` and one of `timed`."""
+    first = (args.batch_size, statistics.median(seconds))
+    second = (timed, statistics.median(larger))
+    return on_the_line(first, second, largest) * 1e6 / (largest * args.num_words)
+
+
 def main() -> None:
     parser = argument_parser("heads", __doc__)
     parser.add_argument(
@@ -108,65 +146,42 @@ def main() -> None:
     args = parse_arguments(parser)
     if args.batch_size < 2:
         parser.error(f"--batch-size is {args.batch_size}; it takes 2 or more.")
-    device, budget = args.device, args.memory_gb * 1e9
+    device = args.device
     max_batch: Optional[int] = None
     if args.max_words is not None or device.type == "cpu":
         max_batch = max((args.max_words or 640) // args.num_words, args.batch_size)
 
+    uses, fitting, left_out = measure_memory(args, max_batch)
     vectors = torch.randn(max(args.vocabularies), FASTTEXT_DIM)
     contestants: Dict[str, Callable[[], Any]] = {}
     larger: Dict[str, Callable[[], Any]] = {}
     measures: Dict[str, Dict[str, float]] = {}
-    uses: Dict[str, MemoryUse] = {}
-    left_out: Dict[str, int] = {}
-    for num_classes in args.vocabularies:
-        for layer in args.layers:
-            name = f"{layer}, {num_classes:,}"
-            least = fixed_bytes(layer, num_classes, args.hidden_dim)
-            if least > budget:
-                left_out[name] = least
-                continue
-            logger.info("Building %s", name)
-            use = uses[name] = memory_use(
-                build,
-                (layer, num_classes, args.hidden_dim, args.num_words, device),
-                rehearsal=(layer, 100, 8, args.num_words, device),
-                batch_sizes=(max(args.batch_size // 4, 1), args.batch_size),
-                budget=budget,
-                device=device,
-                max_checked=max_batch,
-            )
-            model = SpeedTableModel(layer, num_classes, args.hidden_dim).to(device)
-            step_of = training_step(model, layer, num_classes, args.num_words, device, vectors)
-            contestants[name] = step_of(args.batch_size)
-            measures[name] = {
-                "parameters": sum(parameter.numel() for parameter in model.parameters()),
-                "peak_memory_bytes": use.peaks[args.batch_size],
-                "largest_batch": use.largest_batch,
-            }
-            timed = use.largest_batch if max_batch is None else min(use.largest_batch, max_batch)
-            if timed > args.batch_size:
-                measures[name]["timed_batch"] = timed
-                larger[name] = step_of(timed)
+    for name, (layer, num_classes) in fitting.items():
+        logger.info("Building %s", name)
+        model = SpeedTableModel(layer, num_classes, args.hidden_dim).to(device)
+        step_of = training_step(model, layer, num_classes, args.num_words, device, vectors)
+        contestants[name] = step_of(args.batch_size)
+        largest = uses[name].largest_batch
+        measures[name] = {
+            "parameters": sum(parameter.numel() for parameter in model.parameters()),
+            "peak_memory_bytes": uses[name].peaks[args.batch_size],
+            "largest_batch": largest,
+        }
+        timed = largest if max_batch is None else min(largest, max_batch)
+        if timed > args.batch_size:
+            measures[name]["timed_batch"] = timed
+            larger[f"{name}, larger"] = step_of(timed)
 
-    timings = time_in_turn(
-        {**contestants, **{f"{name}, larger": step for name, step in larger.items()}},
-        repeats=args.repeats,
-        device=device,
-    )
-    for name in contestants:
-        row = measures[name]
-        if row["largest_batch"] < args.batch_size:
-            continue
-        seconds = on_the_line(
-            (args.batch_size, statistics.median(timings[name])),
-            (
-                row.get("timed_batch", args.batch_size),
-                statistics.median(timings.get(f"{name}, larger", timings[name])),
-            ),
-            row["largest_batch"],
-        )
-        row["seconds_per_million_words"] = seconds * 1e6 / (row["largest_batch"] * args.num_words)
+    timings = time_in_turn({**contestants, **larger}, repeats=args.repeats, device=device)
+    for name, row in measures.items():
+        if f"{name}, larger" in timings:
+            row["seconds_per_million_words"] = seconds_per_million(
+                args,
+                int(row["largest_batch"]),
+                int(row["timed_batch"]),
+                timings[name],
+                timings[f"{name}, larger"],
+            )
     report(
         {name: timings[name] for name in contestants},
         next(iter(contestants)),
@@ -178,9 +193,9 @@ def main() -> None:
         num_words=args.num_words,
         optimizer="SGD",
         memory_budget_gb=args.memory_gb,
-        larger_seconds={name: timings[f"{name}, larger"] for name in larger},
+        larger_seconds={name: timings[name] for name in larger},
         memory={name: asdict(use) for name, use in uses.items()},
-        left_out={name: f"{least / 1e9:.1f} GB of parameters" for name, least in left_out.items()},
+        left_out=left_out,
     )
 
 

@@ -213,8 +213,8 @@ def main() -> None:
         )
     torch.manual_seed(1)
 
-    name, dash, device = args.out.name.partition("-")
-    out = {part: args.out.with_name(f"{name}_{part}{dash}{device}") for part in PARTS}
+    name, dash, device = args.out.stem.partition("-")
+    out = {part: args.out.with_name(f"{name}_{part}{dash}{device}.json") for part in PARTS}
     num_words = args.batch_size * args.num_words
     if "vocabulary" in args.parts:
         sizes = {size: (size, num_words) for size in args.vocabularies}

@@ -29,7 +29,7 @@ def test_the_layers_are_compared(tmp_path, monkeypatch):
         if row["largest_batch"] <= 4:
             continue
         assert row["timed_batch"] == min(row["largest_batch"], 8)
-        assert len(results["larger_seconds"][name]) == 2
+        assert len(results["larger_seconds"][f"{name}, larger"]) == 2
         words = row["largest_batch"] * 3
         seconds = row["seconds_per_million_words"] * words / 1e6
         assert seconds >= row["median_seconds"] * (1 - 1e-9)
