@@ -26,7 +26,7 @@ class FastTextIndexer(TokenIndexer):
     # Parameters
 
     model_path : `str`
-        An unsupervised fastText `.bin`. It is memory-mapped, and opened once in a process.
+        An unsupervised fastText `.bin`. Opened once in a process, and read as words are looked up.
     token_min_padding_length : `int`, optional (default = `0`)
         See `TokenIndexer`.
 
