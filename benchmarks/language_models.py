@@ -12,6 +12,7 @@ from allennlp.models import Model
 from allennlp.modules.elmo_lstm import ElmoLstm
 from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 from allennlp.nn.util import move_to_device
+from allennlp.training.optimizers import DenseSparseAdam
 
 import allennlp_semfit  # noqa: F401 (registers what the configs name)
 from allennlp_semfit.models.bidirectional_lm import BidirectionalLm
@@ -22,12 +23,14 @@ __all__ = ["LANGUAGE_MODELS", "batch_of", "build_language_model", "build_step", 
 
 CONFIGS = Path(__file__).parent.parent / "training_config" / "one_billion_word"
 
-# The config of each, and whether its contextualizer is AllenNLP's own.
+# The config of each, whether its contextualizer is AllenNLP's own, and whether the gradients of its
+# output layer are sparse.
 LANGUAGE_MODELS = {
-    "elmo": ("elmo", True),
-    "elmo, our contextualizer": ("elmo", False),
-    "elmo_adaptive": ("elmo_adaptive", False),
-    "elmo_semfit": ("elmo_semfit", False),
+    "elmo": ("elmo", True, False),
+    "elmo, sparse gradients": ("elmo", True, True),
+    "elmo, our contextualizer": ("elmo", False, False),
+    "elmo_adaptive": ("elmo_adaptive", False, False),
+    "elmo_semfit": ("elmo_semfit", False, False),
 }
 
 
@@ -79,7 +82,7 @@ def build_language_model(
     sizes : `Dict[str, Any]`, optional (default = `None`)
         What is to replace the config's.
     """
-    config, has_elmo_lstm = LANGUAGE_MODELS[name]
+    config, has_elmo_lstm, is_sparse = LANGUAGE_MODELS[name]
     path = CONFIGS / f"{config}.jsonnet"
     snippet = f"(import {json.dumps(str(path))}) + {{ sizes+:: {json.dumps(sizes or {})} }}"
     variables = dict.fromkeys(["ONE_BILLION_WORD", "FASTTEXT_MODEL_PATH", "VOCABULARY_PATH"], "")
@@ -88,6 +91,8 @@ def build_language_model(
         ours = params["contextualizer"]
         kept = ("input_dim", "hidden_dim", "cell_size", "num_layers")
         params["contextualizer"] = {"type": "elmo_lstm", **{key: ours[key] for key in kept}}
+    if is_sparse:
+        params["head"]["sparse"] = True
     model = Model.from_params(Params(params), vocab=SizedVocabulary(num_classes))
     assert isinstance(model, BidirectionalLm)
     return model.train()
@@ -137,7 +142,8 @@ def training_step(
 ) -> StepOf:
     """
     What makes a step as the configs train, without mixed precision: forward pass, backward pass,
-    clipping of the gradient, Adam.
+    clipping of the gradient, Adam. Sparse gradients are not clipped, and their Adam is AllenNLP's
+    `dense_sparse_adam`, as such a config must have it.
 
     # Parameters
 
@@ -148,11 +154,17 @@ def training_step(
         The words that sentences are made of.
     device : `torch.device`
     optimizer : `torch.optim.Optimizer`, optional (default = `None`)
-        Of this model and perhaps others: it passes over what has no gradient.
+        Of this model and perhaps others: it passes over what has no gradient. A model with sparse
+        gradients has its own.
     loss_of : `Callable[[BidirectionalLm, Dict[str, Any]], torch.Tensor]`, optional
         Another loss than the model's, of what `batch_of` gives.
     """
     parameters = list(model.parameters())
+    embeddings = [m for m in model.modules() if isinstance(m, torch.nn.Embedding)]
+    sparse = {embedding.weight for embedding in embeddings if embedding.sparse}
+    clipped = [parameter for parameter in parameters if parameter not in sparse]
+    if sparse:
+        optimizer = DenseSparseAdam(list(model.named_parameters()), lr=2e-4)
     optimizer = optimizer or torch.optim.Adam(parameters, lr=2e-4)
 
     def step_of(batch_size: int) -> Callable[[], None]:
@@ -160,7 +172,7 @@ def training_step(
 
         def step() -> None:
             loss_of(model, source).backward()
-            torch.nn.utils.clip_grad_norm_(parameters, 5.0)
+            torch.nn.utils.clip_grad_norm_(clipped, 5.0)
             optimizer.step()
             # At once, so that the gradients of one contestant at a time take memory.
             optimizer.zero_grad()

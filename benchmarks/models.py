@@ -6,7 +6,12 @@ Table 2 of Li et al. 2019: training ELMo, ELMo-A and ELMo-S, at the paper's size
 ELMo is what people train today: a character CNN, AllenNLP's own `ElmoLstm` and a sampled softmax
 of 8,192 out of 800,000 words. With our contextualizer in the place of its LSTM, it is a row of its
 own: what then remains is due to the input and the output layer. All have single precision and
-dense gradients. A step is the forward pass, the backward pass, clipping of the gradient and Adam.
+dense gradients, as several GPUs need them. A step is the forward pass, the backward pass, clipping
+of the gradient and Adam.
+
+On one device ELMo may have sparse gradients, and be faster. It does not fit beside the others here:
+
+    python -m benchmarks.models --contestants "elmo, sparse gradients" elmo_semfit --out …
 
 Then, as in the paper, each with the largest batch that fits `--memory-gb`: it is on the line
 through the peaks of two smaller batches, and its seconds are on the line through the times of two.
@@ -18,7 +23,7 @@ import json
 import logging
 import statistics
 from dataclasses import asdict
-from typing import Any, Callable, Dict
+from typing import Any, Callable, Dict, Sequence
 
 import torch
 
@@ -50,13 +55,13 @@ SMALL = {
 
 
 def build_all(
-    num_classes: int, sizes: Dict[str, Any], device: torch.device
+    names: Sequence[str], num_classes: int, sizes: Dict[str, Any], device: torch.device
 ) -> Dict[str, BidirectionalLm]:
     """The two ELMos share their input and output, which would not fit into memory twice."""
     models: Dict[str, BidirectionalLm] = {}
-    for name in LANGUAGE_MODELS:
+    for name in names:
         logger.info("Building %s", name)
-        is_variant = name == "elmo, our contextualizer"
+        is_variant = name == "elmo, our contextualizer" and "elmo" in models
         model = build_language_model(
             name, min(num_classes, 10_000) if is_variant else num_classes, sizes
         )
@@ -69,6 +74,13 @@ def build_all(
 
 def main() -> None:
     parser = argument_parser("models", __doc__)
+    parser.add_argument(
+        "--contestants",
+        nargs="+",
+        choices=LANGUAGE_MODELS,
+        default=[name for name in LANGUAGE_MODELS if name != "elmo, sparse gradients"],
+        help="the first is what the others are compared with",
+    )
     parser.add_argument("--batch-size", type=int, default=32, help="sentences; at least 8")
     parser.add_argument("--num-words", type=int, default=20, help="of a sentence")
     parser.add_argument("--vocabulary", type=int, default=800_000, help="words")
@@ -82,7 +94,7 @@ def main() -> None:
     torch.manual_seed(1)
 
     uses: Dict[str, MemoryUse] = {}
-    for name in LANGUAGE_MODELS:
+    for name in args.contestants:
         logger.info("Measuring the memory of %s", name)
         uses[name] = memory_use(
             build_step,
@@ -94,7 +106,7 @@ def main() -> None:
             max_checked=args.batch_size,
         )
 
-    models = build_all(args.vocabulary, args.sizes, device)
+    models = build_all(args.contestants, args.vocabulary, args.sizes, device)
     # A module that two models share is in the dictionary once.
     parameters = dict.fromkeys(p for model in models.values() for p in model.parameters())
     optimizer = torch.optim.Adam(list(parameters), lr=2e-4)
@@ -134,7 +146,7 @@ def main() -> None:
                 "words_per_second": words / at_batch,
             }
     for row in at_largest.values():
-        row["words_per_second / elmo's"] = (
+        row[f"words_per_second / {args.contestants[0]}'s"] = (
             row["words_per_second"] / next(iter(at_largest.values()))["words_per_second"]
         )
     links = {f"{args.link_gbit:g} Gbit/s": args.link_gbit * 1e9 / 8, "PCIe 3": PCIE_3}
@@ -142,7 +154,7 @@ def main() -> None:
     rows = {name: timings[name] for name in contestants}
     report(
         rows,
-        "elmo",
+        args.contestants[0],
         args.out,
         device=device,
         measures=measures,

@@ -55,7 +55,7 @@ def test_the_speed_on_several_devices_follows(measured, tmp_path, monkeypatch):
 
 
 def test_the_two_elmos_share_their_input_and_output():
-    built = models.build_all(100, SIZES, CPU)
+    built = models.build_all(list(models.LANGUAGE_MODELS), 100, SIZES, CPU)
     elmo, ours = built["elmo"], built["elmo, our contextualizer"]
     assert ours._head is elmo._head
     assert ours._text_field_embedder is elmo._text_field_embedder
