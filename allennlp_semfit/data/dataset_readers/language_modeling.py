@@ -56,6 +56,22 @@ class LanguageModelingReader(DatasetReader):
     "train_data_path": "corpus/train"
     ```
 
+    To stream a corpus in batches of sentences of like length, of at most 2,000 words with the
+    padding, which two worker processes make ready:
+
+    ```json
+    "data_loader": {
+        "batch_sampler": {
+            "type": "max_tokens_sampler", "max_tokens": 2000, "sorting_keys": ["source"]
+        },
+        "max_instances_in_memory": 2000,
+        "num_workers": 2
+    }
+    ```
+
+    `max_tokens` must be at least `max_sequence_length`. For so many sentences a batch, take
+    `{"type": "bucket", "batch_size": 64, "sorting_keys": ["source"]}`.
+
     A data path is a file, a directory (all files in it), a pattern such as `corpus/*.txt`,
     or a list of these; no URL.
 
