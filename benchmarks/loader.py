@@ -42,7 +42,8 @@ DIM = 300
 # The timings are for so many words, whatever the text has.
 UNIT = 100_000
 
-logger = logging.getLogger(__name__)
+# Not `__name__`, which is `__main__` for the command.
+logger = logging.getLogger("benchmarks.loader")
 
 
 def write_text(path: Path, num_words: int, num_types: int) -> None:

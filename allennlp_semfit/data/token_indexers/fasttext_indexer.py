@@ -1,3 +1,5 @@
+import math
+import multiprocessing
 from typing import Any, Dict, List, Sequence
 
 import numpy
@@ -113,9 +115,21 @@ class FastTextIndexer(TokenIndexer):
         for sentence in sentences:
             rows += sentence["vectors"][:length]
             rows += padding[len(sentence["vectors"]) :]
-        vectors = numpy.empty((len(sentences), length, self._model.dim), dtype=numpy.float32)
+        vectors = _empty(len(sentences), length, self._model.dim)
         if rows:
-            numpy.concatenate(rows, out=vectors.reshape(-1))
+            numpy.concatenate(rows, out=vectors.view(-1).numpy())
         num_words = numpy.array([len(sentence["vectors"]) for sentence in sentences])
         word_mask = numpy.arange(length) < num_words[:, None]
-        return {"vectors": torch.from_numpy(vectors), "word_mask": torch.from_numpy(word_mask)}
+        return {"vectors": vectors, "word_mask": torch.from_numpy(word_mask)}
+
+
+def _empty(*shape: int) -> torch.Tensor:
+    tensor = torch.empty(0)
+    num_bytes = tensor.element_size() * math.prod(shape)
+    # A data loader's workers are daemons. What they make goes to the training process through
+    # shared memory, and is copied there unless it is there already, as in PyTorch's own collation.
+    is_in_worker = multiprocessing.current_process().daemon
+    # PyTorch 1.12 has no such method, and copies.
+    if num_bytes and is_in_worker and hasattr(tensor, "untyped_storage"):
+        tensor.set_(tensor.untyped_storage()._new_shared(num_bytes))
+    return tensor.resize_(shape)
