@@ -13,13 +13,14 @@ import inspect
 import logging
 import os
 import zipfile
-from typing import Any, Callable, List, Optional, Union
+from typing import Any, Callable, Iterator, List, Optional, Sequence, Union
 from unittest import mock
 
 import torch
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import TextFieldTensors
+from allennlp.data import Instance, TextFieldTensors
 from allennlp.data.data_loaders import MultiProcessDataLoader, multiprocess_data_loader
+from allennlp.data.samplers import MaxTokensBatchSampler
 from allennlp.modules.text_field_embedders import BasicTextFieldEmbedder
 from allennlp.nn import util as nn_util
 from allennlp.training.checkpointer import Checkpointer
@@ -46,6 +47,11 @@ def apply_mends() -> None:
       which Python has come to refuse where that is another one than theirs.
     * A text field embedder whose embedders and indexers do not pair up says which of them lack a
       partner, and where that goes.
+    * Workers that stream batches of `max_tokens_sampler` wait until some of them are taken.
+      The sampler says that it puts -1 sentences into a batch, from which the loader concludes that
+      any number of batches may lie ready, and the workers fill the shared memory with the corpus.
+      Nor is a batch empty any more, as the first one is if it begins with a sentence of more than
+      `max_tokens`.
     * `--recover` passes over a checkpoint in whose writing the run was killed. AllenNLP takes it
       for the latest, fails to read it, and would not write it again either.
     """
@@ -57,6 +63,13 @@ def apply_mends() -> None:
     if not hasattr(BasicTextFieldEmbedder.forward, "__wrapped__"):
         BasicTextFieldEmbedder.forward = (  # type: ignore[method-assign]
             _naming_what_lacks_its_partner(BasicTextFieldEmbedder.forward)
+        )
+    MaxTokensBatchSampler.get_batch_size = (  # type: ignore[method-assign]
+        _usual_batch_size  # type: ignore[assignment]
+    )
+    if not hasattr(MaxTokensBatchSampler.get_batch_indices, "__wrapped__"):
+        MaxTokensBatchSampler.get_batch_indices = (  # type: ignore[method-assign]
+            _without_empty_batches(MaxTokensBatchSampler.get_batch_indices)
         )
     for name in ("_start_instance_workers", "_start_batch_workers"):
         start_workers = getattr(MultiProcessDataLoader, name)
@@ -100,6 +113,21 @@ def _with_lock_of_context(start_workers: Callable) -> Callable:
             return start_workers(self, queue, context)
 
     return start_workers_with_lock_of_context
+
+
+def _usual_batch_size(self: MaxTokensBatchSampler) -> int:
+    # Before any is read: as many sentences of 25 words as go into a batch.
+    return max(self.max_tokens // 25, 1)
+
+
+def _without_empty_batches(get_batch_indices: Callable) -> Callable:
+    @functools.wraps(get_batch_indices)
+    def get_batch_indices_without_empty_batches(
+        self: MaxTokensBatchSampler, instances: Sequence[Instance]
+    ) -> Iterator[List[int]]:
+        return filter(None, get_batch_indices(self, instances))
+
+    return get_batch_indices_without_empty_batches
 
 
 def _naming_what_lacks_its_partner(forward: Callable) -> Callable:

@@ -12,6 +12,10 @@ import pytest
 import torch
 from allennlp.commands.train import train_model
 from allennlp.common import Params
+from allennlp.data import DatasetReader, Instance, Token
+from allennlp.data.data_loaders import MultiProcessDataLoader
+from allennlp.data.fields import TextField
+from allennlp.data.samplers import MaxTokensBatchSampler
 from allennlp.models import SimpleTagger
 from allennlp.training import GradientDescentTrainer
 from allennlp.training.learning_rate_schedulers import LearningRateScheduler
@@ -189,3 +193,19 @@ def test_may_be_imported_and_applied_again():
     mends.apply_mends()
     mends.apply_mends()
     TestReduceOnPlateau().test_halves_the_learning_rate_on_a_plateau({})
+
+
+def test_batches_of_so_many_tokens_wait_in_a_queue_with_an_end():
+    sampler = MaxTokensBatchSampler(max_tokens=200, sorting_keys=["source"])
+    loader = MultiProcessDataLoader(
+        DatasetReader(), "none", batch_sampler=sampler, num_workers=2, max_instances_in_memory=80
+    )
+    # Of 8 sentences each.
+    assert loader._max_batch_queue_size == 2 * 2 * 80 // 8
+
+
+def test_no_batch_of_so_many_tokens_is_empty():
+    fields = [TextField([Token("a")] * length) for length in (5, 6, 7)]
+    sampler = MaxTokensBatchSampler(max_tokens=4, sorting_keys=["source"], padding_noise=0)
+    batches = sampler.get_batch_indices([Instance({"source": field}) for field in fields])
+    assert sorted(batches) == [[0], [1], [2]]

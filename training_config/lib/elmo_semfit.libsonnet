@@ -12,6 +12,20 @@
 //   warmup_steps                           in `num_replicas * warmup_steps` updates, and falls in the
 //                                          second half of the updates to half of where it began
 //   data_loader, trainer                   what these sections hold beside the defaults below
+//
+// For batches of sentences of like length with so many words and no more, padding and boundaries
+// included, of a corpus that is streamed by two workers:
+//
+//   data_loader={
+//     batch_sampler: { type: 'max_tokens_sampler', max_tokens: 2000, sorting_keys: ['source'] },
+//     // Sorted by length so many sentences at a time: several times as many as a batch has.
+//     max_instances_in_memory: 2000,
+//     num_workers: 2,
+//     // Then each process takes as many batches, and the updates can be counted beforehand.
+//     batches_per_epoch: num_updates / num_epochs,
+//   }
+//
+// No sentence may be longer than a batch: `max_sequence_length` <= `max_tokens`.
 function(
   train_data_path,
   validation_data_path,

@@ -1,4 +1,6 @@
-from typing import Any, Dict, List
+import math
+import multiprocessing
+from typing import Any, Dict, List, Sequence
 
 import numpy
 import torch
@@ -69,10 +71,13 @@ class FastTextIndexer(TokenIndexer):
             word. `"word_mask"`: `True` for each token. It is not called `"mask"`, of which AllenNLP
             allows one in a text field: other indexers beside this one may have that.
         """
-        vector_of = self._model.get_word_vector
+        return self.words_to_indices([token.ensure_text() for token in tokens])
+
+    def words_to_indices(self, words: List[str]) -> IndexedTokenList:
+        """`tokens_to_indices` for words that no `Token` was made of."""
         return {
-            "vectors": [vector_of(token.ensure_text()) for token in tokens],
-            "word_mask": [True] * len(tokens),
+            "vectors": list(map(self._model.get_word_vector, words)),
+            "word_mask": [True] * len(words),
         }
 
     def get_empty_token_list(self) -> IndexedTokenList:
@@ -88,10 +93,43 @@ class FastTextIndexer(TokenIndexer):
             `"vectors"`: shape `(length, dim)`, `float32`, zero where padded.
             `"word_mask"`: shape `(length,)`, `bool`.
         """
+        batch = self.as_padded_batch([tokens], padding_lengths)
+        return {name: tensor[0] for name, tensor in batch.items()}
+
+    def as_padded_batch(
+        self, sentences: Sequence[IndexedTokenList], padding_lengths: Dict[str, int]
+    ) -> Dict[str, torch.Tensor]:
+        """
+        What `as_padded_tensor_dict` gives for each of many sentences, stacked, without a copy of
+        each on the way.
+
+        # Returns
+
+        `Dict[str, torch.Tensor]`
+            `"vectors"`: shape `(batch_size, length, dim)`; `"word_mask"`: shape
+            `(batch_size, length)`.
+        """
         length = padding_lengths["vectors"]
-        words: List[Any] = tokens["vectors"][:length]
-        vectors = numpy.zeros((length, self._model.dim), dtype=numpy.float32)
-        if words:
-            numpy.stack(words, out=vectors[: len(words)])
-        word_mask = numpy.arange(length) < len(words)
-        return {"vectors": torch.from_numpy(vectors), "word_mask": torch.from_numpy(word_mask)}
+        padding = [numpy.zeros(self._model.dim, dtype=numpy.float32)] * length
+        rows: List[numpy.ndarray] = []
+        for sentence in sentences:
+            rows += sentence["vectors"][:length]
+            rows += padding[len(sentence["vectors"]) :]
+        vectors = _empty(len(sentences), length, self._model.dim)
+        if rows:
+            numpy.concatenate(rows, out=vectors.view(-1).numpy())
+        num_words = numpy.array([len(sentence["vectors"]) for sentence in sentences])
+        word_mask = numpy.arange(length) < num_words[:, None]
+        return {"vectors": vectors, "word_mask": torch.from_numpy(word_mask)}
+
+
+def _empty(*shape: int) -> torch.Tensor:
+    tensor = torch.empty(0)
+    num_bytes = tensor.element_size() * math.prod(shape)
+    # A data loader's workers are daemons. What they make goes to the training process through
+    # shared memory, and is copied there unless it is there already, as in PyTorch's own collation.
+    is_in_worker = multiprocessing.current_process().daemon
+    # PyTorch 1.12 has no such method, and copies.
+    if num_bytes and is_in_worker and hasattr(tensor, "untyped_storage"):
+        tensor.set_(tensor.untyped_storage()._new_shared(num_bytes))
+    return tensor.resize_(shape)

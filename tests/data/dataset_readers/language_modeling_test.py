@@ -1,10 +1,14 @@
 from itertools import chain
 
 import pytest
+import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Vocabulary
 from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.data.dataset_readers import WorkerInfo
+from allennlp.data.samplers import MaxTokensBatchSampler
+from allennlp.data.token_indexers import ELMoTokenCharactersIndexer, SingleIdTokenIndexer
+from allennlp.data.tokenizers import WhitespaceTokenizer
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -125,6 +129,48 @@ def loaded(**kwargs):
 def test_two_workers_give_the_vectors_that_one_process_gives(start_method, lazy):
     options = {"max_instances_in_memory": 16} if lazy else {}
     assert loaded(num_workers=2, start_method=start_method, **options) == loaded()
+
+
+@pytest.mark.parametrize("num_workers", [0, 2])
+def test_streamed_batches_of_so_many_words_lose_no_sentence(num_workers):
+    loader = MultiProcessDataLoader(
+        bare(token_indexers={"fasttext": FastTextIndexer(VECTORS)}),
+        TRAIN,
+        batch_sampler=MaxTokensBatchSampler(max_tokens=100, sorting_keys=["source"]),
+        max_instances_in_memory=40,
+        num_workers=num_workers,
+        quiet=True,
+    )
+    loader.index_with(Vocabulary.empty())
+    masks = [batch["source"]["fasttext"]["word_mask"] for batch in loader]
+    assert max(mask.numel() for mask in masks) <= 100
+    lengths = [length for mask in masks for length in mask.sum(1).tolist()]
+    expected = [len(words) for words in lines_of(*sorted(TRAIN.iterdir()))]
+    assert sorted(lengths) == sorted(expected)
+    # An epoch of another number of batches than there are goes on where the last one ended.
+    loader.batches_per_epoch = len(masks) - 1
+    assert [len(list(loader)) for _ in range(3)] == [len(masks) - 1] * 3
+    loader._batch_generator.close()
+
+
+@pytest.mark.parametrize(
+    "indexer",
+    [FastTextIndexer(VECTORS), SingleIdTokenIndexer(), ELMoTokenCharactersIndexer()],
+)
+def test_words_split_at_spaces_give_the_batches_that_tokens_give(indexer):
+    class Tokens(WhitespaceTokenizer):
+        """Splits the same way, but is not known to."""
+
+    batches = []
+    for tokenizer in (None, Tokens()):
+        reader = LanguageModelingReader(tokenizer, {"words": indexer})
+        loader = MultiProcessDataLoader(reader, TRAIN, batch_size=8, quiet=True)
+        loader.index_with(Vocabulary.from_instances(loader.iter_instances()))
+        batches.append([batch["source"]["words"] for batch in loader])
+    for ours, expected in zip(*batches):
+        assert list(ours) == list(expected)
+        assert all(torch.equal(ours[key], expected[key]) for key in expected)
+    assert len(batches[0]) == len(batches[1]) > 1
 
 
 def test_a_loaded_corpus_holds_one_array_for_a_word():

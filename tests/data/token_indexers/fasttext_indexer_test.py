@@ -1,4 +1,5 @@
 import copy
+import multiprocessing
 import pickle
 
 import numpy
@@ -36,6 +37,21 @@ def test_a_batch_holds_each_words_vector_and_zeros_where_padded(sentences):
         assert not vectors[len(words) :].any()
         for word, vector in zip(words, vectors):
             numpy.testing.assert_array_equal(vector.numpy(), MODEL.get_word_vector(word))
+
+
+@pytest.mark.parametrize("sentences", [[["the", "boats"], ["river"]], [[], []]])
+def test_a_batch_of_a_loaders_worker_is_the_same_in_shared_memory(sentences, monkeypatch):
+    expected = batch_of(*sentences)
+    assert not expected["vectors"].is_shared()
+    monkeypatch.setitem(multiprocessing.current_process()._config, "daemon", True)
+    tensors = batch_of(*sentences)
+    assert torch.equal(tensors["vectors"], expected["vectors"])
+    indexed = [INDEXER.words_to_indices(words) for words in sentences]
+    lengths = {"vectors": max(map(len, sentences))}
+    batch = INDEXER.as_padded_batch(indexed, lengths)
+    assert torch.equal(batch["vectors"], expected["vectors"])
+    assert torch.equal(batch["word_mask"], expected["word_mask"])
+    assert batch["vectors"].is_shared() == bool(batch["vectors"].numel())
 
 
 def test_every_occurrence_of_a_word_is_the_same_array():
