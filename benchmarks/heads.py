@@ -113,7 +113,7 @@ def measure_memory(
                 build,
                 (layer, num_classes, args.hidden_dim, args.num_words, args.device),
                 rehearsal=(layer, 100, 8, args.num_words, args.device),
-                batch_sizes=(max(args.batch_size // 4, 1), args.batch_size),
+                batch_sizes=(args.batch_size, 3 * args.batch_size),
                 budget=args.memory_gb * 1e9,
                 device=args.device,
                 max_checked=max_batch,
@@ -137,19 +137,17 @@ def main() -> None:
     )
     parser.add_argument("--layers", nargs="+", choices=OUTPUT_LAYERS, default=OUTPUT_LAYERS)
     parser.add_argument("--hidden-dim", type=int, default=2048)
-    parser.add_argument("--batch-size", type=int, default=16, help="sentences; at least 2")
+    parser.add_argument("--batch-size", type=int, default=16, help="sentences")
     parser.add_argument("--num-words", type=int, default=20, help="of a sentence")
     parser.add_argument("--memory-gb", type=float, default=8.0, help="for model and batch")
     parser.add_argument(
-        "--max-words", type=int, help="of a batch; default: 640 on a CPU, else what fits"
+        "--max-words", type=int, help="of a batch; default: 1,280 on a CPU, else what fits"
     )
     args = parse_arguments(parser)
-    if args.batch_size < 2:
-        parser.error(f"--batch-size is {args.batch_size}; it takes 2 or more.")
     device = args.device
     max_batch: Optional[int] = None
     if args.max_words is not None or device.type == "cpu":
-        max_batch = max((args.max_words or 640) // args.num_words, args.batch_size)
+        max_batch = max((args.max_words or 1280) // args.num_words, args.batch_size)
 
     uses, fitting, left_out = measure_memory(args, max_batch)
     vectors = torch.randn(max(args.vocabularies), FASTTEXT_DIM)

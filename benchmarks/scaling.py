@@ -145,7 +145,7 @@ def predict_devices(models: Path, link_gbit: float, out: Path) -> None:
     steps = {
         name: (
             measured["timings"][name]["parameters"],
-            row["largest_batch"] * measured["num_words"],
+            row["words"],
             row["seconds"],
         )
         for name, row in measured["at_largest_batch"].items()
@@ -197,7 +197,7 @@ def main() -> None:
     )
     parser.add_argument("--batch-size", type=int, default=16, help="sentences, everywhere else")
     parser.add_argument("--num-words", type=int, default=20, help="of a sentence")
-    parser.add_argument("--memory-gb", type=float, default=3.0, help="for a layer and its step")
+    parser.add_argument("--memory-gb", type=float, default=4.5, help="for a layer and its step")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--process-vocabulary", type=int, default=40_000, help="words")
     parser.add_argument("--hidden-dim", type=int, default=2048, help="of the processes' LSTM")

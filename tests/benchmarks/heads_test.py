@@ -1,8 +1,6 @@
 import json
 import sys
 
-import pytest
-
 from benchmarks import heads
 
 
@@ -11,7 +9,7 @@ def test_the_layers_are_compared(tmp_path, monkeypatch):
     sizes = ["--vocabularies", "100", "3000", "--hidden-dim", "16", "--num-words", "3"]
     layers = ["--layers", "semfit", "adaptive_softmax", "sampled_softmax, sparse", "softmax"]
     # The softmax over 3,000 words has 51,000 parameters, which with their gradients do not fit.
-    bounds = ["--batch-size", "4", "--memory-gb", "0.0004", "--max-words", "24"]
+    bounds = ["--batch-size", "4", "--memory-gb", "0.0004", "--max-words", "48"]
     arguments = [*sizes, *layers, *bounds, "--repeats", "2", "--device", "cpu", "--out", str(out)]
     monkeypatch.setattr(sys, "argv", ["heads", *arguments])
     heads.main()
@@ -28,16 +26,9 @@ def test_the_layers_are_compared(tmp_path, monkeypatch):
         assert row["largest_batch"] == use["largest_batch"]
         if row["largest_batch"] <= 4:
             continue
-        assert row["timed_batch"] == min(row["largest_batch"], 8)
+        assert row["timed_batch"] == min(row["largest_batch"], 16)
         assert len(results["larger_seconds"][f"{name}, larger"]) == 2
         words = row["largest_batch"] * 3
         seconds = row["seconds_per_million_words"] * words / 1e6
         assert seconds >= row["median_seconds"] * (1 - 1e-9)
     assert out.with_suffix(".png").exists()
-
-
-def test_a_batch_of_one_sentence_is_refused(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["heads", "--batch-size", "1"])
-    with pytest.raises(SystemExit):
-        heads.main()
-    assert "--batch-size is 1; it takes 2 or more." in capsys.readouterr().err
