@@ -47,8 +47,7 @@ def matrix_products(
     """
 
     def matrix(*shape: int) -> torch.Tensor:
-        # Small numbers, so that nothing overflows however often products are added.
-        return torch.randn(shape, **tensor) * 1e-3
+        return torch.randn(shape, **tensor) * 0.1
 
     words = batch_size * length
     # Own weights for each layer: together they are more than a cache holds.
@@ -57,25 +56,27 @@ def matrix_products(
         + (matrix(hidden_dim, cell_size),)
         for _ in range(2 * NUM_LAYERS)
     ]
-    inputs, projected, grad_inputs = (matrix(words, hidden_dim) for _ in range(3))
-    hidden, gates = matrix(words, cell_size), matrix(words, 4 * cell_size)
+    narrow, cells, wide = (matrix(words, n) for n in (hidden_dim, cell_size, 4 * cell_size))
+    # What is read is never written: results of results would soon be too small or too large to be
+    # multiplied at full speed.
+    to_narrow, to_cells, to_wide = (torch.empty_like(t) for t in (narrow, cells, wide))
     steps = [slice(start, start + batch_size) for start in range(0, words, batch_size)]
 
     def products() -> None:
         for of_input, of_state, projection in layers:
-            torch.mm(inputs, of_input.t(), out=gates)
+            torch.mm(narrow, of_input.t(), out=to_wide)
             for number, rows in enumerate(steps):
                 if number:
-                    gates[rows].addmm_(inputs[rows], of_state.t())
-                torch.mm(hidden[rows], projection.t(), out=projected[rows])
+                    to_wide[rows].addmm_(narrow[rows], of_state.t())
+                torch.mm(cells[rows], projection.t(), out=to_narrow[rows])
             for number, rows in reversed(list(enumerate(steps))):
-                torch.mm(projected[rows], projection, out=hidden[rows])
+                torch.mm(narrow[rows], projection, out=to_cells[rows])
                 if number:
-                    grad_inputs[rows].addmm_(gates[rows], of_state)
-            torch.mm(gates, of_input, out=grad_inputs)
-            gates.t() @ inputs
-            gates.t() @ projected
-            projected.t() @ hidden
+                    to_narrow[rows].addmm_(wide[rows], of_state)
+            torch.mm(wide, of_input, out=to_narrow)
+            wide.t() @ narrow
+            wide.t() @ narrow
+            narrow.t() @ cells
 
     return products
 

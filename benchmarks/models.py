@@ -13,32 +13,27 @@ On one device ELMo may have sparse gradients, and be faster. It does not fit bes
 
     python -m benchmarks.models --contestants "elmo, sparse gradients" elmo_semfit --out …
 
-Then, as in the paper, each with the largest batch that fits `--memory-gb`: it is on the line
-through the peaks of two smaller batches, and its seconds are on the line through the times of two.
-From these steps follows what several devices would do, by the formula in `benchmarks/exchange.py`:
-a prediction, not a measurement.
+The times of a batch of a quarter of the sentences are in the JSON file too: `benchmarks.scaling`
+draws a line through the two.
 """
 
-import argparse
 import json
 import logging
 import statistics
-from dataclasses import asdict
 from typing import Any, Callable, Dict, Sequence
 
 import torch
 
 from allennlp_semfit.models.bidirectional_lm import BidirectionalLm
-from benchmarks.exchange import PCIE_3, predictions
 from benchmarks.language_models import (
     LANGUAGE_MODELS,
     build_language_model,
     build_step,
     training_step,
 )
-from benchmarks.memory import MemoryUse, memory_use
-from benchmarks.reporting import argument_parser, parse_arguments, report, table_of
-from benchmarks.timing import Timings, on_the_line, time_in_turn
+from benchmarks.memory import memory_use
+from benchmarks.reporting import argument_parser, parse_arguments, report
+from benchmarks.timing import time_in_turn
 
 logger = logging.getLogger("benchmarks.models")
 
@@ -73,32 +68,6 @@ def build_all(
     return models
 
 
-def at_largest_batch(
-    args: argparse.Namespace, uses: Dict[str, MemoryUse], timings: Timings
-) -> Dict[str, Dict[str, float]]:
-    """What each model that fits does with the largest batch, from the times of two batches."""
-    rows: Dict[str, Dict[str, float]] = {}
-    for name, use in uses.items():
-        if not use.largest_batch:
-            continue
-        seconds = on_the_line(
-            (args.batch_size // 4, statistics.median(timings[f"{name}, smaller"])),
-            (args.batch_size, statistics.median(timings[name])),
-            use.largest_batch,
-        )
-        words = use.largest_batch * args.num_words
-        rows[name] = {
-            "largest_batch": use.largest_batch,
-            "words": words,
-            "seconds": seconds,
-            "words_per_second": words / seconds,
-        }
-        if "elmo" in rows:
-            ratio = rows[name]["words_per_second"] / rows["elmo"]["words_per_second"]
-            rows[name]["this / elmo"] = ratio
-    return rows
-
-
 def main() -> None:
     parser = argument_parser("models", __doc__)
     parser.add_argument(
@@ -112,26 +81,26 @@ def main() -> None:
     parser.add_argument("--num-words", type=int, default=20, help="of a sentence")
     parser.add_argument("--vocabulary", type=int, default=800_000, help="words")
     parser.add_argument("--sizes", type=json.loads, default={}, help="of the configs, as JSON")
-    parser.add_argument("--memory-gb", type=float, default=11.0, help="the paper's cards': 11")
-    parser.add_argument("--link-gbit", type=float, default=100.0, help="of the predictions")
     args = parse_arguments(parser)
     if args.batch_size < 4:
         parser.error(f"--batch-size is {args.batch_size}; it takes 4 or more.")
     device, few = args.device, args.batch_size // 4
     torch.manual_seed(1)
 
-    uses: Dict[str, MemoryUse] = {}
+    peaks: Dict[str, int] = {}
     for name in args.contestants:
         logger.info("Measuring the memory of %s", name)
-        uses[name] = memory_use(
+        use = memory_use(
             build_step,
             (name, args.vocabulary, args.sizes, args.num_words, device),
             rehearsal=(name, 100, SMALL, args.num_words, device),
             batch_sizes=(few, 3 * few),
-            budget=args.memory_gb * 1e9,
+            # No bound: what is wanted is the peak at the last.
+            budget=1e15,
             device=device,
             max_checked=args.batch_size,
         )
+        peaks[name] = use.peaks[args.batch_size]
 
     models = build_all(args.contestants, args.vocabulary, args.sizes, device)
     # A module that two models share is in the dictionary once.
@@ -145,23 +114,14 @@ def main() -> None:
         smaller[f"{name}, smaller"] = step_of(few)
     timings = time_in_turn({**contestants, **smaller}, repeats=args.repeats, device=device)
 
-    measures: Dict[str, Dict[str, float]] = {}
-    for name, model in models.items():
-        use = uses[name]
-        on_line = use.fixed_bytes + use.bytes_per_sentence * args.batch_size
-        measures[name] = {
+    measures = {
+        name: {
             "parameters": sum(parameter.numel() for parameter in model.parameters()),
-            # Measured, unless such a batch exceeds the budget.
-            "peak_memory_bytes": use.peaks.get(args.batch_size, round(on_line)),
+            "peak_memory_bytes": peaks[name],
             "words_per_second": args.batch_size * args.num_words / statistics.median(timings[name]),
         }
-    at_largest = at_largest_batch(args, uses, timings)
-    steps = {
-        name: (int(measures[name]["parameters"]), row["words"], row["seconds"])
-        for name, row in at_largest.items()
+        for name, model in models.items()
     }
-    links = {f"{args.link_gbit:g} Gbit/s": args.link_gbit * 1e9 / 8, "PCIe 3": PCIE_3}
-    predicted = {n: predictions(steps, n, links) for n in (4, 8, 64)}
     report(
         {name: timings[name] for name in contestants},
         args.contestants[0],
@@ -172,15 +132,9 @@ def main() -> None:
         num_words=args.num_words,
         vocabulary=args.vocabulary,
         sizes=args.sizes,
-        memory_budget_gb=args.memory_gb,
-        smaller_seconds={name: timings[name] for name in smaller},
-        memory={name: asdict(use) for name, use in uses.items()},
-        at_largest_batch=at_largest,
-        predicted_on_devices=predicted,
+        smaller_batch_size=few,
+        smaller_seconds={name: timings[f"{name}, smaller"] for name in contestants},
     )
-    logger.info("\nWith the largest batch in %g GB:\n%s", args.memory_gb, table_of(at_largest))
-    for num_devices, table in predicted.items():
-        logger.info("\nPredicted for %d devices:\n%s", num_devices, table_of(table))
 
 
 if __name__ == "__main__":

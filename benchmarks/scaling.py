@@ -12,7 +12,9 @@ exchange their gradients by `DistributedDataParallel` over gloo, on the CPU, eac
 its own. They want a core each.
 
 `devices`: from the steps that `benchmarks.models` measured, the speed that is predicted for 1 to 64
-devices. A prediction, not a measurement: see `benchmarks/exchange.py`.
+devices `--times-as-fast`, each with the batch that the paper fitted on a card: 128 sentences for
+ELMo, 256 for ELMo-A, 768 for ELMo-S, whose seconds are on the line through those of the two batches
+measured. A prediction, not a measurement: see `benchmarks/exchange.py`.
 """
 
 import json
@@ -35,13 +37,15 @@ from benchmarks.output_layers import (
     targets_for,
 )
 from benchmarks.reporting import RESULTS, Lines, argument_parser, parse_arguments, report, table_of
-from benchmarks.timing import time_in_turn
+from benchmarks.timing import on_the_line, time_in_turn
 from benchmarks.words import sample_classes
 
 logger = logging.getLogger("benchmarks.scaling")
 
 PARTS = ["vocabulary", "batch", "processes", "devices"]
 NUM_DEVICES = [1, 2, 4, 8, 16, 32, 64]
+# Sentences, by Table 2 of Li et al. 2019.
+PAPER_BATCH_SIZES = {"elmo": 128, "elmo_adaptive": 256, "elmo_semfit": 768}
 
 
 def output_layer_step(
@@ -139,25 +143,42 @@ def compare_processes(args: Any, out: Path) -> None:
     )
 
 
-def predict_devices(models: Path, link_gbit: float, out: Path) -> None:
+def steps_of(measured: Dict[str, Any], times_as_fast: float) -> Dict[str, Tuple[int, int, float]]:
+    """For each model its parameters, and the words and seconds of a step of the paper's batch."""
+    steps = {}
+    for name, row in measured["timings"].items():
+        smaller = statistics.median(measured["smaller_seconds"][name])
+        batch_size = PAPER_BATCH_SIZES.get(name, PAPER_BATCH_SIZES["elmo"])
+        seconds = on_the_line(
+            (measured["smaller_batch_size"], smaller),
+            (measured["batch_size"], row["median_seconds"]),
+            batch_size,
+        )
+        # At tiny sizes the line may fall.
+        seconds = max(seconds, row["median_seconds"])
+        words = batch_size * measured["num_words"]
+        steps[name] = (row["parameters"], words, seconds / times_as_fast)
+    return steps
+
+
+def predict_devices(models: Path, link_gbit: float, times_as_fast: float, out: Path) -> None:
     """Reads what `benchmarks.models` measured, and draws what follows for several devices."""
     measured = json.loads(models.read_text())
-    steps = {
-        name: (
-            measured["timings"][name]["parameters"],
-            row["words"],
-            row["seconds"],
-        )
-        for name, row in measured["at_largest_batch"].items()
-    }
+    steps = steps_of(measured, times_as_fast)
     links = {f"{link_gbit:g} Gbit/s": link_gbit * 1e9 / 8, "PCIe 3": PCIE_3}
     predicted = {n: predictions(steps, n, links) for n in NUM_DEVICES}
-    for num_devices in (4, 8, 64):
+    for num_devices in (1, 4, 8, 64):
         table = table_of(predicted[num_devices])
         logger.info("\nPredicted for %d devices:\n%s", num_devices, table)
-    facts = {"hardware": measured["hardware"], "device": measured["device"]}
+    facts = {key: measured[key] for key in ("hardware", "device", "threads")}
     out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps({**facts, "predicted_on_devices": predicted}, indent=2) + "\n")
+    predictions_and_facts = {
+        **facts,
+        "times_as_fast": times_as_fast,
+        "words_of_a_step": {name: words for name, (_, words, _) in steps.items()},
+        "predicted_on_devices": predicted,
+    }
+    out.write_text(json.dumps(predictions_and_facts, indent=2) + "\n")
 
     figure = Figure(figsize=(7, 4), layout="constrained")
     axes = figure.subplots()
@@ -169,7 +190,9 @@ def predict_devices(models: Path, link_gbit: float, out: Path) -> None:
         axes.plot(NUM_DEVICES, lower, marker="o", markersize=4, label=name)
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
-    axes.set_xlabel(f"devices like this one ({facts['device']}: {facts['hardware']}), {link} each")
+    axes.set_xlabel(
+        f"devices {times_as_fast:g} times as fast as the {facts['device']}, {link} each"
+    )
     axes.set_ylabel("words a second, predicted")
     axes.set_title(
         "The line: no overlap of exchange and step. The band's top: all of it.", fontsize=9
@@ -203,6 +226,12 @@ def main() -> None:
     parser.add_argument("--hidden-dim", type=int, default=2048, help="of the processes' LSTM")
     parser.add_argument("--link-gbit", type=float, default=100.0, help="of each device")
     parser.add_argument(
+        "--times-as-fast",
+        type=float,
+        default=1.0,
+        help="the predictions' devices, compared with that of benchmarks.models",
+    )
+    parser.add_argument(
         "--models", type=Path, help="default: benchmarks/results/models-DEVICE.json"
     )
     args = parse_arguments(parser)
@@ -226,7 +255,7 @@ def main() -> None:
     if "processes" in args.parts:
         compare_processes(args, out["processes"])
     if "devices" in args.parts:
-        predict_devices(models, args.link_gbit, out["devices"])
+        predict_devices(models, args.link_gbit, args.times_as_fast, out["devices"])
 
 
 if __name__ == "__main__":

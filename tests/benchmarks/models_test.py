@@ -1,4 +1,5 @@
 import json
+import statistics
 import sys
 
 import pytest
@@ -30,27 +31,32 @@ def test_the_models_are_compared(measured):
         assert row["words_per_second"] == pytest.approx(8 * 4 / row["median_seconds"])
         model = build_language_model(name, 100, SIZES)
         assert row["parameters"] == sum(parameter.numel() for parameter in model.parameters())
-        at_largest = results["at_largest_batch"][name]
-        words = at_largest["largest_batch"] * 4
-        assert at_largest["words_per_second"] == pytest.approx(words / at_largest["seconds"])
-    on_four = results["predicted_on_devices"]["4"]
-    assert on_four["elmo"]["exchanged_bytes"] == pytest.approx(rows["elmo"]["parameters"] * 6)
+        assert len(results["smaller_seconds"][name]) == 2
+    assert results["smaller_batch_size"] == 2
 
 
 def test_the_speed_on_several_devices_follows(measured, tmp_path, monkeypatch):
     out = tmp_path / "scaling-cpu.json"
     arguments = ["--parts", "devices", "--models", str(measured), "--out", str(out)]
+    arguments += ["--times-as-fast", "10"]
     monkeypatch.setattr(sys, "argv", ["scaling", *arguments, "--device", "cpu"])
     scaling.main()
-    results = json.loads((tmp_path / "scaling_devices-cpu.json").read_text())
+    predicted = json.loads((tmp_path / "scaling_devices-cpu.json").read_text())
     before = json.loads(measured.read_text())
-    assert results["predicted_on_devices"]["8"] == before["predicted_on_devices"]["8"]
+    small, large = 2, 8
+    seconds_small = statistics.median(before["smaller_seconds"]["elmo_adaptive"])
+    seconds_large = before["timings"]["elmo_adaptive"]["median_seconds"]
+    seconds = seconds_small + (seconds_large - seconds_small) * (256 - small) / (large - small)
+    seconds = max(seconds, seconds_large)
     (alone,) = {
         speed
-        for column, speed in results["predicted_on_devices"]["1"]["elmo"].items()
+        for column, speed in predicted["predicted_on_devices"]["1"]["elmo_adaptive"].items()
         if column.startswith("words")
     }
-    assert alone == pytest.approx(before["at_largest_batch"]["elmo"]["words_per_second"])
+    assert alone == pytest.approx(10 * 256 * 4 / seconds)
+    on_four = predicted["predicted_on_devices"]["4"]["elmo"]
+    parameters = before["timings"]["elmo"]["parameters"]
+    assert on_four["exchanged_bytes"] == pytest.approx(parameters * 6)
     assert (tmp_path / "scaling_devices-cpu.png").stat().st_size < 100_000
 
 
