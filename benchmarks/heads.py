@@ -8,17 +8,17 @@ of the vocabulary. The model reads fixed vectors of 300 dimensions by an LSTM of
 A step is the forward pass, the backward pass and an update by plain SGD, which costs the least of
 all optimizers for a parameter, so the most favourable to the layers that have many.
 
-`seconds per million words` are those of steps with the largest batch that fits the memory budget.
-If that has more words than `--max-words`, they are on the line through the times of a step with
-`--batch-size` sentences and of one with that many words, which is then the `timed batch`. A layer
-whose parameters and gradients alone exceed the budget is left out.
+`seconds per million words` are those of steps with the `timed batch`: the largest that fits the
+memory budget, or `--max-words` if that is smaller, as it is on a CPU. The largest batch is on the
+line through the peaks of two smaller ones. A layer whose parameters and gradients alone exceed the
+budget is left out.
 """
 
 import argparse
 import logging
 import statistics
 from dataclasses import asdict
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, Optional, Tuple
 
 import torch
 
@@ -31,7 +31,7 @@ from benchmarks.output_layers import (
     targets_for,
 )
 from benchmarks.reporting import argument_parser, parse_arguments, report
-from benchmarks.timing import on_the_line, time_in_turn
+from benchmarks.timing import time_in_turn
 from benchmarks.words import sample_classes
 
 logger = logging.getLogger("benchmarks.heads")
@@ -121,15 +121,6 @@ def measure_memory(
     return uses, fitting, left_out
 
 
-def seconds_per_million(
-    args: argparse.Namespace, largest: int, timed: int, seconds: List[float], larger: List[float]
-) -> float:
-    """With the largest batch, from the times of one of `--batch-size` and one of `timed`."""
-    first = (args.batch_size, statistics.median(seconds))
-    second = (timed, statistics.median(larger))
-    return on_the_line(first, second, largest) * 1e6 / (largest * args.num_words)
-
-
 def main() -> None:
     parser = argument_parser("heads", __doc__)
     parser.add_argument(
@@ -166,20 +157,14 @@ def main() -> None:
             "largest_batch": largest,
         }
         timed = largest if max_batch is None else min(largest, max_batch)
+        measures[name]["timed_batch"] = max(timed, args.batch_size)
         if timed > args.batch_size:
-            measures[name]["timed_batch"] = timed
             larger[f"{name}, larger"] = step_of(timed)
 
     timings = time_in_turn({**contestants, **larger}, repeats=args.repeats, device=device)
     for name, row in measures.items():
-        if f"{name}, larger" in timings:
-            row["seconds_per_million_words"] = seconds_per_million(
-                args,
-                int(row["largest_batch"]),
-                int(row["timed_batch"]),
-                timings[name],
-                timings[f"{name}, larger"],
-            )
+        seconds = statistics.median(timings.get(f"{name}, larger", timings[name]))
+        row["seconds_per_million_words"] = seconds * 1e6 / (row["timed_batch"] * args.num_words)
     report(
         {name: timings[name] for name in contestants},
         next(iter(contestants)),

@@ -172,16 +172,18 @@ def main() -> None:
             for name, loader in loaders.items():
                 timings[name].append(seconds_of(loader))
         timings = {name: seconds[1:] for name, seconds in timings.items()}
+        step: List[float] = []
         if args.step:
             sizes = args.cell_size, args.projection_dim
             loader = loader_of(indexers["fasttext"], corpus, vocab, args.batch_size, 0)
-            timings["training step"] = step_seconds(loader, sizes, vectors, args.repeats)
+            step = step_seconds(loader, sizes, vectors, args.repeats)
 
     speeds = {name: UNIT / statistics.median(seconds) for name, seconds in timings.items()}
     one, two = (speeds[f"fasttext, workers: {num_workers}"] for num_workers in (1, 2))
     facts: Dict[str, Any] = {"words_a_second_of_8_workers_extrapolated": one + 7 * (two - one)}
-    if args.step:
-        facts["one_worker / training step"] = one / speeds["training step"]
+    if step:
+        facts["words_a_second_of_a_training_step"] = UNIT / statistics.median(step)
+        facts["one_worker / training step"] = one * statistics.median(step) / UNIT
     report(
         timings,
         "single_id, workers: 1",
@@ -189,6 +191,7 @@ def main() -> None:
         device=torch.device("cpu"),
         measures={name: {"words_per_second": speed} for name, speed in speeds.items()},
         seconds_are_for_words=UNIT,
+        training_step_seconds=step,
         **facts,
         corpus="given" if args.corpus else f"{args.num_words} words of {args.num_types} types",
         batch_size=args.batch_size,

@@ -49,6 +49,7 @@ PAPER_BATCH_SIZES = {"elmo": 128, "elmo_adaptive": 256, "elmo_semfit": 768}
 
 
 def output_layer_step(
+    head: torch.nn.Module,
     layer: str,
     num_classes: int,
     input_dim: int,
@@ -56,7 +57,6 @@ def output_layer_step(
     device: torch.device,
     vectors: Optional[torch.Tensor],
 ) -> Callable[[], None]:
-    head = build_output_layer(layer, num_classes, input_dim).to(device)
     optimizer = torch.optim.SGD(head.parameters(), lr=0.01)
     classes = sample_classes(num_classes, num_words)
     context = torch.randn(num_words, input_dim, device=device, requires_grad=True)
@@ -81,6 +81,8 @@ def least_bytes(layer: str, num_classes: int, input_dim: int, num_words: int) ->
 def compare_layers(args: Any, x_label: str, sizes: Dict[int, Tuple[int, int]], out: Path) -> None:
     """Times all output layers at each x, which stands for a vocabulary and the words of a batch."""
     vectors = torch.randn(max(num_classes for num_classes, _ in sizes.values()), FASTTEXT_DIM)
+    # Batches of several sizes share one, since several do not fit into memory.
+    heads: Dict[Tuple[str, int], torch.nn.Module] = {}
     contestants: Dict[str, Callable[[], Any]] = {}
     points: Dict[str, Tuple[str, float]] = {}
     left_out: Dict[str, int] = {}
@@ -92,8 +94,17 @@ def compare_layers(args: Any, x_label: str, sizes: Dict[int, Tuple[int, int]], o
                 left_out[name] = least
                 continue
             logger.info("Building %s", name)
+            if (layer, num_classes) not in heads:
+                head = build_output_layer(layer, num_classes, args.input_dim)
+                heads[layer, num_classes] = head.to(args.device)
             contestants[name] = output_layer_step(
-                layer, num_classes, args.input_dim, num_words, args.device, vectors
+                heads[layer, num_classes],
+                layer,
+                num_classes,
+                args.input_dim,
+                num_words,
+                args.device,
+                vectors,
             )
             points[name] = (layer, x)
     timings = time_in_turn(contestants, repeats=args.repeats, device=args.device)
