@@ -17,7 +17,7 @@ and what is true is between the two. Latency, the slowest device and the optimiz
 these are predictions, and bounds at that, not measurements.
 """
 
-from typing import Dict, Tuple
+from typing import Dict, Mapping, Tuple
 
 __all__ = ["bytes_exchanged", "predicted_speed", "predictions"]
 
@@ -59,14 +59,14 @@ def predicted_speed(
 
 
 def predictions(
-    steps: Dict[str, Tuple[int, float, float]], num_devices: int, links: Dict[str, float]
+    steps: Mapping[str, Tuple[int, float, float]], num_devices: int, links: Dict[str, float]
 ) -> Dict[str, Dict[str, float]]:
     """
     A table of what is predicted for each model.
 
     # Parameters
 
-    steps : `Dict[str, Tuple[int, float, float]]`
+    steps : `Mapping[str, Tuple[int, float, float]]`
         For each model its parameters, the words of a step and its seconds.
     num_devices : `int`
     links : `Dict[str, float]`
