@@ -21,7 +21,7 @@ setup(
         "h5py>=3.0",
         "jsonnet>=0.10",
         "tokenizers>=0.12",
-        "torch>=1.10",
+        "torch>=1.12",
         "numpy>=1.21",
     ],
     extras_require={

@@ -75,11 +75,7 @@ class SampledSoftmaxHead(VocabularyHead):
                 f"than there are words in the vocabulary's namespace {namespace!r}, "
                 f"{self.num_classes}."
             )
-        if sparse and is_distributed() and torch.distributed.get_backend() == "nccl":
-            raise ConfigurationError(
-                "sampled_softmax: `sparse` is true, but several GPUs (NCCL) cannot exchange sparse "
-                "gradients. Set it to false, or train on one GPU, without `distributed`."
-            )
+        self.sparse = sparse
         self.softmax = SampledSoftmaxLoss(self.num_classes, input_dim, num_samples, sparse)
         # AllenNLP's own draws the same, one by one.
         self.softmax.choice_func = log_uniform_sample
@@ -88,6 +84,12 @@ class SampledSoftmaxHead(VocabularyHead):
     def forward(self, context: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         if not self.training:
             return super().forward(context, targets)
+        # Not sooner: a model that only embeds may be built in such a process.
+        if self.sparse and is_distributed() and torch.distributed.get_backend() == "nccl":
+            raise ConfigurationError(
+                "sampled_softmax: `sparse` is true, but several GPUs (NCCL) cannot exchange sparse "
+                "gradients. Set it to false, or train on one GPU, without `distributed`."
+            )
         # A sample of every so many words, from one of the first of them: each is as likely.
         start = numpy.random.randint(self._every)
         with torch.no_grad():

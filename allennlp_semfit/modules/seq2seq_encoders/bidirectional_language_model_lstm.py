@@ -207,4 +207,6 @@ def _as_sentences(
         own.new_zeros(mask.numel(), own.size(1)).index_copy(0, where, own)
         for own, where in zip(states, index)
     )
-    return torch.cat([ahead, behind], dim=1).view(*mask.shape, -1) * mask.unsqueeze(-1)
+    return torch.cat([ahead, behind], dim=1).view(
+        *mask.shape, 2 * states.size(-1)
+    ) * mask.unsqueeze(-1)

@@ -1,3 +1,5 @@
+import logging
+from functools import lru_cache
 from itertools import accumulate
 from typing import Any, List, NamedTuple, Optional, Sequence, Tuple, Union
 
@@ -7,6 +9,8 @@ from torch.autograd.function import once_differentiable
 from allennlp_semfit.modules.seq2seq_encoders import projected_lstm_steps
 
 __all__ = ["ProjectedLstmFunction"]
+
+logger = logging.getLogger(__name__)
 
 # One a layer: stacked in one tensor, or each as it is.
 Matrices = Union[torch.Tensor, List[torch.Tensor]]
@@ -188,13 +192,27 @@ class _Layers(NamedTuple):
 def _steps_for(inputs: torch.Tensor) -> Any:
     """The module of what lies between the matrix products: on a GPU, of one kernel each."""
     if inputs.is_cuda and inputs.dtype != torch.float64:
-        try:
-            from allennlp_semfit.modules.seq2seq_encoders import projected_lstm_kernels
-        except ImportError:
-            # Not every platform has Triton.
-            return projected_lstm_steps
-        return projected_lstm_kernels
+        return _steps_on(inputs.device)
     return projected_lstm_steps
+
+
+@lru_cache(maxsize=None)
+def _steps_on(device: torch.device) -> Any:
+    # Triton may be missing, or find no compiler, or the device too old; a first launch tells.
+    try:
+        from allennlp_semfit.modules.seq2seq_encoders import projected_lstm_kernels
+
+        one = torch.zeros(1, 1, 1, device=device)
+        projected_lstm_kernels.state_forward(one, None, None, None, None, one.clone(), one.clone())
+    except Exception as error:
+        logger.warning(
+            "Training goes on without the LSTM's kernels, and slower: Triton cannot run them on "
+            "%s (%s).",
+            device,
+            error,
+        )
+        return projected_lstm_steps
+    return projected_lstm_kernels
 
 
 def _type_of_products(inputs: torch.Tensor) -> torch.dtype:

@@ -176,7 +176,9 @@ def _archived_options(
     state = torch.load(get_weights_path(serialization_dir), map_location="cpu")
     for name in state:
         if name.endswith(_AN_ENCODERS_WEIGHT):
-            extra_state = state[name[: -len(_AN_ENCODERS_WEIGHT)] + "_extra_state"]
+            extra_state = state.get(name[: -len(_AN_ENCODERS_WEIGHT)] + "_extra_state")
+            if extra_state is None:
+                continue
             archived_file, (activation, filters, *sizes) = json.loads(bytes(extra_state.tolist()))
             if archived_file == options_file:
                 return CharacterCnnOptions(activation, tuple(map(tuple, filters)), *sizes)

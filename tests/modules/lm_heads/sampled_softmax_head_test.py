@@ -99,9 +99,17 @@ def test_sparse_gradients_do_not_go_over_nccl(backend, monkeypatch):
         "allennlp_semfit.modules.lm_heads.sampled_softmax_head.is_distributed", lambda: True
     )
     monkeypatch.setattr("torch.distributed.get_backend", lambda: backend)
-    SampledSoftmaxHead(vocabulary_of(50), 8, num_samples=20)
+    monkeypatch.setattr(
+        "allennlp_semfit.training.metrics.token_averages.dist_reduce_sum", lambda value: value
+    )
+    context, targets = torch.randn(4, 8), torch.arange(4)
+    SampledSoftmaxHead(vocabulary_of(50), 8, num_samples=20)(context, targets)
+    head = SampledSoftmaxHead(vocabulary_of(50), 8, num_samples=20, sparse=True)
+    head.eval()
+    head(context, targets)
+    head.train()
     if backend == "gloo":
-        SampledSoftmaxHead(vocabulary_of(50), 8, num_samples=20, sparse=True)
+        head(context, targets)
         return
     with pytest.raises(ConfigurationError, match="`sparse` is true, but several GPUs"):
-        SampledSoftmaxHead(vocabulary_of(50), 8, num_samples=20, sparse=True)
+        head(context, targets)

@@ -128,6 +128,12 @@ def test_a_sentence_has_the_same_states_alone_and_in_any_batch(lengths, extra):
         assert not together[row, length:].any()
 
 
+@pytest.mark.parametrize("shape", [(0, 3), (2, 0), (0, 0)])
+def test_a_batch_without_words(shape):
+    outputs = encoder_of()(torch.zeros(*shape, 5), torch.zeros(shape, dtype=torch.bool))
+    assert outputs.shape == (*shape, 14)
+
+
 def test_gradients_in_float64():
     encoder = encoder_of(num_layers=2, cell_size=3, hidden_dim=4).double()
     mask = ragged_mask(2, 4)

@@ -158,6 +158,22 @@ def test_parameters_have_the_names_and_the_shapes_of_allennlps_cell():
     assert ours == {name: tensor.shape for name, tensor in theirs.items()}
 
 
+def test_where_triton_cannot_run_the_operations_do(monkeypatch, caplog):
+    pytest.importorskip("triton")
+    from allennlp_semfit.modules.seq2seq_encoders import projected_lstm_kernels
+
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    choose = projected_lstm_function._steps_on.__wrapped__
+    assert choose(device) is projected_lstm_kernels
+
+    def no_compiler(*arguments):
+        raise RuntimeError("Failed to find C compiler")
+
+    monkeypatch.setattr(projected_lstm_kernels, "state_forward", no_compiler)
+    assert choose(device) is projected_lstm_steps
+    assert "Failed to find C compiler" in caplog.text
+
+
 def test_changing_a_weight_before_the_backward_pass_is_an_error():
     layer = layer_of(5, 6)
     loss = layer(torch.randn(3, 4, 5, dtype=torch.float64)).sum()
