@@ -165,8 +165,6 @@ def steps_of(measured: Dict[str, Any], times_as_fast: float) -> Dict[str, Tuple[
             (measured["batch_size"], row["median_seconds"]),
             batch_size,
         )
-        # At tiny sizes the line may fall.
-        seconds = max(seconds, row["median_seconds"])
         words = batch_size * measured["num_words"]
         steps[name] = (row["parameters"], words, seconds / times_as_fast)
     return steps

@@ -55,7 +55,7 @@ def trained(tmp_path_factory):
 def test_training_learns_something(trained):
     metrics = metrics_of(trained)
     first = json.loads((trained / "metrics_epoch_0.json").read_text())
-    assert metrics["best_validation_cosine"] > first["validation_cosine"] + 0.1
+    assert metrics["best_validation_cosine"] > first["validation_cosine"] + 0.05
     assert metrics["training_cosine"] > metrics["training_constant_cosine"]
 
 
