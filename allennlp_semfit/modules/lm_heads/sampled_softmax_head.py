@@ -49,8 +49,8 @@ class SampledSoftmaxHead(VocabularyHead):
     # Raises
 
     `ConfigurationError`
-        If the vocabulary has no such namespace, or not more words than there are samples; if
-        `sparse`, and processes exchange gradients by NCCL, which has no sparse ones.
+        If the vocabulary has no such namespace, or not more words than there are samples; in
+        training if `sparse`, and processes exchange gradients by NCCL, which has no sparse ones.
 
     # Example
 
