@@ -1,4 +1,4 @@
-"""The six language models of Table 1 of Li et al. 2019: built, counted, trained."""
+"""The language models of Table 1 of Li et al. 2019, and ELMo-S with other losses and targets: built, counted, trained."""
 
 import json
 
@@ -23,7 +23,10 @@ MODELS = [
     "elmo_adaptive",
     "elmo_semfit",
     "elmo_semfit_cnn",
+    "elmo_semfit_l2",
+    "elmo_semfit_nllvmf",
     "elmo_semfit_oneb",
+    "elmo_semfit_random",
     "elmo_subword",
 ]
 CORPUS = FIXTURES / "corpus" / "train"
@@ -50,7 +53,10 @@ PARAMETERS = {
     "elmo": (499, 0.02),
     "elmo_adaptive": (196, 0.02),
     "elmo_semfit": (76, 0.02),
+    "elmo_semfit_l2": (76, 0.02),
+    "elmo_semfit_nllvmf": (76, 0.02),
     "elmo_semfit_oneb": (76, 0.01),
+    "elmo_semfit_random": (76, 0.02),
     "elmo_semfit_cnn": (76.4, 0.01),
     "elmo_subword": (85, 0.01),
 }
@@ -110,7 +116,7 @@ def test_it_has_the_papers_number_of_parameters(name, variables, tmp_path):
             "ELMO_WEIGHTS_PATH": str(weights),
         }
     config = config_of(CONFIGS / "one_billion_word" / f"{name}.jsonnet", variables)
-    if name in ("elmo", "elmo_adaptive"):
+    if name in ("elmo", "elmo_adaptive", "elmo_semfit_random"):
         vocab = vocabulary_of(793_470)  # ELMo's, with `@@UNKNOWN@@`
     elif name == "elmo_subword":
         vocab = vocabulary_of(256 + 1 + 30_000, "subwords")

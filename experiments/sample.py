@@ -1,0 +1,28 @@
+"""Draws lines of text: python -m experiments.sample NUMBER OUT FILE…"""
+
+import random
+import sys
+from pathlib import Path
+from typing import List
+
+
+def sample(files: List[Path], number: int, out: Path) -> None:
+    """
+    Writes so many lines of the files, in an order that is random and always the same.
+
+    # Parameters
+
+    files : `List[Path]`
+    number : `int`
+        All of them, if they have no more.
+    out : `Path`
+    """
+    lines: List[bytes] = []
+    for file in files:
+        lines.extend(line + b"\n" for line in file.read_bytes().split(b"\n") if line.strip())
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_bytes(b"".join(random.Random(1).sample(lines, min(number, len(lines)))))
+
+
+if __name__ == "__main__":
+    sample([Path(name) for name in sys.argv[3:]], int(sys.argv[1]), Path(sys.argv[2]))
