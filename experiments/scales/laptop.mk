@@ -1,6 +1,8 @@
 # Two CPU cores, a few hours. The language models read 5 million words once.
-LM_CONFIGS := training_config/laptop
+LM_OVERLAY := training_config/laptop/override.libsonnet
 TASK_CONFIGS := training_config/downstream/laptop
+TASK_OVERLAY := {}
+CORPUS := novels
 
 # Of the language models' training text, and of their held-out text.
 novels_sentences := 235008
