@@ -1,4 +1,4 @@
-"""How long a run has taken, of what `train`, beside this, has noted: it may have been interrupted."""
+"""How long a run has taken, of what `train`, beside this, has noted of it."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +9,9 @@ __all__ = ["Sitting", "read_sittings", "seconds_until"]
 
 @dataclass(frozen=True)
 class Sitting:
-    """From `began` to `ended`, in seconds of Unix time; `None` if it was killed. The commit is Git's."""
+    """
+    From `began` to `ended`, in seconds of Unix time, or `None` if it was killed; at a commit of Git.
+    """
 
     began: float
     ended: Optional[float]
