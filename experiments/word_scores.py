@@ -1,0 +1,186 @@
+"""What a language model makes of words in a context, whatever its output layer."""
+
+import math
+from collections import defaultdict
+from typing import Dict, List, Sequence, Tuple
+
+import torch
+from allennlp.common import Tqdm
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Batch
+from allennlp.data.fields.text_field import TextFieldTensors
+from allennlp.models.archival import Archive
+from allennlp.nn.util import get_text_field_mask
+
+from allennlp_semfit.data.dataset_readers.language_modeling import LanguageModelingReader
+from allennlp_semfit.data.fields.sentence_field import SentenceField
+from allennlp_semfit.models.bidirectional_lm import BidirectionalLm
+from allennlp_semfit.modules.lm_heads.adaptive_softmax_head import AdaptiveSoftmaxHead
+from allennlp_semfit.modules.lm_heads.lm_head import LmHead
+from allennlp_semfit.modules.lm_heads.sampled_softmax_head import SampledSoftmaxHead
+from allennlp_semfit.modules.lm_heads.semfit_head import SemfitHead
+from allennlp_semfit.modules.lm_heads.softmax_head import SoftmaxHead
+from allennlp_semfit.modules.lm_heads.vocabulary_head import VocabularyHead
+from allennlp_semfit.predictors.sentence_embedder import batches_by_length
+
+__all__ = ["WordScores"]
+
+_UNKNOWN = 0
+_WORDS = 512
+
+
+class WordScores:
+    """
+    The score of a word in a context is what the language model would have lost if that word had
+    stood there, negated: with a softmax, its log-likelihood; with `semfit`, how near it is by the
+    head's own distance. Scores of one context compare with one another only.
+
+    A truncated vocabulary gives all words that it lacks one likelihood together, which each of them
+    has an equal share of.
+
+    # Parameters
+
+    archive : `Archive`
+        Of a `bidirectional_lm`.
+    words : `Sequence[str]`
+        All words that there are, none of them with a space.
+
+    # Raises
+
+    `ConfigurationError`
+        If the language model reads something else than words, has no boundary tokens, or has a head
+        that is not known here.
+    """
+
+    def __init__(self, archive: Archive, words: Sequence[str]) -> None:
+        model, reader = archive.model, archive.dataset_reader
+        assert isinstance(model, BidirectionalLm)
+        assert isinstance(reader, LanguageModelingReader)
+        if not isinstance(reader.text_to_instance("a")["source"], SentenceField):
+            raise ConfigurationError(
+                "the language model reads and predicts pieces of words, which do not compare with "
+                "words; give one whose `tokenizer` splits at spaces"
+            )
+        if not (reader.start_tokens and reader.end_tokens):
+            raise ConfigurationError(
+                "the language model has no `start_tokens` or no `end_tokens`, and so no context of "
+                "a sentence's first or last word; give one that has both"
+            )
+        head = model._head
+        if not isinstance(head, (SemfitHead, AdaptiveSoftmaxHead, SampledSoftmaxHead, SoftmaxHead)):
+            raise ConfigurationError(
+                f"the language model's head is a {type(head).__name__}, whose scores are not known "
+                "here; give one with semfit, adaptive_softmax, sampled_softmax or softmax"
+            )
+        self._model = model.eval()
+        self._reader = reader
+        self._head: LmHead = head
+        self._targets = self._targets_of(words)
+        self._log_num_unknown = 0.0
+        if isinstance(head, VocabularyHead):
+            num_unknown = int((self._targets == _UNKNOWN).sum())
+            self._log_num_unknown = math.log(max(num_unknown, 1))
+
+    @torch.inference_mode()
+    def contexts(
+        self, sentences: Sequence[Sequence[str]], places: Sequence[Tuple[int, int]]
+    ) -> torch.Tensor:
+        """
+        # Parameters
+
+        sentences : `Sequence[Sequence[str]]`
+        places : `Sequence[Tuple[int, int]]`
+            Of `N` words: the sentence, and the position in it.
+
+        # Returns
+
+        `torch.Tensor`
+            What the forward half makes of the words before, and the backward half of those after.
+            Shape `(N, 2, hidden_dim)`.
+        """
+        positions: Dict[int, List[int]] = defaultdict(list)
+        for number, position in places:
+            positions[number].append(position)
+        numbers = sorted(positions)
+        found = {}
+        batches = list(batches_by_length([len(sentences[number]) for number in numbers]))
+        for batch in Tqdm.tqdm(batches, desc="reading contexts"):
+            source = self._index([sentences[numbers[index]] for index in batch])
+            embeddings = self._model._text_field_embedder(source)
+            layers = self._model._contextualizer(embeddings, get_text_field_mask(source))
+            last_layer = layers if isinstance(layers, torch.Tensor) else layers[-1]
+            ahead, behind = last_layer.chunk(2, dim=-1)
+            for row, index in enumerate(batch):
+                for position in positions[numbers[index]]:
+                    at = len(self._reader.start_tokens) + position
+                    found[numbers[index], position] = torch.stack(
+                        [ahead[row, at - 1], behind[row, at + 1]]
+                    )
+        if not places:
+            return torch.empty(0, 2, self._head.get_input_dim())
+        return torch.stack([found[place] for place in places])
+
+    @torch.inference_mode()
+    def __call__(self, contexts: torch.Tensor, candidates: torch.Tensor) -> torch.Tensor:
+        """
+        # Parameters
+
+        contexts : `torch.Tensor`
+            Shape `(N, hidden_dim)`.
+        candidates : `torch.Tensor`
+            Positions in `words`. Shape `(N, num_candidates)`.
+
+        # Returns
+
+        `torch.Tensor`
+            Shape `(N, num_candidates)`.
+        """
+        head, targets = self._head, self._targets[candidates]
+        if isinstance(head, SemfitHead):
+            predicted = head.projection(contexts).double().unsqueeze(1)
+            return -head.distance(predicted.expand_as(targets), targets.double())
+        if isinstance(head, AdaptiveSoftmaxHead):
+            scores = head.softmax.log_prob(contexts).gather(1, targets)
+        else:
+            # What all words have in common is left out.
+            weight, bias = _output_layer(head)
+            if isinstance(head, SoftmaxHead):
+                contexts = head.projection(contexts)
+            classes, places = targets.unique(return_inverse=True)
+            logits = torch.nn.functional.linear(contexts, weight[classes], bias[classes])
+            scores = logits.gather(1, places)
+        return scores - (targets == _UNKNOWN) * self._log_num_unknown
+
+    @torch.inference_mode()
+    def _targets_of(self, words: Sequence[str]) -> torch.Tensor:
+        """The head's target for each word. Shape `(len(words), ...)`."""
+        targets = []
+        first = len(self._reader.start_tokens)
+        for start in Tqdm.tqdm(range(0, len(words), _WORDS), desc="looking up words"):
+            some_words = words[start : start + _WORDS]
+            source = self._index([some_words])
+            vectors = torch.empty(0)
+            if self._head.get_target_dim() is not None:
+                vectors = self._model._text_field_embedder(source)
+            of_sentence = self._head.targets(source, vectors)[0]
+            targets.append(of_sentence[first : first + len(some_words)])
+        return torch.cat(targets)
+
+    def _index(self, sentences: Sequence[Sequence[str]]) -> TextFieldTensors:
+        instances = [self._reader.text_to_instance(" ".join(words)) for words in sentences]
+        for instance in instances:
+            self._reader.apply_token_indexers(instance)
+        batch = Batch(instances)
+        batch.index_instances(self._model.vocab)
+        return batch.as_tensor_dict()["source"]  # type: ignore[return-value]
+
+
+def _output_layer(head: LmHead) -> Tuple[torch.Tensor, torch.Tensor]:
+    """A vector and a bias for each class."""
+    if isinstance(head, SampledSoftmaxHead):
+        weight, bias = head.softmax.softmax_w, head.softmax.softmax_b
+        if isinstance(weight, torch.nn.Embedding):  # as they are if sparse
+            return weight.weight, bias.weight.squeeze(1)
+        return weight, bias
+    assert isinstance(head, SoftmaxHead)
+    return head._tied[0].weight[1:] if head._tied else head.weight, head.bias

@@ -1,0 +1,157 @@
+import json
+from collections import Counter
+from itertools import permutations
+from statistics import mean
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from experiments import word_frequency
+from experiments.word_frequency import (
+    BUCKETS,
+    Targets,
+    bucket_of,
+    describe,
+    draw_targets,
+    main,
+    measure,
+    rank,
+)
+from tests import FIXTURES
+from tests.language_models import write_language_model
+
+HELDOUT = FIXTURES / "corpus" / "heldout.txt"
+TRAIN = FIXTURES / "corpus" / "train"
+
+SENTENCES = st.lists(st.lists(st.sampled_from("abcdefgh"), max_size=6), max_size=8)
+
+
+@pytest.mark.parametrize(
+    ("counts", "name"),
+    [
+        ((0,), "0"),
+        ((1, 2), "1–2"),
+        ((3, 9), "3–9"),
+        ((10, 99), "10–99"),
+        ((100, 999), "100–999"),
+        ((1000, 10**9), "1000+"),
+    ],
+)
+def test_a_bucket_has_these_counts(counts, name):
+    assert {describe(bucket_of(count)) for count in counts} == {name}
+
+
+@given(scores=st.lists(st.integers(0, 3), min_size=1, max_size=6))
+def test_equals_are_ranked_by_chance(scores):
+    ranks = []
+    for order in permutations(range(len(scores))):
+        ranked = sorted(order, key=lambda index: -scores[index])
+        ranks.append(1 + ranked.index(0))
+    reciprocal, first = rank(torch.tensor([scores], dtype=torch.float))
+    assert reciprocal.item() == pytest.approx(mean(1 / each for each in ranks))
+    assert first.item() == pytest.approx(mean(each == 1 for each in ranks))
+
+
+@given(
+    sentences=SENTENCES,
+    counts=st.dictionaries(st.sampled_from("abcdefghijkl"), st.integers(1, 2000)),
+    num_targets=st.integers(0, 60),
+    num_candidates=st.integers(1, 15),
+    seed=st.integers(0, 2**32),
+)
+def test_targets_are_words_of_the_text_among_others_once_each(
+    sentences, counts, num_targets, num_candidates, seed
+):
+    options = {"num_targets": num_targets, "num_candidates": num_candidates, "seed": seed}
+    words, drawn = draw_targets(sentences, counts, **options)
+    assert words == sorted({*counts, *(word for sentence in sentences for word in sentence)})
+    buckets = [bucket_of(counts.get(word, 0)) for word in words]
+    tokens = Counter(bucket_of(counts.get(word, 0)) for words in sentences for word in words)
+    assert len(drawn) == len(BUCKETS)
+    for bucket, targets in enumerate(drawn):
+        assert len(targets.places) == len(set(targets.places))
+        assert len(targets.places) == min(num_targets // len(BUCKETS), tokens[bucket])
+        for kind, available in (
+            (targets.candidates, len(words)),
+            (targets.alike, buckets.count(bucket)),
+        ):
+            assert kind.shape == (len(targets.places), min(num_candidates, available))
+            for (sentence, position), row in zip(targets.places, kind.tolist()):
+                assert words[row[0]] == sentences[sentence][position]
+                assert buckets[row[0]] == bucket
+                assert len(set(row)) == len(row)
+        assert all(buckets[index] == bucket for row in targets.alike.tolist() for index in row)
+    again = draw_targets(sentences, counts, **options)[1]
+    assert all(
+        one.places == other.places
+        and torch.equal(one.candidates, other.candidates)
+        and torch.equal(one.alike, other.alike)
+        for one, other in zip(drawn, again)
+    )
+
+
+class Oracle:
+    """Finds the words of the even sentences, by what is before them alone."""
+
+    def contexts(self, sentences, places):
+        return torch.tensor([[[sentence % 2], [1]] for sentence, _ in places])
+
+    def __call__(self, contexts, candidates):
+        scores = torch.zeros(candidates.shape)
+        scores[:, 0] = 1 - 2 * contexts[:, 0]
+        return scores
+
+
+def test_a_bucket_has_the_means_of_its_targets_over_both_directions():
+    def targets(*sentences):
+        places = [(sentence, 0) for sentence in sentences]
+        candidates, alike = (torch.arange(number).expand(len(places), number) for number in (10, 4))
+        return Targets(places, candidates, alike)
+
+    none = targets()
+    drawn = [targets(0, 2), none, targets(1), targets(*range(100)), none, none]
+    rows = measure(Oracle(), [], drawn)
+    assert [(row["bucket"], row["count"]) for row in rows] == [("0", 2), ("3–9", 1), ("10–99", 100)]
+    for row, share in zip(rows, (1 / 2, 0, 1 / 4)):
+        assert row["accuracy"] == row["accuracy_alike"] == pytest.approx(share)
+        assert row["mrr"] == pytest.approx(share + (1 - share) / 10)
+        assert row["mrr_alike"] == pytest.approx(share + (1 - share) / 4)
+        assert (row["candidates"], row["candidates_alike"]) == (10, 4)
+
+
+@pytest.fixture
+def arguments(tmp_path):
+    archive = write_language_model(tmp_path / "elmo_adaptive", "fasttext", archive=True)
+    return [str(path) for path in (archive, HELDOUT, TRAIN, tmp_path / "results" / "out.json")]
+
+
+def test_an_archive_is_measured(arguments, tmp_path):
+    main([*arguments, "--candidates", "7"])
+    result = json.loads((tmp_path / "results" / "out.json").read_text("utf-8"))
+    assert (result["archive_name"], result["candidates"]) == ("elmo_adaptive", 7)
+    num_words = len(HELDOUT.read_text("utf-8").split())
+    assert sum(row["count"] for row in result["rows"]) == num_words
+    assert all(1 / 7 <= row["mrr"] <= 1 for row in result["rows"])
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        (0, "Language model .*missing does not exist"),
+        (1, "missing: there is no such file"),
+        (2, "missing: there is no such file"),
+    ],
+)
+def test_what_is_missing_is_said_before_the_model_is_loaded(place, message, arguments, monkeypatch):
+    monkeypatch.setattr(word_frequency, "load_archive", None)
+    arguments[place] = "missing"
+    with pytest.raises(SystemExit, match=f"^word_frequency: {message}.*$"):
+        main(arguments)
+
+
+def test_a_language_model_of_pieces_is_refused(arguments, tmp_path):
+    arguments[0] = str(write_language_model(tmp_path / "subwords", "subwords", archive=True))
+    with pytest.raises(SystemExit, match="^word_frequency: the language model reads .* pieces"):
+        main(arguments)

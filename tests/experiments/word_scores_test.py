@@ -1,0 +1,110 @@
+import math
+
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Batch
+from allennlp.models import load_archive
+
+from experiments.word_scores import WordScores
+from tests import VECTORS
+from tests.language_models import EMPTY, KINDS, TARGETS, write_language_model
+
+# The vocabulary has neither "zebra" nor "quagga".
+WORDS = [".", "harbour", "of", "quagga", "the", "zebra"]
+SENTENCES = [["the", "of", "."], [], ["zebra"], ["the", "harbour", "the", "of", "zebra", "."]]
+PLACES = [(3, 4), (0, 0), (2, 0), (0, 2), (3, 0), (3, 5)]
+
+FASTTEXT = {"type": "fasttext", "model_path": VECTORS}
+FASTTEXT_EMBEDDER = {"type": "fasttext", "embedding_dim": 10}
+SEMFIT = {"type": "semfit", "embedding_dim": 10}
+MORE_KINDS = {
+    **{
+        f"semfit_{distance}": (
+            {"fasttext": FASTTEXT},
+            {"fasttext": FASTTEXT_EMBEDDER},
+            10,
+            {**SEMFIT, "distance": distance},
+        )
+        for distance in ("cosine", "l2", "nllvmf")
+    },
+    "semfit_random": (
+        {"fasttext": FASTTEXT, "tokens": TARGETS},
+        {"fasttext": FASTTEXT_EMBEDDER, "tokens": EMPTY},
+        10,
+        {
+            **SEMFIT,
+            "target_embedder": {"type": "embedding", "embedding_dim": 10, "trainable": False},
+            "target_indexer": "tokens",
+        },
+    ),
+    **{
+        f"sampled_{'sparse' if sparse else 'dense'}": (
+            {"fasttext": FASTTEXT, "tokens": TARGETS},
+            {"fasttext": FASTTEXT_EMBEDDER, "tokens": EMPTY},
+            10,
+            {"type": "sampled_softmax", "num_samples": 5, "sparse": sparse},
+        )
+        for sparse in (False, True)
+    },
+}
+
+
+def forward(archive, words):
+    """What the model and its head make of a single sentence."""
+    instance = archive.dataset_reader.text_to_instance(" ".join(words))
+    archive.dataset_reader.apply_token_indexers(instance)
+    batch = Batch([instance])
+    batch.index_instances(archive.model.vocab)
+    source = batch.as_tensor_dict()["source"]
+    output = archive.model(source)
+    targets = archive.model._head.targets(source, output["noncontextual_token_embeddings"])
+    return output["lm_embeddings"][0], targets[0]
+
+
+@pytest.mark.parametrize("kind", [*sorted({*KINDS} - {"subwords"}), *MORE_KINDS])
+def test_words_score_by_the_loss_that_they_would_be(kind, tmp_path, monkeypatch):
+    monkeypatch.setitem(KINDS, kind, {**KINDS, **MORE_KINDS}[kind])
+    archive = load_archive(write_language_model(tmp_path / "model", kind, archive=True))
+    scores = WordScores(archive, WORDS)
+    contexts = scores.contexts(SENTENCES, PLACES)
+    generator = torch.Generator().manual_seed(1)
+    candidates = torch.stack([torch.randperm(6, generator=generator)[:5] for _ in PLACES])
+    head = archive.model.eval()._head
+    for direction in (0, 1):
+        found = scores(contexts[:, direction], candidates).double()
+        expected = torch.empty_like(found)
+        for row, (sentence, position) in enumerate(PLACES):
+            layer, _ = forward(archive, SENTENCES[sentence])
+            # The start of the sentence is at 0, its first word at 1.
+            context = (layer[position, :6], layer[position + 2, 6:])[direction]
+            for column, index in enumerate(candidates[row].tolist()):
+                target = forward(archive, [WORDS[index]])[1][1]
+                expected[row, column] = -head(context[None], target[None])
+                if "semfit" not in str(KINDS[kind]) and WORDS[index] in ("zebra", "quagga"):
+                    # The two share what the unknown word has.
+                    expected[row, column] -= math.log(2)
+        torch.testing.assert_close(
+            found - found[:, :1], expected - expected[:, :1], atol=2e-5, rtol=1e-4
+        )
+
+
+def test_unknown_words_are_exactly_as_good_as_each_other(tmp_path):
+    archive = load_archive(write_language_model(tmp_path / "model", "fasttext", archive=True))
+    scores = WordScores(archive, WORDS)
+    context = scores.contexts(SENTENCES, PLACES)[:, 0]
+    both = torch.tensor([[WORDS.index("quagga"), WORDS.index("zebra")]]).expand(len(PLACES), 2)
+    found = scores(context, both)
+    assert torch.equal(found[:, 0], found[:, 1])
+
+
+def test_no_places_have_no_contexts(tmp_path):
+    archive = load_archive(write_language_model(tmp_path / "model", "words", archive=True))
+    assert WordScores(archive, WORDS).contexts(SENTENCES, []).shape == (0, 2, 6)
+
+
+@pytest.mark.parametrize("side", ["start_tokens", "end_tokens"])
+def test_a_language_model_without_boundaries_is_refused(side, tmp_path):
+    file = write_language_model(tmp_path / "model", "words", archive=True, **{side: []})
+    with pytest.raises(ConfigurationError, match=side):
+        WordScores(load_archive(file), WORDS)
