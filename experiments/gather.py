@@ -181,11 +181,13 @@ def _count_text(text: Path) -> Tuple[int, int]:
 
 def _tokens_per_word(run: Path, out: Path, places: Mapping[str, str]) -> float:
     """Of the held-out text, each with its sentences' ends."""
-    reader = without_places(read_json(run / "config.json")["dataset_reader"], places)
+    reader = read_json(run / "config.json")["dataset_reader"]
     if "tokenizer" not in reader:
         return 1.0
     del reader["token_indexers"]
-    reader = json.loads(json.dumps(reader).replace("$OUT", os.path.abspath(out)))
+    here = os.path.abspath(out)
+    moved = {place: here if name == "$OUT" else place for place, name in places.items()}
+    reader = without_places(reader, moved)
     text = run.parent.parent / "heldout.txt"
     # What is before the first token is not predicted.
     tokens = sum(
