@@ -1,12 +1,22 @@
 # Two CPU cores, a few hours. The language models read 5 million words once.
-LM_CONFIGS := training_config/laptop
+LM_OVERLAY := training_config/laptop/override.libsonnet
 TASK_CONFIGS := training_config/downstream/laptop
+TASK_OVERLAY := {}
+CORPUS := novels
 
 # Of the language models' training text, and of their held-out text.
-SENTENCES := 235008
+novels_sentences := 235008
+# A third as many, so that the schedule ends sooner.
+pubmed_sentences := 78336
+pubmed_options := -o '{"data_loader.batches_per_epoch": 1224, "trainer.learning_rate_scheduler.decay_start": 2448, "trainer.learning_rate_scheduler.decay_end": 4896}'
 HELD_OUT := 1500
 
 # The vectors see all of the text.
 FASTTEXT := --dim 100 --bucket 500000 --epoch 3
 MIN_COUNT := 3
 MERGES := 8000
+
+# Of the longest development sets, which are read after each epoch.
+DEV_SENTENCES := 400
+# Of SentEval's cross-validation.
+FOLDS := 10

@@ -2,7 +2,7 @@
 //
 //   allennlp train training_config/downstream/laptop/coref.jsonnet --include-package allennlp_semfit -s output/coref
 //
-// For LitBank: 80 documents of some 2,000 words, the first 15 sentences of each.
+// For LitBank: 80 documents of some 2,000 words, the first 12 sentences of each.
 (import '../coref.jsonnet') + (import 'representations.libsonnet') + {
   sizes+:: {
     embedding_dim: 50,
@@ -16,8 +16,8 @@
     max_span_width: 8,
     spans_per_word: 0.3,
     max_antecedents: 20,
-    max_sentences: 15,
-    num_epochs: 6,
+    max_sentences: 12,
+    num_epochs: 4,
     patience: 3,
   },
 }

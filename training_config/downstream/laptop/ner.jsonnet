@@ -8,8 +8,8 @@
     hidden_dim: 64,
     num_layers: 1,
     num_character_filters: 64,
-    batch_size: 16,
-    num_epochs: 15,
-    patience: 5,
+    batch_size: 32,
+    num_epochs: 8,
+    patience: 2,
   },
 }

@@ -10,7 +10,7 @@
     dropout: 0.2,
     batch_size: 64,
     learning_rate: 0.001,
-    num_epochs: 5,
+    num_epochs: 4,
     patience: 3,
   },
 }

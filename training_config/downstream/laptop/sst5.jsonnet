@@ -10,6 +10,6 @@
     use_subtrees: false,
     batch_size: 50,
     num_epochs: 10,
-    patience: 3,
+    patience: 2,
   },
 }

@@ -1,0 +1,134 @@
+"""
+What a language model was worth while it was being trained, from the checkpoints that its training
+has kept:
+
+    python -m experiments.checkpoints at MODEL REFERENCE OUT.tar.gz
+    python -m experiments.checkpoints curve MODEL SENTEVAL OUT.json
+
+MODEL and REFERENCE are directories of trainings that `train`, beside this, has run.
+"""
+
+import json
+import logging
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Dict, List
+
+from allennlp.commands.evaluate import evaluate_from_archive
+from allennlp.models.archival import archive_model
+
+import allennlp_semfit  # noqa: F401 (registers what the archives name)
+from allennlp_semfit.senteval import evaluate_archive
+from experiments.sittings import seconds_until
+
+# Tasks that are scored in seconds.
+TASKS = ["TREC", "SICK-E"]
+
+logger = logging.getLogger("experiments")
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A file of weights, the updates that had been made, and the seconds that they had taken."""
+
+    file: Path
+    updates: int
+    seconds: float
+
+
+def checkpoints_of(directory: Path) -> List[Checkpoint]:
+    """
+    # Parameters
+
+    directory : `Path`
+        Of a training.
+
+    # Returns
+
+    `List[Checkpoint]`
+        The first first; the last is that of the training's end.
+    """
+    updates_per_epoch = _updates_per_epoch(directory)
+    found = []
+    for file in directory.glob("model_state_e*_b*.th"):
+        epoch, batch = map(int, re.findall(r"\d+", file.name))
+        updates = epoch * updates_per_epoch + batch
+        found.append(Checkpoint(file, updates, seconds_until(directory, file.stat().st_mtime)))
+    return sorted(found, key=lambda checkpoint: (checkpoint.updates, checkpoint.seconds))
+
+
+def nearest(checkpoints: List[Checkpoint], seconds: float) -> Checkpoint:
+    """The checkpoint that was written nearest to so many seconds from the beginning."""
+    return min(checkpoints, key=lambda checkpoint: abs(checkpoint.seconds - seconds))
+
+
+def write_archive(checkpoint: Checkpoint, out: Path) -> None:
+    """Puts the checkpoint's weights into an archive as AllenNLP makes one of a training's end."""
+    archive_model(checkpoint.file.parent, weights=checkpoint.file.name, archive_path=out)
+
+
+def _updates_per_epoch(directory: Path) -> int:
+    config = json.loads((directory / "config.json").read_text("utf-8"))
+    return config["data_loader"]["batches_per_epoch"]
+
+
+def curve(directory: Path, senteval: Path) -> List[Dict[str, Any]]:
+    """
+    # Parameters
+
+    directory : `Path`
+        Of a training that has ended.
+    senteval : `Path`
+        The `downstream` directory of SentEval's data.
+
+    # Returns
+
+    `List[Dict[str, Any]]`
+        For each checkpoint its `updates`, its `seconds`, the metrics of the held-out text and
+        `senteval`, the mean score of `TASKS`.
+    """
+    config = json.loads((directory / "config.json").read_text("utf-8"))
+    points = []
+    with TemporaryDirectory() as temporary:
+        archive = Path(temporary) / "model.tar.gz"
+        for checkpoint in checkpoints_of(directory):
+            write_archive(checkpoint, archive)
+            metrics = evaluate_from_archive(archive, config["validation_data_path"])
+            scores = evaluate_archive(archive, senteval, TASKS, folds=5)
+            points.append(
+                {
+                    "updates": checkpoint.updates,
+                    "seconds": checkpoint.seconds,
+                    **{
+                        name: metrics[name]
+                        for name in ("cosine", "constant_cosine", "perplexity")
+                        if name in metrics
+                    },
+                    "senteval": sum(scores.values()) / len(scores),
+                }
+            )
+            logger.info("%s: %s", directory.name, points[-1])
+    return points
+
+
+def main() -> None:
+    logging.basicConfig(level=logging.WARNING, format="%(message)s")
+    logger.setLevel(logging.INFO)
+    what, model, other, out = sys.argv[1], *map(Path, sys.argv[2:])
+    out.parent.mkdir(parents=True, exist_ok=True)
+    if what == "curve":
+        out.write_text(json.dumps(curve(model, other), indent=2) + "\n")
+    else:
+        end = (other / "metrics.json").stat().st_mtime
+        checkpoint = nearest(checkpoints_of(model), seconds_until(other, end))
+        write_archive(checkpoint, out)
+        fact = {"updates": checkpoint.updates, "seconds": checkpoint.seconds}
+        out.with_name(out.name[: -len(".tar.gz")] + ".json").write_text(json.dumps(fact) + "\n")
+        logger.info("%s: %s", out, fact)
+
+
+if __name__ == "__main__":
+    main()

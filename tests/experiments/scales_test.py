@@ -1,0 +1,155 @@
+"""What the Makefile of the experiments runs, at each scale."""
+
+import json
+import os
+import subprocess
+
+import _jsonnet
+import pytest
+
+from tests import FIXTURES
+
+EXPERIMENTS = FIXTURES.parent / "experiments"
+SCALES = sorted(file.stem for file in (EXPERIMENTS / "scales").glob("*.mk"))
+MODELS = [
+    "elmo",
+    "elmo_adaptive",
+    "elmo_semfit",
+    "elmo_semfit_cnn",
+    "elmo_semfit_l2",
+    "elmo_semfit_nllvmf",
+    "elmo_semfit_random",
+    "elmo_subword",
+]
+TASKS = ["coref", "ner", "snli", "srl", "sst5"]
+
+VARIABLES = {
+    name: f"/{name}"
+    for name in (
+        "LM_TRAIN_DATA_PATH",
+        "LM_DEV_DATA_PATH",
+        "FASTTEXT_MODEL_PATH",
+        "VOCABULARY_PATH",
+        "SUBWORDS_PATH",
+        "ELMO_OPTIONS_PATH",
+        "ELMO_WEIGHTS_PATH",
+        "LM_ARCHIVE_PATH",
+        # Those that a config replaces are looked up all the same.
+        "ONE_BILLION_WORD",
+        *(
+            f"{task}_{part}_DATA_PATH"
+            for task in ("COREF", "NER", "SNLI", "SRL", "SST")
+            for part in ("TRAIN", "DEV", "TEST")
+        ),
+    )
+}
+
+
+def make(*arguments, **environment):
+    return subprocess.run(
+        ["make", "-C", EXPERIMENTS, *arguments],
+        env={**os.environ, "SEMFIT_DATA": "/data", "ONE_BILLION_WORD": "/1b", **environment},
+        capture_output=True,
+        text=True,
+    )
+
+
+def lines_of(tmp_path, scale, *goals):
+    process = make("--dry-run", f"SCALE={scale}", f"OUT={tmp_path}", *goals, CC_VECTORS="/cc.bin")
+    assert process.returncode == 0, process.stderr
+    return process.stdout.splitlines()
+
+
+@pytest.fixture(scope="module", params=SCALES)
+def configs(request, tmp_path_factory):
+    out = tmp_path_factory.mktemp(request.param)
+    process = make("configs", f"SCALE={request.param}", f"OUT={out}")
+    assert process.returncode == 0, process.stderr
+
+    def config_of(name, **variables):
+        path = str(out / "configs" / f"{name}.jsonnet")
+        return json.loads(_jsonnet.evaluate_file(path, ext_vars={**VARIABLES, **variables}))
+
+    return config_of
+
+
+def test_the_language_models_have_one_text_and_as_many_updates_as_the_schedule(configs):
+    batches = set()
+    for name in MODELS:
+        config = configs(name)
+        assert config["train_data_path"] == "/LM_TRAIN_DATA_PATH"
+        assert config["validation_data_path"] == "/LM_DEV_DATA_PATH"
+        updates = config["data_loader"]["batches_per_epoch"]
+        assert updates == int(updates)
+        schedule = config["trainer"]["learning_rate_scheduler"]
+        num_epochs = config["trainer"]["num_epochs"]
+        assert schedule["decay_end"] == schedule["num_replicas"] * updates * num_epochs
+        batches.add((updates, num_epochs, json.dumps(config["data_loader"], sort_keys=True)))
+    assert len(batches) == 1
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_the_tasks_read_vectors_as_wide_as_the_language_models(task, configs):
+    contextualizer = configs("elmo_semfit")["model"]["contextualizer"]
+    config = configs(f"tasks/{task}", WORD_REPRESENTATION="elmo_semfit")
+    text_field_embedder = config["model"]["text_field_embedder"]["token_embedders"]
+    assert text_field_embedder["elmo_semfit"]["archive_file"] == "/LM_ARCHIVE_PATH"
+    other = configs(f"tasks/{task}", WORD_REPRESENTATION="none")
+    width = sum(_widths(config)) - sum(_widths(other))
+    projection = text_field_embedder["elmo_semfit"].get("projection_dim")
+    if task in ("ner", "sst5", "coref"):
+        assert width == (projection or 2 * contextualizer["hidden_dim"])
+    fasttext = configs(f"tasks/{task}", WORD_REPRESENTATION="fasttext")
+    embedder = fasttext["model"]["text_field_embedder"]["token_embedders"]["fasttext"]
+    assert embedder["embedding_dim"] == contextualizer["input_dim"]
+
+
+def _widths(config):
+    """Where the words' vectors enter the task's model."""
+    model = config["model"]
+    for encoder in ("encoder", "context_layer"):
+        if "input_size" in model.get(encoder, {}) and "pre_encode_feedforward" not in model:
+            yield model[encoder]["input_size"]
+    if "pre_encode_feedforward" in model:
+        yield model["pre_encode_feedforward"]["input_dim"]
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("task", TASKS)
+def test_a_task_comes_after_its_language_model(task, scale, tmp_path):
+    goal = tmp_path / "tasks" / f"{task}.1.elmo_adaptive" / "metrics.json"
+    lines = lines_of(tmp_path, scale, str(goal))
+    (training,) = (
+        i for i, line in enumerate(lines) if "/models/elmo_adaptive" in line and "./train" in line
+    )
+    (run,) = (
+        i
+        for i, line in enumerate(lines)
+        if line.startswith("./train") and f"{task}.1.elmo_adaptive" in line
+    )
+    (vocabulary,) = (i for i, line in enumerate(lines) if "count-vocabulary" in line)
+    assert vocabulary < training < run
+
+
+def test_all_makes_everything_that_the_tables_have(tmp_path):
+    lines = lines_of(tmp_path, "laptop")
+    trainings = [line for line in lines if "./train" in line]
+    # Eight on novels and two on abstracts; five representations with five tasks, two of them thrice,
+    # five ablations and two others once; three representations for the entities in abstracts.
+    assert len(trainings) == (8 + 2) + 5 * (3 + 2 * 3) + (5 + 2) * 5 + 3
+    assert sum("senteval" in line and "allennlp" in line for line in lines) == 1 + 8
+    assert sum("experiments.unseen_words" in line for line in lines) == 3
+
+
+def test_what_is_done_is_not_done_again(tmp_path):
+    goal = tmp_path / "tasks" / "ner.2.elmo" / "metrics.json"
+    assert any("./train" in line for line in lines_of(tmp_path, "laptop", str(goal)))
+    goal.parent.mkdir(parents=True)
+    goal.write_text("{}")
+    assert not any("./train" in line for line in lines_of(tmp_path, "laptop", str(goal)))
+
+
+def test_without_data_it_says_what_to_set():
+    process = make("--dry-run", SEMFIT_DATA="")
+    assert process.returncode != 0
+    assert "SEMFIT_DATA is not set" in process.stderr
