@@ -1,0 +1,263 @@
+"""
+Writes the tables of gathered results into a page:
+
+    python -m experiments.tables RESULTS.json PAGE.md
+
+Each stands between `<!-- table: NAME -->` and `<!-- end -->`, the names being those of `TABLES`.
+What is around them is left as it is.
+"""
+
+import logging
+import re
+import statistics
+import sys
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Sequence
+
+from allennlp_semfit.common.invalid_file import InvalidFileError
+from experiments import paper
+from experiments.run_records import read_json
+
+__all__ = ["IN_TIME", "TABLES", "TASKS", "fill_page", "in_order", "scores_of"]
+
+Results = Mapping[str, List[Dict[str, Any]]]
+
+# What a table's rows are, in this order, and others after them.
+_REPRESENTATIONS = [
+    "none",
+    "fasttext",
+    "elmo",
+    "elmo_adaptive",
+    "elmo_semfit",
+    "elmo_semfit_oneb",
+    "elmo_semfit_cnn",
+    "elmo_semfit_random",
+    "elmo_semfit_l2",
+    "elmo_semfit_nllvmf",
+    "elmo_subword",
+]
+# So ends the name of a representation whose language model had the time that `_REFERENCE` took.
+IN_TIME = "-in-time"
+_REFERENCE = "elmo_semfit"
+
+# The five of the paper, and how each is scored.
+TASKS = {"snli": "accuracy", "coref": "F1", "sst5": "accuracy", "ner": "F1", "srl": "F1"}
+_SENTEVAL = ["MR", "CR", "SUBJ", "MPQA", "SST-2", "SST-5", "TREC", "MRPC", "SICK-E", "SICK-R"]
+
+_MARKED = re.compile(r"(<!-- table: (.*?) -->\n)(?:(?!<!-- table:).)*?(<!-- end -->)", re.DOTALL)
+
+logger = logging.getLogger("experiments")
+
+
+def in_order(names: Iterable[str]) -> List[str]:
+    """Each representation once, in the order of the tables."""
+    known = {name: index for index, name in enumerate(_REPRESENTATIONS)}
+    return sorted(set(names), key=lambda name: (known.get(name, len(known)), name))
+
+
+def scores_of(results: Results, task: str, representation: str) -> List[float]:
+    """In percent, one for each seed."""
+    wanted = (task, representation)
+    return [
+        run["score"] for run in results["tasks"] if (run["task"], run["representation"]) == wanted
+    ]
+
+
+def _grid(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    if not rows:
+        return "No run of it has ended."
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _score(results: Results, task: str, representation: str) -> str:
+    """The mean over the seeds and, of two or more, the deviation of such a sample."""
+    scores = scores_of(results, task, representation)
+    if not scores:
+        return ""
+    mean = f"{statistics.mean(scores):.1f}"
+    return mean if len(scores) == 1 else f"{mean} ± {statistics.stdev(scores):.1f}"
+
+
+def _task_header(tasks: Mapping[str, str]) -> List[str]:
+    return [f"`{task}`, {metric}" for task, metric in tasks.items()]
+
+
+def _tasks(results: Results, tasks: Mapping[str, str] = TASKS) -> str:
+    names = in_order(
+        run["representation"]
+        for run in results["tasks"]
+        if run["task"] in tasks and not run["representation"].endswith(IN_TIME)
+    )
+    rows = [[f"`{name}`", *(_score(results, task, name) for task in tasks)] for name in names]
+    return _grid(["representation", *_task_header(tasks)], rows)
+
+
+def _bc5cdr(results: Results) -> str:
+    return _tasks(results, {"bc5cdr": "F1"})
+
+
+def _paper_tasks(results: Results) -> str:
+    return _grid(["representation", *_task_header(TASKS)], _paper_rows(paper.TASKS))
+
+
+def _paper_rows(cells: Mapping[str, Mapping[str, str]]) -> List[List[str]]:
+    return [
+        [f"`{name}`: {paper.PAPER_NAMES[name]}", *cells[name].values()] for name in in_order(cells)
+    ]
+
+
+def _in_time(results: Results) -> str:
+    trained = {
+        model["name"]: (model["duration"], model["updates"], model["name"])
+        for model in results["language_models"]
+        if model["corpus"] == "novels" and model["name"] == _REFERENCE
+    }
+    stopped = {
+        model["name"]: (model["seconds"], model["updates"], model["name"] + IN_TIME)
+        for model in results["in_time"]
+        if model["corpus"] == "novels"
+    }
+    if not stopped:
+        return _grid([], [])
+    rows = []
+    for name, (seconds, updates, representation) in {**stopped, **trained}.items():
+        scores = [_score(results, task, representation) for task in TASKS]
+        rows.append([name, f"{seconds / 60:.0f}", _number(updates), *scores])
+    rows.sort(key=lambda row: in_order([*trained, *stopped]).index(row[0]))
+    header = ["language model", "minutes of training", "updates", *_task_header(TASKS)]
+    return _grid(header, [[f"`{row[0]}`", *row[1:]] for row in rows])
+
+
+def _number(value: Any) -> str:
+    return "" if value is None else f"{value:,.0f}"
+
+
+def _language_models(results: Results) -> str:
+    models = {(model["corpus"], model["name"]): model for model in results["language_models"]}
+    rows = []
+    for corpus in sorted({corpus for corpus, _ in models}):
+        speed_of_elmo = models.get((corpus, "elmo"), {}).get("words_per_second")
+        for name in in_order(name for other, name in models if other == corpus):
+            model = models[corpus, name]
+            speed, parameters = model["words_per_second"], model["trainable_parameters"]
+            minutes = f"{model['duration'] / 60:.0f}"
+            rows.append(
+                [
+                    corpus,
+                    f"`{name}`",
+                    f"{parameters / 1e6:.1f} M" if parameters else "",
+                    _number(speed),
+                    f"{speed / speed_of_elmo:.2f}" if speed and speed_of_elmo else "",
+                    f"> {minutes}" if model["duration_is_partial"] else minutes,
+                    f"{model['cosine']:.3f}" if "cosine" in model else "",
+                    f"{model['constant_cosine']:.3f}" if "constant_cosine" in model else "",
+                    f"{model['perplexity']:.1f}" if "perplexity" in model else "",
+                ]
+            )
+    header = ["text", "model", "trainable parameters", "words a second", "times `elmo`'s"]
+    return _grid([*header, "minutes", "cosine", "of a constant", "perplexity of a word"], rows)
+
+
+def _paper_language_models(results: Results) -> str:
+    header = ["model", "trainable parameters", "days × cards", "speed-up", "sentences a card"]
+    rows = [
+        [
+            f"`{name}`: {paper.PAPER_NAMES[name]}",
+            f"{row.million_parameters} M",
+            f"{row.days:g} × {row.cards}",
+            f"{row.speed_up:g}",
+            str(row.sentences_per_card),
+        ]
+        for name, row in paper.TRAINING.items()
+    ]
+    return _grid(header, rows)
+
+
+def _senteval(results: Results) -> str:
+    rows = {row["representation"]: row for row in results["senteval"]}
+    cells = [
+        [
+            f"`{name}`",
+            f"{rows[name]['average']:.1f}",
+            *(
+                f"{rows[name]['scores'][task]:.1f}" if task in rows[name]["scores"] else ""
+                for task in _SENTEVAL
+            ),
+        ]
+        for name in in_order(rows)
+    ]
+    return _grid(["representation", "average", *_SENTEVAL], cells)
+
+
+def _paper_senteval(results: Results) -> str:
+    header = ["representation", *next(iter(paper.SENTEVAL.values()))]
+    return _grid(header, _paper_rows(paper.SENTEVAL))
+
+
+TABLES: Dict[str, Callable[[Results], str]] = {
+    "tasks": _tasks,
+    "tasks of the paper": _paper_tasks,
+    "equal time": _in_time,
+    "language models": _language_models,
+    "language models of the paper": _paper_language_models,
+    "senteval": _senteval,
+    "senteval of the paper": _paper_senteval,
+    "bc5cdr": _bc5cdr,
+}
+
+
+def fill_page(page: str, results: Results, *, name: str) -> str:
+    """
+    # Parameters
+
+    page : `str`
+        In Markdown.
+    results : `Mapping[str, List[Dict[str, Any]]]`
+        What `experiments.gather` gives.
+    name : `str`
+        Of the page, for errors.
+
+    # Returns
+
+    `str`
+        The page with the tables of these results: the same again, if it has them already.
+
+    # Raises
+
+    `InvalidFileError`
+        If a mark names no table, or the ends of tables are not as many.
+    """
+    marks = page.count("<!-- table:")
+    if len(_MARKED.findall(page)) != marks or page.count("<!-- end -->") != marks:
+        raise InvalidFileError(
+            f"{name}: each `<!-- table: NAME -->` takes a line of its own, and `<!-- end -->` "
+            "after it"
+        )
+
+    def replace(match: "re.Match[str]") -> str:
+        if match[2] not in TABLES:
+            raise InvalidFileError(
+                f"{name}: `<!-- table: {match[2]} -->` names none of the tables {', '.join(TABLES)}"
+            )
+        return f"{match[1]}\n{TABLES[match[2]](results)}\n\n{match[3]}"
+
+    return _MARKED.sub(replace, page)
+
+
+def main() -> None:
+    logging.basicConfig(level=logging.WARNING, format="%(message)s")
+    logger.setLevel(logging.INFO)
+    if len(sys.argv) != 3:
+        sys.exit("python -m experiments.tables RESULTS.json PAGE.md")
+    results, page = map(Path, sys.argv[1:])
+    try:
+        text = fill_page(page.read_text("utf-8"), read_json(results), name=str(page))
+    except (InvalidFileError, OSError) as error:
+        sys.exit(str(error))
+    page.write_text(text, "utf-8")
+    logger.info("%s has the tables of %s", page, results)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,214 @@
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from allennlp_semfit.common.bpe_training import train_bpe
+from allennlp_semfit.common.invalid_file import InvalidFileError
+from allennlp_semfit.data.tokenizers.subword_tokenizer import SubwordTokenizer
+from experiments.gather import METRICS, gather
+from tests import FIXTURES
+
+TRAINED = {"epoch": 1, "best_epoch": 0, "best_validation_cosine": 0.75}
+# 6 sentences of 16 words.
+TRAIN = (
+    "the boats and their bridges\n\nbridges\nthe boats\nboats and bridges\nboats\nthe old boats .\n"
+)
+HELD_OUT = ["the boats and their bridges", "unseen boats"]
+
+
+def write_json(file, content):
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(content))
+
+
+def write_run(run, config, metrics, sittings="began 100 a1\nended 140 a1\n"):
+    write_json(run / "config.json", config)
+    if metrics is not None:
+        write_json(run / "metrics.json", metrics)
+    run.with_name(run.name + ".sittings").write_text(sittings)
+
+
+def lm_config(out, loader=None, **others):
+    return {
+        "dataset_reader": {"type": "language_modeling", "token_indexers": {}},
+        "train_data_path": f"{out}/novels/train",
+        "data_loader": loader or {"batch_size": 2},
+        **others,
+    }
+
+
+@pytest.fixture
+def out(tmp_path):
+    out = tmp_path / "out"
+    (out / "novels" / "train").mkdir(parents=True)
+    (out / "novels" / "train" / "sentences.txt").write_text(TRAIN)
+    (out / "novels" / "heldout.txt").write_text("\n".join(HELD_OUT) + "\n\n")
+    return out
+
+
+def test_a_directory_that_is_none_is_named(tmp_path):
+    command = [sys.executable, "-m", "experiments.gather", tmp_path, tmp_path / "results.json"]
+    process = subprocess.run(command, cwd=FIXTURES.parent, capture_output=True, text=True)
+    (line,) = (line for line in process.stderr.splitlines() if "Warning" not in line and line)
+    assert line.startswith(f"{tmp_path}: there is none of novels, pubmed and tasks in it; give")
+    assert process.returncode == 1
+    assert not (tmp_path / "results.json").exists()
+
+
+def test_a_language_model(out):
+    models = out / "novels" / "models"
+    metrics = {**TRAINED, "best_validation_constant_cosine": 0.7, "training_duration": "0:00:01"}
+    sittings = "began 100 a1\nended 140 a1\nbegan 200 a1\nended 210 a1\n"
+    write_run(models / "elmo_semfit", lm_config(out), metrics, sittings)
+    write_run(models / "elmo_semfit_l2", lm_config(out), None)
+    (row,) = gather(out)["language_models"]
+    digits = row.pop("config_hash")
+    assert row == {
+        "name": "elmo_semfit",
+        "corpus": "novels",
+        "device": "cpu",
+        "duration": 50,
+        "duration_is_partial": False,
+        "sittings": 2,
+        "commit": "a1",
+        "words": 32,
+        "updates": 6,
+        "words_per_second": 0.6,
+        "trainable_parameters": None,
+        "cosine": 0.75,
+        "constant_cosine": 0.7,
+    }
+    # Elsewhere the same, with its config as it was.
+    moved = out.with_name("moved")
+    shutil.move(out, moved)
+    assert gather(moved)["language_models"][0]["config_hash"] == digits
+
+
+@pytest.mark.parametrize(
+    ("loader", "others", "words", "updates"),
+    [
+        # Of two epochs, the second of which goes on with the text, as AllenNLP does.
+        ({"batch_sampler": {"batch_size": 3}, "batches_per_epoch": 1}, {}, 16, 2),
+        ({"batch_sampler": {"batch_size": 3}, "batches_per_epoch": 4}, {}, 64, 8),
+        # Each process takes so many.
+        ({"batch_size": 3, "batches_per_epoch": 1}, {"cuda_devices": [0, 1]}, 32, 2),
+        # The last batch is smaller: 3 of 4 sentences.
+        ({"batch_size": 4}, {}, 32, 4),
+        ({"batch_sampler": {"max_tokens": 9}}, {}, 32, None),
+        ({"batch_sampler": {"max_tokens": 9}, "batches_per_epoch": 5}, {}, 32, 10),
+    ],
+)
+def test_words_and_updates(loader, others, words, updates, out):
+    distributed = {"distributed": others} if others else {}
+    write_run(out / "novels/models/elmo_semfit", lm_config(out, loader, **distributed), TRAINED)
+    (row,) = gather(out)["language_models"]
+    assert (row["words"], row["updates"]) == (words, updates)
+
+
+def test_gradients_that_are_accumulated_make_fewer_updates(out):
+    config = lm_config(out, trainer={"num_gradient_accumulation_steps": 2})
+    write_run(out / "novels/models/elmo_semfit", config, TRAINED)
+    assert gather(out)["language_models"][0]["updates"] == 4
+
+
+def test_a_sitting_of_unknown_length_has_no_speed(out):
+    sittings = "began 100 a1\nbegan 200 a1\nended 210 a1\n"
+    write_run(out / "novels/models/elmo_semfit", lm_config(out), TRAINED, sittings)
+    (row,) = gather(out)["language_models"]
+    assert row["duration_is_partial"]
+    assert row["words_per_second"] is None
+
+
+def test_perplexities_are_those_of_a_word(out):
+    train_bpe([FIXTURES / "corpus" / "train"], out / "novels/subwords", merges=20)
+    model = out / "novels" / "subwords" / "tokenizer.json"
+    tokens = [SubwordTokenizer(model).tokenize(sentence) for sentence in HELD_OUT]
+    # Sentences' ends are predicted too: 9 with the 7 words.
+    power = (sum(map(len, tokens)) + 2) / 9
+    assert power > 2
+    reader = {
+        "type": "language_modeling",
+        "tokenizer": {"type": "subword", "model_path": str(model)},
+        "token_indexers": {"tokens": {"type": "single_id"}},
+    }
+    metrics = {"epoch": 0, "best_epoch": 0, "best_validation_perplexity": 3.0}
+    models = out / "novels" / "models"
+    write_run(models / "elmo_subword", lm_config(out, dataset_reader=reader), metrics)
+    write_run(models / "elmo", lm_config(out), metrics)
+    for name in ("elmo", "elmo_subword"):
+        points = [{"updates": 9, "perplexity": 2.0}, {"updates": 5, "perplexity": 4.0}]
+        write_json(out / "curves" / f"{name}.json", points)
+    # The tokenizer is found where the directory is now.
+    moved = out.with_name("moved")
+    shutil.move(out, moved)
+    results = gather(moved)
+    elmo, subword = results["language_models"]
+    assert elmo["perplexity"] == 3
+    assert subword["perplexity"] == pytest.approx(3**power)
+    elmo, subword = results["curves"]
+    assert elmo["points"] == [{"updates": 5, "perplexity": 4}, {"updates": 9, "perplexity": 2}]
+    assert [p["perplexity"] for p in subword["points"]] == pytest.approx([4**power, 2**power])
+
+
+@pytest.mark.parametrize("task", list(METRICS))
+def test_tasks_that_have_ended(task, out, monkeypatch):
+    monkeypatch.setenv("SEMFIT_DATA", "/data")
+    metrics = {"epoch": 4, "best_epoch": 2, METRICS[task]: 0.25, "best_validation_accuracy": 0.9}
+    config = {"test_data_path": "/data/test.txt", "random_seed": 1}
+    tasks = out / "tasks"
+    write_run(tasks / f"{task}.1.fasttext", config, metrics)
+    write_run(tasks / f"{task}.12.elmo-in-time", {**config, "random_seed": 12}, metrics)
+    # Not yet evaluated on the test data, and still running.
+    write_run(tasks / f"{task}.2.fasttext", config, {"epoch": 4, "best_epoch": 2})
+    write_run(tasks / f"{task}.3.fasttext", config, None)
+    first, second = gather(out)["tasks"]
+    assert first.pop("config_hash") == second["config_hash"]
+    assert (second["seed"], second["representation"]) == (12, "elmo-in-time")
+    assert first == {
+        "task": task,
+        "representation": "fasttext",
+        "seed": 1,
+        "metric": METRICS[task],
+        "score": 25,
+        "epochs": 5,
+        "best_epoch": 3,
+        "device": "cpu",
+        "duration": 40,
+        "duration_is_partial": False,
+        "sittings": 1,
+        "commit": "a1",
+    }
+
+
+@pytest.mark.parametrize("name", ["sst2.1.elmo", "ner.elmo", "ner.x.elmo"])
+def test_a_run_of_no_task_is_named(name, out):
+    write_run(out / "tasks" / name, {}, {})
+    with pytest.raises(InvalidFileError, match=f"{name}: it should be called TASK.SEED"):
+        gather(out)
+
+
+def test_what_else_there_is(out):
+    write_json(out / "novels/in_time/elmo.json", {"updates": 7, "seconds": 2.5})
+    mr, cr = {"score": 77.5, "dev": 1}, {"score": 80.5}
+    write_json(out / "senteval/fasttext.json", {"tasks": {"MR": mr, "CR": cr}, "average": 79.0})
+    write_json(out / "curves/elmo_semfit.json", [{"updates": 7, "cosine": 0.5}])
+    write_json(out / "unseen/b.json", {"rows": [{"recall": 0.5}], "other": 1})
+    write_json(out / "unseen/a.json", {"rows": [{"recall": 0.25}]})
+    assert gather(out) == {
+        "language_models": [],
+        "in_time": [{"name": "elmo", "corpus": "novels", "updates": 7, "seconds": 2.5}],
+        "tasks": [],
+        "senteval": [
+            {"representation": "fasttext", "average": 79.0, "scores": {"CR": 80.5, "MR": 77.5}}
+        ],
+        "curves": [{"name": "elmo_semfit", "points": [{"updates": 7, "cosine": 0.5}]}],
+        "unseen": [{"recall": 0.25}, {"recall": 0.5}],
+    }
+    write_json(out / "senteval/fasttext.json", {"average": 79.0})
+    with pytest.raises(
+        InvalidFileError, match=r"fasttext\.json: it is not what `allennlp senteval`"
+    ):
+        gather(out)

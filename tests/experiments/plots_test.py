@@ -1,0 +1,108 @@
+import pytest
+from matplotlib.image import imread
+
+from experiments.plots import PLOTS, draw
+
+
+def run_of(task, representation, score):
+    return {"task": task, "representation": representation, "score": score}
+
+
+RESULTS = {
+    "tasks": [
+        run_of("ner", "fasttext", 10.0),
+        run_of("ner", "fasttext", 14.0),
+        run_of("ner", "elmo", 20.0),
+        run_of("ner", "elmo_semfit", 21.0),
+        run_of("ner", "elmo_semfit", 24.0),
+        # Not drawn: nothing to subtract, and of another comparison.
+        run_of("srl", "elmo_semfit", 50.0),
+        run_of("ner", "elmo-in-time", 19.0),
+        run_of("bc5cdr", "elmo_semfit", 80.0),
+    ],
+    "senteval": [
+        {"representation": "fasttext", "average": 65.0},
+        {"representation": "elmo", "average": 69.0},
+    ],
+    "curves": [
+        {
+            "name": "elmo",
+            "points": [
+                {"seconds": 60, "words": 1e6, "senteval": 66.0, "perplexity": 300.0},
+                {"seconds": 180, "words": 2e6, "senteval": 68.0, "perplexity": 200.0},
+            ],
+        },
+        {
+            "name": "elmo_semfit",
+            "points": [
+                {"seconds": 30, "words": 1e6, "cosine": 0.72, "constant_cosine": 0.7},
+                {
+                    "seconds": 60,
+                    "words": 2e6,
+                    "cosine": 0.75,
+                    "constant_cosine": 0.7,
+                    "senteval": 68.0,
+                },
+            ],
+        },
+    ],
+}
+
+
+def lines(axes):
+    """The points of each line, by its label."""
+    return {
+        label: list(map(pytest.approx, (handle.get_xdata(), handle.get_ydata())))
+        for handle, label in zip(*axes.get_legend_handles_labels())
+    }
+
+
+def test_quality_is_drawn_against_minutes_with_fasttext_across():
+    (axes,) = PLOTS["quality_and_time"](RESULTS).axes
+    assert lines(axes) == {
+        "elmo": [[1, 3], [66, 68]],
+        "elmo_semfit": [[1], [68]],
+        "fasttext": [[0, 3], [65, 65]],
+    }
+    assert axes.get_xlabel() == "minutes of training"
+    assert axes.get_ylabel().endswith("%")
+
+
+def test_each_kind_of_output_layer_learns_in_its_panel():
+    left, right = PLOTS["learning"](RESULTS).axes
+    assert lines(left) == {"elmo_semfit": [[1, 2], [0.02, 0.05]]}
+    assert lines(right) == {"elmo": [[1, 2], [300, 200]]}
+    assert left.get_xlabel() == right.get_xlabel() == "words read, millions"
+    # The legend has both, once.
+    (legend,) = PLOTS["learning"](RESULTS).legends
+    assert [text.get_text() for text in legend.get_texts()] == ["elmo", "elmo_semfit"]
+    # One kind alone has the width to itself.
+    assert len(PLOTS["learning"]({**RESULTS, "curves": RESULTS["curves"][:1]}).axes) == 1
+
+
+def test_tasks_are_drawn_less_what_fasttext_scores_with_the_deviation_of_the_seeds():
+    (axes,) = PLOTS["tasks"](RESULTS).axes
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["ner\nF1"]
+    drawn = {}
+    for container in axes.containers:
+        points, _, (whiskers,) = container.lines
+        segments = filter(len, whiskers.get_segments())
+        lengths = [high[1] - low[1] for low, high in segments]
+        drawn[container.get_label()] = [*points.get_ydata(), *lengths]
+    # fastText's mean is 12; the deviation of 21 and 24 is 3 / sqrt(2).
+    assert drawn == {"elmo": [8], "elmo_semfit": pytest.approx([10.5, 2 * 3 / 2**0.5])}
+
+
+def test_the_images_have_their_width_and_show_something(tmp_path):
+    files = draw(RESULTS, tmp_path / "images")
+    assert [file.name for file in files] == ["quality_and_time.png", "learning.png", "tasks.png"]
+    for file in files:
+        height, width, _ = imread(file).shape
+        assert (width, height > 300) == (840, True)
+        assert file.stat().st_size < 100_000
+        assert imread(file).min() < imread(file).max()
+
+
+def test_what_there_are_no_results_for_is_left_out(tmp_path):
+    assert draw({"tasks": [], "senteval": [], "curves": []}, tmp_path) == []
+    assert draw({**RESULTS, "curves": []}, tmp_path) == [tmp_path / "tasks.png"]

@@ -1,0 +1,156 @@
+import json
+import subprocess
+import sys
+
+import pytest
+
+from allennlp_semfit.common.invalid_file import InvalidFileError
+from experiments.tables import TABLES, fill_page, in_order, scores_of
+from tests import FIXTURES
+
+
+def run_of(task, representation, score, seed=1):
+    return {"task": task, "representation": representation, "seed": seed, "score": score}
+
+
+def model_of(name, corpus="novels", **others):
+    return {
+        "name": name,
+        "corpus": corpus,
+        "duration": 600,
+        "duration_is_partial": False,
+        "words_per_second": 1000.0,
+        "updates": 1234,
+        "trainable_parameters": 2_450_001,
+        **others,
+    }
+
+
+RESULTS = {
+    "tasks": [
+        run_of("ner", "elmo_semfit", 25.0, seed=1),
+        run_of("ner", "elmo_semfit", 27.0, seed=2),
+        run_of("ner", "elmo_semfit", 32.0, seed=3),
+        run_of("ner", "fasttext", 20.04),
+        run_of("snli", "none", 33.3),
+        run_of("ner", "elmo-in-time", 21.0),
+        run_of("bc5cdr", "elmo_semfit", 80.0, seed=1),
+        run_of("bc5cdr", "elmo_semfit", 82.0, seed=2),
+    ],
+    "language_models": [
+        model_of("elmo", words_per_second=500.0, duration=1234, perplexity=99.96),
+        model_of("elmo_semfit", cosine=0.7566, constant_cosine=0.7),
+        model_of("elmo_semfit", "pubmed", duration_is_partial=True, words_per_second=None),
+    ],
+    "in_time": [{"name": "elmo", "corpus": "novels", "updates": 617, "seconds": 598.0}],
+    "senteval": [
+        {"representation": "fasttext", "average": 70.06, "scores": {"MR": 75.0, "SICK-R": 71.04}}
+    ],
+    "curves": [],
+    "unseen": [],
+}
+EMPTY = {key: [] for key in RESULTS}
+
+
+def rows(table, results=RESULTS):
+    return TABLES[table](results).splitlines()
+
+
+def test_representations_have_one_order():
+    names = ["elmo_subword", "unheard_of", "elmo", "none", "fasttext", "elmo", "another"]
+    assert in_order(names) == ["none", "fasttext", "elmo", "elmo_subword", "another", "unheard_of"]
+    assert scores_of(RESULTS, "ner", "elmo_semfit") == [25, 27, 32]
+
+
+def test_tasks_have_the_mean_and_the_deviation_of_the_seeds():
+    header = (
+        "| representation | `snli`, accuracy | `coref`, F1 | `sst5`, accuracy | `ner`, F1 "
+        "| `srl`, F1 |"
+    )
+    assert rows("tasks") == [
+        header,
+        "| --- | --- | --- | --- | --- | --- |",
+        "| `none` | 33.3 |  |  |  |  |",
+        "| `fasttext` |  |  |  | 20.0 |  |",
+        # Of a sample: sqrt((3² + 1² + 4²) / 2) = 3.6.
+        "| `elmo_semfit` |  |  |  | 28.0 ± 3.6 |  |",
+    ]
+    assert rows("bc5cdr")[2:] == ["| `elmo_semfit` | 81.0 ± 1.4 |"]
+    assert rows("tasks of the paper")[0] == header
+    assert "| `elmo_semfit`: ELMo-S | 88.8 | 72.9 | 53.80 ± 0.73 | 92.24 ± 0.10 | 82.4 |" in rows(
+        "tasks of the paper"
+    )
+
+
+def test_equal_time_has_the_checkpoints_beside_what_they_were_stopped_with():
+    assert rows("equal time")[2:] == [
+        "| `elmo` | 10 | 617 |  |  |  | 21.0 |  |",
+        "| `elmo_semfit` | 10 | 1,234 |  |  |  | 28.0 ± 3.6 |  |",
+    ]
+
+
+def test_language_models():
+    assert rows("language models")[2:] == [
+        "| novels | `elmo` | 2.5 M | 500 | 1.00 | 21 |  |  | 100.0 |",
+        "| novels | `elmo_semfit` | 2.5 M | 1,000 | 2.00 | 10 | 0.757 | 0.700 |  |",
+        # Killed once, and no `elmo` to compare it with.
+        "| pubmed | `elmo_semfit` | 2.5 M |  |  | > 10 |  |  |  |",
+    ]
+    assert rows("language models of the paper")[-1] == (
+        "| `elmo_semfit`: ELMo-S | 76 M | 2.5 × 4 | 4.2 | 768 |"
+    )
+
+
+def test_senteval():
+    assert rows("senteval")[0].count("|") == 13
+    assert rows("senteval")[2:] == ["| `fasttext` | 70.1 | 75.0 |  |  |  |  |  |  |  |  | 71.0 |"]
+    assert rows("senteval of the paper")[0] == (
+        "| representation | average | SST-5 | SST-2 | TREC | MR | SUBJ |"
+    )
+
+
+@pytest.mark.parametrize("table", list(TABLES))
+def test_each_table_is_a_table_or_says_that_it_is_empty(table):
+    assert len({line.count("|") for line in rows(table)}) == 1
+    if not table.endswith("of the paper"):
+        assert rows(table, EMPTY) == ["No run of it has ended."]
+
+
+def test_a_page_keeps_its_prose_and_is_the_same_again(tmp_path):
+    page = (
+        "# Title\n\n<!-- table: tasks -->\n<!-- end -->\n\nProse, 28.0.\n\n"
+        "<!-- table: bc5cdr -->\n\n| old | 99.9 |\n\n<!-- end -->\nEnd.\n"
+    )
+    (tmp_path / "page.md").write_text(page)
+    (tmp_path / "results.json").write_text(json.dumps(RESULTS))
+    command = [sys.executable, "-m", "experiments.tables", "results.json", "page.md"]
+    environment = {"PYTHONPATH": str(FIXTURES.parent), "PATH": ""}
+    subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True)
+    filled = (tmp_path / "page.md").read_text()
+    assert filled == (
+        f"# Title\n\n<!-- table: tasks -->\n\n{TABLES['tasks'](RESULTS)}\n\n<!-- end -->\n\n"
+        "Prose, 28.0.\n\n<!-- table: bc5cdr -->\n\n"
+        f"{TABLES['bc5cdr'](RESULTS)}\n\n<!-- end -->\nEnd.\n"
+    )
+    assert fill_page(filled, RESULTS, name="page.md") == filled
+    assert fill_page(filled, EMPTY, name="page.md") != filled
+
+
+@pytest.mark.parametrize(
+    ("page", "error"),
+    [
+        ("<!-- table: task -->\n<!-- end -->\n", "p.md: `<!-- table: task -->` names none of the"),
+        ("<!-- table: tasks -->\n", "p.md: each `<!-- table: NAME -->` takes a line"),
+        ("<!-- table: tasks --> x\n<!-- end -->\n", "p.md: each `<!-- table: NAME -->` takes a"),
+        ("<!-- end -->\n", "p.md: each `<!-- table: NAME -->` takes a line"),
+        # The first has no end.
+        (
+            "<!-- table: tasks -->\n<!-- table: bc5cdr -->\n<!-- end -->\n<!-- end -->\n",
+            "p.md: each",
+        ),
+    ],
+)
+def test_a_mark_that_is_wrong_is_named(page, error):
+    with pytest.raises(InvalidFileError) as raised:
+        fill_page(page, RESULTS, name="p.md")
+    assert str(raised.value).startswith(error)
