@@ -22,7 +22,7 @@ from allennlp.models.archival import archive_model
 
 import allennlp_semfit  # noqa: F401 (registers what the archives name)
 from allennlp_semfit.senteval import evaluate_archive
-from experiments.sittings import seconds_until
+from experiments.run_records import read_sittings
 
 # Tasks that are scored in seconds.
 TASKS = ["TREC", "SICK-E"]
@@ -56,7 +56,9 @@ def checkpoints_of(directory: Path) -> List[Checkpoint]:
     for file in directory.glob("model_state_e*_b*.th"):
         epoch, batch = map(int, re.findall(r"\d+", file.name))
         updates = epoch * updates_per_epoch + batch
-        found.append(Checkpoint(file, updates, seconds_until(directory, file.stat().st_mtime)))
+        found.append(
+            Checkpoint(file, updates, read_sittings(directory, file.stat().st_mtime)["duration"])
+        )
     return sorted(found, key=lambda checkpoint: (checkpoint.updates, checkpoint.seconds))
 
 
@@ -122,8 +124,7 @@ def main() -> None:
     if what == "curve":
         out.write_text(json.dumps(curve(model, other), indent=2) + "\n")
     else:
-        end = (other / "metrics.json").stat().st_mtime
-        checkpoint = nearest(checkpoints_of(model), seconds_until(other, end))
+        checkpoint = nearest(checkpoints_of(model), read_sittings(other)["duration"])
         write_archive(checkpoint, out)
         fact = {"updates": checkpoint.updates, "seconds": checkpoint.seconds}
         out.with_name(out.name[: -len(".tar.gz")] + ".json").write_text(json.dumps(fact) + "\n")

@@ -32,9 +32,8 @@ from experiments.run_records import (
     without_places,
 )
 
-__all__ = ["CORPORA", "METRICS", "Row", "gather"]
+__all__ = ["METRICS", "Row", "gather"]
 
-CORPORA = ["novels", "pubmed"]
 METRICS = {
     "snli": "test_accuracy",
     "coref": "test_coref_f1",
@@ -60,7 +59,7 @@ def gather(out: Path) -> Dict[str, List[Row]]:
 
     `Dict[str, List[Dict[str, Any]]]`
         `language_models`, `in_time` (the checkpoints of equal training time), `tasks`, `senteval`,
-        `curves` and `unseen`. Durations are in seconds, tasks' scores in percent, perplexities
+        `curves`, `frequency` and `unseen`. Durations are in seconds, tasks' scores in percent, perplexities
         those of a word.
 
     # Raises
@@ -68,29 +67,27 @@ def gather(out: Path) -> Dict[str, List[Row]]:
     `InvalidFileError`
         If it is not such a directory, or a file in it is not what it should be.
     """
-    if not any((out / name).is_dir() for name in [*CORPORA, "tasks"]):
+    runs = [file.parent for file in _sorted(out, "*/models/*/config.json")]
+    tasks = _sorted(out, "tasks/*/metrics.json")
+    if not runs and not tasks:
         raise InvalidFileError(
-            f"{out}: there is none of {', '.join(CORPORA)} and tasks in it; give the directory "
-            "that `make -C experiments` was given as OUT"
+            f"{out}: there is no CORPUS/models and no tasks in it; give the directory that "
+            "`make -C experiments` was given as OUT"
         )
-    runs = [
-        file.parent for corpus in CORPORA for file in _sorted(out, f"{corpus}/models/*/config.json")
-    ]
     places = _places(out, runs)
+    models = [_language_model(run, places) for run in runs if (run / "metrics.json").exists()]
     return {
-        "language_models": [
-            _language_model(run, out, places) for run in runs if (run / "metrics.json").exists()
-        ],
+        "language_models": models,
         "in_time": [
             {"name": file.stem, "corpus": file.parent.parent.name, **read_json(file)}
-            for corpus in CORPORA
-            for file in _sorted(out, f"{corpus}/in_time/*.json")
+            for file in _sorted(out, "*/in_time/*.json")
         ],
-        "tasks": [
-            row for file in _sorted(out, "tasks/*/metrics.json") for row in _task(file, places)
-        ],
+        "tasks": [row for file in tasks for row in _task(file, places)],
         "senteval": [_senteval(file) for file in _sorted(out, "senteval/*.json")],
-        "curves": [_curve(file, out, places) for file in _sorted(out, "curves/*.json")],
+        "curves": [_curve(file, models) for file in _sorted(out, "*/curves/*.json")],
+        "frequency": [
+            {"name": file.stem, **read_json(file)} for file in _sorted(out, "*/frequency/*.json")
+        ],
         "unseen": [
             row for file in _sorted(out, "unseen/*.json") for row in read_json(file)["rows"]
         ],
@@ -119,7 +116,7 @@ def _places(out: Path, runs: List[Path]) -> Dict[str, str]:
     return places
 
 
-def _language_model(run: Path, out: Path, places: Mapping[str, str]) -> Row:
+def _language_model(run: Path, places: Mapping[str, str]) -> Row:
     config, metrics = read_json(run / "config.json"), read_json(run / "metrics.json")
     corpus = run.parent.parent
     words, updates = _count(config, metrics["epoch"] + 1, corpus / "train")
@@ -138,8 +135,9 @@ def _language_model(run: Path, out: Path, places: Mapping[str, str]) -> Row:
     for metric in ("cosine", "constant_cosine", "perplexity"):
         if f"best_validation_{metric}" in metrics:
             row[metric] = metrics[f"best_validation_{metric}"]
+    row["tokens_per_word"] = _tokens_per_word(run, places)
     if "perplexity" in row:
-        row["perplexity"] **= _tokens_per_word(run, out, places)
+        row["perplexity"] **= row["tokens_per_word"]
     return row
 
 
@@ -179,13 +177,13 @@ def _count_text(text: Path) -> Tuple[int, int]:
     return num_sentences, num_words
 
 
-def _tokens_per_word(run: Path, out: Path, places: Mapping[str, str]) -> float:
+def _tokens_per_word(run: Path, places: Mapping[str, str]) -> float:
     """Of the held-out text, each with its sentences' ends."""
     reader = read_json(run / "config.json")["dataset_reader"]
     if "tokenizer" not in reader:
         return 1.0
     del reader["token_indexers"]
-    here = os.path.abspath(out)
+    here = os.path.abspath(run.parent.parent.parent)
     moved = {place: here if name == "$OUT" else place for place, name in places.items()}
     reader = without_places(reader, moved)
     text = run.parent.parent / "heldout.txt"
@@ -239,14 +237,19 @@ def _senteval(file: Path) -> Row:
         ) from None
 
 
-def _curve(file: Path, out: Path, places: Mapping[str, str]) -> Row:
-    """Of a language model of the first corpus; perplexities become those of a word."""
+def _curve(file: Path, models: List[Row]) -> Row:
+    """Of one of these language models; perplexities become those of a word."""
+    corpus = file.parent.parent.name
+    found = [row for row in models if (row["corpus"], row["name"]) == (corpus, file.stem)]
+    if not found:
+        raise InvalidFileError(f"{file}: {corpus}/models/{file.stem}, whose it is, has not ended")
+    (model,) = found
     points = sorted(read_json(file), key=lambda point: point["updates"])
-    if any("perplexity" in point for point in points):
-        power = _tokens_per_word(out / CORPORA[0] / "models" / file.stem, out, places)
-        for point in points:
-            point["perplexity"] **= power
-    return {"name": file.stem, "points": points}
+    for point in points:
+        point["words"] = round(point["updates"] * model["words"] / model["updates"])
+        if "perplexity" in point:
+            point["perplexity"] **= model["tokens_per_word"]
+    return {"name": file.stem, "corpus": corpus, "points": points}
 
 
 def main() -> None:

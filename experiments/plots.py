@@ -3,8 +3,8 @@ Draws gathered results, 840 pixels wide:
 
     python -m experiments.plots RESULTS.json DIRECTORY
 
-`quality_and_time.png`, `learning.png` and `tasks.png`; those that there are no results for are left
-out.
+`quality_and_time.png`, `learning.png`, `tasks.png` and `frequency.png`; those that there are no
+results for are left out.
 """
 
 import logging
@@ -87,20 +87,24 @@ def _curves(results: Results, *keys: str) -> Dict[str, List[Dict[str, Any]]]:
 
 
 def _quality_and_time(results: Results) -> Optional[Figure]:
-    curves = _curves(results, "seconds", "senteval")
+    curves = _curves(results, "seconds", "scores")
     if not curves:
         return None
     figure, (axes,) = _figure(3.8)
     for name, points in curves.items():
         minutes = [point["seconds"] / 60 for point in points]
-        axes.plot(minutes, [point["senteval"] for point in points], **_style(name))
+        means = [statistics.mean(point["scores"].values()) for point in points]
+        axes.plot(minutes, means, **_style(name))
+    points = next(iter(curves.values()))
+    tasks = list(points[0]["scores"])
+    end = max(points[-1]["seconds"] for points in curves.values())
     for row in results["senteval"]:
         if row["representation"] == _BASELINE:
-            average, end = row["average"], max(points[-1]["seconds"] for points in curves.values())
-            axes.plot([0, end / 60], [average, average], "k--", label=_BASELINE)
+            mean = statistics.mean(row["scores"][task] for task in tasks)
+            axes.plot([0, end / 60], [mean, mean], "k--", label=_BASELINE)
     axes.set_xlim(left=0)
     axes.set_xlabel("minutes of training")
-    axes.set_ylabel("mean score of SentEval's tasks, %")
+    axes.set_ylabel(f"mean of {' and '.join(tasks)}, %")
     _add_legend(figure, [axes])
     return figure
 
@@ -168,10 +172,31 @@ def _tasks(results: Results) -> Optional[Figure]:
     return figure
 
 
+def _frequency(results: Results) -> Optional[Figure]:
+    if not results["frequency"]:
+        return None
+    figure, all_axes = _figure(3.8, 2)
+    rows = {row["name"]: row["rows"] for row in results["frequency"]}
+    buckets = list(dict.fromkeys(row["bucket"] for name in rows for row in rows[name]))
+    for axes, key, others in zip(
+        all_axes, ("mrr", "mrr_alike"), ("any words", "words as frequent")
+    ):
+        for name in in_order(rows):
+            drawn = [(buckets.index(row["bucket"]), row[key]) for row in rows[name]]
+            axes.plot(*zip(*drawn), **_style(name))
+        axes.set_xticks(range(len(buckets)), buckets, rotation=30)
+        axes.set_xlabel("occurrences in the training text")
+        axes.set_ylabel(f"reciprocal rank among {others}")
+        axes.set_ylim(bottom=0)
+    _add_legend(figure, all_axes)
+    return figure
+
+
 PLOTS: Dict[str, Callable[[Results], Optional[Figure]]] = {
     "quality_and_time": _quality_and_time,
     "learning": _learning,
     "tasks": _tasks,
+    "frequency": _frequency,
 }
 
 

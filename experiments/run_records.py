@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import os
 import re
 from pathlib import Path
@@ -39,12 +40,14 @@ def read_json(file: Path) -> Any:
         raise InvalidFileError(f"{file}: it is no JSON ({error}); make it again") from None
 
 
-def read_sittings(run: Path) -> Dict[str, Any]:
+def read_sittings(run: Path, until: float = math.inf) -> Dict[str, Any]:
     """
     # Parameters
 
     run : `Path`
         The directory of a training. `train` has written `RUN.sittings` beside it.
+    until : `float`, optional (default = `math.inf`)
+        In seconds of Unix time: nothing after it counts.
 
     # Returns
 
@@ -65,7 +68,7 @@ def read_sittings(run: Path) -> Dict[str, Any]:
         raise InvalidFileError(
             f"{file}: it cannot be read ({error.strerror}); experiments/train writes it"
         ) from None
-    duration, sittings, is_partial = 0, 0, False
+    duration, sittings, is_partial = 0.0, 0, False
     began: Optional[int] = None
     commits = []
     for number, line in enumerate(lines, 1):
@@ -75,14 +78,17 @@ def read_sittings(run: Path) -> Dict[str, Any]:
                 f"{file}: line {number} is {line!r}; `began TIME COMMIT` is wanted, and after it "
                 "`ended TIME COMMIT`"
             )
-        commits.append(match[3])
+        time = int(match[2])
         if match[1] == "began":
+            if time > until:
+                break
             is_partial = is_partial or began is not None
-            began = int(match[2])
+            began = time
             sittings += 1
         elif began is not None:
-            duration += int(match[2]) - began
+            duration += min(time, until) - began
             began = None
+        commits.append(match[3])
     return {
         "duration": duration,
         "duration_is_partial": is_partial or began is not None,

@@ -12,7 +12,7 @@ import re
 import statistics
 import sys
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Sequence
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence
 
 from allennlp_semfit.common.invalid_file import InvalidFileError
 from experiments import paper
@@ -39,6 +39,8 @@ _REPRESENTATIONS = [
 # So ends the name of a representation whose language model had the time that `_REFERENCE` took.
 IN_TIME = "-in-time"
 _REFERENCE = "elmo_semfit"
+# The corpus that only some language models are trained on.
+_LONG_TAIL = "pubmed"
 
 # The five of the paper, and how each is scored.
 TASKS = {"snli": "accuracy", "coref": "F1", "sst5": "accuracy", "ner": "F1", "srl": "F1"}
@@ -72,7 +74,10 @@ def _grid(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def _score(results: Results, task: str, representation: str) -> str:
     """The mean over the seeds and, of two or more, the deviation of such a sample."""
-    scores = scores_of(results, task, representation)
+    return _mean_and_deviation(scores_of(results, task, representation))
+
+
+def _mean_and_deviation(scores: Sequence[float]) -> str:
     if not scores:
         return ""
     mean = f"{statistics.mean(scores):.1f}"
@@ -97,6 +102,35 @@ def _bc5cdr(results: Results) -> str:
     return _tasks(results, {"bc5cdr": "F1"})
 
 
+def _unseen(results: Results) -> str:
+    wanted = [row for row in results["unseen"] if row["label"] is None]
+    names = in_order(row["representation"] for row in wanted)
+    groups = list(dict.fromkeys(row["group"] for row in wanted))
+    counts = {row["group"]: row["gold"] for row in wanted}
+    rows = []
+    for name in names:
+        found = [row for row in wanted if row["representation"] == name]
+        cells = [[100 * row["f1"] for row in found if row["group"] == group] for group in groups]
+        rows.append([f"`{name}`", *map(_mean_and_deviation, cells)])
+    return _grid(["representation", *(f"{group} ({counts[group]:,})" for group in groups)], rows)
+
+
+def _frequency(results: Results) -> str:
+    rows = {
+        row["name"]: {each["bucket"]: each for each in row["rows"]} for row in results["frequency"]
+    }
+    buckets = list(dict.fromkeys(bucket for name in rows for bucket in rows[name]))
+    cells = [
+        [f"`{name}`", *(_mrr(rows[name].get(bucket)) for bucket in buckets)]
+        for name in in_order(rows)
+    ]
+    return _grid(["language model", *buckets], cells)
+
+
+def _mrr(row: Optional[Mapping[str, Any]]) -> str:
+    return f"{row['mrr']:.2f}, {row['mrr_alike']:.2f}" if row else ""
+
+
 def _paper_tasks(results: Results) -> str:
     return _grid(["representation", *_task_header(TASKS)], _paper_rows(paper.TASKS))
 
@@ -111,12 +145,11 @@ def _in_time(results: Results) -> str:
     trained = {
         model["name"]: (model["duration"], model["updates"], model["name"])
         for model in results["language_models"]
-        if model["corpus"] == "novels" and model["name"] == _REFERENCE
+        if model["corpus"] != _LONG_TAIL and model["name"] == _REFERENCE
     }
     stopped = {
         model["name"]: (model["seconds"], model["updates"], model["name"] + IN_TIME)
         for model in results["in_time"]
-        if model["corpus"] == "novels"
     }
     if not stopped:
         return _grid([], [])
@@ -204,6 +237,8 @@ TABLES: Dict[str, Callable[[Results], str]] = {
     "senteval": _senteval,
     "senteval of the paper": _paper_senteval,
     "bc5cdr": _bc5cdr,
+    "unseen": _unseen,
+    "frequency": _frequency,
 }
 
 
