@@ -66,7 +66,7 @@ class SentEval(Subcommand):
             "--folds",
             type=int,
             default=10,
-            help="of the cross-validations, 10 by default; 5 take a quarter of the time",
+            help="of the cross-validations, 10 by default; 5 take about a quarter of the time",
         )
         subparser.add_argument(
             "--seed", type=int, default=1111, help="what divides into folds; 1111 by default"

@@ -42,7 +42,8 @@ def run_tasks(vectors: SentenceVectors, data: Mapping[str, TaskData], results: R
             "C": outcome.c,
             **({} if outcome.f1 is None else {"f1": outcome.f1}),
             "num_sentences": sum(len(example.sentences) for example in examples),
-            **_num_classes(name, examples),
+            # A relatedness is no class, but lies between two of five.
+            "num_classes": len({int(example.label) for example in examples}),
             "seconds": round(time.monotonic() - start, 1),
         }
         results.add(name, result)
@@ -76,12 +77,6 @@ def describe_results(contents: Mapping[str, Any]) -> str:
         seconds = sum(result["seconds"] for result in contents["tasks"].values())
         lines.append(f"| average | {contents['average']:.2f} | | | {seconds:.0f} |")
     return "\n".join(lines)
-
-
-def _num_classes(name: str, examples: List[Example]) -> Dict[str, int]:
-    # A relatedness is no class, but is predicted by way of five.
-    labels = {int(example.label) for example in examples}
-    return {"num_classes": len(labels)}
 
 
 def _embed(vectors: SentenceVectors, splits: Mapping[str, List[Example]]) -> Dict[str, Labelled]:
