@@ -9,19 +9,20 @@ HDF5 file, as AllenNLP's `elmo` subcommand did.
 import argparse
 import logging
 import sys
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Iterator
 
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import format_size
 
+from allennlp_semfit.commands.language_model_options import (
+    add_language_model_options,
+    load_language_model,
+)
 from allennlp_semfit.commands.progress_option import add_progress_option, apply_progress_option
 from allennlp_semfit.common.sentences_file import SentencesFile
 from allennlp_semfit.common.vectors_file import check_place
 from allennlp_semfit.predictors.embed_file import embed_file
-from allennlp_semfit.predictors.sentence_embedder import DEFAULT_BATCH_SIZE, SentenceEmbedder
 
 logger = logging.getLogger(__name__)
 
@@ -65,33 +66,7 @@ class Embed(Subcommand):
             default="float32",
             help="float16 takes half the space",
         )
-        subparser.add_argument(
-            "--batch-size",
-            type=int,
-            default=DEFAULT_BATCH_SIZE,
-            help="the most sentences that are embedded at once; fewer where they are long, so that "
-            "there are at most 50 words to each, padding included",
-        )
-        subparser.add_argument(
-            "--cuda-device", type=int, default=-1, help="the GPU to run on; -1: the CPU"
-        )
-        subparser.add_argument(
-            "--fasttext-model-path",
-            metavar="VECTORS.bin",
-            help="the language model's fastText file, if it is not where it was in training",
-        )
-        subparser.add_argument(
-            "--tokenizer-path",
-            metavar="TOKENIZER.json",
-            help="a subword model's tokenizer, if it is not where it was in training",
-        )
-        subparser.add_argument(
-            "--sub-token-mode",
-            choices=["first", "avg"],
-            default="first",
-            help="what a word has of its pieces, of a subword model: the vector of the first, or "
-            "the mean of all",
-        )
+        add_language_model_options(subparser)
         subparser.add_argument(
             "--forget-sentences",
             action="store_true",
@@ -125,14 +100,7 @@ def embed_from_args(args: argparse.Namespace) -> None:
         # The model takes its time to load.
         check_place(Path(args.out))
         SentencesFile(Path(args.sentences))
-        with _without_params():
-            embedder = SentenceEmbedder(
-                args.archive,
-                args.cuda_device,
-                args.fasttext_model_path,
-                args.tokenizer_path,
-                args.sub_token_mode,
-            )
+        embedder = load_language_model(args)
         summary = embed_file(
             embedder,
             args.sentences,
@@ -158,15 +126,3 @@ def embed_from_args(args: argparse.Namespace) -> None:
         format_size(summary.file_size),
         f", {summary.words_per_second:,.0f} words a second" if summary.words_per_second else "",
     )
-
-
-@contextmanager
-def _without_params() -> Iterator[None]:
-    """Without a line for each parameter of the model's configuration."""
-    params_logger = logging.getLogger("allennlp.common.params")
-    level = params_logger.level
-    params_logger.setLevel(max(level, logging.WARNING))
-    try:
-        yield
-    finally:
-        params_logger.setLevel(level)

@@ -1,0 +1,72 @@
+"""The options of the commands that embed sentences with a language model."""
+
+import argparse
+import logging
+from contextlib import contextmanager
+from typing import Iterator
+
+from allennlp_semfit.predictors.sentence_embedder import DEFAULT_BATCH_SIZE, SentenceEmbedder
+
+__all__ = ["add_language_model_options", "load_language_model"]
+
+
+def add_language_model_options(subparser: argparse.ArgumentParser) -> None:
+    """Adds what a `SentenceEmbedder` takes beside its archive, and `--batch-size`."""
+    subparser.add_argument(
+        "--batch-size",
+        type=int,
+        default=DEFAULT_BATCH_SIZE,
+        help="the most sentences that are embedded at once; fewer where they are long, so that "
+        "there are at most 50 words to each, padding included",
+    )
+    subparser.add_argument(
+        "--cuda-device", type=int, default=-1, help="the GPU to run on; -1: the CPU"
+    )
+    subparser.add_argument(
+        "--fasttext-model-path",
+        metavar="VECTORS.bin",
+        help="the language model's fastText file, if it is not where it was in training",
+    )
+    subparser.add_argument(
+        "--tokenizer-path",
+        metavar="TOKENIZER.json",
+        help="a subword model's tokenizer, if it is not where it was in training",
+    )
+    subparser.add_argument(
+        "--sub-token-mode",
+        choices=["first", "avg"],
+        default="first",
+        help="what a word has of its pieces, of a subword model: the vector of the first, or "
+        "the mean of all",
+    )
+
+
+def load_language_model(args: argparse.Namespace) -> SentenceEmbedder:
+    """
+    Loads the language model of the argument `archive`.
+
+    # Raises
+
+    `ConfigurationError`
+        As `SentenceEmbedder`.
+    """
+    with _without_params():
+        return SentenceEmbedder(
+            args.archive,
+            args.cuda_device,
+            args.fasttext_model_path,
+            args.tokenizer_path,
+            args.sub_token_mode,
+        )
+
+
+@contextmanager
+def _without_params() -> Iterator[None]:
+    """Without a line for each parameter of the model's configuration."""
+    params_logger = logging.getLogger("allennlp.common.params")
+    level = params_logger.level
+    params_logger.setLevel(max(level, logging.WARNING))
+    try:
+        yield
+    finally:
+        params_logger.setLevel(level)

@@ -1,0 +1,138 @@
+"""
+The `senteval` subcommand scores a language model's sentence vectors on ten tasks of SentEval.
+
+    allennlp senteval output/elmo_semfit/model.tar.gz data/downstream --output-file scores.json
+    allennlp senteval vectors.bin data/downstream --tasks MR TREC --folds 5
+"""
+
+import argparse
+import logging
+import sys
+from pathlib import Path
+
+from allennlp.commands.subcommand import Subcommand
+from allennlp.common.checks import ConfigurationError
+
+from allennlp_semfit.commands.language_model_options import (
+    add_language_model_options,
+    load_language_model,
+)
+from allennlp_semfit.commands.progress_option import add_progress_option, apply_progress_option
+from allennlp_semfit.common.vectors_file import check_place
+from allennlp_semfit.senteval.results_file import ResultsFile
+from allennlp_semfit.senteval.run import describe_results, run_tasks
+from allennlp_semfit.senteval.sentence_vectors import (
+    FastTextVectors,
+    LanguageModelVectors,
+    SentenceVectors,
+)
+from allennlp_semfit.senteval.tasks import TASKS, read_tasks
+
+logger = logging.getLogger(__name__)
+
+
+@Subcommand.register("senteval")
+class SentEval(Subcommand):
+    """
+    Registered as a "Subcommand" with name "senteval".
+    """
+
+    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
+        description = """Score sentence vectors on ten tasks of SentEval, by logistic regressions on
+            top of them. A sentence's vector is the mean over its words of the mean of the language
+            model's layers, or of the words' fastText vectors. Each score is in percent: the
+            accuracy, or for SICK-R 100 times Pearson's correlation. With --output-file, the same
+            command goes on where it was interrupted."""
+        subparser = parser.add_parser(
+            self.name, description=description, help="Score sentence vectors on SentEval's tasks."
+        )
+        subparser.add_argument(
+            "archive",
+            metavar="ARCHIVE",
+            help="the model.tar.gz of a language model, or a fastText .bin",
+        )
+        subparser.add_argument(
+            "data_dir", metavar="DATA_DIR", help="the directory data/downstream of SentEval"
+        )
+        subparser.add_argument(
+            "--tasks",
+            nargs="+",
+            choices=list(TASKS),
+            default=list(TASKS),
+            metavar="TASK",
+            help=f"some of {', '.join(TASKS)}; all by default",
+        )
+        subparser.add_argument(
+            "--folds",
+            type=int,
+            default=10,
+            help="of the cross-validations, 10 by default; 5 take about a quarter of the time",
+        )
+        subparser.add_argument(
+            "--seed", type=int, default=1111, help="what divides into folds; 1111 by default"
+        )
+        subparser.add_argument(
+            "--output-file", metavar="OUT.json", help="where to write the results"
+        )
+        add_language_model_options(subparser)
+        subparser.add_argument(
+            "--force",
+            action="store_true",
+            help="begin anew, and replace OUT.json if it exists, once a task is done",
+        )
+        add_progress_option(subparser)
+        subparser.set_defaults(func=senteval_from_args)
+        return subparser
+
+
+def senteval_from_args(args: argparse.Namespace) -> None:
+    """
+    Runs the tasks with the arguments of the command line.
+
+    # Parameters
+
+    args : `argparse.Namespace`
+
+    # Raises
+
+    `SystemExit`
+        With the code 1 and one line for the user, when there can be no scores.
+    """
+    apply_progress_option(args)
+    out = Path(args.output_file) if args.output_file else None
+    try:
+        # The model takes its time to load.
+        if out:
+            check_place(out)
+        data = read_tasks(args.data_dir, args.tasks, folds=args.folds)
+        results = ResultsFile(
+            out,
+            folds=args.folds,
+            seed=args.seed,
+            data_sha256={name: task_data.sha256 for name, task_data in data.items()},
+            force=args.force,
+        )
+        vectors = _load(args)
+        results.claim(args.archive, vectors)
+        run_tasks(vectors, data, results)
+    # A full disk is the user's to mend as well.
+    except (ConfigurationError, OSError) as error:
+        sys.exit(f"senteval: {error}")
+    except KeyboardInterrupt:
+        sys.exit(
+            "senteval: interrupted; "
+            + ("the same command goes on with the next task" if out else "nothing was written")
+        )
+    logger.info("%s:\n%s", args.archive, describe_results(results.contents))
+
+
+def _load(args: argparse.Namespace) -> SentenceVectors:
+    if not args.archive.endswith(".bin"):
+        return LanguageModelVectors(load_language_model(args), args.batch_size)
+    for option in ("fasttext_model_path", "tokenizer_path"):
+        if getattr(args, option):
+            raise ConfigurationError(
+                f"--{option.replace('_', '-')} is for language models, and {args.archive} is "
+                "fastText's; leave it out"
+            )
+    return FastTextVectors(args.archive)

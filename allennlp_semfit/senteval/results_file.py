@@ -1,0 +1,137 @@
+"""The file of results, which an interrupted run goes on with."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Optional
+
+from allennlp.common.checks import ConfigurationError
+
+from allennlp_semfit.senteval.sentence_vectors import SentenceVectors
+from allennlp_semfit.senteval.tasks import TASKS
+
+__all__ = ["ResultsFile"]
+
+_DECIMALS = 2
+
+
+class ResultsFile:
+    """
+    What the tasks gave, written as JSON whenever one is done.
+
+    # Parameters
+
+    path : `Path`, optional
+        Without one, the results are in memory alone.
+    folds : `int`
+    seed : `int`
+    data_sha256 : `Mapping[str, str]`
+        Of the files of each task that is wanted.
+    force : `bool`, optional (default = `False`)
+        Whether to begin anew, and to replace the file once a task is done.
+
+    # Raises
+
+    `ConfigurationError`
+        If there is no place for the file, or something else than results of these tasks, this
+        number of folds and this seed, unless `force`.
+    """
+
+    def __init__(
+        self,
+        path: Optional[Path],
+        *,
+        folds: int,
+        seed: int,
+        data_sha256: Mapping[str, str],
+        force: bool = False,
+    ) -> None:
+        self._path = path
+        self._data_sha256 = data_sha256
+        self._contents: Dict[str, Any] = {"model": {}, "folds": folds, "seed": seed, "tasks": {}}
+        if path and path.exists() and not force:
+            found = _read(path)
+            self._refuse(
+                [
+                    f"--{name} {found[name]}, not {self._contents[name]}"
+                    for name in ("folds", "seed")
+                    if found[name] != self._contents[name]
+                ]
+                + [
+                    f"other data of {name}"
+                    for name, sha256 in data_sha256.items()
+                    if found["tasks"].get(name, {}).get("data_sha256", sha256) != sha256
+                ]
+            )
+            self._contents = found
+
+    def claim(self, archive: str, vectors: SentenceVectors) -> None:
+        """
+        Says which model's results they are.
+
+        # Raises
+
+        `ConfigurationError`
+            If there are results of another one.
+        """
+        model = {
+            "archive": archive,
+            "vectors": vectors.description,
+            "dim": vectors.dim,
+            **vectors.identity._asdict(),
+        }
+        found = self._contents["model"] or model
+        if found["sha256"] != model["sha256"]:
+            self._refuse(["another model"])
+        if found["input_sha256"] != model["input_sha256"]:
+            self._refuse(
+                [
+                    "this model with another fastText file or, for a subword model, another "
+                    "tokenizer or --sub-token-mode"
+                ]
+            )
+        self._contents["model"] = model
+
+    @property
+    def contents(self) -> Dict[str, Any]:
+        """
+        The file's contents. `"average"` is among them once all ten tasks are.
+        """
+        return self._contents
+
+    def add(self, name: str, result: Mapping[str, Any]) -> None:
+        """Adds what the task `name` gave, and writes the file."""
+        tasks = self._contents["tasks"]
+        tasks[name] = {**result, "data_sha256": self._data_sha256[name]}
+        self._contents["tasks"] = {each: tasks[each] for each in TASKS if each in tasks}
+        if len(tasks) == len(TASKS):
+            mean = sum(each["score"] for each in tasks.values()) / len(tasks)
+            self._contents["average"] = round(mean, _DECIMALS)
+        if self._path:
+            unfinished = self._path.with_name(self._path.name + ".tmp")
+            unfinished.write_text(json.dumps(self._contents, indent=2) + "\n", encoding="utf-8")
+            os.replace(unfinished, self._path)
+
+    def _refuse(self, differences: List[str]) -> None:
+        if differences:
+            raise ConfigurationError(
+                f"{self._path}: it holds results of {', '.join(differences)}; give another name, "
+                "or --force to replace it"
+            )
+
+
+def _read(path: Path) -> Dict[str, Any]:
+    try:
+        contents = json.loads(path.read_text(encoding="utf-8"))
+        if {"sha256", "input_sha256"} <= set(contents["model"]) and {"folds", "seed"} <= set(
+            contents
+        ):
+            for result in contents["tasks"].values():
+                result["score"], result["data_sha256"]
+            return contents
+    except (ValueError, KeyError, TypeError, AttributeError):
+        pass
+    raise ConfigurationError(
+        f"{path}: it holds something else than results of `allennlp senteval`; give another name, "
+        "or --force to replace it"
+    )

@@ -1,0 +1,155 @@
+"""Vectors of sentences, each the mean of the vectors of its words."""
+
+import hashlib
+from typing import Iterator, List, NamedTuple, Sequence
+
+import numpy
+from allennlp.common import Tqdm
+from allennlp.common import logging as common_logging
+from allennlp.common.file_utils import cached_path
+
+from allennlp_semfit.common.fasttext_model import FastTextModel
+from allennlp_semfit.predictors.sentence_embedder import DEFAULT_BATCH_SIZE, SentenceEmbedder
+
+__all__ = ["FastTextVectors", "LanguageModelVectors", "ModelIdentity", "SentenceVectors"]
+
+# What these are to a language model tells its fastText file or tokenizer from another.
+_PROBE = (
+    "The quick brown fox jumps over the lazy dog , said nobody in 1987 .",
+    "Unquestionably , photosynthesis nourishes 93 rhododendrons (and overgrown hedges) !",
+    "she didn't re-read O'Leary's e-mails ; übermäßig naïve жук 漢字 https://example.org",
+)
+
+
+class ModelIdentity(NamedTuple):
+    """
+    What tells one model's vectors from another's.
+
+    # Parameters
+
+    sha256 : `str`
+        Of the language model's parameters, or of the fastText file.
+    input_sha256 : `str`, optional (default = `""`)
+        Of the vectors or the pieces that a language model reads for some words.
+    """
+
+    sha256: str
+    input_sha256: str = ""
+
+
+class SentenceVectors:
+    """
+    Gives sentences the mean of the vectors of their words, or zeros if they have none.
+
+    # Parameters
+
+    dim : `int`
+    identity : `ModelIdentity`
+    description : `str`
+        What the vectors are, for people.
+    """
+
+    def __init__(self, dim: int, identity: ModelIdentity, description: str) -> None:
+        self.dim = dim
+        self.identity = identity
+        self.description = description
+
+    def __call__(self, sentences: Sequence[Sequence[str]]) -> numpy.ndarray:
+        """
+        # Parameters
+
+        sentences : `Sequence[Sequence[str]]`
+
+        # Returns
+
+        `numpy.ndarray`
+            Shape `(num_sentences, dim)`, `float32`.
+        """
+        vectors = numpy.zeros((len(sentences), self.dim), dtype=numpy.float32)
+        # Those of a length are embedded together; first those that take most memory.
+        order = sorted(
+            (index for index, words in enumerate(sentences) if words),
+            key=lambda index: -len(sentences[index]),
+        )
+        progress = Tqdm.tqdm(
+            total=sum(map(len, sentences)),
+            desc="embedding",
+            unit=" words",
+            unit_scale=True,
+            mininterval=10.0 if common_logging.FILE_FRIENDLY_LOGGING else 0.5,
+        )
+        with progress:
+            for index, vector in zip(order, self._means([sentences[index] for index in order])):
+                vectors[index] = vector
+                progress.update(len(sentences[index]))
+        return vectors
+
+    def _means(self, sentences: List[Sequence[str]]) -> Iterator[numpy.ndarray]:
+        """The vector of each sentence, which has a word."""
+        raise NotImplementedError
+
+
+class LanguageModelVectors(SentenceVectors):
+    """
+    The mean over the words of the mean over a language model's layers (Perone et al. 2018,
+    https://arxiv.org/abs/1806.06259).
+
+    # Parameters
+
+    embedder : `SentenceEmbedder`
+    batch_size : `int`, optional (default = `64`)
+        The most sentences that are embedded at once.
+    """
+
+    def __init__(self, embedder: SentenceEmbedder, batch_size: int = DEFAULT_BATCH_SIZE) -> None:
+        identity = ModelIdentity(
+            embedder.digest_of_model(),
+            embedder.digest_of_input([sentence.split() for sentence in _PROBE]),
+        )
+        super().__init__(
+            embedder.get_output_dim(),
+            identity,
+            f"mean over the words of the mean of {embedder.num_layers} layers",
+        )
+        self._embedder = embedder
+        self._batch_size = batch_size
+
+    def _means(self, sentences: List[Sequence[str]]) -> Iterator[numpy.ndarray]:
+        for layers in self._embedder.embed_sentences(sentences, self._batch_size):
+            yield layers.mean(axis=(0, 1))
+
+
+class FastTextVectors(SentenceVectors):
+    """
+    The mean of the words' fastText vectors.
+
+    # Parameters
+
+    path : `str`
+        A fastText `.bin`.
+
+    # Raises
+
+    `InvalidFileError`
+        If there is none.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._model = FastTextModel.open(path)
+        super().__init__(
+            self._model.dim,
+            ModelIdentity(_digest_of_file(path)),
+            "mean over the words of their fastText vectors",
+        )
+
+    def _means(self, sentences: List[Sequence[str]]) -> Iterator[numpy.ndarray]:
+        for words in sentences:
+            yield numpy.mean([self._model.get_word_vector(word) for word in words], axis=0)
+
+
+def _digest_of_file(path: str) -> str:
+    digest = hashlib.sha256()
+    with open(cached_path(path), "rb") as file:
+        for chunk in iter(lambda: file.read(2**20), b""):
+            digest.update(chunk)
+    return digest.hexdigest()

@@ -1,0 +1,287 @@
+"""The ten tasks, and their files as SentEval distributes them."""
+
+import hashlib
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Callable, Dict, Iterator, List, NamedTuple, Sequence, Tuple, Union
+
+from allennlp.common.checks import ConfigurationError
+
+from allennlp_semfit.common.invalid_file import InvalidFileError
+from allennlp_semfit.senteval.protocols import (
+    Protocol,
+    dev_and_test,
+    folds_and_test,
+    nested_folds,
+    relatedness,
+)
+
+__all__ = ["TASKS", "Example", "Sentence", "Task", "TaskData", "read_tasks"]
+
+# Its words.
+Sentence = Tuple[str, ...]
+
+
+class Example(NamedTuple):
+    """
+    # Parameters
+
+    sentences : `Tuple[Sentence, ...]`
+        One, or the two of a pair.
+    label : `float`
+        The class, or a pair's relatedness.
+    """
+
+    sentences: Tuple[Sentence, ...]
+    label: float
+
+
+class TaskData(NamedTuple):
+    """
+    # Parameters
+
+    splits : `Dict[str, List[Example]]`
+        By `"train"`, `"dev"` and `"test"`, as many as there are, in the order that SentEval brings
+        them into: by the lengths of their sentences, then by label. The folds depend on it.
+    sha256 : `str`
+        Of the files.
+    """
+
+    splits: Dict[str, List[Example]]
+    sha256: str
+
+
+class _Format(NamedTuple):
+    """How a line is read. What `parse` raises for another kind of line is a `ValueError`."""
+
+    parse: Callable[[str], Example]
+    expected: str
+    encoding: str = "utf-8"
+    # The first field of the line that is no example.
+    header: str = ""
+
+
+class _File(NamedTuple):
+    split: str
+    path: str
+    format: _Format
+
+
+class Task(NamedTuple):
+    """
+    # Parameters
+
+    files : `Tuple[_File, ...]`
+    protocol : `Protocol`
+        What makes a score of the features.
+    min_of_class : `int`
+        How many examples for each fold a class must have.
+    """
+
+    files: Tuple[_File, ...]
+    protocol: Protocol
+    min_of_class: int = 0
+
+
+def _words(text: str) -> Sentence:
+    return tuple(text.split())
+
+
+def _of_class(label: int) -> _Format:
+    return _Format(lambda line: Example((_words(line),), label), "a sentence", "latin-1")
+
+
+def _index(label: str, labels: Sequence[str]) -> int:
+    # `ValueError` if it is none of them.
+    return list(labels).index(label)
+
+
+def _parse_sst2(line: str) -> Example:
+    text, label = line.split("\t")
+    return Example((_words(text),), _index(label.strip(), "01"))
+
+
+def _parse_sst5(line: str) -> Example:
+    label, _, text = line.partition(" ")
+    return Example((_words(text),), _index(label, "01234"))
+
+
+def _parse_trec(line: str) -> Example:
+    label, _, rest = line.partition(":")
+    _, _, question = rest.partition(" ")
+    return Example((_words(question),), _index(label, _TREC))
+
+
+def _parse_mrpc(line: str) -> Example:
+    label, _, _, first, second = line.split("\t")
+    return Example((_words(first), _words(second)), _index(label, "01"))
+
+
+def _parse_sick_e(line: str) -> Example:
+    _, first, second, _, label = line.split("\t")
+    return Example((_words(first), _words(second)), _index(label.strip(), _SICK))
+
+
+def _parse_sick_r(line: str) -> Example:
+    _, first, second, relatedness_score, _ = line.split("\t")
+    score = float(relatedness_score)
+    if not 1 <= score <= 5:
+        raise ValueError
+    return Example((_words(first), _words(second)), score)
+
+
+_TREC = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
+_SICK = ("CONTRADICTION", "NEUTRAL", "ENTAILMENT")
+
+_SST2 = _Format(_parse_sst2, "a phrase, a tab, and 0 or 1")
+_SST5 = _Format(_parse_sst5, "a class from 0 to 4, a space, and a sentence")
+_QUESTIONS = _Format(
+    _parse_trec, f"CLASS:kind and a question, where CLASS is one of {', '.join(_TREC)}", "latin-1"
+)
+_PARAPHRASES = _Format(
+    _parse_mrpc,
+    "five fields with tabs between them: 0 or 1, two numbers, two sentences",
+    header="Quality",
+)
+_PAIR = "five fields with tabs between them: a number, two sentences, a score, a judgement"
+_ENTAILMENT = _Format(
+    _parse_sick_e, f"{_PAIR}, which is one of {', '.join(_SICK)}", header="pair_ID"
+)
+_RELATEDNESS = _Format(_parse_sick_r, f"{_PAIR}, the score from 1 to 5", header="pair_ID")
+
+
+def _two_classes(folder: str, positive: str, negative: str) -> Task:
+    files = (
+        _File("train", f"{folder}/{positive}", _of_class(1)),
+        _File("train", f"{folder}/{negative}", _of_class(0)),
+    )
+    # A fold's own training set is divided once more.
+    return Task(files, nested_folds, min_of_class=2)
+
+
+def _sst(folder: str, format_: _Format) -> Task:
+    splits = ("train", "dev", "test")
+    files = tuple(_File(split, f"SST/{folder}/sentiment-{split}", format_) for split in splits)
+    return Task(files, dev_and_test)
+
+
+def _sick(format_: _Format, protocol: Protocol) -> Task:
+    names = {"train": "SICK_train", "dev": "SICK_trial", "test": "SICK_test_annotated"}
+    files = tuple(_File(split, f"SICK/{name}.txt", format_) for split, name in names.items())
+    return Task(files, protocol)
+
+
+def _train_and_test(train: str, test: str, format_: _Format) -> Task:
+    files = (_File("train", train, format_), _File("test", test, format_))
+    return Task(files, folds_and_test, min_of_class=1)
+
+
+TASKS: Dict[str, Task] = {
+    "MR": _two_classes("MR", "rt-polarity.pos", "rt-polarity.neg"),
+    "CR": _two_classes("CR", "custrev.pos", "custrev.neg"),
+    "SUBJ": _two_classes("SUBJ", "subj.objective", "subj.subjective"),
+    "MPQA": _two_classes("MPQA", "mpqa.pos", "mpqa.neg"),
+    "SST-2": _sst("binary", _SST2),
+    "SST-5": _sst("fine", _SST5),
+    "TREC": _train_and_test("TREC/train_5500.label", "TREC/TREC_10.label", _QUESTIONS),
+    "MRPC": _train_and_test(
+        "MRPC/msr_paraphrase_train.txt", "MRPC/msr_paraphrase_test.txt", _PARAPHRASES
+    ),
+    "SICK-E": _sick(_ENTAILMENT, dev_and_test),
+    "SICK-R": _sick(_RELATEDNESS, relatedness),
+}
+
+
+def read_tasks(
+    data_dir: Union[str, os.PathLike], names: Sequence[str] = tuple(TASKS), *, folds: int = 10
+) -> Dict[str, TaskData]:
+    """
+    Reads the data of tasks, once all of their files have been found.
+
+    # Parameters
+
+    data_dir : `Union[str, os.PathLike]`
+        SentEval's `data/downstream`.
+    names : `Sequence[str]`, optional (default = all of `TASKS`)
+    folds : `int`, optional (default = `10`)
+        How many the data are to be divided into, where they are.
+
+    # Returns
+
+    `Dict[str, TaskData]`
+        By name, in the order of `TASKS`.
+
+    # Raises
+
+    `InvalidFileError`
+        If a file is missing, or has a line that is not of its format.
+    `ConfigurationError`
+        If a name is no task's, `folds` is less than 2, or a class has too few examples for them.
+    """
+    for name in names:
+        if name not in TASKS:
+            raise ConfigurationError(f"{name}: there is no such task; take of {', '.join(TASKS)}")
+    if folds < 2:
+        raise ConfigurationError(f"--folds: {folds}; it takes 2 or more")
+    root = Path(data_dir)
+    wanted = {name: task for name, task in TASKS.items() if name in names}
+    for name, task in wanted.items():
+        for file in task.files:
+            if not (root / file.path).is_file():
+                raise InvalidFileError(
+                    f"{root / file.path}: there is no such file, which {name} needs; give the "
+                    "`downstream` directory of SentEval's data, or leave the task out of --tasks"
+                )
+    return {name: _read_task(name, task, root, folds) for name, task in wanted.items()}
+
+
+def _read_task(name: str, task: Task, root: Path, folds: int) -> TaskData:
+    splits: Dict[str, List[Example]] = {}
+    digest = hashlib.sha256()
+    for file in task.files:
+        data = (root / file.path).read_bytes()
+        digest.update(hashlib.sha256(data).digest())
+        splits.setdefault(file.split, []).extend(
+            _read_examples(root / file.path, data, file.format)
+        )
+    paths = " and ".join(str(root / file.path) for file in task.files if file.split == "train")
+    counts = Counter(example.label for example in splits["train"])
+    if len(counts) < 2:
+        raise InvalidFileError(f"{paths}: examples of {len(counts)} class; at least 2 are needed")
+    fewest = min(counts.values())
+    if fewest < task.min_of_class * folds:
+        raise ConfigurationError(
+            f"{paths}: {name} has a class of {fewest} examples, and --folds {folds} needs "
+            f"{task.min_of_class * folds}; take fewer folds"
+        )
+    for split, examples in splits.items():
+        if not examples:
+            raise InvalidFileError(f"{name} has no example to {split} with in {root}")
+        examples.sort(key=lambda each: (*map(len, each.sentences), each.label))
+    return TaskData(splits, digest.hexdigest())
+
+
+def _read_examples(path: Path, data: bytes, format_: _Format) -> Iterator[Example]:
+    lines = data.split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    for number, line in enumerate(lines, start=1):
+        text = line.decode(format_.encoding, errors="replace").rstrip("\r")
+        if number == 1 and format_.header:
+            if text.lstrip("\ufeff").partition("\t")[0] != format_.header:
+                raise _malformed(path, number, text, f"a header that begins with {format_.header}")
+            continue
+        try:
+            line.decode(format_.encoding)
+            example = format_.parse(text)
+        except UnicodeDecodeError:
+            raise _malformed(path, number, text, f"{format_.encoding}") from None
+        except ValueError:
+            raise _malformed(path, number, text, format_.expected) from None
+        yield example
+
+
+def _malformed(path: Path, number: int, found: str, expected: str) -> InvalidFileError:
+    found = repr(found[:80]) + ("…" if len(found) > 80 else "")
+    return InvalidFileError(f"{path}, line {number}: {found}; expected {expected}")

@@ -1,0 +1,153 @@
+import argparse
+import inspect
+import json
+import os
+
+import pytest
+from allennlp.commands.subcommand import Subcommand
+from allennlp.common import logging as common_logging
+
+from allennlp_semfit import SentenceEmbedder
+from allennlp_semfit.commands.senteval import SentEval
+from allennlp_semfit.senteval.sentence_vectors import FastTextVectors, LanguageModelVectors
+from allennlp_semfit.senteval.tasks import TASKS, read_tasks
+from tests import FIXTURES, VECTORS
+from tests.language_models import write_language_model
+from tests.senteval.data import write_data
+
+
+@pytest.fixture(autouse=True)
+def _file_friendly_logging(monkeypatch):
+    monkeypatch.setattr(common_logging, "FILE_FRIENDLY_LOGGING", False)
+
+
+@pytest.fixture(scope="module")
+def data_dir(tmp_path_factory):
+    return write_data(tmp_path_factory.mktemp("downstream"))
+
+
+def parse(*args):
+    parser = argparse.ArgumentParser()
+    SentEval().add_subparser(parser.add_subparsers())
+    return parser.parse_args(["senteval", *map(str, args)])
+
+
+def run(*args):
+    arguments = parse(*args)
+    arguments.func(arguments)
+
+
+def test_is_registered():
+    assert Subcommand.by_name("senteval") is SentEval
+
+
+def test_defaults():
+    arguments = vars(parse("model.tar.gz", "downstream"))
+    assert arguments["tasks"] == list(TASKS)
+    assert arguments["folds"] == inspect.signature(read_tasks).parameters["folds"].default == 10
+    assert arguments["seed"] == 1111
+    assert arguments["output_file"] is None
+    parameters = inspect.signature(SentenceEmbedder).parameters
+    for name in ("cuda_device", "fasttext_model_path", "tokenizer_path", "sub_token_mode"):
+        assert arguments[name] == parameters[name].default
+
+
+def test_a_language_model_on_all_tasks(lm_archive, data_dir, tmp_path, caplog):
+    caplog.set_level("INFO")
+    out = tmp_path / "out.json"
+    options = f"--folds 2 --seed 3 --batch-size 5 --output-file {out}".split()
+    run(lm_archive, data_dir, *options, "--fasttext-model-path", VECTORS)
+    contents = json.loads(out.read_text())
+    assert f"| average | {contents['average']:.2f} |" in caplog.text
+    # A line for each of the model's parameters would hide the rest.
+    assert "model.contextualizer" not in caplog.text
+    caplog.clear()
+    embedder = SentenceEmbedder(lm_archive, fasttext_model_path=VECTORS)
+    assert contents["model"] == {
+        "archive": lm_archive,
+        "vectors": f"mean over the words of the mean of {embedder.num_layers} layers",
+        "dim": embedder.get_output_dim(),
+        **LanguageModelVectors(embedder).identity._asdict(),
+    }
+    assert (contents["folds"], contents["seed"]) == (2, 3)
+    assert list(contents["tasks"]) == list(TASKS)
+    run(lm_archive, data_dir, *options, "--fasttext-model-path", VECTORS)
+    assert "SICK-R: there already." in caplog.text
+    assert json.loads(out.read_text()) == contents
+    with pytest.raises(SystemExit, match="out.json: it holds results of another model"):
+        run(VECTORS, data_dir, *options)
+    run(VECTORS, data_dir, *options, "--force", "--tasks", "CR")
+    assert list(json.loads(out.read_text())["tasks"]) == ["CR"]
+
+
+def test_fasttext_without_a_file(data_dir, tmp_path, caplog, monkeypatch):
+    caplog.set_level("INFO")
+    monkeypatch.chdir(tmp_path)
+    run(VECTORS, data_dir, "--folds", 2, "--tasks", "TREC", "MR")
+    assert caplog.text.index("| MR |") < caplog.text.index("| TREC |")
+    assert "average" not in caplog.text
+    assert not os.listdir(tmp_path)
+
+
+def test_the_options_of_a_subword_model_arrive(data_dir, tmp_path):
+    language_model = write_language_model(tmp_path / "lm", "subwords")
+    tokenizer = (language_model / "tokenizer.json").rename(tmp_path / "moved.json")
+    out = tmp_path / "out.json"
+    options = ("--tasks", "CR", "--folds", 2, "--output-file", out)
+    with pytest.raises(SystemExit, match="--tokenizer-path"):
+        run(language_model, data_dir, *options)
+    options += ("--tokenizer-path", tokenizer, "--sub-token-mode")
+    run(language_model, data_dir, *options, "avg")
+    embedder = SentenceEmbedder(language_model, tokenizer_path=str(tokenizer), sub_token_mode="avg")
+    identity = LanguageModelVectors(embedder).identity
+    assert json.loads(out.read_text())["model"]["input_sha256"] == identity.input_sha256
+    with pytest.raises(SystemExit, match="or --sub-token-mode; give another name"):
+        run(language_model, data_dir, *options, "first")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["no.tar.gz", "DATA"], "Language model no.tar.gz does not exist"),
+        (["no.bin", "DATA"], "fastText model no.bin does not exist"),
+        ([str(FIXTURES / "supervised.bin"), "DATA"], "is a supervised model"),
+        # What can be said without the model is said first.
+        (["no.bin", "no"], "no/MR/rt-polarity.pos: there is no such file"),
+        (["no.bin", "broken"], "broken/MR/rt-polarity.neg: examples of 1 class"),
+        (["no.bin", "DATA", "--folds", "1"], "--folds: 1; it takes 2 or more"),
+        (["no.bin", "DATA", "--folds", "9"], "--folds 9 needs"),
+        (["no.bin", "DATA", "--output-file", "no/out.json"], "there is no directory no"),
+        (["no.bin", "DATA", "--output-file", "text"], "text: it holds something else"),
+        ([VECTORS, "DATA", "--fasttext-model-path", "x"], "--fasttext-model-path is for language"),
+        ([VECTORS, "DATA", "--tokenizer-path", "x"], "--tokenizer-path is for language models"),
+    ],
+)
+def test_an_error_is_one_line(data_dir, tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "text").write_text("mine")
+    (tmp_path / "broken" / "MR").mkdir(parents=True)
+    (tmp_path / "broken" / "MR" / "rt-polarity.pos").write_text("good\n")
+    (tmp_path / "broken" / "MR" / "rt-polarity.neg").write_text("")
+    arguments = [str(data_dir) if each == "DATA" else each for each in arguments]
+    if "--folds" not in arguments:
+        arguments += ["--folds", "2"]
+    with pytest.raises(SystemExit) as error:
+        run(*arguments, "--tasks", "MR")
+    assert str(error.value.code).startswith("senteval: ")
+    assert message in str(error.value.code)
+    assert "\n" not in str(error.value.code)
+    assert sorted(os.listdir(tmp_path)) == ["broken", "text"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [([], "nothing was written"), (["--output-file", "out.json"], "goes on with the next task")],
+)
+def test_an_interruption_is_no_traceback(data_dir, tmp_path, monkeypatch, options, message):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(FastTextVectors, "__call__", interrupt)
+    with pytest.raises(SystemExit, match=message):
+        run(VECTORS, data_dir, "--folds", "2", *options)

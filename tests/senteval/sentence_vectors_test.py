@@ -1,0 +1,70 @@
+import shutil
+
+import fasttext
+import numpy
+import pytest
+
+from allennlp_semfit import SentenceEmbedder
+from allennlp_semfit.common.invalid_file import InvalidFileError
+from allennlp_semfit.senteval.sentence_vectors import FastTextVectors, LanguageModelVectors
+from tests import FIXTURES, VECTORS
+
+SENTENCES = [
+    ["The", "heron", "stood", "on", "the", "bridge", "."],
+    [],
+    ["Snow", "."],
+    ["zxqv"] * 70,
+    ["Snow", "fell", "."],
+]
+
+
+def test_the_mean_over_words_and_layers(lm_archive):
+    embedder = SentenceEmbedder(lm_archive, fasttext_model_path=VECTORS)
+    vectors = LanguageModelVectors(embedder, batch_size=2)
+    found = vectors(SENTENCES)
+    assert found.dtype == numpy.float32
+    assert found.shape == (5, embedder.get_output_dim()) == (5, vectors.dim)
+    for row, sentence in zip(found, SENTENCES):
+        if sentence:
+            layers = embedder.embed_sentence(sentence)
+            assert layers.shape[0] > 1
+            of_words = [layers[:, i].mean(axis=0) for i in range(len(sentence))]
+            numpy.testing.assert_allclose(row, sum(of_words) / len(sentence), atol=1e-5)
+        else:
+            assert not row.any()
+
+
+def test_the_mean_of_fasttext_vectors():
+    reference = fasttext.load_model(VECTORS)
+    found = FastTextVectors(VECTORS)(SENTENCES)
+    assert found.dtype == numpy.float32
+    for row, sentence in zip(found, SENTENCES):
+        expected = numpy.zeros(reference.get_dimension())
+        for word in sentence:
+            expected += reference.get_word_vector(word) / len(sentence)
+        numpy.testing.assert_allclose(row, expected, atol=1e-6)
+
+
+def test_no_words_at_all(lm_archive):
+    assert not FastTextVectors(VECTORS)([[], []]).any()
+    embedder = SentenceEmbedder(lm_archive, fasttext_model_path=VECTORS)
+    assert not LanguageModelVectors(embedder)([[]]).any()
+
+
+def test_identities(lm_archive, tmp_path):
+    copy = shutil.copy(VECTORS, tmp_path / "copy.bin")
+    assert FastTextVectors(str(copy)).identity == FastTextVectors(VECTORS).identity
+    other = str(FIXTURES / "words_only.bin")
+    assert FastTextVectors(other).identity != FastTextVectors(VECTORS).identity
+
+    def identity(path):
+        return LanguageModelVectors(SentenceEmbedder(lm_archive, fasttext_model_path=path)).identity
+
+    assert identity(str(copy)) == identity(VECTORS)
+    assert identity(other).sha256 == identity(VECTORS).sha256
+    assert identity(other).input_sha256 != identity(VECTORS).input_sha256
+
+
+def test_no_fasttext_file():
+    with pytest.raises(InvalidFileError, match=r"no\.bin does not exist"):
+        FastTextVectors("no.bin")
