@@ -15,17 +15,24 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Mapping
 
 from allennlp.commands.evaluate import evaluate_from_archive
+from allennlp.common import Tqdm
 from allennlp.models.archival import archive_model
 
 import allennlp_semfit  # noqa: F401 (registers what the archives name)
-from allennlp_semfit.senteval import evaluate_archive
+from allennlp_semfit.predictors.sentence_embedder import SentenceEmbedder
+from allennlp_semfit.senteval.results_file import ResultsFile
+from allennlp_semfit.senteval.run import run_tasks
+from allennlp_semfit.senteval.sentence_vectors import LanguageModelVectors
+from allennlp_semfit.senteval.tasks import TaskData, read_tasks
 from experiments.run_records import read_sittings
 
-# Tasks that are scored in seconds.
+# Of SentEval, those that are scored in seconds.
 TASKS = ["TREC", "SICK-E"]
+FOLDS = 5
+METRICS = ("cosine", "constant_cosine", "perplexity")
 
 logger = logging.getLogger("experiments")
 
@@ -77,43 +84,44 @@ def _updates_per_epoch(directory: Path) -> int:
     return config["data_loader"]["batches_per_epoch"]
 
 
-def curve(directory: Path, senteval: Path) -> List[Dict[str, Any]]:
+def curve(directory: Path, data: Mapping[str, TaskData]) -> List[Dict[str, Any]]:
     """
     # Parameters
 
     directory : `Path`
         Of a training that has ended.
-    senteval : `Path`
-        The `downstream` directory of SentEval's data.
+    data : `Mapping[str, TaskData]`
+        SentEval's, by the names of the tasks.
 
     # Returns
 
     `List[Dict[str, Any]]`
         For each checkpoint its `updates`, its `seconds`, the metrics of the held-out text and
-        `senteval`, the mean score of `TASKS`.
+        `scores`, those of the tasks.
     """
     config = json.loads((directory / "config.json").read_text("utf-8"))
     points = []
     with TemporaryDirectory() as temporary:
         archive = Path(temporary) / "model.tar.gz"
-        for checkpoint in checkpoints_of(directory):
+        for checkpoint in Tqdm.tqdm(checkpoints_of(directory), desc=directory.name):
             write_archive(checkpoint, archive)
             metrics = evaluate_from_archive(archive, config["validation_data_path"])
-            scores = evaluate_archive(archive, senteval, TASKS, folds=5)
             points.append(
                 {
                     "updates": checkpoint.updates,
                     "seconds": checkpoint.seconds,
-                    **{
-                        name: metrics[name]
-                        for name in ("cosine", "constant_cosine", "perplexity")
-                        if name in metrics
-                    },
-                    "senteval": sum(scores.values()) / len(scores),
+                    **{name: metrics[name] for name in METRICS if name in metrics},
+                    "scores": _scores(archive, data),
                 }
             )
-            logger.info("%s: %s", directory.name, points[-1])
     return points
+
+
+def _scores(archive: Path, data: Mapping[str, TaskData]) -> Dict[str, float]:
+    digests = {name: task_data.sha256 for name, task_data in data.items()}
+    results = ResultsFile(None, folds=FOLDS, seed=1111, data_sha256=digests)
+    run_tasks(LanguageModelVectors(SentenceEmbedder(archive)), data, results)
+    return {name: result["score"] for name, result in results.contents["tasks"].items()}
 
 
 def main() -> None:
@@ -122,7 +130,9 @@ def main() -> None:
     what, model, other, out = sys.argv[1], *map(Path, sys.argv[2:])
     out.parent.mkdir(parents=True, exist_ok=True)
     if what == "curve":
-        out.write_text(json.dumps(curve(model, other), indent=2) + "\n")
+        out.write_text(
+            json.dumps(curve(model, read_tasks(other, TASKS, folds=FOLDS)), indent=2) + "\n"
+        )
     else:
         checkpoint = nearest(checkpoints_of(model), read_sittings(other)["duration"])
         write_archive(checkpoint, out)

@@ -59,8 +59,8 @@ def gather(out: Path) -> Dict[str, List[Row]]:
 
     `Dict[str, List[Dict[str, Any]]]`
         `language_models`, `in_time` (the checkpoints of equal training time), `tasks`, `senteval`,
-        `curves`, `frequency` and `unseen`. Durations are in seconds, tasks' scores in percent, perplexities
-        those of a word.
+        `curves`, `frequency` and `unseen`. Durations are in seconds, tasks' scores in percent,
+        perplexities those of a word.
 
     # Raises
 
