@@ -58,15 +58,16 @@ def checkpoints_of(directory: Path) -> List[Checkpoint]:
     `List[Checkpoint]`
         The first first; the last is that of the training's end.
     """
-    updates_per_epoch = _updates_per_epoch(directory)
-    found = []
+    config = json.loads((directory / "config.json").read_text("utf-8"))
+    found: Dict[int, Checkpoint] = {}
     for file in directory.glob("model_state_e*_b*.th"):
         epoch, batch = map(int, re.findall(r"\d+", file.name))
-        updates = epoch * updates_per_epoch + batch
-        found.append(
-            Checkpoint(file, updates, read_sittings(directory, file.stat().st_mtime)["duration"])
-        )
-    return sorted(found, key=lambda checkpoint: (checkpoint.updates, checkpoint.seconds))
+        updates = epoch * config["data_loader"]["batches_per_epoch"] + batch
+        seconds = read_sittings(directory, file.stat().st_mtime)["duration"]
+        # The end of an epoch, after validation, may be one that was made after its last update too.
+        if updates not in found or seconds < found[updates].seconds:
+            found[updates] = Checkpoint(file, updates, seconds)
+    return [found[updates] for updates in sorted(found)]
 
 
 def nearest(checkpoints: List[Checkpoint], seconds: float) -> Checkpoint:
@@ -77,11 +78,6 @@ def nearest(checkpoints: List[Checkpoint], seconds: float) -> Checkpoint:
 def write_archive(checkpoint: Checkpoint, out: Path) -> None:
     """Puts the checkpoint's weights into an archive as AllenNLP makes one of a training's end."""
     archive_model(checkpoint.file.parent, weights=checkpoint.file.name, archive_path=out)
-
-
-def _updates_per_epoch(directory: Path) -> int:
-    config = json.loads((directory / "config.json").read_text("utf-8"))
-    return config["data_loader"]["batches_per_epoch"]
 
 
 def curve(directory: Path, data: Mapping[str, TaskData]) -> List[Dict[str, Any]]:

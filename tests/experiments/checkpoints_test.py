@@ -1,0 +1,73 @@
+import json
+import os
+
+import pytest
+from allennlp.commands.evaluate import evaluate_from_archive
+from allennlp.commands.train import train_model
+from allennlp.common.params import Params
+
+from allennlp_semfit.senteval.tasks import read_tasks
+from experiments.checkpoints import checkpoints_of, curve, nearest, write_archive
+from tests import FIXTURES, VECTORS
+from tests.senteval.data import write_data
+from tests.training_config.language_models_test import CONFIGS, config_of
+
+SIZES = {"embedding_dim": 10, "hidden_dim": 6, "cell_size": 8, "num_epochs": 2, "num_updates": 6}
+
+
+@pytest.fixture(scope="module")
+def training(tmp_path_factory):
+    """Two epochs of three updates, each kept, which took 10 seconds each from the second 1,000 on."""
+    directory = tmp_path_factory.mktemp("runs") / "elmo_semfit"
+    variables = {
+        "ONE_BILLION_WORD": "corpus",
+        "LM_TRAIN_DATA_PATH": str(FIXTURES / "corpus" / "train"),
+        "LM_DEV_DATA_PATH": str(FIXTURES / "corpus" / "heldout.txt"),
+        "FASTTEXT_MODEL_PATH": VECTORS,
+    }
+    overlay = f"""(import '{CONFIGS}/laptop/override.libsonnet') + {{
+        sizes+:: {json.dumps(SIZES)},
+        data_loader+: {{ batch_sampler+: {{ batch_size: 8 }} }},
+        trainer+: {{ checkpointer+: {{ save_every_num_batches: 1 }}, cuda_device: -1 }},
+    }}"""
+    path = CONFIGS / "one_billion_word" / "elmo_semfit.jsonnet"
+    train_model(Params(config_of(path, variables, overlay)), serialization_dir=directory)
+    for file in directory.glob("*.th"):
+        if "_e" in file.name:
+            epoch, batch = (int(part[1:]) for part in file.stem.split("_")[-2:])
+            seconds = 1000 + 10 * (3 * epoch + batch)
+            os.utime(file, (seconds, seconds))
+    directory.with_suffix(".sittings").write_text("began 1000 a1\nended 1065 a1\n")
+    return directory
+
+
+def test_checkpoints_are_kept_with_their_updates_and_seconds(training):
+    checkpoints = checkpoints_of(training)
+    found = dict.fromkeys((each.updates, each.seconds) for each in checkpoints)
+    assert list(found) == [(updates, 10 * updates) for updates in range(1, 7)]
+    assert nearest(checkpoints, 34).updates == 3
+    assert nearest(checkpoints, 36).updates == 4
+    assert nearest(checkpoints, 900).updates == 6
+
+
+def test_an_archive_has_the_weights_of_its_checkpoint(training, tmp_path):
+    text = str(FIXTURES / "corpus" / "heldout.txt")
+    first, last = checkpoints_of(training)[0], checkpoints_of(training)[-1]
+    write_archive(first, tmp_path / "first.tar.gz")
+    write_archive(last, tmp_path / "last.tar.gz")
+    metrics = json.loads((training / "metrics.json").read_text())
+    cosine = evaluate_from_archive(tmp_path / "last.tar.gz", text)["cosine"]
+    assert cosine == pytest.approx(metrics["validation_cosine"], rel=1e-5)
+    assert evaluate_from_archive(tmp_path / "first.tar.gz", text)["cosine"] < cosine - 1e-4
+
+
+def test_a_curve_has_each_checkpoints_scores(training, tmp_path, monkeypatch):
+    monkeypatch.setattr("experiments.checkpoints.FOLDS", 2)
+    data = read_tasks(write_data(tmp_path / "senteval"), ["TREC"], folds=2)
+    points = curve(training, data)
+    assert [point["updates"] for point in points] == [1, 2, 3, 4, 5, 6]
+    metrics = json.loads((training / "metrics.json").read_text())
+    assert points[-1]["cosine"] == pytest.approx(metrics["validation_cosine"], rel=1e-5)
+    for point in points:
+        assert set(point) == {"updates", "seconds", "cosine", "constant_cosine", "scores"}
+        assert 0 <= point["scores"]["TREC"] <= 100
