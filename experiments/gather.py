@@ -27,14 +27,13 @@ from experiments.run_records import (
     config_hash,
     count_trainable_parameters,
     device_of,
+    duration_of,
     read_json,
-    read_sittings,
     without_places,
 )
 
-__all__ = ["CORPORA", "METRICS", "Row", "gather"]
+__all__ = ["METRICS", "Row", "gather"]
 
-CORPORA = ["novels", "pubmed"]
 METRICS = {
     "snli": "test_accuracy",
     "coref": "test_coref_f1",
@@ -68,14 +67,12 @@ def gather(out: Path) -> Dict[str, List[Row]]:
     `InvalidFileError`
         If it is not such a directory, or a file in it is not what it should be.
     """
-    if not any((out / name).is_dir() for name in [*CORPORA, "tasks"]):
+    runs = [file.parent for file in _sorted(out, "*/models/*/config.json")]
+    if not runs:
         raise InvalidFileError(
-            f"{out}: there is none of {', '.join(CORPORA)} and tasks in it; give the directory "
-            "that `make -C experiments` was given as OUT"
+            f"{out}: no training of a language model, CORPUS/models/NAME/config.json, is in it; "
+            "give the directory that `make -C experiments` was given as OUT"
         )
-    runs = [
-        file.parent for corpus in CORPORA for file in _sorted(out, f"{corpus}/models/*/config.json")
-    ]
     places = _places(out, runs)
     return {
         "language_models": [
@@ -83,14 +80,18 @@ def gather(out: Path) -> Dict[str, List[Row]]:
         ],
         "in_time": [
             {"name": file.stem, "corpus": file.parent.parent.name, **read_json(file)}
-            for corpus in CORPORA
-            for file in _sorted(out, f"{corpus}/in_time/*.json")
+            for file in _sorted(out, "*/in_time/*.json")
         ],
         "tasks": [
             row for file in _sorted(out, "tasks/*/metrics.json") for row in _task(file, places)
         ],
-        "senteval": [_senteval(file) for file in _sorted(out, "senteval/*.json")],
-        "curves": [_curve(file, out, places) for file in _sorted(out, "curves/*.json")],
+        "senteval": [row for file in _sorted(out, "senteval/*.json") for row in _senteval(file)],
+        "curves": [
+            _curve(file, run, out, places)
+            for file in _sorted(out, "curves/*.json")
+            for run in runs
+            if run.name == file.stem and run.parent.parent.name != "pubmed"
+        ],
         "unseen": [
             row for file in _sorted(out, "unseen/*.json") for row in read_json(file)["rows"]
         ],
@@ -128,7 +129,7 @@ def _language_model(run: Path, out: Path, places: Mapping[str, str]) -> Row:
         "corpus": corpus.name,
         "config_hash": config_hash(config, places),
         "device": device_of(metrics),
-        **read_sittings(run),
+        **duration_of(run),
         "words": words,
         "updates": updates,
         "trainable_parameters": count_trainable_parameters(run),
@@ -221,32 +222,36 @@ def _task(file: Path, places: Mapping[str, str]) -> List[Row]:
             "best_epoch": metrics["best_epoch"] + 1,
             "config_hash": config_hash(read_json(file.parent / "config.json"), places),
             "device": device_of(metrics),
-            **read_sittings(file.parent),
+            **duration_of(file.parent),
         }
     ]
 
 
-def _senteval(file: Path) -> Row:
-    """Of what `allennlp senteval` writes, the scores in percent."""
+def _senteval(file: Path) -> List[Row]:
+    """Of what `allennlp senteval` writes; none before the last of its tasks is done."""
     results = read_json(file)
     try:
         scores = {task: result["score"] for task, result in sorted(results["tasks"].items())}
-        return {"representation": file.stem, "average": results["average"], "scores": scores}
+        row = {"representation": file.stem, "average": results.get("average"), "scores": scores}
+        return [row] if "average" in results else []
     except (KeyError, TypeError, AttributeError):
         raise InvalidFileError(
-            f"{file}: it is not what `allennlp senteval` writes, an object with `average` and with "
+            f"{file}: it is not what `allennlp senteval` writes, an object with "
             "`tasks`, of which each has a `score`"
         ) from None
 
 
-def _curve(file: Path, out: Path, places: Mapping[str, str]) -> Row:
-    """Of a language model of the first corpus; perplexities become those of a word."""
+def _curve(file: Path, run: Path, out: Path, places: Mapping[str, str]) -> Row:
+    """With the words that were read, and perplexities that are those of a word."""
+    config = read_json(run / "config.json")
+    words, updates = _count(config, config["trainer"]["num_epochs"], run.parent.parent / "train")
     points = sorted(read_json(file), key=lambda point: point["updates"])
-    if any("perplexity" in point for point in points):
-        power = _tokens_per_word(out / CORPORA[0] / "models" / file.stem, out, places)
-        for point in points:
+    power = _tokens_per_word(run, out, places)
+    for point in points:
+        point["words"] = round(point["updates"] * words / updates) if updates else None
+        if "perplexity" in point:
             point["perplexity"] **= power
-    return {"name": file.stem, "points": points}
+    return {"name": run.name, "points": points}
 
 
 def main() -> None:

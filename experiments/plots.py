@@ -42,6 +42,8 @@ _STYLES: Dict[str, Tuple[str, str]] = {
     "elmo_subword": ("#882255", "X"),
 }
 _BASELINE = "fasttext"
+# Those of `experiments.checkpoints`.
+_CURVE_TASKS = ["TREC", "SICK-E"]
 
 logger = logging.getLogger("experiments")
 
@@ -80,7 +82,9 @@ def _add_legend(figure: Figure, all_axes: List[Axes]) -> None:
 def _curves(results: Results, *keys: str) -> Dict[str, List[Dict[str, Any]]]:
     """The points that have all of these, by language model."""
     curves = {
-        curve["name"]: [point for point in curve["points"] if all(key in point for key in keys)]
+        curve["name"]: [
+            point for point in curve["points"] if all(point.get(key) is not None for key in keys)
+        ]
         for curve in results["curves"]
     }
     return {name: curves[name] for name in in_order(curves) if curves[name]}
@@ -96,11 +100,12 @@ def _quality_and_time(results: Results) -> Optional[Figure]:
         axes.plot(minutes, [point["senteval"] for point in points], **_style(name))
     for row in results["senteval"]:
         if row["representation"] == _BASELINE:
-            average, end = row["average"], max(points[-1]["seconds"] for points in curves.values())
-            axes.plot([0, end / 60], [average, average], "k--", label=_BASELINE)
+            score = statistics.mean(row["scores"][task] for task in _CURVE_TASKS)
+            end = max(points[-1]["seconds"] for points in curves.values())
+            axes.plot([0, end / 60], [score, score], "k--", label=_BASELINE)
     axes.set_xlim(left=0)
     axes.set_xlabel("minutes of training")
-    axes.set_ylabel("mean score of SentEval's tasks, %")
+    axes.set_ylabel(f"accuracy, mean of {' and '.join(_CURVE_TASKS)}, %")
     _add_legend(figure, [axes])
     return figure
 

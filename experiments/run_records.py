@@ -10,13 +10,14 @@ from typing import Any, Dict, Mapping, Optional
 import torch
 
 from allennlp_semfit.common.invalid_file import InvalidFileError
+from experiments.sittings import read_sittings
 
 __all__ = [
     "config_hash",
     "count_trainable_parameters",
     "device_of",
+    "duration_of",
     "read_json",
-    "read_sittings",
     "without_places",
 ]
 
@@ -39,7 +40,7 @@ def read_json(file: Path) -> Any:
         raise InvalidFileError(f"{file}: it is no JSON ({error}); make it again") from None
 
 
-def read_sittings(run: Path) -> Dict[str, Any]:
+def duration_of(run: Path) -> Dict[str, Any]:
     """
     # Parameters
 
@@ -58,36 +59,19 @@ def read_sittings(run: Path) -> Dict[str, Any]:
     `InvalidFileError`
         If the file is missing or is not as `train` writes it.
     """
-    file = run.with_name(run.name + ".sittings")
     try:
-        lines = file.read_text("utf-8").splitlines()
-    except OSError as error:
+        sittings = read_sittings(run)
+    except (OSError, ValueError, IndexError) as error:
         raise InvalidFileError(
-            f"{file}: it cannot be read ({error.strerror}); experiments/train writes it"
+            f"{run}.sittings: it cannot be read ({error}); of each sitting it wants `began TIME "
+            "COMMIT`, and then `ended TIME COMMIT`, which experiments/train writes"
         ) from None
-    duration, sittings, is_partial = 0, 0, False
-    began: Optional[int] = None
-    commits = []
-    for number, line in enumerate(lines, 1):
-        match = re.fullmatch(r"(began|ended) (\d+) (\S+)", line)
-        if not match or (match[1] == "ended" and began is None):
-            raise InvalidFileError(
-                f"{file}: line {number} is {line!r}; `began TIME COMMIT` is wanted, and after it "
-                "`ended TIME COMMIT`"
-            )
-        commits.append(match[3])
-        if match[1] == "began":
-            is_partial = is_partial or began is not None
-            began = int(match[2])
-            sittings += 1
-        elif began is not None:
-            duration += int(match[2]) - began
-            began = None
+    seconds = [sitting.ended - sitting.began for sitting in sittings if sitting.ended is not None]
     return {
-        "duration": duration,
-        "duration_is_partial": is_partial or began is not None,
-        "sittings": sittings,
-        "commit": ", ".join(dict.fromkeys(commits)),
+        "duration": sum(seconds),
+        "duration_is_partial": len(seconds) < len(sittings),
+        "sittings": len(sittings),
+        "commit": ", ".join(dict.fromkeys(sitting.commit for sitting in sittings)),
     }
 
 

@@ -111,12 +111,11 @@ def _in_time(results: Results) -> str:
     trained = {
         model["name"]: (model["duration"], model["updates"], model["name"])
         for model in results["language_models"]
-        if model["corpus"] == "novels" and model["name"] == _REFERENCE
+        if model["corpus"] != "pubmed" and model["name"] == _REFERENCE
     }
     stopped = {
         model["name"]: (model["seconds"], model["updates"], model["name"] + IN_TIME)
         for model in results["in_time"]
-        if model["corpus"] == "novels"
     }
     if not stopped:
         return _grid([], [])

@@ -34,6 +34,7 @@ def write_run(run, config, metrics, sittings="began 100 a1\nended 140 a1\n"):
 def lm_config(out, loader=None, **others):
     return {
         "dataset_reader": {"type": "language_modeling", "token_indexers": {}},
+        "trainer": {"num_epochs": 2},
         "train_data_path": f"{out}/novels/train",
         "data_loader": loader or {"batch_size": 2},
         **others,
@@ -46,6 +47,8 @@ def out(tmp_path):
     (out / "novels" / "train").mkdir(parents=True)
     (out / "novels" / "train" / "sentences.txt").write_text(TRAIN)
     (out / "novels" / "heldout.txt").write_text("\n".join(HELD_OUT) + "\n\n")
+    # One that has not ended.
+    write_run(out / "novels/models/elmo_semfit_l2", lm_config(out), None, "began 100 a1\n")
     return out
 
 
@@ -53,7 +56,7 @@ def test_a_directory_that_is_none_is_named(tmp_path):
     command = [sys.executable, "-m", "experiments.gather", tmp_path, tmp_path / "results.json"]
     process = subprocess.run(command, cwd=FIXTURES.parent, capture_output=True, text=True)
     (line,) = (line for line in process.stderr.splitlines() if "Warning" not in line and line)
-    assert line.startswith(f"{tmp_path}: there is none of novels, pubmed and tasks in it; give")
+    assert line.startswith(f"{tmp_path}: no training of a language model, CORPUS/models/NAME/")
     assert process.returncode == 1
     assert not (tmp_path / "results.json").exists()
 
@@ -63,7 +66,6 @@ def test_a_language_model(out):
     metrics = {**TRAINED, "best_validation_constant_cosine": 0.7, "training_duration": "0:00:01"}
     sittings = "began 100 a1\nended 140 a1\nbegan 200 a1\nended 210 a1\n"
     write_run(models / "elmo_semfit", lm_config(out), metrics, sittings)
-    write_run(models / "elmo_semfit_l2", lm_config(out), None)
     (row,) = gather(out)["language_models"]
     digits = row.pop("config_hash")
     assert row == {
@@ -109,7 +111,7 @@ def test_words_and_updates(loader, others, words, updates, out):
 
 
 def test_gradients_that_are_accumulated_make_fewer_updates(out):
-    config = lm_config(out, trainer={"num_gradient_accumulation_steps": 2})
+    config = lm_config(out, trainer={"num_epochs": 2, "num_gradient_accumulation_steps": 2})
     write_run(out / "novels/models/elmo_semfit", config, TRAINED)
     assert gather(out)["language_models"][0]["updates"] == 4
 
@@ -139,7 +141,7 @@ def test_perplexities_are_those_of_a_word(out):
     write_run(models / "elmo_subword", lm_config(out, dataset_reader=reader), metrics)
     write_run(models / "elmo", lm_config(out), metrics)
     for name in ("elmo", "elmo_subword"):
-        points = [{"updates": 9, "perplexity": 2.0}, {"updates": 5, "perplexity": 4.0}]
+        points = [{"updates": 6, "perplexity": 2.0}, {"updates": 3, "perplexity": 4.0}]
         write_json(out / "curves" / f"{name}.json", points)
     # The tokenizer is found where the directory is now.
     moved = out.with_name("moved")
@@ -149,7 +151,11 @@ def test_perplexities_are_those_of_a_word(out):
     assert elmo["perplexity"] == 3
     assert subword["perplexity"] == pytest.approx(3**power)
     elmo, subword = results["curves"]
-    assert elmo["points"] == [{"updates": 5, "perplexity": 4}, {"updates": 9, "perplexity": 2}]
+    # Half of the two epochs, and both.
+    assert elmo["points"] == [
+        {"updates": 3, "words": 16, "perplexity": 4},
+        {"updates": 6, "words": 32, "perplexity": 2},
+    ]
     assert [p["perplexity"] for p in subword["points"]] == pytest.approx([4**power, 2**power])
 
 
@@ -194,7 +200,9 @@ def test_what_else_there_is(out):
     write_json(out / "novels/in_time/elmo.json", {"updates": 7, "seconds": 2.5})
     mr, cr = {"score": 77.5, "dev": 1}, {"score": 80.5}
     write_json(out / "senteval/fasttext.json", {"tasks": {"MR": mr, "CR": cr}, "average": 79.0})
-    write_json(out / "curves/elmo_semfit.json", [{"updates": 7, "cosine": 0.5}])
+    # The second has some of its tasks.
+    write_json(out / "senteval/elmo.json", {"tasks": {"MR": mr}})
+    write_json(out / "curves/elmo_semfit_l2.json", [{"updates": 6, "cosine": 0.5}])
     write_json(out / "unseen/b.json", {"rows": [{"recall": 0.5}], "other": 1})
     write_json(out / "unseen/a.json", {"rows": [{"recall": 0.25}]})
     assert gather(out) == {
@@ -204,7 +212,9 @@ def test_what_else_there_is(out):
         "senteval": [
             {"representation": "fasttext", "average": 79.0, "scores": {"CR": 80.5, "MR": 77.5}}
         ],
-        "curves": [{"name": "elmo_semfit", "points": [{"updates": 7, "cosine": 0.5}]}],
+        "curves": [
+            {"name": "elmo_semfit_l2", "points": [{"updates": 6, "words": 32, "cosine": 0.5}]}
+        ],
         "unseen": [{"recall": 0.25}, {"recall": 0.5}],
     }
     write_json(out / "senteval/fasttext.json", {"average": 79.0})
