@@ -86,7 +86,8 @@ def gather(out: Path) -> Dict[str, List[Row]]:
         "senteval": [_senteval(file) for file in _sorted(out, "senteval/*.json")],
         "curves": [_curve(file, models) for file in _sorted(out, "*/curves/*.json")],
         "frequency": [
-            {"name": file.stem, **read_json(file)} for file in _sorted(out, "*/frequency/*.json")
+            {"name": file.stem, "corpus": file.parent.parent.name, "rows": read_json(file)["rows"]}
+            for file in _sorted(out, "*/frequency/*.json")
         ],
         "unseen": [
             row for file in _sorted(out, "unseen/*.json") for row in read_json(file)["rows"]
@@ -246,7 +247,8 @@ def _curve(file: Path, models: List[Row]) -> Row:
     (model,) = found
     points = sorted(read_json(file), key=lambda point: point["updates"])
     for point in points:
-        point["words"] = round(point["updates"] * model["words"] / model["updates"])
+        if model["updates"]:
+            point["words"] = round(point["updates"] * model["words"] / model["updates"])
         if "perplexity" in point:
             point["perplexity"] **= model["tokens_per_word"]
     return {"name": file.stem, "corpus": corpus, "points": points}

@@ -20,7 +20,7 @@ from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from allennlp_semfit.common.invalid_file import InvalidFileError
 from experiments.run_records import read_json
-from experiments.tables import IN_TIME, TASKS, Results, in_order, scores_of
+from experiments.tables import IN_TIME, TASKS, Results, frequencies_of, in_order, scores_of
 
 __all__ = ["PLOTS", "draw"]
 
@@ -173,16 +173,16 @@ def _tasks(results: Results) -> Optional[Figure]:
 
 
 def _frequency(results: Results) -> Optional[Figure]:
-    if not results["frequency"]:
+    rows = frequencies_of(results)
+    if not rows:
         return None
     figure, all_axes = _figure(3.8, 2)
-    rows = {row["name"]: row["rows"] for row in results["frequency"]}
-    buckets = list(dict.fromkeys(row["bucket"] for name in rows for row in rows[name]))
+    buckets = list(dict.fromkeys(bucket for name in rows for bucket in rows[name]))
     for axes, key, others in zip(
         all_axes, ("mrr", "mrr_alike"), ("any words", "words as frequent")
     ):
         for name in in_order(rows):
-            drawn = [(buckets.index(row["bucket"]), row[key]) for row in rows[name]]
+            drawn = [(buckets.index(bucket), row[key]) for bucket, row in rows[name].items()]
             axes.plot(*zip(*drawn), **_style(name))
         axes.set_xticks(range(len(buckets)), buckets, rotation=30)
         axes.set_xlabel("occurrences in the training text")

@@ -11,6 +11,7 @@ import logging
 import re
 import statistics
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence
 
@@ -18,7 +19,7 @@ from allennlp_semfit.common.invalid_file import InvalidFileError
 from experiments import paper
 from experiments.run_records import read_json
 
-__all__ = ["IN_TIME", "TABLES", "TASKS", "fill_page", "in_order", "scores_of"]
+__all__ = ["IN_TIME", "TABLES", "TASKS", "fill_page", "frequencies_of", "in_order", "scores_of"]
 
 Results = Mapping[str, List[Dict[str, Any]]]
 
@@ -115,10 +116,19 @@ def _unseen(results: Results) -> str:
     return _grid(["representation", *(f"{group} ({counts[group]:,})" for group in groups)], rows)
 
 
-def _frequency(results: Results) -> str:
-    rows = {
-        row["name"]: {each["bucket"]: each for each in row["rows"]} for row in results["frequency"]
+def frequencies_of(
+    results: Results, *, long_tail: bool = False
+) -> Dict[str, Dict[str, Mapping[str, Any]]]:
+    """By language model, by how often the training text has a word: what it makes of such words."""
+    return {
+        row["name"]: {each["bucket"]: each for each in row["rows"]}
+        for row in results["frequency"]
+        if (row["corpus"] == _LONG_TAIL) == long_tail
     }
+
+
+def _frequency(results: Results, *, long_tail: bool = False) -> str:
+    rows = frequencies_of(results, long_tail=long_tail)
     buckets = list(dict.fromkeys(bucket for name in rows for bucket in rows[name]))
     cells = [
         [f"`{name}`", *(_mrr(rows[name].get(bucket)) for bucket in buckets)]
@@ -239,6 +249,7 @@ TABLES: Dict[str, Callable[[Results], str]] = {
     "bc5cdr": _bc5cdr,
     "unseen": _unseen,
     "frequency": _frequency,
+    "frequency in the long tail": partial(_frequency, long_tail=True),
 }
 
 

@@ -53,7 +53,7 @@ def test_a_directory_that_is_none_is_named(tmp_path):
     command = [sys.executable, "-m", "experiments.gather", tmp_path, tmp_path / "results.json"]
     process = subprocess.run(command, cwd=FIXTURES.parent, capture_output=True, text=True)
     (line,) = (line for line in process.stderr.splitlines() if "Warning" not in line and line)
-    assert line.startswith(f"{tmp_path}: there is none of novels, pubmed and tasks in it; give")
+    assert line.startswith(f"{tmp_path}: there is no CORPUS/models and no tasks in it; give")
     assert process.returncode == 1
     assert not (tmp_path / "results.json").exists()
 
@@ -139,8 +139,8 @@ def test_perplexities_are_those_of_a_word(out):
     write_run(models / "elmo_subword", lm_config(out, dataset_reader=reader), metrics)
     write_run(models / "elmo", lm_config(out), metrics)
     for name in ("elmo", "elmo_subword"):
-        points = [{"updates": 9, "perplexity": 2.0}, {"updates": 5, "perplexity": 4.0}]
-        write_json(out / "curves" / f"{name}.json", points)
+        points = [{"updates": 3, "perplexity": 2.0}, {"updates": 1, "perplexity": 4.0}]
+        write_json(out / "novels" / "curves" / f"{name}.json", points)
     # The tokenizer is found where the directory is now.
     moved = out.with_name("moved")
     shutil.move(out, moved)
@@ -149,7 +149,11 @@ def test_perplexities_are_those_of_a_word(out):
     assert elmo["perplexity"] == 3
     assert subword["perplexity"] == pytest.approx(3**power)
     elmo, subword = results["curves"]
-    assert elmo["points"] == [{"updates": 5, "perplexity": 4}, {"updates": 9, "perplexity": 2}]
+    # An epoch, of three updates, has 16 words.
+    assert elmo["points"] == [
+        {"updates": 1, "words": 5, "perplexity": 4},
+        {"updates": 3, "words": 16, "perplexity": 2},
+    ]
     assert [p["perplexity"] for p in subword["points"]] == pytest.approx([4**power, 2**power])
 
 
@@ -191,10 +195,11 @@ def test_a_run_of_no_task_is_named(name, out):
 
 
 def test_what_else_there_is(out):
+    write_run(out / "tasks" / "ner.1.none", {}, {"epoch": 1, "best_epoch": 0})
     write_json(out / "novels/in_time/elmo.json", {"updates": 7, "seconds": 2.5})
     mr, cr = {"score": 77.5, "dev": 1}, {"score": 80.5}
     write_json(out / "senteval/fasttext.json", {"tasks": {"MR": mr, "CR": cr}, "average": 79.0})
-    write_json(out / "curves/elmo_semfit.json", [{"updates": 7, "cosine": 0.5}])
+    write_json(out / "novels/frequency/elmo.json", {"rows": [{"bucket": "0", "mrr": 0.1}]})
     write_json(out / "unseen/b.json", {"rows": [{"recall": 0.5}], "other": 1})
     write_json(out / "unseen/a.json", {"rows": [{"recall": 0.25}]})
     assert gather(out) == {
@@ -204,11 +209,19 @@ def test_what_else_there_is(out):
         "senteval": [
             {"representation": "fasttext", "average": 79.0, "scores": {"CR": 80.5, "MR": 77.5}}
         ],
-        "curves": [{"name": "elmo_semfit", "points": [{"updates": 7, "cosine": 0.5}]}],
+        "curves": [],
+        "frequency": [{"name": "elmo", "corpus": "novels", "rows": [{"bucket": "0", "mrr": 0.1}]}],
         "unseen": [{"recall": 0.25}, {"recall": 0.5}],
     }
     write_json(out / "senteval/fasttext.json", {"average": 79.0})
     with pytest.raises(
         InvalidFileError, match=r"fasttext\.json: it is not what `allennlp senteval`"
     ):
+        gather(out)
+
+
+def test_a_curve_without_its_model_is_named(out):
+    write_run(out / "novels/models/elmo", lm_config(out), None)
+    write_json(out / "novels/curves/elmo.json", [{"updates": 1, "perplexity": 2.0}])
+    with pytest.raises(InvalidFileError, match="elmo, whose it is, has not ended"):
         gather(out)

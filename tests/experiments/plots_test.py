@@ -21,15 +21,36 @@ RESULTS = {
         run_of("bc5cdr", "elmo_semfit", 80.0),
     ],
     "senteval": [
-        {"representation": "fasttext", "average": 65.0},
-        {"representation": "elmo", "average": 69.0},
+        {"representation": "fasttext", "scores": {"TREC": 60.0, "SICK-E": 70.0, "MR": 99.0}},
+        {"representation": "elmo", "scores": {"TREC": 66.0, "SICK-E": 72.0, "MR": 99.0}},
+    ],
+    "frequency": [
+        {
+            "name": "elmo",
+            "corpus": "novels",
+            "rows": [
+                {"bucket": "0", "mrr": 0.1, "mrr_alike": 0.05},
+                {"bucket": "10–99", "mrr": 0.5, "mrr_alike": 0.3},
+            ],
+        },
+        {"name": "elmo", "corpus": "pubmed", "rows": [{"bucket": "3", "mrr": 1, "mrr_alike": 1}]},
     ],
     "curves": [
         {
             "name": "elmo",
             "points": [
-                {"seconds": 60, "words": 1e6, "senteval": 66.0, "perplexity": 300.0},
-                {"seconds": 180, "words": 2e6, "senteval": 68.0, "perplexity": 200.0},
+                {
+                    "seconds": 60,
+                    "words": 1e6,
+                    "scores": {"TREC": 64.0, "SICK-E": 68.0},
+                    "perplexity": 300.0,
+                },
+                {
+                    "seconds": 180,
+                    "words": 2e6,
+                    "scores": {"TREC": 66.0, "SICK-E": 70.0},
+                    "perplexity": 200.0,
+                },
             ],
         },
         {
@@ -41,7 +62,7 @@ RESULTS = {
                     "words": 2e6,
                     "cosine": 0.75,
                     "constant_cosine": 0.7,
-                    "senteval": 68.0,
+                    "scores": {"TREC": 66.0, "SICK-E": 70.0},
                 },
             ],
         },
@@ -106,3 +127,10 @@ def test_the_images_have_their_width_and_show_something(tmp_path):
 def test_what_there_are_no_results_for_is_left_out(tmp_path):
     assert draw({"tasks": [], "senteval": [], "curves": []}, tmp_path) == []
     assert draw({**RESULTS, "curves": []}, tmp_path) == [tmp_path / "tasks.png"]
+
+
+def test_scores_are_drawn_by_frequency_among_any_words_and_among_words_as_frequent():
+    left, right = PLOTS["frequency"](RESULTS).axes
+    assert lines(left) == {"elmo": [[0, 1], [0.1, 0.5]]}
+    assert lines(right) == {"elmo": [[0, 1], [0.05, 0.3]]}
+    assert [label.get_text() for label in left.get_xticklabels()] == ["0", "10–99"]

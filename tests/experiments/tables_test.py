@@ -47,7 +47,23 @@ RESULTS = {
         {"representation": "fasttext", "average": 70.06, "scores": {"MR": 75.0, "SICK-R": 71.04}}
     ],
     "curves": [],
-    "unseen": [],
+    "unseen": [
+        {"representation": name, "group": group, "label": label, "f1": f1, "gold": 1200}
+        for name, group, label, f1 in (
+            ("fasttext", "all", None, 0.5),
+            ("fasttext", "all", "Disease", 0.9),
+            ("fasttext", "unseen", None, 0.25),
+            ("elmo_semfit", "all", None, 0.625),
+        )
+    ],
+    "frequency": [
+        {
+            "name": "elmo",
+            "corpus": corpus,
+            "rows": [{"bucket": "1–2", "mrr": mrr, "mrr_alike": 0.125}],
+        }
+        for corpus, mrr in (("novels", 0.25), ("pubmed", 0.75))
+    ],
 }
 EMPTY = {key: [] for key in RESULTS}
 
@@ -154,3 +170,17 @@ def test_a_mark_that_is_wrong_is_named(page, error):
     with pytest.raises(InvalidFileError) as raised:
         fill_page(page, RESULTS, name="p.md")
     assert str(raised.value).startswith(error)
+
+
+def test_entities_with_unseen_words_stand_apart():
+    assert rows("unseen") == [
+        "| representation | all (1,200) | unseen (1,200) |",
+        "| --- | --- | --- |",
+        "| `fasttext` | 50.0 | 25.0 |",
+        "| `elmo_semfit` | 62.5 |  |",
+    ]
+
+
+def test_scores_by_frequency():
+    assert rows("frequency")[2:] == ["| `elmo` | 0.25, 0.12 |"]
+    assert rows("frequency in the long tail")[2:] == ["| `elmo` | 0.75, 0.12 |"]
