@@ -119,7 +119,7 @@ def _unseen(results: Results) -> str:
 def frequencies_of(
     results: Results, *, long_tail: bool = False
 ) -> Dict[str, Dict[str, Mapping[str, Any]]]:
-    """By language model, by how often the training text has a word: what it makes of such words."""
+    """By language model, by how often its text has a word: what it makes of such words."""
     return {
         row["name"]: {each["bucket"]: each for each in row["rows"]}
         for row in results["frequency"]

@@ -18,5 +18,5 @@ MERGES := 8000
 
 # Of the longest development sets, which are read after each epoch.
 DEV_SENTENCES := 400
-# Of SentEval's cross-validation.
-FOLDS := 10
+# Of SentEval's cross-validations, which has 10.
+FOLDS := 5

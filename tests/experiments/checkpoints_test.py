@@ -17,7 +17,7 @@ SIZES = {"embedding_dim": 10, "hidden_dim": 6, "cell_size": 8, "num_epochs": 2, 
 
 @pytest.fixture(scope="module")
 def training(tmp_path_factory):
-    """Two epochs of three updates, each kept, which took 10 seconds each from the second 1,000 on."""
+    """Two epochs of three updates of 10 seconds, all kept; it began at the second 1,000."""
     directory = tmp_path_factory.mktemp("runs") / "elmo_semfit"
     variables = {
         "ONE_BILLION_WORD": "corpus",

@@ -77,6 +77,7 @@ def test_a_language_model(out):
         "words": 32,
         "updates": 6,
         "words_per_second": 0.6,
+        "tokens_per_word": 1,
         "trainable_parameters": None,
         "cosine": 0.75,
         "constant_cosine": 0.7,

@@ -116,7 +116,12 @@ def test_tasks_are_drawn_less_what_fasttext_scores_with_the_deviation_of_the_see
 
 def test_the_images_have_their_width_and_show_something(tmp_path):
     files = draw(RESULTS, tmp_path / "images")
-    assert [file.name for file in files] == ["quality_and_time.png", "learning.png", "tasks.png"]
+    assert [file.name for file in files] == [
+        "quality_and_time.png",
+        "learning.png",
+        "tasks.png",
+        "frequency.png",
+    ]
     for file in files:
         height, width, _ = imread(file).shape
         assert (width, height > 300) == (840, True)
@@ -125,7 +130,7 @@ def test_the_images_have_their_width_and_show_something(tmp_path):
 
 
 def test_what_there_are_no_results_for_is_left_out(tmp_path):
-    assert draw({"tasks": [], "senteval": [], "curves": []}, tmp_path) == []
+    assert draw({"tasks": [], "senteval": [], "curves": [], "frequency": []}, tmp_path) == []
     assert draw({**RESULTS, "curves": []}, tmp_path) == [tmp_path / "tasks.png"]
 
 

@@ -1,4 +1,4 @@
-"""The language models of Table 1 of Li et al. 2019, and ELMo-S with other losses and targets: built, counted, trained."""
+"""The language models of Li et al. 2019, their Table 1 and ablations: built, counted, trained."""
 
 import json
 
