@@ -131,7 +131,8 @@ def test_the_images_have_their_width_and_show_something(tmp_path):
 
 def test_what_there_are_no_results_for_is_left_out(tmp_path):
     assert draw({"tasks": [], "senteval": [], "curves": [], "frequency": []}, tmp_path) == []
-    assert draw({**RESULTS, "curves": []}, tmp_path) == [tmp_path / "tasks.png"]
+    results = {**RESULTS, "curves": [], "frequency": []}
+    assert draw(results, tmp_path) == [tmp_path / "tasks.png"]
 
 
 def test_scores_are_drawn_by_frequency_among_any_words_and_among_words_as_frequent():
