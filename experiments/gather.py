@@ -24,6 +24,7 @@ import allennlp_semfit  # noqa: F401 (registers what the configs name)
 from allennlp_semfit.common.invalid_file import InvalidFileError
 from allennlp_semfit.common.text_files import find_text_files
 from experiments.run_records import (
+    checkpoints_of,
     config_hash,
     count_trainable_parameters,
     device_of,
@@ -68,14 +69,14 @@ def gather(out: Path) -> Dict[str, List[Row]]:
         If it is not such a directory, or a file in it is not what it should be.
     """
     runs = [file.parent for file in _sorted(out, "*/models/*/config.json")]
-    tasks = _sorted(out, "tasks/*/metrics.json")
+    tasks = [file.with_name("metrics.json") for file in _sorted(out, "tasks/*/done")]
     if not runs and not tasks:
         raise InvalidFileError(
             f"{out}: there is no CORPUS/models and no tasks in it; give the directory that "
             "`make -C experiments` was given as OUT"
         )
     places = _places(out, runs)
-    models = [_language_model(run, places) for run in runs if (run / "metrics.json").exists()]
+    models = [_language_model(run, places) for run in runs if (run / "done").exists()]
     return {
         "language_models": models,
         "in_time": [
@@ -120,7 +121,7 @@ def _places(out: Path, runs: List[Path]) -> Dict[str, str]:
 def _language_model(run: Path, places: Mapping[str, str]) -> Row:
     config, metrics = read_json(run / "config.json"), read_json(run / "metrics.json")
     corpus = run.parent.parent
-    words, updates = _count(config, metrics["epoch"] + 1, corpus / "train")
+    words, updates = _count(config, _last_epoch(run, metrics) + 1, corpus / "train")
     row: Row = {
         "name": run.name,
         "corpus": corpus.name,
@@ -131,8 +132,16 @@ def _language_model(run: Path, places: Mapping[str, str]) -> Row:
         "updates": updates,
         "trainable_parameters": count_trainable_parameters(run),
     }
-    is_known = row["duration"] and not row["duration_is_partial"]
-    row["words_per_second"] = round(words / row["duration"], 1) if is_known else None
+    checkpoints = checkpoints_of(run)
+    # Without the start, validation and archiving, if that can be told.
+    if checkpoints:
+        row["training_seconds"] = updates * checkpoints[0].seconds / checkpoints[0].updates
+    elif row["sittings"] == 1 and not row["duration_is_partial"]:
+        row["training_seconds"] = row["duration"]
+    else:
+        row["training_seconds"] = None
+    seconds = row["training_seconds"]
+    row["words_per_second"] = round(words / seconds, 1) if seconds else None
     for metric in ("cosine", "constant_cosine", "perplexity"):
         if f"best_validation_{metric}" in metrics:
             row[metric] = metrics[f"best_validation_{metric}"]
@@ -140,6 +149,13 @@ def _language_model(run: Path, places: Mapping[str, str]) -> Row:
     if "perplexity" in row:
         row["perplexity"] **= row["tokens_per_word"]
     return row
+
+
+def _last_epoch(run: Path, metrics: Row) -> int:
+    """`epoch` is not among the metrics of a run that was killed after its last one, and went on."""
+    if "epoch" in metrics:
+        return metrics["epoch"]
+    return max(int(file.stem.split("_")[-1]) for file in run.glob("metrics_epoch_*.json"))
 
 
 def _count(config: Row, num_epochs: int, text: Path) -> Tuple[int, Any]:
@@ -216,7 +232,7 @@ def _task(file: Path, places: Mapping[str, str]) -> List[Row]:
             "seed": int(seed),
             "metric": METRICS[task],
             "score": 100 * metrics[METRICS[task]],
-            "epochs": metrics["epoch"] + 1,
+            "epochs": _last_epoch(file.parent, metrics) + 1,
             "best_epoch": metrics["best_epoch"] + 1,
             "config_hash": config_hash(read_json(file.parent / "config.json"), places),
             "device": device_of(metrics),

@@ -19,8 +19,16 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from allennlp_semfit.common.invalid_file import InvalidFileError
+from experiments.results import (
+    IN_TIME,
+    LONG_TAIL,
+    TASKS,
+    Results,
+    frequencies_of,
+    in_order,
+    scores_of,
+)
 from experiments.run_records import read_json
-from experiments.tables import IN_TIME, TASKS, Results, frequencies_of, in_order, scores_of
 
 __all__ = ["PLOTS", "draw"]
 
@@ -82,6 +90,7 @@ def _curves(results: Results, *keys: str) -> Dict[str, List[Dict[str, Any]]]:
     curves = {
         curve["name"]: [point for point in curve["points"] if all(key in point for key in keys)]
         for curve in results["curves"]
+        if curve["corpus"] != LONG_TAIL
     }
     return {name: curves[name] for name in in_order(curves) if curves[name]}
 

@@ -5,14 +5,18 @@ import json
 import math
 import os
 import re
+import statistics
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 import torch
 
 from allennlp_semfit.common.invalid_file import InvalidFileError
 
 __all__ = [
+    "Checkpoint",
+    "checkpoints_of",
     "config_hash",
     "count_trainable_parameters",
     "device_of",
@@ -40,14 +44,12 @@ def read_json(file: Path) -> Any:
         raise InvalidFileError(f"{file}: it is no JSON ({error}); make it again") from None
 
 
-def read_sittings(run: Path, until: float = math.inf) -> Dict[str, Any]:
+def read_sittings(run: Path) -> Dict[str, Any]:
     """
     # Parameters
 
     run : `Path`
         The directory of a training. `train` has written `RUN.sittings` beside it.
-    until : `float`, optional (default = `math.inf`)
-        In seconds of Unix time: nothing after it counts.
 
     # Returns
 
@@ -68,7 +70,7 @@ def read_sittings(run: Path, until: float = math.inf) -> Dict[str, Any]:
         raise InvalidFileError(
             f"{file}: it cannot be read ({error.strerror}); experiments/train writes it"
         ) from None
-    duration, sittings, is_partial = 0.0, 0, False
+    duration, sittings, is_partial = 0, 0, False
     began: Optional[int] = None
     commits = []
     for number, line in enumerate(lines, 1):
@@ -80,13 +82,11 @@ def read_sittings(run: Path, until: float = math.inf) -> Dict[str, Any]:
             )
         time = int(match[2])
         if match[1] == "began":
-            if time > until:
-                break
             is_partial = is_partial or began is not None
             began = time
             sittings += 1
         elif began is not None:
-            duration += min(time, until) - began
+            duration += time - began
             began = None
         commits.append(match[3])
     return {
@@ -95,6 +95,57 @@ def read_sittings(run: Path, until: float = math.inf) -> Dict[str, Any]:
         "sittings": sittings,
         "commit": ", ".join(dict.fromkeys(commits)),
     }
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """
+    # Parameters
+
+    file : `Path`
+        Of the model's weights.
+    updates : `int`
+        That had been made.
+    seconds : `float`
+        That so many take, by the median of the intervals between checkpoints: what else the machine
+        had to do for a while is not counted, nor is a time when the run was not running.
+    """
+
+    file: Path
+    updates: int
+    seconds: float
+
+
+def checkpoints_of(run: Path) -> List[Checkpoint]:
+    """
+    # Parameters
+
+    run : `Path`
+        The directory of a training with `batches_per_epoch`. Its files must have the times when
+        they were written.
+
+    # Returns
+
+    `List[Checkpoint]`
+        By the number of updates; the last may be that of the training's end. None, if there are
+        not two, between which the time could be taken.
+    """
+    batches_per_epoch = read_json(run / "config.json")["data_loader"].get("batches_per_epoch")
+    written: Dict[int, Tuple[float, Path]] = {}
+    for file in run.glob("model_state_e*_b*.th"):
+        epoch, batch = map(int, re.findall(r"\d+", file.name))
+        updates = epoch * (batches_per_epoch or 0) + batch
+        # The one of an epoch's end comes after validation; there may be one from before it.
+        written[updates] = min((file.stat().st_mtime, file), written.get(updates, (math.inf, file)))
+    order = sorted(written)
+    intervals = [
+        (written[later][0] - written[earlier][0]) / (later - earlier)
+        for earlier, later in zip(order, order[1:])
+    ]
+    if not batches_per_epoch or not intervals:
+        return []
+    seconds = statistics.median(intervals)
+    return [Checkpoint(written[updates][1], updates, updates * seconds) for updates in order]
 
 
 def without_places(value: Any, places: Mapping[str, str]) -> Any:

@@ -18,7 +18,7 @@ def sample(files: List[Path], number: int, out: Path) -> None:
     out : `Path`
     """
     lines: List[bytes] = []
-    for file in files:
+    for file in sorted(files):
         lines.extend(line + b"\n" for line in file.read_bytes().split(b"\n") if line.strip())
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_bytes(b"".join(random.Random(1).sample(lines, min(number, len(lines)))))

@@ -13,57 +13,29 @@ import statistics
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 from allennlp_semfit.common.invalid_file import InvalidFileError
 from experiments import paper
+from experiments.results import (
+    IN_TIME,
+    LONG_TAIL,
+    TASKS,
+    Results,
+    frequencies_of,
+    in_order,
+    scores_of,
+)
 from experiments.run_records import read_json
 
-__all__ = ["IN_TIME", "TABLES", "TASKS", "fill_page", "frequencies_of", "in_order", "scores_of"]
+__all__ = ["TABLES", "fill_page"]
 
-Results = Mapping[str, List[Dict[str, Any]]]
-
-# What a table's rows are, in this order, and others after them.
-_REPRESENTATIONS = [
-    "none",
-    "fasttext",
-    "elmo",
-    "elmo_adaptive",
-    "elmo_semfit",
-    "elmo_semfit_oneb",
-    "elmo_semfit_cnn",
-    "elmo_semfit_random",
-    "elmo_semfit_l2",
-    "elmo_semfit_nllvmf",
-    "elmo_subword",
-]
-# So ends the name of a representation whose language model had the time that `_REFERENCE` took.
-IN_TIME = "-in-time"
 _REFERENCE = "elmo_semfit"
-# The corpus that only some language models are trained on.
-_LONG_TAIL = "pubmed"
-
-# The five of the paper, and how each is scored.
-TASKS = {"snli": "accuracy", "coref": "F1", "sst5": "accuracy", "ner": "F1", "srl": "F1"}
 _SENTEVAL = ["MR", "CR", "SUBJ", "MPQA", "SST-2", "SST-5", "TREC", "MRPC", "SICK-E", "SICK-R"]
 
 _MARKED = re.compile(r"(<!-- table: (.*?) -->\n)(?:(?!<!-- table:).)*?(<!-- end -->)", re.DOTALL)
 
 logger = logging.getLogger("experiments")
-
-
-def in_order(names: Iterable[str]) -> List[str]:
-    """Each representation once, in the order of the tables."""
-    known = {name: index for index, name in enumerate(_REPRESENTATIONS)}
-    return sorted(set(names), key=lambda name: (known.get(name, len(known)), name))
-
-
-def scores_of(results: Results, task: str, representation: str) -> List[float]:
-    """In percent, one for each seed."""
-    wanted = (task, representation)
-    return [
-        run["score"] for run in results["tasks"] if (run["task"], run["representation"]) == wanted
-    ]
 
 
 def _grid(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -116,17 +88,6 @@ def _unseen(results: Results) -> str:
     return _grid(["representation", *(f"{group} ({counts[group]:,})" for group in groups)], rows)
 
 
-def frequencies_of(
-    results: Results, *, long_tail: bool = False
-) -> Dict[str, Dict[str, Mapping[str, Any]]]:
-    """By language model, by how often its text has a word: what it makes of such words."""
-    return {
-        row["name"]: {each["bucket"]: each for each in row["rows"]}
-        for row in results["frequency"]
-        if (row["corpus"] == _LONG_TAIL) == long_tail
-    }
-
-
 def _frequency(results: Results, *, long_tail: bool = False) -> str:
     rows = frequencies_of(results, long_tail=long_tail)
     buckets = list(dict.fromkeys(bucket for name in rows for bucket in rows[name]))
@@ -153,9 +114,9 @@ def _paper_rows(cells: Mapping[str, Mapping[str, str]]) -> List[List[str]]:
 
 def _in_time(results: Results) -> str:
     trained = {
-        model["name"]: (model["duration"], model["updates"], model["name"])
+        model["name"]: (model["training_seconds"], model["updates"], model["name"])
         for model in results["language_models"]
-        if model["corpus"] != _LONG_TAIL and model["name"] == _REFERENCE
+        if model["corpus"] != LONG_TAIL and model["name"] == _REFERENCE
     }
     stopped = {
         model["name"]: (model["seconds"], model["updates"], model["name"] + IN_TIME)
@@ -184,7 +145,7 @@ def _language_models(results: Results) -> str:
         for name in in_order(name for other, name in models if other == corpus):
             model = models[corpus, name]
             speed, parameters = model["words_per_second"], model["trainable_parameters"]
-            minutes = f"{model['duration'] / 60:.0f}"
+            minutes = _number(model["training_seconds"] and model["training_seconds"] / 60)
             rows.append(
                 [
                     corpus,
@@ -192,7 +153,7 @@ def _language_models(results: Results) -> str:
                     f"{parameters / 1e6:.1f} M" if parameters else "",
                     _number(speed),
                     f"{speed / speed_of_elmo:.2f}" if speed and speed_of_elmo else "",
-                    f"> {minutes}" if model["duration_is_partial"] else minutes,
+                    minutes,
                     f"{model['cosine']:.3f}" if "cosine" in model else "",
                     f"{model['constant_cosine']:.3f}" if "constant_cosine" in model else "",
                     f"{model['perplexity']:.1f}" if "perplexity" in model else "",
@@ -291,6 +252,13 @@ def fill_page(page: str, results: Results, *, name: str) -> str:
     return _MARKED.sub(replace, page)
 
 
+def _new_page(title: str) -> str:
+    """One with all tables, and nothing said of them."""
+    return f"# {title}\n" + "".join(
+        f"\n## {name.capitalize()}\n\n<!-- table: {name} -->\n<!-- end -->\n" for name in TABLES
+    )
+
+
 def main() -> None:
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     logger.setLevel(logging.INFO)
@@ -298,7 +266,8 @@ def main() -> None:
         sys.exit("python -m experiments.tables RESULTS.json PAGE.md")
     results, page = map(Path, sys.argv[1:])
     try:
-        text = fill_page(page.read_text("utf-8"), read_json(results), name=str(page))
+        before = page.read_text("utf-8") if page.exists() else _new_page(results.stem)
+        text = fill_page(before, read_json(results), name=str(page))
     except (InvalidFileError, OSError) as error:
         sys.exit(str(error))
     page.write_text(text, "utf-8")

@@ -20,3 +20,9 @@ MERGES := 8000
 DEV_SENTENCES := 400
 # Of SentEval's cross-validations, which has 10.
 FOLDS := 5
+
+# Of what is not among REPRESENTATIONS.
+OTHER_SEEDS ?= 1
+
+PAGE ?= docs/results.md
+IMAGES ?= docs/images/results

@@ -3,6 +3,13 @@
 #
 #   export ONE_BILLION_WORD=…/1-billion-word-language-modeling-benchmark-r13output
 #   export CC_VECTORS=…/cc.en.300.bin
+ifndef ONE_BILLION_WORD
+$(error ONE_BILLION_WORD is not set. It names the directory of the One Billion Word Benchmark)
+endif
+ifndef CC_VECTORS
+$(error CC_VECTORS is not set. It names the fastText model of Common Crawl, cc.en.300.bin)
+endif
+
 LM_OVERLAY := experiments/scales/paper.libsonnet
 TASK_CONFIGS := training_config/downstream
 TASK_OVERLAY := {}
@@ -24,3 +31,4 @@ MERGES := 30000
 
 DEV_SENTENCES := 100000
 FOLDS := 10
+CUDA_DEVICE ?= 0

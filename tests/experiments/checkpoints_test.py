@@ -1,5 +1,8 @@
 import json
 import os
+import shutil
+import subprocess
+import sys
 
 import pytest
 from allennlp.commands.evaluate import evaluate_from_archive
@@ -7,7 +10,8 @@ from allennlp.commands.train import train_model
 from allennlp.common.params import Params
 
 from allennlp_semfit.senteval.tasks import read_tasks
-from experiments.checkpoints import checkpoints_of, curve, nearest, write_archive
+from experiments.checkpoints import curve, nearest, write_archive
+from experiments.run_records import checkpoints_of
 from tests import FIXTURES, VECTORS
 from tests.senteval.data import write_data
 from tests.training_config.language_models_test import CONFIGS, config_of
@@ -37,14 +41,14 @@ def training(tmp_path_factory):
             epoch, batch = (int(part[1:]) for part in file.stem.split("_")[-2:])
             seconds = 1000 + 10 * (3 * epoch + batch)
             os.utime(file, (seconds, seconds))
-    directory.with_suffix(".sittings").write_text("began 1000 a1\nended 1065 a1\n")
     return directory
 
 
 def test_checkpoints_are_kept_with_their_updates_and_seconds(training):
     checkpoints = checkpoints_of(training)
-    found = dict.fromkeys((each.updates, each.seconds) for each in checkpoints)
-    assert list(found) == [(updates, 10 * updates) for updates in range(1, 7)]
+    assert [(each.updates, each.seconds) for each in checkpoints] == [
+        (updates, 10 * updates) for updates in range(1, 7)
+    ]
     assert nearest(checkpoints, 34).updates == 3
     assert nearest(checkpoints, 36).updates == 4
     assert nearest(checkpoints, 900).updates == 6
@@ -61,13 +65,41 @@ def test_an_archive_has_the_weights_of_its_checkpoint(training, tmp_path):
     assert evaluate_from_archive(tmp_path / "first.tar.gz", text)["cosine"] < cosine - 1e-4
 
 
-def test_a_curve_has_each_checkpoints_scores(training, tmp_path, monkeypatch):
-    monkeypatch.setattr("experiments.checkpoints.FOLDS", 2)
+def test_a_curve_has_each_checkpoints_scores(training, tmp_path):
     data = read_tasks(write_data(tmp_path / "senteval"), ["TREC"], folds=2)
-    points = curve(training, data)
+    points = curve(training, data, folds=2)
     assert [point["updates"] for point in points] == [1, 2, 3, 4, 5, 6]
     metrics = json.loads((training / "metrics.json").read_text())
     assert points[-1]["cosine"] == pytest.approx(metrics["validation_cosine"], rel=1e-5)
     for point in points:
         assert set(point) == {"updates", "seconds", "cosine", "constant_cosine", "scores"}
         assert 0 <= point["scores"]["TREC"] <= 100
+
+
+def test_the_checkpoint_in_the_time_of_another_run(training, tmp_path):
+    # As many updates in half of the time.
+    faster = tmp_path / "faster"
+    shutil.copytree(training, faster)
+    for file in faster.glob("*.th"):
+        seconds = training.joinpath(file.name).stat().st_mtime / 2
+        os.utime(file, (seconds, seconds))
+    out = tmp_path / "in_time" / "elmo.tar.gz"
+    command = [sys.executable, "-m", "experiments.checkpoints", "at", training, faster, out]
+    subprocess.run(command, cwd=FIXTURES.parent, check=True)
+    assert json.loads(out.with_name("elmo.json").read_text()) == {"updates": 3, "seconds": 30}
+    text = str(FIXTURES / "corpus" / "heldout.txt")
+    (third,) = (each for each in checkpoints_of(training) if each.updates == 3)
+    write_archive(third, tmp_path / "third.tar.gz")
+    assert evaluate_from_archive(out, text) == evaluate_from_archive(
+        tmp_path / "third.tar.gz", text
+    )
+
+
+def test_a_run_without_checkpoints_is_named(training, tmp_path):
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    shutil.copy(training / "config.json", bare)
+    command = [sys.executable, "-m", "experiments.checkpoints", "at", bare, training, "x.tar.gz"]
+    process = subprocess.run(command, cwd=FIXTURES.parent, capture_output=True, text=True)
+    assert process.returncode == 1
+    assert f"checkpoints: {bare}: fewer than two checkpoints" in process.stderr

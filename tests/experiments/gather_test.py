@@ -1,4 +1,5 @@
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -28,6 +29,7 @@ def write_run(run, config, metrics, sittings="began 100 a1\nended 140 a1\n"):
     write_json(run / "config.json", config)
     if metrics is not None:
         write_json(run / "metrics.json", metrics)
+        (run / "done").touch()
     run.with_name(run.name + ".sittings").write_text(sittings)
 
 
@@ -76,7 +78,9 @@ def test_a_language_model(out):
         "commit": "a1",
         "words": 32,
         "updates": 6,
-        "words_per_second": 0.6,
+        # Of two sittings, each of which begins with reading.
+        "training_seconds": None,
+        "words_per_second": None,
         "tokens_per_word": 1,
         "trainable_parameters": None,
         "cosine": 0.75,
@@ -113,6 +117,48 @@ def test_gradients_that_are_accumulated_make_fewer_updates(out):
     config = lm_config(out, trainer={"num_gradient_accumulation_steps": 2})
     write_run(out / "novels/models/elmo_semfit", config, TRAINED)
     assert gather(out)["language_models"][0]["updates"] == 4
+
+
+def test_the_seconds_are_those_of_the_one_sitting(out):
+    write_run(out / "novels/models/elmo_semfit", lm_config(out), TRAINED)
+    (row,) = gather(out)["language_models"]
+    assert (row["training_seconds"], row["words_per_second"]) == (40, 0.8)
+
+
+def test_the_seconds_are_those_between_checkpoints_in_the_middle(out):
+    config = lm_config(out, {"batch_size": 2, "batches_per_epoch": 3})
+    run = out / "novels/models/elmo_semfit"
+    write_run(run, config, TRAINED, "began 100 a1\nbegan 200 a1\nended 999 a1\n")
+    # In all but one interval an update takes two seconds; the run was killed after the second, and
+    # validation came before the last of the epoch's end.
+    for name, time in (("e0_b1", 150), ("e0_b2", 152), ("e0_b3", 300), ("e1_b0", 350)):
+        file = run / f"model_state_{name}.th"
+        file.touch()
+        os.utime(file, (time, time))
+    for name, time in (("e1_b1", 302), ("e1_b3", 306)):
+        file = run / f"model_state_{name}.th"
+        file.touch()
+        os.utime(file, (time, time))
+    (row,) = gather(out)["language_models"]
+    assert (row["updates"], row["training_seconds"]) == (6, 12)
+    assert row["words_per_second"] == pytest.approx(32 / 12, abs=0.05)
+
+
+def test_a_run_that_went_on_after_its_last_epoch_has_its_epochs(out):
+    run = out / "tasks" / "ner.1.none"
+    write_run(run, {}, {"best_epoch": 1, METRICS["ner"]: 0.5})
+    for epoch in (0, 2, 10):
+        write_json(run / f"metrics_epoch_{epoch}.json", {})
+    assert gather(out)["tasks"][0]["epochs"] == 11
+
+
+def test_a_run_without_an_archive_has_not_ended(out):
+    run = out / "tasks" / "ner.1.none"
+    write_run(run, {}, {"epoch": 1, "best_epoch": 1, METRICS["ner"]: 0.5})
+    assert len(gather(out)["tasks"]) == 1
+    (run / "done").unlink()
+    write_run(out / "tasks" / "ner.2.none", {}, {"epoch": 1, "best_epoch": 1})
+    assert gather(out)["tasks"] == []
 
 
 def test_a_sitting_of_unknown_length_has_no_speed(out):

@@ -38,6 +38,7 @@ RESULTS = {
     "curves": [
         {
             "name": "elmo",
+            "corpus": "novels",
             "points": [
                 {
                     "seconds": 60,
@@ -55,6 +56,7 @@ RESULTS = {
         },
         {
             "name": "elmo_semfit",
+            "corpus": "novels",
             "points": [
                 {"seconds": 30, "words": 1e6, "cosine": 0.72, "constant_cosine": 0.7},
                 {

@@ -1,0 +1,63 @@
+"""What tables and plots look up in gathered results, and the order that both have."""
+
+from typing import Any, Dict, Iterable, List, Mapping
+
+__all__ = [
+    "IN_TIME",
+    "LONG_TAIL",
+    "TASKS",
+    "Results",
+    "frequencies_of",
+    "in_order",
+    "scores_of",
+]
+
+# What `experiments.gather` gives.
+Results = Mapping[str, List[Dict[str, Any]]]
+
+# In this order, and others after them.
+_REPRESENTATIONS = [
+    "none",
+    "fasttext",
+    "elmo",
+    "elmo_adaptive",
+    "elmo_semfit",
+    "elmo_semfit_oneb",
+    "elmo_semfit_cnn",
+    "elmo_semfit_random",
+    "elmo_semfit_l2",
+    "elmo_semfit_nllvmf",
+    "elmo_subword",
+]
+# So ends the name of a representation whose language model had the time that ELMo-S took.
+IN_TIME = "-in-time"
+# The corpus that only some language models are trained on.
+LONG_TAIL = "pubmed"
+
+# The five of the paper, and how each is scored.
+TASKS = {"snli": "accuracy", "coref": "F1", "sst5": "accuracy", "ner": "F1", "srl": "F1"}
+
+
+def in_order(names: Iterable[str]) -> List[str]:
+    """Each representation once, in the order of the tables."""
+    known = {name: index for index, name in enumerate(_REPRESENTATIONS)}
+    return sorted(set(names), key=lambda name: (known.get(name, len(known)), name))
+
+
+def scores_of(results: Results, task: str, representation: str) -> List[float]:
+    """In percent, one for each seed."""
+    wanted = (task, representation)
+    return [
+        run["score"] for run in results["tasks"] if (run["task"], run["representation"]) == wanted
+    ]
+
+
+def frequencies_of(
+    results: Results, *, long_tail: bool = False
+) -> Dict[str, Dict[str, Mapping[str, Any]]]:
+    """By language model, by how often its text has a word: what it makes of such words."""
+    return {
+        row["name"]: {each["bucket"]: each for each in row["rows"]}
+        for row in results["frequency"]
+        if (row["corpus"] == LONG_TAIL) == long_tail
+    }
