@@ -17,6 +17,7 @@ from allennlp.common.util import format_size
 
 from allennlp_semfit.commands.language_model_options import (
     add_language_model_options,
+    add_layers_options,
     load_language_model,
 )
 from allennlp_semfit.commands.progress_option import add_progress_option, apply_progress_option
@@ -51,15 +52,13 @@ class Embed(Subcommand):
             help="text in UTF-8, one sentence a line, spaces between its words",
         )
         subparser.add_argument("out", metavar="OUT.h5", help="where to write the vectors")
-        layers = subparser.add_mutually_exclusive_group()
-        for name, text in (
-            ("all", "all layers: each dataset has the shape (layers, words, dim); the default"),
-            ("top", "the last layer: the shape (words, dim)"),
-            ("average", "the mean of the layers: the shape (words, dim)"),
-        ):
-            layers.add_argument(
-                f"--{name}", dest="layers", action="store_const", const=name, help=text
-            )
+        add_layers_options(
+            subparser,
+            default="all",
+            all="all layers: each dataset has the shape (layers, words, dim)",
+            top="the last layer: the shape (words, dim)",
+            average="the mean of the layers: the shape (words, dim)",
+        )
         subparser.add_argument(
             "--dtype",
             choices=["float32", "float16"],
@@ -78,7 +77,7 @@ class Embed(Subcommand):
             help="replace OUT.h5 if it exists, once there is another",
         )
         add_progress_option(subparser)
-        subparser.set_defaults(func=embed_from_args, layers="all")
+        subparser.set_defaults(func=embed_from_args)
         return subparser
 
 

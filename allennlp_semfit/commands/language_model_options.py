@@ -7,7 +7,30 @@ from typing import Iterator
 
 from allennlp_semfit.predictors.sentence_embedder import DEFAULT_BATCH_SIZE, SentenceEmbedder
 
-__all__ = ["add_language_model_options", "load_language_model"]
+__all__ = ["add_language_model_options", "add_layers_options", "load_language_model"]
+
+
+def add_layers_options(subparser: argparse.ArgumentParser, *, default: str, **texts: str) -> None:
+    """
+    Adds `--all`, `--top` and `--average`, of which one is put into the argument `layers`.
+
+    # Parameters
+
+    default : `str`
+        One of them.
+    **texts : `str`
+        The help for each: `all="…", top="…", average="…"`.
+    """
+    layers = subparser.add_mutually_exclusive_group()
+    for name, text in texts.items():
+        layers.add_argument(
+            f"--{name}",
+            dest="layers",
+            action="store_const",
+            const=name,
+            help=text + ("; the default" if name == default else ""),
+        )
+    subparser.set_defaults(layers=default)
 
 
 def add_language_model_options(subparser: argparse.ArgumentParser) -> None:

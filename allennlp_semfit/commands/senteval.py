@@ -15,6 +15,7 @@ from allennlp.common.checks import ConfigurationError
 
 from allennlp_semfit.commands.language_model_options import (
     add_language_model_options,
+    add_layers_options,
     load_language_model,
 )
 from allennlp_semfit.commands.progress_option import add_progress_option, apply_progress_option
@@ -74,6 +75,13 @@ class SentEval(Subcommand):
         subparser.add_argument(
             "--output-file", metavar="OUT.json", help="where to write the results"
         )
+        add_layers_options(
+            subparser,
+            default="average",
+            all="a language model's layers side by side, which tell more but take longer to fit",
+            top="its last layer",
+            average="the mean of its layers",
+        )
         add_language_model_options(subparser)
         subparser.add_argument(
             "--force",
@@ -128,11 +136,14 @@ def senteval_from_args(args: argparse.Namespace) -> None:
 
 def _load(args: argparse.Namespace) -> SentenceVectors:
     if not args.archive.endswith(".bin"):
-        return LanguageModelVectors(load_language_model(args), args.batch_size)
-    for option in ("fasttext_model_path", "tokenizer_path"):
-        if getattr(args, option):
+        return LanguageModelVectors(load_language_model(args), args.batch_size, args.layers)
+    for name, is_set in (
+        ("fasttext-model-path", args.fasttext_model_path),
+        ("tokenizer-path", args.tokenizer_path),
+        (args.layers, args.layers != "average"),
+    ):
+        if is_set:
             raise ConfigurationError(
-                f"--{option.replace('_', '-')} is for language models, and {args.archive} is "
-                "fastText's; leave it out"
+                f"--{name} is for language models, and {args.archive} is fastText's; leave it out"
             )
     return FastTextVectors(args.archive)

@@ -90,6 +90,8 @@ class ResultsFile:
                     "tokenizer or --sub-token-mode"
                 ]
             )
+        if found["vectors"] != model["vectors"]:
+            self._refuse([f"the {found['vectors']}, not the {model['vectors']}"])
         self._contents["model"] = model
 
     @property

@@ -91,32 +91,51 @@ class SentenceVectors:
 
 class LanguageModelVectors(SentenceVectors):
     """
-    The mean over the words of the mean over a language model's layers (Perone et al. 2018,
-    https://arxiv.org/abs/1806.06259).
+    The mean over the words of a language model's vectors.
 
     # Parameters
 
     embedder : `SentenceEmbedder`
     batch_size : `int`, optional (default = `64`)
         The most sentences that are embedded at once.
+    layers : `str`, optional (default = `"average"`)
+        `"average"`, the mean of the layers, as in Li et al. 2019; `"all"`, the layers side by side,
+        as in Perone et al. 2018 (https://arxiv.org/abs/1806.06259), so that none drowns in a longer
+        one; or `"top"`, the last.
     """
 
-    def __init__(self, embedder: SentenceEmbedder, batch_size: int = DEFAULT_BATCH_SIZE) -> None:
+    def __init__(
+        self,
+        embedder: SentenceEmbedder,
+        batch_size: int = DEFAULT_BATCH_SIZE,
+        layers: str = "average",
+    ) -> None:
+        num_layers = embedder.num_layers
+        width, description = {
+            "average": (1, f"the mean of {num_layers} layers"),
+            "all": (num_layers, f"{num_layers} layers side by side"),
+            "top": (1, f"the last of {num_layers} layers"),
+        }[layers]
         identity = ModelIdentity(
             embedder.digest_of_model(),
             embedder.digest_of_input([sentence.split() for sentence in _PROBE]),
         )
         super().__init__(
-            embedder.get_output_dim(),
+            width * embedder.get_output_dim(),
             identity,
-            f"mean over the words of the mean of {embedder.num_layers} layers",
+            f"mean over the words of {description}",
         )
+        self._layers = layers
         self._embedder = embedder
         self._batch_size = batch_size
 
     def _means(self, sentences: List[Sequence[str]]) -> Iterator[numpy.ndarray]:
         for layers in self._embedder.embed_sentences(sentences, self._batch_size):
-            yield layers.mean(axis=(0, 1))
+            means = layers.mean(axis=1)
+            if self._layers == "average":
+                yield means.mean(axis=0)
+            else:
+                yield means[-1] if self._layers == "top" else means.reshape(-1)
 
 
 class FastTextVectors(SentenceVectors):

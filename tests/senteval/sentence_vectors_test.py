@@ -34,6 +34,19 @@ def test_the_mean_over_words_and_layers(lm_archive):
             assert not row.any()
 
 
+def test_other_layers(lm_archive):
+    embedder = SentenceEmbedder(lm_archive, fasttext_model_path=VECTORS)
+    for name, width in (("all", embedder.num_layers), ("top", 1)):
+        vectors = LanguageModelVectors(embedder, layers=name)
+        found = vectors(SENTENCES)
+        assert found.shape == (5, width * embedder.get_output_dim()) == (5, vectors.dim)
+        for row, sentence in zip(found, SENTENCES):
+            if sentence:
+                layers = embedder.embed_sentence(sentence)
+                expected = [layer.mean(axis=0) for layer in layers][-width:]
+                numpy.testing.assert_allclose(row, numpy.concatenate(expected), atol=1e-5)
+
+
 def test_the_mean_of_fasttext_vectors():
     reference = fasttext.load_model(VECTORS)
     found = FastTextVectors(VECTORS)(SENTENCES)
