@@ -2,16 +2,20 @@ from typing import Dict, Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import is_distributed
 from allennlp.data import TextFieldTensors
 from allennlp.modules.text_field_embedders import BasicTextFieldEmbedder
 from allennlp.modules.token_embedders import Embedding, TokenEmbedder
 
-from allennlp_semfit.modules.distances import CosineDistance, Distance, cosine
+from allennlp_semfit.modules.distances import CosineDistance, Distance, L2Distance, cosine
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 from allennlp_semfit.modules.token_embedders.remembering_embedder import RememberingEmbedder
 from allennlp_semfit.training.metrics.token_averages import MeanDirection, TokenAverage
 
 __all__ = ["SemfitHead"]
+
+# How many times the share of the context that it is to have in the end, a constant has at first.
+_OUTWEIGHS = 2.0
 
 
 @LmHead.register("semfit")
@@ -26,6 +30,14 @@ class SemfitHead(LmHead):
     `target_embedder`. Any embedder does that depends on nothing but the word: `fasttext`,
     `elmo_character_cnn`, an `embedding` of a `pretrained_file` in text or word2vec format, or, as a
     control, one without, whose vectors are random.
+
+    At its first batch in training the map's bias is set so that it begins with the best answer that
+    does not depend on the context: the mean of the targets for `l2`, and otherwise the mean of
+    their directions, at a length that outweighs what the map makes of an untrained context. Word
+    vectors have much in common, in a small corpus' more than half of their length. Where the bias
+    is not there to say it, the contextualizer learns to, and most of what its last layer says of
+    every word is then the same. A bias that is not zero, because it was loaded or an `initializer`
+    has set it, is left as it is.
 
     It has no perplexity (section 4.3 of the paper) and reports instead, whatever the distance:
 
@@ -92,6 +104,8 @@ class SemfitHead(LmHead):
         super().__init__(input_dim)
         self.embedding_dim = embedding_dim
         self.projection = torch.nn.Linear(input_dim, embedding_dim)
+        torch.nn.init.zeros_(self.projection.bias)
+        self._has_begun = False
         self.distance = distance or CosineDistance()
         self.target_indexer = target_indexer
         self.target_embedder: Optional[BasicTextFieldEmbedder] = None
@@ -137,11 +151,40 @@ class SemfitHead(LmHead):
             return self.target_embedder({self.target_indexer: source[self.target_indexer]})
 
     def forward(self, context: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        if self.training and not self._has_begun:
+            self._begin(context, targets)
         predicted = self.projection(context)
         with torch.no_grad():
             self._cosine(-cosine(predicted, targets))
             self._mean_target(targets)
         return self.distance(predicted, targets).sum()
+
+    @torch.no_grad()
+    def _begin(self, context: torch.Tensor, targets: torch.Tensor) -> None:
+        """Sets the bias, the same in all processes, if there are targets and nobody has set it."""
+        if self.projection.bias.any():
+            self._has_begun = True
+            return
+        targets = targets.float()
+        directions = torch.nn.functional.normalize(targets, dim=-1)
+        lengths = self.projection(context).float().norm(dim=-1)
+        count = lengths.new_tensor(len(lengths))
+        sums = torch.cat([directions.sum(0), targets.sum(0), torch.stack([lengths.sum(), count])])
+        if is_distributed():
+            torch.distributed.all_reduce(sums)
+        if sums[-1] == 0:
+            return
+        means = sums[:-2] / sums[-1]
+        direction, target = means[: self.embedding_dim], means[self.embedding_dim :]
+        if isinstance(self.distance, L2Distance):
+            constant = target
+        else:
+            # Of a target of unit length, what all have in common, and the rest.
+            common = direction.norm().clamp(max=0.99)
+            rest = (1 - common**2).sqrt()
+            constant = _OUTWEIGHS * sums[-2] / sums[-1] / rest * direction
+        self.projection.bias.copy_(constant)
+        self._has_begun = True
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
         return {

@@ -49,6 +49,48 @@ def test_the_loss_is_the_sum_of_distances_and_the_metrics_are_cosines(distance):
     assert head.get_metrics() == {"cosine": 0.0, "constant_cosine": 0.0}
 
 
+def targets_with_much_in_common(num=4000):
+    torch.manual_seed(1)
+    return torch.randn(num, 7) * torch.linspace(0.5, 2.0, 7) + 2 * torch.ones(7)
+
+
+@pytest.mark.parametrize("distance", ["cosine", "l2", "nllvmf"])
+def test_it_begins_with_what_all_targets_have_in_common(distance):
+    head = head_of(distance=distance)
+    targets = targets_with_much_in_common()
+    head(torch.randn(len(targets), 5), targets)
+    bias = head.projection.bias.detach()
+    metrics = head.get_metrics(reset=True)
+    if distance == "l2":
+        torch.testing.assert_close(bias, targets.mean(0))
+    else:
+        mean = torch.nn.functional.normalize(targets, dim=-1).mean(0)
+        torch.testing.assert_close(bias / bias.norm(), mean / mean.norm())
+        # Little is missing to the best constant answer, where there is no context to know.
+        assert 0.9 * metrics["constant_cosine"] < metrics["cosine"]
+    # The next batch changes nothing.
+    head(torch.randn(30, 5), -targets[:30])
+    assert torch.equal(head.projection.bias, bias)
+
+
+def test_it_does_not_begin_in_evaluation_or_without_a_target():
+    head = head_of().eval()
+    head(torch.randn(9, 5), torch.randn(9, 7))
+    head.train()
+    head(torch.zeros(0, 5), torch.zeros(0, 7))
+    assert not head.projection.bias.any()
+    head(torch.randn(9, 5), torch.randn(9, 7))
+    assert head.projection.bias.any()
+
+
+def test_a_bias_that_was_loaded_stays():
+    head, other = head_of(), head_of()
+    torch.nn.init.normal_(other.projection.bias)
+    head.load_state_dict(other.state_dict())
+    head(torch.randn(9, 5), torch.randn(9, 7))
+    assert torch.equal(head.projection.bias, other.projection.bias)
+
+
 def test_nothing_but_the_projection_is_trained_and_targets_take_no_gradient():
     head = head_of()
     assert {name for name, _ in head.named_parameters()} == {"projection.weight", "projection.bias"}
