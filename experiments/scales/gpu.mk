@@ -7,12 +7,5 @@ CORPUS := novels
 novels_sentences := 842254
 pubmed_sentences := 273803
 pubmed_options := -o '{"data_loader.batches_per_epoch": 1069, "trainer.learning_rate_scheduler.decay_start": 10690, "trainer.learning_rate_scheduler.decay_end": 21380}'
-HELD_OUT := 10000
 
-FASTTEXT := --dim 300 --bucket 2000000 --epoch 5
-MIN_COUNT := 3
-MERGES := 30000
-
-DEV_SENTENCES := 100000
-FOLDS := 10
 CUDA_DEVICE ?= 0

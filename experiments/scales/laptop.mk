@@ -11,14 +11,10 @@ pubmed_sentences := 78336
 pubmed_options := -o '{"data_loader.batches_per_epoch": 1224, "trainer.learning_rate_scheduler.decay_start": 2448, "trainer.learning_rate_scheduler.decay_end": 4896}'
 HELD_OUT := 1500
 
-# The vectors see all of the text.
 FASTTEXT := --dim 100 --bucket 500000 --epoch 3
-MIN_COUNT := 3
 MERGES := 8000
 
-# Of the longest development sets, which are read after each epoch.
 DEV_SENTENCES := 400
-# Of SentEval's cross-validations, which has 10.
 FOLDS := 5
 
 # Of what is not among REPRESENTATIONS.

@@ -18,17 +18,9 @@ CORPUS := one_billion_word
 one_billion_word_vectors := $(CC_VECTORS)
 one_billion_word_text := $(ONE_BILLION_WORD)/training-monolingual.tokenized.shuffled
 one_billion_word_heldout := $(ONE_BILLION_WORD)/heldout-monolingual.tokenized.shuffled/news.en.heldout-00000-of-00050
-HELD_OUT := 10000
 
 # Ten times over all abstracts, in as large batches.
 pubmed_sentences := 273803
 pubmed_options := -o '{"data_loader.batches_per_epoch": 89, "trainer.learning_rate_scheduler.decay_start": 1780, "trainer.learning_rate_scheduler.decay_end": 3560}'
 
-# Of the abstracts' vectors.
-FASTTEXT := --dim 300 --bucket 2000000 --epoch 5
-MIN_COUNT := 3
-MERGES := 30000
-
-DEV_SENTENCES := 100000
-FOLDS := 10
 CUDA_DEVICE ?= 0
