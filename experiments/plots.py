@@ -188,14 +188,14 @@ def _frequency(results: Results) -> Optional[Figure]:
     figure, all_axes = _figure(3.8, 2)
     buckets = list(dict.fromkeys(bucket for name in rows for bucket in rows[name]))
     for axes, key, others in zip(
-        all_axes, ("mrr", "mrr_alike"), ("any words", "words as frequent")
+        all_axes, ("mrr", "mrr_alike"), ("any words", "alike in frequency")
     ):
         for name in in_order(rows):
             drawn = [(buckets.index(bucket), row[key]) for bucket, row in rows[name].items()]
             axes.plot(*zip(*drawn), **_style(name))
         axes.set_xticks(range(len(buckets)), buckets, rotation=30)
         axes.set_xlabel("occurrences in the training text")
-        axes.set_ylabel(f"reciprocal rank among {others}")
+        axes.set_ylabel(f"mean reciprocal rank, {others}")
         axes.set_ylim(bottom=0)
     _add_legend(figure, all_axes)
     return figure
