@@ -24,5 +24,14 @@ def sample(files: List[Path], number: int, out: Path) -> None:
     out.write_bytes(b"".join(random.Random(1).sample(lines, min(number, len(lines)))))
 
 
+def main() -> None:
+    if len(sys.argv) < 4 or not sys.argv[1].isdecimal():
+        sys.exit("python -m experiments.sample NUMBER OUT FILE…")
+    try:
+        sample([Path(name) for name in sys.argv[3:]], int(sys.argv[1]), Path(sys.argv[2]))
+    except OSError as error:
+        sys.exit(f"{error.filename}: {error.strerror}; is SEMFIT_DATA the directory with the text?")
+
+
 if __name__ == "__main__":
-    sample([Path(name) for name in sys.argv[3:]], int(sys.argv[1]), Path(sys.argv[2]))
+    main()

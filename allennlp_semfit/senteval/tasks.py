@@ -242,9 +242,13 @@ def _read_task(name: str, task: Task, root: Path, folds: int) -> TaskData:
     for file in task.files:
         data = (root / file.path).read_bytes()
         digest.update(hashlib.sha256(data).digest())
-        splits.setdefault(file.split, []).extend(
-            _read_examples(root / file.path, data, file.format)
-        )
+        examples = list(_read_examples(root / file.path, data, file.format))
+        if not examples:
+            raise InvalidFileError(
+                f"{root / file.path}: there is no example in it; fetch SentEval's data again, or "
+                f"leave {name} out of --tasks"
+            )
+        splits.setdefault(file.split, []).extend(examples)
     paths = " and ".join(str(root / file.path) for file in task.files if file.split == "train")
     counts = Counter(example.label for example in splits["train"])
     if len(counts) < 2:
@@ -255,9 +259,7 @@ def _read_task(name: str, task: Task, root: Path, folds: int) -> TaskData:
             f"{paths}: {name} has a class of {fewest} examples, and --folds {folds} needs "
             f"{task.min_of_class * folds}; take fewer folds"
         )
-    for split, examples in splits.items():
-        if not examples:
-            raise InvalidFileError(f"{name} has no example to {split} with in {root}")
+    for examples in splits.values():
         examples.sort(key=lambda each: (*map(len, each.sentences), each.label))
     return TaskData(splits, digest.hexdigest())
 

@@ -113,7 +113,7 @@ def test_the_options_of_a_subword_model_arrive(data_dir, tmp_path):
         ([str(FIXTURES / "supervised.bin"), "DATA"], "is a supervised model"),
         # What can be said without the model is said first.
         (["no.bin", "no"], "no/MR/rt-polarity.pos: there is no such file"),
-        (["no.bin", "broken"], "broken/MR/rt-polarity.neg: examples of 1 class"),
+        (["no.bin", "broken"], "broken/MR/rt-polarity.neg: there is no example in it"),
         (["no.bin", "DATA", "--folds", "1"], "--folds: 1; it takes 2 or more"),
         (["no.bin", "DATA", "--folds", "9"], "--folds 9 needs"),
         (["no.bin", "DATA", "--output-file", "no/out.json"], "there is no directory no"),

@@ -1,7 +1,12 @@
+import subprocess
+import sys
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from experiments.sample import sample
+from tests import FIXTURES
 
 LINES = st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\n"), max_size=5))
 
@@ -30,3 +35,18 @@ def test_the_order_is_not_that_of_the_text(tmp_path):
     numbers = [int(line) for line in (tmp_path / "out.txt").read_text().split()]
     assert numbers != sorted(numbers)
     assert max(numbers) > 60
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["some", "out.txt", "text.txt"], "experiments.sample NUMBER OUT FILE…"),
+        (["3", "out.txt", "/nowhere/text.txt"], "/nowhere/text.txt: No such file or directory; is"),
+    ],
+)
+def test_what_is_wrong_is_one_line(arguments, message):
+    command = [sys.executable, "-m", "experiments.sample", *arguments]
+    process = subprocess.run(command, cwd=FIXTURES.parent, capture_output=True, text=True)
+    assert process.returncode == 1
+    (line,) = process.stderr.splitlines()
+    assert message in line

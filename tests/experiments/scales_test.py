@@ -161,3 +161,10 @@ def test_without_data_it_says_what_to_set(name):
     process = make("--dry-run", "SCALE=paper", **{name: ""})
     assert process.returncode != 0
     assert f"{name} is not set" in process.stderr
+
+
+def test_a_scale_that_is_none_is_named_with_those_that_are():
+    process = make("--dry-run", "SCALE=huge")
+    assert process.returncode != 0
+    assert "SCALE is huge. It takes one of" in process.stderr
+    assert all(scale in process.stderr for scale in SCALES)

@@ -173,12 +173,15 @@ def test_too_few_examples(root):
     with pytest.raises(ConfigurationError, match="CR has a class of 5 examples.*needs 6"):
         read(root, "CR", folds=3)
     (root / "CR/custrev.neg").write_text("")
-    with pytest.raises(InvalidFileError, match=r"custrev.pos and .*custrev.neg: .* 1 class"):
+    with pytest.raises(InvalidFileError, match=r"custrev.neg: there is no example in it; fetch"):
         read(root, "CR")
     with pytest.raises(ConfigurationError, match="TREC has a class of 8 examples.*needs 9"):
         read(root, "TREC", folds=9)
+    (root / "TREC/train_5500.label").write_text("DESC:manner How did it snow ?\n" * 9)
+    with pytest.raises(InvalidFileError, match=r"train_5500.label: examples of 1 class; at least"):
+        read(root, "TREC")
     (root / "SST/fine/sentiment-dev").write_text("")
-    with pytest.raises(InvalidFileError, match="SST-5 has no example to dev with"):
+    with pytest.raises(InvalidFileError, match="sentiment-dev: there is no .* leave SST-5 out"):
         read(root, "SST-5")
 
 
