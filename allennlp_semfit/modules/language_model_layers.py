@@ -1,20 +1,24 @@
 import os
-from typing import Any, Dict, List, Optional, Sequence, Set, Tuple, Union
+from typing import Any, Dict, List, Optional, Set, Tuple, Union
 
 import torch
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Token, TokenIndexer, Vocabulary
-from allennlp.modules.token_embedders import Embedding
+from allennlp.modules.token_embedders import Embedding, TokenCharactersEncoder
 from allennlp.nn.util import get_text_field_mask
 
 from allennlp_semfit.common.invalid_file import InvalidFileError
 from allennlp_semfit.data.token_indexers.fasttext_indexer import FastTextIndexer
 from allennlp_semfit.models.bidirectional_lm import BidirectionalLm
 from allennlp_semfit.modules.language_model_archive import load_language_model
+from allennlp_semfit.modules.language_model_boundaries import Boundary, put_round
 from allennlp_semfit.modules.language_model_input import (
     LanguageModelFileError,
     LanguageModelInput,
 )
+from allennlp_semfit.modules.token_embedders.elmo_character_cnn_embedder import (
+    ElmoCharacterCnnEmbedder,
+)
+from allennlp_semfit.modules.token_embedders.remembering_embedder import RememberingEmbedder
 
 __all__ = ["LanguageModelLayers"]
 
@@ -69,9 +73,12 @@ class LanguageModelLayers(torch.nn.Module):
                 # AllenNLP extends all embeddings of a model that it loads by the words of the
                 # model's vocabulary, and that will be the task's.
                 module._vocab_namespace = None
-        self._start = _Boundary()
-        self._end = _Boundary()
+        self._start = Boundary()
+        self._end = Boundary()
         self._missing_file: Optional[InvalidFileError] = None
+        self._is_frozen = False
+        # In a tuple: its parameters are the text field embedder's, and keep their names.
+        self._remembering: Optional[Tuple[RememberingEmbedder]] = None
 
     @classmethod
     def from_archive(
@@ -139,6 +146,32 @@ class LanguageModelLayers(torch.nn.Module):
     def get_output_dim(self) -> int:
         return int(self._contextualizer.get_output_dim())
 
+    def freeze(self) -> None:
+        """
+        Takes the gradients of all parameters, and dropout. From here on what a character CNN makes
+        of a word is computed once and remembered, as by a `RememberingEmbedder`.
+        """
+        self._is_frozen = True
+        self.requires_grad_(False).eval()
+        embedder = getattr(self._text_field_embedder, f"token_embedder_{self.indexer_name}", None)
+        if isinstance(embedder, (TokenCharactersEncoder, ElmoCharacterCnnEmbedder)):
+            self._remembering = (RememberingEmbedder(embedder),)
+
+    def train(self, mode: bool = True) -> "LanguageModelLayers":
+        return super().train(mode and not self._is_frozen)
+
+    def _apply(self, *args: Any, **kwargs: Any) -> "LanguageModelLayers":
+        self._forget()
+        return super()._apply(*args, **kwargs)
+
+    def _load_from_state_dict(self, *args: Any, **kwargs: Any) -> None:
+        self._forget()
+        super()._load_from_state_dict(*args, **kwargs)
+
+    def _forget(self) -> None:
+        if self._remembering is not None:
+            self._remembering[0].forget()
+
     def forward(
         self, tensors: Dict[str, torch.Tensor]
     ) -> Tuple[List[torch.Tensor], torch.BoolTensor]:
@@ -173,12 +206,16 @@ class LanguageModelLayers(torch.nn.Module):
         lengths = get_text_field_mask({self.indexer_name: read}).sum(dim=1, keepdim=True)
         source = {
             self.indexer_name: {
-                name: _put_round(tensor, self._start[name], self._end[name], lengths)
+                name: put_round(tensor, self._start[name], self._end[name], lengths)
                 for name, tensor in read.items()
             }
         }
         mask = get_text_field_mask(source)
-        return self._contextualizer(self._text_field_embedder(source), mask), mask
+        if self._remembering is None:
+            embedded = self._text_field_embedder(source)
+        else:
+            embedded = self._remembering[0](**source[self.indexer_name])
+        return self._contextualizer(embedded, mask), mask
 
     def of_words(self, tensor: torch.Tensor, tensors: Dict[str, torch.Tensor]) -> torch.Tensor:
         """
@@ -203,69 +240,6 @@ class LanguageModelLayers(torch.nn.Module):
             mask = get_text_field_mask({self.indexer_name: tensors})
             words = tensor[:, self._start.size : tensor.size(1) - self._end.size]
         return words * mask.unsqueeze(-1)
-
-
-class _Boundary(torch.nn.Module):
-    """The tensors of the tokens on one side of a sentence: buffers, so that they are archived."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.is_known = False
-
-    def index(self, tokens: Sequence[str], indexer: TokenIndexer, vocab: Vocabulary) -> None:
-        # Of no tokens, not every indexer gives tensors of the right shape. So there is another one.
-        indexed = indexer.tokens_to_indices([Token(token) for token in (".", *tokens)], vocab)
-        tensors = indexer.as_padded_tensor_dict(indexed, indexer.get_padding_lengths(indexed))
-        for name, tensor in tensors.items():
-            self.register_buffer(name, tensor[1:].clone())
-        self.is_known = True
-
-    def __getitem__(self, name: str) -> torch.Tensor:
-        return self._buffers[name]  # type: ignore[return-value]
-
-    def names(self) -> List[str]:
-        return list(self._buffers)
-
-    @property
-    def size(self) -> int:
-        """The number of tokens."""
-        return next(iter(self.buffers())).size(0)
-
-    def _load_from_state_dict(
-        self, state_dict: Dict[str, Any], prefix: str, *args: Any, **kwargs: Any
-    ) -> None:
-        if not self.is_known:
-            for key in [key for key in state_dict if key.startswith(prefix)]:
-                self.register_buffer(key[len(prefix) :], torch.empty_like(state_dict[key]))
-                self.is_known = True
-        super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
-
-
-def _put_round(
-    tensor: torch.Tensor, start: torch.Tensor, end: torch.Tensor, lengths: torch.Tensor
-) -> torch.Tensor:
-    """
-    Puts the boundary tokens round sentences: `start` before, `end` right after the last word.
-
-    # Parameters
-
-    tensor : `torch.Tensor`
-        Shape `(batch_size, length, ...)`.
-    start, end : `torch.Tensor`
-        Shape `(number of tokens, ...)`.
-    lengths : `torch.Tensor`
-        The number of words in each sentence. Shape `(batch_size, 1)`.
-    """
-    batch_size, _, *dims = tensor.size()
-
-    def each(boundary: torch.Tensor) -> torch.Tensor:
-        # A state dict's device may be another.
-        return boundary.to(tensor).expand(batch_size, *boundary.size())
-
-    bounded = torch.cat([each(start), tensor, torch.zeros_like(each(end))], dim=1)
-    positions = start.size(0) + lengths + torch.arange(end.size(0), device=lengths.device)
-    positions = positions.view(batch_size, end.size(0), *(1 for _ in dims))
-    return bounded.scatter(1, positions.expand_as(each(end)), each(end))
 
 
 def _join_pieces(tensor: torch.Tensor, spans: torch.Tensor, mode: str) -> torch.Tensor:

@@ -79,7 +79,8 @@ class SentenceEmbedder:
         except LanguageModelFileError as error:
             option = error.parameter.replace("_", "-")
             raise InvalidFileError(f"{error} On the command line, that is --{option}.") from None
-        self._layers = layers.to(self._device).eval()
+        self._layers = layers.to(self._device)
+        self._layers.freeze()
 
     @property
     def num_layers(self) -> int:

@@ -1,3 +1,4 @@
+import copy
 import io
 import json
 import shutil
@@ -16,7 +17,8 @@ from hypothesis import strategies as st
 from allennlp_semfit.common.fasttext_training import train_fasttext
 from allennlp_semfit.common.invalid_file import InvalidFileError
 from allennlp_semfit.data.token_indexers.elmo_semfit_indexer import ElmoSemfitIndexer
-from allennlp_semfit.modules.language_model_layers import LanguageModelLayers, _put_round
+from allennlp_semfit.modules.language_model_boundaries import put_round
+from allennlp_semfit.modules.language_model_layers import LanguageModelLayers
 from tests import FIXTURES, VECTORS
 from tests.language_models import KINDS, write_language_model
 from tests.language_models import tensors_of as indexed_by
@@ -81,6 +83,65 @@ def test_the_layers_are_those_that_the_language_model_gives_sentences_of_its_rea
             assert not words[index, len(places) :].any()
     assert layers.get_output_dim() == 12
     assert layers.get_input_dim() == (10 if kind in ("trained", "fasttext") else 5)
+
+
+class TestFrozenCharacters:
+    @pytest.fixture(params=["characters", "frozen_characters"])
+    def archive_file(self, request, language_models):
+        return language_models[request.param]
+
+    @pytest.fixture
+    def tensors(self, archive_file):
+        return tensors_of(archive_file, SENTENCES)
+
+    def frozen(self, archive_file):
+        layers = LanguageModelLayers.from_archive(archive_file)
+        layers.freeze()
+        num_words = []
+        characters = layers._text_field_embedder.token_embedder_characters
+        characters.register_forward_hook(
+            lambda _, inputs, output: num_words.append(output.shape[:2].numel())
+        )
+        return layers, num_words
+
+    def test_each_word_is_computed_once_and_is_what_it_was(self, archive_file, tensors):
+        expected, _ = LanguageModelLayers.from_archive(archive_file).eval()(tensors)
+        layers, num_words = self.frozen(archive_file)
+        for _ in range(2):
+            for layer, of_expected in zip(layers.train()(tensors)[0], expected):
+                torch.testing.assert_close(layer, of_expected)
+        different = {word for sentence in SENTENCES for word in sentence.split()}
+        # And `</s>`, which stands on both sides, and the padding.
+        assert sum(num_words) == len(different) + 2
+        assert not layers.training
+        assert not any(p.requires_grad for p in layers.parameters())
+
+    def test_a_state_dict_is_the_same_and_makes_it_forget(self, archive_file, tensors):
+        layers, _ = self.frozen(archive_file)
+        layers(tensors)
+        other = LanguageModelLayers.from_archive(archive_file).eval()
+        assert layers.state_dict().keys() == other.state_dict().keys()
+        for parameter in other.parameters():
+            parameter.data.mul_(1.5)
+        layers.load_state_dict(other.state_dict())
+        for layer, expected in zip(layers(tensors)[0], other(tensors)[0]):
+            torch.testing.assert_close(layer, expected)
+
+    def test_another_type_makes_it_forget(self, archive_file, tensors):
+        layers, _ = self.frozen(archive_file)
+        layers(tensors)
+        assert all(layer.dtype == torch.double for layer in layers.double()(tensors)[0])
+
+    def test_a_copy_remembers_for_itself(self, archive_file, tensors):
+        layers, num_words = self.frozen(archive_file)
+        expected, _ = layers(tensors)
+        copied = copy.deepcopy(layers)
+        for parameter in copied.parameters():
+            parameter.data.mul_(1.5)
+        assert not torch.equal(copied(tensors)[0][0], expected[0])
+        count = len(num_words)
+        assert torch.equal(layers(tensors)[0][0], expected[0])
+        assert len(num_words) == count
 
 
 def test_other_boundaries_than_one_token_on_each_side(lm_archive, tmp_path):
@@ -216,7 +277,7 @@ def test_boundaries_stand_right_round_the_words(lengths, padding, num_start, num
     start = torch.randn(num_start, *dims)
     end = torch.randn(num_end, *dims)
     tensor = torch.randn(len(lengths), length, *dims)
-    bounded = _put_round(tensor, start, end, torch.tensor(lengths).unsqueeze(1))
+    bounded = put_round(tensor, start, end, torch.tensor(lengths).unsqueeze(1))
     assert bounded.shape == (len(lengths), num_start + length + num_end, *dims)
     for sentence, words, count in zip(bounded, tensor, lengths):
         expected = torch.cat([start, words[:count], end])
@@ -294,7 +355,7 @@ def test_boundaries_go_where_the_sentences_are():
     boundary = torch.randn(1, 10)
     sentences = torch.empty(2, 3, 10, dtype=torch.float16, device="meta")
     lengths = torch.empty(2, 1, dtype=torch.long, device="meta")
-    bounded = _put_round(sentences, boundary, boundary, lengths)
+    bounded = put_round(sentences, boundary, boundary, lengths)
     assert bounded.device.type == "meta"
     assert bounded.dtype == torch.float16
     assert bounded.shape == (2, 5, 10)

@@ -25,8 +25,9 @@ class ElmoSemfitEmbedder(TokenEmbedder):
     The sentence's boundaries are added and dropped inside, and where the language model reads
     pieces of words, their vectors are joined.
 
-    Frozen, it runs without a graph and without the language model's dropout. The language model's
-    weights become part of the task's, and travel in its archive.
+    Frozen, it runs without a graph and without the language model's dropout, and if the language
+    model reads characters, each word's go through its CNN once, not at each occurrence in each
+    epoch. The language model's weights become part of the task's, and travel in its archive.
 
     An indexer of the language model's own type does as well, if it needs no vocabulary: `fasttext`
     with the language model's file, or `elmo_characters`.
@@ -101,7 +102,7 @@ class ElmoSemfitEmbedder(TokenEmbedder):
             archive_file, fasttext_model_path, sub_token_mode
         )
         if not requires_grad:
-            self._language_model.requires_grad_(False)
+            self._language_model.freeze()
         self._requires_grad = requires_grad
         self._scalar_mix = ScalarMix(
             self._language_model.num_layers,
@@ -124,12 +125,6 @@ class ElmoSemfitEmbedder(TokenEmbedder):
 
     def get_output_dim(self) -> int:
         return self._output_dim
-
-    def train(self, mode: bool = True) -> "ElmoSemfitEmbedder":
-        super().train(mode)
-        if not self._requires_grad:
-            self._language_model.eval()
-        return self
 
     def forward(
         self,
