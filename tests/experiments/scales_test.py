@@ -141,7 +141,7 @@ def test_all_makes_everything_that_the_tables_have(tmp_path):
     lines = lines_of(tmp_path, "laptop")
     trainings = [line for line in lines if "./train" in line.split()]
     # Eight on novels and two on abstracts; five representations with five tasks, two of them
-    # thrice; five ablations and two others once; three for the entities in abstracts.
+    # thrice; five ablations and two others once; three with the entities in abstracts, thrice.
     assert len(trainings) == (8 + 2) + 5 * (3 + 2 * 3) + (5 + 2) * 5 + 3 * 3
     # Three of the eight with their layers side by side, too.
     assert sum("allennlp senteval" in line for line in lines) == 1 + 8 + 3

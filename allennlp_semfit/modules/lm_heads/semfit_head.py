@@ -7,15 +7,12 @@ from allennlp.data import TextFieldTensors
 from allennlp.modules.text_field_embedders import BasicTextFieldEmbedder
 from allennlp.modules.token_embedders import Embedding, TokenEmbedder
 
-from allennlp_semfit.modules.distances import CosineDistance, Distance, L2Distance, cosine
+from allennlp_semfit.modules.distances import CosineDistance, Distance, cosine
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 from allennlp_semfit.modules.token_embedders.remembering_embedder import RememberingEmbedder
 from allennlp_semfit.training.metrics.token_averages import MeanDirection, TokenAverage
 
 __all__ = ["SemfitHead"]
-
-# How many times the share of the context that it is to have in the end, a constant has at first.
-_OUTWEIGHS = 2.0
 
 
 @LmHead.register("semfit")
@@ -176,13 +173,7 @@ class SemfitHead(LmHead):
             return
         means = sums[:-2] / sums[-1]
         direction, target = means[: self.embedding_dim], means[self.embedding_dim :]
-        if isinstance(self.distance, L2Distance):
-            constant = target
-        else:
-            # Of a target of unit length, what all have in common, and the rest.
-            common = direction.norm().clamp(max=0.99)
-            rest = (1 - common**2).sqrt()
-            constant = _OUTWEIGHS * sums[-2] / sums[-1] / rest * direction
+        constant = self.distance.constant(target, direction, sums[-2] / sums[-1])
         self.projection.bias.copy_(constant)
         self._has_begun = True
 
