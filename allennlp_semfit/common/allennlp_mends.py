@@ -18,7 +18,7 @@ from unittest import mock
 
 import torch
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Instance, TextFieldTensors
+from allennlp.data import Instance, TextFieldTensors, Vocabulary
 from allennlp.data.data_loaders import MultiProcessDataLoader, multiprocess_data_loader
 from allennlp.data.samplers import MaxTokensBatchSampler
 from allennlp.modules.text_field_embedders import BasicTextFieldEmbedder
@@ -28,6 +28,8 @@ from allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers import (
     ReduceOnPlateauLearningRateScheduler,
 )
 from allennlp.training.trainer import TrainerCheckpoint
+
+from allennlp_semfit.common.invalid_file import InvalidFileError
 
 logger = logging.getLogger(__name__)
 
@@ -47,6 +49,8 @@ def apply_mends() -> None:
       which Python has come to refuse where that is another one than theirs.
     * A text field embedder whose embedders and indexers do not pair up says which of them lack a
       partner, and where that goes.
+    * Where there is no vocabulary in the directory that a configuration names, the error says what
+      makes one.
     * Workers that stream batches of `max_tokens_sampler` wait until some of them are taken.
       The sampler says that it puts -1 sentences into a batch, from which the loader concludes that
       any number of batches may lie ready, and the workers fill the shared memory with the corpus.
@@ -63,6 +67,10 @@ def apply_mends() -> None:
     if not hasattr(BasicTextFieldEmbedder.forward, "__wrapped__"):
         BasicTextFieldEmbedder.forward = (  # type: ignore[method-assign]
             _naming_what_lacks_its_partner(BasicTextFieldEmbedder.forward)
+        )
+    if not hasattr(Vocabulary.from_files, "__wrapped__"):
+        Vocabulary.from_files = (  # type: ignore[method-assign]
+            _saying_what_makes_one(Vocabulary.from_files)
         )
     MaxTokensBatchSampler.get_batch_size = (  # type: ignore[method-assign]
         _usual_batch_size  # type: ignore[assignment]
@@ -157,6 +165,24 @@ def _naming_what_lacks_its_partner(forward: Callable) -> Callable:
             ) from error
 
     return forward_naming_what_lacks_its_partner
+
+
+def _saying_what_makes_one(from_files: Any) -> Any:
+    @functools.wraps(from_files.__func__)
+    def from_files_saying_what_makes_one(
+        cls: Any, directory: Union[str, os.PathLike], *args: Any, **kwargs: Any
+    ) -> Vocabulary:
+        try:
+            return from_files.__func__(cls, directory, *args, **kwargs)
+        except FileNotFoundError as error:
+            found = f"holds none ({error})" if os.path.exists(directory) else "does not exist"
+            raise InvalidFileError(
+                f"The directory {directory} of a vocabulary {found} (working directory: "
+                f"{os.getcwd()}). `allennlp count-vocabulary` makes one of a text. The "
+                "configuration names it at `vocabulary.directory`."
+            ) from None
+
+    return classmethod(from_files_saying_what_makes_one)
 
 
 def _load_checkpoint(self: Checkpointer) -> Optional[TrainerCheckpoint]:
