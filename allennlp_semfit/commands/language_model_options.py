@@ -5,6 +5,8 @@ import logging
 from contextlib import contextmanager
 from typing import Iterator
 
+from allennlp.common.checks import ConfigurationError
+
 from allennlp_semfit.predictors.sentence_embedder import DEFAULT_BATCH_SIZE, SentenceEmbedder
 
 __all__ = ["add_language_model_options", "add_layers_options", "load_language_model"]
@@ -71,8 +73,10 @@ def load_language_model(args: argparse.Namespace) -> SentenceEmbedder:
     # Raises
 
     `ConfigurationError`
-        As `SentenceEmbedder`.
+        As `SentenceEmbedder`, and if the batch size is not positive.
     """
+    if args.batch_size < 1:
+        raise ConfigurationError(f"--batch-size: {args.batch_size}; it takes 1 or more")
     with _without_params():
         return SentenceEmbedder(
             args.archive,
