@@ -178,8 +178,9 @@ def _saying_what_makes_one(from_files: Any) -> Any:
             found = f"holds none ({error})" if os.path.exists(directory) else "does not exist"
             raise InvalidFileError(
                 f"The directory {directory} of a vocabulary {found} (working directory: "
-                f"{os.getcwd()}). `allennlp count-vocabulary` makes one of a text. The "
-                "configuration names it at `vocabulary.directory`."
+                f"{os.getcwd()}). `allennlp count-vocabulary` makes one of a text, and "
+                "`allennlp train-bpe` one of pieces of words. A configuration names it at "
+                "`vocabulary.directory`."
             ) from None
 
     return classmethod(from_files_saying_what_makes_one)

@@ -14,6 +14,7 @@ from typing import Dict, Iterator, Tuple
 from allennlp.common import Params
 from allennlp.common.file_utils import cached_path
 from allennlp.data import Vocabulary
+from allennlp.data.vocabulary import NAMESPACE_PADDING_FILE
 from allennlp.models import Model
 from allennlp.models.archival import CONFIG_NAME, extracted_archive, get_weights_path
 
@@ -57,6 +58,7 @@ def load_language_model(archive_file: str) -> Tuple[Params, BidirectionalLm]:
         params = _read_config(archive_file, directory)
         weights_file = get_weights_path(directory)
         _check_exists(archive_file, weights_file)
+        _check_has_vocabulary(archive_file, directory)
         with _reading(archive_file):
             model = Model.load(params.duplicate(), directory, weights_file)
     assert isinstance(model, BidirectionalLm)
@@ -105,7 +107,7 @@ def load_vocabulary(archive_file: str) -> Vocabulary:
     """
     with _unpacked_without_weights(archive_file) as directory:
         params = _read_config(archive_file, directory).get("vocabulary", Params({}))
-        _check_exists(archive_file, os.path.join(directory, _VOCABULARY))
+        _check_has_vocabulary(archive_file, directory)
         with _reading(archive_file):
             # As AllenNLP's `Model` loads it.
             choice = params.pop_choice("type", Vocabulary.list_available(), True)
@@ -226,6 +228,12 @@ def _read_config(archive_file: str, directory: str) -> Params:
                 "is wanted."
             )
     return params
+
+
+def _check_has_vocabulary(archive_file: str, directory: str) -> None:
+    vocabulary = os.path.join(directory, _VOCABULARY)
+    for path in (vocabulary, os.path.join(vocabulary, NAMESPACE_PADDING_FILE)):
+        _check_exists(archive_file, path)
 
 
 def _check_exists(archive_file: str, path: str) -> None:

@@ -3,6 +3,7 @@ from typing import Any, Dict, List, Optional, Set, Tuple, Union
 
 import torch
 from allennlp.common.checks import ConfigurationError
+from allennlp.modules.text_field_embedders import BasicTextFieldEmbedder
 from allennlp.modules.token_embedders import Embedding, TokenCharactersEncoder
 from allennlp.nn.util import get_text_field_mask
 
@@ -148,27 +149,33 @@ class LanguageModelLayers(torch.nn.Module):
 
     def freeze(self) -> None:
         """
-        Takes the gradients of all parameters, and dropout. From here on what a character CNN makes
-        of a word is computed once and remembered, as by a `RememberingEmbedder`.
+        Takes the gradients of all parameters, and dropout, for good. From here on, what a character
+        CNN makes of a word is computed once and remembered, as by a `RememberingEmbedder`, whose
+        memory it takes; whoever changes weights but by loading them calls `forget`.
         """
         self._is_frozen = True
         self.requires_grad_(False).eval()
         embedder = getattr(self._text_field_embedder, f"token_embedder_{self.indexer_name}", None)
-        if isinstance(embedder, (TokenCharactersEncoder, ElmoCharacterCnnEmbedder)):
+        # Subclasses may do what they like; of these it is known that they look at nothing else.
+        of_known_type = type(self._text_field_embedder) is BasicTextFieldEmbedder and (
+            type(embedder) in (TokenCharactersEncoder, ElmoCharacterCnnEmbedder)
+        )
+        if of_known_type and embedder is not None:
             self._remembering = (RememberingEmbedder(embedder),)
 
     def train(self, mode: bool = True) -> "LanguageModelLayers":
         return super().train(mode and not self._is_frozen)
 
     def _apply(self, *args: Any, **kwargs: Any) -> "LanguageModelLayers":
-        self._forget()
+        self.forget()
         return super()._apply(*args, **kwargs)
 
     def _load_from_state_dict(self, *args: Any, **kwargs: Any) -> None:
-        self._forget()
+        self.forget()
         super()._load_from_state_dict(*args, **kwargs)
 
-    def _forget(self) -> None:
+    def forget(self) -> None:
+        """Forgets what is remembered of words, where anything is."""
         if self._remembering is not None:
             self._remembering[0].forget()
 

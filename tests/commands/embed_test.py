@@ -142,7 +142,7 @@ def test_one_choice_of_layers(capsys):
         (["ARCHIVE", "empty.txt", "out.h5"], "empty.txt: there is no word in it"),
         (["ARCHIVE", "in.txt", "no/out.h5"], "no/out.h5: there is no directory no"),
         (["ARCHIVE", "in.txt", "in.txt"], "in.txt: it holds something else"),
-        (["ARCHIVE", "in.txt", "out.h5", "--batch-size", "0"], "--batch-size: 0"),
+        (["no.tar.gz", "in.txt", "out.h5", "--batch-size", "0"], "--batch-size: 0"),
         (["ARCHIVE", "in.txt", "out.h5", "--cuda-device", "99"], "There is no GPU 99"),
         (
             ["ARCHIVE", "in.txt", "out.h5", "--fasttext-model-path", "no.bin"],

@@ -10,6 +10,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Batch
 from allennlp.models import load_archive
+from allennlp.modules.text_field_embedders import BasicTextFieldEmbedder
 from allennlp.nn.util import get_text_field_mask
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -131,6 +132,17 @@ class TestFrozenCharacters:
         layers, _ = self.frozen(archive_file)
         layers(tensors)
         assert all(layer.dtype == torch.double for layer in layers.double()(tensors)[0])
+
+    def test_what_changes_the_vectors_on_their_way_is_not_passed_over(self, archive_file, tensors):
+        class Doubling(BasicTextFieldEmbedder):
+            def forward(self, *args, **kwargs):
+                return 2 * super().forward(*args, **kwargs)
+
+        layers = LanguageModelLayers.from_archive(archive_file).eval()
+        layers._text_field_embedder.__class__ = Doubling
+        expected, _ = layers(tensors)
+        layers.freeze()
+        assert torch.equal(layers(tensors)[0][0], expected[0])
 
     def test_a_copy_remembers_for_itself(self, archive_file, tensors):
         layers, num_words = self.frozen(archive_file)
@@ -339,6 +351,15 @@ def test_weights_that_were_cut_short_are_refused(lm_archive, tmp_path):
     weights = directory / "weights.th"
     weights.write_bytes(weights.read_bytes()[:500])
     with pytest.raises(InvalidFileError, match="cannot be read"):
+        LanguageModelLayers.from_archive(directory)
+
+
+@pytest.mark.parametrize("missing", ["vocabulary", "non_padded_namespaces.txt"])
+def test_what_an_archive_lacks_is_named_with_it(lm_archive, tmp_path, missing):
+    directory = rewritten(lm_archive, tmp_path, lambda params: None)
+    (path,) = directory.rglob(missing)
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+    with pytest.raises(InvalidFileError, match=f"{tmp_path} holds no {missing}"):
         LanguageModelLayers.from_archive(directory)
 
 

@@ -1,4 +1,5 @@
 import inspect
+import threading
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
@@ -153,6 +154,7 @@ class _Memory:
     """
     Vectors of words. It is no `Module` and its table no buffer, for it is neither archived nor, as
     buffers are, sent from one process to the others at each step. A copy of it is empty.
+    Of several threads, one at a time recalls.
     """
 
     def __init__(self, max_words: int) -> None:
@@ -163,6 +165,7 @@ class _Memory:
         self._words: List[bytes] = []
         self._next_slot = 0
         self._layouts: Dict[Any, bytes] = {}
+        self._lock = threading.Lock()
 
     def __reduce__(self) -> Tuple[Any, ...]:
         return _Memory, (self.max_words,)
@@ -189,6 +192,14 @@ class _Memory:
         `torch.Tensor`
             Shape `(num_words, dim)`.
         """
+        with self._lock:
+            return self._recall(inputs, embed)
+
+    def _recall(
+        self,
+        inputs: List[torch.Tensor],
+        embed: Callable[[List[torch.Tensor]], torch.Tensor],
+    ) -> torch.Tensor:
         words = self._read(inputs)
         first_places: Dict[bytes, int] = {}
         for place, word in enumerate(words):

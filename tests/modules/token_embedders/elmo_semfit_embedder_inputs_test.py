@@ -72,6 +72,19 @@ def test_any_input_gives_what_the_language_models_predictor_gives(
     torch.testing.assert_close(within_lists, torch.stack([embedded] * 2))
 
 
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_only_frozen_characters_are_remembered(requires_grad, language_models):
+    embedder = ElmoSemfitEmbedder(language_models["characters"], requires_grad=requires_grad)
+    characters = embedder._language_model._text_field_embedder.token_embedder_characters
+    calls = []
+    characters.register_forward_hook(lambda *_: calls.append(None))
+    tensors = tensors_of(ElmoSemfitIndexer(language_models["characters"]), SENTENCES)
+    for _ in range(3):
+        embedder(**tensors).pow(2).sum().backward()
+    assert len(calls) == (3 if requires_grad else 1)
+    assert all((p.grad is not None) == requires_grad for p in characters.parameters())
+
+
 def test_layer_norm_is_over_all_pieces(language_models):
     tensors = tensors_of(ElmoSemfitIndexer(language_models["subwords"]), SENTENCES)
     embedder = ElmoSemfitEmbedder(language_models["subwords"], do_layer_norm=True).eval()

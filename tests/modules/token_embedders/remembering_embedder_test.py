@@ -2,6 +2,7 @@ import copy
 import io
 import json
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -126,6 +127,17 @@ def test_in_evaluation_mode_without_a_gradient_whatever_is_asked():
     assert not embedder.training
     embedder.table.requires_grad_(True)
     assert not remembering(torch.tensor([[1, 2]])).requires_grad
+
+
+def test_threads_share_it(cnn):
+    remembering = RememberingEmbedder(cnn)
+    words = [f"{first}{second}" for first in "abcdefgh" for second in "stuvwxyz"]
+    batches = [batch_to_ids([words[i : i + 16], words[-i:][:16]]) for i in range(1, 40)]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(remembering, batches))
+    for elmo_tokens, vectors in zip(batches, together):
+        torch.testing.assert_close(vectors, cnn(elmo_tokens))
+        torch.testing.assert_close(remembering(elmo_tokens), cnn(elmo_tokens))
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
