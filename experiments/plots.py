@@ -42,6 +42,7 @@ _STYLES: Dict[str, Tuple[str, str]] = {
     "elmo": ("#CC6677", "s"),
     "elmo_adaptive": ("#DDAA33", "D"),
     "elmo_semfit": ("#332288", "o"),
+    "elmo_semfit_whitened": ("#661100", "*"),
     "elmo_semfit_oneb": ("#88CCEE", "v"),
     "elmo_semfit_cnn": ("#117733", "^"),
     "elmo_semfit_random": ("#999933", "P"),

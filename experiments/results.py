@@ -22,6 +22,7 @@ _REPRESENTATIONS = [
     "elmo",
     "elmo_adaptive",
     "elmo_semfit",
+    "elmo_semfit_whitened",
     "elmo_semfit_oneb",
     "elmo_semfit_cnn",
     "elmo_semfit_random",

@@ -27,6 +27,7 @@ MODELS = [
     "elmo_semfit_nllvmf",
     "elmo_semfit_oneb",
     "elmo_semfit_random",
+    "elmo_semfit_whitened",
     "elmo_subword",
 ]
 CORPUS = FIXTURES / "corpus" / "train"
@@ -57,6 +58,7 @@ PARAMETERS = {
     "elmo_semfit_nllvmf": (76, 0.02),
     "elmo_semfit_oneb": (76, 0.01),
     "elmo_semfit_random": (76, 0.02),
+    "elmo_semfit_whitened": (76, 0.02),
     "elmo_semfit_cnn": (76.4, 0.01),
     "elmo_subword": (85, 0.01),
 }

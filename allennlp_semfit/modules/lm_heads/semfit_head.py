@@ -6,9 +6,11 @@ from allennlp.common.util import is_distributed
 from allennlp.data import TextFieldTensors
 from allennlp.modules.text_field_embedders import BasicTextFieldEmbedder
 from allennlp.modules.token_embedders import Embedding, TokenEmbedder
+from allennlp.nn.util import get_text_field_mask
 
 from allennlp_semfit.modules.distances import CosineDistance, Distance, cosine
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
+from allennlp_semfit.modules.target_whitening import TargetWhitening
 from allennlp_semfit.modules.token_embedders.remembering_embedder import RememberingEmbedder
 from allennlp_semfit.training.metrics.token_averages import MeanDirection, TokenAverage
 
@@ -36,6 +38,9 @@ class SemfitHead(LmHead):
     every word is then the same. A bias that is not zero, because it was loaded or an `initializer`
     has set it, is left as it is.
 
+    With `whiten_targets`, targets are first made to differ in all directions alike: see
+    `TargetWhitening`. The paper's are taken as they are.
+
     It has no perplexity (section 4.3 of the paper) and reports instead, whatever the distance:
 
     - `cosine`, the mean cosine of prediction and target, and
@@ -62,6 +67,8 @@ class SemfitHead(LmHead):
         The target embedder's vectors are computed once for a word, and so many of them kept: see
         `RememberingEmbedder`. With 512 dimensions, the default takes up to 205 MB. What has nothing
         to compute, as `fasttext` and `embedding`, is not remembered.
+
+    whiten_targets : `bool`, optional (default = `False`)
 
     # Raises
 
@@ -97,6 +104,7 @@ class SemfitHead(LmHead):
         target_embedder: Optional[TokenEmbedder] = None,
         target_indexer: Optional[str] = None,
         max_remembered_words: int = 100_000,
+        whiten_targets: bool = False,
     ) -> None:
         super().__init__(input_dim)
         self.embedding_dim = embedding_dim
@@ -117,6 +125,7 @@ class SemfitHead(LmHead):
             if computes and not isinstance(target_embedder, (Embedding, RememberingEmbedder)):
                 target_embedder = RememberingEmbedder(target_embedder, max_remembered_words)
             self.target_embedder = BasicTextFieldEmbedder({target_indexer: target_embedder})
+        self.whitening = TargetWhitening(embedding_dim) if whiten_targets else None
         self._cosine = TokenAverage()
         self._mean_target = MeanDirection()
 
@@ -134,8 +143,20 @@ class SemfitHead(LmHead):
         # Returns
 
         `torch.Tensor`
-            `input_vectors`, or the target embedder's. Shape `(batch_size, length, embedding_dim)`.
+            `input_vectors`, or the target embedder's, whitened if asked for. Shape
+            `(batch_size, length, embedding_dim)`.
         """
+        vectors = self._target_vectors(source, input_vectors)
+        if self.whitening is None:
+            return vectors
+        if self.training:
+            self.whitening.update(vectors[get_text_field_mask(source)])
+        return self.whitening(vectors)
+
+    @torch.no_grad()
+    def _target_vectors(
+        self, source: TextFieldTensors, input_vectors: torch.Tensor
+    ) -> torch.Tensor:
         if self.target_embedder is None:
             return input_vectors.detach()
         if self.target_indexer not in source:
@@ -144,8 +165,7 @@ class SemfitHead(LmHead):
                 f"`token_indexers` are {sorted(source)}. Add it there and, if the model is not to "
                 'read it, {"type": "empty"} of the same name to the `token_embedders`.'
             )
-        with torch.no_grad():
-            return self.target_embedder({self.target_indexer: source[self.target_indexer]})
+        return self.target_embedder({self.target_indexer: source[self.target_indexer]})
 
     def forward(self, context: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         if self.training and not self._has_begun:

@@ -73,6 +73,26 @@ def test_it_begins_with_what_all_targets_have_in_common(distance):
     assert torch.equal(head.projection.bias, bias)
 
 
+@pytest.mark.parametrize("distance", ["cosine", "l2", "nllvmf"])
+def test_whitened_targets_have_nothing_in_common(distance):
+    head = head_of(distance=distance, whiten_targets=True)
+    vectors = targets_with_much_in_common().view(40, 100, 7)
+    # The padding, which the source shows, does not count.
+    lengths = torch.arange(61, 101)
+    mask = torch.arange(100) < lengths[:40].unsqueeze(1)
+    vectors = torch.where(mask.unsqueeze(-1), vectors, 9.0)
+    source = {"tokens": {"tokens": mask.long()}}
+    targets = head.targets(source, vectors)
+    assert targets[mask].mean(0).norm() < 1e-4
+    plain = torch.nn.functional.normalize(vectors[mask], dim=-1)
+    assert plain.mean(0).norm() > 0.5
+    assert head(torch.randn(int(mask.sum()), 5), targets[mask]).isfinite()
+    assert head.get_metrics()["constant_cosine"] < 0.1
+    # Once trained, it takes them as it took those.
+    assert torch.equal(head.eval().targets(source, vectors), targets)
+    assert {name for name, _ in head.named_parameters()} == {"projection.weight", "projection.bias"}
+
+
 def test_it_does_not_begin_in_evaluation_or_without_a_target():
     head = head_of().eval()
     head(torch.randn(9, 5), torch.randn(9, 7))

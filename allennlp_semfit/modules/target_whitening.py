@@ -1,0 +1,109 @@
+"""Target vectors that differ as much in one direction as in any other."""
+
+from typing import Any
+
+import torch
+from allennlp.common.util import is_distributed
+
+__all__ = ["TargetWhitening"]
+
+# From so many targets a dimension, mean and covariance are taken.
+_ENOUGH = 1000
+
+
+class TargetWhitening(torch.nn.Module):
+    """
+    Takes from the direction of each vector what all have in common, and stretches the rest until no
+    direction has more of it than another: `(w / |w| - mean) covariance^(-1/2) / sqrt(m)`, mean and
+    covariance being those of the words as they occur. So most vectors of words differ in what tells
+    these words apart, where those of a small corpus share a direction and most of their length.
+
+    Mean and covariance are taken from the first targets of the training, `1000 m` of them, and stay
+    as they are from then on; all processes have the same. While they grow, the covariance has as
+    much added to it as `m` more targets without a direction would have. They are archived.
+
+    The symmetric root is the one that changes the vectors least (Kessy et al. 2018, "Optimal
+    Whitening and Decorrelation"). That vectors of words are the better for the loss of what they
+    have in common, is known (Mu and Viswanath 2018, "All-but-the-Top").
+
+    # Parameters
+
+    dim : `int`
+        `m`, the dimension of the vectors.
+    """
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.dim = dim
+        self.mean: torch.Tensor
+        self.transform: torch.Tensor
+        self.sums: torch.Tensor
+        self.register_buffer("mean", torch.zeros(dim))
+        self.register_buffer("transform", torch.eye(dim))
+        # Of what the targets were so far: their number, and of directions the sum and the sum of
+        # outer products.
+        self.register_buffer("sums", torch.zeros(1 + dim + dim * dim))
+        self._has_enough = False
+
+    @torch.no_grad()
+    def update(self, targets: torch.Tensor) -> None:
+        """
+        Counts these targets in, if there are not enough yet. All processes must call it as often.
+
+        # Parameters
+
+        targets : `torch.Tensor`
+            Shape `(N, m)`.
+        """
+        if self._has_enough:
+            return
+        if self.sums[0] >= _ENOUGH * self.dim:
+            self._has_enough = True
+            return
+        with torch.autocast(targets.device.type, enabled=False):
+            directions = torch.nn.functional.normalize(targets.float(), dim=-1)
+            # What has no direction says nothing.
+            directions = directions[directions.any(dim=-1)]
+            moments = directions.T @ directions
+            number = moments.new_full((1,), len(directions))
+            sums = torch.cat([number, directions.sum(0), moments.flatten()])
+            if is_distributed():
+                torch.distributed.all_reduce(sums)
+            self.sums += sums
+            if self.sums[0] > 0:
+                self._derive()
+
+    def _derive(self) -> None:
+        number = self.sums[0].double()
+        mean = self.sums[1 : 1 + self.dim].double() / number
+        moments = self.sums[1 + self.dim :].view(self.dim, self.dim).double() / number
+        covariance = moments - torch.outer(mean, mean)
+        variance = covariance.trace() / self.dim
+        if variance < 1e-6:
+            # They are all one, but for rounding.
+            return
+        covariance.diagonal().add_(self.dim / number * variance)
+        variances, directions = torch.linalg.eigh(covariance)
+        scales = (self.dim * variances.clamp_min(1e-6 * variance)).rsqrt()
+        self.mean.copy_(mean)
+        self.transform.copy_(directions * scales @ directions.T)
+
+    def forward(self, targets: torch.Tensor) -> torch.Tensor:
+        """
+        # Parameters
+
+        targets : `torch.Tensor`
+            Shape `(..., m)`.
+
+        # Returns
+
+        `torch.Tensor`
+            Shape `(..., m)`, in single precision. Its mean square length is about 1.
+        """
+        with torch.autocast(targets.device.type, enabled=False):
+            directions = torch.nn.functional.normalize(targets.float(), dim=-1)
+            return (directions - self.mean) @ self.transform
+
+    def _load_from_state_dict(self, *args: Any, **kwargs: Any) -> None:
+        self._has_enough = False
+        super()._load_from_state_dict(*args, **kwargs)
