@@ -1,13 +1,13 @@
 """Target vectors that differ as much in one direction as in any other."""
 
-from typing import Any
+from typing import Any, Optional
 
 import torch
 from allennlp.common.util import is_distributed
 
 __all__ = ["TargetWhitening"]
 
-# From so many targets a dimension, mean and covariance are taken.
+# From so many tokens a dimension, mean and covariance are taken.
 _ENOUGH = 1000
 
 
@@ -15,16 +15,19 @@ class TargetWhitening(torch.nn.Module):
     """
     Takes from the direction of each vector what all have in common, and stretches the rest until no
     direction has more of it than another: `(w / |w| - mean) covariance^(-1/2) / sqrt(m)`, mean and
-    covariance being those of the words as they occur. So most vectors of words differ in what tells
-    these words apart, where those of a small corpus share a direction and most of their length.
+    covariance being those of the tokens as they occur, boundaries included. Vectors of words share
+    a direction, those of a small corpus more than half of their length; whitened, they differ in
+    what tells the words apart.
 
-    Mean and covariance are taken from the first targets of the training, `1000 m` of them, and stay
-    as they are from then on; all processes have the same. While they grow, the covariance has as
-    much added to it as `m` more targets without a direction would have. They are archived.
+    Mean and covariance are taken from the first tokens of the training, `1000 m` of them or a batch
+    more, and stay as they are from then on; all processes have the same, and they are archived. The
+    text must therefore be in random order, or its first book decides. To the covariance is added
+    what `m` more tokens would add whose vectors spread alike in all directions, so that few tokens,
+    or directions in which there is next to nothing, do no harm.
 
     The symmetric root is the one that changes the vectors least (Kessy et al. 2018, "Optimal
-    Whitening and Decorrelation"). That vectors of words are the better for the loss of what they
-    have in common, is known (Mu and Viswanath 2018, "All-but-the-Top").
+    Whitening and Decorrelation"). That vectors of words serve better without what they have in
+    common, was shown by Mu and Viswanath 2018, "All-but-the-Top".
 
     # Parameters
 
@@ -46,14 +49,16 @@ class TargetWhitening(torch.nn.Module):
         self._has_enough = False
 
     @torch.no_grad()
-    def update(self, targets: torch.Tensor) -> None:
+    def update(self, targets: torch.Tensor, mask: Optional[torch.Tensor] = None) -> None:
         """
         Counts these targets in, if there are not enough yet. All processes must call it as often.
 
         # Parameters
 
         targets : `torch.Tensor`
-            Shape `(N, m)`.
+            Shape `(..., m)`.
+        mask : `torch.BoolTensor`, optional (default = `None`)
+            Which of them count. Shape `(...)`.
         """
         if self._has_enough:
             return
@@ -62,8 +67,9 @@ class TargetWhitening(torch.nn.Module):
             return
         with torch.autocast(targets.device.type, enabled=False):
             directions = torch.nn.functional.normalize(targets.float(), dim=-1)
-            # What has no direction says nothing.
-            directions = directions[directions.any(dim=-1)]
+            # Zero has no direction.
+            counts = directions.any(dim=-1)
+            directions = directions[counts if mask is None else counts & mask]
             moments = directions.T @ directions
             number = moments.new_full((1,), len(directions))
             sums = torch.cat([number, directions.sum(0), moments.flatten()])
@@ -98,11 +104,14 @@ class TargetWhitening(torch.nn.Module):
         # Returns
 
         `torch.Tensor`
-            Shape `(..., m)`, in single precision. Its mean square length is about 1.
+            Shape `(..., m)`, in single precision or, if theirs is more, in that; zero for zero.
+            Once enough tokens are counted, the mean square of their lengths is 1.
         """
+        dtype = torch.promote_types(targets.dtype, torch.float32)
         with torch.autocast(targets.device.type, enabled=False):
-            directions = torch.nn.functional.normalize(targets.float(), dim=-1)
-            return (directions - self.mean) @ self.transform
+            directions = torch.nn.functional.normalize(targets.to(dtype), dim=-1)
+            whitened = (directions - self.mean.to(dtype)) @ self.transform.to(dtype)
+            return whitened * directions.any(dim=-1, keepdim=True)
 
     def _load_from_state_dict(self, *args: Any, **kwargs: Any) -> None:
         self._has_enough = False

@@ -92,6 +92,26 @@ def test_targets_that_are_all_one_are_left_as_they_are(num):
     torch.testing.assert_close(whitening(10 * expected), expected)
 
 
+def test_what_has_no_direction_has_none_and_does_not_count():
+    whitening, other = TargetWhitening(7), TargetWhitening(7)
+    targets = vectors(100)
+    whitening.update(torch.cat([targets, torch.zeros(50, 7)]))
+    mask = torch.arange(300).view(3, 100) >= 200
+    other.update(torch.cat([torch.randn(200, 7), targets]).view(3, 100, 7), mask)
+    assert torch.equal(whitening(targets), other(targets))
+    assert not whitening(torch.zeros(2, 7)).any()
+
+
+@pytest.mark.parametrize("dtype", [torch.half, torch.bfloat16, torch.double])
+def test_no_less_than_single_precision_in_a_model_of_another(dtype):
+    whitening = TargetWhitening(7)
+    whitening.update(vectors(50))
+    targets = vectors(50).to(dtype)
+    found = whitening.to(dtype)(targets)
+    assert found.dtype == (torch.double if dtype == torch.double else torch.float32)
+    numpy.testing.assert_allclose(found, whitened_by_numpy(vectors(50)), atol=0.05)
+
+
 def test_fewer_targets_than_dimensions_give_finite_vectors():
     whitening = TargetWhitening(50)
     whitening.update(vectors(3, dim=50))

@@ -22,6 +22,7 @@ WORDS = (FIXTURES / "corpus" / "heldout.txt").read_text("utf-8").split()
 
 HEADS = {
     "semfit": {},
+    "whitened": {"model.head.whiten_targets": True},
     # The last two words come seldom: most batches of one process have neither.
     "adaptive": {
         "model.head": {
@@ -65,7 +66,7 @@ def overrides_of(inputs, num_processes, head="semfit"):
         "trainer.num_epochs": 1,
         **HEADS[head],
     }
-    if head != "semfit":
+    if head not in ("semfit", "whitened"):
         overrides["vocabulary"] = {
             "type": "from_files",
             "directory": str(inputs / "vocabulary"),

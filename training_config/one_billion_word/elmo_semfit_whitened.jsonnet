@@ -1,6 +1,6 @@
 // ELMo-S whose targets are whitened: what all words' vectors have in common is taken from them, and what
-// tells the words apart is left. Not in the paper; at a laptop's size it is the better for it
-// (docs/results.md).
+// tells the words apart is left. Not in the paper; docs/results.md has what it is worth at a laptop's
+// size. The training text must be in random order.
 //
 //   export ONE_BILLION_WORD=…/1-billion-word-language-modeling-benchmark-r13output
 //   export FASTTEXT_MODEL_PATH=…/cc.en.300.bin

@@ -38,8 +38,8 @@ class SemfitHead(LmHead):
     every word is then the same. A bias that is not zero, because it was loaded or an `initializer`
     has set it, is left as it is.
 
-    With `whiten_targets`, targets are first made to differ in all directions alike: see
-    `TargetWhitening`. The paper's are taken as they are.
+    With `whiten_targets`, targets are first made to differ in all directions alike, which the
+    paper's are not: see `TargetWhitening`. What they still have in common is next to nothing.
 
     It has no perplexity (section 4.3 of the paper) and reports instead, whatever the distance:
 
@@ -69,6 +69,7 @@ class SemfitHead(LmHead):
         to compute, as `fasttext` and `embedding`, is not remembered.
 
     whiten_targets : `bool`, optional (default = `False`)
+        The training text must be in random order then.
 
     # Raises
 
@@ -150,7 +151,7 @@ class SemfitHead(LmHead):
         if self.whitening is None:
             return vectors
         if self.training:
-            self.whitening.update(vectors[get_text_field_mask(source)])
+            self.whitening.update(vectors, get_text_field_mask(source))
         return self.whitening(vectors)
 
     @torch.no_grad()
