@@ -10,6 +10,9 @@ from tests import FIXTURES
 settings.register_profile("semfit", deadline=None)
 settings.load_profile("semfit")
 
+# Some tests fork, and a fork of a process with OpenMP's threads waits for ever.
+torch.set_num_threads(1)
+
 
 @pytest.fixture(autouse=True)
 def _seed():
