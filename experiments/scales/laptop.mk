@@ -1,4 +1,4 @@
-# Two CPU cores, a few hours. The language models read 5 million words once.
+# Two CPU cores, one night. The language models read 5 million words once.
 LM_OVERLAY := training_config/laptop/override.libsonnet
 TASK_CONFIGS := training_config/downstream/laptop
 TASK_OVERLAY := {}
