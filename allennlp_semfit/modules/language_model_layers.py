@@ -155,12 +155,12 @@ class LanguageModelLayers(torch.nn.Module):
         """
         self._is_frozen = True
         self.requires_grad_(False).eval()
-        embedder = getattr(self._text_field_embedder, f"token_embedder_{self.indexer_name}", None)
+        text_field_embedder = self._text_field_embedder
+        embedder: Any = getattr(text_field_embedder, f"token_embedder_{self.indexer_name}", None)
         # Subclasses may do what they like; of these it is known that they look at nothing else.
-        of_known_type = type(self._text_field_embedder) is BasicTextFieldEmbedder and (
+        if type(text_field_embedder) is BasicTextFieldEmbedder and (
             type(embedder) in (TokenCharactersEncoder, ElmoCharacterCnnEmbedder)
-        )
-        if of_known_type and embedder is not None:
+        ):
             self._remembering = (RememberingEmbedder(embedder),)
 
     def train(self, mode: bool = True) -> "LanguageModelLayers":

@@ -90,7 +90,7 @@ class TargetWhitening(torch.nn.Module):
             return
         covariance.diagonal().add_(self.dim / number * variance)
         variances, directions = torch.linalg.eigh(covariance)
-        scales = (self.dim * variances.clamp_min(1e-6 * variance)).rsqrt()
+        scales = (self.dim * variances).rsqrt()
         self.mean.copy_(mean)
         self.transform.copy_(directions * scales @ directions.T)
 

@@ -193,46 +193,39 @@ class _Memory:
             Shape `(num_words, dim)`.
         """
         with self._lock:
-            return self._recall(inputs, embed)
+            words = self._read(inputs)
+            first_places: Dict[bytes, int] = {}
+            for place, word in enumerate(words):
+                first_places.setdefault(word, place)
+            known = [word for word in first_places if word in self._slots]
+            others = [word for word in first_places if word not in self._slots]
+            rows = {word: row for row, word in enumerate(known + others)}
 
-    def _recall(
-        self,
-        inputs: List[torch.Tensor],
-        embed: Callable[[List[torch.Tensor]], torch.Tensor],
-    ) -> torch.Tensor:
-        words = self._read(inputs)
-        first_places: Dict[bytes, int] = {}
-        for place, word in enumerate(words):
-            first_places.setdefault(word, place)
-        known = [word for word in first_places if word in self._slots]
-        others = [word for word in first_places if word not in self._slots]
-        rows = {word: row for row, word in enumerate(known + others)}
+            # The device is idle until it has these, and is to have all before the embedder runs.
+            def send(numbers: List[int]) -> torch.Tensor:
+                return torch.tensor(numbers, dtype=torch.long, device=inputs[0].device)
 
-        # The device is idle until it has these, and is to have them all before the embedder runs.
-        def send(numbers: List[int]) -> torch.Tensor:
-            return torch.tensor(numbers, dtype=torch.long, device=inputs[0].device)
+            row_of_each = send([rows[word] for word in words])
+            slots_of_known = send([self._slots[word] for word in known])
+            places_of_others = send([first_places[word] for word in others])
+            slots_of_others = send(
+                [
+                    (self._next_slot + i) % self.max_words
+                    for i in range(min(len(others), self.max_words))
+                ]
+            )
 
-        row_of_each = send([rows[word] for word in words])
-        slots_of_known = send([self._slots[word] for word in known])
-        places_of_others = send([first_places[word] for word in others])
-        slots_of_others = send(
-            [
-                (self._next_slot + i) % self.max_words
-                for i in range(min(len(others), self.max_words))
-            ]
-        )
-
-        vectors = []
-        if known:
-            assert self._table is not None
-            vectors.append(self._table[slots_of_known])
-        if others:
-            vectors.append(embed([tensor[places_of_others] for tensor in inputs]))
-            if self._table is None:
-                self._table = vectors[-1].new_empty(self.max_words, vectors[-1].size(-1))
-            self._table[slots_of_others] = vectors[-1][: self.max_words]
-            self._enter(others[: self.max_words])
-        return torch.cat(vectors)[row_of_each]
+            vectors = []
+            if known:
+                assert self._table is not None
+                vectors.append(self._table[slots_of_known])
+            if others:
+                vectors.append(embed([tensor[places_of_others] for tensor in inputs]))
+                if self._table is None:
+                    self._table = vectors[-1].new_empty(self.max_words, vectors[-1].size(-1))
+                self._table[slots_of_others] = vectors[-1][: self.max_words]
+                self._enter(others[: self.max_words])
+            return torch.cat(vectors)[row_of_each]
 
     def _enter(self, words: List[bytes]) -> None:
         for word in words:
