@@ -3,8 +3,8 @@ Draws gathered results, 840 pixels wide:
 
     python -m experiments.plots RESULTS.json DIRECTORY
 
-`quality_and_time.png`, `learning.png`, `tasks.png` and `frequency.png`; those that there are no
-results for are left out.
+`tasks_and_time.png`, `quality_and_time.png`, `learning.png`, `tasks.png` and `frequency.png`; those
+that there are no results for are left out.
 """
 
 import logging
@@ -27,6 +27,7 @@ from experiments.results import (
     frequencies_of,
     in_order,
     scores_of,
+    trainings_of,
 )
 from experiments.run_records import read_json
 
@@ -94,6 +95,33 @@ def _curves(results: Results, *keys: str) -> Dict[str, List[Dict[str, Any]]]:
         if curve["corpus"] != LONG_TAIL
     }
     return {name: curves[name] for name in in_order(curves) if curves[name]}
+
+
+def _tasks_and_time(results: Results) -> Optional[Figure]:
+    """Of a language model that was stopped early too, both, joined."""
+
+    def mean_of(representation: str) -> Optional[float]:
+        scores = [scores_of(results, task, representation) for task in TASKS]
+        return statistics.mean(map(statistics.mean, scores)) if all(scores) else None
+
+    points: Dict[str, List[Tuple[float, float]]] = {}
+    for training in trainings_of(results):
+        mean = mean_of(training.representation)
+        if mean is not None:
+            points.setdefault(training.name, []).append((training.seconds / 60, mean))
+    if not points:
+        return None
+    figure, (axes,) = _figure(3.8)
+    for name in in_order(points):
+        axes.plot(*zip(*points[name]), **_style(name))
+    baseline = mean_of(_BASELINE)
+    if baseline is not None:
+        axes.axhline(baseline, color="black", linestyle="--", label=_BASELINE)
+    axes.set_xlim(left=0)
+    axes.set_xlabel("minutes of training")
+    axes.set_ylabel("mean of the five tasks, %")
+    _add_legend(figure, [axes])
+    return figure
 
 
 def _quality_and_time(results: Results) -> Optional[Figure]:
@@ -203,6 +231,7 @@ def _frequency(results: Results) -> Optional[Figure]:
 
 
 PLOTS: Dict[str, Callable[[Results], Optional[Figure]]] = {
+    "tasks_and_time": _tasks_and_time,
     "quality_and_time": _quality_and_time,
     "learning": _learning,
     "tasks": _tasks,

@@ -1,15 +1,17 @@
 """What tables and plots look up in gathered results, and the order that both have."""
 
-from typing import Any, Dict, Iterable, List, Mapping
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple
 
 __all__ = [
     "IN_TIME",
     "LONG_TAIL",
     "TASKS",
     "Results",
+    "Training",
     "frequencies_of",
     "in_order",
     "scores_of",
+    "trainings_of",
 ]
 
 # What `experiments.gather` gives.
@@ -62,3 +64,37 @@ def frequencies_of(
         for row in results["frequency"]
         if (row["corpus"] == LONG_TAIL) == long_tail
     }
+
+
+class Training(NamedTuple):
+    """
+    How long a language model had been trained when it became a representation.
+
+    # Parameters
+
+    name : `str`
+        Of the language model.
+    representation : `str`
+        What tasks with it call it.
+    seconds : `float`
+    updates : `int`
+    """
+
+    name: str
+    representation: str
+    seconds: float
+    updates: int
+
+
+def trainings_of(results: Results) -> List[Training]:
+    """First those that were stopped when ELMo-S was done, then those that came to their end."""
+    stopped = [
+        Training(row["name"], row["name"] + IN_TIME, row["seconds"], row["updates"])
+        for row in results["in_time"]
+    ]
+    ended = [
+        Training(row["name"], row["name"], row["training_seconds"], row["updates"])
+        for row in results["language_models"]
+        if row["corpus"] != LONG_TAIL and row["training_seconds"]
+    ]
+    return stopped + ended

@@ -19,12 +19,12 @@ from allennlp_semfit.common.invalid_file import InvalidFileError
 from experiments import paper
 from experiments.results import (
     IN_TIME,
-    LONG_TAIL,
     TASKS,
     Results,
     frequencies_of,
     in_order,
     scores_of,
+    trainings_of,
 )
 from experiments.run_records import read_json
 
@@ -113,24 +113,18 @@ def _paper_rows(cells: Mapping[str, Mapping[str, str]]) -> List[List[str]]:
 
 
 def _in_time(results: Results) -> str:
-    trained = {
-        model["name"]: (model["training_seconds"], model["updates"], model["name"])
-        for model in results["language_models"]
-        if model["corpus"] != LONG_TAIL and model["name"] == _REFERENCE
-    }
-    stopped = {
-        model["name"]: (model["seconds"], model["updates"], model["name"] + IN_TIME)
-        for model in results["in_time"]
-    }
+    trainings = trainings_of(results)
+    stopped = [each for each in trainings if each.representation.endswith(IN_TIME)]
     if not stopped:
         return _grid([], [])
+    compared = stopped + [each for each in trainings if each.representation == _REFERENCE]
+    order = in_order(each.name for each in compared)
     rows = []
-    for name, (seconds, updates, representation) in {**stopped, **trained}.items():
-        scores = [_score(results, task, representation) for task in TASKS]
-        rows.append([name, f"{seconds / 60:.0f}", _number(updates), *scores])
-    rows.sort(key=lambda row: in_order([*trained, *stopped]).index(row[0]))
+    for each in sorted(compared, key=lambda each: order.index(each.name)):
+        scores = [_score(results, task, each.representation) for task in TASKS]
+        rows.append([f"`{each.name}`", f"{each.seconds / 60:.0f}", _number(each.updates), *scores])
     header = ["language model", "minutes of training", "updates", *_task_header(TASKS)]
-    return _grid(header, [[f"`{row[0]}`", *row[1:]] for row in rows])
+    return _grid(header, rows)
 
 
 def _number(value: Any) -> str:

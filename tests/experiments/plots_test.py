@@ -2,6 +2,7 @@ import pytest
 from matplotlib.image import imread
 
 from experiments.plots import PLOTS, draw
+from experiments.results import TASKS
 
 
 def run_of(task, representation, score):
@@ -9,6 +10,8 @@ def run_of(task, representation, score):
 
 
 RESULTS = {
+    "language_models": [],
+    "in_time": [],
     "tasks": [
         run_of("ner", "fasttext", 10.0),
         run_of("ner", "fasttext", 14.0),
@@ -91,6 +94,31 @@ def test_quality_is_drawn_against_minutes_with_fasttext_across():
     assert axes.get_ylabel().endswith("%")
 
 
+def test_the_mean_of_the_five_tasks_is_drawn_against_minutes_early_and_at_the_end():
+    scores = {"fasttext": 40.0, "elmo": 50.0, "elmo-in-time": 42.0, "elmo_semfit": 47.0}
+    tasks = [run_of(task, name, scores[name]) for name in scores for task in TASKS]
+    # Three points more in one task of five; and one that lacks the others.
+    tasks += [run_of("ner", "elmo_semfit", 53.0), run_of("ner", "elmo_adaptive", 60.0)]
+    models = [
+        {"name": name, "corpus": corpus, "training_seconds": seconds, "updates": 9}
+        for name, corpus, seconds in (
+            ("elmo_semfit", "novels", 600),
+            ("elmo_semfit", "pubmed", 900),
+            ("elmo_adaptive", "novels", 700),
+            ("elmo", "novels", 1200),
+        )
+    ]
+    stopped = [{"name": "elmo", "corpus": "novels", "seconds": 630, "updates": 4}]
+    results = {"tasks": tasks, "language_models": models, "in_time": stopped}
+    (axes,) = PLOTS["tasks_and_time"](results).axes
+    assert lines(axes) == {
+        "elmo": [[10.5, 20], [42, 50]],
+        "elmo_semfit": [[10], [47.6]],
+        "fasttext": [[0, 1], [40, 40]],
+    }
+    assert axes.get_xlabel() == "minutes of training"
+
+
 def test_each_kind_of_output_layer_learns_in_its_panel():
     left, right = PLOTS["learning"](RESULTS).axes
     assert lines(left) == {"elmo_semfit": [[1, 2], [0.02, 0.05]]}
@@ -132,7 +160,7 @@ def test_the_images_have_their_width_and_show_something(tmp_path):
 
 
 def test_what_there_are_no_results_for_is_left_out(tmp_path):
-    assert draw({"tasks": [], "senteval": [], "curves": [], "frequency": []}, tmp_path) == []
+    assert draw(dict.fromkeys(RESULTS, []), tmp_path) == []
     results = {**RESULTS, "curves": [], "frequency": []}
     assert draw(results, tmp_path) == [tmp_path / "tasks.png"]
 
