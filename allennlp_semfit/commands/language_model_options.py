@@ -14,7 +14,7 @@ __all__ = ["add_language_model_options", "add_layers_options", "load_language_mo
 
 def add_layers_options(subparser: argparse.ArgumentParser, *, default: str, **texts: str) -> None:
     """
-    Adds `--all`, `--top` and `--average`, of which one is put into the argument `layers`.
+    Adds options such as `--all`, of which one is put into the argument `layers`.
 
     # Parameters
 

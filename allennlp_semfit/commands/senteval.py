@@ -81,6 +81,7 @@ class SentEval(Subcommand):
             all="a language model's layers side by side, which tell more but take longer to fit",
             top="its last layer",
             average="the mean of its layers",
+            normalized="the mean of its layers, each normalised: none drowns in a longer one",
         )
         add_language_model_options(subparser)
         subparser.add_argument(

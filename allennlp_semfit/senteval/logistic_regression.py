@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 __all__ = ["fit_path", "standardize"]
 
 # Newton's steps take time by the square of the dimension, and far fewer of them suffice.
-_NEWTON_MAX_DIM = 512
+_NEWTON_MAX_DIM = 1024
 
 
 def standardize(

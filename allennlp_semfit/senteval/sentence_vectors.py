@@ -20,6 +20,9 @@ _PROBE = (
     "she didn't re-read O'Leary's e-mails ; übermäßig naïve жук 漢字 https://example.org",
 )
 
+# That of `torch.nn.LayerNorm`.
+_EPSILON = 1e-5
+
 
 class ModelIdentity(NamedTuple):
     """
@@ -99,9 +102,11 @@ class LanguageModelVectors(SentenceVectors):
     batch_size : `int`, optional (default = `64`)
         The most sentences that are embedded at once.
     layers : `str`, optional (default = `"average"`)
-        `"average"`, the mean of the layers, as in Li et al. 2019; `"all"`, the layers side by side,
-        as in Perone et al. 2018 (https://arxiv.org/abs/1806.06259), so that none drowns in a longer
-        one; or `"top"`, the last.
+        `"average"`, the mean of the layers, as in Li et al. 2019; `"normalized"`, the same once
+        each word's vector in each layer has been moved and scaled to mean 0 and variance 1 over its
+        elements, so that none drowns in a longer one, as Peters et al. 2018 have it where it
+        helped; `"all"`, the layers side by side, as in Perone et al. 2018
+        (https://arxiv.org/abs/1806.06259); or `"top"`, the last.
     """
 
     def __init__(
@@ -113,6 +118,7 @@ class LanguageModelVectors(SentenceVectors):
         num_layers = embedder.num_layers
         width, description = {
             "average": (1, f"the mean of {num_layers} layers"),
+            "normalized": (1, f"the mean of {num_layers} layers, each normalised"),
             "all": (num_layers, f"{num_layers} layers side by side"),
             "top": (1, f"the last of {num_layers} layers"),
         }[layers]
@@ -131,11 +137,14 @@ class LanguageModelVectors(SentenceVectors):
 
     def _means(self, sentences: List[Sequence[str]]) -> Iterator[numpy.ndarray]:
         for layers in self._embedder.embed_sentences(sentences, self._batch_size):
+            if self._layers == "normalized":
+                layers = layers - layers.mean(axis=-1, keepdims=True)
+                layers /= numpy.sqrt(layers.var(axis=-1, keepdims=True) + _EPSILON)
             means = layers.mean(axis=1)
-            if self._layers == "average":
-                yield means.mean(axis=0)
+            if self._layers == "all":
+                yield means.reshape(-1)
             else:
-                yield means[-1] if self._layers == "top" else means.reshape(-1)
+                yield means[-1] if self._layers == "top" else means.mean(axis=0)
 
 
 class FastTextVectors(SentenceVectors):

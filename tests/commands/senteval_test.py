@@ -115,6 +115,7 @@ def test_the_options_of_a_subword_model_arrive(data_dir, tmp_path):
         (["no.bin", "no"], "no/MR/rt-polarity.pos: there is no such file"),
         (["no.bin", "broken"], "broken/MR/rt-polarity.neg: there is no example in it"),
         (["no.tar.gz", "DATA", "--batch-size", "-3"], "--batch-size: -3; it takes 1 or more"),
+        ([VECTORS, "DATA", "--normalized"], "--normalized is for language models"),
         (["no.bin", "DATA", "--folds", "1"], "--folds: 1; it takes 2 or more"),
         (["no.bin", "DATA", "--folds", "9"], "--folds 9 needs"),
         (["no.bin", "DATA", "--output-file", "no/out.json"], "there is no directory no"),

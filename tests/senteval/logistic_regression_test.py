@@ -26,7 +26,7 @@ def plain(features, labels, c, weights=None):
 
 @pytest.mark.parametrize("num_classes", [2, 3])
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("newton_max_dim", [0, 512])
+@pytest.mark.parametrize("newton_max_dim", [0, 1024])
 def test_the_probabilities_are_those_of_plain_fits(
     monkeypatch, num_classes, weighted, newton_max_dim
 ):

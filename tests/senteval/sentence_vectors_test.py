@@ -3,6 +3,7 @@ import shutil
 import fasttext
 import numpy
 import pytest
+import torch
 
 from allennlp_semfit import SentenceEmbedder
 from allennlp_semfit.common.invalid_file import InvalidFileError
@@ -45,6 +46,20 @@ def test_other_layers(lm_archive):
                 layers = embedder.embed_sentence(sentence)
                 expected = [layer.mean(axis=0) for layer in layers][-width:]
                 numpy.testing.assert_allclose(row, numpy.concatenate(expected), atol=1e-5)
+
+
+def test_layers_of_any_length_count_alike_when_normalized(lm_archive):
+    embedder = SentenceEmbedder(lm_archive, fasttext_model_path=VECTORS)
+    vectors = LanguageModelVectors(embedder, layers="normalized")
+    found = vectors(SENTENCES)
+    assert found.shape == (5, embedder.get_output_dim()) == (5, vectors.dim)
+    for row, sentence in zip(found, SENTENCES):
+        if sentence:
+            layers = torch.from_numpy(embedder.embed_sentence(sentence))
+            expected = torch.nn.functional.layer_norm(layers, layers.shape[-1:]).mean(dim=(0, 1))
+            numpy.testing.assert_allclose(row, expected, atol=1e-5)
+        else:
+            assert not row.any()
 
 
 def test_the_mean_of_fasttext_vectors():
