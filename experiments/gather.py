@@ -60,8 +60,8 @@ def gather(out: Path) -> Dict[str, List[Row]]:
 
     `Dict[str, List[Dict[str, Any]]]`
         `language_models`, `in_time` (the checkpoints of equal training time), `tasks`, `senteval`,
-        `curves`, `frequency` and `unseen`. Durations are in seconds, tasks' scores in percent,
-        perplexities those of a word.
+        `curves`, `frequency`, `unseen` and `spectra`. Durations are in seconds, tasks' scores in
+        percent, perplexities those of a word.
 
     # Raises
 
@@ -92,6 +92,11 @@ def gather(out: Path) -> Dict[str, List[Row]]:
         ],
         "unseen": [
             row for file in _sorted(out, "unseen/*.json") for row in read_json(file)["rows"]
+        ],
+        "spectra": [
+            {"corpus": file.parent.name, **row}
+            for file in _sorted(out, "*/spectrum.json")
+            for row in read_json(file)
         ],
     }
 

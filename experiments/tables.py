@@ -193,6 +193,14 @@ def _paper_senteval(results: Results) -> str:
     return _grid(header, _paper_rows(paper.SENTEVAL))
 
 
+def _spectra(results: Results) -> str:
+    rows = [
+        [row["corpus"], row["targets"], f"{100 * row['first']:.0f} %", f"{row['dimensions']:.1f}"]
+        for row in results["spectra"]
+    ]
+    return _grid(["text", "targets", "along one axis", "axes in effect"], rows)
+
+
 TABLES: Dict[str, Callable[[Results], str]] = {
     "tasks": _tasks,
     "tasks of the paper": _paper_tasks,
@@ -205,6 +213,7 @@ TABLES: Dict[str, Callable[[Results], str]] = {
     "unseen": _unseen,
     "frequency": _frequency,
     "frequency in the long tail": partial(_frequency, long_tail=True),
+    "spectra": _spectra,
 }
 
 

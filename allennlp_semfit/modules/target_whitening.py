@@ -48,6 +48,13 @@ class TargetWhitening(torch.nn.Module):
         self.register_buffer("sums", torch.zeros(1 + dim + dim * dim))
         self._has_enough = False
 
+    @property
+    def has_enough(self) -> bool:
+        """Whether mean and covariance are settled, and no more targets count."""
+        # Once they are, the device is not asked again.
+        self._has_enough = self._has_enough or bool(self.sums[0] >= _ENOUGH * self.dim)
+        return self._has_enough
+
     @torch.no_grad()
     def update(self, targets: torch.Tensor, mask: Optional[torch.Tensor] = None) -> None:
         """
@@ -60,10 +67,7 @@ class TargetWhitening(torch.nn.Module):
         mask : `torch.BoolTensor`, optional (default = `None`)
             Which of them count. Shape `(...)`.
         """
-        if self._has_enough:
-            return
-        if self.sums[0] >= _ENOUGH * self.dim:
-            self._has_enough = True
+        if self.has_enough:
             return
         with torch.autocast(targets.device.type, enabled=False):
             directions = torch.nn.functional.normalize(targets.float(), dim=-1)

@@ -249,6 +249,7 @@ def test_what_else_there_is(out):
     write_json(out / "novels/frequency/elmo.json", {"rows": [{"bucket": "0", "mrr": 0.1}]})
     write_json(out / "unseen/b.json", {"rows": [{"recall": 0.5}], "other": 1})
     write_json(out / "unseen/a.json", {"rows": [{"recall": 0.25}]})
+    write_json(out / "novels/spectrum.json", [{"targets": "whitened", "first": 0.1}])
     assert gather(out) == {
         "language_models": [],
         "in_time": [{"name": "elmo", "corpus": "novels", "updates": 7, "seconds": 2.5}],
@@ -259,6 +260,7 @@ def test_what_else_there_is(out):
         "curves": [],
         "frequency": [{"name": "elmo", "corpus": "novels", "rows": [{"bucket": "0", "mrr": 0.1}]}],
         "unseen": [{"recall": 0.25}, {"recall": 0.5}],
+        "spectra": [{"corpus": "novels", "targets": "whitened", "first": 0.1}],
     }
     write_json(out / "senteval/fasttext.json", {"average": 79.0})
     with pytest.raises(

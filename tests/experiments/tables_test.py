@@ -56,6 +56,9 @@ RESULTS = {
             ("elmo_semfit", "all", None, 0.625),
         )
     ],
+    "spectra": [
+        {"corpus": "novels", "targets": "as they are", "first": 0.514, "dimensions": 3.68},
+    ],
     "frequency": [
         {
             "name": "elmo",
@@ -184,3 +187,7 @@ def test_entities_with_unseen_words_stand_apart():
 def test_scores_by_frequency():
     assert rows("frequency")[2:] == ["| `elmo` | 0.25, 0.12 |"]
     assert rows("frequency in the long tail")[2:] == ["| `elmo` | 0.75, 0.12 |"]
+
+
+def test_spectra():
+    assert rows("spectra")[2:] == ["| novels | as they are | 51 % | 3.7 |"]

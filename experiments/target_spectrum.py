@@ -1,0 +1,118 @@
+"""
+In how many directions the vectors differ that a language model is to predict:
+
+    python -m experiments.target_spectrum VECTORS.bin TRAIN OUT.json
+
+Each word of the text counts as often as it occurs, and by its target's direction, which is what the
+cosine sees of it.
+"""
+
+import argparse
+import json
+import logging
+import sys
+from itertools import chain
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Sequence
+
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import lazy_groups_of
+
+from allennlp_semfit.common.fasttext_model import FastTextModel
+from allennlp_semfit.common.sentences_file import SentencesFile
+from allennlp_semfit.common.text_files import find_text_files
+from allennlp_semfit.common.word_counts import count_words
+from allennlp_semfit.modules.target_whitening import TargetWhitening
+
+__all__ = ["measure", "spectrum"]
+
+
+def spectrum(vectors: torch.Tensor, weights: torch.Tensor) -> Dict[str, float]:
+    """
+    # Parameters
+
+    vectors : `torch.Tensor`
+        Shape `(num_words, m)`.
+        Only their directions count.
+    weights : `torch.Tensor`
+        How much each counts; positive. Shape `(num_words,)`.
+
+    # Returns
+
+    `Dict[str, float]`
+        `"first"`, the share of their mean square that is along the axis with most of it, and
+        `"dimensions"`, along how many axes it is in effect: the inverse of the sum of the squared
+        shares of all `m` principal axes, which is `m` if they are equal, and 1 if there is but one.
+    """
+    directions = torch.nn.functional.normalize(vectors.double(), dim=1)
+    shares = torch.linalg.eigvalsh(directions.T @ (directions * weights.double().unsqueeze(1)))
+    shares = shares.clamp(min=0) / shares.clamp(min=0).sum()
+    return {"first": shares.max().item(), "dimensions": 1 / shares.square().sum().item()}
+
+
+def measure(model: FastTextModel, files: List[Path]) -> List[Dict[str, Any]]:
+    """
+    # Parameters
+
+    model : `FastTextModel`
+    files : `List[Path]`
+        With a tokenised sentence a line, in the order in which they are read in training.
+
+    # Returns
+
+    `List[Dict[str, Any]]`
+        The `spectrum` of the targets `"as they are"`, `"less their mean"` and `"whitened"`, by
+        `TargetWhitening` from the first of them.
+
+    # Raises
+
+    `ConfigurationError`
+        If a file is not UTF-8, or none has a word.
+    """
+    counts = count_words(files).counts
+    if not counts:
+        raise ConfigurationError(f"{files[0]}: there is no word in it; give text")
+    words = list(counts)
+
+    def vectors_of(some_words: Sequence[str]) -> torch.Tensor:
+        return torch.stack([torch.from_numpy(model.get_word_vector(word)) for word in some_words])
+
+    whitening = TargetWhitening(model.dim)
+    sentences = (line.split() for line in chain.from_iterable(map(SentencesFile, files)))
+    for group in lazy_groups_of(filter(None, sentences), 64):
+        if whitening.has_enough:
+            break
+        whitening.update(vectors_of([word for sentence in group for word in sentence]))
+
+    vectors = vectors_of(words)
+    weights = torch.tensor([float(counts[word]) for word in words])
+    directions = torch.nn.functional.normalize(vectors, dim=1)
+    mean = weights @ directions / weights.sum()
+    return [
+        {"targets": name, **spectrum(each, weights)}
+        for name, each in (
+            ("as they are", directions),
+            ("less their mean", directions - mean),
+            ("whitened", whitening(vectors)),
+        )
+    ]
+
+
+def main(arguments: Optional[Sequence[str]] = None) -> None:
+    logging.basicConfig(level=logging.WARNING)
+    parser = argparse.ArgumentParser(prog="experiments.target_spectrum", description=__doc__)
+    parser.add_argument("vectors", type=Path, help="a fastText .bin")
+    parser.add_argument("train", help="the text: a file, a directory or a pattern")
+    parser.add_argument("out", type=Path, help="a JSON file")
+    args = parser.parse_args(arguments)
+    try:
+        rows = measure(FastTextModel.open(args.vectors), find_text_files([args.train]))
+    except ConfigurationError as error:
+        sys.exit(f"target_spectrum: {error}")
+    args.out.parent.mkdir(parents=True, exist_ok=True)
+    args.out.write_text(json.dumps(rows, indent=2) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()
