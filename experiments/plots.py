@@ -24,6 +24,7 @@ from experiments.results import (
     LONG_TAIL,
     TASKS,
     Results,
+    base_of,
     frequencies_of,
     in_order,
     scores_of,
@@ -57,8 +58,10 @@ logger = logging.getLogger("experiments")
 
 
 def _style(name: str) -> Dict[str, Any]:
-    colour, marker = _STYLES.get(name, ("#999999", "."))
-    return {"color": colour, "marker": marker, "markersize": 5, "label": name}
+    colour, marker = _STYLES.get(base_of(name), ("#999999", "."))
+    # Hollow where the same language model is used in another way.
+    fill = {} if name in _STYLES else {"markerfacecolor": "white"}
+    return {"color": colour, "marker": marker, "markersize": 5, "label": name, **fill}
 
 
 def _figure(height: float, panels: int = 1) -> Tuple[Figure, List[Axes]]:

@@ -8,6 +8,7 @@ __all__ = [
     "TASKS",
     "Results",
     "Training",
+    "base_of",
     "frequencies_of",
     "in_order",
     "scores_of",
@@ -42,9 +43,14 @@ TASKS = {"snli": "accuracy", "coref": "F1", "sst5": "accuracy", "ner": "F1", "sr
 
 
 def in_order(names: Iterable[str]) -> List[str]:
-    """Each representation once, in the order of the tables."""
+    """Each representation once, in the order of the tables: `NAME-…` after `NAME`."""
     known = {name: index for index, name in enumerate(_REPRESENTATIONS)}
-    return sorted(set(names), key=lambda name: (known.get(name, len(known)), name))
+    return sorted(set(names), key=lambda name: (known.get(base_of(name), len(known)), name))
+
+
+def base_of(representation: str) -> str:
+    """`NAME` of `NAME-…`, which is the same language model used in another way."""
+    return representation.partition("-")[0]
 
 
 def scores_of(results: Results, task: str, representation: str) -> List[float]:
