@@ -29,10 +29,10 @@ class RememberingEmbedder(TokenEmbedder):
         It must be frozen, and must not look at a word's context.
     max_words : `int`, optional (default = `100000`)
         How many vectors are remembered. They take `4 * max_words * get_output_dim()` bytes on the
-        device of the inputs, all of it from the first batch on; at 512 dimensions, the default is
-        205 MB. The words themselves are held in main memory: each takes the bytes of its tensors
-        and about 130 more, so that with `elmo_characters` the default is 53 MB. When there are
-        more words, those that came first are forgotten first.
+        device of the inputs, at 512 dimensions and the default 205 MB, or while there are fewer at
+        most twice what these take. The words themselves are held in main memory: each takes the
+        bytes of its tensors and about 130 more, so that with `elmo_characters` the default is
+        53 MB. When there are more words, those that came first are forgotten first.
 
     # Raises
 
@@ -221,11 +221,21 @@ class _Memory:
                 vectors.append(self._table[slots_of_known])
             if others:
                 vectors.append(embed([tensor[places_of_others] for tensor in inputs]))
-                if self._table is None:
-                    self._table = vectors[-1].new_empty(self.max_words, vectors[-1].size(-1))
+                self._table = self._with_room(self._table, vectors[-1])
                 self._table[slots_of_others] = vectors[-1][: self.max_words]
                 self._enter(others[: self.max_words])
             return torch.cat(vectors)[row_of_each]
+
+    def _with_room(self, table: Optional[torch.Tensor], vectors: torch.Tensor) -> torch.Tensor:
+        """The table with slots for these too, as far as there may be: it doubles at least."""
+        size = 0 if table is None else len(table)
+        wanted = min(self.max_words, len(self._words) + len(vectors))
+        if table is not None and wanted <= size:
+            return table
+        larger = vectors.new_empty(min(self.max_words, max(wanted, 2 * size)), vectors.size(-1))
+        if table is not None:
+            larger[:size] = table
+        return larger
 
     def _enter(self, words: List[bytes]) -> None:
         for word in words:
