@@ -27,8 +27,9 @@ class ElmoSemfitEmbedder(TokenEmbedder):
 
     Frozen, it runs without a graph and without the language model's dropout. If the language model
     reads characters, the vectors of 100,000 words are then remembered, which at 512 dimensions take
-    up to 205 MB of the device's memory, so that a word does not go through its CNN at each occurrence in
-    each epoch. The language model's weights become part of the task's, and travel in its archive.
+    up to 205 MB of the device's memory, so that a word does not go through its CNN at each
+    occurrence in each epoch. The language model's weights become part of the task's, and travel in
+    its archive.
 
     An indexer of the language model's own type does as well, if it needs no vocabulary: `fasttext`
     with the language model's file, or `elmo_characters`.
