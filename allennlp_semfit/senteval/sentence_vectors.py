@@ -4,9 +4,11 @@ import hashlib
 from typing import Iterator, List, NamedTuple, Sequence
 
 import numpy
+import torch
 from allennlp.common import Tqdm
 from allennlp.common import logging as common_logging
 from allennlp.common.file_utils import cached_path
+from torch.nn.functional import layer_norm
 
 from allennlp_semfit.common.fasttext_model import FastTextModel
 from allennlp_semfit.predictors.sentence_embedder import DEFAULT_BATCH_SIZE, SentenceEmbedder
@@ -19,9 +21,6 @@ _PROBE = (
     "Unquestionably , photosynthesis nourishes 93 rhododendrons (and overgrown hedges) !",
     "she didn't re-read O'Leary's e-mails ; übermäßig naïve жук 漢字 https://example.org",
 )
-
-# That of `torch.nn.LayerNorm`.
-_EPSILON = 1e-5
 
 
 class ModelIdentity(NamedTuple):
@@ -138,8 +137,7 @@ class LanguageModelVectors(SentenceVectors):
     def _means(self, sentences: List[Sequence[str]]) -> Iterator[numpy.ndarray]:
         for layers in self._embedder.embed_sentences(sentences, self._batch_size):
             if self._layers == "normalized":
-                layers = layers - layers.mean(axis=-1, keepdims=True)
-                layers /= numpy.sqrt(layers.var(axis=-1, keepdims=True) + _EPSILON)
+                layers = layer_norm(torch.from_numpy(layers), layers.shape[-1:]).numpy()
             means = layers.mean(axis=1)
             if self._layers == "all":
                 yield means.reshape(-1)

@@ -28,7 +28,12 @@ function(sizes, dropout, none={ indexers: {}, embedders: {}, dim: 0 }, elmo_key=
     elmo_semfit: {
       indexers: { elmo_semfit: language_model },
       embedders: {
-        elmo_semfit: language_model { dropout: dropout, projection_dim: sizes.projection_dim },
+        elmo_semfit: language_model {
+          dropout: dropout,
+          // A language model's layers are the longer the higher they are.
+          do_layer_norm: true,
+          projection_dim: sizes.projection_dim,
+        },
       },
       dim: projected(sizes, sizes.elmo_semfit_dim),
     },

@@ -6,6 +6,7 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.modules import ScalarMix
 from allennlp.modules.token_embedders import TokenEmbedder
+from torch.nn.functional import layer_norm
 
 from allennlp_semfit.common.invalid_file import located_in
 from allennlp_semfit.modules.language_model_layers import LanguageModelLayers
@@ -21,9 +22,9 @@ class ElmoSemfitEmbedder(TokenEmbedder):
     (Peters et al. 2018, "Deep contextualized word representations", equation 1).
 
     It stands where AllenNLP's `elmo_token_embedder` stood, and its parameters mean what they mean
-    there. Its indexer, under the same name, is the `elmo_semfit` indexer with the same archive.
-    The sentence's boundaries are added and dropped inside, and where the language model reads
-    pieces of words, their vectors are joined.
+    there, but for `do_layer_norm`. Its indexer, under the same name, is the `elmo_semfit` indexer
+    with the same archive. The sentence's boundaries are added and dropped inside, and where the
+    language model reads pieces of words, their vectors are joined.
 
     Frozen, it runs without a graph and without the language model's dropout. If the language model
     reads characters, the vectors of 100,000 words are then remembered, which at 512 dimensions take
@@ -48,9 +49,10 @@ class ElmoSemfitEmbedder(TokenEmbedder):
     dropout : `float`, optional (default = `0.5`)
         The probability of dropping an element of the representation, before the projection.
     do_layer_norm : `bool`, optional (default = `False`)
-        Whether to normalise each layer before they are mixed; see `ScalarMix`. As there, the mean
-        and the variance are those of the whole batch, boundaries included, so that a sentence's
-        vectors then depend on its company.
+        Whether to normalise each layer before they are mixed (Peters et al. 2018, section 3.2), so
+        that none drowns in a longer one: each word's vector by itself, to mean 0 and variance 1.
+        AllenNLP's `ScalarMix` takes mean and variance of the whole batch, so that a sentence's
+        vectors depend on its company; here they do not.
     requires_grad : `bool`, optional (default = `False`)
         Whether the task's training changes the language model too. What was frozen when the
         language model was trained stays so.
@@ -106,9 +108,9 @@ class ElmoSemfitEmbedder(TokenEmbedder):
         if not requires_grad:
             self._language_model.freeze()
         self._requires_grad = requires_grad
+        self._do_layer_norm = do_layer_norm
         self._scalar_mix = ScalarMix(
             self._language_model.num_layers,
-            do_layer_norm=do_layer_norm,
             initial_scalar_parameters=scalar_mix_parameters,
             trainable=scalar_mix_parameters is None,
         )
@@ -165,8 +167,10 @@ class ElmoSemfitEmbedder(TokenEmbedder):
         tensors = {name: tensor for name, tensor in found.items() if tensor is not None}
         self._check(tensors)
         with torch.set_grad_enabled(self._requires_grad and torch.is_grad_enabled()):
-            layers, mask = self._language_model(tensors)
-        mixed = self._scalar_mix(layers, mask)
+            layers, _ = self._language_model(tensors)
+        if self._do_layer_norm:
+            layers = [layer_norm(layer, layer.shape[-1:]) for layer in layers]
+        mixed = self._scalar_mix(layers)
         representation = self._dropout(self._language_model.of_words(mixed, tensors))
         return representation if self._projection is None else self._projection(representation)
 

@@ -106,16 +106,29 @@ class AsElmo(torch.nn.Module):
         return {"activations": output["lm_embeddings"], "mask": output["mask"]}
 
 
-@pytest.mark.parametrize("do_layer_norm", [False, True])
-def test_it_is_what_allennlps_elmo_makes_of_the_same_layers(build, lm_archive, do_layer_norm):
-    embedder = build(do_layer_norm=do_layer_norm).eval()
+def test_normalised_layers_count_alike_and_do_not_depend_on_the_batch(build):
+    embedder = build(do_layer_norm=True).eval()
+    tensors = indexed(SENTENCES)["elmo"]
+    embedded = embedder(**tensors)
+    layers, _ = embedder._language_model(tensors)
+    norm = torch.nn.LayerNorm(embedder.get_output_dim(), elementwise_affine=False)
+    expected = sum(map(norm, layers))[:, 1:-1] / len(layers)
+    for index, words in enumerate(SENTENCES):
+        vectors = embedded[index, : len(words)]
+        torch.testing.assert_close(vectors, expected[index, : len(words)])
+        alone = embedder(**indexed([words])["elmo"])[0]
+        torch.testing.assert_close(alone, vectors, atol=1e-5, rtol=1e-5)
+        assert not embedded[index, len(words) :].any()
+
+
+def test_it_is_what_allennlps_elmo_makes_of_the_same_layers(build, lm_archive):
+    embedder = build().eval()
     indexer = FastTextIndexer(VECTORS)
     boundary = torch.from_numpy(indexer._model.get_word_vector("</s>").copy()).unsqueeze(0)
     model = load_archive(lm_archive).model
     # With a vocabulary to cache, `Elmo` hands on a second tensor.
     elmo = Elmo(
         *(None, None, 1),
-        do_layer_norm=do_layer_norm,
         vocab_to_cache=[],
         module=AsElmo(model, boundary),
     ).eval()
