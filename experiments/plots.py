@@ -20,7 +20,6 @@ from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from allennlp_semfit.common.invalid_file import InvalidFileError
 from experiments.results import (
-    IN_TIME,
     LONG_TAIL,
     TASKS,
     Results,
@@ -29,6 +28,7 @@ from experiments.results import (
     in_order,
     scores_of,
     trainings_of,
+    way_of,
 )
 from experiments.run_records import read_json
 
@@ -184,7 +184,7 @@ def _tasks(results: Results) -> Optional[Figure]:
     baselines = {task: scores_of(results, task, _BASELINE) for task in TASKS}
     tasks = [task for task in TASKS if baselines[task]]
     found = {run["representation"] for run in results["tasks"] if run["task"] in tasks}
-    names = [name for name in in_order(found - {_BASELINE}) if not name.endswith(IN_TIME)]
+    names = [name for name in in_order(found - {_BASELINE}) if not way_of(name)]
     if not names:
         return None
     figure, (axes,) = _figure(4.2)

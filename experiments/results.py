@@ -6,6 +6,7 @@ __all__ = [
     "IN_TIME",
     "LONG_TAIL",
     "TASKS",
+    "UNNORMALIZED",
     "Results",
     "Training",
     "base_of",
@@ -13,6 +14,7 @@ __all__ = [
     "in_order",
     "scores_of",
     "trainings_of",
+    "way_of",
 ]
 
 # What `experiments.gather` gives.
@@ -35,6 +37,8 @@ _REPRESENTATIONS = [
 ]
 # So ends the name of a representation whose language model had the time that ELMo-S took.
 IN_TIME = "-in-time"
+# And so that of one whose layers a task mixes as they are.
+UNNORMALIZED = "-unnormalized"
 # The corpus that only some language models are trained on.
 LONG_TAIL = "pubmed"
 
@@ -51,6 +55,11 @@ def in_order(names: Iterable[str]) -> List[str]:
 def base_of(representation: str) -> str:
     """`NAME` of `NAME-…`, which is the same language model used in another way."""
     return representation.partition("-")[0]
+
+
+def way_of(representation: str) -> str:
+    """`-…` of `NAME-…`, and of others nothing."""
+    return representation[len(base_of(representation)) :]
 
 
 def scores_of(results: Results, task: str, representation: str) -> List[float]:

@@ -20,11 +20,13 @@ from experiments import paper
 from experiments.results import (
     IN_TIME,
     TASKS,
+    UNNORMALIZED,
     Results,
     frequencies_of,
     in_order,
     scores_of,
     trainings_of,
+    way_of,
 )
 from experiments.run_records import read_json
 
@@ -61,11 +63,11 @@ def _task_header(tasks: Mapping[str, str]) -> List[str]:
     return [f"`{task}`, {metric}" for task, metric in tasks.items()]
 
 
-def _tasks(results: Results, tasks: Mapping[str, str] = TASKS) -> str:
+def _tasks(results: Results, tasks: Mapping[str, str] = TASKS, way: str = "") -> str:
     names = in_order(
         run["representation"]
         for run in results["tasks"]
-        if run["task"] in tasks and not run["representation"].endswith(IN_TIME)
+        if run["task"] in tasks and way_of(run["representation"]) == way
     )
     rows = [[f"`{name}`", *(_score(results, task, name) for task in tasks)] for name in names]
     return _grid(["representation", *_task_header(tasks)], rows)
@@ -114,7 +116,7 @@ def _paper_rows(cells: Mapping[str, Mapping[str, str]]) -> List[List[str]]:
 
 def _in_time(results: Results) -> str:
     trainings = trainings_of(results)
-    stopped = [each for each in trainings if each.representation.endswith(IN_TIME)]
+    stopped = [each for each in trainings if way_of(each.representation) == IN_TIME]
     if not stopped:
         return _grid([], [])
     compared = stopped + [each for each in trainings if each.representation == _REFERENCE]
@@ -204,6 +206,7 @@ def _spectra(results: Results) -> str:
 TABLES: Dict[str, Callable[[Results], str]] = {
     "tasks": _tasks,
     "tasks of the paper": _paper_tasks,
+    "unnormalized tasks": partial(_tasks, way=UNNORMALIZED),
     "equal time": _in_time,
     "language models": _language_models,
     "language models of the paper": _paper_language_models,

@@ -34,6 +34,7 @@ RESULTS = {
         run_of("ner", "fasttext", 20.04),
         run_of("snli", "none", 33.3),
         run_of("ner", "elmo-in-time", 21.0),
+        run_of("ner", "elmo-unnormalized", 18.0),
         run_of("bc5cdr", "elmo_semfit", 80.0, seed=1),
         run_of("bc5cdr", "elmo_semfit", 82.0, seed=2),
     ],
@@ -95,6 +96,7 @@ def test_tasks_have_the_mean_and_the_deviation_of_the_seeds():
         # Of a sample: sqrt((3² + 1² + 4²) / 2) = 3.6.
         "| `elmo_semfit` |  |  |  | 28.0 ± 3.6 |  |",
     ]
+    assert rows("unnormalized tasks")[2:] == ["| `elmo-unnormalized` |  |  |  | 18.0 |  |"]
     assert rows("bc5cdr")[2:] == ["| `elmo_semfit` | 81.0 ± 1.4 |"]
     assert rows("tasks of the paper")[0] == header
     assert "| `elmo_semfit`: ELMo-S | 88.8 | 72.9 | 53.80 ± 0.73 | 92.24 ± 0.10 | 82.4 |" in rows(
