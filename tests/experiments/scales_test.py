@@ -141,8 +141,8 @@ def test_a_task_comes_after_its_language_model(task, scale, tmp_path):
 def test_all_makes_everything_that_the_tables_have(tmp_path):
     lines = lines_of(tmp_path, "laptop")
     trainings = [line for line in lines if "./train" in line.split()]
-    # Nine on novels and two on abstracts; six representations with five tasks, three of
-    # them thrice; four of these with layers as they are; five ablations and two others once; three with
+    # Nine on novels and two on abstracts; six representations with five tasks, three of them
+    # thrice; four of these with layers as they are; five ablations and two others once; three with
     # the entities in abstracts, thrice.
     assert len(trainings) == (9 + 2) + (6 + 4) * (2 + 3 * 3) + (5 + 2) * 5 + 3 * 3
     # Four of the nine with normalised layers, and three with layers side by side, too.
