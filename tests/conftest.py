@@ -1,3 +1,6 @@
+import os
+from functools import partial
+
 import pytest
 import torch
 from allennlp.commands.train import train_model_from_file
@@ -10,8 +13,10 @@ from tests import FIXTURES
 settings.register_profile("semfit", deadline=None)
 settings.load_profile("semfit")
 
-# Some tests fork, and a fork of a process with OpenMP's threads waits for ever.
+# Some tests fork, and a fork of a process with OpenMP's threads waits for ever. A fork has the pool
+# of threads made anew where their number is next set: here, before two of them do so at once.
 torch.set_num_threads(1)
+os.register_at_fork(after_in_child=partial(torch.set_num_threads, 1))
 
 
 @pytest.fixture(autouse=True)
