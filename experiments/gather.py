@@ -1,11 +1,12 @@
 """
 Gathers what the Makefile beside this has run, as one JSON file:
 
-    python -m experiments.gather OUT RESULTS.json
+    python -m experiments.gather OUT RESULTS.json [--keep]
 
 Runs that have not ended are left out. `SEMFIT_DATA` must be what it was when they were made.
 """
 
+import argparse
 import json
 import logging
 import math
@@ -14,7 +15,7 @@ import re
 import sys
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
@@ -23,6 +24,7 @@ from allennlp.data import DatasetReader
 import allennlp_semfit  # noqa: F401 (registers what the configs name)
 from allennlp_semfit.common.invalid_file import InvalidFileError
 from allennlp_semfit.common.text_files import find_text_files
+from experiments.kept_results import with_kept
 from experiments.run_records import (
     checkpoints_of,
     config_hash,
@@ -275,19 +277,26 @@ def _curve(file: Path, models: List[Row]) -> Row:
     return {"name": file.stem, "corpus": corpus, "points": points}
 
 
-def main() -> None:
+def main(arguments: Optional[Sequence[str]] = None) -> None:
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     logger.setLevel(logging.INFO)
-    if len(sys.argv) != 3:
-        sys.exit("python -m experiments.gather OUT RESULTS.json")
-    out, file = map(Path, sys.argv[1:])
+    parser = argparse.ArgumentParser(prog="experiments.gather", description=__doc__)
+    parser.add_argument("out", type=Path, help="the Makefile's OUT")
+    parser.add_argument("results", type=Path, help="a JSON file")
+    parser.add_argument(
+        "--keep", action="store_true", help="keep what the file has of runs that OUT does not have"
+    )
+    args = parser.parse_args(arguments)
     try:
-        results = gather(out)
+        results = gather(args.out)
+        if args.keep:
+            results = with_kept(results, read_json(args.results), name=str(args.results))
     except ConfigurationError as error:
         sys.exit(str(error))
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(results, indent=2) + "\n", "utf-8")
-    logger.info("%s: %s", file, ", ".join(f"{len(rows)} {key}" for key, rows in results.items()))
+    args.results.parent.mkdir(parents=True, exist_ok=True)
+    args.results.write_text(json.dumps(results, indent=2) + "\n", "utf-8")
+    counts = ", ".join(f"{len(rows)} {key}" for key, rows in results.items())
+    logger.info("%s: %s", args.results, counts)
 
 
 if __name__ == "__main__":
