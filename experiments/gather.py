@@ -9,21 +9,15 @@ Runs that have not ended are left out. `SEMFIT_DATA` must be what it was when th
 import argparse
 import json
 import logging
-import math
 import os
 import re
 import sys
-from functools import lru_cache
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import DatasetReader
 
-import allennlp_semfit  # noqa: F401 (registers what the configs name)
 from allennlp_semfit.common.invalid_file import InvalidFileError
-from allennlp_semfit.common.text_files import find_text_files
 from experiments.kept_results import with_kept
 from experiments.run_records import (
     checkpoints_of,
@@ -32,8 +26,8 @@ from experiments.run_records import (
     device_of,
     read_json,
     read_sittings,
-    without_places,
 )
+from experiments.words_read import count_words_and_updates, tokens_per_word
 
 __all__ = ["METRICS", "Row", "gather"]
 
@@ -62,8 +56,8 @@ def gather(out: Path) -> Dict[str, List[Row]]:
 
     `Dict[str, List[Dict[str, Any]]]`
         `language_models`, `in_time` (the checkpoints of equal training time), `tasks`, `senteval`,
-        `curves`, `frequency`, `unseen` and `spectra`. Durations are in seconds, tasks' scores in
-        percent, perplexities those of a word.
+        `curves`, `frequency`, `layers`, `unseen` and `spectra`. Durations are in seconds, tasks'
+        scores in percent, perplexities those of a word.
 
     # Raises
 
@@ -81,17 +75,14 @@ def gather(out: Path) -> Dict[str, List[Row]]:
     models = [_language_model(run, places) for run in runs if (run / "done").exists()]
     return {
         "language_models": models,
-        "in_time": [
-            {"name": file.stem, "corpus": file.parent.parent.name, **read_json(file)}
-            for file in _sorted(out, "*/in_time/*.json")
-        ],
+        "in_time": [{**name, **content} for name, content in _of_models(out, "in_time")],
         "tasks": [row for file in tasks for row in _task(file, places)],
         "senteval": [_senteval(file) for file in _sorted(out, "senteval/*.json")],
         "curves": [_curve(file, models) for file in _sorted(out, "*/curves/*.json")],
         "frequency": [
-            {"name": file.stem, "corpus": file.parent.parent.name, "rows": read_json(file)["rows"]}
-            for file in _sorted(out, "*/frequency/*.json")
+            {**name, "rows": content["rows"]} for name, content in _of_models(out, "frequency")
         ],
+        "layers": [{**name, "rows": rows} for name, rows in _of_models(out, "layers")],
         "unseen": [
             row for file in _sorted(out, "unseen/*.json") for row in read_json(file)["rows"]
         ],
@@ -105,6 +96,12 @@ def gather(out: Path) -> Dict[str, List[Row]]:
 
 def _sorted(out: Path, pattern: str) -> List[Path]:
     return sorted(out.glob(pattern))
+
+
+def _of_models(out: Path, part: str) -> Iterator[Tuple[Row, Any]]:
+    """The name and the corpus of each language model that has such a file, and what is in it."""
+    for file in _sorted(out, f"*/{part}/*.json"):
+        yield {"name": file.stem, "corpus": file.parent.parent.name}, read_json(file)
 
 
 def _places(out: Path, runs: List[Path]) -> Dict[str, str]:
@@ -128,7 +125,9 @@ def _places(out: Path, runs: List[Path]) -> Dict[str, str]:
 def _language_model(run: Path, places: Mapping[str, str]) -> Row:
     config, metrics = read_json(run / "config.json"), read_json(run / "metrics.json")
     corpus = run.parent.parent
-    words, updates = _count(config, _last_epoch(run, metrics) + 1, corpus / "train")
+    words, updates = count_words_and_updates(
+        config, _last_epoch(run, metrics) + 1, corpus / "train"
+    )
     row: Row = {
         "name": run.name,
         "corpus": corpus.name,
@@ -141,7 +140,7 @@ def _language_model(run: Path, places: Mapping[str, str]) -> Row:
     }
     checkpoints = checkpoints_of(run)
     # Without the start, validation and archiving, if that can be told.
-    if checkpoints:
+    if checkpoints and updates:
         row["training_seconds"] = updates * checkpoints[0].seconds / checkpoints[0].updates
     elif row["sittings"] == 1 and not row["duration_is_partial"]:
         row["training_seconds"] = row["duration"]
@@ -152,7 +151,7 @@ def _language_model(run: Path, places: Mapping[str, str]) -> Row:
     for metric in ("cosine", "constant_cosine", "perplexity"):
         if f"best_validation_{metric}" in metrics:
             row[metric] = metrics[f"best_validation_{metric}"]
-    row["tokens_per_word"] = _tokens_per_word(run, places)
+    row["tokens_per_word"] = tokens_per_word(run, places)
     if "perplexity" in row:
         row["perplexity"] **= row["tokens_per_word"]
     return row
@@ -163,61 +162,6 @@ def _last_epoch(run: Path, metrics: Row) -> int:
     if "epoch" in metrics:
         return metrics["epoch"]
     return max(int(file.stem.split("_")[-1]) for file in run.glob("metrics_epoch_*.json"))
-
-
-def _count(config: Row, num_epochs: int, text: Path) -> Tuple[int, Any]:
-    """
-    The words that a training has read, boundaries not counted, and its updates: `None` if they
-    cannot be told from the config.
-    """
-    num_sentences, num_words = _count_text(text)
-    loader = config["data_loader"]
-    batch_size = {**loader, **loader.get("batch_sampler", {})}.get("batch_size")
-    num_processes = len(config.get("distributed", {}).get("cuda_devices", [0]))
-    num_batches = loader.get("batches_per_epoch")
-    # Of the text, in an epoch.
-    share = 1.0
-    if batch_size and num_batches:
-        share = num_batches * batch_size * num_processes / num_sentences
-    elif batch_size:
-        num_batches = math.ceil(num_sentences / num_processes / batch_size)
-    words = round(num_epochs * share * num_words)
-    if not num_batches:
-        return words, None
-    accumulated = config.get("trainer", {}).get("num_gradient_accumulation_steps", 1)
-    return words, num_epochs * math.ceil(num_batches / accumulated)
-
-
-@lru_cache(maxsize=None)
-def _count_text(text: Path) -> Tuple[int, int]:
-    """Its sentences and words; it must have some."""
-    num_sentences = num_words = 0
-    for file in find_text_files([text]):
-        with file.open("rb") as lines:
-            for line in lines:
-                num_in_line = len(line.split())
-                num_sentences += num_in_line > 0
-                num_words += num_in_line
-    return num_sentences, num_words
-
-
-def _tokens_per_word(run: Path, places: Mapping[str, str]) -> float:
-    """Of the held-out text, each with its sentences' ends."""
-    reader = read_json(run / "config.json")["dataset_reader"]
-    if "tokenizer" not in reader:
-        return 1.0
-    del reader["token_indexers"]
-    here = os.path.abspath(run.parent.parent.parent)
-    moved = {place: here if name == "$OUT" else place for place, name in places.items()}
-    reader = without_places(reader, moved)
-    text = run.parent.parent / "heldout.txt"
-    # What is before the first token is not predicted.
-    tokens = sum(
-        len(instance["source"]) - 1
-        for instance in DatasetReader.from_params(Params(reader)).read(str(text))
-    )
-    sentences = [line.split() for line in text.read_text("utf-8").splitlines()]
-    return tokens / sum(len(sentence) + 1 for sentence in sentences if sentence)
 
 
 def _task(file: Path, places: Mapping[str, str]) -> List[Row]:

@@ -15,6 +15,7 @@ _IDENTITY = {
     "senteval": ("representation",),
     "curves": ("corpus", "name"),
     "frequency": ("corpus", "name"),
+    "layers": ("corpus", "name"),
     "unseen": ("run", "group", "label"),
     "spectra": ("corpus", "targets"),
 }

@@ -1,21 +1,9 @@
-"""
-Writes the tables of gathered results into a page:
+"""The tables of gathered results, in Markdown."""
 
-    python -m experiments.tables RESULTS.json PAGE.md
-
-Each stands between `<!-- table: NAME -->` and `<!-- end -->`, the names being those of `TABLES`.
-What is around them is left as it is.
-"""
-
-import logging
-import re
 import statistics
-import sys
 from functools import partial
-from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
-from allennlp_semfit.common.invalid_file import InvalidFileError
 from experiments import paper
 from experiments.results import (
     IN_TIME,
@@ -28,16 +16,11 @@ from experiments.results import (
     trainings_of,
     way_of,
 )
-from experiments.run_records import read_json
 
-__all__ = ["TABLES", "fill_page"]
+__all__ = ["TABLES"]
 
 _REFERENCE = "elmo_semfit"
 _SENTEVAL = ["MR", "CR", "SUBJ", "MPQA", "SST-2", "SST-5", "TREC", "MRPC", "SICK-E", "SICK-R"]
-
-_MARKED = re.compile(r"(<!-- table: (.*?) -->\n)(?:(?!<!-- table:).)*?(<!-- end -->)", re.DOTALL)
-
-logger = logging.getLogger("experiments")
 
 
 def _grid(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -195,6 +178,24 @@ def _paper_senteval(results: Results) -> str:
     return _grid(header, _paper_rows(paper.SENTEVAL))
 
 
+def _layers(results: Results) -> str:
+    rows = {
+        (row["corpus"], row["name"]): sorted(row["rows"], key=lambda layer: layer["layer"])
+        for row in results["layers"]
+    }
+    cells = [
+        [
+            corpus,
+            f"`{name}`",
+            ", ".join(f"{layer['length']:.1f}" for layer in rows[corpus, name]),
+            ", ".join(f"{100 * layer['shared']:.0f} %" for layer in rows[corpus, name]),
+        ]
+        for corpus in sorted({corpus for corpus, _ in rows})
+        for name in in_order(name for other, name in rows if other == corpus)
+    ]
+    return _grid(["text", "model", "lengths of its layers", "the same for every word"], cells)
+
+
 def _spectra(results: Results) -> str:
     rows = [
         [row["corpus"], row["targets"], f"{100 * row['first']:.0f} %", f"{row['dimensions']:.1f}"]
@@ -216,69 +217,6 @@ TABLES: Dict[str, Callable[[Results], str]] = {
     "unseen": _unseen,
     "frequency": _frequency,
     "frequency in the long tail": partial(_frequency, long_tail=True),
+    "layers": _layers,
     "spectra": _spectra,
 }
-
-
-def fill_page(page: str, results: Results, *, name: str) -> str:
-    """
-    # Parameters
-
-    page : `str`
-        In Markdown.
-    results : `Mapping[str, List[Dict[str, Any]]]`
-        What `experiments.gather` gives.
-    name : `str`
-        Of the page, for errors.
-
-    # Returns
-
-    `str`
-        The page with the tables of these results: the same again, if it has them already.
-
-    # Raises
-
-    `InvalidFileError`
-        If a mark names no table, or the ends of tables are not as many.
-    """
-    marks = page.count("<!-- table:")
-    if len(_MARKED.findall(page)) != marks or page.count("<!-- end -->") != marks:
-        raise InvalidFileError(
-            f"{name}: each `<!-- table: NAME -->` takes a line of its own, and `<!-- end -->` "
-            "after it"
-        )
-
-    def replace(match: "re.Match[str]") -> str:
-        if match[2] not in TABLES:
-            raise InvalidFileError(
-                f"{name}: `<!-- table: {match[2]} -->` names none of the tables {', '.join(TABLES)}"
-            )
-        return f"{match[1]}\n{TABLES[match[2]](results)}\n\n{match[3]}"
-
-    return _MARKED.sub(replace, page)
-
-
-def _new_page(title: str) -> str:
-    """One with all tables, and nothing said of them."""
-    return f"# {title}\n" + "".join(
-        f"\n## {name.capitalize()}\n\n<!-- table: {name} -->\n<!-- end -->\n" for name in TABLES
-    )
-
-
-def main() -> None:
-    logging.basicConfig(level=logging.WARNING, format="%(message)s")
-    logger.setLevel(logging.INFO)
-    if len(sys.argv) != 3:
-        sys.exit("python -m experiments.tables RESULTS.json PAGE.md")
-    results, page = map(Path, sys.argv[1:])
-    try:
-        before = page.read_text("utf-8") if page.exists() else _new_page(results.stem)
-        text = fill_page(before, read_json(results), name=str(page))
-    except (InvalidFileError, OSError) as error:
-        sys.exit(str(error))
-    page.write_text(text, "utf-8")
-    logger.info("%s has the tables of %s", page, results)
-
-
-if __name__ == "__main__":
-    main()

@@ -249,6 +249,7 @@ def test_what_else_there_is(out):
     mr, cr = {"score": 77.5, "dev": 1}, {"score": 80.5}
     write_json(out / "senteval/fasttext.json", {"tasks": {"MR": mr, "CR": cr}, "average": 79.0})
     write_json(out / "novels/frequency/elmo.json", {"rows": [{"bucket": "0", "mrr": 0.1}]})
+    write_json(out / "novels/layers/elmo.json", [{"layer": 0, "length": 5.5, "shared": 0.1}])
     write_json(out / "unseen/b.json", {"rows": [{"recall": 0.5}], "other": 1})
     write_json(out / "unseen/a.json", {"rows": [{"recall": 0.25}]})
     write_json(out / "novels/spectrum.json", [{"targets": "whitened", "first": 0.1}])
@@ -261,6 +262,13 @@ def test_what_else_there_is(out):
         ],
         "curves": [],
         "frequency": [{"name": "elmo", "corpus": "novels", "rows": [{"bucket": "0", "mrr": 0.1}]}],
+        "layers": [
+            {
+                "name": "elmo",
+                "corpus": "novels",
+                "rows": [{"layer": 0, "length": 5.5, "shared": 0.1}],
+            }
+        ],
         "unseen": [{"recall": 0.25}, {"recall": 0.5}],
         "spectra": [{"corpus": "novels", "targets": "whitened", "first": 0.1}],
     }

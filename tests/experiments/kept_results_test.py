@@ -14,6 +14,7 @@ PARTS = [
     "senteval",
     "curves",
     "frequency",
+    "layers",
     "unseen",
     "spectra",
 ]

@@ -148,6 +148,14 @@ def test_all_makes_everything_that_the_tables_have(tmp_path):
     # Four of the nine with normalised layers, and three with layers side by side, too.
     assert sum("allennlp senteval" in line for line in lines) == 1 + 9 + 4 + 3
     assert sum("experiments.unseen_words" in line for line in lines) == 3 * 3
+    assert sum("experiments.layers" in line for line in lines) == 9 + 2
+
+
+@pytest.mark.parametrize(("options", "keeps"), [((), False), (("KEEP=yes",), True)])
+def test_results_keep_those_of_elsewhere_if_that_is_asked_for(options, keeps, tmp_path):
+    lines = lines_of(tmp_path, "laptop", "results", *options)
+    (line,) = (line for line in lines if "experiments.gather" in line)
+    assert ("--keep" in line.split()) == keeps
 
 
 def test_what_is_done_is_not_done_again(tmp_path):

@@ -1,13 +1,7 @@
-import json
-import subprocess
-import sys
-
 import pytest
 
-from allennlp_semfit.common.invalid_file import InvalidFileError
 from experiments.results import in_order, scores_of
-from experiments.tables import TABLES, fill_page
-from tests import FIXTURES
+from experiments.tables import TABLES
 
 
 def run_of(task, representation, score, seed=1):
@@ -59,6 +53,21 @@ RESULTS = {
     ],
     "spectra": [
         {"corpus": "novels", "targets": "as they are", "first": 0.514, "dimensions": 3.68},
+    ],
+    "layers": [
+        {
+            "name": name,
+            "corpus": corpus,
+            "rows": [
+                {"layer": layer, "length": length, "shared": share}
+                for layer, length, share in ((1, 14.06, 0.5), (0, 5.2, 0.125))
+            ],
+        }
+        for name, corpus in (
+            ("elmo_semfit", "novels"),
+            ("elmo", "novels"),
+            ("elmo_semfit", "pubmed"),
+        )
     ],
     "frequency": [
         {
@@ -138,46 +147,6 @@ def test_each_table_is_a_table_or_says_that_it_is_empty(table):
         assert rows(table, EMPTY) == ["No run of it has ended."]
 
 
-def test_a_page_keeps_its_prose_and_is_the_same_again(tmp_path):
-    page = (
-        "# Title\n\n<!-- table: tasks -->\n<!-- end -->\n\nProse, 28.0.\n\n"
-        "<!-- table: bc5cdr -->\n\n| old | 99.9 |\n\n<!-- end -->\nEnd.\n"
-    )
-    (tmp_path / "page.md").write_text(page)
-    (tmp_path / "results.json").write_text(json.dumps(RESULTS))
-    command = [sys.executable, "-m", "experiments.tables", "results.json", "page.md"]
-    environment = {"PYTHONPATH": str(FIXTURES.parent), "PATH": ""}
-    subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True)
-    filled = (tmp_path / "page.md").read_text()
-    assert filled == (
-        f"# Title\n\n<!-- table: tasks -->\n\n{TABLES['tasks'](RESULTS)}\n\n<!-- end -->\n\n"
-        "Prose, 28.0.\n\n<!-- table: bc5cdr -->\n\n"
-        f"{TABLES['bc5cdr'](RESULTS)}\n\n<!-- end -->\nEnd.\n"
-    )
-    assert fill_page(filled, RESULTS, name="page.md") == filled
-    assert fill_page(filled, EMPTY, name="page.md") != filled
-
-
-@pytest.mark.parametrize(
-    ("page", "error"),
-    [
-        ("<!-- table: task -->\n<!-- end -->\n", "p.md: `<!-- table: task -->` names none of the"),
-        ("<!-- table: tasks -->\n", "p.md: each `<!-- table: NAME -->` takes a line"),
-        ("<!-- table: tasks --> x\n<!-- end -->\n", "p.md: each `<!-- table: NAME -->` takes a"),
-        ("<!-- end -->\n", "p.md: each `<!-- table: NAME -->` takes a line"),
-        # The first has no end.
-        (
-            "<!-- table: tasks -->\n<!-- table: bc5cdr -->\n<!-- end -->\n<!-- end -->\n",
-            "p.md: each",
-        ),
-    ],
-)
-def test_a_mark_that_is_wrong_is_named(page, error):
-    with pytest.raises(InvalidFileError) as raised:
-        fill_page(page, RESULTS, name="p.md")
-    assert str(raised.value).startswith(error)
-
-
 def test_entities_with_unseen_words_stand_apart():
     assert rows("unseen") == [
         "| representation | all (1,200) | unseen (1,200) |",
@@ -194,3 +163,12 @@ def test_scores_by_frequency():
 
 def test_spectra():
     assert rows("spectra")[2:] == ["| novels | as they are | 51 % | 3.7 |"]
+
+
+def test_layers():
+    layers = "5.2, 14.1 | 12 %, 50 % |"
+    assert rows("layers")[2:] == [
+        f"| novels | `elmo` | {layers}",
+        f"| novels | `elmo_semfit` | {layers}",
+        f"| pubmed | `elmo_semfit` | {layers}",
+    ]

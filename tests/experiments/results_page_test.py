@@ -3,7 +3,7 @@
 import json
 import re
 
-from experiments.tables import fill_page
+from experiments.pages import fill_page
 from tests import FIXTURES
 
 ROOT = FIXTURES.parent

@@ -1,0 +1,51 @@
+import json
+import re
+
+import numpy
+import pytest
+
+from allennlp_semfit.predictors.sentence_embedder import SentenceEmbedder
+from experiments.layers import main, measure
+from tests import FIXTURES
+from tests.language_models import write_language_model
+
+HELDOUT = FIXTURES / "corpus" / "heldout.txt"
+
+
+@pytest.fixture
+def archive(tmp_path):
+    return str(write_language_model(tmp_path / "elmo_semfit", "fasttext", archive=True))
+
+
+def test_lengths_and_shares_are_those_of_all_words(archive, tmp_path):
+    out = tmp_path / "new" / "layers.json"
+    main([archive, str(HELDOUT), str(out)])
+    rows = json.loads(out.read_text())
+
+    embedder = SentenceEmbedder(archive)
+    sentences = [line.split() for line in HELDOUT.read_text("utf-8").splitlines()]
+    words = numpy.concatenate(
+        [embedder.embed_sentence(sentence) for sentence in sentences], axis=1, dtype=float
+    )
+    assert [row["layer"] for row in rows] == list(range(len(words)))
+    for row, vectors in zip(rows, words):
+        assert row["length"] == pytest.approx(numpy.linalg.norm(vectors, axis=1).mean())
+        # What is not shared is the words' variance.
+        varied = vectors.var(axis=0).sum() / (vectors**2).sum(axis=1).mean()
+        assert row["shared"] == pytest.approx(1 - varied)
+        assert 0 < row["shared"] < 1
+
+
+def test_a_single_word_shares_all_with_itself(archive):
+    rows = measure(SentenceEmbedder(archive), [["boats"], []])
+    assert [row["shared"] for row in rows] == pytest.approx([1.0] * len(rows))
+
+
+def test_text_without_a_word_is_named(archive, tmp_path):
+    empty = tmp_path / "empty.txt"
+    empty.write_text("\n\n")
+    with pytest.raises(SystemExit, match=f"layers: {re.escape(str(empty))}: there is no word"):
+        main([archive, str(empty), str(tmp_path / "out.json")])
+    with pytest.raises(SystemExit, match="layers: Language model nowhere does not exist"):
+        main(["nowhere", str(HELDOUT), str(tmp_path / "out.json")])
+    assert not (tmp_path / "out.json").exists()

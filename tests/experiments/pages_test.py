@@ -1,0 +1,58 @@
+import json
+import subprocess
+import sys
+
+import pytest
+
+from allennlp_semfit.common.invalid_file import InvalidFileError
+from experiments.pages import fill_page
+from experiments.tables import TABLES
+from tests import FIXTURES
+
+RESULTS = {
+    "tasks": [
+        {"task": task, "representation": "elmo_semfit", "seed": 1, "score": score}
+        for task, score in (("ner", 25.0), ("bc5cdr", 80.0))
+    ]
+}
+EMPTY = {"tasks": []}
+
+
+def test_a_page_keeps_its_prose_and_is_the_same_again(tmp_path):
+    page = (
+        "# Title\n\n<!-- table: tasks -->\n<!-- end -->\n\nProse, 28.0.\n\n"
+        "<!-- table: bc5cdr -->\n\n| old | 99.9 |\n\n<!-- end -->\nEnd.\n"
+    )
+    (tmp_path / "page.md").write_text(page)
+    (tmp_path / "results.json").write_text(json.dumps(RESULTS))
+    command = [sys.executable, "-m", "experiments.pages", "results.json", "page.md"]
+    environment = {"PYTHONPATH": str(FIXTURES.parent), "PATH": ""}
+    subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True)
+    filled = (tmp_path / "page.md").read_text()
+    assert filled == (
+        f"# Title\n\n<!-- table: tasks -->\n\n{TABLES['tasks'](RESULTS)}\n\n<!-- end -->\n\n"
+        "Prose, 28.0.\n\n<!-- table: bc5cdr -->\n\n"
+        f"{TABLES['bc5cdr'](RESULTS)}\n\n<!-- end -->\nEnd.\n"
+    )
+    assert fill_page(filled, RESULTS, name="page.md") == filled
+    assert fill_page(filled, EMPTY, name="page.md") != filled
+
+
+@pytest.mark.parametrize(
+    ("page", "error"),
+    [
+        ("<!-- table: task -->\n<!-- end -->\n", "p.md: `<!-- table: task -->` names none of the"),
+        ("<!-- table: tasks -->\n", "p.md: each `<!-- table: NAME -->` takes a line"),
+        ("<!-- table: tasks --> x\n<!-- end -->\n", "p.md: each `<!-- table: NAME -->` takes a"),
+        ("<!-- end -->\n", "p.md: each `<!-- table: NAME -->` takes a line"),
+        # The first has no end.
+        (
+            "<!-- table: tasks -->\n<!-- table: bc5cdr -->\n<!-- end -->\n<!-- end -->\n",
+            "p.md: each",
+        ),
+    ],
+)
+def test_a_mark_that_is_wrong_is_named(page, error):
+    with pytest.raises(InvalidFileError) as raised:
+        fill_page(page, RESULTS, name="p.md")
+    assert str(raised.value).startswith(error)
