@@ -217,7 +217,8 @@ def test_it_embeds_fields_within_list_fields(build):
 
 
 def test_scalar_mix_parameters_are_one_a_layer(build):
-    with pytest.raises(ConfigurationError, match="differs from mixture_size 3"):
+    error = r"`scalar_mix_parameters` .* is \[1.0, 2.0\], but the language model .* has 3 layers"
+    with pytest.raises(ConfigurationError, match=error):
         build(scalar_mix_parameters=[1.0, 2.0])
 
 
