@@ -20,7 +20,7 @@ class VectorsIdentity(NamedTuple):
     word_vectors_sha256 : `str`
         Of the vectors that the language model reads, for some of the sentences.
     layers : `str`
-        `"all"`, `"top"` or `"average"`.
+        `"all"`, `"top"`, `"average"` or `"normalized"`.
     dtype : `str`
         `"float32"` or `"float16"`.
     sentence_to_index : `bool`

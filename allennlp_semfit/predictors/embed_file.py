@@ -17,6 +17,7 @@ from allennlp.common.util import format_size
 from allennlp_semfit.common.sentences_file import SentencesFile
 from allennlp_semfit.common.vectors_file import VectorsFile, check_place
 from allennlp_semfit.common.vectors_identity import Part, VectorsIdentity
+from allennlp_semfit.predictors.joined_layers import LAYERS, join_layers
 from allennlp_semfit.predictors.sentence_embedder import (
     DEFAULT_BATCH_SIZE,
     SentenceEmbedder,
@@ -86,8 +87,8 @@ def embed_file(
         For each line it has a dataset, whose name is the line's number, counted from 0.
         An empty line has one too, of 0 words.
     layers : `str`, optional (default = `"all"`)
-        `"all"`: each dataset has the shape `(num_layers, length, dim)`. `"top"`, the last layer,
-        or `"average"`, their mean: the shape `(length, dim)`.
+        See `join_layers`. With `"all"` each dataset has the shape `(num_layers, length, dim)`,
+        otherwise `(length, dim)`.
     dtype : `str`, optional (default = `"float32"`)
         Or `"float16"`.
     batch_size : `int`, optional (default = `64`)
@@ -110,7 +111,7 @@ def embed_file(
         is there.
     """
     for name, value, allowed in (
-        ("layers", layers, ("all", "top", "average")),
+        ("layers", layers, LAYERS),
         ("dtype", dtype, ("float32", "float16")),
     ):
         if value not in allowed:
@@ -190,17 +191,10 @@ def _write_parts(
                 for batch in batches_by_length(lengths, batch_size):
                     embedded = embedder.embed_batch([window[index] for index in batch])
                     for index, vectors in zip(batch, embedded):
-                        add(part.first + index, _select(vectors, target.identity))
+                        joined = join_layers(vectors, target.identity.layers)
+                        add(part.first + index, joined.astype(target.identity.dtype, copy=False))
                     progress.update(sum(lengths[index] for index in batch))
     return parts, num_words - words_before
-
-
-def _select(vectors: numpy.ndarray, identity: VectorsIdentity) -> numpy.ndarray:
-    if identity.layers == "top":
-        vectors = vectors[-1]
-    elif identity.layers == "average":
-        vectors = vectors.mean(axis=0)
-    return vectors.astype(identity.dtype, copy=False)
 
 
 def _check_size(sentences: SentencesFile, *, forget_sentences: bool) -> None:
@@ -222,6 +216,6 @@ def _check_disk(target: VectorsFile, embedder: SentenceEmbedder) -> None:
     if needed > free:
         raise ConfigurationError(
             f"{target.path}: {format_size(needed)} are needed there until its parts are joined, "
-            f"and {format_size(free)} are free; make room, or take --top, --average or "
-            "--dtype float16"
+            f"and {format_size(free)} are free; make room, or take --top, --average, "
+            "--normalized or --dtype float16"
         )

@@ -4,13 +4,12 @@ import hashlib
 from typing import Iterator, List, NamedTuple, Sequence
 
 import numpy
-import torch
 from allennlp.common import Tqdm
 from allennlp.common import logging as common_logging
 from allennlp.common.file_utils import cached_path
-from torch.nn.functional import layer_norm
 
 from allennlp_semfit.common.fasttext_model import FastTextModel
+from allennlp_semfit.predictors.joined_layers import join_layers
 from allennlp_semfit.predictors.sentence_embedder import DEFAULT_BATCH_SIZE, SentenceEmbedder
 
 __all__ = ["FastTextVectors", "LanguageModelVectors", "ModelIdentity", "SentenceVectors"]
@@ -101,11 +100,8 @@ class LanguageModelVectors(SentenceVectors):
     batch_size : `int`, optional (default = `64`)
         The most sentences that are embedded at once.
     layers : `str`, optional (default = `"average"`)
-        `"average"`, the mean of the layers, as in Li et al. 2019; `"normalized"`, the same once
-        each word's vector in each layer has been moved and scaled to mean 0 and variance 1 over its
-        elements, so that none drowns in a longer one, as Peters et al. 2018 have it where it
-        helped; `"all"`, the layers side by side, as in Perone et al. 2018
-        (https://arxiv.org/abs/1806.06259); or `"top"`, the last.
+        See `join_layers`. With `"all"` they are side by side, as in Perone et al. 2018
+        (https://arxiv.org/abs/1806.06259).
     """
 
     def __init__(
@@ -136,13 +132,7 @@ class LanguageModelVectors(SentenceVectors):
 
     def _means(self, sentences: List[Sequence[str]]) -> Iterator[numpy.ndarray]:
         for layers in self._embedder.embed_sentences(sentences, self._batch_size):
-            if self._layers == "normalized":
-                layers = layer_norm(torch.from_numpy(layers), layers.shape[-1:]).numpy()
-            means = layers.mean(axis=1)
-            if self._layers == "all":
-                yield means.reshape(-1)
-            else:
-                yield means[-1] if self._layers == "top" else means.mean(axis=0)
+            yield join_layers(layers, self._layers).mean(axis=-2).reshape(-1)
 
 
 class FastTextVectors(SentenceVectors):

@@ -59,7 +59,7 @@ def contents(path):
 
 @pytest.mark.usefixtures("_small_windows")
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
-@pytest.mark.parametrize("layers", ["all", "top", "average"])
+@pytest.mark.parametrize("layers", ["all", "top", "average", "normalized"])
 def test_the_vectors_are_those_of_the_predictor(
     embedder, lm_archive, sentences, out, layers, dtype
 ):
@@ -77,11 +77,15 @@ def test_the_vectors_are_those_of_the_predictor(
                 expected = expected[-1]
             elif layers == "average":
                 expected = expected.sum(axis=0) / 3
+            elif layers == "normalized":
+                variance = expected.var(axis=-1, keepdims=True)
+                centred = expected - expected.mean(axis=-1, keepdims=True)
+                expected = (centred / (variance + 1e-5) ** 0.5).sum(axis=0) / 3
             vectors = file[str(index)]
             assert vectors.dtype == dtype
             assert vectors.shape == expected.shape
             tolerance = 1e-5 if dtype == "float32" else 2e-3
-            numpy.testing.assert_allclose(vectors, expected, atol=tolerance)
+            numpy.testing.assert_allclose(vectors, expected, atol=tolerance, rtol=tolerance)
         index = json.loads(file["sentence_to_index"][0])
     assert index == {line.strip(): str(number) for number, line in enumerate(LINES)}
     # The last of those that are alike.
