@@ -9,7 +9,6 @@ MODEL and REFERENCE are directories of trainings that `train`, beside this, has 
 """
 
 import argparse
-import json
 import logging
 import sys
 from pathlib import Path
@@ -28,7 +27,8 @@ from allennlp_semfit.senteval.results_file import ResultsFile
 from allennlp_semfit.senteval.run import run_tasks
 from allennlp_semfit.senteval.sentence_vectors import LanguageModelVectors
 from allennlp_semfit.senteval.tasks import TaskData, read_tasks
-from experiments.run_records import Checkpoint, checkpoints_of, read_json
+from experiments.json_files import read_json, write_json
+from experiments.run_records import Checkpoint, checkpoints_of
 
 # Of SentEval, those that are scored in seconds.
 TASKS = ["TREC", "SICK-E"]
@@ -121,7 +121,7 @@ def main() -> None:
 def _write_curve(args: argparse.Namespace) -> None:
     data = read_tasks(args.other, TASKS, folds=args.folds)
     points = curve(_with_checkpoints(args.model), data, args.folds, args.cuda_device)
-    args.out.write_text(json.dumps(points, indent=2) + "\n")
+    write_json(args.out, points)
 
 
 def _write_nearest(args: argparse.Namespace) -> None:
@@ -129,8 +129,7 @@ def _write_nearest(args: argparse.Namespace) -> None:
     checkpoint = nearest(checkpoints_of(_with_checkpoints(args.model)), end.seconds)
     fact = {"updates": checkpoint.updates, "seconds": checkpoint.seconds}
     # The archive comes last: where it is, both are.
-    out = args.out.with_name(args.out.name[: -len(".tar.gz")] + ".json")
-    out.write_text(json.dumps(fact) + "\n")
+    write_json(args.out.with_name(args.out.name[: -len(".tar.gz")] + ".json"), fact)
     write_archive(checkpoint, args.out)
     logger.info("%s: %s", args.out, fact)
 

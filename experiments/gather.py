@@ -7,7 +7,6 @@ Runs that have not ended are left out. `SEMFIT_DATA` must be what it was when th
 """
 
 import argparse
-import json
 import logging
 import os
 import re
@@ -18,13 +17,13 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 from allennlp.common.checks import ConfigurationError
 
 from allennlp_semfit.common.invalid_file import InvalidFileError
+from experiments.json_files import read_json, write_json
 from experiments.kept_results import with_kept
 from experiments.run_records import (
     checkpoints_of,
     config_hash,
     count_trainable_parameters,
     device_of,
-    read_json,
     read_sittings,
 )
 from experiments.words_read import count_words_and_updates, tokens_per_word
@@ -237,8 +236,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
             results = with_kept(results, read_json(args.results), name=str(args.results))
     except ConfigurationError as error:
         sys.exit(str(error))
-    args.results.parent.mkdir(parents=True, exist_ok=True)
-    args.results.write_text(json.dumps(results, indent=2) + "\n", "utf-8")
+    write_json(args.results, results)
     counts = ", ".join(f"{len(rows)} {key}" for key, rows in results.items())
     logger.info("%s: %s", args.results, counts)
 

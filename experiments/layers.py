@@ -8,7 +8,6 @@ what is the same for every word.
 """
 
 import argparse
-import json
 import logging
 import sys
 from pathlib import Path
@@ -20,6 +19,7 @@ from allennlp.common.checks import ConfigurationError
 
 from allennlp_semfit.common.sentences_file import SentencesFile
 from allennlp_semfit.predictors.sentence_embedder import SentenceEmbedder
+from experiments.json_files import write_json
 
 __all__ = ["measure"]
 
@@ -71,8 +71,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
         rows = measure(SentenceEmbedder(args.archive), sentences)
     except ConfigurationError as error:
         sys.exit(f"layers: {error}")
-    args.out.parent.mkdir(parents=True, exist_ok=True)
-    args.out.write_text(json.dumps(rows, indent=2) + "\n", "utf-8")
+    write_json(args.out, rows)
 
 
 if __name__ == "__main__":

@@ -13,8 +13,8 @@ import sys
 from pathlib import Path
 
 from allennlp_semfit.common.invalid_file import InvalidFileError
+from experiments.json_files import read_json
 from experiments.results import Results
-from experiments.run_records import read_json
 from experiments.tables import TABLES
 
 __all__ = ["fill_page"]

@@ -19,6 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from allennlp_semfit.common.invalid_file import InvalidFileError
+from experiments.json_files import read_json
 from experiments.results import (
     LONG_TAIL,
     TASKS,
@@ -30,7 +31,6 @@ from experiments.results import (
     trainings_of,
     way_of,
 )
-from experiments.run_records import read_json
 
 __all__ = ["PLOTS", "draw"]
 

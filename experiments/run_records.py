@@ -13,6 +13,7 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 import torch
 
 from allennlp_semfit.common.invalid_file import InvalidFileError
+from experiments.json_files import read_json
 
 __all__ = [
     "Checkpoint",
@@ -20,28 +21,12 @@ __all__ = [
     "config_hash",
     "count_trainable_parameters",
     "device_of",
-    "read_json",
     "read_sittings",
     "without_places",
 ]
 
 _SEEDS = {"random_seed", "numpy_seed", "pytorch_seed"}
 _LOGGER = " - allennlp.common.util - "
-
-
-def read_json(file: Path) -> Any:
-    """
-    # Raises
-
-    `InvalidFileError`
-        If the file cannot be read or is no JSON.
-    """
-    try:
-        return json.loads(file.read_text("utf-8"))
-    except OSError as error:
-        raise InvalidFileError(f"{file}: it cannot be read ({error.strerror})") from None
-    except ValueError as error:
-        raise InvalidFileError(f"{file}: it is no JSON ({error}); make it again") from None
 
 
 def read_sittings(run: Path) -> Dict[str, Any]:

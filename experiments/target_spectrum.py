@@ -8,7 +8,6 @@ cosine sees of it.
 """
 
 import argparse
-import json
 import logging
 import sys
 from itertools import chain
@@ -24,6 +23,7 @@ from allennlp_semfit.common.sentences_file import SentencesFile
 from allennlp_semfit.common.text_files import find_text_files
 from allennlp_semfit.common.word_counts import count_words
 from allennlp_semfit.modules.target_whitening import TargetWhitening
+from experiments.json_files import write_json
 
 __all__ = ["measure", "spectrum"]
 
@@ -110,8 +110,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
         rows = measure(FastTextModel.open(args.vectors), find_text_files([args.train]))
     except ConfigurationError as error:
         sys.exit(f"target_spectrum: {error}")
-    args.out.parent.mkdir(parents=True, exist_ok=True)
-    args.out.write_text(json.dumps(rows, indent=2) + "\n", "utf-8")
+    write_json(args.out, rows)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ a language model's truncated vocabulary has, and those that have another word.
 """
 
 import argparse
-import json
 import logging
 import re
 import sys
@@ -26,6 +25,7 @@ from allennlp_models.tagging import CrfTagger
 
 import allennlp_semfit  # noqa: F401 (registers what the archives name)
 from allennlp_semfit.common.invalid_file import InvalidFileError
+from experiments.json_files import write_json
 
 __all__ = ["TaggedSentence", "describe_run", "predict", "read_vocabulary", "score"]
 
@@ -253,8 +253,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
         rows = score(predict(archive, args.test), vocabulary, training_words)
     except ConfigurationError as error:
         sys.exit(f"unseen_words: {error}")
-    args.out.parent.mkdir(parents=True, exist_ok=True)
-    args.out.write_text(json.dumps({"rows": [{**run, **row} for row in rows]}, indent=2) + "\n")
+    write_json(args.out, {"rows": [{**run, **row} for row in rows]})
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ be found among a hundred, by the context before it and by the one after it.
 """
 
 import argparse
-import json
 import logging
 import random
 import sys
@@ -25,6 +24,7 @@ from allennlp_semfit.common.sentences_file import SentencesFile
 from allennlp_semfit.common.text_files import find_text_files
 from allennlp_semfit.common.word_counts import count_words
 from allennlp_semfit.modules.language_model_archive import load_config
+from experiments.json_files import write_json
 from experiments.word_scores import WordScores
 
 __all__ = ["BUCKETS", "Targets", "bucket_of", "describe", "draw_targets", "measure", "rank"]
@@ -236,8 +236,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
         "candidates": min(args.candidates, len(words)),
         "rows": rows,
     }
-    args.out.parent.mkdir(parents=True, exist_ok=True)
-    args.out.write_text(json.dumps(result, indent=2, ensure_ascii=False) + "\n", "utf-8")
+    write_json(args.out, result)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,8 @@ from allennlp.data import DatasetReader
 
 import allennlp_semfit  # noqa: F401 (registers what the configs name)
 from allennlp_semfit.common.text_files import find_text_files
-from experiments.run_records import read_json, without_places
+from experiments.json_files import read_json
+from experiments.run_records import without_places
 
 __all__ = ["count_words_and_updates", "tokens_per_word"]
 

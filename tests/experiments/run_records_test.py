@@ -13,7 +13,6 @@ from experiments.run_records import (
     config_hash,
     count_trainable_parameters,
     device_of,
-    read_json,
     read_sittings,
     without_places,
 )
@@ -57,14 +56,6 @@ def test_what_is_no_sitting_is_named(text, tmp_path):
         read_sittings(tmp_path / "run")
     with pytest.raises(InvalidFileError, match=r"other\.sittings.*experiments/train writes it"):
         read_sittings(tmp_path / "other")
-
-
-def test_json_that_cannot_be_read_is_named(tmp_path):
-    (tmp_path / "half.json").write_text('{"a":')
-    with pytest.raises(InvalidFileError, match=r"half\.json: it is no JSON"):
-        read_json(tmp_path / "half.json")
-    with pytest.raises(InvalidFileError, match=r"none\.json: it cannot be read"):
-        read_json(tmp_path / "none.json")
 
 
 def test_the_hash_is_of_the_canonical_json():

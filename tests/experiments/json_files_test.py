@@ -1,0 +1,30 @@
+import json
+
+import pytest
+
+from allennlp_semfit.common.invalid_file import InvalidFileError
+from experiments.json_files import read_json, write_json
+
+
+def test_json_that_cannot_be_read_is_named(tmp_path):
+    (tmp_path / "half.json").write_text('{"a":')
+    with pytest.raises(InvalidFileError, match=r"half\.json: it is no JSON"):
+        read_json(tmp_path / "half.json")
+    with pytest.raises(InvalidFileError, match=r"none\.json: it cannot be read"):
+        read_json(tmp_path / "none.json")
+
+
+def test_what_is_written_is_read(tmp_path):
+    file = tmp_path / "new" / "rows.json"
+    write_json(file, [{"representation": "naïve", "score": 0.1}])
+    assert read_json(file) == [{"representation": "naïve", "score": 0.1}]
+    assert "naïve" in file.read_text("utf-8")
+
+
+def test_what_was_there_stays_if_it_cannot_be_replaced(tmp_path):
+    file = tmp_path / "rows.json"
+    write_json(file, [1])
+    with pytest.raises(TypeError):
+        write_json(file, [object()])
+    assert json.loads(file.read_text()) == [1]
+    assert list(tmp_path.iterdir()) == [file]
