@@ -231,9 +231,10 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     )
     args = parser.parse_args(arguments)
     try:
+        kept = read_json(args.results) if args.keep and args.results.exists() else None
         results = gather(args.out)
-        if args.keep:
-            results = with_kept(results, read_json(args.results), name=str(args.results))
+        if kept is not None:
+            results = with_kept(results, kept, name=str(args.results))
     except ConfigurationError as error:
         sys.exit(str(error))
     write_json(args.results, results)

@@ -17,20 +17,30 @@ import numpy
 from allennlp.common import Tqdm
 from allennlp.common.checks import ConfigurationError
 
+from allennlp_semfit.commands.language_model_options import (
+    add_language_model_options,
+    load_language_model,
+)
 from allennlp_semfit.common.sentences_file import SentencesFile
-from allennlp_semfit.predictors.sentence_embedder import SentenceEmbedder
+from allennlp_semfit.predictors.sentence_embedder import DEFAULT_BATCH_SIZE, SentenceEmbedder
 from experiments.json_files import write_json
 
 __all__ = ["measure"]
 
 
-def measure(embedder: SentenceEmbedder, sentences: Sequence[Sequence[str]]) -> List[Dict[str, Any]]:
+def measure(
+    embedder: SentenceEmbedder,
+    sentences: Sequence[Sequence[str]],
+    batch_size: int = DEFAULT_BATCH_SIZE,
+) -> List[Dict[str, Any]]:
     """
     # Parameters
 
     embedder : `SentenceEmbedder`
     sentences : `Sequence[Sequence[str]]`
         At least one has a word.
+    batch_size : `int`, optional (default = `64`)
+        The most sentences that are embedded at once.
 
     # Returns
 
@@ -43,7 +53,7 @@ def measure(embedder: SentenceEmbedder, sentences: Sequence[Sequence[str]]) -> L
     squares = numpy.zeros(embedder.num_layers)
     sums = numpy.zeros((embedder.num_layers, embedder.get_output_dim()))
     num_words = 0
-    embedded = embedder.embed_sentences(sentences)
+    embedded = embedder.embed_sentences(sentences, batch_size)
     for layers in Tqdm.tqdm(embedded, total=len(sentences), desc="embedding"):
         norms = numpy.linalg.norm(layers.astype(float), axis=2)
         lengths += norms.sum(axis=1)
@@ -63,12 +73,13 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     parser.add_argument("archive", help="the model.tar.gz of a language model")
     parser.add_argument("heldout", type=Path, help="tokenised text, one sentence a line")
     parser.add_argument("out", type=Path, help="a JSON file")
+    add_language_model_options(parser)
     args = parser.parse_args(arguments)
     try:
         sentences = [line.split() for line in SentencesFile(args.heldout)]
         if not any(sentences):
             raise ConfigurationError(f"{args.heldout}: there is no word in it; give text")
-        rows = measure(SentenceEmbedder(args.archive), sentences)
+        rows = measure(load_language_model(args), sentences, args.batch_size)
     except ConfigurationError as error:
         sys.exit(f"layers: {error}")
     write_json(args.out, rows)

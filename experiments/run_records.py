@@ -39,9 +39,9 @@ def read_sittings(run: Path) -> Dict[str, Any]:
     # Returns
 
     `Dict[str, Any]`
-        `began`, the Unix time of the first sitting; `duration`, in seconds, of all sittings whose
-        end is known; `duration_is_partial`, whether there are others: those that were killed;
-        `sittings`, their number; and `commit`, that of the code, or several with commas between.
+        `duration`, in seconds, of all sittings whose end is known; `duration_is_partial`, whether
+        there are others: those that were killed; `sittings`, their number; and `commit`, that of
+        the code, or several with commas between.
 
     # Raises
 
@@ -56,7 +56,6 @@ def read_sittings(run: Path) -> Dict[str, Any]:
             f"{file}: it cannot be read ({error.strerror}); experiments/train writes it"
         ) from None
     duration, sittings, is_partial = 0, 0, False
-    first: Optional[int] = None
     began: Optional[int] = None
     commits = []
     for number, line in enumerate(lines, 1):
@@ -70,14 +69,12 @@ def read_sittings(run: Path) -> Dict[str, Any]:
         if match[1] == "began":
             is_partial = is_partial or began is not None
             began = time
-            first = time if first is None else first
             sittings += 1
         elif began is not None:
             duration += time - began
             began = None
         commits.append(match[3])
     return {
-        "began": first,
         "duration": duration,
         "duration_is_partial": is_partial or began is not None,
         "sittings": sittings,

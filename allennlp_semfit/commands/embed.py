@@ -58,7 +58,7 @@ class Embed(Subcommand):
             all="all layers: each dataset has the shape (layers, words, dim)",
             top="the last layer: the shape (words, dim)",
             average="the mean of the layers: the shape (words, dim)",
-            normalized="the same, each layer normalised before: none drowns in a longer one",
+            normalized="the mean of the layers, each normalised: none drowns in a longer one",
         )
         subparser.add_argument(
             "--dtype",

@@ -17,7 +17,7 @@ from allennlp.common.util import format_size
 from allennlp_semfit.common.sentences_file import SentencesFile
 from allennlp_semfit.common.vectors_file import VectorsFile, check_place
 from allennlp_semfit.common.vectors_identity import Part, VectorsIdentity
-from allennlp_semfit.predictors.joined_layers import LAYERS, join_layers
+from allennlp_semfit.predictors.joined_layers import WAYS, join_layers
 from allennlp_semfit.predictors.sentence_embedder import (
     DEFAULT_BATCH_SIZE,
     SentenceEmbedder,
@@ -111,7 +111,7 @@ def embed_file(
         is there.
     """
     for name, value, allowed in (
-        ("layers", layers, LAYERS),
+        ("layers", layers, WAYS),
         ("dtype", dtype, ("float32", "float16")),
     ):
         if value not in allowed:

@@ -2,10 +2,9 @@ import numpy
 import torch
 from torch.nn.functional import layer_norm
 
-__all__ = ["LAYERS", "join_layers"]
+__all__ = ["WAYS", "join_layers"]
 
-# The ways of `join_layers`.
-LAYERS = ("all", "top", "average", "normalized")
+WAYS = ("all", "top", "average", "normalized")
 
 
 def join_layers(layers: numpy.ndarray, way: str) -> numpy.ndarray:

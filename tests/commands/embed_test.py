@@ -86,6 +86,17 @@ def test_defaults_are_those_of_the_function():
         assert arguments[name] == parameters[name].default
 
 
+def test_layers_can_be_brought_to_one_length(lm_archive, tmp_path):
+    out = tmp_path / "vectors.h5"
+    run(lm_archive, HELD_OUT, out, "--normalized", "--fasttext-model-path", VECTORS)
+    with h5py.File(out, "r") as file:
+        vectors = file["0"][...]
+    assert vectors.ndim == 2
+    # The mean of layers of which each has this mean.
+    assert abs(vectors.mean(axis=1)).max() < 1e-6
+    assert abs(vectors).max() > 0.1
+
+
 def test_every_option_arrives(lm_archive, tmp_path, caplog):
     caplog.set_level("INFO")
     out = tmp_path / "vectors.h5"

@@ -41,7 +41,6 @@ def test_sittings_are_summed(lines, duration, is_partial, sittings, commit, tmp_
     # A dot in a name is no suffix.
     (tmp_path / "ner.1.elmo.sittings").write_text("\n".join(lines) + "\n")
     assert read_sittings(tmp_path / "ner.1.elmo") == {
-        "began": 100,
         "duration": duration,
         "duration_is_partial": is_partial,
         "sittings": sittings,

@@ -50,7 +50,8 @@ class ElmoSemfitEmbedder(TokenEmbedder):
         The probability of dropping an element of the representation, before the projection.
     do_layer_norm : `bool`, optional (default = `False`)
         Whether to normalise each layer before they are mixed (Peters et al. 2018, section 3.2), so
-        that none drowns in a longer one: each word's vector by itself, to mean 0 and variance 1.
+        that none drowns in a longer one: each vector by itself, a word's or a piece's, to mean 0
+        and variance 1.
         AllenNLP's `ScalarMix` takes mean and variance of the whole batch, so that a sentence's
         vectors depend on its company; here they do not.
     requires_grad : `bool`, optional (default = `False`)
