@@ -108,7 +108,7 @@ def _next_commands(serialization_dir: str, archive: str) -> List[str]:
         "Those of all sentences of a text, as HDF5:",
         f"  {program} embed {archive} {text} vectors.h5 {plugin}",
         "As a token embedder, in a task's config:",
-        f'  {{"type": "elmo_semfit", "archive_file": "{archive}"}}',
+        f'  {{"type": "elmo_semfit", "archive_file": "{archive}", "do_layer_norm": true}}',
     ]
 
 

@@ -84,7 +84,11 @@ class ElmoSemfitEmbedder(TokenEmbedder):
     "model": {
         ...
         "text_field_embedder": {
-            "token_embedders": {"elmo": {"type": "elmo_semfit", "archive_file": "model.tar.gz"}}
+            "token_embedders": {
+                "elmo": {
+                    "type": "elmo_semfit", "archive_file": "model.tar.gz", "do_layer_norm": true
+                }
+            }
         }
     }
     ```
