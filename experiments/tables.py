@@ -2,7 +2,7 @@
 
 import statistics
 from functools import partial
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from experiments import paper
 from experiments.results import (
@@ -116,28 +116,36 @@ def _number(value: Any) -> str:
     return "" if value is None else f"{value:,.0f}"
 
 
+def _by_corpus(rows: Sequence[Mapping[str, Any]]) -> Dict[Tuple[str, str], Mapping[str, Any]]:
+    """One row of a language model each, by its corpus and name, in the order of the tables."""
+    found = {(row["corpus"], row["name"]): row for row in rows}
+    return {
+        (corpus, name): found[corpus, name]
+        for corpus in sorted({corpus for corpus, _ in found})
+        for name in in_order(name for other, name in found if other == corpus)
+    }
+
+
 def _language_models(results: Results) -> str:
-    models = {(model["corpus"], model["name"]): model for model in results["language_models"]}
+    models = _by_corpus(results["language_models"])
     rows = []
-    for corpus in sorted({corpus for corpus, _ in models}):
+    for (corpus, name), model in models.items():
         speed_of_elmo = models.get((corpus, "elmo"), {}).get("words_per_second")
-        for name in in_order(name for other, name in models if other == corpus):
-            model = models[corpus, name]
-            speed, parameters = model["words_per_second"], model["trainable_parameters"]
-            minutes = _number(model["training_seconds"] and model["training_seconds"] / 60)
-            rows.append(
-                [
-                    corpus,
-                    f"`{name}`",
-                    f"{parameters / 1e6:.1f} M" if parameters else "",
-                    _number(speed),
-                    f"{speed / speed_of_elmo:.2f}" if speed and speed_of_elmo else "",
-                    minutes,
-                    f"{model['cosine']:.3f}" if "cosine" in model else "",
-                    f"{model['constant_cosine']:.3f}" if "constant_cosine" in model else "",
-                    f"{model['perplexity']:.1f}" if "perplexity" in model else "",
-                ]
-            )
+        speed, parameters = model["words_per_second"], model["trainable_parameters"]
+        minutes = _number(model["training_seconds"] and model["training_seconds"] / 60)
+        rows.append(
+            [
+                corpus,
+                f"`{name}`",
+                f"{parameters / 1e6:.1f} M" if parameters else "",
+                _number(speed),
+                f"{speed / speed_of_elmo:.2f}" if speed and speed_of_elmo else "",
+                minutes,
+                f"{model['cosine']:.3f}" if "cosine" in model else "",
+                f"{model['constant_cosine']:.3f}" if "constant_cosine" in model else "",
+                f"{model['perplexity']:.1f}" if "perplexity" in model else "",
+            ]
+        )
     header = ["text", "model", "trainable parameters", "words a second", "times `elmo`'s"]
     return _grid([*header, "minutes", "cosine", "of a constant", "perplexity of a word"], rows)
 
@@ -179,21 +187,13 @@ def _paper_senteval(results: Results) -> str:
 
 
 def _layers(results: Results) -> str:
-    rows = {
-        (row["corpus"], row["name"]): sorted(row["rows"], key=lambda layer: layer["layer"])
-        for row in results["layers"]
-    }
-    cells = [
-        [
-            corpus,
-            f"`{name}`",
-            ", ".join(f"{layer['length']:.1f}" for layer in rows[corpus, name]),
-            ", ".join(f"{100 * layer['shared']:.0f} %" for layer in rows[corpus, name]),
-        ]
-        for corpus in sorted({corpus for corpus, _ in rows})
-        for name in in_order(name for other, name in rows if other == corpus)
-    ]
-    return _grid(["text", "model", "lengths of its layers", "the same for every word"], cells)
+    rows = []
+    for (corpus, name), model in _by_corpus(results["layers"]).items():
+        layers = sorted(model["rows"], key=lambda layer: layer["layer"])
+        lengths = ", ".join(f"{layer['length']:.1f}" for layer in layers)
+        shares = ", ".join(f"{100 * layer['shared']:.0f} %" for layer in layers)
+        rows.append([corpus, f"`{name}`", lengths, shares])
+    return _grid(["text", "model", "lengths of its layers", "the same for every word"], rows)
 
 
 def _spectra(results: Results) -> str:
