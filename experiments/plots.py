@@ -227,7 +227,7 @@ def _frequency(results: Results) -> Optional[Figure]:
             axes.plot(*zip(*drawn), **_style(name))
         axes.set_xticks(range(len(buckets)), buckets, rotation=30)
         axes.set_xlabel("occurrences in the training text")
-        axes.set_ylabel(f"mean reciprocal rank, {others}")
+        axes.set_ylabel(f"mean reciprocal rank,\n{others}")
         axes.set_ylim(bottom=0)
     _add_legend(figure, all_axes)
     return figure
