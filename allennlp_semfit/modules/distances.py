@@ -25,9 +25,6 @@ __all__ = [
     "nllvmf",
 ]
 
-# How many times the share of the context that it is to have in the end, a constant has at first.
-_OUTWEIGHS = 2.0
-
 
 def cosine(context: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
     """
@@ -190,13 +187,12 @@ class Distance(Registrable):
     def __call__(self, context: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
         raise NotImplementedError
 
-    def constant(
-        self, mean_target: torch.Tensor, mean_direction: torch.Tensor, context_length: torch.Tensor
-    ) -> torch.Tensor:
+    def constant(self, mean_target: torch.Tensor, mean_direction: torch.Tensor) -> torch.Tensor:
         """
-        What to add to all context vectors at the start of training, so that what the targets have
-        in common need not be learnt. Here, where only directions count, it is the mean of the
-        targets' at a length that outweighs the context.
+        The answer to begin training with, which is the same for every context, so that what the
+        targets have in common need not be learnt. Here, where directions count, it is the mean of
+        the targets'. A target of the length at which its elements are about one is what an
+        optimizer such as Adam, whose updates are as long whatever they change, can learn to add.
 
         # Parameters
 
@@ -204,18 +200,13 @@ class Distance(Registrable):
             The mean of the targets. Shape `(m,)`.
         mean_direction : `torch.Tensor`
             The mean of the targets at unit length. Shape `(m,)`.
-        context_length : `torch.Tensor`
-            The mean length of the context vectors. Shape `()`.
 
         # Returns
 
         `torch.Tensor`
             Shape `(m,)`.
         """
-        # Of a target of unit length, what all have in common, and the rest.
-        common = mean_direction.norm().clamp(max=0.99)
-        rest = (1 - common**2).sqrt()
-        return _OUTWEIGHS * context_length / rest * mean_direction
+        return len(mean_direction) ** 0.5 * mean_direction
 
 
 @Distance.register("cosine")
@@ -241,9 +232,7 @@ class L2Distance(Distance):
     def __call__(self, context: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
         return l2(context, target)
 
-    def constant(
-        self, mean_target: torch.Tensor, mean_direction: torch.Tensor, context_length: torch.Tensor
-    ) -> torch.Tensor:
+    def constant(self, mean_target: torch.Tensor, mean_direction: torch.Tensor) -> torch.Tensor:
         """The mean of the targets; see [`Distance`](#distance)."""
         return mean_target
 

@@ -30,13 +30,19 @@ class SemfitHead(LmHead):
     `elmo_character_cnn`, an `embedding` of a `pretrained_file` in text or word2vec format, or, as a
     control, one without, whose vectors are random.
 
-    At its first batch in training the map's bias is set so that it begins with the best answer that
-    does not depend on the context: the mean of the targets for `l2`, and otherwise the mean of
-    their directions, at a length that outweighs what the map makes of an untrained context. Word
-    vectors have much in common, in a small corpus' more than half of their length. Where the bias
-    is not there to say it, the contextualizer learns to, and most of what its last layer says of
-    every word is then the same. A bias that is not zero, because it was loaded or an `initializer`
-    has set it, is left as it is.
+    The map takes the context divided by the square root of its dimension, as Yang et al. 2021,
+    "Tuning Large Neural Networks via Zero-Shot Hyperparameter Transfer", have it of output layers.
+    The contextualizer's layer norm makes long vectors, and an optimizer that moves each weight by
+    about the learning rate, as Adam does, would move the answer too far with each update at first.
+
+    At its first batch in training the map is set so that it begins with the best answer that does
+    not depend on the context: its weights are zero, and its bias is the mean of the targets for
+    `l2`, and otherwise the mean of their directions, at a length at which an element of a vector is
+    about one. Word vectors have much in common, in a small corpus' more than half of their length.
+    Where the bias is not there to say it, the contextualizer learns to, and where the map says
+    more of a context than is known of it yet, the contextualizer learns to say the same of every
+    word, so that it does no harm. A map whose bias is not zero, because it was loaded or an
+    `initializer` has set it, is left as it is.
 
     With `whiten_targets`, targets are first made to differ in all directions alike, which the
     paper's are not: see `TargetWhitening`. What they still have in common is next to nothing.
@@ -109,7 +115,7 @@ class SemfitHead(LmHead):
     ) -> None:
         super().__init__(input_dim)
         self.embedding_dim = embedding_dim
-        self.projection = torch.nn.Linear(input_dim, embedding_dim)
+        self.projection = _ScaledLinear(input_dim, embedding_dim)
         torch.nn.init.zeros_(self.projection.bias)
         self._has_begun = False
         self.distance = distance or CosineDistance()
@@ -170,7 +176,7 @@ class SemfitHead(LmHead):
 
     def forward(self, context: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         if self.training and not self._has_begun:
-            self._begin(context, targets)
+            self._begin(targets)
         predicted = self.projection(context)
         with torch.no_grad():
             self._cosine(-cosine(predicted, targets))
@@ -178,24 +184,22 @@ class SemfitHead(LmHead):
         return self.distance(predicted, targets).sum()
 
     @torch.no_grad()
-    def _begin(self, context: torch.Tensor, targets: torch.Tensor) -> None:
-        """Sets the bias, the same in all processes, if there are targets and nobody has set it."""
+    def _begin(self, targets: torch.Tensor) -> None:
+        """Sets the map, the same in all processes, if there are targets and nobody has set it."""
         if self.projection.bias.any():
             self._has_begun = True
             return
         targets = targets.float()
         directions = torch.nn.functional.normalize(targets, dim=-1)
-        lengths = self.projection(context).float().norm(dim=-1)
-        count = lengths.new_tensor(len(lengths))
-        sums = torch.cat([directions.sum(0), targets.sum(0), torch.stack([lengths.sum(), count])])
+        count = targets.new_tensor([len(targets)])
+        sums = torch.cat([targets.sum(0), directions.sum(0), count])
         if is_distributed():
             torch.distributed.all_reduce(sums)
         if sums[-1] == 0:
             return
-        means = sums[:-2] / sums[-1]
-        direction, target = means[: self.embedding_dim], means[self.embedding_dim :]
-        constant = self.distance.constant(target, direction, sums[-2] / sums[-1])
-        self.projection.bias.copy_(constant)
+        mean_target, mean_direction = (sums[:-1] / sums[-1]).chunk(2)
+        self.projection.bias.copy_(self.distance.constant(mean_target, mean_direction))
+        self.projection.weight.zero_()
         self._has_begun = True
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
@@ -203,6 +207,13 @@ class SemfitHead(LmHead):
             "cosine": self._cosine.get_metric(reset),
             "constant_cosine": self._mean_target.get_metric(reset),
         }
+
+
+class _ScaledLinear(torch.nn.Linear):
+    """Of the input divided by the square root of its dimension."""
+
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.linear(input, self.weight / self.in_features**0.5, self.bias)
 
 
 def _check_target_embedder(target_embedder: TokenEmbedder, embedding_dim: int) -> None:
