@@ -30,8 +30,8 @@ class SemfitHead(LmHead):
     `elmo_character_cnn`, an `embedding` of a `pretrained_file` in text or word2vec format, or, as a
     control, one without, whose vectors are random.
 
-    The map takes the context divided by the square root of its dimension, as Yang et al. 2021,
-    "Tuning Large Neural Networks via Zero-Shot Hyperparameter Transfer", have it of output layers.
+    The map takes the context divided by the square root of its dimension, as all layers do in
+    Jacot et al. 2018, "Neural Tangent Kernel: Convergence and Generalization in Neural Networks".
     The contextualizer's layer norm makes long vectors, and an optimizer that moves each weight by
     about the learning rate, as Adam does, would move the answer too far with each update at first.
 
