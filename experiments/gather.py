@@ -72,6 +72,8 @@ def gather(out: Path) -> Dict[str, List[Row]]:
         )
     places = _places(out, runs)
     models = [_language_model(run, places) for run in runs if (run / "done").exists()]
+    for model in models:
+        model["speed_up"] = _speed_up(model, models, out / model["corpus"] / "models" / "elmo")
     return {
         "language_models": models,
         "in_time": [{**name, **content} for name, content in _of_models(out, "in_time")],
@@ -154,6 +156,22 @@ def _language_model(run: Path, places: Mapping[str, str]) -> Row:
     if "perplexity" in row:
         row["perplexity"] **= row["tokens_per_word"]
     return row
+
+
+def _speed_up(model: Row, models: List[Row], elmo: Path) -> Optional[float]:
+    """Against the ELMo that was trained beside it, if only in part: elsewhere all is as fast."""
+    speed = model["words_per_second"]
+    for row in models:
+        if (row["corpus"], row["name"]) == (model["corpus"], "elmo") and row["words_per_second"]:
+            return speed and round(speed / row["words_per_second"], 3)
+    checkpoints = checkpoints_of(elmo) if (elmo / "config.json").exists() else []
+    if not speed or not checkpoints:
+        return None
+    config, text = read_json(elmo / "config.json"), elmo.parent.parent / "train"
+    words, updates = count_words_and_updates(config, 1, text)
+    assert updates, "of a training without `batches_per_epoch` no checkpoints are told"
+    seconds_per_update = checkpoints[0].seconds / checkpoints[0].updates
+    return round(speed * seconds_per_update * updates / words, 3)
 
 
 def _last_epoch(run: Path, metrics: Row) -> int:

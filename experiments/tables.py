@@ -130,16 +130,15 @@ def _language_models(results: Results) -> str:
     models = _by_corpus(results["language_models"])
     rows = []
     for (corpus, name), model in models.items():
-        speed_of_elmo = models.get((corpus, "elmo"), {}).get("words_per_second")
-        speed, parameters = model["words_per_second"], model["trainable_parameters"]
+        speed_up, parameters = model["speed_up"], model["trainable_parameters"]
         minutes = _number(model["training_seconds"] and model["training_seconds"] / 60)
         rows.append(
             [
                 corpus,
                 f"`{name}`",
                 f"{parameters / 1e6:.1f} M" if parameters else "",
-                _number(speed),
-                f"{speed / speed_of_elmo:.2f}" if speed and speed_of_elmo else "",
+                _number(model["words_per_second"]),
+                "" if speed_up is None else f"{speed_up:.2f}",
                 minutes,
                 f"{model['cosine']:.3f}" if "cosine" in model else "",
                 f"{model['constant_cosine']:.3f}" if "constant_cosine" in model else "",

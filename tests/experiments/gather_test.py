@@ -81,6 +81,7 @@ def test_a_language_model(out):
         # Of two sittings, each of which begins with reading.
         "training_seconds": None,
         "words_per_second": None,
+        "speed_up": None,
         "tokens_per_word": 1,
         "trainable_parameters": None,
         "cosine": 0.75,
@@ -142,6 +143,27 @@ def test_the_seconds_are_those_between_checkpoints_in_the_middle(out):
     (row,) = gather(out)["language_models"]
     assert (row["updates"], row["training_seconds"]) == (6, 12)
     assert row["words_per_second"] == pytest.approx(32 / 12, abs=0.05)
+
+
+def test_the_speed_up_is_against_the_elmo_beside_it_even_if_that_has_not_ended(out):
+    models = out / "novels" / "models"
+    write_run(models / "elmo_semfit", lm_config(out), TRAINED)
+    # 16 words in 3 updates of 5 seconds, so far.
+    write_run(models / "elmo", lm_config(out, {"batch_size": 2, "batches_per_epoch": 3}), None)
+    (row,) = gather(out)["language_models"]
+    assert row["speed_up"] is None
+    for updates, time in ((1, 100), (2, 105)):
+        file = models / "elmo" / f"model_state_e0_b{updates}.th"
+        file.touch()
+        os.utime(file, (time, time))
+    (row,) = gather(out)["language_models"]
+    assert row["speed_up"] == 0.75
+    # 32 words in 20 seconds.
+    write_run(models / "elmo", lm_config(out), TRAINED, "began 100 a1\nended 120 a1\n")
+    for file in (models / "elmo").glob("*.th"):
+        file.unlink()
+    elmo, semfit = gather(out)["language_models"]
+    assert (elmo["speed_up"], semfit["speed_up"]) == (1.0, 0.5)
 
 
 def test_a_run_that_went_on_after_its_last_epoch_has_its_epochs(out):
