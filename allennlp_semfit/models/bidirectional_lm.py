@@ -213,6 +213,6 @@ def _check_fit(
 def _check_dims(one: str, one_dim: int, other: str, other_dim: int) -> None:
     if one_dim != other_dim:
         raise ConfigurationError(
-            f"bidirectional_lm: {one} has dimension {one_dim}, but {other} is {other_dim}; the two "
-            "must be equal."
+            f"bidirectional_lm: {one} has dimension {one_dim}, but {other} is {other_dim}; set it "
+            f"to {one_dim}."
         )

@@ -104,8 +104,14 @@ class TestBidirectionalLm(ModelTestCase):
     @pytest.mark.parametrize(
         ("overrides", "message"),
         [
-            ({"head": {"input_dim": 9}}, r"`hidden_dim`\) has dimension 6, .* `input_dim` is 9"),
-            ({"head": {"embedding_dim": 9}}, "dimension 10, but the head's `embedding_dim` is 9"),
+            (
+                {"head": {"input_dim": 9}},
+                r"`hidden_dim`\) has dimension 6, .* `input_dim` is 9; set it to 6",
+            ),
+            (
+                {"head": {"embedding_dim": 9}},
+                "dimension 10, but the head's `embedding_dim` is 9; set it to 10",
+            ),
             ({"contextualizer": {"input_dim": 9}}, "contextualizer's `input_dim` is 9"),
             ({"head": {"distance": "manhattan"}}, "manhattan.*cosine"),
             (

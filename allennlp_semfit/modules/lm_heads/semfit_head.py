@@ -221,7 +221,7 @@ def _check_target_embedder(target_embedder: TokenEmbedder, embedding_dim: int) -
         raise ConfigurationError(
             f"semfit: the `target_embedder` gives vectors of dimension "
             f"{target_embedder.get_output_dim()}, but the head's `embedding_dim` is "
-            f"{embedding_dim}; the two must be equal."
+            f"{embedding_dim}; set it to {target_embedder.get_output_dim()}."
         )
     if any(parameter.requires_grad for parameter in target_embedder.parameters()):
         raise ConfigurationError(
