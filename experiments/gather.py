@@ -73,7 +73,9 @@ def gather(out: Path) -> Dict[str, List[Row]]:
     places = _places(out, runs)
     models = [_language_model(run, places) for run in runs if (run / "done").exists()]
     for model in models:
-        model["speed_up"] = _speed_up(model, models, out / model["corpus"] / "models" / "elmo")
+        speed, elmo = model["words_per_second"], out / model["corpus"] / "models" / "elmo"
+        reference = _words_per_second(elmo, models) if speed else None
+        model["speed_up"] = round(speed / reference, 3) if reference else None
     return {
         "language_models": models,
         "in_time": [{**name, **content} for name, content in _of_models(out, "in_time")],
@@ -158,20 +160,18 @@ def _language_model(run: Path, places: Mapping[str, str]) -> Row:
     return row
 
 
-def _speed_up(model: Row, models: List[Row], elmo: Path) -> Optional[float]:
-    """Against the ELMo that was trained beside it, if only in part: elsewhere all is as fast."""
-    speed = model["words_per_second"]
+def _words_per_second(run: Path, models: List[Row]) -> Optional[float]:
+    """Of a language model that is among `models`, or has at least two checkpoints."""
+    corpus = run.parent.parent
     for row in models:
-        if (row["corpus"], row["name"]) == (model["corpus"], "elmo") and row["words_per_second"]:
-            return speed and round(speed / row["words_per_second"], 3)
-    checkpoints = checkpoints_of(elmo) if (elmo / "config.json").exists() else []
-    if not speed or not checkpoints:
+        if (row["corpus"], row["name"]) == (corpus.name, run.name):
+            return row["words_per_second"]
+    checkpoints = checkpoints_of(run) if (run / "config.json").exists() else []
+    if not checkpoints:
         return None
-    config, text = read_json(elmo / "config.json"), elmo.parent.parent / "train"
-    words, updates = count_words_and_updates(config, 1, text)
-    assert updates, "of a training without `batches_per_epoch` no checkpoints are told"
-    seconds_per_update = checkpoints[0].seconds / checkpoints[0].updates
-    return round(speed * seconds_per_update * updates / words, 3)
+    words, updates = count_words_and_updates(read_json(run / "config.json"), 1, corpus / "train")
+    assert updates, "checkpoints_of needs `batches_per_epoch`, by which they can be told"
+    return words / updates * checkpoints[0].updates / checkpoints[0].seconds
 
 
 def _last_epoch(run: Path, metrics: Row) -> int:

@@ -130,7 +130,7 @@ def _language_models(results: Results) -> str:
     models = _by_corpus(results["language_models"])
     rows = []
     for (corpus, name), model in models.items():
-        speed_up, parameters = model["speed_up"], model["trainable_parameters"]
+        speed_up, parameters = model.get("speed_up"), model["trainable_parameters"]
         minutes = _number(model["training_seconds"] and model["training_seconds"] / 60)
         rows.append(
             [

@@ -190,9 +190,9 @@ class Distance(Registrable):
     def constant(self, mean_target: torch.Tensor, mean_direction: torch.Tensor) -> torch.Tensor:
         """
         The answer to begin training with, which is the same for every context, so that what the
-        targets have in common need not be learnt. Here, where directions count, it is the mean of
-        the targets'. A target of the length at which its elements are about one is what an
-        optimizer such as Adam, whose updates are as long whatever they change, can learn to add.
+        targets have in common need not be learnt. Here it is the mean of their directions, each
+        taken at the length at which an element is about one: the updates of an optimizer such as
+        Adam are of one size, whatever they change, and can then add to it.
 
         # Parameters
 

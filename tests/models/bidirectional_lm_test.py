@@ -22,6 +22,8 @@ class TestBidirectionalLm(ModelTestCase):
     def setup_method(self):
         super().setup_method()
         self.set_up_model(FIXTURES / "elmo_semfit.jsonnet", FIXTURES / "corpus" / "heldout.txt")
+        # An untrained head answers every context with nothing.
+        torch.nn.init.normal_(self.model._head.projection.weight)
 
     @pytest.mark.parametrize("distance", ["cosine", "l2", "nllvmf"])
     def test_it_trains_saves_loads_and_predicts_the_same(self, distance):
@@ -112,7 +114,10 @@ class TestBidirectionalLm(ModelTestCase):
                 {"head": {"embedding_dim": 9}},
                 "dimension 10, but the head's `embedding_dim` is 9; set it to 10",
             ),
-            ({"contextualizer": {"input_dim": 9}}, "contextualizer's `input_dim` is 9"),
+            (
+                {"contextualizer": {"input_dim": 9}},
+                "contextualizer's `input_dim` is 9; set it to 10",
+            ),
             ({"head": {"distance": "manhattan"}}, "manhattan.*cosine"),
             (
                 {"contextualizer": {"type": "lstm", "input_size": 10, "hidden_size": 6}},

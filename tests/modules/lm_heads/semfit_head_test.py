@@ -16,7 +16,8 @@ def head_of(**config):
 
 def trained_head_of(**config):
     head = head_of(**config)
-    torch.nn.init.normal_(head.projection.bias)
+    for parameter in head.projection.parameters():
+        torch.nn.init.normal_(parameter)
     return head
 
 
@@ -81,15 +82,20 @@ def test_it_begins_with_what_all_targets_have_in_common(distance):
 
 
 @pytest.mark.parametrize("distance", ["cosine", "l2", "nllvmf"])
-def test_the_context_has_its_say_after_one_update(distance):
-    head = head_of(distance=distance)
-    optimizer = torch.optim.Adam(head.parameters())
-    context, targets = torch.randn(50, 5), targets_with_much_in_common(50)
-    first = head(context, targets)
-    first.backward()
+@pytest.mark.parametrize("dim", [16, 1024])
+def test_an_update_moves_the_answer_by_the_root_of_the_contexts_dimension(dim, distance):
+    head = head_of(distance=distance, input_dim=dim)
+    optimizer = torch.optim.Adam(head.parameters(), lr=1e-3)
+    # Of two kinds, and as long as a layer norm makes them.
+    targets = targets_with_much_in_common(50)
+    context = torch.cat([torch.ones(25, dim), -torch.ones(25, dim)])
+    loss = head(context, targets)
+    loss.backward()
     optimizer.step()
-    assert head.projection(context).std(0).all()
-    assert head(context, targets) < first
+    answers = head.projection(context)
+    moved = (answers[0] - answers[-1]).abs() / 2
+    torch.testing.assert_close(moved, torch.full((7,), 1e-3 * dim**0.5), rtol=1e-2, atol=0.0)
+    assert head(context, targets) < loss
 
 
 @pytest.mark.parametrize("distance", ["cosine", "l2", "nllvmf"])
@@ -122,13 +128,43 @@ def test_it_does_not_begin_in_evaluation_or_without_a_target():
     assert head.projection.bias.any()
 
 
-def test_a_bias_that_was_loaded_stays():
+def test_targets_without_a_direction_do_not_count():
     head, other = head_of(), head_of()
-    torch.nn.init.normal_(other.projection.bias)
+    head(torch.randn(9, 5), torch.zeros(9, 7))
+    assert not head.projection.bias.any()
+    targets = torch.randn(9, 7)
+    head(torch.randn(10, 5), torch.cat([targets, torch.zeros(1, 7)]))
+    other(torch.randn(9, 5), targets)
+    assert head.projection.bias.any()
+    torch.testing.assert_close(head.projection.bias, other.projection.bias)
+
+
+def test_what_was_loaded_stays():
+    head, other = head_of(), trained_head_of()
     head.load_state_dict(other.state_dict())
     head(torch.randn(9, 5), torch.randn(9, 7))
     assert torch.equal(head.projection.bias, other.projection.bias)
     assert torch.equal(head.projection.weight, other.projection.weight)
+
+
+def test_weights_that_an_initializer_has_set_stay():
+    head = head_of()
+    torch.nn.init.normal_(head.projection.weight)
+    weight = head.projection.weight.clone()
+    head(torch.randn(9, 5), torch.randn(9, 7))
+    assert torch.equal(head.projection.weight, weight)
+    assert head.projection.bias.any()
+
+
+def test_a_head_that_was_saved_when_its_map_was_not_scaled_predicts_the_same():
+    old, head, again = torch.nn.Module(), head_of(), head_of()
+    old.projection = torch.nn.Linear(5, 7)
+    # AllenNLP loads a plain dictionary.
+    head.load_state_dict(dict(old.state_dict()))
+    again.load_state_dict(dict(head.state_dict()))
+    context = torch.randn(9, 5)
+    torch.testing.assert_close(head.projection(context), old.projection(context))
+    torch.testing.assert_close(again.projection(context), old.projection(context))
 
 
 def test_nothing_but_the_projection_is_trained_and_targets_take_no_gradient():
@@ -148,9 +184,11 @@ def test_no_pair_at_all_is_a_loss_of_zero():
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_under_autocast_the_loss_is_float32(dtype):
-    head = head_of(distance="l2")
+    head = trained_head_of(distance="l2")
     with torch.autocast("cpu", dtype=dtype):
-        assert head(torch.randn(4, 5), 300 * torch.randn(4, 7)).dtype == torch.float32
+        loss = head(torch.randn(4, 5), 300 * torch.randn(4, 7))
+    assert loss.dtype == torch.float32
+    assert loss.isfinite()
 
 
 class Doubling(TokenEmbedder):
