@@ -72,10 +72,11 @@ def gather(out: Path) -> Dict[str, List[Row]]:
         )
     places = _places(out, runs)
     models = [_language_model(run, places) for run in runs if (run / "done").exists()]
+    speeds = {(model["corpus"], model["name"]): model["words_per_second"] for model in models}
     for model in models:
-        speed, elmo = model["words_per_second"], out / model["corpus"] / "models" / "elmo"
-        reference = _words_per_second(elmo, models) if speed else None
-        model["speed_up"] = round(speed / reference, 3) if reference else None
+        corpus, speed = model["corpus"], model["words_per_second"]
+        elmo = speeds.get((corpus, "elmo")) or _speed_so_far(out / corpus / "models" / "elmo")
+        model["speed_up"] = round(speed / elmo, 3) if speed and elmo else None
     return {
         "language_models": models,
         "in_time": [{**name, **content} for name, content in _of_models(out, "in_time")],
@@ -160,16 +161,13 @@ def _language_model(run: Path, places: Mapping[str, str]) -> Row:
     return row
 
 
-def _words_per_second(run: Path, models: List[Row]) -> Optional[float]:
-    """Of a language model that is among `models`, or has at least two checkpoints."""
-    corpus = run.parent.parent
-    for row in models:
-        if (row["corpus"], row["name"]) == (corpus.name, run.name):
-            return row["words_per_second"]
+def _speed_so_far(run: Path) -> Optional[float]:
+    """Words a second, if the run has two checkpoints."""
     checkpoints = checkpoints_of(run) if (run / "config.json").exists() else []
     if not checkpoints:
         return None
-    words, updates = count_words_and_updates(read_json(run / "config.json"), 1, corpus / "train")
+    text = run.parent.parent / "train"
+    words, updates = count_words_and_updates(read_json(run / "config.json"), 1, text)
     assert updates, "checkpoints_of needs `batches_per_epoch`, by which they can be told"
     return words / updates * checkpoints[0].updates / checkpoints[0].seconds
 
