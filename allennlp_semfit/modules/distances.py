@@ -191,8 +191,9 @@ class Distance(Registrable):
         """
         The answer to begin training with, which is the same for every context, so that what the
         targets have in common need not be learnt. Here it is the mean of their directions, each
-        taken at the length at which an element is about one: the updates of an optimizer such as
-        Adam are of one size, whatever they change, and can then add to it.
+        taken at a length at which an element is about a third. An optimizer such as Adam moves an
+        element by about the learning rate, however long the answer is: one that is much shorter
+        turns too fast for what is known of contexts at first, and one that is longer too slowly.
 
         # Parameters
 
@@ -206,7 +207,7 @@ class Distance(Registrable):
         `torch.Tensor`
             Shape `(m,)`.
         """
-        return len(mean_direction) ** 0.5 * mean_direction
+        return len(mean_direction) ** 0.5 / 3 * mean_direction
 
 
 @Distance.register("cosine")
@@ -270,6 +271,13 @@ class NllVmfDistance(Distance):
 
     def __call__(self, context: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
         return nllvmf(context, target, self.lambda_1, self.lambda_2)
+
+    def constant(self, mean_target: torch.Tensor, mean_direction: torch.Tensor) -> torch.Tensor:
+        """
+        The mean of the directions, each taken at the length at which an element is about one: how
+        long an answer is says here how sure it is. See [`Distance`](#distance).
+        """
+        return len(mean_direction) ** 0.5 * mean_direction
 
 
 def _widen(tensor: torch.Tensor) -> torch.Tensor:
