@@ -157,8 +157,15 @@ class LanguageModelingReader(DatasetReader):
 
 def _find_files(file_path: DatasetReaderInput) -> List[Path]:
     if isinstance(file_path, (str, os.PathLike)):
-        return find_text_files([file_path])
-    return find_text_files(list(file_path.values() if isinstance(file_path, dict) else file_path))
+        file_path = [file_path]
+    paths = file_path.values() if isinstance(file_path, dict) else file_path
+    try:
+        return find_text_files(list(paths))
+    except ConfigurationError as error:
+        raise ConfigurationError(
+            f"{error}. It is the config's `train_data_path` or `validation_data_path`; -o "
+            '\'{"train_data_path": "…"}\' gives another'
+        ) from None
 
 
 def _lines(files: Iterable[Path]) -> Iterator[bytes]:

@@ -196,7 +196,7 @@ def test_bad_corpora_are_refused_before_the_first_sentence(tmp_path):
     cut = tmp_path / "cut.txt"
     cut.write_bytes("schö".encode()[:-1])
     for path, message in {
-        tmp_path / "none.txt": "none.txt: there is no such file or directory",
+        tmp_path / "none.txt": "none.txt: there is no such file or directory.*`train_data_path`",
         tmp_path / "empty": "empty: there are no files in it",
         tmp_path / "blank": "one.txt and the files beside it: there is no word in it; give text",
         latin: "two.txt: not UTF-8: byte 0xf6 in line 300001 .*iconv",
