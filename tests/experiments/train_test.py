@@ -1,14 +1,10 @@
 import fcntl
-import shutil
 import subprocess
 from pathlib import Path
-
-import pytest
 
 TRAIN = Path(__file__).parents[2] / "experiments" / "train"
 
 
-@pytest.mark.skipif(not shutil.which("flock"), reason="there is no `flock`")
 def test_no_two_train_in_one_directory(tmp_path):
     run = tmp_path / "run"
     with (tmp_path / "run.lock").open("w") as file:
