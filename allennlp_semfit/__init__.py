@@ -13,14 +13,12 @@ from allennlp_semfit.commands.senteval import SentEval
 from allennlp_semfit.commands.show_training import ShowTraining
 from allennlp_semfit.commands.train_bpe import TrainBpe
 from allennlp_semfit.commands.train_fasttext import TrainFastText
-from allennlp_semfit.common.allennlp_mends import apply_mends
+from allennlp_semfit.compat import apply_patches
 from allennlp_semfit.data.dataset_readers.language_modeling import LanguageModelingReader
-from allennlp_semfit.data.token_indexers.elmo_semfit_indexer import ElmoSemfitIndexer
 from allennlp_semfit.data.token_indexers.fasttext_indexer import FastTextIndexer
-from allennlp_semfit.data.tokenizers.subword_tokenizer import SubwordTokenizer
 from allennlp_semfit.models.bidirectional_lm import BidirectionalLm
-from allennlp_semfit.modules.distances import Distance
 from allennlp_semfit.modules.lm_heads.adaptive_softmax_head import AdaptiveSoftmaxHead
+from allennlp_semfit.modules.lm_heads.distances import Distance
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 from allennlp_semfit.modules.lm_heads.sampled_softmax_head import SampledSoftmaxHead
 from allennlp_semfit.modules.lm_heads.semfit_head import SemfitHead
@@ -28,17 +26,19 @@ from allennlp_semfit.modules.lm_heads.softmax_head import SoftmaxHead
 from allennlp_semfit.modules.seq2seq_encoders.bidirectional_language_model_lstm import (
     BidirectionalLanguageModelLstm,
 )
+from allennlp_semfit.modules.token_embedders.cached_embedder import CachedEmbedder
 from allennlp_semfit.modules.token_embedders.elmo_character_cnn_embedder import (
     ElmoCharacterCnnEmbedder,
 )
-from allennlp_semfit.modules.token_embedders.elmo_semfit_embedder import ElmoSemfitEmbedder
 from allennlp_semfit.modules.token_embedders.fasttext_embedder import FastTextEmbedder
-from allennlp_semfit.modules.token_embedders.remembering_embedder import RememberingEmbedder
 from allennlp_semfit.predictors.bidirectional_lm import BidirectionalLmPredictor
-from allennlp_semfit.predictors.sentence_embedder import SentenceEmbedder
+from allennlp_semfit.pretrained.embedder import ElmoSemfitEmbedder
+from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
+from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
+from allennlp_semfit.subwords.tokenizer import SubwordTokenizer
 from allennlp_semfit.training.learning_rate_schedulers.large_batch import (
     LargeBatchLearningRateScheduler,
 )
 from allennlp_semfit.training.metrics.token_averages import MeanDirection, TokenAverage
 
-apply_mends()
+apply_patches()

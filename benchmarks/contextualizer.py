@@ -89,7 +89,7 @@ def contestants_of(
     device: torch.device,
     autocast: Optional[torch.dtype],
 ) -> Dict[str, Callable[[], None]]:
-    """All contestants at one size."""
+    """All candidates at one size."""
     inputs = torch.randn(batch_size, length, hidden_dim, device=device)
     mask = torch.ones(batch_size, length, dtype=torch.bool, device=device)
     ours = BidirectionalLanguageModelLstm(hidden_dim, hidden_dim, cell_size, NUM_LAYERS).to(device)
@@ -133,18 +133,18 @@ def main() -> None:
     )
     args = parse_arguments(parser)
     torch.manual_seed(1)
-    contestants, points, references = {}, {}, {}
+    candidates, points, references = {}, {}, {}
     for cell_size, hidden_dim in args.sizes:
         at_this_size = contestants_of(
             args.batch_size, args.length, hidden_dim, cell_size, args.device, args.autocast
         )
         for name, step in at_this_size.items():
             full_name = f"{name}, {cell_size} cells"
-            contestants[full_name] = step
+            candidates[full_name] = step
             points[full_name] = (name, cell_size)
             references[full_name] = f"ElmoLstm, {cell_size} cells"
     report(
-        time_in_turn(contestants, repeats=args.repeats, device=args.device),
+        time_in_turn(candidates, repeats=args.repeats, device=args.device),
         references,
         args.out,
         device=args.device,

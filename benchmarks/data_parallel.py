@@ -36,7 +36,7 @@ def time_processes(sizes: Sizes, *, num_processes: int, repeats: int) -> Timings
     `Timings`
         Of each layer, "…, 1 process" and "…, N processes". Each process has one thread.
     """
-    contestants: Dict[str, Callable[[], None]] = {}
+    candidates: Dict[str, Callable[[], None]] = {}
     with ExitStack() as stack:
         meeting_point = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "processes"
         # The one that works alone is in no group: what else a layer exchanges, it need not.
@@ -46,9 +46,9 @@ def time_processes(sizes: Sizes, *, num_processes: int, repeats: int) -> Timings
             for rank in range(num_processes)
         ]
         for layer in sizes[0]:
-            contestants[f"{layer}, 1 process"] = partial(_step, alone, layer)
-            contestants[f"{layer}, {num_processes} processes"] = partial(_step, crew, layer)
-        return time_in_turn(contestants, repeats=repeats, device=CPU)
+            candidates[f"{layer}, 1 process"] = partial(_step, alone, layer)
+            candidates[f"{layer}, {num_processes} processes"] = partial(_step, crew, layer)
+        return time_in_turn(candidates, repeats=repeats, device=CPU)
 
 
 def _start(

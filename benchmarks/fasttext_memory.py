@@ -4,13 +4,13 @@ of the process, what of the file the system keeps in memory, and memory of furth
 
     python -m benchmarks.fasttext_memory
 
-The contestants are this package's `FastTextModel`, `fasttext.load_model` and gensim's
+The candidates are this package's `FastTextModel`, `fasttext.load_model` and gensim's
 `load_facebook_vectors`, each in processes of its own that have imported all that is needed,
 AllenNLP included, before anything is measured. The model is random, of a million words and a
 million buckets, 2.4 GB by default; words are drawn by Zipf's law.
 
 - Seconds to the first vector, opening included, and then for each of the words; the file is in the
-  page cache, the words are new to the process. `--repeats` rounds, one contestant after the other.
+  page cache, the words are new to the process. `--repeats` rounds, one candidate after the other.
 - RSS and PSS that a process gains by opening and looking up the words, and how much of the file is
   then in the page cache, out of which it was before.
 - Further PSS of a worker: the sum over all processes once the worker has looked up words of its
@@ -41,7 +41,7 @@ import torch
 from allennlp.common import Tqdm
 from gensim.models.fasttext import load_facebook_vectors
 
-from allennlp_semfit.common.fasttext_model import FastTextModel
+from allennlp_semfit.fasttext.model import FastTextModel
 from benchmarks.reporting import argument_parser, parse_arguments, report
 from benchmarks.synthetic_fasttext import write_fasttext
 from benchmarks.timing import Timings
@@ -61,7 +61,7 @@ def open_gensim(path: str) -> Lookup:
     return load_facebook_vectors(path).__getitem__
 
 
-CONTESTANTS: Dict[str, Callable[[str], Lookup]] = {
+CANDIDATES: Dict[str, Callable[[str], Lookup]] = {
     REFERENCE: lambda path: FastTextModel(path).get_word_vector,
     "fasttext": lambda path: fasttext.load_model(path).get_word_vector,
     "gensim": open_gensim,
@@ -91,13 +91,13 @@ def draw_words(path: str, number: int, seeds: Sequence[int]) -> List[List[str]]:
     return draws
 
 
-def seconds(contestant: str, path: str, words: List[str]) -> Tuple[float, float]:
+def seconds(candidate: str, path: str, words: List[str]) -> Tuple[float, float]:
     """Seconds to the first vector, and for each of the words after it."""
     with open(path, "rb") as file:
         while file.read(2**24):  # into the page cache
             pass
     start = time.perf_counter()
-    lookup = CONTESTANTS[contestant](path)
+    lookup = CANDIDATES[candidate](path)
     lookup(words[0])
     opened = time.perf_counter()
     for word in words[1:]:
@@ -105,11 +105,11 @@ def seconds(contestant: str, path: str, words: List[str]) -> Tuple[float, float]
     return opened - start, (time.perf_counter() - opened) / (len(words) - 1)
 
 
-def memory(contestant: str, path: str, words: List[str]) -> Dict[str, int]:
+def memory(candidate: str, path: str, words: List[str]) -> Dict[str, int]:
     """What a process gains, and what of the file is in memory, which was not before."""
     evict(path)
     before, file_before = process_memory(os.getpid()), resident_bytes(path)
-    lookup = CONTESTANTS[contestant](path)
+    lookup = CANDIDATES[candidate](path)
     for word in words:
         lookup(word)
     after = process_memory(os.getpid())
@@ -122,13 +122,13 @@ def memory(contestant: str, path: str, words: List[str]) -> Dict[str, int]:
 
 
 def further_pss(
-    contestant: str, path: str, start_method: str, words_of_workers: List[List[str]]
+    candidate: str, path: str, start_method: str, words_of_workers: List[List[str]]
 ) -> List[Dict[str, int]]:
     """
     Of each worker, one started after the other, what it adds to the PSS of all processes by being
     there (its imports, if it is spawned) and altogether.
     """
-    lookup = CONTESTANTS[contestant](path)
+    lookup = CANDIDATES[candidate](path)
     lookup(words_of_workers[0][0])
     inherited = lookup if start_method == "fork" else None
     context: Any = multiprocessing.get_context(start_method)
@@ -136,7 +136,7 @@ def further_pss(
     total = sum(process_memory(process)["Pss"] for process in processes)
     for words in words_of_workers:
         connection, theirs = context.Pipe()
-        worker = context.Process(target=work, args=(theirs, contestant, path, inherited, words))
+        worker = context.Process(target=work, args=(theirs, candidate, path, inherited, words))
         worker.start()
         processes.append(worker.pid)
         ours.append((worker, connection))
@@ -154,13 +154,13 @@ def further_pss(
 
 
 def work(
-    connection: Connection, contestant: str, path: str, lookup: Optional[Lookup], words: List[str]
+    connection: Connection, candidate: str, path: str, lookup: Optional[Lookup], words: List[str]
 ) -> None:
     """A worker, which does each next thing when it is told to."""
     connection.send("started")
     connection.recv()
     if lookup is None:
-        lookup = CONTESTANTS[contestant](path)
+        lookup = CANDIDATES[candidate](path)
     for word in words:
         lookup(word)
     connection.send("looked up")
@@ -196,21 +196,21 @@ def resident_bytes(path: str) -> int:
 
 
 def compare(path: str, num_lookups: int, repeats: int) -> Tuple[Timings, Dict[str, Dict[str, Any]]]:
-    """The contestants' seconds to the first vector, and all else that is measured of them."""
+    """The candidates' seconds to the first vector, and all else that is measured of them."""
     words, *words_of_workers = in_fresh_process(
         draw_words, path, num_lookups, range(1 + NUM_WORKERS)
     )
-    first: Timings = {name: [] for name in CONTESTANTS}
-    others: Timings = {name: [] for name in CONTESTANTS}
+    first: Timings = {name: [] for name in CANDIDATES}
+    others: Timings = {name: [] for name in CANDIDATES}
     for number in Tqdm.tqdm(range(repeats), desc="rounds"):
-        for name in CONTESTANTS:
+        for name in CANDIDATES:
             if number > 0 and name in SLOW:
                 continue
             to_first, for_another = in_fresh_process(seconds, name, path, words)
             first[name].append(to_first)
             others[name].append(for_another)
     measures: Dict[str, Dict[str, Any]] = {}
-    for name in Tqdm.tqdm(CONTESTANTS, desc="memory"):
+    for name in Tqdm.tqdm(CANDIDATES, desc="memory"):
         measures[name] = {
             "rounds": len(first[name]),
             "seconds_of_another_word": statistics.median(others[name]),
@@ -224,7 +224,7 @@ def compare(path: str, num_lookups: int, repeats: int) -> Tuple[Timings, Dict[st
 
 
 def columns_of(measures: Dict[str, Any]) -> Dict[str, float]:
-    """The table's, of all that was measured of a contestant."""
+    """The table's, of all that was measured of a candidate."""
     columns = {
         "microseconds_of_another_word": 1e6 * measures["seconds_of_another_word"],
         "gained_rss_bytes": measures["rss_bytes"],

@@ -70,7 +70,7 @@ def training_step(
             targets = targets_for(layer, classes, vectors, device)
             model(inputs, targets).backward()
             optimizer.step()
-            # At once, so that the gradients of one contestant at a time take memory.
+            # At once, so that the gradients of one candidate at a time take memory.
             optimizer.zero_grad()
 
         return step
@@ -112,7 +112,7 @@ def measure_memory(
             uses[name] = memory_use(
                 build,
                 (layer, num_classes, args.hidden_dim, args.num_words, args.device),
-                rehearsal=(layer, 100, 8, args.num_words, args.device),
+                warmup=(layer, 100, 8, args.num_words, args.device),
                 batch_sizes=(args.batch_size, 3 * args.batch_size),
                 budget=args.memory_gb * 1e9,
                 device=args.device,
@@ -142,14 +142,14 @@ def main() -> None:
 
     uses, fitting, left_out = measure_memory(args, max_batch)
     vectors = torch.randn(max(args.vocabularies), FASTTEXT_DIM)
-    contestants: Dict[str, Callable[[], Any]] = {}
+    candidates: Dict[str, Callable[[], Any]] = {}
     larger: Dict[str, Callable[[], Any]] = {}
     measures: Dict[str, Dict[str, float]] = {}
     for name, (layer, num_classes) in fitting.items():
         logger.info("Building %s", name)
         model = SpeedTableModel(layer, num_classes, args.hidden_dim).to(device)
         step_of = training_step(model, layer, num_classes, args.num_words, device, vectors)
-        contestants[name] = step_of(args.batch_size)
+        candidates[name] = step_of(args.batch_size)
         largest = uses[name].largest_batch
         measures[name] = {
             "parameters": sum(parameter.numel() for parameter in model.parameters()),
@@ -161,13 +161,13 @@ def main() -> None:
         if timed > args.batch_size:
             larger[f"{name}, larger"] = step_of(timed)
 
-    timings = time_in_turn({**contestants, **larger}, repeats=args.repeats, device=device)
+    timings = time_in_turn({**candidates, **larger}, repeats=args.repeats, device=device)
     for name, row in measures.items():
         seconds = statistics.median(timings.get(f"{name}, larger", timings[name]))
         row["seconds_per_million_words"] = seconds * 1e6 / (row["timed_batch"] * args.num_words)
     report(
-        {name: timings[name] for name in contestants},
-        next(iter(contestants)),
+        {name: timings[name] for name in candidates},
+        next(iter(candidates)),
         args.out,
         device=device,
         measures=measures,

@@ -174,7 +174,7 @@ def training_step(
             loss_of(model, source).backward()
             torch.nn.utils.clip_grad_norm_(clipped, 5.0)
             optimizer.step()
-            # At once, so that the gradients of one contestant at a time take memory.
+            # At once, so that the gradients of one candidate at a time take memory.
             optimizer.zero_grad()
 
         return step

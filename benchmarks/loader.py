@@ -32,8 +32,8 @@ from allennlp.models import Model
 from allennlp.nn.util import get_text_field_mask
 from allennlp.training.optimizers import Optimizer
 
-from allennlp_semfit.common.fasttext_training import train_fasttext
 from allennlp_semfit.data.dataset_readers.language_modeling import LanguageModelingReader
+from allennlp_semfit.fasttext.train import train_fasttext
 from benchmarks.reporting import argument_parser, parse_arguments, report
 from benchmarks.timing import Timings
 

@@ -39,7 +39,7 @@ def memory_use(
     build: Callable[..., StepOf],
     arguments: Sequence[Any],
     *,
-    rehearsal: Sequence[Any],
+    warmup: Sequence[Any],
     batch_sizes: Tuple[int, int],
     budget: float,
     device: torch.device,
@@ -60,7 +60,7 @@ def memory_use(
         so many sentences. A function of a module, so that another process finds it.
     arguments : `Sequence[Any]`
         Can be pickled.
-    rehearsal : `Sequence[Any]`
+    warmup : `Sequence[Any]`
         The arguments for a small model of the same kind, which takes a step before the measurement.
     batch_sizes : `Tuple[int, int]`
         Those to draw the line through, rising.
@@ -76,20 +76,20 @@ def memory_use(
     """
     with ProcessPoolExecutor(1, process_context()) as pool:
         return pool.submit(
-            _measure, build, arguments, rehearsal, batch_sizes, budget, device, max_checked
+            _measure, build, arguments, warmup, batch_sizes, budget, device, max_checked
         ).result()
 
 
 def _measure(
     build: Callable[..., StepOf],
     arguments: Sequence[Any],
-    rehearsal: Sequence[Any],
+    warmup: Sequence[Any],
     batch_sizes: Tuple[int, int],
     budget: float,
     device: torch.device,
     max_checked: Optional[int],
 ) -> MemoryUse:
-    build(*rehearsal)(batch_sizes[0])()
+    build(*warmup)(batch_sizes[0])()
     base = _start(device)
     step_of = build(*arguments)
     # The first step leaves the optimizer's state behind.

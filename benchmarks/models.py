@@ -11,7 +11,7 @@ of the gradient and Adam.
 
 On one device ELMo may have sparse gradients, and be faster. It does not fit beside the others here:
 
-    python -m benchmarks.models --contestants "elmo, sparse gradients" elmo_semfit --out …
+    python -m benchmarks.models --candidates "elmo, sparse gradients" elmo_semfit --out …
 
 The times of a batch of a quarter of the sentences are in the JSON file too: `benchmarks.scaling`
 draws a line through the two.
@@ -71,7 +71,7 @@ def build_all(
 def main() -> None:
     parser = argument_parser("models", __doc__)
     parser.add_argument(
-        "--contestants",
+        "--candidates",
         nargs="+",
         choices=LANGUAGE_MODELS,
         default=[name for name in LANGUAGE_MODELS if name != "elmo, sparse gradients"],
@@ -88,12 +88,12 @@ def main() -> None:
     torch.manual_seed(1)
 
     peaks: Dict[str, int] = {}
-    for name in args.contestants:
+    for name in args.candidates:
         logger.info("Measuring the memory of %s", name)
         use = memory_use(
             build_step,
             (name, args.vocabulary, args.sizes, args.num_words, device),
-            rehearsal=(name, 100, SMALL, args.num_words, device),
+            warmup=(name, 100, SMALL, args.num_words, device),
             batch_sizes=(few, 3 * few),
             # No bound: what is wanted is the peak at the last.
             budget=1e15,
@@ -102,17 +102,17 @@ def main() -> None:
         )
         peaks[name] = use.peaks[args.batch_size]
 
-    models = build_all(args.contestants, args.vocabulary, args.sizes, device)
+    models = build_all(args.candidates, args.vocabulary, args.sizes, device)
     # A module that two models share is in the dictionary once.
     parameters = dict.fromkeys(p for model in models.values() for p in model.parameters())
     optimizer = torch.optim.Adam(list(parameters), lr=2e-4)
-    contestants: Dict[str, Callable[[], Any]] = {}
+    candidates: Dict[str, Callable[[], Any]] = {}
     smaller: Dict[str, Callable[[], Any]] = {}
     for name, model in models.items():
         step_of = training_step(model, args.num_words, args.vocabulary, device, optimizer=optimizer)
-        contestants[name] = step_of(args.batch_size)
+        candidates[name] = step_of(args.batch_size)
         smaller[f"{name}, smaller"] = step_of(few)
-    timings = time_in_turn({**contestants, **smaller}, repeats=args.repeats, device=device)
+    timings = time_in_turn({**candidates, **smaller}, repeats=args.repeats, device=device)
 
     measures = {
         name: {
@@ -123,8 +123,8 @@ def main() -> None:
         for name, model in models.items()
     }
     report(
-        {name: timings[name] for name in contestants},
-        args.contestants[0],
+        {name: timings[name] for name in candidates},
+        args.candidates[0],
         args.out,
         device=device,
         measures=measures,
@@ -133,7 +133,7 @@ def main() -> None:
         vocabulary=args.vocabulary,
         sizes=args.sizes,
         smaller_batch_size=few,
-        smaller_seconds={name: timings[f"{name}, smaller"] for name in contestants},
+        smaller_seconds={name: timings[f"{name}, smaller"] for name in candidates},
     )
 
 

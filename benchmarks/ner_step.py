@@ -23,8 +23,8 @@ from allennlp.models import Model
 from allennlp.nn.util import move_to_device
 from allennlp.training.optimizers import Optimizer
 
-from allennlp_semfit.common.fasttext_training import train_fasttext
-from allennlp_semfit.modules.token_embedders.elmo_semfit_embedder import ElmoSemfitEmbedder
+from allennlp_semfit.fasttext.train import train_fasttext
+from allennlp_semfit.pretrained.embedder import ElmoSemfitEmbedder
 from benchmarks.reporting import argument_parser, parse_arguments, report
 from benchmarks.timing import time_in_turn
 from tests.elmo_weights import ORIGINAL_SIZES, write_elmo

@@ -6,7 +6,7 @@ import torch
 from allennlp.common import Params
 
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
-from allennlp_semfit.modules.lm_heads.vocabulary_head import VocabularyHead
+from allennlp_semfit.modules.lm_heads.softmax_head_base import SoftmaxHeadBase
 from benchmarks.words import SizedVocabulary
 
 __all__ = ["OUTPUT_LAYERS", "build_output_layer", "fixed_bytes", "targets_for"]
@@ -24,7 +24,7 @@ OUTPUT_LAYERS = [
 
 
 @LmHead.register("cut_cross_entropy")
-class CutCrossEntropyHead(VocabularyHead):
+class CutCrossEntropyHead(SoftmaxHeadBase):
     """
     The softmax over all words, by the package `cut-cross-entropy` (Wijmans et al. 2025, "Cut Your
     Losses in Large-Vocabulary Language Models"): on a GPU its kernels, which never hold the

@@ -31,14 +31,14 @@ logger = logging.getLogger(__name__)
 @dataclass(frozen=True)
 class Lines:
     """
-    Has `report` draw the seconds against something, a line for each kind of contestant.
+    Has `report` draw the seconds against something, a line for each kind of candidate.
 
     # Parameters
 
     x_label : `str`
         What they are drawn against, with its unit.
     points : `Dict[str, Tuple[str, float]]`
-        The line that a contestant is a point of, and where on it. Contestants that are not here
+        The line that a candidate is a point of, and where on it. Candidates that are not here
         are not drawn.
     """
 
@@ -109,17 +109,17 @@ def report(
     # Parameters
 
     timings : `Timings`
-        At least one contestant's.
+        At least one candidate's.
     reference : `Union[str, Mapping[str, str]]`
-        The contestant that the others are compared with; or for each one, which.
+        The candidate that the others are compared with; or for each one, which.
     out : `Path`
         A `.json`. Its directory is made.
     device : `torch.device`
         That they ran on.
     measures : `Mapping[str, Mapping[str, float]]`, optional (default = `None`)
-        Further columns, by contestant: `{"elmo": {"parameters": …, "peak_memory_bytes": …}}`.
+        Further columns, by candidate: `{"elmo": {"parameters": …, "peak_memory_bytes": …}}`.
     lines : `Lines`, optional (default = `None`)
-        Draws lines; without it, a bar for each contestant.
+        Draws lines; without it, a bar for each candidate.
     **facts
         What else the reader of the JSON must know, such as the sizes.
 

@@ -14,7 +14,7 @@ its own. They want a core each.
 `devices`: from the steps that `benchmarks.models` measured, the speed that is predicted for 1 to 64
 devices `--times-as-fast`, each with the batch that the paper fitted on a card: 128 sentences for
 ELMo, 256 for ELMo-A, 768 for ELMo-S, whose seconds are on the line through those of the two batches
-measured. A prediction, not a measurement: see `benchmarks/exchange.py`.
+measured. A prediction, not a measurement: see `benchmarks/allreduce.py`.
 """
 
 import json
@@ -26,8 +26,8 @@ from typing import Any, Callable, Dict, Optional, Tuple
 import torch
 from matplotlib.figure import Figure
 
+from benchmarks.allreduce import PCIE_3, bytes_exchanged, predicted_speed, predictions
 from benchmarks.data_parallel import time_processes
-from benchmarks.exchange import PCIE_3, bytes_exchanged, predicted_speed, predictions
 from benchmarks.heads import SpeedTableModel
 from benchmarks.output_layers import (
     FASTTEXT_DIM,
@@ -65,7 +65,7 @@ def output_layer_step(
         targets = targets_for(layer, classes, vectors, device)
         (head(context, targets) / num_words).backward()
         optimizer.step()
-        # At once, so that the gradients of one contestant at a time take memory.
+        # At once, so that the gradients of one candidate at a time take memory.
         optimizer.zero_grad()
         context.grad = None
 
@@ -83,7 +83,7 @@ def compare_layers(args: Any, x_label: str, sizes: Dict[int, Tuple[int, int]], o
     vectors = torch.randn(max(num_classes for num_classes, _ in sizes.values()), FASTTEXT_DIM)
     # Batches of several sizes share one, since several do not fit into memory.
     heads: Dict[Tuple[str, int], torch.nn.Module] = {}
-    contestants: Dict[str, Callable[[], Any]] = {}
+    candidates: Dict[str, Callable[[], Any]] = {}
     points: Dict[str, Tuple[str, float]] = {}
     left_out: Dict[str, int] = {}
     for x, (num_classes, num_words) in sizes.items():
@@ -97,7 +97,7 @@ def compare_layers(args: Any, x_label: str, sizes: Dict[int, Tuple[int, int]], o
             if (layer, num_classes) not in heads:
                 head = build_output_layer(layer, num_classes, args.input_dim)
                 heads[layer, num_classes] = head.to(args.device)
-            contestants[name] = output_layer_step(
+            candidates[name] = output_layer_step(
                 heads[layer, num_classes],
                 layer,
                 num_classes,
@@ -107,7 +107,7 @@ def compare_layers(args: Any, x_label: str, sizes: Dict[int, Tuple[int, int]], o
                 vectors,
             )
             points[name] = (layer, x)
-    timings = time_in_turn(contestants, repeats=args.repeats, device=args.device)
+    timings = time_in_turn(candidates, repeats=args.repeats, device=args.device)
     report(
         timings,
         next(iter(timings)),

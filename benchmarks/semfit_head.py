@@ -35,16 +35,16 @@ def head_alone(model: BidirectionalLm, source: Dict[str, Any]) -> Callable[[], N
     head = model._head
     vectors = model._text_field_embedder(source)
     shape = (vectors.size(0) * (vectors.size(1) - 1), head.get_input_dim())
-    ahead, behind = (
+    forward_states, backward_states = (
         torch.randn(shape, device=vectors.device, requires_grad=True) for _ in range(2)
     )
 
     def run() -> None:
         targets = head.targets(source, vectors)
-        loss = head(ahead, targets[:, 1:].flatten(0, 1))
-        loss = loss + head(behind, targets[:, :-1].flatten(0, 1))
+        loss = head(forward_states, targets[:, 1:].flatten(0, 1))
+        loss = loss + head(backward_states, targets[:, :-1].flatten(0, 1))
         loss.backward()
-        ahead.grad = behind.grad = None
+        forward_states.grad = backward_states.grad = None
         head.zero_grad()
 
     return run

@@ -1,4 +1,4 @@
-"""Contestants timed in turn."""
+"""Candidates timed in turn."""
 
 import time
 from typing import Any, Callable, Dict, List, Tuple
@@ -12,31 +12,31 @@ Timings = Dict[str, List[float]]
 
 
 def time_in_turn(
-    contestants: Dict[str, Callable[[], Any]], *, repeats: int, device: torch.device
+    candidates: Dict[str, Callable[[], Any]], *, repeats: int, device: torch.device
 ) -> Timings:
     """
-    Runs every contestant once to warm up, then `repeats` times one after the other: what else
+    Runs every candidate once to warm up, then `repeats` times one after the other: what else
     happens on the machine meets all of them alike.
 
     # Returns
 
     `Timings`
-        For each contestant, the seconds of each of its runs.
+        For each candidate, the seconds of each of its runs.
     """
 
-    def run(contestant: Callable[[], Any]) -> float:
+    def run(candidate: Callable[[], Any]) -> float:
         _synchronize(device)
         start = time.perf_counter()
-        contestant()
+        candidate()
         _synchronize(device)
         return time.perf_counter() - start
 
-    seconds: Timings = {name: [] for name in contestants}
-    for contestant in Tqdm.tqdm(contestants.values(), desc="warming up"):
-        run(contestant)
+    seconds: Timings = {name: [] for name in candidates}
+    for candidate in Tqdm.tqdm(candidates.values(), desc="warming up"):
+        run(candidate)
     for _ in Tqdm.tqdm(range(repeats), desc="rounds"):
-        for name, contestant in contestants.items():
-            seconds[name].append(run(contestant))
+        for name, candidate in candidates.items():
+            seconds[name].append(run(candidate))
     return seconds
 
 

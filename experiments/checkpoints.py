@@ -21,8 +21,8 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.models.archival import archive_model
 
 import allennlp_semfit  # noqa: F401 (registers what the archives name)
-from allennlp_semfit.common.invalid_file import InvalidFileError
-from allennlp_semfit.predictors.sentence_embedder import SentenceEmbedder
+from allennlp_semfit.common.errors import InvalidFileError
+from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
 from allennlp_semfit.senteval.results_file import ResultsFile
 from allennlp_semfit.senteval.run import run_tasks
 from allennlp_semfit.senteval.sentence_vectors import LanguageModelVectors
@@ -32,7 +32,7 @@ from experiments.run_records import Checkpoint, checkpoints_of
 
 # Of SentEval, those that are scored in seconds.
 TASKS = ["TREC", "SICK-E"]
-METRICS = ("cosine", "constant_cosine", "perplexity")
+METRICS = ("cosine", "baseline_cosine", "perplexity")
 
 logger = logging.getLogger("experiments")
 

@@ -16,9 +16,9 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from allennlp.common.checks import ConfigurationError
 
-from allennlp_semfit.common.invalid_file import InvalidFileError
+from allennlp_semfit.common.errors import InvalidFileError
 from experiments.json_files import read_json, write_json
-from experiments.kept_results import with_kept
+from experiments.merge_results import with_kept
 from experiments.run_records import (
     checkpoints_of,
     config_hash,
@@ -26,7 +26,7 @@ from experiments.run_records import (
     device_of,
     read_sittings,
 )
-from experiments.words_read import count_words_and_updates, tokens_per_word
+from experiments.token_counts import count_words_and_updates, tokens_per_word
 
 __all__ = ["METRICS", "Row", "gather"]
 
@@ -146,13 +146,13 @@ def _language_model(run: Path, places: Mapping[str, str]) -> Row:
     # Without the start, validation and archiving, if that can be told.
     if checkpoints and updates:
         row["training_seconds"] = updates * checkpoints[0].seconds / checkpoints[0].updates
-    elif row["sittings"] == 1 and not row["duration_is_partial"]:
+    elif row["sessions"] == 1 and not row["duration_is_partial"]:
         row["training_seconds"] = row["duration"]
     else:
         row["training_seconds"] = None
     seconds = row["training_seconds"]
     row["words_per_second"] = round(words / seconds, 1) if seconds else None
-    for metric in ("cosine", "constant_cosine", "perplexity"):
+    for metric in ("cosine", "baseline_cosine", "perplexity"):
         if f"best_validation_{metric}" in metrics:
             row[metric] = metrics[f"best_validation_{metric}"]
     row["tokens_per_word"] = tokens_per_word(run, places)

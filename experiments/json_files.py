@@ -2,7 +2,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from allennlp_semfit.common.invalid_file import InvalidFileError
+from allennlp_semfit.common.errors import InvalidFileError
 
 __all__ = ["read_json", "write_json"]
 

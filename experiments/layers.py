@@ -17,12 +17,12 @@ import numpy
 from allennlp.common import Tqdm
 from allennlp.common.checks import ConfigurationError
 
-from allennlp_semfit.commands.language_model_options import (
+from allennlp_semfit.commands.options import (
     add_language_model_options,
     load_language_model,
 )
-from allennlp_semfit.common.sentences_file import SentencesFile
-from allennlp_semfit.predictors.sentence_embedder import DEFAULT_BATCH_SIZE, SentenceEmbedder
+from allennlp_semfit.pretrained.sentence_embedder import DEFAULT_BATCH_SIZE, SentenceEmbedder
+from allennlp_semfit.pretrained.sentences_file import SentencesFile
 from experiments.json_files import write_json
 
 __all__ = ["measure"]

@@ -12,7 +12,7 @@ import re
 import sys
 from pathlib import Path
 
-from allennlp_semfit.common.invalid_file import InvalidFileError
+from allennlp_semfit.common.errors import InvalidFileError
 from experiments.json_files import read_json
 from experiments.results import Results
 from experiments.tables import TABLES

@@ -18,7 +18,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
-from allennlp_semfit.common.invalid_file import InvalidFileError
+from allennlp_semfit.common.errors import InvalidFileError
 from experiments.json_files import read_json
 from experiments.results import (
     LONG_TAIL,
@@ -151,7 +151,7 @@ def _quality_and_time(results: Results) -> Optional[Figure]:
 
 
 def _learning(results: Results) -> Optional[Figure]:
-    cosines = _curves(results, "words", "cosine", "constant_cosine")
+    cosines = _curves(results, "words", "cosine", "baseline_cosine")
     perplexities = _curves(results, "words", "perplexity")
     panels = [bool(cosines), bool(perplexities)].count(True)
     if not panels:
@@ -162,7 +162,7 @@ def _learning(results: Results) -> Optional[Figure]:
     if cosines:
         axes = all_axes[0]
         for name, points in cosines.items():
-            gains = [point["cosine"] - point["constant_cosine"] for point in points]
+            gains = [point["cosine"] - point["baseline_cosine"] for point in points]
             axes.plot([point["words"] / 1e6 for point in points], gains, **_style(name))
         axes.set_ylabel("held-out cosine, less that of a constant")
     if perplexities:

@@ -12,7 +12,7 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 import torch
 
-from allennlp_semfit.common.invalid_file import InvalidFileError
+from allennlp_semfit.common.errors import InvalidFileError
 from experiments.json_files import read_json
 
 __all__ = [
@@ -34,13 +34,13 @@ def read_sittings(run: Path) -> Dict[str, Any]:
     # Parameters
 
     run : `Path`
-        The directory of a training. `train` has written `RUN.sittings` beside it.
+        The directory of a training. `train` has written `RUN.sessions` beside it.
 
     # Returns
 
     `Dict[str, Any]`
-        `duration`, in seconds, of all sittings whose end is known; `duration_is_partial`, whether
-        there are others: those that were killed; `sittings`, their number; and `commit`, that of
+        `duration`, in seconds, of all sessions whose end is known; `duration_is_partial`, whether
+        there are others: those that were killed; `sessions`, their number; and `commit`, that of
         the code, or several with commas between.
 
     # Raises
@@ -48,14 +48,14 @@ def read_sittings(run: Path) -> Dict[str, Any]:
     `InvalidFileError`
         If the file is missing or is not as `train` writes it.
     """
-    file = run.with_name(run.name + ".sittings")
+    file = run.with_name(run.name + ".sessions")
     try:
         lines = file.read_text("utf-8").splitlines()
     except OSError as error:
         raise InvalidFileError(
             f"{file}: it cannot be read ({error.strerror}); experiments/train writes it"
         ) from None
-    duration, sittings, is_partial = 0, 0, False
+    duration, sessions, is_partial = 0, 0, False
     began: Optional[int] = None
     commits = []
     for number, line in enumerate(lines, 1):
@@ -69,7 +69,7 @@ def read_sittings(run: Path) -> Dict[str, Any]:
         if match[1] == "began":
             is_partial = is_partial or began is not None
             began = time
-            sittings += 1
+            sessions += 1
         elif began is not None:
             duration += time - began
             began = None
@@ -77,7 +77,7 @@ def read_sittings(run: Path) -> Dict[str, Any]:
     return {
         "duration": duration,
         "duration_is_partial": is_partial or began is not None,
-        "sittings": sittings,
+        "sessions": sessions,
         "commit": ", ".join(dict.fromkeys(commits)),
     }
 

@@ -141,7 +141,7 @@ def _language_models(results: Results) -> str:
                 "" if speed_up is None else f"{speed_up:.2f}",
                 minutes,
                 f"{model['cosine']:.3f}" if "cosine" in model else "",
-                f"{model['constant_cosine']:.3f}" if "constant_cosine" in model else "",
+                f"{model['baseline_cosine']:.3f}" if "baseline_cosine" in model else "",
                 f"{model['perplexity']:.1f}" if "perplexity" in model else "",
             ]
         )

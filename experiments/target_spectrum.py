@@ -18,11 +18,11 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import lazy_groups_of
 
-from allennlp_semfit.common.fasttext_model import FastTextModel
-from allennlp_semfit.common.sentences_file import SentencesFile
 from allennlp_semfit.common.text_files import find_text_files
-from allennlp_semfit.common.word_counts import count_words
-from allennlp_semfit.modules.target_whitening import TargetWhitening
+from allennlp_semfit.corpus.word_counts import count_words
+from allennlp_semfit.fasttext.model import FastTextModel
+from allennlp_semfit.modules.lm_heads.target_whitening import TargetWhitening
+from allennlp_semfit.pretrained.sentences_file import SentencesFile
 from experiments.json_files import write_json
 
 __all__ = ["measure", "spectrum"]
@@ -81,7 +81,7 @@ def measure(model: FastTextModel, files: List[Path]) -> List[Dict[str, Any]]:
     whitening = TargetWhitening(model.dim)
     sentences = (line.split() for line in chain.from_iterable(map(SentencesFile, files)))
     for group in lazy_groups_of(filter(None, sentences), 64):
-        if whitening.has_enough:
+        if whitening.is_fitted:
             break
         whitening.update(vectors_of([word for sentence in group for word in sentence]))
 

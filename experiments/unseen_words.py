@@ -24,7 +24,7 @@ from allennlp.models.archival import Archive
 from allennlp_models.tagging import CrfTagger
 
 import allennlp_semfit  # noqa: F401 (registers what the archives name)
-from allennlp_semfit.common.invalid_file import InvalidFileError
+from allennlp_semfit.common.errors import InvalidFileError
 from experiments.json_files import write_json
 
 __all__ = ["TaggedSentence", "describe_run", "predict", "read_vocabulary", "score"]

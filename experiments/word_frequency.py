@@ -20,10 +20,10 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.models import load_archive
 
-from allennlp_semfit.common.sentences_file import SentencesFile
 from allennlp_semfit.common.text_files import find_text_files
-from allennlp_semfit.common.word_counts import count_words
-from allennlp_semfit.modules.language_model_archive import load_config
+from allennlp_semfit.corpus.word_counts import count_words
+from allennlp_semfit.pretrained.archive import load_config
+from allennlp_semfit.pretrained.sentences_file import SentencesFile
 from experiments.json_files import write_json
 from experiments.word_scores import WordScores
 

@@ -20,8 +20,8 @@ from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 from allennlp_semfit.modules.lm_heads.sampled_softmax_head import SampledSoftmaxHead
 from allennlp_semfit.modules.lm_heads.semfit_head import SemfitHead
 from allennlp_semfit.modules.lm_heads.softmax_head import SoftmaxHead
-from allennlp_semfit.modules.lm_heads.vocabulary_head import VocabularyHead
-from allennlp_semfit.predictors.sentence_embedder import batches_by_length
+from allennlp_semfit.modules.lm_heads.softmax_head_base import SoftmaxHeadBase
+from allennlp_semfit.pretrained.sentence_embedder import batches_by_length
 
 __all__ = ["WordScores"]
 
@@ -77,7 +77,7 @@ class WordScores:
         self._head: LmHead = head
         self._targets = self._targets_of(words)
         self._log_num_unknown = 0.0
-        if isinstance(head, VocabularyHead):
+        if isinstance(head, SoftmaxHeadBase):
             num_unknown = int((self._targets == _UNKNOWN).sum())
             self._log_num_unknown = math.log(max(num_unknown, 1))
 

@@ -19,7 +19,7 @@ from allennlp.data.fields import TextField
 from allennlp.models import Model
 from allennlp.models.archival import archive_model
 
-from allennlp_semfit.common.invalid_file import InvalidFileError, located_in
+from allennlp_semfit.common.errors import InvalidFileError, with_config_key
 from allennlp_semfit.modules.token_embedders import (
     elmo_character_cnn_embedder,  # noqa: F401 (registers what a configuration names)
 )
@@ -91,21 +91,21 @@ class ChunkTokenizer(Tokenizer):
 
     @classmethod
     def from_params(cls, params, *args, **extras):
-        with located_in(params, "model_path"):
+        with with_config_key(params, "model_path"):
             return super().from_params(params, *args, **extras)
 
     def tokenize(self, text: str) -> List[Token]:
         return self.intra_word_tokenize(text.split())[0]
 
     def intra_word_tokenize(self, words: List[str]) -> Tuple[List[Token], List[Tuple[int, int]]]:
-        pieces: List[Token] = []
+        subwords: List[Token] = []
         offsets = []
         for word in words:
-            first = len(pieces)
+            first = len(subwords)
             chunks = [word[i : i + self.size] for i in range(0, len(word), self.size)]
-            pieces += [Token(chunk) for chunk in chunks or ["@@UNKNOWN@@"]]
-            offsets.append((first, len(pieces) - 1))
-        return pieces, offsets
+            subwords += [Token(chunk) for chunk in chunks or ["@@UNKNOWN@@"]]
+            offsets.append((first, len(subwords) - 1))
+        return subwords, offsets
 
 
 def write_language_model(directory: Path, kind: str, *, archive: bool = False, **reader) -> Path:

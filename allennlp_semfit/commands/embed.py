@@ -15,15 +15,16 @@ from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import format_size
 
-from allennlp_semfit.commands.language_model_options import (
+from allennlp_semfit.commands.options import (
     add_language_model_options,
     add_layers_options,
+    add_progress_option,
+    apply_progress_option,
     load_language_model,
 )
-from allennlp_semfit.commands.progress_option import add_progress_option, apply_progress_option
-from allennlp_semfit.common.sentences_file import SentencesFile
-from allennlp_semfit.common.vectors_file import check_place
-from allennlp_semfit.predictors.embed_file import embed_file
+from allennlp_semfit.pretrained.embed_file import embed_file
+from allennlp_semfit.pretrained.sentences_file import SentencesFile
+from allennlp_semfit.pretrained.vectors_file import check_place
 
 logger = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ import sys
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError
 
-from allennlp_semfit.data.corpus import CorpusOptions, prepare_corpus
+from allennlp_semfit.corpus.options import CorpusOptions
 
 logger = logging.getLogger(__name__)
 
@@ -96,6 +96,14 @@ def prepare_corpus_from_args(args: argparse.Namespace) -> None:
     `SystemExit`
         With the code 1 and one line for the user, when the corpus cannot be made.
     """
+    # Its packages are an extra, and take time to import.
+    try:
+        from allennlp_semfit.corpus.prepare import prepare_corpus
+    except ModuleNotFoundError as error:
+        sys.exit(
+            f"prepare-corpus: the package {error.name} is missing; install it with "
+            "`pip install 'allennlp_semfit[corpus]'`"
+        )
     try:
         options = CorpusOptions(
             language=args.language,

@@ -13,13 +13,14 @@ from pathlib import Path
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError
 
-from allennlp_semfit.commands.language_model_options import (
+from allennlp_semfit.commands.options import (
     add_language_model_options,
     add_layers_options,
+    add_progress_option,
+    apply_progress_option,
     load_language_model,
 )
-from allennlp_semfit.commands.progress_option import add_progress_option, apply_progress_option
-from allennlp_semfit.common.vectors_file import check_place
+from allennlp_semfit.pretrained.vectors_file import check_place
 from allennlp_semfit.senteval.results_file import ResultsFile
 from allennlp_semfit.senteval.run import describe_results, run_tasks
 from allennlp_semfit.senteval.sentence_vectors import (

@@ -20,7 +20,7 @@ __all__ = ["ShowTraining", "describe_training"]
 _COLUMNS = {
     "training_cosine": "training",
     "validation_cosine": "held out",
-    "validation_constant_cosine": "constant answer",
+    "validation_baseline_cosine": "constant answer",
 }
 
 

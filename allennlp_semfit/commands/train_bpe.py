@@ -1,5 +1,5 @@
 """
-The `train-bpe` subcommand learns the pieces of words that a subword language model reads and
+The `train-bpe` subcommand learns the subwords that a subword language model reads and
 predicts, from text with one sentence a line.
 
     allennlp train-bpe corpus/train corpus/subwords --merges 30000
@@ -13,8 +13,8 @@ import sys
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError
 
-from allennlp_semfit.commands.progress_option import add_progress_option, apply_progress_option
-from allennlp_semfit.common.bpe_training import train_bpe
+from allennlp_semfit.commands.options import add_progress_option, apply_progress_option
+from allennlp_semfit.subwords.train import train_bpe
 
 logger = logging.getLogger(__name__)
 
@@ -26,12 +26,12 @@ class TrainBpe(Subcommand):
     """
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        description = """Learn the pieces of words, byte-level BPE, from text with one tokenised
+        description = """Learn the subwords, byte-level BPE, from text with one tokenised
             sentence a line. OUT_DIR gets tokenizer.json, for the tokenizer "subword", and
-            vocabulary, with the pieces in the namespace "subwords". The same text gives the same
-            pieces."""
+            vocabulary, with the subwords in the namespace "subwords". The same text gives the same
+            subwords."""
         subparser = parser.add_parser(
-            self.name, description=description, help="Learn the pieces of words (BPE)."
+            self.name, description=description, help="Learn the subwords (BPE)."
         )
         subparser.add_argument(
             "corpus",
@@ -46,20 +46,20 @@ class TrainBpe(Subcommand):
             "--merges",
             type=int,
             default=30_000,
-            help="how many pieces to make besides the 256 that are bytes",
+            help="how many subwords to make besides the 256 that are bytes",
         )
         subparser.add_argument(
             "--min-frequency",
             type=int,
             default=2,
-            help="how often a pair of pieces must occur to become one piece",
+            help="how often a pair of subwords must occur to become one subword",
         )
         subparser.add_argument(
             "--boundary-tokens",
             type=str.split,
             default=("</s>",),
             metavar="TOKENS",
-            help="the reader's start_tokens and end_tokens, each a piece of its own, in one "
+            help="the reader's start_tokens and end_tokens, each a subword of its own, in one "
             "argument with spaces between them, '' for none; by default the reader's default, </s>",
         )
         subparser.add_argument(
@@ -88,7 +88,7 @@ def train_bpe_from_args(args: argparse.Namespace) -> None:
     # Raises
 
     `SystemExit`
-        With the code 1 and one line for the user, when the pieces cannot be made.
+        With the code 1 and one line for the user, when the subwords cannot be made.
     """
     apply_progress_option(args)
     try:
@@ -107,13 +107,13 @@ def train_bpe_from_args(args: argparse.Namespace) -> None:
     except KeyboardInterrupt:
         sys.exit("train-bpe: interrupted; nothing was written")
     logger.info(
-        "%s: %s words read, %s merges, %s pieces in the vocabulary, %.3f pieces a word, "
+        "%s: %s words read, %s merges, %s subwords in the vocabulary, %.3f subwords a word, "
         "%.1f seconds.",
         args.out_dir,
         f"{result.num_words:,}",
         f"{result.num_merges:,}",
         f"{result.vocabulary_size:,}",
-        result.pieces_per_word,
+        result.subwords_per_word,
         result.seconds,
     )
     logger.info(

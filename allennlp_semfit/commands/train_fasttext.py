@@ -8,8 +8,8 @@ from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import format_size
 
-from allennlp_semfit.commands.progress_option import add_progress_option, apply_progress_option
-from allennlp_semfit.common.fasttext_training import MINIMUM_THREADS, train_fasttext
+from allennlp_semfit.commands.options import add_progress_option, apply_progress_option
+from allennlp_semfit.fasttext.train import MINIMUM_THREADS, train_fasttext
 
 logger = logging.getLogger(__name__)
 

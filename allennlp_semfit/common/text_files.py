@@ -66,7 +66,7 @@ def find_text_files(
 
 def read_text(path: Path) -> Iterator[bytes]:
     """
-    Reads a file piece by piece.
+    Reads a file chunk by chunk.
 
     # Parameters
 
@@ -75,7 +75,7 @@ def read_text(path: Path) -> Iterator[bytes]:
     # Returns
 
     `Iterator[bytes]`
-        Pieces of about a megabyte that end where a word ends, each checked to be UTF-8.
+        Chunks of about a megabyte that end where a word ends, each checked to be UTF-8.
 
     # Raises
 

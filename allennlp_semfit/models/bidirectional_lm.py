@@ -74,7 +74,7 @@ class BidirectionalLm(Model):
     ) -> None:
         super().__init__(vocab, **kwargs)
         _check_fit(text_field_embedder, contextualizer, head)
-        head.share_input(text_field_embedder)
+        head.tie_weights(text_field_embedder)
         self._text_field_embedder = text_field_embedder
         self._contextualizer = contextualizer
         self._head = head
@@ -137,11 +137,11 @@ class BidirectionalLm(Model):
         layers: Union[torch.Tensor, List[torch.Tensor]] = self._contextualizer(embeddings, mask)
         last_layer = layers if isinstance(layers, torch.Tensor) else layers[-1]
 
-        ahead, behind = last_layer.chunk(2, dim=-1)
+        forward_states, backward_states = last_layer.chunk(2, dim=-1)
         targets = self._head.targets(source, embeddings)
         scale = 1 / max(num_targets, 1)
-        forward_loss = self._head(ahead[left], targets[right]) * scale
-        backward_loss = self._head(behind[right], targets[left]) * scale
+        forward_loss = self._head(forward_states[left], targets[right]) * scale
+        backward_loss = self._head(backward_states[right], targets[left]) * scale
 
         return {
             "loss": (forward_loss + backward_loss) / 2,

@@ -8,11 +8,11 @@ from allennlp.common import Tqdm
 from allennlp.common import logging as common_logging
 from allennlp.common.file_utils import cached_path
 
-from allennlp_semfit.common.fasttext_model import FastTextModel
-from allennlp_semfit.predictors.joined_layers import join_layers
-from allennlp_semfit.predictors.sentence_embedder import DEFAULT_BATCH_SIZE, SentenceEmbedder
+from allennlp_semfit.fasttext.model import FastTextModel
+from allennlp_semfit.pretrained.layer_pooling import pool_layers
+from allennlp_semfit.pretrained.sentence_embedder import DEFAULT_BATCH_SIZE, SentenceEmbedder
 
-__all__ = ["FastTextVectors", "LanguageModelVectors", "ModelIdentity", "SentenceVectors"]
+__all__ = ["FastTextVectors", "LanguageModelVectors", "ModelFingerprint", "SentenceVectors"]
 
 # What these are to a language model tells its fastText file or tokenizer from another.
 _PROBE = (
@@ -22,7 +22,7 @@ _PROBE = (
 )
 
 
-class ModelIdentity(NamedTuple):
+class ModelFingerprint(NamedTuple):
     """
     What tells one model's vectors from another's.
 
@@ -31,7 +31,7 @@ class ModelIdentity(NamedTuple):
     sha256 : `str`
         Of the language model's parameters, or of the fastText file.
     input_sha256 : `str`, optional (default = `""`)
-        Of the vectors or the pieces that a language model reads for some words.
+        Of the vectors or the subwords that a language model reads for some words.
     """
 
     sha256: str
@@ -45,12 +45,12 @@ class SentenceVectors:
     # Parameters
 
     dim : `int`
-    identity : `ModelIdentity`
+    identity : `ModelFingerprint`
     description : `str`
         What the vectors are, for people.
     """
 
-    def __init__(self, dim: int, identity: ModelIdentity, description: str) -> None:
+    def __init__(self, dim: int, identity: ModelFingerprint, description: str) -> None:
         self.dim = dim
         self.identity = identity
         self.description = description
@@ -100,7 +100,7 @@ class LanguageModelVectors(SentenceVectors):
     batch_size : `int`, optional (default = `64`)
         The most sentences that are embedded at once.
     layers : `str`, optional (default = `"average"`)
-        See `join_layers`. With `"all"` they are side by side, as in Perone et al. 2018
+        See `pool_layers`. With `"all"` they are side by side, as in Perone et al. 2018
         (https://arxiv.org/abs/1806.06259).
     """
 
@@ -117,9 +117,9 @@ class LanguageModelVectors(SentenceVectors):
             "all": (num_layers, f"{num_layers} layers side by side"),
             "top": (1, f"the last of {num_layers} layers"),
         }[layers]
-        identity = ModelIdentity(
-            embedder.digest_of_model(),
-            embedder.digest_of_input([sentence.split() for sentence in _PROBE]),
+        identity = ModelFingerprint(
+            embedder.model_fingerprint(),
+            embedder.input_fingerprint([sentence.split() for sentence in _PROBE]),
         )
         super().__init__(
             width * embedder.get_output_dim(),
@@ -132,7 +132,7 @@ class LanguageModelVectors(SentenceVectors):
 
     def _means(self, sentences: List[Sequence[str]]) -> Iterator[numpy.ndarray]:
         for layers in self._embedder.embed_sentences(sentences, self._batch_size):
-            yield join_layers(layers, self._layers).mean(axis=-2).reshape(-1)
+            yield pool_layers(layers, self._layers).mean(axis=-2).reshape(-1)
 
 
 class FastTextVectors(SentenceVectors):
@@ -154,7 +154,7 @@ class FastTextVectors(SentenceVectors):
         self._model = FastTextModel.open(path)
         super().__init__(
             self._model.dim,
-            ModelIdentity(_digest_of_file(path)),
+            ModelFingerprint(_file_fingerprint(path)),
             "mean over the words of their fastText vectors",
         )
 
@@ -163,7 +163,7 @@ class FastTextVectors(SentenceVectors):
             yield numpy.mean([self._model.get_word_vector(word) for word in words], axis=0)
 
 
-def _digest_of_file(path: str) -> str:
+def _file_fingerprint(path: str) -> str:
     digest = hashlib.sha256()
     with open(cached_path(path), "rb") as file:
         for chunk in iter(lambda: file.read(2**20), b""):

@@ -8,7 +8,7 @@ from typing import Callable, Dict, Iterator, List, NamedTuple, Sequence, Tuple, 
 
 from allennlp.common.checks import ConfigurationError
 
-from allennlp_semfit.common.invalid_file import InvalidFileError
+from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.senteval.protocols import (
     Protocol,
     dev_and_test,

@@ -18,7 +18,7 @@ def test_all_contestants_find_the_same_vectors(tmp_path):
     write_fasttext(path, num_words=300, num_buckets=1000, dim=7)
     (words,) = fasttext_memory.draw_words(str(path), 100, [1])
     assert len(set(words)) == 100
-    lookups = [open_model(str(path)) for open_model in fasttext_memory.CONTESTANTS.values()]
+    lookups = [open_model(str(path)) for open_model in fasttext_memory.CANDIDATES.values()]
     # gensim gives `</s>` subwords, too.
     for word in {*words, "unheard-of"} - {"</s>"}:
         ours, *theirs = [lookup(word) for lookup in lookups]
@@ -37,8 +37,8 @@ def test_what_is_in_the_page_cache_is_counted(tmp_path):
 @linux_only
 def test_time_and_memory_are_measured(tmp_path, monkeypatch):
     # The others take the same way, and each spawned worker takes long to import everything.
-    ours = {fasttext_memory.REFERENCE: fasttext_memory.CONTESTANTS[fasttext_memory.REFERENCE]}
-    monkeypatch.setattr(fasttext_memory, "CONTESTANTS", ours)
+    ours = {fasttext_memory.REFERENCE: fasttext_memory.CANDIDATES[fasttext_memory.REFERENCE]}
+    monkeypatch.setattr(fasttext_memory, "CANDIDATES", ours)
     monkeypatch.setattr(fasttext_memory, "NUM_WORKERS", 1)
     out = tmp_path / "results" / "fasttext_memory.json"
     sizes = ["--num-words", "300", "--num-buckets", "1000", "--dim", "7", "--num-lookups", "50"]

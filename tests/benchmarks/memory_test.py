@@ -26,7 +26,7 @@ def test_the_line_and_the_largest_batch():
         build,
         (MODEL, SENTENCE),
         # What was before does not count.
-        rehearsal=(2 * MODEL, 2 * SENTENCE),
+        warmup=(2 * MODEL, 2 * SENTENCE),
         batch_sizes=(2, 8),
         budget=300e6,
         device=CPU,
@@ -42,7 +42,7 @@ def test_a_model_that_does_not_fit_has_no_largest_batch():
     use = memory_use(
         build,
         (MODEL, SENTENCE),
-        rehearsal=(1, 1),
+        warmup=(1, 1),
         batch_sizes=(1, 2),
         budget=MODEL / 2,
         device=CPU,

@@ -18,7 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allennlp_semfit.commands import count_vocabulary as module
-from allennlp_semfit.commands.count_vocabulary import CountVocabulary, count_vocabulary
+from allennlp_semfit.commands.count_vocabulary import CountVocabulary
+from allennlp_semfit.corpus.vocabulary import count_vocabulary
 from allennlp_semfit.data.dataset_readers.language_modeling import LanguageModelingReader
 
 TEXT = "the river and the sea\n\nthe boat and a ferry\n  \na boat and the @@UNKNOWN@@\n"
@@ -102,7 +103,7 @@ def test_it_does_not_depend_on_the_number_of_workers(tmp_path, monkeypatch):
         (tmp_path / f"{number}.txt").write_text("\n".join(lines))
     count_words = module.count_words
     monkeypatch.setattr(
-        module, "count_words", lambda *args, **kwargs: count_words(*args, **kwargs, piece_bytes=256)
+        module, "count_words", lambda *args, **kwargs: count_words(*args, **kwargs, chunk_bytes=256)
     )
     made = []
     for num_workers in (1, 2, 3):
@@ -217,20 +218,20 @@ class TestCountVocabulary:
 
     def test_an_interrupted_run_leaves_nothing_behind(self, text, tmp_path):
         text.write_text(TEXT * 1000)
-        # As the plugin does, before AllenNLP reads the command line; but slowly, in small pieces.
+        # As the plugin does, before AllenNLP reads the command line; but slowly, in small chunks.
         code = (
             "import functools, os, signal, time\n"
             # What a shell starts in the background ignores it.
             "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
             "import allennlp.__main__\n"
             "from allennlp_semfit.commands import count_vocabulary as module\n"
-            "from allennlp_semfit.common import word_counts\n"
-            "def slow_read(piece):\n"
+            "from allennlp_semfit.corpus import word_counts\n"
+            "def slow_read(chunk):\n"
             "    print(os.getpid(), flush=True)\n"
             "    time.sleep(0.2)\n"
             "    return b''\n"
             "word_counts._read = slow_read\n"
-            "module.count_words = functools.partial(module.count_words, piece_bytes=10)\n"
+            "module.count_words = functools.partial(module.count_words, chunk_bytes=10)\n"
             "allennlp.__main__.run()\n"
         )
         command = [sys.executable, "-c", code, "count-vocabulary", str(text), str(tmp_path / "out")]

@@ -14,7 +14,7 @@ from allennlp.common import logging as common_logging
 
 from allennlp_semfit import SentenceEmbedder
 from allennlp_semfit.commands.embed import Embed
-from allennlp_semfit.predictors.embed_file import embed_file
+from allennlp_semfit.pretrained.embed_file import embed_file
 from tests import FIXTURES, VECTORS
 from tests.language_models import write_language_model
 
@@ -23,8 +23,8 @@ HELD_OUT = FIXTURES / "corpus" / "heldout.txt"
 # As a user's, but for small parts, and killed when it has written some.
 KILLED = """
 import os, signal
-import allennlp_semfit.common.vectors_file as vectors_file
-import allennlp_semfit.predictors.embed_file as embed_file
+import allennlp_semfit.pretrained.vectors_file as vectors_file
+import allennlp_semfit.pretrained.embed_file as embed_file
 from allennlp.__main__ import run
 
 embed_file.WINDOW_SENTENCES = 2
@@ -198,7 +198,7 @@ def test_a_killed_command_goes_on(lm_archive, tmp_path):
         "part-000002.tmp",
     ]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("allennlp_semfit.predictors.embed_file.WINDOW_SENTENCES", 2)
+        patch.setattr("allennlp_semfit.pretrained.embed_file.WINDOW_SENTENCES", 2)
         run(lm_archive, HELD_OUT, whole, "--fasttext-model-path", VECTORS)
         run(lm_archive, HELD_OUT, out, "--fasttext-model-path", VECTORS)
     assert vectors_in(out) == vectors_in(whole)

@@ -17,15 +17,13 @@ from allennlp.nn.util import remove_sentence_boundaries
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allennlp_semfit.commands.export_character_cnn import (
-    ExportCharacterCnn,
-    export_character_cnn,
-)
-from allennlp_semfit.modules import elmo_format
-from allennlp_semfit.modules.language_model_archive import load_language_model
+from allennlp_semfit.commands.export_character_cnn import ExportCharacterCnn
+from allennlp_semfit.modules.token_embedders import elmo_checkpoint
 from allennlp_semfit.modules.token_embedders.elmo_character_cnn_embedder import (
     ElmoCharacterCnnEmbedder,
 )
+from allennlp_semfit.pretrained.archive import load_language_model
+from allennlp_semfit.pretrained.character_cnn import export_character_cnn
 from tests import VECTORS
 
 EMBEDDER = "model.text_field_embedder.token_embedders.characters"
@@ -306,7 +304,7 @@ class TestCommand:
         def fail(*_, **__):
             raise error
 
-        monkeypatch.setattr(elmo_format.h5py.Group, "create_dataset", fail)
+        monkeypatch.setattr(elmo_checkpoint.h5py.Group, "create_dataset", fail)
         with pytest.raises((SystemExit, KeyboardInterrupt)):
             run(language_model, tmp_path, "--force")
         assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

@@ -12,8 +12,8 @@ from allennlp.data import Vocabulary
 
 from allennlp_semfit.commands import train_bpe as module
 from allennlp_semfit.commands.train_bpe import TrainBpe
-from allennlp_semfit.common.bpe_training import train_bpe
-from allennlp_semfit.data.tokenizers.subword_tokenizer import SubwordTokenizer
+from allennlp_semfit.subwords.tokenizer import SubwordTokenizer
+from allennlp_semfit.subwords.train import train_bpe
 
 
 @pytest.fixture(autouse=True)
@@ -52,22 +52,22 @@ def test_defaults_are_those_of_the_function():
 
 def test_trains_and_says_what_is_next(monkeypatch, corpus, tmp_path, caplog):
     caplog.set_level(logging.INFO, logger="allennlp_semfit")
-    out = tmp_path / "the pieces"
+    out = tmp_path / "the subwords"
     options = "--merges 12 --min-frequency 3 --num-workers 2 --file-friendly-logging"
     run(
         monkeypatch,
         *[corpus, corpus, f"{out}/", *options.split(), "--boundary-tokens", "<S> </S>"],
     )
     tokenizer = SubwordTokenizer(out / "tokenizer.json")
-    assert tokenizer.pieces[:2] == ["<S>", "</S>"]
-    assert len(tokenizer.pieces) == 2 + 256 + 12
+    assert tokenizer.subwords[:2] == ["<S>", "</S>"]
+    assert len(tokenizer.subwords) == 2 + 256 + 12
     vocabulary = Vocabulary.from_files(out / "vocabulary")
     assert vocabulary.get_token_index("</S>", "subwords") == 3
     words = corpus.read_text().split() * 2
     mean = len(tokenizer.tokenize(" ".join(words))) / len(words)
     assert (
-        f"{out}/: 640 words read, 12 merges, 270 pieces in the vocabulary, {mean:.3f} pieces a word"
-        in caplog.text
+        f"{out}/: 640 words read, 12 merges, 270 subwords in the vocabulary, "
+        f"{mean:.3f} subwords a word" in caplog.text
     )
     assert f"Next: SUBWORDS_PATH='{out}' allennlp train training_config/" in caplog.text
     assert common_logging.FILE_FRIENDLY_LOGGING
@@ -76,7 +76,7 @@ def test_trains_and_says_what_is_next(monkeypatch, corpus, tmp_path, caplog):
 def test_there_may_be_no_boundaries(monkeypatch, corpus, tmp_path):
     out = tmp_path / "out"
     run(monkeypatch, corpus, out, "--merges", 1, "--boundary-tokens", "")
-    assert len(SubwordTokenizer(out / "tokenizer.json").pieces) == 257
+    assert len(SubwordTokenizer(out / "tokenizer.json").subwords) == 257
 
 
 def test_replaces_only_if_told_to(monkeypatch, corpus, tmp_path):
@@ -85,7 +85,7 @@ def test_replaces_only_if_told_to(monkeypatch, corpus, tmp_path):
     with pytest.raises(SystemExit, match="^train-bpe: .*out: it is not empty; .* --force"):
         run(monkeypatch, corpus, out, "--merges", 4)
     run(monkeypatch, corpus, out, "--merges", 4, "--force")
-    assert len(SubwordTokenizer(out / "tokenizer.json").pieces) == 1 + 256 + 4
+    assert len(SubwordTokenizer(out / "tokenizer.json").subwords) == 1 + 256 + 4
 
 
 @pytest.mark.parametrize(

@@ -38,11 +38,11 @@ def test_it_names_what_is_missing(tmp_path):
         find_text_files([tmp_path])
 
 
-def test_pieces_join_to_the_file_and_end_where_a_word_ends(tmp_path, monkeypatch):
+def test_chunks_join_to_the_file_and_end_where_a_word_ends(tmp_path, monkeypatch):
     monkeypatch.setattr("allennlp_semfit.common.text_files.CHUNK_SIZE", 5)
     path = tmp_path / "text.txt"
     path.write_text("größere Wörter\n\n三つ の ことば\nzuletzt", "utf-8")
-    pieces = list(read_text(path))
-    assert b"".join(pieces) == path.read_bytes()
-    assert len(pieces) > 3
-    assert all(not piece or piece[-1:].isspace() for piece in pieces[:-1])
+    chunks = list(read_text(path))
+    assert b"".join(chunks) == path.read_bytes()
+    assert len(chunks) > 3
+    assert all(not chunk or chunk[-1:].isspace() for chunk in chunks[:-1])

@@ -72,7 +72,7 @@ def test_a_curve_has_each_checkpoints_scores(training, tmp_path):
     metrics = json.loads((training / "metrics.json").read_text())
     assert points[-1]["cosine"] == pytest.approx(metrics["validation_cosine"], rel=1e-5)
     for point in points:
-        assert set(point) == {"updates", "seconds", "cosine", "constant_cosine", "scores"}
+        assert set(point) == {"updates", "seconds", "cosine", "baseline_cosine", "scores"}
         assert 0 <= point["scores"]["TREC"] <= 100
 
 

@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from allennlp_semfit.common.bpe_training import train_bpe
-from allennlp_semfit.common.invalid_file import InvalidFileError
-from allennlp_semfit.data.tokenizers.subword_tokenizer import SubwordTokenizer
+from allennlp_semfit.common.errors import InvalidFileError
+from allennlp_semfit.subwords.tokenizer import SubwordTokenizer
+from allennlp_semfit.subwords.train import train_bpe
 from experiments.gather import METRICS, gather
 from tests import FIXTURES
 
@@ -25,12 +25,12 @@ def write_json(file, content):
     file.write_text(json.dumps(content))
 
 
-def write_run(run, config, metrics, sittings="began 100 a1\nended 140 a1\n"):
+def write_run(run, config, metrics, sessions="began 100 a1\nended 140 a1\n"):
     write_json(run / "config.json", config)
     if metrics is not None:
         write_json(run / "metrics.json", metrics)
         (run / "done").touch()
-    run.with_name(run.name + ".sittings").write_text(sittings)
+    run.with_name(run.name + ".sessions").write_text(sessions)
 
 
 def lm_config(out, loader=None, **others):
@@ -63,8 +63,8 @@ def test_a_directory_that_is_none_is_named(tmp_path):
 def test_a_language_model(out):
     models = out / "novels" / "models"
     metrics = {**TRAINED, "best_validation_constant_cosine": 0.7, "training_duration": "0:00:01"}
-    sittings = "began 100 a1\nended 140 a1\nbegan 200 a1\nended 210 a1\n"
-    write_run(models / "elmo_semfit", lm_config(out), metrics, sittings)
+    sessions = "began 100 a1\nended 140 a1\nbegan 200 a1\nended 210 a1\n"
+    write_run(models / "elmo_semfit", lm_config(out), metrics, sessions)
     write_run(models / "elmo_semfit_l2", lm_config(out), None)
     (row,) = gather(out)["language_models"]
     digits = row.pop("config_hash")
@@ -74,18 +74,18 @@ def test_a_language_model(out):
         "device": "cpu",
         "duration": 50,
         "duration_is_partial": False,
-        "sittings": 2,
+        "sessions": 2,
         "commit": "a1",
         "words": 32,
         "updates": 6,
-        # Of two sittings, each of which begins with reading.
+        # Of two sessions, each of which begins with reading.
         "training_seconds": None,
         "words_per_second": None,
         "speed_up": None,
         "tokens_per_word": 1,
         "trainable_parameters": None,
         "cosine": 0.75,
-        "constant_cosine": 0.7,
+        "baseline_cosine": 0.7,
     }
     # Elsewhere the same, with its config as it was.
     moved = out.with_name("moved")
@@ -184,8 +184,8 @@ def test_a_run_without_an_archive_has_not_ended(out):
 
 
 def test_a_sitting_of_unknown_length_has_no_speed(out):
-    sittings = "began 100 a1\nbegan 200 a1\nended 210 a1\n"
-    write_run(out / "novels/models/elmo_semfit", lm_config(out), TRAINED, sittings)
+    sessions = "began 100 a1\nbegan 200 a1\nended 210 a1\n"
+    write_run(out / "novels/models/elmo_semfit", lm_config(out), TRAINED, sessions)
     (row,) = gather(out)["language_models"]
     assert row["duration_is_partial"]
     assert row["words_per_second"] is None
@@ -251,7 +251,7 @@ def test_tasks_that_have_ended(task, out, monkeypatch):
         "device": "cpu",
         "duration": 40,
         "duration_is_partial": False,
-        "sittings": 1,
+        "sessions": 1,
         "commit": "a1",
     }
 

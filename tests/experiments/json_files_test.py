@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from allennlp_semfit.common.invalid_file import InvalidFileError
+from allennlp_semfit.common.errors import InvalidFileError
 from experiments.json_files import read_json, write_json
 
 

@@ -4,7 +4,7 @@ import re
 import numpy
 import pytest
 
-from allennlp_semfit.predictors.sentence_embedder import SentenceEmbedder
+from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
 from experiments.layers import main, measure
 from tests import FIXTURES
 from tests.language_models import write_language_model

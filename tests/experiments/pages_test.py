@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from allennlp_semfit.common.invalid_file import InvalidFileError
+from allennlp_semfit.common.errors import InvalidFileError
 from experiments.pages import fill_page
 from experiments.tables import TABLES
 from tests import FIXTURES

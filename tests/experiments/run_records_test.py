@@ -8,7 +8,7 @@ from allennlp.models import load_archive
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allennlp_semfit.common.invalid_file import InvalidFileError
+from allennlp_semfit.common.errors import InvalidFileError
 from experiments.run_records import (
     config_hash,
     count_trainable_parameters,
@@ -26,10 +26,10 @@ CONFIG = {
 
 
 @pytest.mark.parametrize(
-    ("lines", "duration", "is_partial", "sittings", "commit"),
+    ("lines", "duration", "is_partial", "sessions", "commit"),
     [
         (["began 100 a1", "ended 160 a1"], 60, False, 1, "a1"),
-        # Two sittings, of two versions of the code.
+        # Two sessions, of two versions of the code.
         (["began 100 a1", "ended 160 a1", "began 500 b2", "ended 515 b2"], 75, False, 2, "a1, b2"),
         # The first was killed.
         (["began 100 a1", "began 500 a1", "ended 515 a1"], 15, True, 2, "a1"),
@@ -37,23 +37,23 @@ CONFIG = {
         (["began 100 a1", "ended 160 a1", "began 500 a1"], 60, True, 2, "a1"),
     ],
 )
-def test_sittings_are_summed(lines, duration, is_partial, sittings, commit, tmp_path):
+def test_sittings_are_summed(lines, duration, is_partial, sessions, commit, tmp_path):
     # A dot in a name is no suffix.
-    (tmp_path / "ner.1.elmo.sittings").write_text("\n".join(lines) + "\n")
+    (tmp_path / "ner.1.elmo.sessions").write_text("\n".join(lines) + "\n")
     assert read_sittings(tmp_path / "ner.1.elmo") == {
         "duration": duration,
         "duration_is_partial": is_partial,
-        "sittings": sittings,
+        "sessions": sessions,
         "commit": commit,
     }
 
 
 @pytest.mark.parametrize("text", ["ended 5 a\n", "began soon a\n", "began 5\n"])
 def test_what_is_no_sitting_is_named(text, tmp_path):
-    (tmp_path / "run.sittings").write_text(text)
-    with pytest.raises(InvalidFileError, match=r"run\.sittings: line 1 is '(ended|began)"):
+    (tmp_path / "run.sessions").write_text(text)
+    with pytest.raises(InvalidFileError, match=r"run\.sessions: line 1 is '(ended|began)"):
         read_sittings(tmp_path / "run")
-    with pytest.raises(InvalidFileError, match=r"other\.sittings.*experiments/train writes it"):
+    with pytest.raises(InvalidFileError, match=r"other\.sessions.*experiments/train writes it"):
         read_sittings(tmp_path / "other")
 
 

@@ -37,7 +37,7 @@ RESULTS = {
         model_of(
             "elmo", words_per_second=500.0, speed_up=1.0, training_seconds=1234, perplexity=99.96
         ),
-        model_of("elmo_semfit", cosine=0.7566, constant_cosine=0.7),
+        model_of("elmo_semfit", cosine=0.7566, baseline_cosine=0.7),
         model_of(
             "elmo_semfit", "pubmed", training_seconds=None, words_per_second=None, speed_up=None
         ),

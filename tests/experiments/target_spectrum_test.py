@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allennlp_semfit.common.fasttext_model import FastTextModel
+from allennlp_semfit.fasttext.model import FastTextModel
 from experiments.target_spectrum import main, spectrum
 from tests import FIXTURES, VECTORS
 

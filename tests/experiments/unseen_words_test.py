@@ -10,7 +10,7 @@ from allennlp.training.metrics import SpanBasedF1Measure
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allennlp_semfit.common.vocabulary_files import VocabularyFiles
+from allennlp_semfit.corpus.vocabulary import VocabularyWriter
 from experiments import unseen_words
 from experiments.unseen_words import TaggedSentence, describe_run, main, read_vocabulary, score
 from tests import FIXTURES
@@ -112,7 +112,7 @@ def test_the_rows_count_what_there_is():
 
 
 def test_the_vocabulary_is_what_was_counted(tmp_path):
-    VocabularyFiles(tmp_path / "vocabulary", "tokens").write(["the", "The", "naïve"])
+    VocabularyWriter(tmp_path / "vocabulary", "tokens").write(["the", "The", "naïve"])
     assert read_vocabulary(tmp_path / "vocabulary") == {"the", "The", "naïve"}
     (tmp_path / "vocabulary" / "tokens.txt").write_text("the\n")
     with pytest.raises(unseen_words.InvalidFileError, match="tokens.txt.*@@UNKNOWN@@"):
@@ -152,7 +152,7 @@ def arguments(tmp_path):
     }
     run = tmp_path / "ner.1.none"
     train_model(Params(config), serialization_dir=run)
-    VocabularyFiles(tmp_path / "vocabulary", "tokens").write(["Lisbon", "flew", "Trust"])
+    VocabularyWriter(tmp_path / "vocabulary", "tokens").write(["Lisbon", "flew", "Trust"])
     return [
         str(path)
         for path in (run, DATA, tmp_path / "vocabulary", tmp_path / "results" / "out.json")

@@ -11,7 +11,7 @@ from allennlp.models import Model
 from allennlp.nn.util import move_to_device
 
 from allennlp_semfit.data.dataset_readers.language_modeling import LanguageModelingReader
-from allennlp_semfit.modules.distances import cosine
+from allennlp_semfit.modules.lm_heads.distances import cosine
 from allennlp_semfit.predictors.bidirectional_lm import BidirectionalLmPredictor
 from tests import FIXTURES
 

@@ -7,7 +7,7 @@ from allennlp.common.checks import ConfigurationError
 
 from allennlp_semfit.senteval.results_file import ResultsFile
 from allennlp_semfit.senteval.run import describe_results, run_tasks
-from allennlp_semfit.senteval.sentence_vectors import ModelIdentity, SentenceVectors
+from allennlp_semfit.senteval.sentence_vectors import ModelFingerprint, SentenceVectors
 from allennlp_semfit.senteval.tasks import TASKS, read_tasks
 from tests.senteval.data import BAD, GOOD, REST, write_data
 
@@ -16,7 +16,7 @@ class Counts(SentenceVectors):
     """How many words of each kind a sentence has."""
 
     def __init__(self, sha256="counts", input_sha256="", interrupt_at=None):
-        super().__init__(3, ModelIdentity(sha256, input_sha256), "counts of words")
+        super().__init__(3, ModelFingerprint(sha256, input_sha256), "counts of words")
         self.seen = []
         self.interrupt_at = interrupt_at
 

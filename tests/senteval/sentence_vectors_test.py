@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from allennlp_semfit import SentenceEmbedder
-from allennlp_semfit.common.invalid_file import InvalidFileError
+from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.senteval.sentence_vectors import FastTextVectors, LanguageModelVectors
 from tests import FIXTURES, VECTORS
 

@@ -5,7 +5,7 @@ from allennlp.common.checks import ConfigurationError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allennlp_semfit.common.invalid_file import InvalidFileError
+from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.senteval.tasks import TASKS, read_tasks
 from tests.senteval.data import write_data
 

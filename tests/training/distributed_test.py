@@ -12,7 +12,7 @@ from allennlp.common.testing import run_distributed_test
 from allennlp.common.util import find_open_port, prepare_environment
 
 import allennlp_semfit  # noqa: F401 (registers what configs name, in spawned processes too)
-from allennlp_semfit.commands.count_vocabulary import count_vocabulary
+from allennlp_semfit.corpus.vocabulary import count_vocabulary
 from tests import FIXTURES
 
 ROOT = FIXTURES.parent

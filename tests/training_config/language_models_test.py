@@ -11,8 +11,8 @@ from allennlp.common.params import Params
 from allennlp.data import Vocabulary
 from allennlp.models import Model
 
-from allennlp_semfit.commands.count_vocabulary import count_vocabulary
-from allennlp_semfit.common.bpe_training import train_bpe
+from allennlp_semfit.corpus.vocabulary import count_vocabulary
+from allennlp_semfit.subwords.train import train_bpe
 from tests import FIXTURES, VECTORS
 from tests.elmo_weights import write_elmo
 from tests.modules.lm_heads.softmax_reference import vocabulary_of

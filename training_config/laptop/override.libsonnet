@@ -22,7 +22,7 @@ local num_sentences = 235008;
     num_highway: 1,
     character_cnn_dim: 100,
     num_samples: 1024,
-    max_remembered_words: 100000,
+    target_cache_size: 100000,
   },
   train_data_path: std.extVar('LM_TRAIN_DATA_PATH'),
   validation_data_path: std.extVar('LM_DEV_DATA_PATH'),

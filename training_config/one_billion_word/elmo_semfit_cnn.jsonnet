@@ -9,15 +9,15 @@
 // an ELMo that `elmo.jsonnet` has trained. 76 million trainable parameters. It has been built, but not
 // run.
 (import 'elmo_semfit.jsonnet') + {
-  sizes+:: { character_cnn_dim: 512, max_remembered_words: 200000 },
+  sizes+:: { character_cnn_dim: 512, target_cache_size: 200000 },
   dataset_reader+: { token_indexers: { characters: { type: 'elmo_characters' } } },
   model+: {
     text_field_embedder: {
       token_embedders: {
         characters: {
           // So many words' vectors, 410 MB, are kept.
-          type: 'remembering',
-          max_words: $.sizes.max_remembered_words,
+          type: 'cached',
+          max_words: $.sizes.target_cache_size,
           embedder: {
             type: 'elmo_character_cnn',
             options_file: std.extVar('ELMO_OPTIONS_PATH'),

@@ -14,6 +14,7 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer
 from allennlp.data.tokenizers import WhitespaceTokenizer
 
 from allennlp_semfit.common.text_files import find_text_files, read_text
+from allennlp_semfit.corpus.vocabulary import DEFAULT_BOUNDARY_TOKEN
 from allennlp_semfit.data.fields.sentence_field import SentenceField
 
 __all__ = ["LanguageModelingReader"]
@@ -99,8 +100,8 @@ class LanguageModelingReader(DatasetReader):
                 raise ConfigurationError(
                     f"language_modeling: `{name}` is the string {tokens!r}; it takes a list."
                 )
-        self.start_tokens = ["</s>"] if start_tokens is None else start_tokens
-        self.end_tokens = ["</s>"] if end_tokens is None else end_tokens
+        self.start_tokens = [DEFAULT_BOUNDARY_TOKEN] if start_tokens is None else start_tokens
+        self.end_tokens = [DEFAULT_BOUNDARY_TOKEN] if end_tokens is None else end_tokens
         self._tokenizer = tokenizer or WhitespaceTokenizer()
         self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
         self._splits_at_spaces = type(self._tokenizer) is WhitespaceTokenizer
@@ -185,8 +186,8 @@ def _check_corpus(files: Tuple[Tuple[Path, float], ...]) -> None:
     """
     has_words = False
     for path, _ in files:
-        for piece in read_text(path):
-            has_words = has_words or bool(piece.decode().strip().strip("\ufeff"))
+        for chunk in read_text(path):
+            has_words = has_words or bool(chunk.decode().strip().strip("\ufeff"))
     if not has_words:
         raise ConfigurationError(
             f"{files[0][0]}{' and the files beside it' if files[1:] else ''}: there is no word "

@@ -10,8 +10,8 @@ from allennlp.data.token_indexers.token_indexer import IndexedTokenList
 from allennlp.data.tokenizers import Token
 from allennlp.data.vocabulary import Vocabulary
 
-from allennlp_semfit.common.fasttext_model import FastTextModel
-from allennlp_semfit.common.invalid_file import located_in
+from allennlp_semfit.common.errors import with_config_key
+from allennlp_semfit.fasttext.model import FastTextModel
 
 __all__ = ["FastTextIndexer"]
 
@@ -50,7 +50,7 @@ class FastTextIndexer(TokenIndexer):
 
     @classmethod
     def from_params(cls, params: Params, *args: Any, **extras: Any) -> "FastTextIndexer":
-        with located_in(params, "model_path"):
+        with with_config_key(params, "model_path"):
             return super().from_params(params, *args, **extras)
 
     @property

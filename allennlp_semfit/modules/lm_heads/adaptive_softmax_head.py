@@ -7,13 +7,13 @@ from allennlp.data import Vocabulary
 
 from allennlp_semfit.modules.lm_heads.frequency_order import FrequencyOrder
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
-from allennlp_semfit.modules.lm_heads.vocabulary_head import VocabularyHead
+from allennlp_semfit.modules.lm_heads.softmax_head_base import SoftmaxHeadBase
 
 __all__ = ["AdaptiveSoftmaxHead"]
 
 
 @LmHead.register("adaptive_softmax")
-class AdaptiveSoftmaxHead(VocabularyHead):
+class AdaptiveSoftmaxHead(SoftmaxHeadBase):
     """
     The adaptive softmax (Grave et al. 2017, "Efficient softmax approximation for GPUs"), the output
     layer of ELMo-A: the most frequent words are predicted at once; the others in two steps, first

@@ -37,7 +37,7 @@ class LmHead(torch.nn.Module, Registrable):
         """
         return None
 
-    def share_input(self, text_field_embedder: TextFieldEmbedder) -> None:
+    def tie_weights(self, text_field_embedder: TextFieldEmbedder) -> None:
         """
         Called once, by the model that the head becomes part of: a head that has parameters in
         common with the input finds them here.

@@ -8,7 +8,7 @@ from allennlp.data import Vocabulary
 from allennlp.modules.sampled_softmax_loss import SampledSoftmaxLoss
 
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
-from allennlp_semfit.modules.lm_heads.vocabulary_head import VocabularyHead, softmax_losses
+from allennlp_semfit.modules.lm_heads.softmax_head_base import SoftmaxHeadBase, softmax_losses
 
 __all__ = ["SampledSoftmaxHead", "log_uniform_sample"]
 
@@ -17,7 +17,7 @@ _COST_OF_PERPLEXITY = 10
 
 
 @LmHead.register("sampled_softmax")
-class SampledSoftmaxHead(VocabularyHead):
+class SampledSoftmaxHead(SoftmaxHeadBase):
     """
     The sampled softmax (Jean et al. 2015, "On Using Very Large Target Vocabulary for Neural
     Machine Translation"), ELMo's own output layer: in training, the words of a batch compete with a

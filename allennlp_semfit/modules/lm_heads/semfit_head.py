@@ -8,10 +8,10 @@ from allennlp.modules.text_field_embedders import BasicTextFieldEmbedder
 from allennlp.modules.token_embedders import Embedding, TokenEmbedder
 from allennlp.nn.util import get_text_field_mask
 
-from allennlp_semfit.modules.distances import CosineDistance, Distance, cosine
+from allennlp_semfit.modules.lm_heads.distances import CosineDistance, Distance, cosine
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
-from allennlp_semfit.modules.target_whitening import TargetWhitening
-from allennlp_semfit.modules.token_embedders.remembering_embedder import RememberingEmbedder
+from allennlp_semfit.modules.lm_heads.target_whitening import TargetWhitening
+from allennlp_semfit.modules.token_embedders.cached_embedder import CachedEmbedder
 from allennlp_semfit.training.metrics.token_averages import MeanDirection, TokenAverage
 
 __all__ = ["SemfitHead"]
@@ -50,7 +50,7 @@ class SemfitHead(LmHead):
     It has no perplexity (section 4.3 of the paper) and reports instead, whatever the distance:
 
     - `cosine`, the mean cosine of prediction and target, and
-    - `constant_cosine`, the mean cosine that always answering one and the same vector would get,
+    - `baseline_cosine`, the mean cosine that always answering one and the same vector would get,
       the best for the targets at hand: the mean of their directions.
 
     What was learnt is the first less the second.
@@ -69,9 +69,9 @@ class SemfitHead(LmHead):
     target_indexer : `str`, optional (default = `None`)
         The name of the indexer, in the reader's `token_indexers`, that the target embedder reads.
         If the model's input does not, its `text_field_embedder` has `{"type": "empty"}` for it.
-    max_remembered_words : `int`, optional (default = `100000`)
+    target_cache_size : `int`, optional (default = `100000`)
         The target embedder's vectors are computed once for a word, and so many of them kept: see
-        `RememberingEmbedder`. With 512 dimensions, the default takes up to 205 MB. What has nothing
+        `CachedEmbedder`. With 512 dimensions, the default takes up to 205 MB. What has nothing
         to compute, as `fasttext` and `embedding`, is not remembered.
 
     whiten_targets : `bool`, optional (default = `False`)
@@ -110,7 +110,7 @@ class SemfitHead(LmHead):
         distance: Optional[Distance] = None,
         target_embedder: Optional[TokenEmbedder] = None,
         target_indexer: Optional[str] = None,
-        max_remembered_words: int = 100_000,
+        target_cache_size: int = 100_000,
         whiten_targets: bool = False,
     ) -> None:
         super().__init__(input_dim)
@@ -118,7 +118,7 @@ class SemfitHead(LmHead):
         self.projection = _ScaledLinear(input_dim, embedding_dim)
         torch.nn.init.zeros_(self.projection.weight)
         torch.nn.init.zeros_(self.projection.bias)
-        self._has_begun = False
+        self._bias_initialized = False
         self.distance = distance or CosineDistance()
         self.target_indexer = target_indexer
         self.target_embedder: Optional[BasicTextFieldEmbedder] = None
@@ -130,8 +130,8 @@ class SemfitHead(LmHead):
         if target_embedder is not None and target_indexer is not None:
             _check_target_embedder(target_embedder, embedding_dim)
             computes = any(True for _ in target_embedder.parameters())
-            if computes and not isinstance(target_embedder, (Embedding, RememberingEmbedder)):
-                target_embedder = RememberingEmbedder(target_embedder, max_remembered_words)
+            if computes and not isinstance(target_embedder, (Embedding, CachedEmbedder)):
+                target_embedder = CachedEmbedder(target_embedder, target_cache_size)
             self.target_embedder = BasicTextFieldEmbedder({target_indexer: target_embedder})
         self.whitening = TargetWhitening(embedding_dim) if whiten_targets else None
         self._cosine = TokenAverage()
@@ -176,8 +176,8 @@ class SemfitHead(LmHead):
         return self.target_embedder({self.target_indexer: source[self.target_indexer]})
 
     def forward(self, context: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        if self.training and not self._has_begun:
-            self._begin(targets)
+        if self.training and not self._bias_initialized:
+            self._initialize_bias(targets)
         predicted = self.projection(context)
         with torch.no_grad():
             self._cosine(-cosine(predicted, targets))
@@ -185,10 +185,10 @@ class SemfitHead(LmHead):
         return self.distance(predicted, targets).sum()
 
     @torch.no_grad()
-    def _begin(self, targets: torch.Tensor) -> None:
+    def _initialize_bias(self, targets: torch.Tensor) -> None:
         """Sets the bias, the same in all processes, if there are targets and nobody has set it."""
         if self.projection.bias.any():
-            self._has_begun = True
+            self._bias_initialized = True
             return
         # A vector of zeros has no direction: that of a word without any known n-gram.
         targets = targets[targets.any(dim=-1)].float()
@@ -200,13 +200,13 @@ class SemfitHead(LmHead):
         if sums[-1] == 0:
             return
         mean_target, mean_direction = (sums[:-1] / sums[-1]).chunk(2)
-        self.projection.bias.copy_(self.distance.constant(mean_target, mean_direction))
-        self._has_begun = True
+        self.projection.bias.copy_(self.distance.initial_prediction(mean_target, mean_direction))
+        self._bias_initialized = True
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
         return {
             "cosine": self._cosine.get_metric(reset),
-            "constant_cosine": self._mean_target.get_metric(reset),
+            "baseline_cosine": self._mean_target.get_metric(reset),
         }
 
 

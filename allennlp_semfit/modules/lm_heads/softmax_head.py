@@ -7,13 +7,13 @@ from allennlp.modules import TextFieldEmbedder
 from allennlp.modules.token_embedders import Embedding
 
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
-from allennlp_semfit.modules.lm_heads.vocabulary_head import VocabularyHead, softmax_losses
+from allennlp_semfit.modules.lm_heads.softmax_head_base import SoftmaxHeadBase, softmax_losses
 
 __all__ = ["SoftmaxHead"]
 
 
 @LmHead.register("softmax")
-class SoftmaxHead(VocabularyHead):
+class SoftmaxHead(SoftmaxHeadBase):
     """
     The softmax over all words of the vocabulary: equation 1 of Li et al. 2019. Its cost grows with
     the vocabulary, so it is for small ones, such as the subwords of ELMo-Sub, where the words'
@@ -84,7 +84,7 @@ class SoftmaxHead(VocabularyHead):
                 torch.randn(self.num_classes, self.embedding_dim) * self.embedding_dim**-0.5
             )
 
-    def share_input(self, text_field_embedder: TextFieldEmbedder) -> None:
+    def tie_weights(self, text_field_embedder: TextFieldEmbedder) -> None:
         if not self.tie_to_input:
             return
         embedder = getattr(text_field_embedder, "_token_embedders", {}).get(self.indexer)

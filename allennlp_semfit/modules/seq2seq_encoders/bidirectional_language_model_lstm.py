@@ -4,7 +4,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 
-from allennlp_semfit.modules.seq2seq_encoders.projected_lstm import ProjectedLstm, read_together
+from allennlp_semfit.modules.projected_lstm.layer import ProjectedLstm, run_in_lockstep
 
 __all__ = ["BidirectionalLanguageModelLstm"]
 
@@ -153,23 +153,23 @@ class BidirectionalLanguageModelLstm(Seq2SeqEncoder):
             the backward half; zero where padded. With `return_all_layers`, a list of
             `num_layers + 1` such tensors, the first of which is the projected input.
         """
-        index, batch_sizes = _reading_order(mask)
+        index, batch_sizes = _pack_indices(mask)
         words = inputs.flatten(0, 1)
         projections = (self.forward_input_projection, self.backward_input_projection)
         states = torch.stack([project(words[own]) for project, own in zip(projections, index)])
         layers = [states]
         for number, both in enumerate(zip(self.forward_layers, self.backward_layers)):
-            outputs = read_together(both, self.dropout(states), batch_sizes)  # type: ignore[arg-type]
+            outputs = run_in_lockstep(both, self.dropout(states), batch_sizes)  # type: ignore[arg-type]
             states = outputs + states if number else outputs
             layers.append(states)
         if self.return_all_layers:
-            return [_as_sentences(states, index, mask) for states in layers]
-        return _as_sentences(states, index, mask)
+            return [_unpack(states, index, mask) for states in layers]
+        return _unpack(states, index, mask)
 
 
-def _reading_order(mask: torch.BoolTensor) -> Tuple[torch.Tensor, List[int]]:
+def _pack_indices(mask: torch.BoolTensor) -> Tuple[torch.Tensor, List[int]]:
     """
-    Which word of the batch each direction reads when, in the layout that `read_together` takes.
+    Which word of the batch each direction reads when, in the layout that `run_in_lockstep` takes.
 
     # Returns
 
@@ -199,14 +199,12 @@ def _reading_order(mask: torch.BoolTensor) -> Tuple[torch.Tensor, List[int]]:
     return index[:, is_word], [size for size in is_word.sum(dim=1).tolist() if size]
 
 
-def _as_sentences(
-    states: torch.Tensor, index: torch.Tensor, mask: torch.BoolTensor
-) -> torch.Tensor:
+def _unpack(states: torch.Tensor, index: torch.Tensor, mask: torch.BoolTensor) -> torch.Tensor:
     """Both directions' states of each word beside each other, zero where padded."""
-    ahead, behind = (
+    forward_states, backward_states = (
         own.new_zeros(mask.numel(), own.size(1)).index_copy(0, where, own)
         for own, where in zip(states, index)
     )
-    return torch.cat([ahead, behind], dim=1).view(
+    return torch.cat([forward_states, backward_states], dim=1).view(
         *mask.shape, 2 * states.size(-1)
     ) * mask.unsqueeze(-1)

@@ -13,8 +13,8 @@ from allennlp.models.archival import get_weights_path
 from allennlp.modules.elmo import _ElmoCharacterEncoder
 from allennlp.modules.token_embedders import TokenEmbedder
 
-from allennlp_semfit.common.invalid_file import InvalidFileError, located_in
-from allennlp_semfit.modules.elmo_format import (
+from allennlp_semfit.common.errors import InvalidFileError, with_config_key
+from allennlp_semfit.modules.token_embedders.elmo_checkpoint import (
     MAX_CHARACTERS,
     CharacterCnnOptions,
     check_weights,
@@ -94,10 +94,10 @@ class ElmoCharacterCnnEmbedder(TokenEmbedder):
         options_file = params.get("options_file")
         try:
             if isinstance(options_file, str):
-                with located_in(params, "options_file"):
+                with with_config_key(params, "options_file"):
                     read_options(options_file)
             # What is wrong from here on, is wrong with the weights.
-            with located_in(params, "weight_file"):
+            with with_config_key(params, "weight_file"):
                 return super().from_params(params, *args, **extras)
         except InvalidFileError:
             options = _archived_options(serialization_dir, options_file)

@@ -11,8 +11,8 @@ from allennlp.data.fields import ListField, TextField
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allennlp_semfit.common.fasttext_model import FastTextModel
 from allennlp_semfit.data.token_indexers.fasttext_indexer import FastTextIndexer
+from allennlp_semfit.fasttext.model import FastTextModel
 from tests import VECTORS
 
 INDEXER = FastTextIndexer(VECTORS)

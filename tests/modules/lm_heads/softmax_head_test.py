@@ -12,7 +12,7 @@ from tests.modules.lm_heads.softmax_reference import vocabulary_of
 
 def tied(embedding, input_dim=6, **options):
     head = SoftmaxHead(vocabulary_of(10), input_dim, tie_to_input=True, **options)
-    head.share_input(BasicTextFieldEmbedder({"tokens": embedding}))
+    head.tie_weights(BasicTextFieldEmbedder({"tokens": embedding}))
     return head
 
 

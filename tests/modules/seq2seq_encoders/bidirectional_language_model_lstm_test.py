@@ -6,10 +6,10 @@ from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 from hypothesis import given
 from hypothesis import strategies as st
 
+from allennlp_semfit.modules.projected_lstm.layer import ProjectedLstm
 from allennlp_semfit.modules.seq2seq_encoders.bidirectional_language_model_lstm import (
     BidirectionalLanguageModelLstm,
 )
-from allennlp_semfit.modules.seq2seq_encoders.projected_lstm import ProjectedLstm
 
 
 def ragged_mask(*lengths):

@@ -25,7 +25,7 @@ from allennlp.nn.util import remove_sentence_boundaries
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allennlp_semfit.common.invalid_file import InvalidFileError
+from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.modules.token_embedders import elmo_character_cnn_embedder as module
 from allennlp_semfit.modules.token_embedders.elmo_character_cnn_embedder import (
     ElmoCharacterCnnEmbedder,
@@ -325,7 +325,7 @@ class TestInAModel(ModelTestCase):
 def test_an_archive_needs_no_file(gone, tmp_path):
     config = tagging_config(tmp_path / "data")
     config["model"]["text_field_embedder"]["token_embedders"]["words"] = {
-        "type": "remembering",
+        "type": "cached",
         "embedder": config["model"]["text_field_embedder"]["token_embedders"]["words"],
     }
     train_model(Params(config), str(tmp_path / "task"))

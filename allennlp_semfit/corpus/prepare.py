@@ -1,0 +1,132 @@
+"""
+From input files to a corpus.
+"""
+
+import os
+import time
+from contextlib import closing
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Dict, Optional, Sequence, Union
+
+from allennlp.common import Tqdm
+from allennlp.common.checks import ConfigurationError
+
+from allennlp_semfit.common.parallel import available_cpus
+from allennlp_semfit.corpus.options import CorpusOptions, CorpusSummary, check_range
+from allennlp_semfit.corpus.sentences import SentenceSplitter
+from allennlp_semfit.corpus.sources import Source, find_sources, read_documents
+from allennlp_semfit.corpus.tokenization import split_documents
+from allennlp_semfit.corpus.writer import CorpusWriter, check_vacant, read_record
+
+
+def prepare_corpus(
+    inputs: Sequence[Union[str, "os.PathLike[str]"]],
+    out_dir: Union[str, "os.PathLike[str]"],
+    options: Optional[CorpusOptions] = None,
+    *,
+    num_workers: Optional[int] = None,
+    force: bool = False,
+) -> CorpusSummary:
+    """
+    Makes `out_dir/train/shard-00.txt` and so on, `out_dir/heldout.txt` and `out_dir/corpus.json`,
+    all at once when everything is done.
+
+    # Parameters
+
+    inputs : `Sequence[Union[str, os.PathLike]]`
+        Text files, MediaWiki dumps, either of them packed or not, and directories of such files.
+    out_dir : `Union[str, os.PathLike]`
+    options : `Optional[CorpusOptions]`, optional (default = `None`)
+    num_workers : `Optional[int]`, optional (default = `None`)
+        Processes that split text, by default one for each CPU. The corpus does not depend on it.
+    force : `bool`, optional (default = `False`)
+        Whether to replace a corpus that is already in `out_dir`.
+
+    # Returns
+
+    `CorpusSummary`
+
+    # Raises
+
+    `ConfigurationError`
+        When an input, an option or the output directory cannot be used. Nothing is left in
+        `out_dir` then.
+    """
+    options = options or CorpusOptions()
+    workers = available_cpus() if num_workers is None else num_workers
+    check_range("num_workers", workers, 1, None)
+    sources = find_sources(inputs)
+    for source in sources:
+        if source.is_dump and options.already_tokenized:
+            raise ConfigurationError(
+                f"The input {source.path} is a MediaWiki dump, which is not tokenised: leave "
+                "already_tokenized out."
+            )
+    job = _describe(sources, options)
+    out_dir = Path(out_dir).resolve()
+    record = read_record(out_dir)
+    if record is not None and not force and record.get("job") == job:
+        return CorpusSummary(**record["summary"], made_before=True)
+    check_vacant(out_dir, force=force)
+    # Here and not in the workers first, so that an unknown language is one error and at once.
+    SentenceSplitter(options.language)
+
+    start = time.monotonic()
+    with CorpusWriter(out_dir, num_shards=options.num_shards, held_out=options.held_out) as writer:
+        _fill(writer, sources, options, workers)
+        _check_result(writer, sources, options)
+        summary = CorpusSummary(
+            documents=writer.documents,
+            sentences=writer.sentences,
+            words=writer.words,
+            shards=writer.num_shards,
+            held_out_sentences=writer.held_out_sentences,
+            seconds=round(time.monotonic() - start, 1),
+        )
+        fields = summary._asdict()
+        del fields["made_before"]
+        writer.publish({"job": job, "summary": fields})
+    return summary
+
+
+def _describe(sources: Sequence[Source], options: CorpusOptions) -> Dict[str, Any]:
+    return {
+        "options": asdict(options),
+        "inputs": [
+            {"path": os.path.abspath(s.path), "bytes": s.size, "modified": s.modified}
+            for s in sources
+        ],
+    }
+
+
+def _fill(
+    writer: CorpusWriter, sources: Sequence[Source], options: CorpusOptions, num_workers: int
+) -> None:
+    total = sum(source.size for source in sources)
+    with Tqdm.tqdm(total=total, unit="B", unit_scale=True, desc="reading") as bar:
+        documents = split_documents(read_documents(sources, bar.update), options, num_workers)
+        with closing(documents):
+            for document in documents:
+                writer.add(*document)
+                bar.set_postfix_str(f"{writer.sentences:,} sentences", refresh=False)
+                if options.max_sentences and writer.sentences >= options.max_sentences:
+                    return
+
+
+def _check_result(writer: CorpusWriter, sources: Sequence[Source], options: CorpusOptions) -> None:
+    if not writer.sentences:
+        names = ", ".join(str(source.path) for source in sources[:3])
+        raise ConfigurationError(
+            f"There is no sentence of at least {options.min_words} words in {names}"
+            f"{' and the other inputs' if len(sources) > 3 else ''}."
+        )
+    if options.held_out and not writer.held_out_sentences:
+        enough = 0.5 / (writer.documents - 1) if writer.documents > 1 else 0.0
+        raise ConfigurationError(
+            f"Nothing was held out: the input is {writer.documents} documents, too few for "
+            f"held_out {options.held_out}. Take {enough + 0.005:.2f}, or 0 for no held-out text."
+            if enough
+            else "Nothing was held out: the input is a single document. Give more text, or set "
+            "held_out to 0 for no held-out text."
+        )

@@ -1,0 +1,98 @@
+"""
+The text on which `allennlp_semfit.fasttext.train` trains, read once and checked before
+fastText sees it.
+"""
+
+import logging
+from collections import Counter
+from pathlib import Path
+from typing import BinaryIO, Optional, Sequence, Set
+from typing import Counter as CounterType
+
+from allennlp.common import Tqdm
+from allennlp.common.checks import ConfigurationError
+
+from allennlp_semfit.common.text_files import read_text
+
+logger = logging.getLogger(__name__)
+
+
+def read_corpus(
+    files: Sequence[Path], *, min_count: int, copy_to: Optional[BinaryIO] = None
+) -> int:
+    """
+    Reads a corpus once, to find out early what would make fastText fail late, or never end: with
+    fewer than two words in its dictionary it looks for a wrong word to contrast with the right one
+    for ever.
+
+    # Parameters
+
+    files : `Sequence[Path]`
+    min_count : `int`
+        How often a word occurs if it is to be in the dictionary.
+    copy_to : `BinaryIO`, optional (default = `None`)
+        Where to write all the text, with a line's end after each file.
+
+    # Returns
+
+    `int`
+        The number of words, which white space separates.
+
+    # Raises
+
+    `ConfigurationError`
+        If a file cannot be read or is not UTF-8, if there is nothing but white space, or if fewer
+        than two words occur `min_count` times.
+    """
+    vocabulary = _FrequentWords(min_count)
+    num_words = 0
+    total = sum(path.stat().st_size for path in files)
+    with Tqdm.tqdm(total=total, unit="B", unit_scale=True, desc="reading the corpus") as progress:
+        for path in files:
+            words_before = num_words
+            for text in read_text(path):
+                words = text.split()
+                num_words += len(words)
+                vocabulary.add(words)
+                if copy_to is not None:
+                    copy_to.write(text)
+                progress.update(len(text))
+            if copy_to is not None:
+                copy_to.write(b"\n")
+            if num_words == words_before:
+                logger.warning("%s holds no words.", path)
+    names = ", ".join(map(str, files[:3])) + (f" and {len(files) - 3} more" if files[3:] else "")
+    if not num_words:
+        raise ConfigurationError(
+            f"{names}: empty, or only white space; give text with one sentence a line"
+        )
+    if not vocabulary.suffices:
+        raise ConfigurationError(
+            f"{names}: fewer than two words occur --min-count = {min_count} times or more in its "
+            f"{num_words:,} words; lower --min-count or give more text"
+        )
+    return num_words
+
+
+class _FrequentWords:
+    """
+    Finds whether two words are frequent. In any real text they soon are, and then it counts no
+    more: a count of all the words of a large corpus would need gigabytes.
+    """
+
+    def __init__(self, min_count: int) -> None:
+        self._min_count = min_count
+        self._counts: CounterType[bytes] = Counter()
+        self._frequent: Set[bytes] = set()
+
+    @property
+    def suffices(self) -> bool:
+        return len(self._frequent) >= 2
+
+    def add(self, words: Sequence[bytes]) -> None:
+        if self.suffices:
+            return
+        self._counts.update(words)
+        self._frequent.update(word for word in set(words) if self._counts[word] >= self._min_count)
+        if self.suffices:
+            self._counts.clear()

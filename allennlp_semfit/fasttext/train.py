@@ -1,0 +1,298 @@
+"""Trains fastText vectors, the input and the targets of a Semfit language model."""
+
+import json
+import logging
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import IO, Any, Dict, Iterator, NamedTuple, Optional, Sequence, Union
+
+from allennlp.common import Tqdm
+from allennlp.common import logging as common_logging
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import format_size
+
+from allennlp_semfit.common.text_files import find_text_files
+from allennlp_semfit.fasttext import worker
+from allennlp_semfit.fasttext.corpus_check import read_corpus
+
+logger = logging.getLogger(__name__)
+
+MINIMUM_THREADS = 11
+"""With fewer, fastText does not initialise all of its input matrix. See `worker`."""
+
+
+class FastTextTrainingResult(NamedTuple):
+    """
+    # Parameters
+
+    num_words : `int`
+        The words of the corpus, each as often as it occurs.
+    dictionary_size : `int`
+        The words that have a row of their own, fastText's end of a sentence among them.
+    dim : `int`
+    file_size : `int`
+        In bytes.
+    seconds : `float`
+    """
+
+    num_words: int
+    dictionary_size: int
+    dim: int
+    file_size: int
+    seconds: float
+
+
+def train_fasttext(
+    corpus: Sequence[Union[str, os.PathLike]],
+    out_path: Union[str, os.PathLike],
+    *,
+    model: str = "skipgram",
+    dim: int = 300,
+    minn: int = 3,
+    maxn: int = 6,
+    bucket: int = 2_000_000,
+    min_count: int = 5,
+    epoch: int = 5,
+    lr: float = 0.05,
+    ws: int = 5,
+    neg: int = 5,
+    threads: Optional[int] = None,
+    force: bool = False,
+) -> FastTextTrainingResult:
+    """
+    Trains unsupervised fastText vectors and saves them as a `.bin` file.
+
+    Threads update the vectors without waiting for each other, so two runs on the same text give
+    slightly different vectors. No seed changes that.
+
+    # Parameters
+
+    corpus : `Sequence[Union[str, os.PathLike]]`
+        Files, directories and globs of text, UTF-8, one tokenised sentence a line. fastText reads
+        one file: several are joined in a temporary file beside `out_path`.
+    out_path : `Union[str, os.PathLike]`
+        Must end in `.bin`. Its directory is made if it is missing. The file appears once it is
+        whole.
+    model : `str`, optional (default = `"skipgram"`)
+        `"skipgram"` or `"cbow"`.
+    dim : `int`, optional (default = `300`)
+        The dimension of the vectors.
+    minn : `int`, optional (default = `3`)
+        The characters of the shortest n-gram.
+    maxn : `int`, optional (default = `6`)
+        The characters of the longest n-gram. With 0 there are no n-grams, and `minn` and `bucket`
+        mean nothing.
+    bucket : `int`, optional (default = `2000000`)
+        The rows that all n-grams share. They make up most of the file: `4 · dim · bucket` bytes.
+    min_count : `int`, optional (default = `5`)
+        How often a word must occur to have a row of its own.
+    epoch : `int`, optional (default = `5`)
+    lr : `float`, optional (default = `0.05`)
+        The learning rate at the start.
+    ws : `int`, optional (default = `5`)
+        The words on each side that are context.
+    neg : `int`, optional (default = `5`)
+        The wrong words that are contrasted with each right one.
+    threads : `int`, optional (default = `None`)
+        `None` means the number of cores. Never fewer than 11, however few are asked for: with
+        fewer, fastText leaves rows uninitialised.
+    force : `bool`, optional (default = `False`)
+        Whether to replace `out_path`.
+
+    # Returns
+
+    `FastTextTrainingResult`
+
+    # Raises
+
+    `ConfigurationError`
+        If an option or the corpus is wrong, which shows before the training, or if no sound model
+        comes out of it. Then nothing is left at `out_path`, or what was there before.
+    """
+    started = time.monotonic()
+    out = Path(out_path)
+    arguments = {
+        "model": model,
+        "dim": dim,
+        "minn": minn if maxn else 0,
+        "maxn": maxn,
+        "bucket": bucket if maxn else 0,
+        "minCount": min_count,
+        "epoch": epoch,
+        "lr": lr,
+        "ws": ws,
+        "neg": neg,
+        "thread": _number_of_threads(threads),
+        # By default, a word that begins with "__label__" is no word. None begins with a line's end.
+        "label": "\n",
+        "verbose": 2,
+    }
+    _check_options(arguments)
+    _check_out(out, force=force)
+    unfinished = out.with_name(out.name + ".tmp")
+    joined = out.with_name(out.name + ".corpus.tmp")
+    files = find_text_files(corpus, exclude=[out, unfinished, joined])
+    if out.resolve() in {path.resolve() for path in files}:
+        raise ConfigurationError(f"{out}: it is the corpus as well; give the vectors another name")
+    # fastText seeks in its input, which a pipe does not allow.
+    join = len(files) > 1 or not files[0].is_file()
+
+    _make_directory(out.parent)
+    with _removing(unfinished, joined):
+        _check_disk(out, arguments, sum(path.stat().st_size for path in files) if join else 0)
+        with joined.open("wb") if join else nullcontext() as copy:
+            num_words = read_corpus(files, min_count=min_count, copy_to=copy)
+        logger.info("Training on %s words, with %d threads.", f"{num_words:,}", arguments["thread"])
+        arguments["input"] = str(joined if join else files[0])
+        result = _run_worker(arguments, out, unfinished)
+        os.replace(unfinished, out)
+    return FastTextTrainingResult(
+        num_words=num_words,
+        dictionary_size=result["dictionary_size"],
+        dim=dim,
+        file_size=out.stat().st_size,
+        seconds=time.monotonic() - started,
+    )
+
+
+def _number_of_threads(asked: Optional[int]) -> int:
+    if asked is None:
+        return max(os.cpu_count() or 1, MINIMUM_THREADS)
+    if asked < 1:
+        raise ConfigurationError(f"--threads: {asked}; it takes 1 or more")
+    if asked < MINIMUM_THREADS:
+        logger.info(
+            "Training with %d threads, not %d: with fewer, fastText leaves a part of its vectors "
+            "uninitialised.",
+            MINIMUM_THREADS,
+            asked,
+        )
+    return max(asked, MINIMUM_THREADS)
+
+
+def _check_options(arguments: Dict[str, Any]) -> None:
+    if arguments["model"] not in ("skipgram", "cbow"):
+        raise ConfigurationError(f"--model: {arguments['model']!r}; it takes skipgram or cbow")
+    names = {"minCount": "min-count", "thread": "threads"}
+    smallest = {"dim": 1, "minCount": 1, "epoch": 1, "ws": 1, "neg": 1, "thread": 1}
+    smallest.update({"minn": 0, "maxn": 0, "bucket": 1 if arguments["maxn"] else 0})
+    for key, minimum in smallest.items():
+        if not minimum <= arguments[key] < 2**31:
+            raise ConfigurationError(
+                f"--{names.get(key, key)}: {arguments[key]}; it takes {minimum} or more, below 2^31"
+            )
+    if arguments["minn"] > arguments["maxn"]:
+        raise ConfigurationError(
+            f"--minn: {arguments['minn']}, more than --maxn, which is {arguments['maxn']}; make "
+            "--minn smaller, or --maxn 0 for no n-grams"
+        )
+    if not 0 < arguments["lr"] < float("inf"):
+        raise ConfigurationError(f"--lr: {arguments['lr']}; it takes a number above 0")
+
+
+def _check_out(out: Path, *, force: bool) -> None:
+    if out.is_dir():
+        raise ConfigurationError(f"{out}: it is a directory; give the name of a file in it")
+    if out.suffix != ".bin":
+        # Whoever forgets it would otherwise have the last file of the corpus taken for it.
+        raise ConfigurationError(f"{out}: the name of the file of vectors must end in .bin")
+    if out.exists() and not force:
+        raise ConfigurationError(f"{out}: it exists; give another name, or --force to replace it")
+
+
+def _check_disk(out: Path, arguments: Dict[str, Any], size_of_copy: int) -> None:
+    needed = 4 * arguments["dim"] * arguments["bucket"] + size_of_copy
+    free = shutil.disk_usage(out.parent).free
+    if needed > free:
+        raise ConfigurationError(
+            f"{out}: at least {format_size(needed)} are needed there and {format_size(free)} are "
+            "free; make room, or lower --bucket or --dim"
+        )
+
+
+def _make_directory(directory: Path) -> None:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigurationError(
+            f"{directory}: it cannot be made ({error.strerror}); give the vectors another place"
+        ) from error
+    if not os.access(directory, os.W_OK):
+        raise ConfigurationError(f"{directory}: not writable; give the vectors another place")
+
+
+@contextmanager
+def _removing(*paths: Path) -> Iterator[None]:
+    """Removes what this run leaves, whatever happens, and what a killed run has left."""
+
+    def remove() -> None:
+        for path in paths:
+            path.unlink(missing_ok=True)
+
+    remove()
+    try:
+        yield
+    finally:
+        remove()
+
+
+def _run_worker(arguments: Dict[str, Any], out: Path, unfinished: Path) -> Dict[str, Any]:
+    options = json.dumps({"arguments": arguments, "out_path": str(unfinished)})
+    command = [sys.executable, worker.__file__, options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        try:
+            last_message = _show_progress(process.stderr)
+            output = process.stdout.read()
+        except BaseException:
+            process.kill()
+            raise
+    if process.returncode:
+        code = process.returncode
+        ending = f"signal {-code}" if code < 0 else last_message
+        raise ConfigurationError(
+            f"{out}: the training was cut off ({ending}); if memory ran out, lower --bucket or "
+            "--dim"
+        )
+    result = json.loads(output)
+    if "error" in result:
+        raise ConfigurationError(f"{out}: {result['error']}")
+    return result
+
+
+def _show_progress(messages: IO[bytes]) -> str:
+    """Turns what fastText says of its progress into a bar, and returns the last other message."""
+    last_message = ""
+    bar_format = "{desc}: {percentage:5.1f}%|{bar}| {elapsed}<{remaining}{postfix}"
+    interval = 10.0 if common_logging.FILE_FRIENDLY_LOGGING else 0.5
+    bar = Tqdm.tqdm(
+        total=100, desc="training fastText", bar_format=bar_format, mininterval=interval
+    )
+    with bar:
+        for message in _split_lines(messages):
+            progress = re.match(r"Progress:\s*([\d.]+)%.*loss:\s*(\S+)", message)
+            if progress:
+                bar.set_postfix_str(f"loss {progress[2]}", refresh=False)
+                bar.update(float(progress[1]) - bar.n)
+            elif message:
+                last_message = message
+    return last_message
+
+
+def _split_lines(stream: IO[bytes]) -> Iterator[str]:
+    """Splits at line feeds and at carriage returns, as soon as they arrive."""
+    rest = b""
+    while True:
+        chunk = os.read(stream.fileno(), 4096)
+        *lines, rest = re.split(rb"[\r\n]", rest + chunk)
+        for line in lines if chunk else [*lines, rest]:
+            yield line.decode("utf-8", errors="replace").strip()
+        if not chunk:
+            return

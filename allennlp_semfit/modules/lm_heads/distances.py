@@ -1,0 +1,290 @@
+"""
+How far a context vector is from the vector of the word that stands there: section 4.1 of Li et al.
+2019, "Efficient Contextual Representation Learning Without Softmax Layer", after Kumar and
+Tsvetkov 2019, "Von Mises-Fisher Loss for Training Sequence to Sequence Models with Continuous
+Outputs".
+
+Everything is computed in `float32`, or in the inputs' type where that holds more.
+"""
+
+import math
+
+import torch
+from allennlp.common import Registrable
+from allennlp.common.checks import ConfigurationError
+from torch.autograd.function import once_differentiable
+
+__all__ = [
+    "CosineDistance",
+    "Distance",
+    "L2Distance",
+    "NllVmfDistance",
+    "cosine",
+    "l2",
+    "log_vmf_normalizer",
+    "nllvmf",
+]
+
+
+def cosine(context: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+    """
+    `-(c / |c|) . (w / |w|)`
+
+    # Parameters
+
+    context : `torch.Tensor`
+        Shape `(..., m)`.
+    target : `torch.Tensor`
+        Shape `(..., m)`.
+
+    # Returns
+
+    `torch.Tensor`
+        Shape `(...)`, between -1 and 1.
+    """
+    return -torch.nn.functional.cosine_similarity(_widen(context), _widen(target), dim=-1)
+
+
+def l2(context: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+    """
+    `|c - w|^2`, with `w` as it is, not normalised.
+
+    # Parameters
+
+    context : `torch.Tensor`
+        Shape `(..., m)`.
+    target : `torch.Tensor`
+        Shape `(..., m)`.
+
+    # Returns
+
+    `torch.Tensor`
+        Shape `(...)`.
+    """
+    return (_widen(context) - _widen(target)).square().sum(dim=-1)
+
+
+def nllvmf(
+    context: torch.Tensor, target: torch.Tensor, lambda_1: float = 0.02, lambda_2: float = 0.1
+) -> torch.Tensor:
+    """
+    `-log C_m(|c|) - lambda_2 c . (w / |w|) + lambda_1 |c|`: the negative log-likelihood of the
+    target's direction under a von Mises-Fisher distribution around the context's, with both of
+    Kumar and Tsvetkov's regularisations. The defaults are theirs.
+
+    # Parameters
+
+    context : `torch.Tensor`
+        Shape `(..., m)`.
+    target : `torch.Tensor`
+        Shape `(..., m)`.
+    lambda_1 : `float`, optional (default = `0.02`)
+        What a context vector pays for its length, that is, for being sure.
+    lambda_2 : `float`, optional (default = `0.1`)
+        The weight of the agreement.
+
+    # Returns
+
+    `torch.Tensor`
+        Shape `(...)`.
+    """
+    context = _widen(context)
+    target = torch.nn.functional.normalize(_widen(target), dim=-1)
+    concentration = torch.linalg.vector_norm(context, dim=-1)
+    log_normalizer = log_vmf_normalizer(concentration, context.size(-1))
+    agreement = (context * target).sum(dim=-1)
+    return -log_normalizer - lambda_2 * agreement + lambda_1 * concentration
+
+
+def log_vmf_normalizer(concentration: torch.Tensor, dim: int) -> torch.Tensor:
+    """
+    `log C_m(k) = (m/2 - 1) log k - (m/2) log 2 pi - log I_{m/2-1}(k)`, where `I` is the modified
+    Bessel function of the first kind. Differentiable once, with the exact derivative
+    `-I_{m/2}(k) / I_{m/2-1}(k)`. Neither value nor derivative over- or underflows.
+
+    # Parameters
+
+    concentration : `torch.Tensor`
+        `k`, not negative, of any shape.
+    dim : `int`
+        `m`, 2 or more.
+
+    # Returns
+
+    `torch.Tensor`
+        The shape and type of `concentration`.
+    """
+    return _LogVmfNormalizer.apply(concentration, dim)
+
+
+class _LogVmfNormalizer(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, concentration: torch.Tensor, dim: int) -> torch.Tensor:
+        order = dim / 2 - 1
+        # Only one number a target: float64 costs nothing, and the terms below cancel.
+        # Where k is 0 its logarithm is not finite, but log C is: it is flat there.
+        k = concentration.double().clamp_min(1e-8)
+        log_bessel, ratio = _log_bessel_and_ratio(order, k)
+        ctx.save_for_backward(ratio.to(concentration.dtype))
+        log_normalizer = order * k.log() - dim / 2 * math.log(2 * math.pi) - log_bessel
+        return log_normalizer.to(concentration.dtype)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output: torch.Tensor):
+        (ratio,) = ctx.saved_tensors
+        return -ratio * grad_output, None
+
+
+# From this order on, five terms of Debye's expansion hold to 1e-9 for every argument.
+_LARGE_ORDER = 30
+
+
+def _log_bessel_and_ratio(order: float, x: torch.Tensor):
+    """
+    `log I_v(x)` and `I_{v+1}(x) / I_v(x)` for `x > 0`. The expansion for large orders where the
+    order is large; from there down by the recurrence of the ratios,
+    `I_v / I_{v-1} = 1 / (2 v / x + I_{v+1} / I_v)`, which is stable in this direction
+    (DLMF 10.29.1).
+    """
+    steps = max(0, math.ceil(_LARGE_ORDER - order))
+    top = order + steps
+    log_bessel = _log_bessel_of_large_order(top, x)
+    ratio = (_log_bessel_of_large_order(top + 1, x) - log_bessel).exp()
+    for step in range(steps):
+        ratio = 1 / (2 * (top - step) / x + ratio)
+        log_bessel = log_bessel - ratio.log()
+    return log_bessel, ratio
+
+
+def _log_bessel_of_large_order(order: float, x: torch.Tensor) -> torch.Tensor:
+    """`log I_v(x)` by Debye's uniform expansion (DLMF 10.41.3, the polynomials 10.41.10)."""
+    z = x / order
+    root = (1 + z * z).sqrt()
+    p = 1 / root
+    p2 = p * p
+    u1 = p * (3 - 5 * p2) / 24
+    u2 = p2 * (81 - 462 * p2 + 385 * p2**2) / 1152
+    u3 = p * p2 * (30375 - 369603 * p2 + 765765 * p2**2 - 425425 * p2**3) / 414720
+    u4 = (
+        p2**2
+        * (4465125 - 94121676 * p2 + 349922430 * p2**2 - 446185740 * p2**3 + 185910725 * p2**4)
+        / 39813120
+    )
+    series = u1 / order + u2 / order**2 + u3 / order**3 + u4 / order**4
+    exponent = order * (root + (z / (1 + root)).log())
+    return exponent - 0.5 * math.log(2 * math.pi * order) - 0.5 * root.log() + series.log1p()
+
+
+class Distance(Registrable):
+    """
+    The distance that the Semfit head minimises, as a config names it. Called with the context
+    vectors and the target vectors, both of shape `(N, m)`; returns the distances, shape `(N,)`.
+    """
+
+    default_implementation = "cosine"
+
+    def __call__(self, context: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        raise NotImplementedError
+
+    def initial_prediction(
+        self, mean_target: torch.Tensor, mean_direction: torch.Tensor
+    ) -> torch.Tensor:
+        """
+        The answer to begin training with, which is the same for every context, so that what the
+        targets have in common need not be learnt. Here it is the mean of their directions, each
+        taken at a length at which an element is about a third. An optimizer such as Adam moves an
+        element by about the learning rate, however long the answer is: one that is much shorter
+        turns too fast for what is known of contexts at first, and one that is longer too slowly.
+
+        # Parameters
+
+        mean_target : `torch.Tensor`
+            The mean of the targets. Shape `(m,)`.
+        mean_direction : `torch.Tensor`
+            The mean of the targets at unit length. Shape `(m,)`.
+
+        # Returns
+
+        `torch.Tensor`
+            Shape `(m,)`.
+        """
+        return len(mean_direction) ** 0.5 / 3 * mean_direction
+
+
+@Distance.register("cosine")
+class CosineDistance(Distance):
+    """
+    See [`cosine`](#cosine). Has no hyper-parameter, and is the paper's choice.
+
+    Registered as a `Distance` with name "cosine", the default.
+    """
+
+    def __call__(self, context: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        return cosine(context, target)
+
+
+@Distance.register("l2")
+class L2Distance(Distance):
+    """
+    See [`l2`](#l2).
+
+    Registered as a `Distance` with name "l2".
+    """
+
+    def __call__(self, context: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        return l2(context, target)
+
+    def initial_prediction(
+        self, mean_target: torch.Tensor, mean_direction: torch.Tensor
+    ) -> torch.Tensor:
+        """The mean of the targets; see [`Distance`](#distance)."""
+        return mean_target
+
+
+@Distance.register("nllvmf")
+class NllVmfDistance(Distance):
+    """
+    See [`nllvmf`](#nllvmf).
+
+    Registered as a `Distance` with name "nllvmf".
+
+    # Parameters
+
+    lambda_1 : `float`, optional (default = `0.02`)
+    lambda_2 : `float`, optional (default = `0.1`)
+
+    # Raises
+
+    `ConfigurationError`
+        If `lambda_1` or `lambda_2` is negative.
+
+    # Example
+
+    ```json
+    "distance": {"type": "nllvmf", "lambda_1": 0.02, "lambda_2": 0.1}
+    ```
+    """
+
+    def __init__(self, lambda_1: float = 0.02, lambda_2: float = 0.1) -> None:
+        for name, value in (("lambda_1", lambda_1), ("lambda_2", lambda_2)):
+            if value < 0:
+                raise ConfigurationError(f"nllvmf: `{name}` is {value}; it takes 0 or more.")
+        self.lambda_1 = lambda_1
+        self.lambda_2 = lambda_2
+
+    def __call__(self, context: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        return nllvmf(context, target, self.lambda_1, self.lambda_2)
+
+    def initial_prediction(
+        self, mean_target: torch.Tensor, mean_direction: torch.Tensor
+    ) -> torch.Tensor:
+        """
+        The mean of the directions, each taken at the length at which an element is about one: how
+        long an answer is says here how sure it is. See [`Distance`](#distance).
+        """
+        return len(mean_direction) ** 0.5 * mean_direction
+
+
+def _widen(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor

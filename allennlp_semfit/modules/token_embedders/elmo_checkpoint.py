@@ -1,0 +1,296 @@
+"""
+The character CNN of ELMo in the two files that AllenNLP reads it from: its sizes in `options.json`,
+its weights in HDF5.
+"""
+
+import json
+import os
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Dict, Iterator, NamedTuple, Tuple, Union
+
+import h5py
+import numpy
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.file_utils import cached_path
+from allennlp.data.token_indexers.elmo_indexer import ELMoCharacterMapper
+
+from allennlp_semfit.common.errors import InvalidFileError
+
+__all__ = [
+    "MAX_CHARACTERS",
+    "NUM_CHARACTERS",
+    "CharacterCnnOptions",
+    "check_place",
+    "check_weights",
+    "read_options",
+    "reading_weights",
+    "weight_shapes",
+    "write_character_cnn",
+]
+
+MAX_CHARACTERS: int = ELMoCharacterMapper.max_word_length
+"""The characters of a word, as the `elmo_characters` indexer gives them."""
+
+NUM_CHARACTERS: int = ELMoCharacterMapper.padding_character + 1
+"""
+The characters that have an embedding: 256 bytes, four marks of the ends of words and sentences, and
+what fills a word up. The indexer's ids are larger by one, for the 0 of padding between sentences.
+"""
+
+_OPTIONS, _WEIGHTS = "options.json", "weights.hdf5"
+
+
+class CharacterCnnOptions(NamedTuple):
+    """
+    # Parameters
+
+    activation : `str`
+        After the convolutions: `"relu"` or `"tanh"`.
+    filters : `Tuple[Tuple[int, int], ...]`
+        How many characters wide, and how many of that width.
+    num_highways : `int`
+    character_dim : `int`
+    projection_dim : `int`
+        The dimension of the result.
+    """
+
+    activation: str
+    filters: Tuple[Tuple[int, int], ...]
+    num_highways: int
+    character_dim: int
+    projection_dim: int
+
+    @property
+    def num_filters(self) -> int:
+        """Of all widths."""
+        return sum(number for _, number in self.filters)
+
+
+def weight_shapes(options: CharacterCnnOptions) -> Dict[str, Tuple[int, ...]]:
+    """
+    # Returns
+
+    `Dict[str, Tuple[int, ...]]`
+        The shape of each dataset that a file of weights has for these options.
+    """
+    shapes: Dict[str, Tuple[int, ...]] = {"char_embed": (NUM_CHARACTERS, options.character_dim)}
+    for index, (width, number) in enumerate(options.filters):
+        shapes[f"CNN/W_cnn_{index}"] = (1, width, options.character_dim, number)
+        shapes[f"CNN/b_cnn_{index}"] = (number,)
+    for index in range(options.num_highways):
+        for gate in ("transform", "carry"):
+            shapes[f"CNN_high_{index}/W_{gate}"] = (options.num_filters, options.num_filters)
+            shapes[f"CNN_high_{index}/b_{gate}"] = (options.num_filters,)
+    shapes["CNN_proj/W_proj"] = (options.num_filters, options.projection_dim)
+    shapes["CNN_proj/b_proj"] = (options.projection_dim,)
+    return shapes
+
+
+def read_options(options_file: Union[str, os.PathLike]) -> CharacterCnnOptions:
+    """
+    # Parameters
+
+    options_file : `Union[str, os.PathLike]`
+        ELMo's options, a path or a URL.
+
+    # Raises
+
+    `InvalidFileError`
+        If there is no such file, or it does not describe a character CNN.
+    """
+    path = _fetch("options", options_file)
+    try:
+        options = json.loads(Path(path).read_bytes().decode("utf-8"))
+    except (ValueError, OSError, RecursionError) as error:
+        raise InvalidFileError(
+            f"ELMo's options {options_file} cannot be read as JSON ({error}). The options.json "
+            "that belongs to the weights is wanted."
+        ) from None
+
+    def value(key: str) -> Any:
+        found = options
+        for part in key.split("."):
+            if not isinstance(found, dict) or part not in found:
+                raise InvalidFileError(
+                    f"ELMo's options {options_file} have no `{key}`. The options.json that belongs "
+                    "to the weights is wanted."
+                )
+            found = found[part]
+        return found
+
+    def check(key: str, is_right: bool, wanted: str) -> None:
+        if not is_right:
+            found = json.dumps(value(key))
+            raise InvalidFileError(
+                f"ELMo's options {options_file}: `{key}` is {found:.200}; {wanted} is wanted."
+            )
+
+    def size(key: str, minimum: int = 1) -> int:
+        check(key, _is_size(value(key), minimum), f"a whole number, {minimum} or more,")
+        return int(value(key))
+
+    key = "char_cnn.activation"
+    check(key, value(key) in ("relu", "tanh"), '"relu" or "tanh"')
+    key = "char_cnn.filters"
+    check(key, _are_filters(value(key)), f"a list of [width up to {MAX_CHARACTERS}, number]")
+    key = "char_cnn.max_characters_per_token"
+    check(key, value(key) == MAX_CHARACTERS, f"{MAX_CHARACTERS}, as `elmo_characters` gives them,")
+    return CharacterCnnOptions(
+        activation=value("char_cnn.activation"),
+        filters=tuple((width, number) for width, number in value("char_cnn.filters")),
+        num_highways=size("char_cnn.n_highway", 0),
+        character_dim=size("char_cnn.embedding.dim"),
+        projection_dim=size("lstm.projection_dim"),
+    )
+
+
+def _is_size(value: Any, minimum: int = 1) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= minimum
+
+
+def _are_filters(value: Any) -> bool:
+    return (
+        isinstance(value, list)
+        and len(value) > 0
+        and all(isinstance(pair, list) and len(pair) == 2 for pair in value)
+        and all(_is_size(width) and width <= MAX_CHARACTERS for width, _ in value)
+        and all(_is_size(number) for _, number in value)
+    )
+
+
+def check_weights(weight_file: Union[str, os.PathLike], options: CharacterCnnOptions) -> None:
+    """
+    Looks at the shapes only.
+
+    # Parameters
+
+    weight_file : `Union[str, os.PathLike]`
+        ELMo's weights, a path or a URL. What else they hold does not matter.
+    options : `CharacterCnnOptions`
+        What they are to fit.
+
+    # Raises
+
+    `InvalidFileError`
+        If there is no such file, it is not HDF5, or it lacks a dataset or has it in another shape.
+    """
+    path = _fetch("weights", weight_file)
+    with reading_weights(weight_file), h5py.File(path, "r") as file:
+        for name, shape in weight_shapes(options).items():
+            dataset = file.get(name)
+            if not isinstance(dataset, h5py.Dataset):
+                raise InvalidFileError(
+                    f"ELMo's weights {weight_file} hold no `{name}`. The weights that belong to "
+                    "the options are wanted."
+                )
+            if dataset.shape != shape or dataset.dtype.kind != "f":
+                raise InvalidFileError(
+                    f"ELMo's weights {weight_file}: `{name}` has the shape {dataset.shape} and the "
+                    f"type {dataset.dtype}; by the options, the shape {shape} and a type of "
+                    "floats are wanted. The weights that belong to the options are wanted."
+                )
+
+
+@contextmanager
+def reading_weights(weight_file: Union[str, os.PathLike]) -> Iterator[None]:
+    """Turns what h5py raises for a damaged file into an `InvalidFileError`."""
+    try:
+        yield
+    except (OSError, RuntimeError, KeyError) as error:
+        raise InvalidFileError(
+            f"ELMo's weights {weight_file} are no HDF5, or damaged ({error}). Copy them again from "
+            "where they are whole."
+        ) from None
+
+
+def _fetch(what: str, file: Union[str, os.PathLike]) -> str:
+    try:
+        path = str(cached_path(file))
+    except FileNotFoundError:
+        raise InvalidFileError(
+            f"ELMo's {what} {file} do not exist (working directory: {os.getcwd()})."
+        ) from None
+    except (OSError, ValueError) as error:
+        raise InvalidFileError(
+            f"ELMo's {what} {file} cannot be fetched ({error}). Try again, or give a local copy."
+        ) from error
+    if os.path.isdir(path):
+        raise InvalidFileError(f"ELMo's {what} {file} are a directory; a file is wanted.")
+    return path
+
+
+def check_place(directory: Path, *, force: bool = False) -> None:
+    """
+    # Raises
+
+    `ConfigurationError`
+        If `write_character_cnn` could not write there.
+    """
+    if directory.exists() and not directory.is_dir():
+        raise ConfigurationError(f"{directory}: it is a file; give the name of a directory")
+    for path in (directory / _OPTIONS, directory / _WEIGHTS):
+        if path.is_dir():
+            raise ConfigurationError(f"{path}: it is a directory; give another name")
+        if path.exists() and not force:
+            raise ConfigurationError(
+                f"{path}: it exists; give another directory, or --force to replace it"
+            )
+
+
+def write_character_cnn(
+    directory: Path,
+    options: CharacterCnnOptions,
+    weights: Dict[str, numpy.ndarray],
+    *,
+    force: bool = False,
+) -> None:
+    """
+    # Parameters
+
+    directory : `Path`
+        Where `options.json` and `weights.hdf5` go. It is made if it is missing. There are never
+        the options of one model beside the weights of another.
+    options : `CharacterCnnOptions`
+    weights : `Dict[str, numpy.ndarray]`
+        By the names, and of the shapes, that `weight_shapes` gives.
+    force : `bool`, optional (default = `False`)
+        Whether to replace the two if they are there.
+
+    # Raises
+
+    `ConfigurationError`
+        If they are there, without `force`.
+    """
+    check_place(directory, force=force)
+    shapes = weight_shapes(options)
+    if {name: array.shape for name, array in weights.items()} != shapes:
+        raise ValueError(f"The weights must have the shapes {shapes}.")
+    directory.mkdir(parents=True, exist_ok=True)
+    paths = directory / _OPTIONS, directory / _WEIGHTS
+    unfinished = tuple(path.with_name(f"{path.name}.tmp") for path in paths)
+    try:
+        unfinished[0].write_text(json.dumps(_as_json(options), indent=2) + "\n", encoding="utf-8")
+        with h5py.File(unfinished[1], "w") as file:
+            for name, array in weights.items():
+                file.create_dataset(name, data=array, dtype="float32")
+        paths[0].unlink(missing_ok=True)
+        os.replace(unfinished[1], paths[1])
+        os.replace(unfinished[0], paths[0])
+    finally:
+        for path in unfinished:
+            path.unlink(missing_ok=True)
+
+
+def _as_json(options: CharacterCnnOptions) -> Dict[str, Any]:
+    return {
+        "lstm": {"projection_dim": options.projection_dim},
+        "char_cnn": {
+            "activation": options.activation,
+            "filters": [list(pair) for pair in options.filters],
+            "n_highway": options.num_highways,
+            "embedding": {"dim": options.character_dim},
+            "n_characters": NUM_CHARACTERS + 1,
+            "max_characters_per_token": MAX_CHARACTERS,
+        },
+    }

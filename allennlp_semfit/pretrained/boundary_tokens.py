@@ -1,0 +1,71 @@
+"""The tokens that stand round the sentences of a language model."""
+
+from typing import Any, Dict, List, Sequence
+
+import torch
+from allennlp.data import Token, TokenIndexer, Vocabulary
+
+__all__ = ["BoundaryTokens", "add_boundary_tokens"]
+
+
+class BoundaryTokens(torch.nn.Module):
+    """The tensors of the tokens on one side of a sentence: buffers, so that they are archived."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_known = False
+
+    def index(self, tokens: Sequence[str], indexer: TokenIndexer, vocab: Vocabulary) -> None:
+        # Of no tokens, not every indexer gives tensors of the right shape. So there is another one.
+        indexed = indexer.tokens_to_indices([Token(token) for token in (".", *tokens)], vocab)
+        tensors = indexer.as_padded_tensor_dict(indexed, indexer.get_padding_lengths(indexed))
+        for name, tensor in tensors.items():
+            self.register_buffer(name, tensor[1:].clone())
+        self.is_known = True
+
+    def __getitem__(self, name: str) -> torch.Tensor:
+        return self._buffers[name]  # type: ignore[return-value]
+
+    def names(self) -> List[str]:
+        return list(self._buffers)
+
+    @property
+    def size(self) -> int:
+        """The number of tokens."""
+        return next(iter(self.buffers())).size(0)
+
+    def _load_from_state_dict(
+        self, state_dict: Dict[str, Any], prefix: str, *args: Any, **kwargs: Any
+    ) -> None:
+        if not self.is_known:
+            for key in [key for key in state_dict if key.startswith(prefix)]:
+                self.register_buffer(key[len(prefix) :], torch.empty_like(state_dict[key]))
+                self.is_known = True
+        super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
+
+
+def add_boundary_tokens(
+    tensor: torch.Tensor, start: torch.Tensor, end: torch.Tensor, lengths: torch.Tensor
+) -> torch.Tensor:
+    """
+    Puts the boundary tokens round sentences: `start` before, `end` right after the last word.
+
+    # Parameters
+
+    tensor : `torch.Tensor`
+        Shape `(batch_size, length, ...)`.
+    start, end : `torch.Tensor`
+        Shape `(number of tokens, ...)`.
+    lengths : `torch.Tensor`
+        The number of words in each sentence. Shape `(batch_size, 1)`.
+    """
+    batch_size, _, *dims = tensor.size()
+
+    def each(boundary: torch.Tensor) -> torch.Tensor:
+        # A state dict's device may be another.
+        return boundary.to(tensor).expand(batch_size, *boundary.size())
+
+    bounded = torch.cat([each(start), tensor, torch.zeros_like(each(end))], dim=1)
+    positions = start.size(0) + lengths + torch.arange(end.size(0), device=lengths.device)
+    positions = positions.view(batch_size, end.size(0), *(1 for _ in dims))
+    return bounded.scatter(1, positions.expand_as(each(end)), each(end))

@@ -1,0 +1,144 @@
+"""Takes the character CNN out of a trained language model."""
+
+import os
+from pathlib import Path
+from typing import Dict, Tuple, Union
+
+import numpy
+import torch
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.modules import TextFieldEmbedder
+from allennlp.modules.seq2vec_encoders import CnnHighwayEncoder
+from allennlp.modules.token_embedders import TokenCharactersEncoder
+
+from allennlp_semfit.modules.token_embedders.elmo_checkpoint import (
+    NUM_CHARACTERS,
+    CharacterCnnOptions,
+    check_place,
+    write_character_cnn,
+)
+from allennlp_semfit.pretrained.archive import load_language_model
+
+__all__ = ["export_character_cnn"]
+
+_ACTIVATIONS = {
+    torch.nn.functional.relu: "relu",
+    torch.nn.functional.tanh: "tanh",
+    torch.tanh: "tanh",
+}
+
+
+def export_character_cnn(
+    archive_file: str, out_dir: Union[str, os.PathLike], *, force: bool = False
+) -> CharacterCnnOptions:
+    """
+    Writes what the `elmo_character_cnn` embedder, and AllenNLP's own ELMo, read as a character CNN.
+
+    # Parameters
+
+    archive_file : `str`
+        The archive of a `bidirectional_lm`, or the directory of its training.
+    out_dir : `Union[str, os.PathLike]`
+        Where `options.json` and `weights.hdf5` go. It is made if it is missing.
+    force : `bool`, optional (default = `False`)
+        Whether to replace the two if they are there.
+
+    # Returns
+
+    `CharacterCnnOptions`
+        The sizes.
+
+    # Raises
+
+    `ConfigurationError`
+        If the files are there, the archive cannot be read, or its model has no character CNN or one
+        that ELMo's format cannot hold.
+    """
+    # The model takes its time to load.
+    check_place(Path(out_dir), force=force)
+    params, model = load_language_model(archive_file)
+    try:
+        embedder = _find_embedder(params, model.eval()._text_field_embedder)
+        options, weights = _take_out(embedder)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"Language model {archive_file} {error}") from None
+    write_character_cnn(Path(out_dir), options, weights, force=force)
+    return options
+
+
+def _find_embedder(
+    params: Params, text_field_embedder: TextFieldEmbedder
+) -> TokenCharactersEncoder:
+    indexers = params.as_dict(quiet=True)["dataset_reader"].get("token_indexers", {})
+    embedders = getattr(text_field_embedder, "_token_embedders", {})
+    found = [
+        embedder
+        for name, embedder in embedders.items()
+        if indexers.get(name, {}).get("type") == "elmo_characters"
+        and isinstance(embedder, TokenCharactersEncoder)
+        and isinstance(embedder._encoder._module, CnnHighwayEncoder)
+    ]
+    if len(found) != 1:
+        kinds = {
+            name: f"{indexers.get(name, {}).get('type')}, {type(embedder).__name__}"
+            for name, embedder in embedders.items()
+        }
+        raise ConfigurationError(
+            f"has {len(found) or 'no'} trained character CNN{'s' if found else ''}, where one is "
+            f"wanted: its indexers and embedders are {kinds}. Train one with the indexer "
+            "`elmo_characters` and the embedder `character_encoding` with the encoder "
+            "`cnn-highway`."
+        )
+    return found[0]
+
+
+def _take_out(
+    embedder: TokenCharactersEncoder,
+) -> Tuple[CharacterCnnOptions, Dict[str, numpy.ndarray]]:
+    embedding, encoder = embedder._embedding._module, embedder._encoder._module
+    activation = _ACTIVATIONS.get(encoder._activation)
+    _check(activation is not None, f"the activation {encoder._activation}", "`relu` or `tanh`")
+    _check(
+        encoder._projection_location == "after_highway",
+        f"`projection_location` {encoder._projection_location!r}",
+        "'after_highway'",
+    )
+    _check(not isinstance(encoder._layer_norm, torch.nn.Module), "`do_layer_norm`", "none")
+    _check(
+        embedding.num_embeddings > NUM_CHARACTERS,
+        f"`num_embeddings` {embedding.num_embeddings}",
+        f"{NUM_CHARACTERS + 1}, which `elmo_characters` counts to,",
+    )
+    options = CharacterCnnOptions(
+        activation=str(activation),
+        filters=tuple((conv.kernel_size[0], conv.out_channels) for conv in encoder._convolutions),
+        num_highways=len(encoder._highways._layers),
+        character_dim=embedding.get_output_dim(),
+        projection_dim=encoder.get_output_dim(),
+    )
+    with torch.no_grad():
+        # Looked up, they have what the embedding does to them. 0 is for padding between sentences,
+        # which no word contains.
+        characters = embedding(torch.arange(1, NUM_CHARACTERS + 1))
+        weights = {"char_embed": characters}
+        for index, conv in enumerate(encoder._convolutions):
+            weights[f"CNN/W_cnn_{index}"] = conv.weight.permute(2, 1, 0).unsqueeze(0)
+            weights[f"CNN/b_cnn_{index}"] = conv.bias
+        for index, layer in enumerate(encoder._highways._layers):
+            # AllenNLP's gate carries as much as it is open, ELMo's as much as it is closed.
+            for kind, values in (("W", layer.weight.t()), ("b", layer.bias)):
+                transform, carry = values.chunk(2, dim=-1)
+                weights[f"CNN_high_{index}/{kind}_transform"] = transform
+                weights[f"CNN_high_{index}/{kind}_carry"] = -carry
+        weights["CNN_proj/W_proj"] = encoder._projection.weight.t()
+        weights["CNN_proj/b_proj"] = encoder._projection.bias
+    return options, {name: tensor.detach().float().numpy() for name, tensor in weights.items()}
+
+
+def _check(is_right: bool, found: str, wanted: str) -> None:
+    if not is_right:
+        raise ConfigurationError(
+            f"has a character CNN with {found}, which ELMo's format cannot hold; {wanted} is "
+            "wanted."
+        )

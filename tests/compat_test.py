@@ -1,0 +1,230 @@
+import glob
+import importlib
+import inspect
+import logging
+import os
+import sys
+from pathlib import Path
+from typing import Any, Dict
+
+import numpy
+import pytest
+import torch
+from allennlp.commands.train import train_model
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import DatasetReader, Instance, Token, Vocabulary
+from allennlp.data.data_loaders import MultiProcessDataLoader
+from allennlp.data.fields import TextField
+from allennlp.data.samplers import MaxTokensBatchSampler
+from allennlp.models import SimpleTagger
+from allennlp.training import GradientDescentTrainer
+from allennlp.training.learning_rate_schedulers import LearningRateScheduler
+
+from allennlp_semfit import compat
+
+SENTENCES = ["a###D cat###N sleeps###V", "the###D old###A dog###N barks###V loudly###R"] * 4
+
+
+@pytest.fixture(autouse=True)
+def _mended() -> None:
+    compat.apply_patches()
+
+
+@pytest.fixture
+def directory(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tagged.tsv").write_text("\n".join(SENTENCES) + "\n")
+    root, hook = logging.getLogger(), sys.excepthook
+    handlers, level = root.handlers[:], root.level
+    yield
+    # `train_model` replaces them for the whole process.
+    root.handlers[:], sys.excepthook = handlers, hook
+    root.setLevel(level)
+
+
+def train(scheduler: Any, *, recover: bool = False) -> Dict[str, Any]:
+    """Trains for three epochs of two batches, and returns the training state at the end."""
+    params = Params(
+        {
+            "dataset_reader": {"type": "sequence_tagging"},
+            "train_data_path": "tagged.tsv",
+            "validation_data_path": "tagged.tsv",
+            "model": {
+                "type": "simple_tagger",
+                "text_field_embedder": {
+                    "token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 3}}
+                },
+                "encoder": {"type": "lstm", "input_size": 3, "hidden_size": 4},
+            },
+            "data_loader": {"batch_size": 4},
+            "trainer": {
+                "num_epochs": 3,
+                "cuda_device": -1,
+                "optimizer": {"type": "sgd", "lr": 0.1},
+                "validation_metric": "+accuracy",
+                "learning_rate_scheduler": scheduler,
+            },
+        }
+    )
+    train_model(params, "run", recover=recover)
+    return torch.load("run/training_state_e3_b0.th", weights_only=False)
+
+
+def stop_in_epoch(epoch_to_stop_in: int, monkeypatch) -> None:
+    train_epoch = GradientDescentTrainer._train_epoch
+
+    def stop(self: GradientDescentTrainer, epoch: int) -> Dict[str, float]:
+        if epoch == epoch_to_stop_in:
+            raise InterruptedError
+        return train_epoch(self, epoch)
+
+    monkeypatch.setattr(GradientDescentTrainer, "_train_epoch", stop)
+
+
+class TestReduceOnPlateau:
+    @pytest.mark.parametrize("verbose", [{}, {"verbose": False}, {"verbose": True}])
+    def test_halves_the_learning_rate_on_a_plateau(self, verbose):
+        optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.8)
+        params = {"type": "reduce_on_plateau", "factor": 0.5, "mode": "max", "patience": 0}
+        scheduler = LearningRateScheduler.from_params(
+            Params({**params, **verbose}), optimizer=optimizer
+        )
+        learning_rates = []
+        for metric in [0.3, 0.2, 0.4, 0.4]:
+            scheduler.step(metric)
+            learning_rates.append(optimizer.param_groups[0]["lr"])
+        assert learning_rates == pytest.approx([0.8, 0.4, 0.4, 0.2])
+
+    def test_passes_everything_on(self):
+        parameters = {
+            "mode": "max",
+            "factor": 0.3,
+            "patience": 4,
+            "threshold": 0.02,
+            "threshold_mode": "abs",
+            "cooldown": 3,
+            "eps": 1e-6,
+        }
+        optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.8)
+        scheduler = LearningRateScheduler.from_params(
+            Params({"type": "reduce_on_plateau", "min_lr": 0.01, **parameters}), optimizer=optimizer
+        )
+        assert scheduler.lr_scheduler.min_lrs == [0.01]
+        assert {key: getattr(scheduler.lr_scheduler, key) for key in parameters} == parameters
+
+    def test_leaves_a_pytorch_alone_that_takes_verbose(self, monkeypatch):
+        class WithVerbose:
+            def __init__(self, optimizer, verbose=False) -> None:
+                pass
+
+        kind = compat.ReduceOnPlateauLearningRateScheduler
+        original = object()
+        monkeypatch.setattr(torch.optim.lr_scheduler, "ReduceLROnPlateau", WithVerbose)
+        monkeypatch.setattr(kind, "__init__", original)
+        compat.apply_patches()
+        assert inspect.getattr_static(kind, "__init__") is original
+
+
+class TestRecover:
+    @pytest.mark.parametrize(
+        "scheduler",
+        [
+            {"type": "reduce_on_plateau", "factor": 0.5, "mode": "max", "patience": 0},
+            {"type": "cosine", "t_initial": 5},
+            {"type": "combined", "schedulers": [[3, {"type": "cosine", "t_initial": 5}]]},
+        ],
+        ids=lambda scheduler: scheduler["type"],
+    )
+    def test_goes_on_as_if_never_stopped(self, scheduler, directory, monkeypatch):
+        expected = train(scheduler)
+        os.rename("run", "uninterrupted")
+        with monkeypatch.context() as patch:
+            stop_in_epoch(1, patch)
+            with pytest.raises(InterruptedError):
+                train(scheduler)
+        assert glob.glob("run/training_state_*") == ["run/training_state_e1_b0.th"]
+
+        actual = train(scheduler, recover=True)
+        learning_rate = expected["optimizer"]["param_groups"][0]["lr"]
+        assert actual["optimizer"]["param_groups"][0]["lr"] == pytest.approx(learning_rate)
+        assert (
+            actual["learning_rate_scheduler"].keys() == expected["learning_rate_scheduler"].keys()
+        )
+
+    def test_takes_a_metric_that_is_a_numpy_number(self, directory, monkeypatch):
+        def get_metrics(self, reset: bool = False) -> Dict[str, Any]:
+            return {"accuracy": numpy.float64(0.5)}
+
+        monkeypatch.setattr(SimpleTagger, "get_metrics", get_metrics)
+        with monkeypatch.context() as patch:
+            stop_in_epoch(2, patch)
+            with pytest.raises(InterruptedError):
+                train({"type": "step", "step_size": 1})
+        assert train({"type": "step", "step_size": 1}, recover=True)["epochs_completed"] == 3
+
+    @pytest.mark.parametrize("killed", ["in model", "between", "in training state"])
+    def test_passes_over_a_checkpoint_that_is_incomplete(self, killed, directory):
+        scheduler = {"type": "exponential", "gamma": 0.5}
+        expected = train(scheduler)
+        model_state, training_state = "run/model_state_e3_b0.th", "run/training_state_e3_b0.th"
+        if killed != "in training state":
+            os.remove(training_state)
+        if killed != "between":
+            path = model_state if killed == "in model" else training_state
+            os.truncate(path, os.path.getsize(path) - 100)
+
+        actual = train(scheduler, recover=True)
+        assert (
+            f"{model_state} and {training_state} is incomplete" in Path("run/out.log").read_text()
+        )
+        assert glob.glob("run/*_state_e3_b0.th.incomplete")
+        assert actual["optimizer"] == expected["optimizer"]
+        assert torch.load(model_state).keys()
+
+    def test_starts_again_if_no_checkpoint_is_complete(self, directory):
+        train("constant")
+        for path in glob.glob("run/training_state_*"):
+            os.remove(path)
+        assert train("constant", recover=True)["epochs_completed"] == 3
+
+
+def test_may_be_imported_and_applied_again():
+    mends = importlib.reload(compat)
+    mends.apply_patches()
+    mends.apply_patches()
+    TestReduceOnPlateau().test_halves_the_learning_rate_on_a_plateau({})
+
+
+def test_batches_of_so_many_tokens_wait_in_a_queue_with_an_end():
+    sampler = MaxTokensBatchSampler(max_tokens=200, sorting_keys=["source"])
+    loader = MultiProcessDataLoader(
+        DatasetReader(), "none", batch_sampler=sampler, num_workers=2, max_instances_in_memory=80
+    )
+    # Of 8 sentences each.
+    assert loader._max_batch_queue_size == 2 * 2 * 80 // 8
+
+
+def test_no_batch_of_so_many_tokens_is_empty():
+    fields = [TextField([Token("a")] * length) for length in (5, 6, 7)]
+    sampler = MaxTokensBatchSampler(max_tokens=4, sorting_keys=["source"], padding_noise=0)
+    batches = sampler.get_batch_indices([Instance({"source": field}) for field in fields])
+    assert sorted(batches) == [[0], [1], [2]]
+
+
+class TestVocabularyFromFiles:
+    def read(self, directory):
+        return Vocabulary.from_params(Params({"type": "from_files", "directory": str(directory)}))
+
+    def test_it_reads_what_was_saved(self, tmp_path):
+        Vocabulary(tokens_to_add={"tokens": ["captain", "gate"]}).save_to_files(str(tmp_path))
+        assert self.read(tmp_path).get_token_index("gate") == 3
+
+    def test_a_directory_that_is_missing_is_named_with_what_makes_it(self, tmp_path):
+        with pytest.raises(ConfigurationError, match="no_vocabulary.*exist.*count-vocabulary"):
+            self.read(tmp_path / "no_vocabulary")
+
+    def test_one_that_holds_no_vocabulary_is_named_with_the_file(self, tmp_path):
+        (tmp_path / "tokens.txt").write_text("captain\n")
+        with pytest.raises(ConfigurationError, match="holds none.*non_padded_namespaces.txt"):
+            self.read(tmp_path)

@@ -1,0 +1,23 @@
+import pytest
+from allennlp.common.checks import ConfigurationError
+
+from allennlp_semfit.corpus.options import CorpusOptions
+
+
+class TestCorpusOptions:
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {"num_shards": 0},
+            {"num_shards": 501},
+            {"held_out": -0.1},
+            {"held_out": 0.6},
+            {"held_out": float("nan")},
+            {"min_words": 0},
+            {"max_sentences": 0},
+        ],
+    )
+    def test_numbers_out_of_range(self, options):
+        (name,) = options
+        with pytest.raises(ConfigurationError, match=f"{name} is .*, and must be "):
+            CorpusOptions(**options)

@@ -1,0 +1,301 @@
+import bz2
+import gzip
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import gensim
+import pytest
+import spacy
+from allennlp.common.checks import ConfigurationError
+
+from allennlp_semfit.corpus import prepare, tokenization
+from allennlp_semfit.corpus.options import CorpusOptions
+from allennlp_semfit.corpus.prepare import prepare_corpus
+
+WIKIS = Path(gensim.__path__[0]) / "test" / "test_data"
+ENGLISH = next(WIKIS.glob("enwiki-latest-pages-articles1*.bz2"))
+BULGARIAN = WIKIS / "bgwiki-latest-pages-articles-shortened.xml.bz2"
+TABLES = WIKIS / "enwiki-table-markup.xml.bz2"
+
+PARAGRAPHS = [
+    f'This is paragraph {i}, e.g. one of Dr. Smith\'s. It has {i} parts!\u2028Or "more"?'
+    for i in range(400)
+]
+
+
+@pytest.fixture
+def text(tmp_path):
+    path = tmp_path / "in.txt"
+    path.write_text("\n".join(PARAGRAPHS), encoding="utf-8")
+    return path
+
+
+def files(directory):
+    """Everything but how long it took, and from where."""
+    return {
+        str(path.relative_to(directory)): path.read_bytes()
+        for path in directory.rglob("*")
+        if path.is_file() and path.name != "corpus.json"
+    }
+
+
+def lines(directory):
+    names = sorted(files(directory))
+    return sum(((directory / n).read_text(encoding="utf-8").split("\n")[:-1] for n in names), [])
+
+
+class TestText:
+    def test_every_token_is_spacys_and_arrives_once(self, text, tmp_path):
+        summary = prepare_corpus([text], tmp_path / "out", num_workers=2)
+        tokenizer = spacy.blank("en").tokenizer
+        expected = [" ".join(t.text for t in tokenizer(" ".join(p.split()))) for p in PARAGRAPHS]
+        actual = lines(tmp_path / "out")
+        assert sorted(" ".join(actual).split(" ")) == sorted(" ".join(expected).split(" "))
+        assert set(actual) >= {"It has 7 parts !", 'Or " more " ?'}
+        assert (summary.sentences, summary.words) == (len(actual), len(" ".join(actual).split()))
+        assert (summary.shards, summary.made_before) == (10, False)
+        assert sorted(files(tmp_path / "out")) == [
+            "heldout.txt",
+            *(f"train/shard-{i:02d}.txt" for i in range(10)),
+        ]
+
+    def test_the_corpus_does_not_depend_on_workers_nor_on_packing(
+        self, text, tmp_path, monkeypatch
+    ):
+        monkeypatch.setattr(tokenization, "_BATCH_CHARACTERS", 1000)
+        packed = {"gz": gzip.compress(text.read_bytes()), "bz2": bz2.compress(text.read_bytes())}
+        for name, data in packed.items():
+            (tmp_path / f"packed.{name}").write_bytes(data)
+        prepare_corpus([text], tmp_path / "one", num_workers=1)
+        prepare_corpus([text], tmp_path / "three", num_workers=3)
+        prepare_corpus([tmp_path / "packed.gz"], tmp_path / "gz", num_workers=2)
+        prepare_corpus([tmp_path / "packed.bz2"], tmp_path / "bz2", num_workers=1)
+        expected = files(tmp_path / "one")
+        assert all(files(tmp_path / name) == expected for name in ("three", "gz", "bz2"))
+
+    def test_tokenized_lines_come_out_as_they_are(self, tmp_path):
+        sentences = [f"`` Sentence  {i} '' , isn't (it) ? Yes\u00a0. {'x' * i}" for i in range(500)]
+        (tmp_path / "in.txt").write_text("\n\n".join(sentences) + "\n   \n", encoding="utf-8")
+        options = CorpusOptions(already_tokenized=True, num_shards=3)
+        prepare_corpus([tmp_path / "in.txt"], tmp_path / "out", options, num_workers=2)
+        assert sorted(lines(tmp_path / "out")) == sorted(" ".join(s.split()) for s in sentences)
+
+    @pytest.mark.parametrize("held_out", [0.0, 0.01, 0.1, 0.5])
+    def test_the_asked_share_is_held_out_and_the_rest_spread_evenly(self, text, tmp_path, held_out):
+        options = CorpusOptions(held_out=held_out, num_shards=4)
+        summary = prepare_corpus([text], tmp_path / "out", options, num_workers=1)
+        assert summary.held_out_sentences == pytest.approx(held_out * summary.sentences, abs=12)
+        assert (tmp_path / "out/heldout.txt").exists() == bool(held_out)
+        sizes = [p.stat().st_size for p in (tmp_path / "out/train").iterdir()]
+        assert max(sizes) < 1.1 * min(sizes)
+
+    def test_short_sentences_and_what_comes_after_the_limit_are_left_out(self, text, tmp_path):
+        options = CorpusOptions(min_words=6, max_sentences=100)
+        summary = prepare_corpus([text], tmp_path / "out", options, num_workers=2)
+        assert 100 <= summary.sentences < 110
+        assert min(len(line.split()) for line in lines(tmp_path / "out")) == 12
+
+    def test_awkward_lines_do_not_stop_a_run(self, tmp_path):
+        awkward = ["word " * 100_000, "", "   ", "x" * 10_000, "\0\0", "\u2028", "End."]
+        (tmp_path / "in.txt").write_text("\n".join(awkward) + "\nOne.\r\nTwo.", encoding="utf-8")
+        options = CorpusOptions(held_out=0, num_shards=1)
+        summary = prepare_corpus([tmp_path / "in.txt"], tmp_path / "out", options, num_workers=1)
+        assert lines(tmp_path / "out") == [
+            awkward[0].strip(),
+            "x" * 10_000,
+            "End .",
+            "One .",
+            "Two .",
+        ]
+        assert summary.words == 100_007
+
+    def test_no_shard_is_empty(self, tmp_path):
+        (tmp_path / "in.txt").write_text("One.\nTwo.\nThree.\n")
+        options = CorpusOptions(held_out=0.3, num_shards=200)
+        summary = prepare_corpus([tmp_path / "in.txt"], tmp_path / "out", options, num_workers=1)
+        assert sorted(files(tmp_path / "out")) == [
+            "heldout.txt",
+            "train/shard-000.txt",
+            "train/shard-001.txt",
+        ]
+        assert (summary.shards, summary.held_out_sentences) == (2, 1)
+
+
+class TestWikipedia:
+    @pytest.mark.parametrize(
+        ("dump", "options"),
+        [
+            (ENGLISH, CorpusOptions(max_sentences=3000, held_out=0.05)),
+            (TABLES, CorpusOptions(held_out=0.2)),
+            (BULGARIAN, CorpusOptions(language="bg", held_out=0)),
+        ],
+    )
+    def test_no_markup_is_left_of_real_articles(self, tmp_path, dump, options):
+        summary = prepare_corpus([dump], tmp_path / "out", options, num_workers=2)
+        text = lines(tmp_path / "out")
+        assert summary.sentences == len(text) >= 40
+        residue = r"\[ ?\[|\] ?\]|\{ ?\{|\} ?\}|</?(ref|br|small|math|div)|''|&\w+;|^[|!=*#:]|\||=="
+        residue += r"|(colspan|style|align) ?=|\b(File|Image|Category|Файл|Категория) ?:|thumb \|"
+        assert [line for line in text if re.search(residue, line)] == []
+        # Running text: most lines are long and end with a mark.
+        assert sum(line.split()[-1] in {".", '"', "”", "“", "?", ")"} for line in text) > 0.8 * len(
+            text
+        )
+        assert summary.words > 12 * summary.sentences
+
+    def test_an_article_comes_out_as_its_readers_see_it(self, tmp_path):
+        options = CorpusOptions(max_sentences=10, held_out=0)
+        prepare_corpus([ENGLISH], tmp_path / "out", options, num_workers=1)
+        first, second, *_ = lines(tmp_path / "out")
+        assert first == (
+            "Anarchism is a political philosophy that advocates self - governed societies based on "
+            "voluntary institutions ."
+        )
+        assert second.startswith("These are often described as stateless societies , although")
+
+    def test_no_article_is_both_trained_on_and_held_out(self, tmp_path):
+        prepare_corpus([TABLES], tmp_path / "out", CorpusOptions(held_out=0.2), num_workers=1)
+        held_out = (tmp_path / "out/heldout.txt").read_text(encoding="utf-8")
+        in_one_go = CorpusOptions(held_out=0, num_shards=1)
+        prepare_corpus([TABLES], tmp_path / "whole", in_one_go, num_workers=1)
+        whole = (tmp_path / "whole/train/shard-00.txt").read_text(encoding="utf-8")
+        # An article is one stretch of the dump.
+        assert held_out in whole
+        assert 0 < len(held_out) < len(whole) / 2
+
+
+class TestFinishedAndUnfinished:
+    def test_a_finished_job_is_not_done_again(self, text, tmp_path, monkeypatch):
+        first = prepare_corpus([text], tmp_path / "out", num_workers=1)
+        (tmp_path / "out/vectors.bin").write_text("vectors")
+        monkeypatch.setattr(prepare, "split_documents", None)
+        again = prepare_corpus([text], tmp_path / "out", num_workers=2)
+        assert again == first._replace(made_before=True)
+
+    @pytest.mark.parametrize("change", ["option", "input", "shard", "record"])
+    def test_any_other_job_needs_force(self, text, tmp_path, change):
+        out = tmp_path / "out"
+        prepare_corpus([text], out, num_workers=1)
+        options = CorpusOptions()
+        if change == "option":
+            options = CorpusOptions(num_shards=2)
+        elif change == "input":
+            text.write_text("More.\n" * 400)
+        elif change == "shard":
+            (out / "train/shard-03.txt").write_text("cut")
+        else:
+            (out / "corpus.json").write_text("[]")
+        (out / "vectors.bin").write_text("vectors")
+        before = files(out)
+        with pytest.raises(ConfigurationError, match="already holds something else.*--force"):
+            prepare_corpus([text], out, options, num_workers=1)
+        assert files(out) == before
+        prepare_corpus([text], out, options, num_workers=1, force=True)
+        assert prepare_corpus([text], out, options, num_workers=1).made_before
+        prepare_corpus([text], tmp_path / "fresh", options, num_workers=1)
+        assert files(out) == {**files(tmp_path / "fresh"), "vectors.bin": b"vectors"}
+
+    def test_an_empty_directory_is_as_good_as_none(self, text, tmp_path):
+        (tmp_path / "out").mkdir()
+        prepare_corpus([text], tmp_path / "out", num_workers=1)
+        assert {p.name for p in (tmp_path / "out").iterdir()} == {
+            "train",
+            "heldout.txt",
+            "corpus.json",
+        }
+
+    @pytest.mark.parametrize("num_workers", [1, 2])
+    @pytest.mark.parametrize("exists", [False, True])
+    def test_a_failed_run_leaves_nothing(self, text, tmp_path, num_workers, exists):
+        with open(text, "ab") as file:
+            file.write(b"words\n" * 100_000 + b"\xff\n")
+        if exists:
+            (tmp_path / "out").mkdir()
+        before = sorted(tmp_path.rglob("*"))
+        with pytest.raises(ConfigurationError, match="in.txt is not UTF-8"):
+            prepare_corpus([text], tmp_path / "out", num_workers=num_workers)
+        assert sorted(tmp_path.rglob("*")) == before
+
+    def test_a_killed_run_leaves_nothing_that_looks_finished(self, text, tmp_path):
+        text.write_text("\n".join(PARAGRAPHS * 100), encoding="utf-8")
+        code = (
+            "import sys; from allennlp_semfit.corpus import prepare_corpus; "
+            "prepare_corpus([sys.argv[1]], sys.argv[2], num_workers=2)"
+        )
+        process = subprocess.Popen(
+            [sys.executable, "-c", code, str(text), str(tmp_path / "out")],
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        while not any(p.stat().st_size for p in tmp_path.glob("out.partial-*/train/*")):
+            assert process.poll() is None
+            time.sleep(0.02)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert not (tmp_path / "out").exists()
+        # The workers do not outlive it.
+        for _ in range(500):
+            try:
+                os.killpg(process.pid, 0)
+            except ProcessLookupError:
+                break
+            time.sleep(0.02)
+        else:
+            pytest.fail("a worker is still there")
+        options = CorpusOptions(max_sentences=100, held_out=0)
+        assert not prepare_corpus([text], tmp_path / "out", options, num_workers=2).made_before
+
+    def test_a_worker_that_dies_is_an_error(self, text, tmp_path, monkeypatch):
+        monkeypatch.setattr(tokenization._Worker, "process", lambda *_: os._exit(9))
+        with pytest.raises(ConfigurationError, match="A worker process died.*num_workers is 2"):
+            prepare_corpus([text], tmp_path / "out", num_workers=2)
+        assert list(tmp_path.iterdir()) == [text]
+
+    def test_the_record_tells_what_the_corpus_is(self, text, tmp_path):
+        summary = prepare_corpus([text], tmp_path / "out", num_workers=1)
+        record = json.loads((tmp_path / "out/corpus.json").read_text(encoding="utf-8"))
+        assert record["job"]["options"]["language"] == "en"
+        assert record["job"]["inputs"][0]["bytes"] == text.stat().st_size
+        assert record["summary"]["words"] == summary.words
+        assert record["files"] == {n: len(data) for n, data in files(tmp_path / "out").items()}
+
+
+class TestErrors:
+    def test_no_workers(self, text, tmp_path):
+        with pytest.raises(ConfigurationError, match="num_workers is 0"):
+            prepare_corpus([text], tmp_path / "out", num_workers=0)
+
+    @pytest.mark.parametrize("already_tokenized", [True, False])
+    def test_unknown_language(self, text, tmp_path, already_tokenized):
+        options = CorpusOptions(language="zz", already_tokenized=already_tokenized)
+        with pytest.raises(ConfigurationError, match="no tokenizer for the language 'zz'"):
+            prepare_corpus([text], tmp_path / "out", options)
+
+    def test_a_dump_is_not_tokenized(self, tmp_path):
+        with pytest.raises(ConfigurationError, match="bgwiki.*leave already_tokenized out"):
+            prepare_corpus([BULGARIAN], tmp_path / "out", CorpusOptions(already_tokenized=True))
+
+    def test_no_sentence(self, tmp_path):
+        (tmp_path / "in.txt").write_text(" \n\u2028\nA b.\n")
+        with pytest.raises(ConfigurationError, match="no sentence of at least 9 words in .*in.txt"):
+            prepare_corpus([tmp_path / "in.txt"], tmp_path / "out", CorpusOptions(min_words=9))
+
+    @pytest.mark.parametrize(("count", "advice"), [(1, "set held_out to 0"), (5, "Take 0.13")])
+    def test_nothing_held_out(self, tmp_path, count, advice):
+        (tmp_path / "in.txt").write_text("A sentence.\n" * count)
+        with pytest.raises(ConfigurationError, match=f"Nothing was held out.*{advice}"):
+            prepare_corpus([tmp_path / "in.txt"], tmp_path / "out", num_workers=1)
+        assert not (tmp_path / "out").exists()
+        if count > 1:
+            options = CorpusOptions(held_out=0.13)
+            prepare_corpus([tmp_path / "in.txt"], tmp_path / "out", options, num_workers=1)
+
+    def test_the_output_is_a_file(self, text):
+        with pytest.raises(ConfigurationError, match="in.txt is a file: name a directory"):
+            prepare_corpus([text], text, force=True)

@@ -1,0 +1,95 @@
+import pytest
+import spacy
+from allennlp.common.checks import ConfigurationError
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from allennlp_semfit.corpus.sentences import SentenceSplitter, normalize_whitespace
+
+ENGLISH = SentenceSplitter("en")
+
+
+class TestSentenceSplitter:
+    @pytest.mark.parametrize("language", ["en", "de", "xx"])
+    def test_tokens_are_those_of_spacy(self, language):
+        paragraph = (
+            'Dr. Smith paid $3.50 in the U.S. (est. 1990), e.g. for "well-known" e-mails. Isn\'t '
+            "that http://example.com/a?b=1 :-) And so on... naïve façades, l'homme, 10km/h."
+        )
+        expected = [token.text for token in spacy.blank(language)(paragraph)]
+        actual = " ".join(SentenceSplitter(language).split(paragraph)).split(" ")
+        assert actual == expected
+
+    @pytest.mark.parametrize(
+        ("paragraph", "sentences"),
+        [
+            ("One. Two! Three?", ["One .", "Two !", "Three ?"]),
+            ("Dr. J. Smith left the U.S. in May.", ["Dr. J. Smith left the U.S. in May ."]),
+            ('He left. "Why?" she asked.', ["He left .", '" Why ? " she asked .']),
+            ("He left (at six.) She stayed.", ["He left ( at six . )", "She stayed ."]),
+            (
+                "It was No. 5 in 1990. 1991 was worse.",
+                ["It was No . 5 in 1990 .", "1991 was worse ."],
+            ),
+            ("Really?! Yes.", ["Really ? !", "Yes ."]),
+            ("Viel, etc.) Neu.", ["Viel , etc . )", "Neu ."]),
+            ("« Oui. » Il part.", ["« Oui . »", "Il part ."]),
+            ("Er sagte: „Ja.“ Sie auch.", ["Er sagte : „ Ja . “", "Sie auch ."]),
+            ("No mark at the end", ["No mark at the end"]),
+        ],
+    )
+    def test_sentences_end_where_a_reader_would_end_them(self, paragraph, sentences):
+        assert ENGLISH.split(paragraph) == sentences
+
+    def test_marks_of_other_scripts_end_sentences(self):
+        assert SentenceSplitter("hi").split("हिंदी वाक्य। दूसरा वाक्य।") == [
+            "हिंदी वाक्य ।",
+            "दूसरा वाक्य ।",
+        ]
+        assert len(SentenceSplitter("zh").split("这是一个句子。2个句子！")) == 2
+
+    @settings(max_examples=300, deadline=None)
+    @given(st.text(alphabet=st.characters(), max_size=200))
+    def test_no_character_is_lost_and_no_separator_gets_through(self, text):
+        sentences = ENGLISH.split(text)
+        for sentence in sentences:
+            assert sentence.splitlines() == [sentence]
+            assert sentence.split(" ") == sentence.split()
+            sentence.encode("utf-8")
+            assert "\0" not in sentence
+        assert "".join(sentences).replace(" ", "") == normalize_whitespace(text).replace(" ", "")
+
+    @settings(max_examples=100, deadline=None)
+    @given(st.text(alphabet="aA1.,!?\"'”»() \n\u2028\x85\x0b\0", max_size=60))
+    def test_marks_in_any_order_lose_nothing(self, text):
+        expected = [token.text for token in spacy.blank("en").tokenizer(normalize_whitespace(text))]
+        assert " ".join(ENGLISH.split(text)).split() == expected
+
+    def test_long_lines_and_long_words_pass(self):
+        line = "word " * 100_000
+        assert [len(sentence.split()) for sentence in ENGLISH.split(line)] == [100_000]
+        word = "(" * 10_000
+        assert ENGLISH.split(f"Before {word} after.") == [f"Before {word} after ."]
+
+    def test_a_full_vocabulary_is_replaced_without_a_trace(self, monkeypatch):
+        paragraph = "It isn't there, e.g. in Rome. Dr. No says so."
+        expected = ENGLISH.split(paragraph)
+        monkeypatch.setattr("allennlp_semfit.corpus.sentences._MAX_STRINGS", 1)
+        splitter = SentenceSplitter("en")
+        assert [splitter.split(paragraph) for _ in range(2)] == [expected] * 2
+
+    def test_a_spaceless_language_is_cut_where_its_tokenizer_gives_up(self, monkeypatch):
+        monkeypatch.setattr("allennlp_semfit.corpus.sentences._MAX_SEGMENTER_CHARACTERS", 4)
+        assert SentenceSplitter("zh").split("一二三四五 六七八九十") == [
+            "一 二 三 四 五 六 七 八 九 十"
+        ]
+
+    @pytest.mark.parametrize("language", ["zz", "", "../en"])
+    def test_an_unknown_language_is_one_clear_error(self, language):
+        with pytest.raises(ConfigurationError, match="no tokenizer for the language"):
+            SentenceSplitter(language)
+
+
+def test_normalize_whitespace_keeps_words_and_nothing_else():
+    assert normalize_whitespace(" a\u2028b\x85c\0d\ud800e\tf\u00a0g\x1ch\n") == "a b c d e f g h"
+    assert normalize_whitespace("\u200cنمی\u200cخواهم") == "\u200cنمی\u200cخواهم"

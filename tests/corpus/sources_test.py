@@ -1,0 +1,188 @@
+import bz2
+import gzip
+import io
+import lzma
+import tracemalloc
+from typing import IO, List, cast
+
+import pytest
+from allennlp.common.checks import ConfigurationError
+
+from allennlp_semfit.corpus import sources
+from allennlp_semfit.corpus.sources import find_sources, read_documents
+from allennlp_semfit.corpus.wikipedia import read_articles
+
+PAGE = "<page><title>T</title><ns>{ns}</ns>{extra}<revision><text>{text}</text></revision></page>"
+DUMP = (
+    '<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/">'
+    '<siteinfo><namespaces><namespace key="6">Файл</namespace><namespace key="0" />'
+    '<namespace key="10">Шаблон</namespace></namespaces></siteinfo>{pages}</mediawiki>'
+)
+HIDDEN = frozenset({"media", "file", "image", "category", "файл"})
+
+
+def dump(*texts, ns=0, extra=""):
+    return DUMP.format(pages="".join(PAGE.format(ns=ns, extra=extra, text=t) for t in texts))
+
+
+def read(*paths):
+    counts: List[int] = []
+    documents = list(read_documents(find_sources(paths), counts.append))
+    assert sum(counts) == sum(path.stat().st_size for path in paths)
+    return documents
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress, lzma.compress])
+@pytest.mark.parametrize("name", ["a", "a.gz", "a.txt"])
+class TestWhatAFileIs:
+    def test_its_content_says_that_it_is_text(self, tmp_path, pack, name):
+        path = tmp_path / name
+        path.write_bytes(pack("\ufeffeins ä\r\n\n  \nzwei".encode()))
+        documents = read(path)
+        assert [document.text.strip() for document in documents] == ["eins ä", "zwei"]
+        assert {document.hidden_namespaces for document in documents} == {None}
+
+    @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+    @pytest.mark.parametrize("start", ["", '<?xml version="1.0"?>\n<!-- a dump -->\n'])
+    def test_its_content_says_that_it_is_a_dump(self, tmp_path, pack, name, encoding, start):
+        path = tmp_path / name
+        path.write_bytes(pack((start + dump("één", "два")).encode(encoding)))
+        assert read(path) == [("één", HIDDEN), ("два", HIDDEN)]
+
+
+class TestArticles:
+    @pytest.mark.parametrize(
+        "page",
+        [
+            dump("a", ns=1),
+            dump("a", extra='<redirect title="U" />'),
+            dump("#REDIRECT [[U]]"),
+            dump("#redirect [[U]]"),
+            dump(""),
+        ],
+    )
+    def test_other_pages_are_passed_over(self, page):
+        assert list(read_articles(io.BytesIO(page.encode()))) == []
+
+    def test_pages_leave_nothing_behind(self):
+        class Dump(io.RawIOBase):
+            pages = 0
+
+            def read(self, size=-1):
+                self.pages += 100
+                if self.pages > 40_000:
+                    return b""
+                start = DUMP[: DUMP.index("{")].encode() if self.pages == 100 else b""
+                return start + PAGE.format(ns=0, extra="", text="a").encode() * 100
+
+        articles = read_articles(cast(IO[bytes], Dump()))
+        for _ in range(1000):
+            next(articles)
+        tracemalloc.start()
+        for _ in range(30_000):
+            next(articles)
+        grown, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        # An empty element for each page would be 2.5 MB.
+        assert grown < 500_000
+
+
+class TestBlocks:
+    def test_blocks_grow_and_no_line_is_lost(self, tmp_path):
+        path = tmp_path / "a.txt"
+        lines = [f"line {i}" for i in range(10_000)]
+        path.write_text("\n".join(lines))
+        blocks = [[line.strip() for line in d.text.split("\n") if line.strip()] for d in read(path)]
+        assert sum(blocks, []) == lines
+        assert [len(block) for block in blocks[:60]] == [1] * 60
+        assert {len(block) for block in blocks[-10:-1]} == {64}
+
+    @pytest.mark.parametrize("limit", [5, 6, 7, 8, 9, 1000])
+    def test_a_line_that_is_too_long_goes_on_as_several(self, tmp_path, monkeypatch, limit):
+        monkeypatch.setattr(sources, "_MAX_LINE_BYTES", limit)
+        path = tmp_path / "a.txt"
+        text = "ein ähnlich überlanges Wörtchen 日本語日本語日本語 und so\nweiter ü"
+        path.write_text(text, encoding="utf-8")
+        documents = read(path)
+        assert "".join("".join(d.text.split()) for d in documents) == "".join(text.split())
+        # Words that fit stay whole.
+        words = " ".join(d.text for d in documents).split()
+        assert {"ein", "und", "so"} <= set(words)
+
+    def test_a_directory_stands_for_its_files(self, tmp_path):
+        for name in ("b.txt", "a.txt", ".hidden", "c/d.txt"):
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            (tmp_path / name).write_text(f"in {name}")
+        texts = [d.text for d in read_documents(find_sources([tmp_path]), lambda _: None)]
+        assert texts == ["in a.txt", "in b.txt"]
+
+
+class TestErrors:
+    def test_missing(self, tmp_path):
+        with pytest.raises(ConfigurationError, match="nothing.txt: there is no such file"):
+            find_sources([tmp_path / "nothing.txt"])
+
+    def test_no_input(self):
+        with pytest.raises(ConfigurationError, match="no input"):
+            find_sources([])
+
+    def test_empty_directory(self, tmp_path):
+        (tmp_path / "sub").mkdir()
+        with pytest.raises(ConfigurationError, match="there are no files in it"):
+            find_sources([tmp_path])
+
+    @pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress])
+    def test_empty(self, tmp_path, pack):
+        (tmp_path / "a.txt").write_bytes(pack(b""))
+        with pytest.raises(ConfigurationError, match="a.txt is empty"):
+            find_sources([tmp_path / "a.txt"])
+
+    @pytest.mark.parametrize("before", [0, 10, 70_000, 3_000_000])
+    @pytest.mark.parametrize("wrong", [b"\xff", b"\xe4tsch", b"\xe2\x82"])
+    @pytest.mark.parametrize("line_end", [b"\n", b""])
+    def test_not_utf8(self, tmp_path, before, wrong, line_end):
+        path = tmp_path / "a.txt"
+        path.write_bytes(b"\n" + b"word " * (before // 5) + "ä".encode() + line_end + wrong)
+        offset = 1 + before + 2 + len(line_end)
+        with pytest.raises(ConfigurationError, match=f"a.txt is not UTF-8.* offset {offset:,} "):
+            read(path)
+
+    def test_not_utf8_is_found_at_once_where_the_file_begins_with_it(self, tmp_path):
+        (tmp_path / "a.txt").write_bytes("Bärentöter\n".encode("latin-1") * 10)
+        with pytest.raises(ConfigurationError, match="offset 1 "):
+            find_sources([tmp_path / "a.txt"])
+
+    @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+    def test_utf16(self, tmp_path, encoding):
+        (tmp_path / "a.txt").write_bytes("some words\n".encode(encoding))
+        with pytest.raises(ConfigurationError, match="UTF-16"):
+            find_sources([tmp_path / "a.txt"])
+
+    @pytest.mark.parametrize(
+        ("start", "kind"), [(b"PK\x03\x04", "zip"), (b"7z\xbc\xaf\x27\x1c", "7z")]
+    )
+    def test_archives(self, tmp_path, start, kind):
+        (tmp_path / "a.txt").write_bytes(start + b"rest")
+        with pytest.raises(ConfigurationError, match=f"a.txt is a {kind} archive"):
+            find_sources([tmp_path / "a.txt"])
+
+    @pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
+    @pytest.mark.parametrize("damage", ["cut", "changed"])
+    def test_damaged_packed_files(self, tmp_path, pack, damage):
+        data = bytearray(
+            pack("".join(f"{i * 7919 % 10007} words\n" for i in range(99_999)).encode())
+        )
+        if damage == "cut":
+            del data[len(data) // 2 :]
+        else:
+            data[len(data) // 2 :] = bytes(b ^ 0x55 for b in data[len(data) // 2 :])
+        (tmp_path / "a").write_bytes(data)
+        with pytest.raises(ConfigurationError, match="a cannot be read to its end|a is not UTF-8"):
+            read(tmp_path / "a")
+
+    @pytest.mark.parametrize("end", ["", "<page>", "</page>", "&bad;", "<page><ns>0</ns>\0"])
+    def test_damaged_dumps(self, tmp_path, end):
+        xml = dump("a" * 100_000).replace("</mediawiki>", end)
+        (tmp_path / "a.xml").write_text(xml)
+        with pytest.raises(ConfigurationError, match="a.xml begins as a MediaWiki dump"):
+            read(tmp_path / "a.xml")

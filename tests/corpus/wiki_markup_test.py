@@ -1,0 +1,95 @@
+import re
+
+import pytest
+
+from allennlp_semfit.corpus.wiki_markup import strip_markup
+
+HIDDEN = frozenset({"file", "image", "category", "файл"})
+
+
+def strip(markup):
+    return strip_markup(markup, HIDDEN)
+
+
+class TestStripMarkup:
+    @pytest.mark.parametrize(
+        ("markup", "paragraphs"),
+        [
+            ("'''Bold''' and ''italic'', '''''both'''''.", ["Bold and italic, both."]),
+            ("l'''homme''' and ''''quoted''''", ["lhomme and 'quoted'"]),
+            ("A [[cat]]s' [[Dog (animal)|dog]].", ["A cats' dog."]),
+            ("See [[:Category:Cats|the cats]].", ["See the cats."]),
+            ("Text.[[Category:Cats]]\n[[de:Katze]]", ["Text."]),
+            ("[[File:a.jpg|thumb|A [[cat]] (''felis'') {{c.|1500}}]]Text.", ["Text."]),
+            ("[[Файл:a.xyz|мини|Кот]]Текст.", ["Текст."]),
+            # A name for files that the dump does not list.
+            ("[[Картинка:a b.JPG|Кот]]Текст.", ["Текст."]),
+            (
+                "One.<ref>No.</ref> Two.<ref name=a/> Three.<ref\nname='b'>{{x|y}}</ref>",
+                ["One. Two. Three."],
+            ),
+            ("A <!-- not\n\nthis --> comment.", ["A comment."]),
+            ("Is 1 < 2 and 3 > 2?", ["Is 1 < 2 and 3 > 2?"]),
+            ("a&nbsp;b &amp;nbsp; &lt;br&gt; &ndash; &#x41;", ["a b &nbsp; <br> – A"]),
+            ("<nowiki>[a] {b} <i>c</i></nowiki>", ["[a] {b} <i>c</i>"]),
+            ("H<sub>2</sub>O, km<sup>2</sup>, 10<sup>6</sup>", ["H2O, km2, 106"]),
+            ("one<br />two", ["one", "two"]),
+            ("Where <math>x^{2}</math> is.", ["Where is."]),
+            ("== Head ==\nText.\n----\n__NOTOC__", ["Text."]),
+            (
+                "* [[Cat]]\n* It is a cat.\n# ''A book'' 1990\n:: Indented\n; term",
+                ["It is a cat.", "Indented"],
+            ),
+            ("{| class=x\n! h\n|-\n| a || {{b|c}}\n{|\n| nested\n|}\n|}\nText.", ["Text."]),
+            ("{| class=x\n| never closed\n\nText.", ["Text."]),
+            ("{{Box\n| a = {{b|[[c|d]]}}\n\n| e = {|\n|}\n}}Text.", ["Text."]),
+            ("{{Never closed|a\n\nText.", ["Never closed|a", "Text."]),
+            ("[[Never closed|a\n\nText.", ["Never closed|a", "Text."]),
+            ("Stray }} and ]] here.", ["Stray and here."]),
+            ("[http://a.b/c?d A page] and [https://x.y] and [sic].", ["A page and and [sic]."]),
+            ("<gallery>\nFile:a.jpg|A cat.\n</gallery>\nText.", ["Text."]),
+            ("Cat ({{IPA|kæt}}; {{x}}, ''felis'') is ({{y}}).", ["Cat (felis) is."]),
+            ("One, {{x}}, two {{x}}, . Three. {{x}}.", ["One , two . Three. ."]),
+            ("-{zh-hans:汉语;zh-hant:漢語}-文字。", ["汉语文字。"]),
+            ("\xadsoft\u200b\u200e", ["soft"]),
+        ],
+    )
+    def test_what_is_left_is_text(self, markup, paragraphs):
+        assert strip(markup) == paragraphs
+
+    @pytest.mark.parametrize(
+        "piece",
+        ["{{", "[[", "{{a|", "[[a|", "<ref>", "<", "{|\n", "\n|}", "[http://a ", "[//", "<nowiki>"]
+        + ["-{", "( ,", " ,", " .", "'", "= ", "&", "<!--", "[[a\n\n", "a:"],
+    )
+    def test_broken_markup_costs_no_article(self, piece):
+        start, *_, end = strip(f"The beginning.\n\n{piece * 100}\n\n== Head ==\nThe end.")
+        assert (start, end) == ("The beginning.", "The end.")
+
+
+@pytest.mark.parametrize(
+    ("markup", "text"),
+    [
+        ("{{lang|fr|''le'' mot}}", "le mot"),
+        ("{{lang-el|λόγος}}", "λόγος"),
+        ("{{convert|10|km|mi|abbr=on}}", "10 km"),
+        ("{{Convert |5|to|10|km|mi}}", "5 to 10 km"),
+        ("{{nowrap|1=a = b}}", "a = b"),
+        ("a{{ndash}}b", "a–b"),
+        ("{{As of|2014}}", "as of 2014"),
+        ("{{quote|text=Said so.|author=Me}}", "Said so."),
+        ("a {{lang|fr}} b", "a b"),
+        ("a {{Infobox person|name=A}} b", "a b"),
+    ],
+)
+def test_templates_that_stand_for_words(markup, text):
+    assert strip(markup) == [text]
+
+
+def test_marks_of_a_page_survive_nowhere_in_running_text():
+    markup = "\n\n".join(
+        f"'''Page {i}''' is a [[thing|{i}]] {{{{x|a={{{{b}}}}}}}} in the [[world]].<ref>{i}</ref>"
+        for i in range(50)
+    )
+    for line in strip(markup):
+        assert re.fullmatch(r"Page (\d+) is a \1 in the world\.", line)

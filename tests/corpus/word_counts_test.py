@@ -1,0 +1,193 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+
+import pytest
+from allennlp.common.checks import ConfigurationError
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from allennlp_semfit.common.text_files import read_text
+from allennlp_semfit.corpus import word_counts
+from allennlp_semfit.corpus.word_counts import count_words, find_word, sort_by_frequency
+from allennlp_semfit.data.dataset_readers.language_modeling import LanguageModelingReader
+from tests import FIXTURES
+
+CORPUS = sorted((FIXTURES / "corpus" / "train").iterdir())
+
+# What splits words or lines in some function of Python's or other, and what looks like it.
+WHITE_SPACE = "\n\r\t\x0b\x0c\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2028\u2029\u202f\u3000\u200b\u2060"
+CHARACTERS = st.one_of(
+    st.sampled_from("\n \r\ufeff"),
+    st.sampled_from(WHITE_SPACE),
+    st.sampled_from("abé三𐍈\x00"),
+    st.characters(blacklist_categories=["Cs"]),
+)
+
+
+def counted_by_the_reader(path):
+    reader = LanguageModelingReader(start_tokens=["<start>"], end_tokens=[])
+    reader._max_words = None
+    counts = Counter(
+        token.text for instance in reader.read(path) for token in instance["source"].tokens
+    )
+    num_sentences = counts.pop("<start>")
+    return counts, num_sentences
+
+
+def write_lines(path, lines):
+    path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    return path
+
+
+@given(st.lists(st.text(CHARACTERS, max_size=40), max_size=3), st.integers(1, 12))
+@example(["\ufeff\ufeffone\n\ufefftwo"], 1)
+@example(["one\rtwo\r\nthree\x85four\u2028five\x1csix"], 1)
+def test_it_counts_what_the_reader_reads(tmp_path_factory, texts, chunk_bytes):
+    directory = tmp_path_factory.mktemp("corpus")
+    # With a word, or the reader refuses it.
+    for number, text in enumerate([*texts, "one"]):
+        (directory / f"{number}.txt").write_bytes(text.encode("utf-8"))
+    counts = count_words(sorted(directory.iterdir()), chunk_bytes=chunk_bytes)
+    assert counts == counted_by_the_reader(directory)
+
+
+@pytest.mark.parametrize("num_workers", [1, 2, 3])
+@pytest.mark.parametrize("chunk_bytes", [1, 100, 2000, 2**22])
+def test_neither_the_workers_nor_the_chunks_change_the_counts(num_workers, chunk_bytes):
+    files = CORPUS if chunk_bytes > 1 else CORPUS[:1]
+    expected = Counter(word for path in files for word in path.read_text("utf-8").split())
+    counts = count_words(files, num_workers=num_workers, chunk_bytes=chunk_bytes)
+    assert counts.counts == expected
+    assert counts.num_sentences == sum(len(path.read_bytes().splitlines()) for path in files)
+
+
+def test_one_large_file_is_counted_by_several_workers(tmp_path, monkeypatch):
+    path = write_lines(tmp_path / "one.txt", [f"word-{i} and\n\nmore" for i in range(500)])
+
+    def counting_process(chunk):
+        time.sleep(0.01)
+        lines = chunk.path.read_bytes()[chunk.start : chunk.stop]
+        return b"process-%d\n" % os.getpid() + lines
+
+    monkeypatch.setattr(word_counts, "_read", counting_process)
+    counts = dict(count_words([path], num_workers=2, chunk_bytes=100).counts)
+    processes = {word for word in counts if word.startswith("process-")}
+    assert len(processes) == 2
+    assert f"process-{os.getpid()}" not in processes
+    assert counts["more"] == 500
+
+
+def test_a_line_longer_than_a_chunk_is_one_sentence(tmp_path, monkeypatch):
+    monkeypatch.setattr(word_counts, "_LINE_BYTES", 7)
+    path = write_lines(tmp_path / "one.txt", ["river " * 100, "boat", "ferry " * 50])
+    counts = count_words([path], chunk_bytes=10)
+    assert counts == ({"river": 100, "boat": 1, "ferry": 50}, 3)
+
+
+@pytest.mark.parametrize("num_workers", [1, 2])
+def test_the_first_byte_that_is_not_utf8_is_named(tmp_path, num_workers):
+    fine = write_lines(tmp_path / "fine.txt", ["the river"] * 100)
+    latin = tmp_path / "latin.txt"
+    latin.write_bytes(b"fine\n" * 300 + "schön\n".encode("latin-1") * 300)
+    with pytest.raises(ConfigurationError) as expected:
+        list(read_text(latin))
+    with pytest.raises(ConfigurationError) as error:
+        count_words([fine, latin, fine], num_workers=num_workers, chunk_bytes=64)
+    assert str(error.value) == str(expected.value)
+    assert "latin.txt: not UTF-8: byte 0xf6 in line 301 (at offset 1503)" in str(error.value)
+
+
+def test_a_character_that_is_cut_off_is_an_error(tmp_path):
+    path = tmp_path / "cut.txt"
+    path.write_bytes("one\nschö".encode()[:-1])
+    with pytest.raises(ConfigurationError, match="cut.txt: not UTF-8: byte 0xc3 in line 2"):
+        count_words([path])
+
+
+@pytest.mark.parametrize("text", ["", " \n\u3000\n", "\ufeff"])
+def test_a_corpus_without_words_is_an_error(tmp_path, text):
+    path = tmp_path / "blank.txt"
+    path.write_text(text, "utf-8")
+    with pytest.raises(ConfigurationError, match="blank.txt: there is no word in it; give text"):
+        count_words([path])
+    with pytest.raises(ConfigurationError, match="blank.txt and the files beside it: there is no"):
+        count_words([path, path])
+
+
+def test_what_cannot_be_read_is_an_error_before_anything_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(word_counts, "_read", lambda chunk: pytest.fail("it reads"))
+    fine = write_lines(tmp_path / "fine.txt", ["the river"])
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ConfigurationError, match="missing.txt: it cannot be read"):
+        count_words([fine, tmp_path / "missing.txt"])
+    with pytest.raises(ConfigurationError, match="pipe: it is no file that can be read in chunks"):
+        count_words([fine, tmp_path / "pipe"])
+
+
+@pytest.mark.parametrize("num_workers", [1, 2])
+def test_a_file_that_becomes_shorter_is_an_error(tmp_path, monkeypatch, num_workers):
+    path = write_lines(tmp_path / "one.txt", ["the river"] * 100)
+    read = word_counts._read
+
+    def cut_and_read(chunk):
+        os.truncate(path, 500)
+        return read(chunk)
+
+    monkeypatch.setattr(word_counts, "_read", cut_and_read)
+    with pytest.raises(ConfigurationError, match="one.txt: it changed while it was read"):
+        count_words([path], num_workers=num_workers, chunk_bytes=200)
+
+
+def test_a_worker_that_dies_is_an_error(monkeypatch):
+    monkeypatch.setattr(word_counts, "_read", lambda chunk: os._exit(9))
+    with pytest.raises(ConfigurationError, match=r"A worker process died.*\(num_workers is 2\)"):
+        count_words(CORPUS, num_workers=2, chunk_bytes=100)
+
+
+def test_the_workers_do_not_outlive_it(tmp_path):
+    path = write_lines(tmp_path / "one.txt", ["the river"] * 1000)
+    code = (
+        "import pathlib, sys, time\n"
+        "from allennlp_semfit.corpus import word_counts\n"
+        "def slow_read(chunk):\n"
+        "    print('begun', flush=True)\n"
+        "    time.sleep(0.2)\n"
+        "    return b''\n"
+        "word_counts._read = slow_read\n"
+        "word_counts.count_words([pathlib.Path(sys.argv[1])], num_workers=2, chunk_bytes=1)\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, str(path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    assert process.stdout.readline() == b"begun\n"
+    process.kill()
+    assert process.wait() == -signal.SIGKILL
+    for _ in range(500):
+        try:
+            os.killpg(process.pid, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.02)
+    pytest.fail("a worker is still there")
+
+
+@given(st.dictionaries(st.text(max_size=2), st.integers(1, 5)), st.integers(1, 5))
+def test_the_most_frequent_words_come_first_and_equals_in_order_of_code_points(counts, min_count):
+    expected = sorted(counts.items(), key=lambda item: (-item[1], list(map(ord, item[0]))))
+    words = sort_by_frequency(counts, min_count=min_count)
+    assert words == [word for word, count in expected if count >= min_count]
+
+
+def test_a_word_is_found_in_its_first_line(tmp_path):
+    one = write_lines(tmp_path / "one.txt", ["\ufeffriver", "riverboat"])
+    two = write_lines(tmp_path / "two.txt", ["boat", "the\u2028ferry", "", "ferry"])
+    assert find_word([one, two], "river") == (one, 1)
+    assert find_word([one, two], "riverboat") == (one, 2)
+    assert find_word([one, two], "ferry") == (two, 2)

@@ -1,0 +1,68 @@
+import io
+
+import pytest
+from allennlp.common.checks import ConfigurationError
+
+from allennlp_semfit.common import text_files
+from allennlp_semfit.fasttext.corpus_check import read_corpus
+
+TEXT = "The river froze .\nNo boat left the harbour .\n" * 5
+
+
+@pytest.fixture(params=[5, 2**20], ids=["small chunks", "large chunks"])
+def _chunk_size(request, monkeypatch):
+    monkeypatch.setattr(text_files, "CHUNK_SIZE", request.param)
+
+
+@pytest.mark.usefixtures("_chunk_size")
+class TestReadCorpus:
+    def test_counts_words_and_joins_files(self, tmp_path):
+        first, second = tmp_path / "1.txt", tmp_path / "2.txt"
+        first.write_text("ein größeres\tWort\r\n\n  zwei", encoding="utf-8")
+        second.write_text("drei 三\u00a0つ\n", encoding="utf-8")
+        copy = io.BytesIO()
+        assert read_corpus([first, second], min_count=1, copy_to=copy) == 6
+        assert copy.getvalue() == first.read_bytes() + b"\n" + second.read_bytes() + b"\n"
+
+    def test_takes_awkward_lines(self, tmp_path):
+        path = tmp_path / "corpus.txt"
+        path.write_text("x" * 10_000 + "\n\n   \n" + "word " * 100_000, encoding="utf-8")
+        assert read_corpus([path], min_count=1) == 100_001
+
+    @pytest.mark.parametrize("text", ["", "\n", " \t\n\u000b \r\n"])
+    def test_refuses_an_empty_corpus(self, text, tmp_path):
+        path = tmp_path / "corpus.txt"
+        path.write_text(text)
+        with pytest.raises(ConfigurationError, match=r"corpus\.txt: empty, or only white space"):
+            read_corpus([path], min_count=1)
+
+    def test_warns_of_an_empty_file_among_others(self, tmp_path, caplog):
+        full, empty = tmp_path / "full.txt", tmp_path / "empty.txt"
+        full.write_text(TEXT)
+        empty.write_text("\n")
+        read_corpus([full, empty], min_count=5)
+        assert f"{empty} holds no words" in caplog.text
+
+    @pytest.mark.parametrize("broken", [b"\xff", b"\xc3", b"\xe4\xb8", b"\xed\xa0\x80"])
+    @pytest.mark.parametrize("end", [b"", b" and so on\n"])
+    def test_says_where_it_is_not_utf8(self, broken, end, tmp_path):
+        path = tmp_path / "corpus.txt"
+        before = "Grüße\naus dem\nHafen : ".encode()
+        path.write_bytes(before + broken + end)
+        expected = rf"not UTF-8: byte 0x{broken[0]:02x} in line 3 \(at offset {len(before)}\)"
+        with pytest.raises(ConfigurationError, match=rf"corpus\.txt: {expected}"):
+            read_corpus([path], min_count=1)
+
+    def test_refuses_a_dictionary_of_fewer_than_two_words(self, tmp_path):
+        path = tmp_path / "corpus.txt"
+        path.write_text("one two two three three three\n" * 2)
+        assert read_corpus([path], min_count=4) == 12
+        with pytest.raises(ConfigurationError, match="two words occur --min-count = 5 times"):
+            read_corpus([path], min_count=5)
+
+    def test_says_that_a_file_cannot_be_read(self, tmp_path):
+        # What another process may do between the listing and the reading.
+        path = tmp_path / "corpus.txt"
+        path.symlink_to(tmp_path)
+        with pytest.raises(ConfigurationError, match=r"corpus\.txt: it cannot be read"):
+            read_corpus([path], min_count=1)

@@ -1,0 +1,200 @@
+import copy
+import gc
+import multiprocessing
+import os
+import pickle
+import shutil
+from pathlib import Path
+
+import fasttext
+import numpy
+import pytest
+from allennlp.common.checks import ConfigurationError
+from hypothesis import given
+from hypothesis import strategies as st
+
+from allennlp_semfit.fasttext.model import FastTextModel
+from tests import FIXTURES, VECTORS
+
+WORDS_ONLY = str(FIXTURES / "words_only.bin")
+STRANGE_WORDS = ["", "</s>", "<unk>", "</w>", "日本語", "e\u0301", "a\0b", "__label__x", "🜁🜂", " "]
+
+
+@pytest.fixture(scope="module", params=[VECTORS, WORDS_ONLY], ids=["subwords", "words_only"])
+def path(request):
+    return request.param
+
+
+def reference_vector(reference, word):
+    """What `fasttext` answers, but the vector of `<unk>` where it knows nothing of the word."""
+    vector = reference.get_word_vector(word)
+    if len(reference.get_subwords(word)[1]) > 0:
+        return vector
+    if len(reference.get_subwords("<unk>")[1]) > 0:
+        return reference.get_word_vector("<unk>")
+    words = reference.get_input_matrix()[: len(reference.words)]
+    return words.astype("float64").mean(axis=0).astype("float32")
+
+
+def test_every_word_of_the_dictionary_has_the_vector_that_fasttext_gives_it(path):
+    reference, model = fasttext.load_model(path), FastTextModel.open(path)
+    assert model.dim == reference.get_dimension()
+    assert model.words == reference.words
+    for word in reference.words + STRANGE_WORDS:
+        numpy.testing.assert_array_equal(
+            model.get_word_vector(word), reference_vector(reference, word), err_msg=repr(word)
+        )
+
+
+REFERENCES = {path: fasttext.load_model(path) for path in (VECTORS, WORDS_ONLY)}
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=["Cs"])))
+def test_any_string_has_the_vector_that_fasttext_gives_it(word):
+    for path, reference in REFERENCES.items():
+        numpy.testing.assert_array_equal(
+            FastTextModel.open(path).get_word_vector(word), reference_vector(reference, word)
+        )
+
+
+def test_a_word_of_ten_thousand_characters_has_a_vector():
+    word = "häuser" * 1667
+    numpy.testing.assert_array_equal(
+        FastTextModel.open(VECTORS).get_word_vector(word),
+        fasttext.load_model(VECTORS).get_word_vector(word),
+    )
+
+
+def test_a_word_is_in_the_model_if_the_dictionary_has_it():
+    model = FastTextModel.open(VECTORS)
+    assert "harbour" in model
+    assert "unheard-of" not in model
+    assert "" not in model
+
+
+def test_a_lone_surrogate_is_read_as_a_question_mark():
+    model = FastTextModel.open(VECTORS)
+    numpy.testing.assert_array_equal(
+        model.get_word_vector("a\ud800b"), model.get_word_vector("a?b")
+    )
+
+
+def test_a_word_without_any_row_has_the_vector_of_unk_and_not_zeros(path):
+    model = FastTextModel.open(path)
+    vector = model.get_word_vector("")
+    assert numpy.abs(vector).sum() > 0
+    numpy.testing.assert_array_equal(vector, model.get_word_vector("<unk>"))
+
+
+def test_a_word_has_one_read_only_array_for_as_long_as_somebody_holds_it(tmp_path):
+    path = shutil.copy(VECTORS, tmp_path)
+    model = FastTextModel(path, cache_size=2)
+    held = model.get_word_vector("harbour")
+    for word in ("the", "old", "ferry"):
+        model.get_word_vector(word)
+    assert model.get_word_vector("harbour") is held
+    with pytest.raises(ValueError, match="read-only"):
+        held[0] = 1.0
+
+
+def _descriptors_and_mappings_of(path):
+    directory = Path("/proc/self/fd")
+    descriptors = [name for name in directory.iterdir() if os.path.realpath(name) == str(path)]
+    return len(descriptors), str(path) in Path("/proc/self/maps").read_text()
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="Linux says what a process holds.")
+def test_an_open_model_is_one_file_descriptor_and_no_memory_map(tmp_path):
+    path = Path(shutil.copy(VECTORS, tmp_path)).resolve()
+    model = FastTextModel(path)
+    for word in model.words:
+        model.get_word_vector(word)
+    assert _descriptors_and_mappings_of(path) == (1, False)
+    del model
+    gc.collect()
+    assert _descriptors_and_mappings_of(path) == (0, False)
+
+
+def test_a_file_that_is_cut_short_while_it_is_open_is_reported(tmp_path):
+    path = shutil.copy(VECTORS, tmp_path)
+    model = FastTextModel(path)
+    os.truncate(path, os.path.getsize(path) // 2)
+    words = [f"unheard-of{number}" for number in range(100)]
+    with pytest.raises(ConfigurationError, match=rf"{path} is cut short after \d+ bytes"):
+        list(map(model.get_word_vector, words))
+
+
+def test_the_same_file_is_opened_once(tmp_path):
+    link = tmp_path / "link.bin"
+    link.symlink_to(VECTORS)
+    model = FastTextModel.open(VECTORS)
+    assert FastTextModel.open(link) is model
+    assert copy.deepcopy(model) is model
+    assert pickle.loads(pickle.dumps(model)) is model
+    assert len(pickle.dumps(model)) < 1000
+
+
+def test_a_relative_path_survives_a_change_of_directory(tmp_path, monkeypatch):
+    monkeypatch.chdir(FIXTURES)
+    model = FastTextModel("vectors.bin")
+    pickled = pickle.dumps(model)
+    monkeypatch.chdir(tmp_path)
+    assert copy.deepcopy(model) is model
+    numpy.testing.assert_array_equal(
+        pickle.loads(pickled).get_word_vector("river"), model.get_word_vector("river")
+    )
+
+
+def _vectors_of(words):
+    model = FastTextModel.open(VECTORS)
+    return [model.get_word_vector(word) for word in words]
+
+
+@pytest.mark.parametrize("start_method", ["fork", "spawn"])
+def test_another_process_sees_the_same_vectors(start_method):
+    words = ["harbour", "levothyroxine", "Ørsta", ""]
+    with multiprocessing.get_context(start_method).Pool(1) as pool:
+        there = pool.apply(_vectors_of, (words,))
+    numpy.testing.assert_array_equal(there, _vectors_of(words))
+
+
+def _cut(source, tmp_path, keep):
+    data = Path(source).read_bytes()
+    path = tmp_path / "cut.bin"
+    path.write_bytes(data[: keep if keep >= 0 else len(data) + keep])
+    return path
+
+
+# In the magic, in the header, in the dictionary, at the input matrix, in it, at the last float.
+@pytest.mark.parametrize("keep", [3, 50, 1000, 5000, 30000, -1])
+def test_a_file_cut_short_is_refused(tmp_path, keep):
+    path = _cut(VECTORS, tmp_path, keep)
+    with pytest.raises(ConfigurationError, match=rf"{path} is cut short.*whole"):
+        FastTextModel.open(path)
+
+
+def test_bad_files_are_refused_with_their_names_and_a_remedy(tmp_path):
+    empty = tmp_path / "empty.bin"
+    empty.touch()
+    text = tmp_path / "text.vec"
+    text.write_text("10 2\n" + "harbour 0.1 0.2\n" * 50)
+    for path, message in {
+        tmp_path / "none.bin": "does not exist .*working directory.*train-fasttext",
+        tmp_path: "is a directory",
+        empty: "is empty. Train it again",
+        text: "is not a fastText model. A `.bin` is wanted",
+        FIXTURES / "quantised.ftz": "is quantised .*take the `.bin`",
+        FIXTURES / "supervised.bin": "is a supervised model .*Train an unsupervised one",
+    }.items():
+        with pytest.raises(ConfigurationError, match=f"(?s){path} {message}"):
+            FastTextModel.open(path)
+
+
+def test_a_vector_that_is_not_finite_is_refused(tmp_path):
+    damaged = numpy.fromfile(VECTORS, dtype="u1")
+    end_of_input_matrix = len(damaged) - 17 - 4 * 10 * len(FastTextModel.open(VECTORS).words)
+    damaged[end_of_input_matrix - 30000 : end_of_input_matrix] = 0xFF  # as floats, NaN
+    path = tmp_path / "damaged.bin"
+    damaged.tofile(path)
+    with pytest.raises(ConfigurationError, match="not finite.*allennlp train-fasttext"):
+        FastTextModel.open(path).get_word_vector("unheard-of")

@@ -1,0 +1,289 @@
+import multiprocessing
+import os
+import random
+import resource
+import signal
+import subprocess
+import threading
+import time
+from pathlib import Path
+from typing import Callable
+
+import fasttext
+import numpy
+import pytest
+from allennlp.common.checks import ConfigurationError
+
+from allennlp_semfit.fasttext import train
+from allennlp_semfit.fasttext.train import train_fasttext
+from allennlp_semfit.fasttext.worker import count_faulty_rows
+
+SMALL = {"dim": 20, "bucket": 1000, "epoch": 1}
+
+
+def write_corpus(path: Path, num_lines: int = 300, seed: int = 3) -> Path:
+    subjects = ["the miller", "a heron", "our neighbour", "the old ferry", "every child"]
+    verbs = ["crosses", "watches", "mends", "forgets", "paints"]
+    objects = ["the bridge", "a wooden gate", "the reeds", "its shadow", "two lanterns"]
+    choose = random.Random(seed).choice
+    lines = [f"{choose(subjects)} {choose(verbs)} {choose(objects)} .\n" for _ in range(num_lines)]
+    path.write_text("".join(lines))
+    return path
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    return write_corpus(tmp_path / "corpus.txt")
+
+
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "made" / "for this" / "vectors.bin"
+
+
+def input_matrix(path: Path) -> numpy.ndarray:
+    return fasttext.load_model(str(path)).get_input_matrix()
+
+
+class TestTrainFastText:
+    @pytest.mark.parametrize("model", ["skipgram", "cbow"])
+    def test_trains_what_was_asked_for(self, model, corpus, out):
+        result = train_fasttext([corpus], out, model=model, minn=2, maxn=3, min_count=60, **SMALL)
+        trained = fasttext.load_model(str(out))
+        num_words = len(corpus.read_text().split())
+        assert result[:4] == (num_words, len(trained.get_words()), 20, out.stat().st_size)
+        assert os.listdir(out.parent) == [out.name]
+        assert set(corpus.read_text().split()) > set(trained.get_words()) - {"</s>"}
+        arguments = trained.f.getArgs()
+        assert arguments.model.name == {"skipgram": "skipgram", "cbow": "cbow"}[model]
+        assert (arguments.minn, arguments.maxn, arguments.bucket) == (2, 3, 1000)
+        assert (arguments.dim, arguments.epoch, arguments.minCount) == (20, 1, 60)
+
+    @pytest.mark.parametrize("threads", [1, 2, 9, 10, None, 16])
+    def test_no_row_is_uninitialised(self, threads, corpus, out):
+        # No n-gram falls into most of so many rows: they keep what they were initialised with. Ten
+        # threads would miss the last values, because their number is not a multiple of ten.
+        train_fasttext([corpus], out, dim=7, bucket=20_001, epoch=1, threads=threads)
+        matrix = input_matrix(out)
+        assert matrix.size % 10
+        assert count_faulty_rows(matrix) == 0
+        assert (matrix != 0).all()
+
+    def test_says_that_it_takes_more_threads(self, corpus, out, caplog):
+        caplog.set_level("INFO")
+        train_fasttext([corpus], out, threads=2, **SMALL)
+        assert "11 threads, not 2" in caplog.text
+
+    @pytest.mark.parametrize("minn", [0, 3])
+    def test_trains_without_ngrams(self, minn, corpus, out):
+        train_fasttext([corpus], out, dim=20, epoch=1, minn=minn, maxn=0)
+        trained = fasttext.load_model(str(out))
+        assert trained.get_input_matrix().shape == (len(trained.get_words()), 20)
+        assert not trained.get_word_vector("unseen").any()
+
+    def test_joins_files(self, corpus, out):
+        other = corpus.with_name("other.txt")
+        other.write_text("gulls gulls gulls gulls gulls")
+        result = train_fasttext([corpus.parent], out, **SMALL)
+        assert result.num_words == len((corpus.read_text() + other.read_text()).split())
+        assert "gulls" in fasttext.load_model(str(out)).get_words()
+        assert os.listdir(out.parent) == [out.name]
+
+    def test_reads_a_pipe(self, corpus, out, tmp_path):
+        pipe = tmp_path / "pipe"
+        os.mkfifo(pipe)
+        writer = threading.Thread(target=lambda: pipe.write_bytes(corpus.read_bytes()))
+        writer.start()
+        result = train_fasttext([pipe], out, **SMALL)
+        writer.join()
+        assert result.num_words == len(corpus.read_text().split())
+
+    def test_takes_a_word_that_looks_like_a_label(self, corpus, out):
+        corpus.write_text("__label__odd words too\n" * 10)
+        train_fasttext([corpus], out, **SMALL)
+        assert "__label__odd" in fasttext.load_model(str(out)).get_words()
+
+    def test_replaces_a_file_only_if_told_to(self, corpus, out):
+        train_fasttext([corpus], out, **SMALL)
+        with pytest.raises(ConfigurationError, match=r"vectors\.bin: it exists.*--force"):
+            train_fasttext([corpus], out, **SMALL)
+        train_fasttext([corpus], out, force=True, **{**SMALL, "dim": 30})
+        assert input_matrix(out).shape[1] == 30
+
+    def test_does_not_take_what_it_makes_for_the_corpus(self, corpus):
+        out = corpus.with_name("vectors.bin")
+        out.with_name("vectors.bin.tmp").write_bytes(b"\xff of a run that was killed")
+        for _ in range(2):
+            train_fasttext([corpus.parent], out, force=True, **SMALL)
+        assert sorted(os.listdir(corpus.parent)) == ["corpus.txt", "vectors.bin"]
+        with pytest.raises(ConfigurationError, match=r"vectors\.bin: it is the corpus as well"):
+            train_fasttext([corpus, out], out, force=True, **SMALL)
+
+    def test_removes_all_traces_when_the_training_diverges(self, corpus, out):
+        with pytest.raises(ConfigurationError, match=r"vectors\.bin: .*diverged: lower --lr"):
+            train_fasttext([corpus, corpus], out, lr=1e6, **SMALL)
+        assert os.listdir(out.parent) == []
+
+    def test_keeps_the_former_file_when_it_fails(self, corpus, out):
+        out.parent.mkdir(parents=True)
+        out.write_bytes(b"former")
+        with pytest.raises(ConfigurationError, match="diverged"):
+            train_fasttext([corpus], out, lr=1e6, force=True, **SMALL)
+        assert out.read_bytes() == b"former"
+
+    def test_refuses_a_matrix_that_fasttext_cannot_initialise(self, corpus, out):
+        corpus.write_text("so few words\n" * 5)
+        with pytest.raises(ConfigurationError, match="cannot initialise a matrix of 4 rows and 2"):
+            train_fasttext([corpus], out, dim=2, maxn=0)
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"dim": 0}, "--dim: 0"),
+            ({"dim": 2**31}, "--dim: 2147483648"),
+            ({"threads": 0}, "--threads: 0"),
+            ({"minn": 5, "maxn": 4}, "--minn: 5, more than --maxn, which is 4"),
+            ({"minn": -1}, "--minn: -1"),
+            ({"bucket": 0}, "--bucket: 0"),
+            ({"min_count": 0}, "--min-count: 0"),
+            ({"epoch": 0}, "--epoch: 0"),
+            ({"ws": 0}, "--ws: 0"),
+            ({"neg": 0}, "--neg: 0"),
+            ({"lr": 0.0}, "--lr: 0.0"),
+            ({"lr": float("nan")}, "--lr: nan"),
+            ({"model": "supervised"}, "--model: 'supervised'"),
+            ({"min_count": 1000}, "fewer than two words occur --min-count = 1000 times"),
+            ({"bucket": 2**31 - 1, "dim": 10_000}, r"at least \d+G are needed.* lower --bucket"),
+        ],
+    )
+    def test_refuses_an_option_before_it_trains(self, options, message, corpus, out, monkeypatch):
+        monkeypatch.setattr(train, "_run_worker", None)
+        with pytest.raises(ConfigurationError, match=message):
+            train_fasttext([corpus], out, **{**SMALL, **options})
+
+    def test_refuses_a_place_before_it_reads(self, corpus, tmp_path, monkeypatch):
+        monkeypatch.setattr(train, "read_corpus", None)
+        directory = tmp_path / "directory.bin"
+        directory.mkdir()
+        with pytest.raises(ConfigurationError, match=r"directory\.bin: it is a directory"):
+            train_fasttext([corpus], directory)
+        with pytest.raises(ConfigurationError, match=r"corpus\.txt: .*must end in \.bin"):
+            train_fasttext([corpus], corpus, force=True)
+        with pytest.raises(ConfigurationError, match=r"corpus\.txt: it cannot be made"):
+            train_fasttext([corpus], corpus / "vectors.bin")
+
+    def test_names_a_corpus_that_is_not_utf8(self, corpus, out):
+        corpus.write_bytes(b"fine\n\xa4 not\n")
+        with pytest.raises(ConfigurationError, match=r"corpus\.txt: not UTF-8: .* in line 2"):
+            train_fasttext([corpus], out, **SMALL)
+        assert os.listdir(out.parent) == []
+
+
+class TestInterruptions:
+    @pytest.fixture(autouse=True)
+    def _interruptible(self):
+        # What a shell starts in the background ignores it.
+        previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+        yield
+        signal.signal(signal.SIGINT, previous)
+
+    @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+    def test_a_killed_run_leaves_no_file_and_no_process(
+        self, number, corpus, out, tmp_path, monkeypatch
+    ):
+        pid_file = tmp_path / "pid"
+
+        class RecordedPopen(subprocess.Popen):
+            def __init__(self, *args, **kwargs) -> None:
+                super().__init__(*args, **kwargs)
+                pid_file.write_text(f"{self.pid}\n")
+
+        monkeypatch.setattr(train.subprocess, "Popen", RecordedPopen)
+        run = _fork(train_fasttext, [corpus, corpus], out, **{**SMALL, "epoch": 10**6})
+        _wait_until(lambda: pid_file.exists() and pid_file.read_text().endswith("\n"))
+        worker = int(pid_file.read_text())
+        assert _is_running(worker)
+        assert os.listdir(out.parent) == ["vectors.bin.corpus.tmp"]
+        assert run.pid is not None
+        os.kill(run.pid, number)
+        run.join()
+        _wait_until(lambda: not _is_running(worker))
+        assert not out.exists()
+
+        train_fasttext([corpus], out, **SMALL)
+        assert os.listdir(out.parent) == [out.name]
+
+    def test_a_full_disk_leaves_no_file(self, corpus, out, tmp_path):
+        message = tmp_path / "message"
+
+        def train_on_a_full_disk() -> None:
+            # The limit is the process's and not the disk's; fastText notices neither.
+            resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
+            with pytest.raises(ConfigurationError) as error:
+                train_fasttext([corpus], out, **SMALL)
+            message.write_text(str(error.value))
+
+        _fork(train_on_a_full_disk).join()
+        assert "only 50,000 of " in message.read_text()
+        assert os.listdir(out.parent) == []
+
+
+def _fork(function: Callable, *args, **kwargs) -> multiprocessing.process.BaseProcess:
+    process = multiprocessing.get_context("fork").Process(
+        target=function, args=args, kwargs=kwargs, daemon=False
+    )
+    process.start()
+    return process
+
+
+def _wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    # One that has ended stays in the table until its parent asks how, which init need not do soon.
+    status = Path(f"/proc/{pid}/stat")
+    return not status.exists() or status.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+class TestProgress:
+    def test_shows_how_far_it_is_and_for_how_long(self, capfd, monkeypatch, tmp_path):
+        monkeypatch.setattr(train.common_logging, "FILE_FRIENDLY_LOGGING", False)
+        messages = tmp_path / "messages"
+        messages.write_text(
+            "Read 0M words\nNumber of words:  30\n"
+            "\rProgress:  41.5% words/sec/thread:   10 lr:  0.02 avg.loss:  2.71 ETA:   0h 0m 3s"
+            "\rProgress: 100.0% words/sec/thread:   10 lr:  0.00 avg.loss:  2.25 ETA:   0h 0m 0s\n"
+            "a last word"
+        )
+        with messages.open("rb") as file:
+            assert train._show_progress(file) == "a last word"
+        shown = capfd.readouterr().err
+        assert "training fastText: 100.0%" in shown
+        assert "loss 2.25" in shown
+
+    def test_splits_lines_that_arrive_in_pieces(self, tmp_path):
+        path = tmp_path / "lines"
+        path.write_bytes(b"a\rbc\n\xff" + b"d" * 10_000 + b"\re")
+        with path.open("rb") as file:
+            lines = list(train._split_lines(file))
+        assert lines == ["a", "bc", "\ufffd" + "d" * 10_000, "e"]
+
+    def test_says_how_the_training_was_cut_off(self, corpus, out, monkeypatch, tmp_path):
+        worker = tmp_path / "worker.py"
+        worker.write_text("import os; os.kill(os.getpid(), 9)")
+        monkeypatch.setattr(train.worker, "__file__", str(worker))
+        with pytest.raises(ConfigurationError, match=r"cut off \(signal 9\); if memory ran out"):
+            train_fasttext([corpus], out, **SMALL)
+        worker.write_text("import no_such_library")
+        with pytest.raises(ConfigurationError, match=r"cut off \(ModuleNotFoundError: .*library"):
+            train_fasttext([corpus], out, **SMALL)

@@ -1,0 +1,106 @@
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+
+from allennlp_semfit.modules.lm_heads import softmax_head_base
+from allennlp_semfit.modules.lm_heads.adaptive_softmax_head import AdaptiveSoftmaxHead
+from allennlp_semfit.modules.lm_heads.lm_head import LmHead
+from allennlp_semfit.modules.lm_heads.sampled_softmax_head import SampledSoftmaxHead
+from allennlp_semfit.modules.lm_heads.softmax_head import SoftmaxHead
+from tests.modules.lm_heads.softmax_reference import scores_of, vocabulary_of
+
+INPUT_DIM = 8
+NUM_WORDS = 29
+
+
+def heads():
+    vocab = vocabulary_of(NUM_WORDS)
+    return [
+        SoftmaxHead(vocab, INPUT_DIM),
+        SoftmaxHead(vocab, INPUT_DIM, embedding_dim=5),
+        AdaptiveSoftmaxHead(vocab, INPUT_DIM, cutoffs=[5, 12], div_value=2.0),
+        AdaptiveSoftmaxHead(vocab, INPUT_DIM, cutoffs=[10], head_bias=True),
+        SampledSoftmaxHead(vocab, INPUT_DIM, num_samples=7),
+        SampledSoftmaxHead(vocab, INPUT_DIM, num_samples=7, sparse=True),
+    ]
+
+
+@pytest.mark.parametrize("head", heads(), ids=lambda head: type(head).__name__)
+@pytest.mark.parametrize("max_logits", [1, 100, 2**25])
+def test_the_perplexity_is_that_of_the_definition_whatever_the_batching(
+    head, max_logits, monkeypatch
+):
+    monkeypatch.setattr(softmax_head_base, "_MAX_LOGITS", max_logits)
+    for parameter in head.parameters():
+        parameter.data.normal_()
+    classes = NUM_WORDS + 1
+    context = torch.randn(200, INPUT_DIM)
+    targets = torch.randint(classes, (200,))
+    scores = scores_of(head, context)
+    torch.testing.assert_close(scores.exp().sum(dim=1), torch.ones(200).double())
+    expected = -scores.gather(1, targets[:, None])
+    head.eval()
+    for sizes in ([200], [1, 199], [50] * 4, [3, 0, 97, 100]):
+        with torch.no_grad():
+            losses = [
+                head(*some).item() for some in zip(context.split(sizes), targets.split(sizes))
+            ]
+        assert sum(losses) == pytest.approx(expected.sum().item(), rel=1e-5)
+        assert head.get_metrics(reset=True) == {
+            "perplexity": pytest.approx(expected.mean().exp().item(), rel=1e-4)
+        }
+    assert head.get_metrics() == {"perplexity": 0.0}
+
+
+@pytest.mark.parametrize("head", heads(), ids=lambda head: type(head).__name__)
+def test_a_batch_of_no_words_has_a_loss_that_can_be_trained_on(head):
+    loss = head(torch.zeros(0, INPUT_DIM, requires_grad=True), torch.zeros(0, dtype=torch.long))
+    loss.backward()
+    assert loss.item() == 0
+
+
+@pytest.mark.parametrize("head", heads(), ids=lambda head: type(head).__name__)
+def test_the_targets_are_the_words_without_the_padding(head):
+    tokens = torch.tensor([[2, 1, 5], [3, 0, 0]])
+    source = {"vectors": {"vectors": torch.zeros(2, 3, 4)}, "tokens": {"tokens": tokens}}
+    assert head.targets(source, torch.zeros(2, 3, 4)).tolist() == [[1, 0, 4], [2, -1, -1]]
+    with pytest.raises(ConfigurationError, match=r"indexer 'tokens'.*\['vectors'\].*single_id"):
+        head.targets({"vectors": {"vectors": torch.zeros(2, 3, 4)}}, torch.zeros(2, 3, 4))
+
+
+@pytest.mark.parametrize("head", heads(), ids=lambda head: type(head).__name__)
+def test_it_runs_in_mixed_precision(head):
+    context, targets = torch.randn(40, INPUT_DIM), torch.randint(NUM_WORDS, (40,))
+    head.eval()
+    exact = head(context, targets)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        rounded = head(context.bfloat16(), targets)
+        head.train()
+        head(context.bfloat16().requires_grad_(), targets).backward()
+    torch.testing.assert_close(rounded.float(), exact, rtol=0.02, atol=0.1)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"type": "softmax"},
+        {"type": "adaptive_softmax", "cutoffs": [2]},
+        {"type": "sampled_softmax", "num_samples": 2},
+    ],
+)
+def test_it_needs_a_padded_namespace(options):
+    from allennlp.common import Params
+
+    def build(vocab, **more):
+        return LmHead.from_params(Params({**options, "input_dim": 8, **more}), vocab=vocab)
+
+    assert build(vocabulary_of(5)).num_classes == 6
+    with pytest.raises(ConfigurationError, match="no namespace 'tokens'.*none.*count-vocabulary"):
+        build(Vocabulary.empty())
+    with pytest.raises(ConfigurationError, match=r"no namespace 'words'.*\['tokens'\]"):
+        build(vocabulary_of(5), namespace="words")
+    tags = Vocabulary()
+    tags.add_tokens_to_namespace(["a", "b", "c", "d"], "word_tags")
+    with pytest.raises(ConfigurationError, match="'word_tags' has no padding"):
+        build(tags, namespace="word_tags")

@@ -1,0 +1,129 @@
+import copy
+
+import numpy
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from allennlp_semfit.modules.lm_heads.target_whitening import TargetWhitening
+
+
+def vectors(num, dim=7, seed=1):
+    """With much in common, and more of some directions than of others."""
+    mixing = torch.randn(dim, dim, generator=torch.Generator().manual_seed(0))
+    mixing = torch.eye(dim) + 0.3 * mixing
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(num, dim, generator=generator) @ mixing + 2 * torch.ones(dim)
+
+
+def second_moments(targets):
+    targets = targets.double().numpy()
+    return targets.mean(axis=0), targets.T @ targets / len(targets)
+
+
+def whitened_by_numpy(targets):
+    directions = targets.double().numpy()
+    directions /= numpy.linalg.norm(directions, axis=1, keepdims=True)
+    mean = directions.mean(axis=0)
+    num, dim = directions.shape
+    covariance = numpy.cov(directions.T, bias=True)
+    covariance += dim / num * covariance.trace() / dim * numpy.eye(dim)
+    values, columns = numpy.linalg.eigh(covariance)
+    root = columns @ numpy.diag(values**-0.5) @ columns.T
+    return (directions - mean) @ root / numpy.sqrt(dim)
+
+
+def test_it_is_the_formula():
+    targets = vectors(50)
+    whitening = TargetWhitening(7)
+    whitening.update(targets)
+    numpy.testing.assert_allclose(whitening(targets), whitened_by_numpy(targets), atol=1e-4)
+
+
+def test_of_many_targets_no_direction_has_more_than_another():
+    whitening = TargetWhitening(7)
+    for number in range(20):
+        whitening.update(vectors(500, seed=number))
+    mean, moments = second_moments(whitening(vectors(20_000, seed=99)))
+    numpy.testing.assert_allclose(mean, numpy.zeros(7), atol=0.02)
+    numpy.testing.assert_allclose(moments, numpy.eye(7) / 7, atol=0.02)
+
+
+@given(st.lists(st.integers(0, 30), min_size=1, max_size=6))
+def test_batches_count_as_one(sizes):
+    targets = vectors(sum(sizes))
+    whole, parts = TargetWhitening(7), TargetWhitening(7)
+    whole.update(targets)
+    for part in targets.split(sizes):
+        parts.update(part)
+    torch.testing.assert_close(parts(targets), whole(targets), rtol=1e-3, atol=1e-3)
+
+
+def test_it_stays_as_it_is_once_it_has_enough():
+    whitening = TargetWhitening(7)
+    whitening.update(vectors(7000))
+    before = whitening(vectors(10))
+    for seed in (2, 3):
+        whitening.update(-vectors(500, seed=seed))
+    assert torch.equal(whitening(vectors(10)), before)
+
+
+def test_what_was_counted_is_archived():
+    whitening, other, third = TargetWhitening(7), TargetWhitening(7), TargetWhitening(7)
+    whitening.update(vectors(3000))
+    other.load_state_dict(whitening.state_dict())
+    third.update(vectors(7000, seed=4))
+    third.update(vectors(1, seed=4))
+    third.load_state_dict(whitening.state_dict())
+    copied = copy.deepcopy(whitening)
+    targets = vectors(100, seed=5)
+    for each in (whitening, other, third, copied):
+        each.update(targets)
+    for each in (other, third, copied):
+        assert torch.equal(each(targets), whitening(targets))
+
+
+@pytest.mark.parametrize("num", [0, 1, 5])
+def test_targets_that_are_all_one_are_left_as_they_are(num):
+    whitening = TargetWhitening(3)
+    whitening.update(torch.tensor([[3.0, 0.0, 4.0], [0.0, 0.0, 0.0]])[[0] * num + [1]])
+    expected = torch.tensor([[0.6, 0.0, 0.8]])
+    torch.testing.assert_close(whitening(10 * expected), expected)
+
+
+def test_what_has_no_direction_has_none_and_does_not_count():
+    whitening, other = TargetWhitening(7), TargetWhitening(7)
+    targets = vectors(100)
+    whitening.update(torch.cat([targets, torch.zeros(50, 7)]))
+    mask = torch.arange(300).view(3, 100) >= 200
+    other.update(torch.cat([torch.randn(200, 7), targets]).view(3, 100, 7), mask)
+    assert torch.equal(whitening(targets), other(targets))
+    assert not whitening(torch.zeros(2, 7)).any()
+
+
+@pytest.mark.parametrize("dtype", [torch.half, torch.bfloat16, torch.double])
+def test_no_less_than_single_precision_in_a_model_of_another(dtype):
+    whitening = TargetWhitening(7)
+    whitening.update(vectors(50))
+    targets = vectors(50).to(dtype)
+    found = whitening.to(dtype)(targets)
+    assert found.dtype == (torch.double if dtype == torch.double else torch.float32)
+    numpy.testing.assert_allclose(found, whitened_by_numpy(vectors(50)), atol=0.05)
+
+
+def test_fewer_targets_than_dimensions_give_finite_vectors():
+    whitening = TargetWhitening(50)
+    whitening.update(vectors(3, dim=50))
+    lengths = whitening(vectors(3, dim=50)).norm(dim=-1)
+    assert lengths.isfinite().all()
+    assert (lengths < 10).all()
+
+
+def test_single_precision_whatever_autocast_says():
+    whitening = TargetWhitening(7)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        whitening.update(vectors(50).bfloat16())
+        found = whitening(vectors(50))
+    assert found.dtype == torch.float32
+    numpy.testing.assert_allclose(found, whitened_by_numpy(vectors(50)), atol=0.05)

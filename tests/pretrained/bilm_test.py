@@ -1,0 +1,412 @@
+import copy
+import io
+import json
+import shutil
+import tarfile
+from pathlib import Path
+
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Batch
+from allennlp.models import load_archive
+from allennlp.modules.text_field_embedders import BasicTextFieldEmbedder
+from allennlp.nn.util import get_text_field_mask
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from allennlp_semfit.common.errors import InvalidFileError
+from allennlp_semfit.fasttext.train import train_fasttext
+from allennlp_semfit.pretrained.bilm import PretrainedBiLm
+from allennlp_semfit.pretrained.boundary_tokens import add_boundary_tokens
+from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
+from tests import FIXTURES, VECTORS
+from tests.language_models import KINDS, write_language_model
+from tests.language_models import tensors_of as indexed_by
+
+SENTENCES = ["The captain closed the gate .", "Snow .", "Nobody had seen so much of it before"]
+
+
+def tensors_of(archive_file, sentences):
+    indexer = ElmoSemfitIndexer(archive_file)
+    return indexed_by(indexer, [sentence.split() for sentence in sentences])
+
+
+def rewritten(archive_file, directory, change):
+    """A copy of the archive whose configuration went through `change`."""
+    with tarfile.open(archive_file) as archive:
+        archive.extractall(directory)
+    config = directory / "config.json"
+    params = json.loads(config.read_text())
+    change(params)
+    config.write_text(json.dumps(params))
+    return directory
+
+
+@pytest.fixture(scope="module")
+def language_models(lm_archive, tmp_path_factory):
+    """Those of each kind, and one that was trained."""
+    directory = tmp_path_factory.mktemp("language_models")
+    written = {kind: write_language_model(directory / kind, kind) for kind in KINDS}
+    return {"trained": lm_archive, **written}
+
+
+@pytest.mark.parametrize("kind", ["trained", *KINDS])
+def test_the_layers_are_those_that_the_language_model_gives_sentences_of_its_reader(
+    kind, language_models
+):
+    layers = PretrainedBiLm.from_archive(language_models[kind]).eval()
+    archive = load_archive(language_models[kind])
+    archive.model.eval()
+    instances = [archive.dataset_reader.text_to_instance(sentence) for sentence in SENTENCES]
+    for instance in instances:
+        archive.dataset_reader.apply_token_indexers(instance)
+    batch = Batch(instances)
+    batch.index_instances(archive.model.vocab)
+    archive.model.return_all_layers = True
+    tensors = tensors_of(language_models[kind], SENTENCES)
+    with torch.no_grad():
+        expected = archive.model(**batch.as_tensor_dict())
+        given_layers, mask = layers(tensors)
+    assert torch.equal(mask, expected["mask"])
+    assert len(given_layers) == layers.num_layers == 3
+    for layer, expected_layer in zip(given_layers, expected["lm_embeddings"]):
+        torch.testing.assert_close(layer, expected_layer)
+        words = layers.pool_to_words(layer, tensors)
+        assert words.shape == (3, 8, 12)
+        for index, sentence in enumerate(SENTENCES):
+            # The boundary comes first; a chunk has three characters.
+            places = [1]
+            for word in sentence.split():
+                places.append(places[-1] + (-(-len(word) // 3) if kind == "subwords" else 1))
+            places.pop()
+            torch.testing.assert_close(words[index, : len(places)], expected_layer[index, places])
+            assert not words[index, len(places) :].any()
+    assert layers.get_output_dim() == 12
+    assert layers.get_input_dim() == (10 if kind in ("trained", "fasttext") else 5)
+
+
+class TestFrozenCharacters:
+    @pytest.fixture(params=["characters", "frozen_characters"])
+    def archive_file(self, request, language_models):
+        return language_models[request.param]
+
+    @pytest.fixture
+    def tensors(self, archive_file):
+        return tensors_of(archive_file, SENTENCES)
+
+    def frozen(self, archive_file):
+        layers = PretrainedBiLm.from_archive(archive_file)
+        layers.freeze()
+        num_words = []
+        characters = layers._text_field_embedder.token_embedder_characters
+        characters.register_forward_hook(
+            lambda _, inputs, output: num_words.append(output.shape[:2].numel())
+        )
+        return layers, num_words
+
+    def test_each_word_is_computed_once_and_is_what_it_was(self, archive_file, tensors):
+        expected, _ = PretrainedBiLm.from_archive(archive_file).eval()(tensors)
+        layers, num_words = self.frozen(archive_file)
+        for _ in range(2):
+            for layer, of_expected in zip(layers.train()(tensors)[0], expected):
+                torch.testing.assert_close(layer, of_expected)
+        different = {word for sentence in SENTENCES for word in sentence.split()}
+        # And `</s>`, which stands on both sides, and the padding.
+        assert sum(num_words) == len(different) + 2
+        assert not layers.training
+        assert not any(p.requires_grad for p in layers.parameters())
+
+    def test_a_state_dict_is_the_same_and_makes_it_forget(self, archive_file, tensors):
+        layers, _ = self.frozen(archive_file)
+        layers(tensors)
+        other = PretrainedBiLm.from_archive(archive_file).eval()
+        assert layers.state_dict().keys() == other.state_dict().keys()
+        for parameter in other.parameters():
+            parameter.data.mul_(1.5)
+        layers.load_state_dict(other.state_dict())
+        for layer, expected in zip(layers(tensors)[0], other(tensors)[0]):
+            torch.testing.assert_close(layer, expected)
+
+    def test_another_type_makes_it_forget(self, archive_file, tensors):
+        layers, _ = self.frozen(archive_file)
+        layers(tensors)
+        assert all(layer.dtype == torch.double for layer in layers.double()(tensors)[0])
+
+    def test_what_changes_the_vectors_on_their_way_is_not_passed_over(self, archive_file, tensors):
+        class Doubling(BasicTextFieldEmbedder):
+            def forward(self, *args, **kwargs):
+                return 2 * super().forward(*args, **kwargs)
+
+        layers = PretrainedBiLm.from_archive(archive_file).eval()
+        layers._text_field_embedder.__class__ = Doubling
+        expected, _ = layers(tensors)
+        layers.freeze()
+        assert torch.equal(layers(tensors)[0][0], expected[0])
+
+    def test_a_copy_remembers_for_itself(self, archive_file, tensors):
+        layers, num_words = self.frozen(archive_file)
+        expected, _ = layers(tensors)
+        copied = copy.deepcopy(layers)
+        for parameter in copied.parameters():
+            parameter.data.mul_(1.5)
+        assert not torch.equal(copied(tensors)[0][0], expected[0])
+        count = len(num_words)
+        assert torch.equal(layers(tensors)[0][0], expected[0])
+        assert len(num_words) == count
+
+
+def test_other_boundaries_than_one_token_on_each_side(lm_archive, tmp_path):
+    def change(params):
+        params["dataset_reader"]["start_tokens"] = ["<s>", "<s>", "go"]
+        params["dataset_reader"]["end_tokens"] = []
+
+    changed = rewritten(lm_archive, tmp_path, change)
+    layers = PretrainedBiLm.from_archive(changed).eval()
+    plain = PretrainedBiLm.from_archive(
+        rewritten(
+            lm_archive,
+            tmp_path,
+            lambda params: params["dataset_reader"].update(start_tokens=[], end_tokens=[]),
+        )
+    ).eval()
+    with torch.no_grad():
+        tensors = tensors_of(lm_archive, SENTENCES)
+        ours, mask = layers(tensors)
+        with_start = tensors_of(lm_archive, ["<s> <s> go " + s for s in SENTENCES])
+        theirs, their_mask = plain(with_start)
+    assert torch.equal(mask, their_mask)
+    for layer, their_layer in zip(ours, theirs):
+        torch.testing.assert_close(layer, their_layer)
+        expected = layer[:, 3:] * tensors["word_mask"].unsqueeze(-1)
+        assert torch.equal(layers.pool_to_words(layer, tensors), expected)
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_no_boundary_at_all(kind, tmp_path):
+    directory = write_language_model(tmp_path / "lm", kind, start_tokens=[], end_tokens=[])
+    layers = PretrainedBiLm.from_archive(directory).eval()
+    tensors = tensors_of(directory, SENTENCES)
+    with torch.no_grad():
+        given, mask = layers(tensors)
+    assert torch.equal(mask.sum(dim=1), get_text_field_mask({"": _of_subwords(tensors)}).sum(dim=1))
+    assert layers.pool_to_words(given[-1], tensors).shape == (3, 8, 12)
+
+
+def _of_subwords(tensors):
+    return {name: tensors[name] for name in tensors if name != "word_mask" or len(tensors) == 2}
+
+
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    sentences=st.lists(st.lists(st.integers(1, 4), max_size=5), min_size=1, max_size=4),
+    mode=st.sampled_from(["first", "avg"]),
+    padding=st.integers(0, 2),
+    num_start=st.integers(0, 2),
+    num_end=st.integers(0, 2),
+)
+def test_subwords_are_joined_as_a_loop_joins_them(
+    subword_layers, sentences, mode, padding, num_start, num_end
+):
+    """`sentences` has the number of subwords of each word."""
+    num_words = max(map(len, sentences)) + padding
+    num_subwords = max(map(sum, sentences)) + padding
+    tensor = torch.randn(len(sentences), num_start + num_subwords + num_end, 3)
+    offsets = torch.zeros(len(sentences), num_words, 2, dtype=torch.long)
+    word_mask = torch.zeros(len(sentences), num_words, dtype=torch.bool)
+    expected = torch.zeros(len(sentences), num_words, 3)
+    for index, lengths in enumerate(sentences):
+        first = 0
+        for word, length in enumerate(lengths):
+            offsets[index, word] = torch.tensor([first, first + length - 1])
+            word_mask[index, word] = True
+            subwords = [tensor[index, num_start + first + subword] for subword in range(length)]
+            expected[index, word] = subwords[0] if mode == "first" else sum(subwords) / length
+            first += length
+    subword_layers.sub_token_mode = mode
+    subword_layers._start.tokens = torch.ones(num_start).long()
+    subword_layers._end.tokens = torch.ones(num_end).long()
+    # A sentence of nothing has no position to look at.
+    if tensor.size(1) > num_start:
+        joined = subword_layers.pool_to_words(tensor, {"word_mask": word_mask, "offsets": offsets})
+        torch.testing.assert_close(joined, expected)
+
+
+@pytest.fixture
+def subword_layers(language_models):
+    return PretrainedBiLm.from_archive(language_models["subwords"])
+
+
+def test_one_word_of_many_subwords_takes_no_memory_for_the_others(subword_layers):
+    # As a sum over spans, padded to the longest, it would be 40 GB.
+    offsets = torch.stack([torch.arange(1000), torch.arange(1000)], dim=1)
+    offsets[-1, 1] = 9999
+    tensor = torch.rand(1, 10_002, 1024)
+    subword_layers.sub_token_mode = "avg"
+    tensors = {"word_mask": torch.ones(1, 1000).bool(), "offsets": offsets.unsqueeze(0)}
+    joined = subword_layers.pool_to_words(tensor, tensors)
+    torch.testing.assert_close(joined[0, :999], tensor[0, 1:1000])
+    torch.testing.assert_close(joined[0, 999], tensor[0, 1000:10_001].mean(dim=0))
+
+
+def test_another_mode_of_joining_is_refused(lm_archive):
+    with pytest.raises(ConfigurationError, match="`sub_token_mode` is 'last'; it takes 'first' or"):
+        PretrainedBiLm.from_archive(lm_archive, sub_token_mode="last")
+
+
+def test_the_files_of_a_frozen_input_are_not_looked_for(language_models, tmp_path):
+    directory = shutil.copytree(language_models["frozen_characters"], tmp_path / "lm")
+    config = json.loads((directory / "config.json").read_text())
+    embedders = config["model"]["text_field_embedder"]["token_embedders"]
+    embedders["characters"]["weight_file"] = "gone.hdf5"
+    (directory / "config.json").write_text(json.dumps(config))
+    layers = PretrainedBiLm.from_archive(directory).eval()
+    tensors = tensors_of(language_models["frozen_characters"], SENTENCES)
+    expected = PretrainedBiLm.from_archive(language_models["frozen_characters"]).eval()
+    assert torch.equal(layers(tensors)[0][-1], expected(tensors)[0][-1])
+
+
+def test_a_tokenizer_is_not_looked_for(language_models, tmp_path):
+    directory = shutil.copytree(language_models["subwords"], tmp_path / "lm")
+    config = json.loads((directory / "config.json").read_text())
+    config["dataset_reader"]["tokenizer"]["model_path"] = "gone"
+    (directory / "config.json").write_text(json.dumps(config))
+    layers = PretrainedBiLm.from_archive(directory).eval()
+    tensors = tensors_of(language_models["subwords"], SENTENCES)
+    expected = PretrainedBiLm.from_archive(language_models["subwords"]).eval()
+    assert torch.equal(layers(tensors)[0][-1], expected(tensors)[0][-1])
+
+
+@given(
+    lengths=st.lists(st.integers(0, 5), min_size=1, max_size=4),
+    padding=st.integers(0, 2),
+    num_start=st.integers(0, 2),
+    num_end=st.integers(0, 3),
+    dims=st.sampled_from([(), (3,), (2, 3)]),
+)
+def test_boundaries_stand_right_round_the_words(lengths, padding, num_start, num_end, dims):
+    length = max(lengths) + padding
+    start = torch.randn(num_start, *dims)
+    end = torch.randn(num_end, *dims)
+    tensor = torch.randn(len(lengths), length, *dims)
+    bounded = add_boundary_tokens(tensor, start, end, torch.tensor(lengths).unsqueeze(1))
+    assert bounded.shape == (len(lengths), num_start + length + num_end, *dims)
+    for sentence, words, count in zip(bounded, tensor, lengths):
+        expected = torch.cat([start, words[:count], end])
+        assert torch.equal(sentence[: len(expected)], expected)
+
+
+def test_the_boundaries_can_come_with_a_state_dict_instead_of_the_fasttext_file(
+    lm_archive, tmp_path
+):
+    layers = PretrainedBiLm.from_archive(lm_archive).eval()
+    missing = str(tmp_path / "gone.bin")
+    travelled = PretrainedBiLm.from_archive(lm_archive, fasttext_model_path=missing).eval()
+    tensors = tensors_of(lm_archive, SENTENCES)
+    with pytest.raises(ConfigurationError, match="gone.bin does not exist.*`fasttext_model_path`"):
+        travelled(tensors)
+    travelled.load_state_dict(layers.state_dict())
+    with torch.no_grad():
+        for ours, theirs in zip(travelled(tensors)[0], layers(tensors)[0]):
+            assert torch.equal(ours, theirs)
+
+
+def test_the_fasttext_file_can_be_elsewhere(lm_archive, tmp_path):
+    moved = shutil.copy(VECTORS, tmp_path / "moved.bin")
+    change = {"token_indexers": {"fasttext": {"type": "fasttext", "model_path": "gone.bin"}}}
+    archive = rewritten(lm_archive, tmp_path, lambda p: p["dataset_reader"].update(change))
+    layers = PretrainedBiLm.from_archive(archive, fasttext_model_path=moved)
+    state, expected = layers.state_dict(), PretrainedBiLm.from_archive(lm_archive).state_dict()
+    assert list(state) == list(expected)
+    assert all(torch.equal(state[name], expected[name]) for name in expected)
+
+
+def test_a_fasttext_file_of_another_dimension_is_refused_with_both(lm_archive, tmp_path):
+    vectors = tmp_path / "vectors.bin"
+    train_fasttext([FIXTURES / "corpus" / "train"], vectors, dim=11, bucket=100)
+    with pytest.raises(ConfigurationError, match=r"dimension 10, but .*vectors.bin .*dimension 11"):
+        PretrainedBiLm.from_archive(lm_archive, fasttext_model_path=str(vectors))
+
+
+def test_no_archive_is_refused_with_its_name(tmp_path):
+    with pytest.raises(
+        InvalidFileError, match="no/model.tar.gz does not exist .*working directory"
+    ):
+        PretrainedBiLm.from_archive("no/model.tar.gz")
+
+
+@pytest.mark.parametrize("content", [b"", b"no archive\n", None])
+def test_what_is_no_archive_is_refused(content, lm_archive, tmp_path):
+    path = tmp_path / "model.tar.gz"
+    if content is None:
+        with open(lm_archive, "rb") as file:
+            content = file.read()[:3000]
+    path.write_bytes(content)
+    with pytest.raises(InvalidFileError, match="model.tar.gz is no archive, or is cut short"):
+        PretrainedBiLm.from_archive(path)
+
+
+def test_weights_that_were_cut_short_are_refused(lm_archive, tmp_path):
+    directory = rewritten(lm_archive, tmp_path, lambda params: None)
+    weights = directory / "weights.th"
+    weights.write_bytes(weights.read_bytes()[:500])
+    with pytest.raises(InvalidFileError, match="cannot be read"):
+        PretrainedBiLm.from_archive(directory)
+
+
+@pytest.mark.parametrize("missing", ["vocabulary", "non_padded_namespaces.txt"])
+def test_what_an_archive_lacks_is_named_with_it(lm_archive, tmp_path, missing):
+    directory = rewritten(lm_archive, tmp_path, lambda params: None)
+    (path,) = directory.rglob(missing)
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+    with pytest.raises(InvalidFileError, match=f"{tmp_path} holds no {missing}"):
+        PretrainedBiLm.from_archive(directory)
+
+
+@pytest.mark.parametrize("config", ["no jsonnet", "{}"])
+def test_a_config_that_is_none_is_refused(lm_archive, tmp_path, config):
+    directory = rewritten(lm_archive, tmp_path, lambda params: None)
+    (directory / "config.json").write_text(config)
+    with pytest.raises(InvalidFileError, match="cannot be read|a model of type None"):
+        PretrainedBiLm.from_archive(directory)
+
+
+def test_boundaries_go_where_the_sentences_are():
+    # A state dict from the CPU may have brought them to a model on another device.
+    boundary = torch.randn(1, 10)
+    sentences = torch.empty(2, 3, 10, dtype=torch.float16, device="meta")
+    lengths = torch.empty(2, 1, dtype=torch.long, device="meta")
+    bounded = add_boundary_tokens(sentences, boundary, boundary, lengths)
+    assert bounded.device.type == "meta"
+    assert bounded.dtype == torch.float16
+    assert bounded.shape == (2, 5, 10)
+
+
+def test_an_archive_of_something_else_is_refused(tmp_path):
+    path = tmp_path / "vectors.tar.gz"
+    with tarfile.open(path, "w:gz") as archive:
+        archive.addfile(tarfile.TarInfo("notes.txt"), io.BytesIO())
+    with pytest.raises(InvalidFileError, match="vectors.tar.gz holds no config.json"):
+        PretrainedBiLm.from_archive(path)
+
+
+def test_another_model_is_refused_with_its_type(lm_archive, tmp_path):
+    archive = rewritten(lm_archive, tmp_path, lambda p: p.update(model={"type": "simple_tagger"}))
+    with pytest.raises(InvalidFileError, match="'simple_tagger'; a `bidirectional_lm` is wanted"):
+        PretrainedBiLm.from_archive(archive)
+
+
+def test_several_indexers_are_refused_with_their_names(lm_archive, tmp_path):
+    archive = rewritten(
+        lm_archive,
+        tmp_path,
+        lambda p: p["dataset_reader"]["token_indexers"].update(tokens={"type": "single_id"}),
+    )
+    with pytest.raises(ConfigurationError, match=r"\['fasttext', 'tokens'\].*exactly one"):
+        PretrainedBiLm.from_archive(archive)
+
+
+def test_the_directory_of_a_training_serves_as_its_archive(lm_archive):
+    layers = PretrainedBiLm.from_archive(Path(lm_archive).parent)
+    state, expected = layers.state_dict(), PretrainedBiLm.from_archive(lm_archive).state_dict()
+    assert all(torch.equal(state[name], expected[name]) for name in expected)

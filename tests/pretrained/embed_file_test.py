@@ -1,0 +1,268 @@
+import json
+import os
+from types import SimpleNamespace
+
+import h5py
+import numpy
+import pytest
+from allennlp.common.checks import ConfigurationError
+from allennlp.models.archival import load_archive
+from allennlp.predictors import Predictor
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from allennlp_semfit import SentenceEmbedder
+from allennlp_semfit.pretrained import embed_file as module
+from allennlp_semfit.pretrained.embed_file import embed_file
+from tests import FIXTURES, VECTORS
+
+LINES = [
+    "The heron stood on the bridge .",
+    "  Snow\tfell . ",
+    "",
+    "zxqv жук 漢字/漢字 .",
+    "Snow .",
+    *(f"Nobody watered the {word} ." for word in ("roses", "road", "river", "bridge", "snow")),
+    "Snow .",
+]
+
+
+@pytest.fixture(scope="module")
+def embedder(lm_archive):
+    return SentenceEmbedder(lm_archive, fasttext_model_path=VECTORS)
+
+
+@pytest.fixture
+def sentences(tmp_path):
+    path = tmp_path / "sentences.txt"
+    path.write_text("\n".join(LINES) + "\n", "utf-8")
+    return path
+
+
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "vectors.h5"
+
+
+@pytest.fixture
+def _small_windows(monkeypatch):
+    monkeypatch.setattr(module, "WINDOW_SENTENCES", 3)
+    monkeypatch.setattr(module, "WINDOW_WORDS", 12)
+
+
+def contents(path):
+    with h5py.File(path, "r") as file:
+        vectors = {name: file[name][...].tobytes() for name in file if name != "sentence_to_index"}
+        index = json.loads(file["sentence_to_index"][0])
+        return vectors, index, dict(file.attrs)
+
+
+@pytest.mark.usefixtures("_small_windows")
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("layers", ["all", "top", "average", "normalized"])
+def test_the_vectors_are_those_of_the_predictor(
+    embedder, lm_archive, sentences, out, layers, dtype
+):
+    summary = embed_file(embedder, sentences, out, layers=layers, dtype=dtype, batch_size=2)
+    num_words = sum(len(line.split()) for line in LINES)
+    assert summary[:3] == (len(LINES), num_words, out.stat().st_size)
+    assert not summary.made_before
+    predictor = Predictor.from_archive(load_archive(lm_archive))
+    with h5py.File(out, "r") as file:
+        assert set(file) == {*map(str, range(len(LINES))), "sentence_to_index"}
+        for index, line in enumerate(LINES):
+            length = len(line.split())
+            expected = numpy.array(predictor.predict(line)["layers"]).reshape(3, length, 12)
+            if layers == "top":
+                expected = expected[-1]
+            elif layers == "average":
+                expected = expected.sum(axis=0) / 3
+            elif layers == "normalized":
+                variance = expected.var(axis=-1, keepdims=True)
+                centred = expected - expected.mean(axis=-1, keepdims=True)
+                expected = (centred / (variance + 1e-5) ** 0.5).sum(axis=0) / 3
+            vectors = file[str(index)]
+            assert vectors.dtype == dtype
+            assert vectors.shape == expected.shape
+            tolerance = 1e-5 if dtype == "float32" else 2e-3
+            numpy.testing.assert_allclose(vectors, expected, atol=tolerance, rtol=tolerance)
+        index = json.loads(file["sentence_to_index"][0])
+    assert index == {line.strip(): str(number) for number, line in enumerate(LINES)}
+    # The last of those that are alike.
+    assert index["Snow ."] == "10"
+    assert sorted(os.listdir(out.parent)) == ["sentences.txt", "vectors.h5"]
+
+
+WORD = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6).filter(
+    lambda word: word.split() == [word]
+)
+
+
+@settings(max_examples=15)
+@given(lines=st.lists(st.lists(WORD, max_size=5), min_size=1, max_size=8).filter(any))
+def test_any_words(embedder, lines, tmp_path_factory):
+    directory = tmp_path_factory.mktemp("words")
+    path, out = directory / "sentences.txt", directory / "vectors.h5"
+    # The mark at the beginning is of the file; another one after it would be of the first word.
+    path.write_text("\n".join(map(" ".join, lines)) + "\n", "utf-8-sig")
+    embed_file(embedder, path, out)
+    with h5py.File(out, "r") as file:
+        index = json.loads(file["sentence_to_index"][0])
+        assert len(file) == len(lines) + 1
+        for number, words in enumerate(lines):
+            assert lines[int(index[" ".join(words)])] == words
+            expected = embedder.embed_sentence(words)
+            numpy.testing.assert_allclose(file[str(number)], expected, atol=1e-5)
+
+
+class Recorder:
+    """An embedder that writes down what it embeds, and is interrupted after some batches."""
+
+    def __init__(self, embedder, *, batches=None):
+        self.embedder = embedder
+        self.batches = batches
+        self.embedded = []
+
+    def __getattr__(self, name):
+        return getattr(self.embedder, name)
+
+    def embed_batch(self, batch):
+        if self.batches == 0:
+            raise KeyboardInterrupt
+        self.batches = None if self.batches is None else self.batches - 1
+        self.embedded += batch
+        return self.embedder.embed_batch(batch)
+
+
+@pytest.mark.usefixtures("_small_windows")
+def test_goes_on_where_it_was_interrupted(embedder, sentences, out, caplog):
+    caplog.set_level("INFO")
+    whole = out.with_name("whole.h5")
+    embed_file(embedder, sentences, whole, batch_size=2)
+    interrupted = Recorder(embedder, batches=6)
+    with pytest.raises(KeyboardInterrupt):
+        embed_file(interrupted, sentences, out, batch_size=2)
+    parts = out.with_name("vectors.h5.parts")
+    finished = {path: path.stat().st_mtime_ns for path in parts.glob("part-*.h5")}
+    assert len(finished) == 3
+    assert not out.exists()
+
+    # Again, this time while the parts are being joined.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "replace", _interrupt_at(out, os.replace))
+        recorder = Recorder(embedder)
+        with pytest.raises(KeyboardInterrupt):
+            embed_file(recorder, sentences, out, batch_size=2)
+    num_words = len(" ".join(LINES).split())
+    assert f"Going on after an interruption: of {num_words} words, 31 have" in caplog.text
+    assert {path: path.stat().st_mtime_ns for path in finished} == finished
+    words = [line.split() for line in LINES]
+    in_finished = 0
+    for path in finished:
+        with h5py.File(path, "r") as file:
+            in_finished += file.attrs["part_num_sentences"]
+    assert sorted(recorder.embedded) == sorted(words[in_finished:])
+    assert not out.exists()
+
+    recorder = Recorder(embedder)
+    embed_file(recorder, sentences, out, batch_size=2)
+    assert recorder.embedded == []
+    assert contents(out) == contents(whole)
+    assert not parts.exists()
+
+
+def _interrupt_at(target, replace):
+    def interrupting(source, destination):
+        if destination == target:
+            raise KeyboardInterrupt
+        replace(source, destination)
+
+    return interrupting
+
+
+def test_what_is_there_is_not_made_again(embedder, sentences, out):
+    embed_file(embedder, sentences, out)
+    recorder = Recorder(embedder)
+    summary = embed_file(recorder, sentences, out, batch_size=3)
+    assert summary.made_before
+    assert summary.num_sentences == len(LINES)
+    assert recorder.embedded == []
+    embed_file(recorder, sentences, out, force=True)
+    assert len(recorder.embedded) == len(LINES)
+
+
+def test_another_model_other_vectors_and_other_sentences_are_told_apart(
+    embedder, lm_archive, sentences, out
+):
+    embed_file(embedder, sentences, out)
+    before = contents(out)
+
+    def complaint(embedder, **options):
+        with pytest.raises(ConfigurationError) as error:
+            embed_file(embedder, sentences, out, **options)
+        assert "\n" not in str(error.value)
+        assert contents(out) == before
+        return str(error.value)
+
+    other = SentenceEmbedder(lm_archive, fasttext_model_path=str(FIXTURES / "words_only.bin"))
+    assert "vectors made with another fastText file or other boundaries" in complaint(other)
+    other = SentenceEmbedder(lm_archive, fasttext_model_path=VECTORS)
+    for parameter in other._layers.parameters():
+        parameter.data *= 2
+    assert "something else: vectors of another language model. " in complaint(other)
+    assert "something else: --all, not --top. " in complaint(embedder, layers="top")
+    assert "--dtype float32, not float16. " in complaint(embedder, dtype="float16")
+    forgetful = complaint(embedder, forget_sentences=True)
+    assert "something else: what was made without --forget-sentences. " in forgetful
+    sentences.write_text("Something else .\n")
+    assert "something else: vectors of other sentences. " in complaint(embedder)
+
+    embed_file(embedder, sentences, out, force=True, forget_sentences=True)
+    with h5py.File(out, "r") as file:
+        assert list(file) == ["0"]
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_what_another_process_is_writing_is_left_alone(
+    embedder, sentences, out, force, monkeypatch
+):
+    def embed_again(*args):
+        with pytest.raises(ConfigurationError, match="another process is writing it"):
+            embed_file(embedder, sentences, out, layers="top", force=force)
+        return write_parts(*args)
+
+    embed_file(embedder, sentences, out, layers="average")
+    write_parts = module._write_parts
+    monkeypatch.setattr(module, "_write_parts", embed_again)
+    embed_file(embedder, sentences, out, force=True)
+    vectors, _, attributes = contents(out)
+    assert attributes["layers"] == "all"
+    assert len(vectors) == len(LINES)
+
+
+def test_errors_before_anything_is_written(embedder, sentences, out, monkeypatch):
+    def complaint(*arguments, **options):
+        with pytest.raises(ConfigurationError) as error:
+            embed_file(embedder, *arguments, **options)
+        assert "\n" not in str(error.value)
+        assert os.listdir(out.parent) == ["sentences.txt"]
+        return str(error.value)
+
+    assert "missing.txt: there is no such file" in complaint(out.parent / "missing.txt", out)
+    assert "it is a directory" in complaint(sentences, out.parent)
+    assert "there is no directory" in complaint(sentences, out / "missing" / "vectors.h5")
+    assert "--batch-size: 0; it takes 1 or more" in complaint(sentences, out, batch_size=0)
+    assert "layers: 'last'; it takes one of" in complaint(sentences, out, layers="last")
+    assert "dtype: 'int8'; it takes one of" in complaint(sentences, out, dtype="int8")
+    # Its sentences would be gone.
+    assert "what `allennlp embed` did not make" in complaint(sentences, sentences)
+    monkeypatch.setattr(module, "_MAX_BYTES_OF_SENTENCES", 10)
+    assert "add --forget-sentences" in complaint(sentences, out)
+    monkeypatch.setattr(module.shutil, "disk_usage", lambda path: SimpleNamespace(free=100))
+    assert "needed there until its parts are joined, and 100B are free" in complaint(
+        sentences, out, forget_sentences=True
+    )
+    sentences.write_bytes(b"sch\xf6n\n")
+    assert "not UTF-8: byte 0xf6 in line 1" in complaint(sentences, out, forget_sentences=True)
+    sentences.write_bytes(b"\n")
+    assert "there is no word in it" in complaint(sentences, out)

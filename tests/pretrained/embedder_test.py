@@ -1,0 +1,396 @@
+import copy
+import json
+import pickle
+import shutil
+
+import allennlp_models.structured_prediction  # noqa: F401 (registers the parser)
+import pytest
+import torch
+from allennlp.commands.train import train_model
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.testing import ModelTestCase
+from allennlp.data import Batch, Vocabulary
+from allennlp.data.fields import TextField
+from allennlp.data.instance import Instance
+from allennlp.data.tokenizers import Token
+from allennlp.models import load_archive
+from allennlp.modules import Elmo, TextFieldEmbedder
+from allennlp.modules.token_embedders import TokenEmbedder
+from allennlp.nn.util import get_text_field_mask
+from allennlp.predictors import Predictor
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from allennlp_semfit.common.errors import InvalidFileError
+from allennlp_semfit.data.token_indexers.fasttext_indexer import FastTextIndexer
+from tests import FIXTURES, VECTORS
+
+SENTENCES = [
+    ["The", "captain", "closed", "the", "gate", "."],
+    ["Snow", "."],
+    ["Nobody", "had", "seen", "so", "much", "of", "it", "before"],
+]
+CONLLU = "\n\n".join(
+    "\n".join(
+        f"{i}\t{word}\t{word}\t{tag}\t{tag}\t_\t{head}\t{relation}\t_\t_"
+        for i, (word, tag, head, relation) in enumerate(sentence, 1)
+    )
+    for sentence in [
+        [("Snow", "NOUN", 2, "nsubj"), ("fell", "VERB", 0, "root"), (".", "PUNCT", 2, "punct")],
+        [("The", "DET", 2, "det"), ("gate", "NOUN", 3, "nsubj"), ("closed", "VERB", 0, "root")],
+        [("Close", "VERB", 0, "root"), ("it", "PRON", 1, "obj"), ("!", "PUNCT", 1, "punct")],
+    ]
+    * 4
+)
+
+
+@pytest.fixture
+def build(lm_archive):
+    def build(**parameters):
+        params = {"type": "elmo_semfit", "archive_file": lm_archive, **parameters}
+        return TokenEmbedder.from_params(Params(params))
+
+    return build
+
+
+@pytest.fixture(scope="module")
+def embedder(lm_archive):
+    params = {"type": "elmo_semfit", "archive_file": lm_archive}
+    return TokenEmbedder.from_params(Params(params)).eval()
+
+
+def indexed(sentences, model_path=VECTORS, **others):
+    """The text field's tensors, as AllenNLP makes them."""
+    indexers = {"elmo": FastTextIndexer(model_path), **others}
+    fields = [TextField([Token(word) for word in words], indexers) for words in sentences]
+    batch = Batch([Instance({"text": field}) for field in fields])
+    batch.index_instances(Vocabulary())
+    return batch.as_tensor_dict()["text"]
+
+
+def test_it_is_the_weighted_mean_of_the_language_models_layers(build, lm_archive):
+    weights = [0.5, -1.0, 2.0]
+    embedder = build(scalar_mix_parameters=weights).eval()
+    embedded = embedder(**indexed(SENTENCES)["elmo"])
+    assert embedded.shape == (3, 8, embedder.get_output_dim())
+    predictor = Predictor.from_path(lm_archive)
+    for words, vectors in zip(SENTENCES, embedded):
+        layers = torch.tensor(predictor.predict(" ".join(words))["layers"])
+        expected = torch.tensordot(torch.tensor(weights).softmax(0), layers, dims=1)
+        torch.testing.assert_close(vectors[: len(words)], expected, rtol=1e-4, atol=1e-5)
+        assert not vectors[len(words) :].any()
+
+
+class AsElmo(torch.nn.Module):
+    """The language model as AllenNLP's `Elmo` wants one."""
+
+    def __init__(self, model, vectors_of_boundaries):
+        super().__init__()
+        self.model, self.boundary = model, vectors_of_boundaries
+        self.num_layers = model.num_layers()
+        self.model.return_all_layers = True
+
+    def forward(self, vectors, word_mask):
+        sentences = [
+            torch.cat([self.boundary, sentence[mask], self.boundary])
+            for sentence, mask in zip(vectors, word_mask)
+        ]
+        source = {
+            "vectors": torch.nn.utils.rnn.pad_sequence(sentences, batch_first=True),
+            "word_mask": torch.nn.utils.rnn.pad_sequence(
+                [torch.ones(len(sentence)).bool() for sentence in sentences], batch_first=True
+            ),
+        }
+        output = self.model({"fasttext": source})
+        return {"activations": output["lm_embeddings"], "mask": output["mask"]}
+
+
+def test_normalised_layers_count_alike_and_do_not_depend_on_the_batch(build):
+    embedder = build(do_layer_norm=True).eval()
+    tensors = indexed(SENTENCES)["elmo"]
+    embedded = embedder(**tensors)
+    layers, _ = embedder._language_model(tensors)
+    norm = torch.nn.LayerNorm(embedder.get_output_dim(), elementwise_affine=False)
+    expected = sum(map(norm, layers))[:, 1:-1] / len(layers)
+    for index, words in enumerate(SENTENCES):
+        vectors = embedded[index, : len(words)]
+        torch.testing.assert_close(vectors, expected[index, : len(words)])
+        alone = embedder(**indexed([words])["elmo"])[0]
+        torch.testing.assert_close(alone, vectors, atol=1e-5, rtol=1e-5)
+        assert not embedded[index, len(words) :].any()
+
+
+def test_it_is_what_allennlps_elmo_makes_of_the_same_layers(build, lm_archive):
+    embedder = build().eval()
+    indexer = FastTextIndexer(VECTORS)
+    boundary = torch.from_numpy(indexer._model.get_word_vector("</s>").copy()).unsqueeze(0)
+    model = load_archive(lm_archive).model
+    # With a vocabulary to cache, `Elmo` hands on a second tensor.
+    elmo = Elmo(
+        *(None, None, 1),
+        vocab_to_cache=[],
+        module=AsElmo(model, boundary),
+    ).eval()
+    for mix in (embedder._scalar_mix, elmo.scalar_mix_0):
+        for parameter, value in zip(mix.parameters(), [1.7, 0.3, -0.4, 0.9]):
+            parameter.data.fill_(value)
+    tensors = indexed(SENTENCES)["elmo"]
+    expected = elmo(tensors["vectors"], tensors["word_mask"])
+    torch.testing.assert_close(embedder(**tensors), expected["elmo_representations"][0])
+    assert torch.equal(tensors["word_mask"], expected["mask"])
+
+
+@settings(max_examples=20)
+@given(
+    sentences=st.lists(
+        st.lists(st.text(min_size=1, max_size=6), min_size=1, max_size=7), min_size=1, max_size=5
+    ),
+    padding=st.integers(0, 3),
+)
+def test_a_batch_gives_the_vectors_that_its_sentences_give_alone(embedder, sentences, padding):
+    tensors = indexed(sentences)["elmo"]
+    # What stands in the padding must not matter.
+    vectors = torch.nn.functional.pad(tensors["vectors"], (0, 0, 0, padding))
+    word_mask = torch.nn.functional.pad(tensors["word_mask"], (0, padding))
+    vectors[~word_mask] = 7.0
+    together = embedder(vectors=vectors, word_mask=word_mask)
+    for words, embedded in zip(sentences, together):
+        alone = embedder(**indexed([words])["elmo"])[0]
+        torch.testing.assert_close(embedded[: len(words)], alone, rtol=1e-4, atol=1e-5)
+
+
+def test_frozen_it_runs_without_a_graph_and_without_the_language_models_dropout(build):
+    embedder = build(dropout=0.0).train()
+    tensors = indexed(SENTENCES)["elmo"]
+    assert torch.equal(embedder(**tensors), embedder(**tensors))
+    embedder(**tensors).sum().backward()
+    trained = {name for name, p in embedder.named_parameters() if p.grad is not None}
+    weights = {f"_scalar_mix.scalar_parameters.{i}" for i in range(3)}
+    assert trained == {"_scalar_mix.gamma", *weights}
+    assert {name for name, p in embedder.named_parameters() if p.requires_grad} == trained
+    assert not embedder._language_model.training
+    layers, _ = embedder._language_model(tensors)
+    assert all(not layer.requires_grad for layer in layers)
+
+
+def test_fine_tuning_reaches_the_language_model_and_its_dropout(build):
+    embedder = build(dropout=0.0, requires_grad=True).train()
+    tensors = indexed(SENTENCES)["elmo"]
+    assert not torch.equal(embedder(**tensors), embedder(**tensors))
+    embedder(**tensors).pow(2).sum().backward()
+    assert all(p.grad is not None and p.grad.any() for p in embedder.parameters())
+    embedder.eval()
+    assert torch.equal(embedder(**tensors), embedder(**tensors))
+
+
+def test_a_copy_needs_no_file(build, lm_archive, tmp_path):
+    vectors = shutil.copy(VECTORS, tmp_path / "vectors.bin")
+    embedder = build(fasttext_model_path=str(vectors)).eval()
+    pickled = pickle.dumps(embedder)
+    (tmp_path / "vectors.bin").unlink()
+    tensors = indexed(SENTENCES)["elmo"]
+    for copied in (pickle.loads(pickled), copy.deepcopy(embedder)):
+        assert torch.equal(copied(**tensors), embedder(**tensors))
+
+
+def test_dropout_and_projection(build):
+    tensors = indexed(SENTENCES)["elmo"]
+    embedder = build(projection_dim=5)
+    assert embedder.get_output_dim() == 5
+    assert embedder(**tensors).shape == (3, 8, 5)
+    half_dropped = build().train()(**tensors)[tensors["word_mask"]]
+    assert 0.3 < (half_dropped == 0).float().mean() < 0.7
+
+
+def test_it_embeds_fields_within_list_fields(build):
+    embedder = TextFieldEmbedder.from_params(
+        Params({"token_embedders": {"elmo": {"type": "empty"}}})
+    )
+    embedder._token_embedders["elmo"] = embedder.token_embedder_elmo = build().eval()
+    tensors = indexed(SENTENCES)
+    listed = {
+        "elmo": {name: torch.stack([tensor, tensor]) for name, tensor in tensors["elmo"].items()}
+    }
+    embedded = embedder(listed, num_wrapping_dims=1)
+    torch.testing.assert_close(embedded, torch.stack([embedder(tensors)] * 2))
+
+
+def test_scalar_mix_parameters_are_one_a_layer(build):
+    error = r"`scalar_mix_parameters` .* is \[1.0, 2.0\], but the language model .* has 3 layers"
+    with pytest.raises(ConfigurationError, match=error):
+        build(scalar_mix_parameters=[1.0, 2.0])
+
+
+class TestInAModel(ModelTestCase):
+    """The parser of allennlp-models, with the embedder beside its own."""
+
+    @pytest.fixture(autouse=True)
+    def _write_config(self, lm_archive, tmp_path):
+        (tmp_path / "trees.conllu").write_text(CONLLU + "\n\n")
+        encoder = {"type": "lstm", "input_size": 12 + 6 + 4, "hidden_size": 5}
+        config = {
+            "dataset_reader": {
+                "type": "universal_dependencies",
+                "token_indexers": {
+                    "tokens": {"type": "single_id"},
+                    "elmo": {"type": "fasttext", "model_path": VECTORS},
+                },
+            },
+            "train_data_path": str(tmp_path / "trees.conllu"),
+            "validation_data_path": str(tmp_path / "trees.conllu"),
+            "model": {
+                "type": "biaffine_parser",
+                "text_field_embedder": {
+                    "token_embedders": {
+                        "tokens": {"type": "embedding", "embedding_dim": 6},
+                        "elmo": {"type": "elmo_semfit", "archive_file": lm_archive},
+                    }
+                },
+                "encoder": {**encoder, "bidirectional": True},
+                "pos_tag_embedding": {"embedding_dim": 4},
+                "arc_representation_dim": 3,
+                "tag_representation_dim": 3,
+            },
+            "data_loader": {"batch_size": 5},
+            "trainer": {"num_epochs": 2, "optimizer": "adam"},
+        }
+        self.config_file = tmp_path / "parser.json"
+        self.config_file.write_text(json.dumps(config))
+
+    @pytest.mark.parametrize("requires_grad", [False, True])
+    def test_it_trains_saves_loads_and_predicts_the_same(self, requires_grad):
+        embedder = "model.text_field_embedder.token_embedders.elmo"
+        self.ensure_model_can_train_save_and_load(
+            self.config_file,
+            overrides={f"{embedder}.requires_grad": requires_grad},
+            # What a softmax normalises does not depend on it, so but for rounding it has none.
+            gradients_to_ignore={"arc_attention._bias"},
+        )
+
+
+def tagging_config(directory):
+    return {
+        "dataset_reader": {
+            "type": "sequence_tagging",
+            "token_indexers": {
+                "words": {"type": "fasttext", "model_path": str(directory / "vectors.bin")}
+            },
+        },
+        "train_data_path": str(directory / "tagged.tsv"),
+        "model": {
+            "type": "simple_tagger",
+            "text_field_embedder": {
+                "token_embedders": {
+                    "words": {
+                        "type": "elmo_semfit",
+                        "archive_file": str(directory / "lm.tar.gz"),
+                        "fasttext_model_path": str(directory / "vectors.bin"),
+                    }
+                }
+            },
+            "encoder": {"type": "pass_through", "input_dim": 12},
+        },
+        "data_loader": {"batch_size": 4},
+        "trainer": {"num_epochs": 1, "optimizer": "adam"},
+    }
+
+
+class TestTravel:
+    """With the `fasttext` indexer, which does as well for a language model of that input."""
+
+    KEYS = {
+        "vectors.bin": "dataset_reader.token_indexers.words.model_path",
+        "lm.tar.gz": "model.text_field_embedder.token_embedders.words.archive_file",
+    }
+
+    @pytest.fixture
+    def task(self, lm_archive, tmp_path):
+        """A task's archive, the directory with the files that it was trained with, and a
+        prediction."""
+        home = tmp_path / "home"
+        home.mkdir()
+        shutil.copy(VECTORS, home / "vectors.bin")
+        shutil.copy(lm_archive, home / "lm.tar.gz")
+        (home / "tagged.tsv").write_text("The###D gate###N closed###V\nSnow###N fell###V\n" * 3)
+        train_model(Params(tagging_config(home)), str(tmp_path / "task"))
+        archive_file = str(tmp_path / "task" / "model.tar.gz")
+        return archive_file, home, self.predict(archive_file)
+
+    def predict(self, archive_file, **overrides):
+        archive = load_archive(archive_file, overrides=overrides)
+        instance = archive.dataset_reader.text_to_instance(
+            [Token(word) for word in ["The", "snow", "closed", "the", "gate"]]
+        )
+        archive.dataset_reader.apply_token_indexers(instance)
+        return archive.model.eval().forward_on_instance(instance)["logits"].tolist()
+
+    @pytest.mark.parametrize("file", list(KEYS))
+    def test_a_file_that_has_moved_is_named_with_the_override(self, task, file, tmp_path):
+        archive_file, home, expected = task
+        (home / file).rename(tmp_path / file)
+        with pytest.raises(InvalidFileError) as raised:
+            self.predict(archive_file)
+        assert f"{home / file} does not exist" in str(raised.value)
+        override = str(raised.value).partition("-o '")[2].partition("'")[0]
+        assert json.loads(override) == {self.KEYS[file]: "/path/to/it"}
+        assert raised.value.__cause__ is None
+        assert self.predict(archive_file, **{self.KEYS[file]: str(tmp_path / file)}) == expected
+
+    def test_both_files_can_have_moved(self, task, tmp_path):
+        archive_file, home, expected = task
+        overrides = {}
+        for file, key in self.KEYS.items():
+            (home / file).rename(tmp_path / file)
+            overrides[key] = str(tmp_path / file)
+        assert self.predict(archive_file, **overrides) == expected
+
+    def test_the_tasks_weights_are_taken_and_not_those_of_the_language_model_found(
+        self, task, tmp_path
+    ):
+        archive_file, home, expected = task
+        other = tmp_path / "other"
+        config = Params.from_file(FIXTURES / "elmo_semfit.jsonnet", {"pytorch_seed": 3})
+        train_model(config, str(other))
+        (home / "lm.tar.gz").unlink()
+        moved = {self.KEYS["lm.tar.gz"]: str(other / "model.tar.gz")}
+        assert self.predict(archive_file, **moved) == expected
+
+
+def test_vectors_of_another_dimension_are_refused_with_both(build):
+    with pytest.raises(ConfigurationError, match="of dimension 10, but .* of dimension 7"):
+        build()(vectors=torch.zeros(1, 2, 7), word_mask=torch.ones(1, 2).bool())
+
+
+def embed_fields(token_embedders, tensors):
+    params = Params({"token_embedders": token_embedders})
+    return TextFieldEmbedder.from_params(params, vocab=Vocabulary())(tensors)
+
+
+def test_a_missing_indexer_is_named(lm_archive):
+    embedders = {"context": {"type": "elmo_semfit", "archive_file": lm_archive}}
+    with pytest.raises(ConfigurationError) as raised:
+        embed_fields(embedders, indexed(SENTENCES))
+    message = str(raised.value)
+    assert (
+        "the ElmoSemfitEmbedder among the `token_embedders` is named 'context', and no" in message
+    )
+    assert "an indexer among the dataset reader's `token_indexers` is named 'elmo', and" in message
+
+
+def test_other_errors_than_of_names_are_left_alone(lm_archive):
+    embedders = {
+        "elmo": {"type": "elmo_semfit", "archive_file": lm_archive},
+        "nothing": {"type": "empty"},
+    }
+    tensors = {"vectors": torch.zeros(1, 2, 7), "word_mask": torch.ones(1, 2).bool()}
+    with pytest.raises(ConfigurationError, match="of dimension 10, but .* of dimension 7"):
+        embed_fields(embedders, {"elmo": tensors})
+
+
+def test_it_goes_with_an_indexer_that_has_a_mask_of_its_own():
+    tensors = indexed(SENTENCES)
+    mask = torch.tensor([[True] * 6 + [False] * 2, [True] * 2 + [False] * 6, [True] * 8])
+    assert torch.equal(get_text_field_mask(tensors), mask)
+    tensors["transformer"] = {"token_ids": torch.ones(3, 20).long(), "mask": mask.clone()}
+    assert torch.equal(get_text_field_mask(tensors), mask)

@@ -1,0 +1,349 @@
+import json
+import pickle
+import shutil
+import tarfile
+
+import pytest
+import torch
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import (
+    Batch,
+    DatasetReader,
+    Instance,
+    Token,
+    TokenIndexer,
+    Vocabulary,
+)
+from allennlp.data.data_loaders import MultiProcessDataLoader
+from allennlp.data.dataset_readers import SequenceTaggingDatasetReader
+from allennlp.data.fields import ListField, TextField
+from allennlp.data.samplers import BucketBatchSampler
+from allennlp.nn.util import get_text_field_mask
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from allennlp_semfit.common.errors import InvalidFileError
+from allennlp_semfit.data.token_indexers.fasttext_indexer import FastTextIndexer
+from allennlp_semfit.pretrained import archive as archive_module
+from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
+from tests import VECTORS
+from tests.language_models import KINDS, ChunkTokenizer, tensors_of, write_language_model
+
+SENTENCES = [
+    ["The", "captain", "closed", "the", "gate", "."],
+    ["Snow", "."],
+    ["Nobody", "had", "seen", "so", "much", "of", "it", "zxqv", "漢字"],
+]
+
+
+@pytest.fixture(scope="module")
+def language_models(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("language_models")
+    return {kind: write_language_model(directory / kind, kind) for kind in KINDS}
+
+
+@pytest.fixture(scope="module")
+def indexers(language_models):
+    return {kind: ElmoSemfitIndexer(path) for kind, path in language_models.items()}
+
+
+def read_by(language_model, text):
+    """The tensors of the language model's own reader, its boundaries left out."""
+    params = Params.from_file(language_model / "config.json")
+    reader = DatasetReader.from_params(params["dataset_reader"])
+    instance = reader.text_to_instance(text)
+    reader.apply_token_indexers(instance)
+    batch = Batch([instance])
+    batch.index_instances(Vocabulary.from_files(language_model / "vocabulary"))
+    return {
+        indexer: {name: tensor[0, 1:-1] for name, tensor in tensors.items()}
+        for indexer, tensors in batch.as_tensor_dict()["source"].items()
+    }
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_words_become_what_the_language_models_reader_makes_of_them(
+    kind, indexers, language_models
+):
+    name = {"fasttext": "fasttext", "words": "tokens", "subwords": "tokens"}.get(kind, "characters")
+    tensors = tensors_of(indexers[kind], SENTENCES)
+    for index, words in enumerate(SENTENCES):
+        expected = read_by(language_models[kind], " ".join(words))[name]
+        of_words = {"word_mask", "offsets"} if kind == "subwords" else set()
+        assert set(tensors) == set(expected) | of_words
+        for key, tensor in expected.items():
+            assert torch.equal(tensors[key][index][: len(tensor)], tensor)
+            assert not tensors[key][index][len(tensor) :].any()
+            assert tensors[key].dtype == tensor.dtype
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_the_mask_of_a_text_field_is_that_of_words(kind, indexers):
+    expected = torch.tensor([[i < len(words) for i in range(9)] for words in SENTENCES])
+    tensors = tensors_of(indexers[kind], SENTENCES)
+    assert torch.equal(get_text_field_mask({"elmo": tensors}), expected)
+    beside = {"transformer": {"token_ids": torch.ones(3, 20).long(), "mask": expected.clone()}}
+    assert torch.equal(get_text_field_mask({"elmo": tensors, **beside}), expected)
+
+
+@settings(max_examples=50)
+@given(st.lists(st.lists(st.text(max_size=9), max_size=5), min_size=1, max_size=4))
+def test_a_subword_models_subwords_and_where_each_word_has_its_own(indexers, sentences):
+    indexer = indexers["subwords"]
+    tensors = tensors_of(indexer, sentences)
+    assert list(tensors) == ["word_mask", "offsets", "tokens"]
+    length = max(map(len, sentences))
+    assert tensors["offsets"].shape == (len(sentences), length, 2)
+    for index, words in enumerate(sentences):
+        assert tensors["word_mask"][index].tolist() == [i < len(words) for i in range(length)]
+        assert not tensors["offsets"][index, len(words) :].any()
+        indices = []
+        for word, (first, last) in zip(words, tensors["offsets"][index].tolist()):
+            chunks = [word[i : i + 3] for i in range(0, len(word), 3)] or ["@@UNKNOWN@@"]
+            indices += [indexer._vocab.get_token_index(chunk, "subwords") for chunk in chunks]
+            assert (first, last) == (len(indices) - len(chunks), len(indices) - 1)
+        assert tensors["tokens"][index, : len(indices)].tolist() == indices
+        assert not tensors["tokens"][index, len(indices) :].any()
+
+
+def test_the_tasks_vocabulary_is_neither_asked_nor_changed(indexers):
+    for indexer in indexers.values():
+        field = TextField([Token("Snow"), Token("zxqv")], {"elmo": indexer})
+        assert Vocabulary.from_instances([Instance({"text": field})])._index_to_token == {}
+    others = Vocabulary(tokens_to_add={"tokens": ["zxqv", "Snow"], "subwords": ["Snow"]})
+    for kind in ("words", "subwords"):
+        tokens = [Token("Snow"), Token("zxqv")]
+        ours = indexers[kind].tokens_to_indices(tokens, others)
+        assert ours == indexers[kind].tokens_to_indices(tokens, Vocabulary.empty())
+    # Both have the index 1 in the language model's vocabulary, where the corpus has no such word.
+    unknown = indexers["words"].tokens_to_indices([Token("zxqv")], others)
+    assert unknown == {"tokens": [1]}
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_an_empty_field_pads_a_list_field(kind, indexers):
+    indexer = {"elmo": indexers[kind]}
+    fields = [TextField([Token("rivers")], indexer), TextField([], indexer)]
+    field = ListField(fields)
+    field.index(Vocabulary())
+    tensors = field.as_tensor(field.get_padding_lengths())["elmo"]
+    mask = get_text_field_mask({"elmo": tensors})
+    assert mask.tolist() == [[True], [False]]
+    assert not any(tensor[1].any() for tensor in tensors.values())
+
+
+def test_it_gives_what_the_fasttext_indexer_gives(lm_archive):
+    ours = tensors_of(ElmoSemfitIndexer(lm_archive), SENTENCES)
+    theirs = tensors_of(FastTextIndexer(VECTORS), SENTENCES)
+    assert list(ours) == list(theirs)
+    assert all(torch.equal(ours[name], theirs[name]) for name in ours)
+
+
+def test_an_archive_is_read_once_and_its_weights_are_not_kept(tmp_path, monkeypatch):
+    archive = write_language_model(tmp_path / "lm", "words", archive=True)
+    expected = tensors_of(ElmoSemfitIndexer(tmp_path / "lm"), SENTENCES)
+    opened = []
+    tar_open = tarfile.open
+    monkeypatch.setattr(tarfile, "open", lambda *args: opened.append(args) or tar_open(*args))
+    for _ in range(2):
+        assert torch.equal(
+            tensors_of(ElmoSemfitIndexer(archive), SENTENCES)["tokens"], expected["tokens"]
+        )
+    assert len(opened) == 1
+    (files,) = archive_module._small_files.values()
+    assert sorted(files) == [
+        "config.json",
+        "vocabulary/non_padded_namespaces.txt",
+        "vocabulary/tokens.txt",
+    ]
+    # Another language model in its place is another one.
+    other = write_language_model(tmp_path / "other", "subwords", archive=True)
+    shutil.copy(other, archive)
+    assert "offsets" in tensors_of(ElmoSemfitIndexer(archive), SENTENCES)
+    # No more is kept than the last one's.
+    assert len(archive_module._small_files) == 1
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_a_vocabulary_that_is_not_asked_is_not_kept(kind, indexers):
+    has_words = bool(indexers[kind]._vocab.get_namespaces())
+    assert has_words == (kind in ("words", "subwords"))
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_a_pickled_copy_gives_the_same(kind, indexers, language_models, monkeypatch, tmp_path):
+    pickled = pickle.dumps(indexers[kind])
+    monkeypatch.setattr(archive_module, "_fetch", None)
+    copied = tensors_of(pickle.loads(pickled), SENTENCES)
+    for name, tensor in tensors_of(indexers[kind], SENTENCES).items():
+        assert torch.equal(copied[name], tensor)
+
+
+@pytest.mark.parametrize(
+    ("kind", "start_method"), [("words", "fork"), ("fasttext", "spawn"), ("subwords", "spawn")]
+)
+def test_it_works_in_workers(kind, start_method, language_models, indexers, tmp_path):
+    data = tmp_path / "tagged.tsv"
+    sentences = [*SENTENCES, *SENTENCES]
+    data.write_text("\n".join("\t".join(f"{word}###N" for word in words) for words in sentences))
+    indexer = TokenIndexer.from_params(
+        Params({"type": "elmo_semfit", "archive_file": str(language_models[kind])})
+    )
+    loader = MultiProcessDataLoader(
+        SequenceTaggingDatasetReader(token_indexers={"elmo": indexer}),
+        data,
+        batch_sampler=BucketBatchSampler(2, sorting_keys=["tokens"], padding_noise=0.0),
+        num_workers=1,
+        max_instances_in_memory=6,
+        start_method=start_method,
+    )
+    loader.index_with(Vocabulary(tokens_to_add={"labels": ["N"]}))
+    rows = []
+    for batch in loader:
+        mask = get_text_field_mask(batch["tokens"])
+        first = batch["tokens"]["elmo"]
+        first = first.get("tokens", first.get("vectors"))
+        rows += [(int(of_one.sum()), row) for of_one, row in zip(mask, first)]
+    assert sorted(length for length, _ in rows) == sorted(map(len, sentences))
+    expected = tensors_of(indexers[kind], SENTENCES)
+    expected = expected.get("tokens", expected.get("vectors"))
+    for words, tensor in zip(SENTENCES, expected):
+        (row, again) = (row for length, row in rows if length == len(words))
+        for each in (row, again):
+            length = min(len(each), len(tensor))
+            assert torch.equal(each[:length], tensor[:length])
+            assert not each[length:].any()
+            assert not tensor[length:].any()
+
+
+def build(**params):
+    """As a reader builds it, so that its place in the configuration is known."""
+    config = {"reader": {"token_indexers": {"elmo": {"type": "elmo_semfit", **params}}}}
+    return TokenIndexer.from_params(Params(config)["reader"]["token_indexers"]["elmo"])
+
+
+def override_in(error):
+    return json.loads(error.partition("-o '")[2].partition("'")[0])
+
+
+PLACE = "reader.token_indexers.elmo"
+
+
+def test_a_missing_archive_is_named_with_its_place():
+    with pytest.raises(InvalidFileError) as raised:
+        build(archive_file="no/model.tar.gz")
+    assert "Language model no/model.tar.gz does not exist" in str(raised.value)
+    assert override_in(str(raised.value)) == {f"{PLACE}.archive_file": "/path/to/it"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameter", "missing"),
+    [
+        ("fasttext", "fasttext_model_path", "fastText model gone does not exist"),
+        ("subwords", "tokenizer_path", "chunks gone does not exist"),
+    ],
+)
+def test_a_file_of_the_language_model_that_is_missing_can_be_named(
+    kind, parameter, missing, language_models, indexers, tmp_path
+):
+    # The configuration that names it is the language model's, and not the user's.
+    directory = tmp_path / "lm"
+    shutil.copytree(language_models[kind], directory)
+    config = json.loads((directory / "config.json").read_text())
+    reader = config["dataset_reader"]
+    section = reader["token_indexers"]["fasttext"] if kind == "fasttext" else reader["tokenizer"]
+    here, section["model_path"] = section["model_path"], "gone"
+    (directory / "config.json").write_text(json.dumps(config))
+    with pytest.raises(InvalidFileError) as raised:
+        build(archive_file=str(directory))
+    message = str(raised.value)
+    assert missing in message
+    assert f"`{parameter}`" in message
+    assert "dataset_reader" not in message
+    assert message.count("-o '") == 1
+    assert override_in(message) == {f"{PLACE}.{parameter}": "/path/to/it"}
+    indexer = build(archive_file=str(directory), **{parameter: here})
+    for name, tensor in tensors_of(indexers[kind], SENTENCES).items():
+        assert torch.equal(tensors_of(indexer, SENTENCES)[name], tensor)
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameter"), [("subwords", "fasttext_model_path"), ("fasttext", "tokenizer_path")]
+)
+def test_a_file_that_the_language_model_does_not_read_is_refused(kind, parameter, language_models):
+    with pytest.raises(ConfigurationError, match=f"`{parameter}` is x.bin, but .*reads no such"):
+        build(archive_file=str(language_models[kind]), **{parameter: "x.bin"})
+
+
+def rewritten(language_model, directory, change):
+    shutil.copytree(language_model, directory)
+    config = json.loads((directory / "config.json").read_text())
+    change(config)
+    (directory / "config.json").write_text(json.dumps(config))
+    return directory
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        (
+            lambda embedders: embedders.update(tokens={"type": "embedding", "embedding_dim": 3}),
+            r"\['fasttext', 'tokens'\]",
+        ),
+        (lambda embedders: embedders.update(fasttext="empty"), r"\[\]"),
+    ],
+)
+def test_one_indexer_must_be_the_input(change, found, language_models, tmp_path):
+    language_model = rewritten(
+        language_models["fasttext"],
+        tmp_path / "lm",
+        lambda config: change(config["model"]["text_field_embedder"]["token_embedders"]),
+    )
+    with pytest.raises(ConfigurationError, match=f"{found}.*exactly one whose embedder is not"):
+        ElmoSemfitIndexer(language_model)
+
+
+def test_an_indexer_of_subwords_with_a_mask_of_its_own_is_refused(language_models, tmp_path):
+    tokenizer = {
+        "type": "chunks",
+        "model_path": str(language_models["subwords"] / "tokenizer.json"),
+    }
+    language_model = rewritten(
+        language_models["fasttext"],
+        tmp_path / "lm",
+        lambda config: config["dataset_reader"].update(tokenizer=tokenizer),
+    )
+    with pytest.raises(ConfigurationError, match="must be those of the words"):
+        ElmoSemfitIndexer(language_model)
+
+
+def test_the_readers_defaults(language_models, tmp_path):
+    # A word's index, and white space between words.
+    language_model = rewritten(
+        language_models["words"],
+        tmp_path / "lm",
+        lambda config: config["dataset_reader"].pop("token_indexers"),
+    )
+    expected = tensors_of(ElmoSemfitIndexer(language_models["words"]), SENTENCES)
+    assert torch.equal(
+        tensors_of(ElmoSemfitIndexer(language_model), SENTENCES)["tokens"], expected["tokens"]
+    )
+
+
+def test_a_tokenizer_of_words_is_not_run(language_models, indexers, tmp_path):
+    language_model = rewritten(
+        language_models["words"],
+        tmp_path / "lm",
+        lambda config: config["dataset_reader"].update(tokenizer="just_spaces"),
+    )
+    assert ElmoSemfitIndexer(language_model)._tokenizer is None
+    assert isinstance(indexers["subwords"]._tokenizer, ChunkTokenizer)
+
+
+def test_a_directory_without_a_vocabulary_is_refused(language_models, tmp_path):
+    directory = tmp_path / "lm"
+    shutil.copytree(language_models["words"], directory)
+    shutil.rmtree(directory / "vocabulary")
+    with pytest.raises(InvalidFileError, match="holds no vocabulary"):
+        ElmoSemfitIndexer(directory)

@@ -1,0 +1,190 @@
+import itertools
+
+import numpy
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.testing import requires_gpu
+from allennlp.models.archival import load_archive
+from allennlp.predictors import Predictor
+from hypothesis import given
+from hypothesis import strategies as st
+
+from allennlp_semfit import ElmoSemfitEmbedder, SentenceEmbedder
+from allennlp_semfit.common.errors import InvalidFileError
+from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
+from allennlp_semfit.pretrained.sentence_embedder import batches_by_length
+from tests import FIXTURES, VECTORS
+from tests.language_models import KINDS, tensors_of, write_language_model
+
+SENTENCES = [
+    "The heron stood on the bridge .",
+    "Snow .",
+    "",
+    "Nobody watered the roses on Thursday , zxqv жук 漢字 .",
+    "and so on , " * 10,
+]
+WORDS = [sentence.split() for sentence in SENTENCES]
+
+
+@pytest.fixture(scope="module")
+def embedder(lm_archive):
+    return SentenceEmbedder(lm_archive, fasttext_model_path=VECTORS)
+
+
+def test_gives_what_the_predictor_gives(embedder, lm_archive):
+    predictor = Predictor.from_archive(load_archive(lm_archive))
+    # Longer than any that the model was trained on.
+    long = " ".join(f"word{index}" for index in range(520))
+    for sentence in [*SENTENCES, long]:
+        words = sentence.split()
+        expected = numpy.array(predictor.predict(sentence)["layers"]).reshape(3, len(words), 12)
+        vectors = embedder.embed_sentence(words)
+        assert vectors.dtype == numpy.float32
+        numpy.testing.assert_allclose(vectors, expected, atol=1e-5)
+
+
+@pytest.fixture(scope="module")
+def language_models(lm_archive, tmp_path_factory):
+    directory = tmp_path_factory.mktemp("language_models")
+    written = {kind: write_language_model(directory / kind, kind) for kind in KINDS}
+    return {"trained": lm_archive, **written}
+
+
+@pytest.mark.parametrize("sub_token_mode", ["first", "avg"])
+@pytest.mark.parametrize("kind", ["trained", *KINDS])
+def test_gives_what_the_token_embedder_gives_to_a_model(kind, sub_token_mode, language_models):
+    archive_file = language_models[kind]
+    token_embedder = ElmoSemfitEmbedder(
+        archive_file, scalar_mix_parameters=[1, 2, 3], sub_token_mode=sub_token_mode
+    ).eval()
+    # The one without words among them is not for a task.
+    sentences = [words for words in WORDS if words]
+    expected = token_embedder(**tensors_of(ElmoSemfitIndexer(archive_file), sentences))
+    embedder = SentenceEmbedder(archive_file, sub_token_mode=sub_token_mode)
+    weights = torch.tensor([1.0, 2, 3]).softmax(dim=0).numpy()
+    given = dict(zip(map(" ".join, WORDS), embedder.embed_batch(WORDS)))
+    assert given[""].shape == (3, 0, 12)
+    for words, of_words in zip(sentences, expected):
+        mixed = numpy.einsum("l,lnd->nd", weights, given[" ".join(words)])
+        assert mixed.shape == (len(words), 12)
+        numpy.testing.assert_allclose(mixed, of_words[: len(words)], atol=1e-5)
+        alone = embedder.embed_sentence(words)
+        numpy.testing.assert_allclose(given[" ".join(words)], alone, atol=1e-5)
+
+
+def test_the_digest_of_a_subword_models_input(language_models, tmp_path):
+    def digest(kind="subwords", **options):
+        return SentenceEmbedder(language_models[kind], **options).input_fingerprint(WORDS)
+
+    other = tmp_path / "tokenizer.json"
+    other.write_text('{"size": 3}')
+    assert digest(tokenizer_path=str(other)) == digest()
+    other.write_text('{"size": 2}')
+    assert digest(tokenizer_path=str(other)) != digest()
+    assert digest(sub_token_mode="avg") != digest()
+    # It is the same to a model that reads words.
+    assert digest("words", sub_token_mode="avg") == digest("words")
+
+
+def test_a_missing_tokenizer_is_an_error_at_once(language_models):
+    with pytest.raises(InvalidFileError) as error:
+        SentenceEmbedder(language_models["subwords"], tokenizer_path="no/tokenizer.json")
+    message = str(error.value)
+    assert "chunks no/tokenizer.json does not exist" in message
+    assert "`tokenizer_path`" in message
+    assert "--tokenizer-path" in message
+
+
+def test_a_batch_gives_what_its_sentences_give_alone(embedder):
+    together = embedder.embed_batch(WORDS)
+    assert [vectors.shape for vectors in together] == [(3, len(words), 12) for words in WORDS]
+    for words, vectors in zip(WORDS, together):
+        numpy.testing.assert_allclose(vectors, embedder.embed_sentence(words), atol=1e-5)
+    assert embedder.embed_batch([]) == []
+    assert [vectors.shape for vectors in embedder.embed_batch([[], []])] == [(3, 0, 12)] * 2
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 64])
+def test_any_number_of_sentences_in_the_order_given(embedder, batch_size):
+    vectors = list(embedder.embed_sentences(iter(WORDS), batch_size))
+    assert len(vectors) == len(WORDS)
+    for words, of_words in zip(WORDS, vectors):
+        numpy.testing.assert_allclose(of_words, embedder.embed_sentence(words), atol=1e-5)
+
+
+def test_reads_no_more_sentences_than_it_must(embedder):
+    vectors = embedder.embed_sentences(itertools.cycle(WORDS[:2]), 3)
+    assert [next(vectors).shape[1] for _ in range(4)] == [7, 2, 7, 2]
+
+
+def test_what_it_gives_is_neither_the_batch_nor_part_of_a_graph(embedder):
+    vectors = embedder.embed_batch(WORDS)[1]
+    assert vectors.base is None
+    vectors += 1
+
+
+def test_a_batch_of_no_sentences_is_refused(embedder):
+    with pytest.raises(ConfigurationError, match="`batch_size` is 0"):
+        next(embedder.embed_sentences([["Snow"]], batch_size=0))
+
+
+def test_a_string_is_no_sentence(embedder):
+    with pytest.raises(ConfigurationError, match="'Snow .' is a string; a list of its words"):
+        embedder.embed_sentence("Snow .")
+
+
+@given(st.lists(st.integers(0, 200), max_size=60), st.integers(1, 8))
+def test_batches_have_similar_lengths_and_a_bounded_size(lengths, batch_size):
+    batches = list(batches_by_length(lengths, batch_size))
+    assert sorted(itertools.chain.from_iterable(batches)) == list(range(len(lengths)))
+    for batch in batches:
+        longest = max(lengths[index] for index in batch)
+        assert len(batch) <= batch_size
+        assert len(batch) == 1 or longest * len(batch) <= 50 * batch_size
+    in_order = [lengths[index] for batch in batches for index in batch]
+    assert in_order == sorted(lengths, reverse=True)
+
+
+def test_digests_tell_models_and_word_vectors_apart(embedder, lm_archive):
+    again = SentenceEmbedder(lm_archive, fasttext_model_path=VECTORS)
+    other_vectors = SentenceEmbedder(
+        lm_archive, fasttext_model_path=str(FIXTURES / "words_only.bin")
+    )
+    assert (
+        again.model_fingerprint()
+        == embedder.model_fingerprint()
+        == other_vectors.model_fingerprint()
+    )
+    assert again.input_fingerprint(WORDS) == embedder.input_fingerprint(WORDS)
+    assert other_vectors.input_fingerprint(WORDS) != embedder.input_fingerprint(WORDS)
+    assert embedder.input_fingerprint(WORDS[:1]) != embedder.input_fingerprint(WORDS[1:2])
+    with torch.no_grad():
+        next(iter(again._layers.parameters())).mul_(1.001)
+    assert again.model_fingerprint() != embedder.model_fingerprint()
+
+
+def test_a_missing_fasttext_file_is_an_error_at_once(lm_archive, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidFileError) as error:
+        SentenceEmbedder(lm_archive, fasttext_model_path="no/such.bin")
+    assert "fastText model no/such.bin does not exist" in str(error.value)
+    assert "`fasttext_model_path`" in str(error.value)
+    assert "--fasttext-model-path" in str(error.value)
+
+
+def test_a_missing_archive_or_gpu_is_an_error_at_once(lm_archive, tmp_path):
+    with pytest.raises(InvalidFileError, match="no.tar.gz does not exist"):
+        SentenceEmbedder(tmp_path / "no.tar.gz")
+    with pytest.raises(ConfigurationError, match="There is no GPU 99: PyTorch finds"):
+        SentenceEmbedder(lm_archive, cuda_device=99)
+
+
+@pytest.mark.gpu
+@requires_gpu
+def test_a_gpu_gives_what_the_cpu_gives(embedder, lm_archive):
+    on_gpu = SentenceEmbedder(lm_archive, cuda_device=0, fasttext_model_path=VECTORS)
+    assert on_gpu.model_fingerprint() == embedder.model_fingerprint()
+    assert on_gpu.input_fingerprint(WORDS) == embedder.input_fingerprint(WORDS)
+    for one, other in zip(on_gpu.embed_batch(WORDS), embedder.embed_batch(WORDS)):
+        numpy.testing.assert_allclose(one, other, atol=1e-5)

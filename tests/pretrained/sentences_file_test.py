@@ -1,0 +1,80 @@
+import hashlib
+import os
+
+import pytest
+from allennlp.common.checks import ConfigurationError
+from hypothesis import given
+from hypothesis import strategies as st
+
+from allennlp_semfit.common import text_files
+from allennlp_semfit.pretrained.sentences_file import SentencesFile
+
+
+def write(tmp_path, content):
+    path = tmp_path / "sentences.txt"
+    path.write_bytes(content)
+    return SentencesFile(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "lines", "num_words"),
+    [
+        (b"a b\nc\n", ["a b", "c"], 3),
+        (b"a b\nc", ["a b", "c"], 3),
+        (b"\xef\xbb\xbfa b\r\n\r\n  c \n", ["a b", "", "c"], 3),
+        # Only a line feed ends a line; these are spaces.
+        ("a\u2028b\x0cc\u3000d\n\n".encode(), ["a\u2028b\x0cc\u3000d", ""], 4),
+    ],
+)
+def test_lines_and_words(tmp_path, content, lines, num_words):
+    sentences = write(tmp_path, content)
+    assert list(sentences) == lines
+    summary = sentences.summarize()
+    assert summary == (hashlib.sha256(content).hexdigest(), len(lines), num_words)
+    windows = list(sentences.windows(max_sentences=10, max_words=100))
+    assert windows == [[line.split() for line in lines]]
+
+
+@given(text=st.text(st.sampled_from("ab \n\x85\u3000ж\ufeff漢"), max_size=30))
+def test_the_summary_does_not_depend_on_the_subwords_that_are_read(text, tmp_path_factory):
+    path = tmp_path_factory.mktemp("sentences") / "sentences.txt"
+    path.write_text("first " + text, "utf-8")
+    sentences = SentencesFile(path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text_files, "CHUNK_SIZE", 5)
+        summary = sentences.summarize()
+    lines = list(sentences)
+    assert summary.num_sentences == len(lines)
+    assert summary.num_words == sum(len(line.split()) for line in lines)
+
+
+def test_windows_are_bounded_in_sentences_and_in_words(tmp_path):
+    sentences = write(tmp_path, b"a\nb\nc\n\nd e\nf g h i j\nk\n")
+    windows = list(sentences.windows(max_sentences=3, max_words=4))
+    assert windows == [
+        [["a"], ["b"], ["c"]],
+        [[], ["d", "e"]],
+        [["f", "g", "h", "i", "j"]],
+        [["k"]],
+    ]
+
+
+@pytest.mark.parametrize("content", [b"", b"\n \n", b"\xef\xbb\xbf\n"])
+def test_no_word(tmp_path, content):
+    with pytest.raises(ConfigurationError, match="sentences.txt: there is no word in it"):
+        write(tmp_path, content).summarize()
+
+
+def test_not_utf8(tmp_path):
+    with pytest.raises(ConfigurationError, match="not UTF-8: byte 0xf6 in line 2"):
+        write(tmp_path, b"a\nsch\xf6n\n").summarize()
+
+
+def test_what_cannot_be_read_twice(tmp_path):
+    with pytest.raises(ConfigurationError, match="there is no such file"):
+        SentencesFile(tmp_path / "missing.txt")
+    with pytest.raises(ConfigurationError, match="it is no regular file"):
+        SentencesFile(tmp_path)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ConfigurationError, match="it is no regular file"):
+        SentencesFile(tmp_path / "pipe")

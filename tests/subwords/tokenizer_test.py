@@ -1,0 +1,293 @@
+import copy
+import json
+import pickle
+import subprocess
+import sys
+from itertools import chain
+from pathlib import Path
+
+import pytest
+from allennlp.common import Params
+from allennlp.data import Tokenizer, Vocabulary
+from allennlp.data.data_loaders import MultiProcessDataLoader
+from allennlp.data.token_indexers import SingleIdTokenIndexer
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizers import Tokenizer as HuggingFaceTokenizer
+from tokenizers import models, pre_tokenizers, trainers
+
+from allennlp_semfit.common.errors import InvalidFileError
+from allennlp_semfit.data.dataset_readers.language_modeling import LanguageModelingReader
+from allennlp_semfit.subwords import tokenizer as tokenizer_module
+from allennlp_semfit.subwords.tokenizer import SubwordTokenizer
+from allennlp_semfit.subwords.train import train_bpe
+from tests import FIXTURES
+from tests.subwords.naive_bpe import cut, decode
+
+TRAIN = FIXTURES / "corpus" / "train"
+
+# In a fresh process, which has not forked yet, nor used threads.
+FORKS = """
+import os, sys
+from allennlp_semfit.subwords.train import train_bpe
+from allennlp_semfit.subwords.tokenizer import SubwordTokenizer
+
+corpus, out = sys.argv[1:]
+train_bpe([corpus], out, merges=50)
+tokenizer = SubwordTokenizer(out + "/tokenizer.json")
+subwords = [token.text for token in tokenizer.tokenize("the boats and their bridges")]
+child = os.fork()
+if not child:
+    again = tokenizer.tokenize("the boats and their bridges") + tokenizer.tokenize("unseen boats")
+    os._exit([token.text for token in again][: len(subwords)] != subwords)
+sys.exit(os.waitpid(child, 0)[1] != 0)
+"""
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("subwords") / "made"
+    train_bpe([TRAIN], directory, merges=300, boundary_tokens=["</s>", "<S>"])
+    return directory
+
+
+@pytest.fixture(scope="module")
+def path(directory):
+    return str(directory / "tokenizer.json")
+
+
+@pytest.fixture(scope="module")
+def tokenizer(path):
+    return SubwordTokenizer(path)
+
+
+@pytest.fixture(scope="module")
+def merges(path):
+    return [tuple(pair) for pair in json.loads(Path(path).read_text("utf-8"))["model"]["merges"]]
+
+
+@pytest.fixture(scope="module")
+def vocabulary(directory):
+    return Vocabulary.from_files(directory / "vocabulary")
+
+
+def texts(tokens):
+    return [token.text for token in tokens]
+
+
+# Words that the merges are of, words around boundary tokens, and any others.
+WORDS = st.one_of(
+    st.sampled_from([word for path in TRAIN.iterdir() for word in path.read_text("utf-8").split()]),
+    st.text("aeghinrst", min_size=1),
+    st.text(st.sampled_from("</s>S a"), min_size=1),
+    st.sampled_from(["</s>", "<S>", "x</s>", "</s></s>", "<S>y", "@@UNKNOWN@@", "@@NEWLINE@@"]),
+    st.text(min_size=1),
+).filter(lambda word: word.split() == [word])
+
+
+class TestPieces:
+    @given(st.lists(WORDS))
+    def test_are_those_of_the_definition(self, tokenizer, merges, words):
+        expected = [[word] if word in ("</s>", "<S>") else cut(word, merges) for word in words]
+        assert texts(tokenizer.tokenize(" ".join(words))) == list(chain(*expected))
+
+    @given(st.lists(st.text(min_size=1).filter(str.strip)))
+    def test_of_a_word_give_it_back(self, tokenizer, words):
+        tokens, offsets = tokenizer.intra_word_tokenize(words)
+        for word, (first, last) in zip(words, offsets):
+            if word not in ("</s>", "<S>"):
+                subwords = texts(tokens[first : last + 1])
+                assert decode(subwords).split() == word.split()
+
+    @given(st.lists(WORDS))
+    def test_are_in_the_vocabulary_in_the_order_of_their_ids(
+        self, tokenizer, vocabulary, path, words
+    ):
+        ids = HuggingFaceTokenizer.from_file(path).get_vocab()
+        for subword in texts(tokenizer.tokenize(" ".join(words))):
+            assert vocabulary.get_token_index(subword, "subwords") == ids[subword] + 2
+
+    def test_are_all_listed_in_the_order_of_their_ids(self, tokenizer, path):
+        ids = HuggingFaceTokenizer.from_file(path).get_vocab()
+        assert tokenizer.subwords == sorted(ids, key=ids.__getitem__)
+
+    @given(st.text())
+    def test_are_those_of_the_file_wherever_it_is_read(self, tokenizer, path, text):
+        reference = HuggingFaceTokenizer.from_file(path)
+        encoded = reference.encode(text)
+        assert texts(tokenizer.tokenize(text)) == encoded.tokens
+        assert reference.decode(encoded.ids) == " ".join(text.split())
+
+    @given(st.text(st.characters(blacklist_categories=["L", "Cs"])))
+    def test_words_end_where_python_says_so(self, tokenizer, text):
+        separate = chain(*(tokenizer.tokenize(word) for word in text.split()))
+        assert texts(tokenizer.tokenize(text)) == texts(separate)
+
+
+class TestOffsets:
+    @given(st.lists(st.one_of(WORDS, st.text())))
+    def test_are_those_of_each_words_subwords(self, tokenizer, words):
+        tokens, offsets = tokenizer.intra_word_tokenize(words)
+        assert len(offsets) == len(words)
+        covered = [i for first, last in offsets for i in range(first, last + 1)]
+        assert covered == list(range(len(tokens)))
+        for word, (first, last) in zip(words, offsets):
+            alone = texts(tokenizer.intra_word_tokenize([word])[0])
+            assert texts(tokens[first : last + 1]) == alone != []
+
+    @given(st.text())
+    def test_a_text_is_its_words(self, tokenizer, text):
+        assert tokenizer.tokenize(text) == tokenizer.intra_word_tokenize(text.split())[0]
+
+    def test_a_word_without_subwords_is_unknown(self, tokenizer):
+        tokens, offsets = tokenizer.intra_word_tokenize(["", "</s>", " \u3000", "the"])
+        assert texts(tokens) == ["@@UNKNOWN@@", "</s>", "@@UNKNOWN@@", "Ġthe"]
+        assert offsets == [(0, 0), (1, 1), (2, 2), (3, 3)]
+        assert tokenizer.intra_word_tokenize([]) == ([], [])
+
+    def test_what_utf8_cannot_say_is_a_question_mark(self, tokenizer):
+        tokens, offsets = tokenizer.intra_word_tokenize(["a\ud800", "the"])
+        assert decode(texts(tokens)) == " a? the"
+        assert offsets[1] == (len(tokens) - 1, len(tokens) - 1)
+
+
+class TestMemory:
+    def test_a_word_is_cut_once_while_it_is_remembered(self, path):
+        tokenizer = SubwordTokenizer(path, cache_size=2)
+        subwords = tokenizer.tokenize("unseen")
+        assert all(a is b for a, b in zip(subwords, tokenizer.tokenize("unseen")))
+        tokenizer.tokenize("unseen other unseen third unseen")
+        assert tokenizer._remembered.cache_info()[:2] == (4, 3)
+        tokenizer.tokenize("other")
+        assert tokenizer._remembered.cache_info()[1:] == (4, 2, 2)
+
+    def test_long_words_are_not_remembered(self, path):
+        tokenizer = SubwordTokenizer(path)
+        longest = "é" * tokenizer_module._LONGEST_CACHED_WORD
+        assert decode(texts(tokenizer.tokenize(longest + "é"))) == f" {longest}é"
+        assert tokenizer._remembered.cache_info().currsize == 0
+        tokenizer.tokenize(longest)
+        assert tokenizer._remembered.cache_info().currsize == 1
+
+
+def loaded(tokenizer, vocabulary, **kwargs):
+    reader = LanguageModelingReader(
+        tokenizer=tokenizer,
+        token_indexers={"subwords": SingleIdTokenIndexer(namespace="subwords")},
+    )
+    loader = MultiProcessDataLoader(reader, TRAIN, batch_size=8, quiet=True, **kwargs)
+    loader.index_with(vocabulary)
+    batches = [batch["source"]["subwords"]["tokens"] for batch in loader]
+    return sorted(tuple(filter(None, ids)) for batch in batches for ids in batch.tolist())
+
+
+class TestProcesses:
+    @pytest.mark.parametrize("start_method", ["fork", "spawn"])
+    def test_two_workers_give_the_ids_that_the_definition_gives(
+        self, start_method, tokenizer, vocabulary, merges, capfd
+    ):
+        options = {"num_workers": 2, "max_instances_in_memory": 16, "start_method": start_method}
+        index = vocabulary.get_token_to_index_vocabulary("subwords")
+        boundary = index["</s>"]
+        expected = [
+            (
+                boundary,
+                *(index[subword] for word in line.split() for subword in cut(word, merges)),
+                boundary,
+            )
+            for path in TRAIN.iterdir()
+            for line in path.read_text("utf-8").splitlines()
+            if line.strip()
+        ]
+        assert loaded(tokenizer, vocabulary, **options) == sorted(expected)
+        assert "huggingface" not in "".join(capfd.readouterr())
+
+    def test_copies_do_not_need_the_file(self, path, tmp_path):
+        moved = tmp_path / "tokenizer.json"
+        moved.write_bytes(Path(path).read_bytes())
+        original = SubwordTokenizer(moved, cache_size=7)
+        pickled = pickle.dumps(original)
+        moved.unlink()
+        text = "the boats </s> and unseen words"
+        for each in (pickle.loads(pickled), copy.deepcopy(original), copy.copy(original)):
+            assert each.tokenize(text) == original.tokenize(text) != []
+            assert each.subwords == original.subwords
+            assert each._remembered.cache_info().maxsize == 7
+
+    def test_a_fork_after_training_and_cutting_neither_hangs_nor_warns(self, tmp_path, monkeypatch):
+        monkeypatch.delenv("TOKENIZERS_PARALLELISM", raising=False)
+        command = [sys.executable, "-c", FORKS, str(TRAIN), str(tmp_path / "out")]
+        root = FIXTURES.parent
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=root)
+        assert done.returncode == 0, done.stderr
+        assert "huggingface" not in done.stdout + done.stderr
+
+
+def other_tokenizer(model, trainer, pre_tokenizer):
+    tokenizer = HuggingFaceTokenizer(model)
+    tokenizer.pre_tokenizer = pre_tokenizer
+    # The trainers take threads; without words they do not come to need them.
+    tokenizer.train_from_iterator([], trainer)
+    return tokenizer.to_str()
+
+
+class TestErrors:
+    def test_it_is_built_from_a_configuration(self, path):
+        built = Tokenizer.from_params(Params({"type": "subword", "model_path": path}))
+        assert isinstance(built, SubwordTokenizer)
+
+    def test_the_configuration_is_named(self):
+        params = Params({"reader": {"tokenizer": {"type": "subword", "model_path": "no.json"}}})
+        with pytest.raises(InvalidFileError) as raised:
+            Tokenizer.from_params(params["reader"]["tokenizer"])
+        message = str(raised.value)
+        assert message.startswith("subword tokenizer no.json does not exist (working directory: ")
+        assert "`allennlp train-bpe` makes such a file" in message
+        assert "`reader.tokenizer.model_path`" in message
+
+    def test_a_directory(self, directory):
+        with pytest.raises(InvalidFileError, match="made is a directory: .* tokenizer.json in it"):
+            SubwordTokenizer(directory)
+
+    def test_what_is_no_text(self, tmp_path):
+        (tmp_path / "vectors.bin").write_bytes(b"\xff\xfe\x00")
+        with pytest.raises(InvalidFileError, match="vectors.bin cannot be read .*text in UTF-8"):
+            SubwordTokenizer(tmp_path / "vectors.bin")
+
+    @pytest.mark.parametrize("text", ["", "words", "[]", "null", "{}", '{"model": {}}'])
+    def test_what_is_no_tokenizer(self, text, tmp_path):
+        (tmp_path / "it.json").write_text(text)
+        with pytest.raises(InvalidFileError, match="it.json is damaged, or no tokenizer.json"):
+            SubwordTokenizer(tmp_path / "it.json")
+
+    @given(share=st.floats(0, 1, exclude_max=True))
+    def test_what_is_cut_short(self, share, path, tmp_path_factory):
+        text = Path(path).read_text("utf-8").rstrip()
+        cut_short = tmp_path_factory.mktemp("cut") / "it.json"
+        cut_short.write_text(text[: int(share * len(text))], "utf-8")
+        with pytest.raises(InvalidFileError, match="it.json is damaged") as raised:
+            SubwordTokenizer(cut_short)
+        assert "\n" not in str(raised.value)
+
+    @pytest.mark.parametrize("kind", ["characters", "no mark", "subwords"])
+    def test_other_tokenizers(self, kind, tmp_path):
+        alphabet = pre_tokenizers.ByteLevel.alphabet()
+        text = {
+            "characters": lambda: other_tokenizer(
+                models.BPE(), trainers.BpeTrainer(), pre_tokenizers.WhitespaceSplit()
+            ),
+            # As GPT-2's.
+            "no mark": lambda: other_tokenizer(
+                models.BPE(),
+                trainers.BpeTrainer(initial_alphabet=alphabet),
+                pre_tokenizers.ByteLevel(add_prefix_space=False),
+            ),
+            "subwords": lambda: other_tokenizer(
+                models.WordPiece(unk_token="[UNK]"),
+                trainers.WordPieceTrainer(special_tokens=["[UNK]"], initial_alphabet=alphabet),
+                pre_tokenizers.WhitespaceSplit(),
+            ),
+        }[kind]()
+        (tmp_path / "it.json").write_text(text, "utf-8")
+        with pytest.raises(InvalidFileError, match="it.json is not made by `allennlp train-bpe`"):
+            SubwordTokenizer(tmp_path / "it.json")

@@ -1,0 +1,279 @@
+import json
+import os
+import random
+import signal
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+from tokenizers import Tokenizer
+
+from allennlp_semfit.subwords import bpe_words, train
+from allennlp_semfit.subwords.train import train_bpe
+from tests import FIXTURES
+from tests.subwords.naive_bpe import BYTES, cut, learn
+
+TRAIN = FIXTURES / "corpus" / "train"
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    path = tmp_path / "corpus.txt"
+    path.write_text("low lower lowest new newer\nwide wider widest newest </s>\n" * 5, "utf-8")
+    return path
+
+
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "made" / "for this"
+
+
+def model_in(directory: Path):
+    return json.loads((directory / "tokenizer.json").read_text("utf-8"))["model"]
+
+
+def merges_in(directory: Path):
+    return [tuple(pair) for pair in model_in(directory)["merges"]]
+
+
+def contents(directory: Path):
+    return {
+        str(path.relative_to(directory)): sorted(path.read_bytes().splitlines())
+        for path in directory.rglob("*")
+        if path.is_file()
+    }
+
+
+def random_words(seed: int) -> Counter:
+    choose = random.Random(seed)
+    letters = choose.choice(["a", "ab", "abcé", "abcdefgh"])
+    longest = choose.choice([4, 12, 25])
+    return Counter(
+        {
+            "".join(choose.choices(letters, k=choose.randint(1, longest))): choose.randint(1, 9)
+            for _ in range(40)
+        }
+    )
+
+
+class TestTrainBpe:
+    def test_learns_what_the_definition_says(self, out):
+        words = (word for path in TRAIN.iterdir() for word in path.read_text("utf-8").split())
+        counts = Counter(words)
+        result = train_bpe([TRAIN], out, merges=300)
+        expected = learn(counts, merges=300, min_frequency=2, boundary_tokens=["</s>"])
+        assert merges_in(out) == expected
+        num_subwords = sum(count * len(cut(word, expected)) for word, count in counts.items())
+        num_words = sum(counts.values())
+        assert result[:4] == (num_words, 300, pytest.approx(num_subwords / num_words), 557)
+
+    # Few letters make pairs that overlap, that come again, and that are equally frequent.
+    @pytest.mark.parametrize("seed", range(6))
+    def test_learns_it_from_hard_words_too(self, seed, tmp_path):
+        counts = random_words(seed)
+        corpus = tmp_path / "corpus.txt"
+        corpus.write_text("\n".join(counts.elements()), "utf-8")
+        options = {"merges": 60, "min_frequency": 1 + seed % 3, "boundary_tokens": ["<x>"]}
+        train_bpe([corpus], tmp_path / "out", **options)
+        assert merges_in(tmp_path / "out") == learn(counts, **options)
+
+    def test_the_vocabulary_has_the_subwords_in_the_order_of_their_ids(self, corpus, out):
+        result = train_bpe([corpus], out, merges=10, boundary_tokens=["<S>", "</S>", "<S>"])
+        tokenizer = Tokenizer.from_file(str(out / "tokenizer.json"))
+        subwords = [tokenizer.id_to_token(i) for i in range(tokenizer.get_vocab_size())]
+        assert subwords[: 2 + 256] == ["<S>", "</S>", *sorted(BYTES)]
+        assert subwords[2 + 256 :] == [a + b for a, b in merges_in(out)]
+        assert result.vocabulary_size == len(subwords) == 268
+        vocabulary = Vocabulary.from_files(out / "vocabulary")
+        indices = vocabulary.get_index_to_token_vocabulary("subwords")
+        expected = ["@@PADDING@@", "@@UNKNOWN@@", *subwords]
+        assert [indices[i] for i in range(len(indices))] == expected
+        assert set(vocabulary.get_namespaces()) == {"subwords"}
+        added = tokenizer.get_added_tokens_decoder()
+        assert {i: (t.content, t.special) for i, t in added.items()} == {
+            0: ("<S>", True),
+            1: ("</S>", True),
+        }
+
+    def test_neither_workers_nor_order_change_the_result(self, tmp_path):
+        lines = [line for path in TRAIN.iterdir() for line in path.read_text("utf-8").split("\n")]
+        made = []
+        for i, num_workers in enumerate((1, 2, 3)):
+            random.Random(i).shuffle(lines)
+            corpus = tmp_path / f"{i}.txt"
+            corpus.write_text("\n".join(lines), "utf-8")
+            train_bpe([corpus], tmp_path / f"{i}", merges=200, num_workers=num_workers)
+            made.append(contents(tmp_path / f"{i}"))
+        assert made[0] == made[1] == made[2]
+        assert sorted(made[0]) == [
+            "tokenizer.json",
+            "vocabulary/non_padded_namespaces.txt",
+            "vocabulary/subwords.txt",
+        ]
+
+    def test_says_how_many_merges_there_were(self, corpus, out, caplog):
+        caplog.set_level("INFO")
+        # Room for so many would not be found.
+        result = train_bpe([corpus], out, merges=2**31 - 1, min_frequency=5)
+        counts = Counter(word for word in corpus.read_text().split() if word != "</s>")
+        expected = learn(counts, merges=1000, min_frequency=5, boundary_tokens=["</s>"])
+        assert merges_in(out) == expected
+        assert result.num_merges == len(expected)
+        assert f"Made {len(expected)} merges, not 2,147,483,647" in caplog.text
+        assert "occurs 5 times" in caplog.text
+        # Each word is one subword.
+        assert result.subwords_per_word == 1
+
+    def test_no_merges_are_bytes(self, corpus, out):
+        assert train_bpe([corpus], out, merges=0, boundary_tokens=[]).vocabulary_size == 256
+        assert merges_in(out) == []
+
+    @pytest.mark.parametrize("reserved", ["</s>", "@@UNKNOWN@@", "@@PADDING@@", "@@NEWLINE@@"])
+    def test_no_piece_of_a_word_is_a_token_with_a_meaning(self, reserved, tmp_path, out):
+        corpus = tmp_path / "corpus.txt"
+        corpus.write_text(f"{reserved} x{reserved}y ({reserved}) rain\n" * 9, "utf-8")
+        train_bpe([corpus], out)
+        subwords = list(model_in(out)["vocab"])
+        assert [subword for subword in subwords if reserved in subword] == ["</s>"] * (
+            reserved == "</s>"
+        )
+        assert "Ġrain" in subwords
+        indices = Vocabulary.from_files(out / "vocabulary").get_token_to_index_vocabulary(
+            "subwords"
+        )
+        assert [indices[subword] for subword in subwords] == list(range(2, len(subwords) + 2))
+
+    def test_a_corpus_of_boundaries_gives_bytes(self, tmp_path, out):
+        corpus = tmp_path / "corpus.txt"
+        corpus.write_text("</s> </s>")
+        assert train_bpe([corpus], out)[:4] == (2, 0, 1.0, 257)
+
+
+class TestOutput:
+    def test_it_is_replaced_only_if_told_to(self, corpus, out):
+        train_bpe([corpus], out, merges=10)
+        (out / "vocabulary" / "tokens.txt").write_text("@@UNKNOWN@@\n")
+        (out / "notes.txt").write_text("mine")
+        before = contents(out)
+        with pytest.raises(ConfigurationError, match="for this: it is not empty; .*--force"):
+            train_bpe([corpus], out, merges=20)
+        assert contents(out) == before
+        train_bpe([corpus], out, merges=20, force=True)
+        assert len(merges_in(out)) == 20
+        assert sorted(os.listdir(out)) == ["notes.txt", "tokenizer.json", "vocabulary"]
+        assert sorted(os.listdir(out / "vocabulary")) == [
+            "non_padded_namespaces.txt",
+            "subwords.txt",
+        ]
+
+    def test_an_empty_directory_is_taken(self, corpus, out):
+        out.mkdir(parents=True)
+        train_bpe([corpus], out, merges=10)
+        assert sorted(os.listdir(out)) == ["tokenizer.json", "vocabulary"]
+
+    def test_it_is_no_part_of_the_corpus(self, corpus):
+        for _ in range(2):
+            result = train_bpe([corpus.parent / "**"], corpus.parent, merges=10, force=True)
+            assert result.num_words == len(corpus.read_text().split())
+
+    @pytest.mark.parametrize("existed", [True, False])
+    @pytest.mark.parametrize("step", ["count_words", "_run_worker", "_count_subwords", "_publish"])
+    def test_an_interruption_leaves_nothing_new(self, step, existed, corpus, out, monkeypatch):
+        def interrupt(*_, **__):
+            raise KeyboardInterrupt
+
+        if existed:
+            train_bpe([corpus], out, merges=10)
+        before = contents(corpus.parent)
+        monkeypatch.setattr(train, step, interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            train_bpe([corpus], out, merges=20, force=True)
+        assert contents(corpus.parent) == before
+        assert out.parent.exists() == existed
+
+    def test_a_worker_that_dies_is_an_error(self, corpus, out, tmp_path, monkeypatch):
+        worker = tmp_path / "worker.py"
+        worker.write_text("import os, signal; print(3, flush=True); os.kill(os.getpid(), 9)")
+        monkeypatch.setattr(train.bpe_worker, "__file__", str(worker))
+        with pytest.raises(ConfigurationError, match=r"cut off \(signal 9\); if memory ran out"):
+            train_bpe([corpus], out)
+        worker.write_text("raise ValueError('out of luck')")
+        with pytest.raises(ConfigurationError, match=r"cut off \(ValueError: out of luck\)"):
+            train_bpe([corpus], out)
+        assert not out.parent.exists()
+
+    def test_an_interruption_ends_the_worker(self, corpus, out, tmp_path, monkeypatch):
+        worker = tmp_path / "worker.py"
+        worker.write_text("import os, time; print(os.getpid(), flush=True); time.sleep(600)")
+        monkeypatch.setattr(train.bpe_worker, "__file__", str(worker))
+        started = []
+
+        class Progress:
+            n = 0
+
+            def __enter__(self):
+                return self
+
+            def __exit__(self, *_):
+                pass
+
+            def update(self, number):
+                started.append(number)
+                raise KeyboardInterrupt
+
+        monkeypatch.setattr(train.Tqdm, "tqdm", lambda *_, **__: Progress())
+        with pytest.raises(KeyboardInterrupt):
+            train._run_worker({}, num_words=1, num_threads=1)
+        (pid,) = started
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"merges": -1}, "--merges: -1; it takes 0 or more"),
+            ({"merges": 2**31}, "--merges: 2147483648"),
+            ({"min_frequency": 0}, "--min-frequency: 0; it takes 1 or more"),
+            ({"num_workers": 0}, "--num-workers: 0"),
+            ({"boundary_tokens": [""]}, "--boundary-tokens: ''; each is a word"),
+            ({"boundary_tokens": ["a b"]}, "--boundary-tokens: 'a b'"),
+            ({"boundary_tokens": ["\ud800"]}, r"--boundary-tokens: '\\ud800'"),
+            ({"boundary_tokens": ["@@UNKNOWN@@"]}, "without @@PADDING@@, @@UNKNOWN@@"),
+            ({"boundary_tokens": ["Ġ"]}, "'Ġ', which is the subword for a byte"),
+        ],
+    )
+    def test_options(self, options, message, corpus, out):
+        with pytest.raises(ConfigurationError, match=message):
+            train_bpe([corpus], out, **options)
+        assert not out.parent.exists()
+
+    def test_places(self, corpus, out, monkeypatch):
+        for place in (corpus, corpus / "below"):
+            with pytest.raises(ConfigurationError, match="corpus.txt: it is a file; name a dir"):
+                train_bpe([corpus], place, force=True)
+        monkeypatch.setattr(os, "access", lambda path, mode: False)
+        with pytest.raises(ConfigurationError, match="not writable"):
+            train_bpe([corpus], out)
+
+    def test_corpora(self, tmp_path, out):
+        path = tmp_path / "corpus.txt"
+        for text, message in (
+            (b"", "corpus.txt: there is no word in it"),
+            (b"fine\nsch\xf6n\n", "corpus.txt: not UTF-8: byte 0xf6 in line 2"),
+        ):
+            path.write_bytes(text)
+            with pytest.raises(ConfigurationError, match=message):
+                train_bpe([path], out)
+        with pytest.raises(ConfigurationError, match="none.txt: there is no such file"):
+            train_bpe([tmp_path / "none.txt"], out)
+        assert not out.parent.exists()
+
+    def test_more_than_tokenizers_can_count(self, corpus, out, monkeypatch):
+        monkeypatch.setattr(bpe_words, "COUNT_LIMIT", 20)
+        with pytest.raises(ConfigurationError, match="too large: the bytes .. are .* [0-9]+ times"):
+            train_bpe([corpus], out)
+        assert not out.parent.exists()
