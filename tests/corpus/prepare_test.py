@@ -225,7 +225,7 @@ class TestFinishedAndUnfinished:
     def test_a_killed_run_leaves_nothing_that_looks_finished(self, text, tmp_path):
         text.write_text("\n".join(PARAGRAPHS * 100), encoding="utf-8")
         code = (
-            "import sys; from allennlp_semfit.corpus import prepare_corpus; "
+            "import sys; from allennlp_semfit.corpus.prepare import prepare_corpus; "
             "prepare_corpus([sys.argv[1]], sys.argv[2], num_workers=2)"
         )
         process = subprocess.Popen(
