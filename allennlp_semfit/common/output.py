@@ -1,0 +1,117 @@
+"""Output files and directories: checked before any long work, and put in place whole."""
+
+import logging
+import os
+import shutil
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Iterator, Sequence
+
+from allennlp.common.checks import ConfigurationError
+
+__all__ = ["check_output_path", "write_directory", "write_file"]
+
+logger = logging.getLogger(__name__)
+
+
+def check_output_path(path: Path, *, contents: Sequence[str] = (), force: bool = False) -> None:
+    """
+    Checks that a command can write its output. Missing parent directories are no error.
+
+    # Parameters
+
+    path : `Path`
+        The file to write or, with `contents`, the directory.
+    contents : `Sequence[str]`, optional (default = `()`)
+        The names of what will be written to the directory.
+    force : `bool`, optional (default = `False`)
+        Whether an existing file may be replaced or, in an existing directory, `contents`.
+
+    # Raises
+
+    `ConfigurationError`
+        If the output cannot be written there, or exists without `force`. A directory may exist if
+        it is empty but for hidden files.
+    """
+    path = path.absolute()
+    existing = next(place for place in (path, *path.parents) if place.exists())
+    if contents and not existing.is_dir():
+        raise ConfigurationError(f"{existing}: it is a file; give the name of a directory")
+    if path.is_dir() and not contents:
+        raise ConfigurationError(f"{path}: it is a directory; give the name of a file in it")
+    directory = existing if existing.is_dir() else existing.parent
+    if existing not in (path, directory):
+        raise ConfigurationError(f"{existing}: it is a file, not a directory; give another path")
+    if not os.access(directory, os.W_OK):
+        raise ConfigurationError(f"{directory}: it is not writable; give another path")
+    if force:
+        return
+    if contents and any(path.glob("[!.]*")):
+        raise ConfigurationError(
+            f"{path}: it is not empty; give another directory, or --force to replace "
+            f"{', '.join(contents)} in it"
+        )
+    if not contents and path.exists():
+        raise ConfigurationError(f"{path}: it exists; give another name, or --force to replace it")
+
+
+@contextmanager
+def write_file(path: Path) -> Iterator[Path]:
+    """
+    A context manager that yields the path of a temporary file, which replaces `path` at the end. If
+    the block raises, the temporary file is removed and `path` stays as it was.
+
+    # Parameters
+
+    path : `Path`
+        Its directory is made if it is missing.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        yield partial
+        with partial.open("rb") as written:
+            os.fsync(written.fileno())
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def write_directory(path: Path, contents: Sequence[str]) -> Iterator[Path]:
+    """
+    A context manager that yields a temporary directory, whose contents are moved to `path` at the
+    end. If the block raises, they are removed and `path` stays as it was.
+
+    # Parameters
+
+    path : `Path`
+        It is made if it is missing. Other files in it stay.
+    contents : `Sequence[str]`
+        The names of the files and directories to move. In an existing directory the last one marks
+        the output as complete: it is removed first and moved last.
+    """
+    path = path.absolute()
+    # Inside `path` if that exists, since it may be the root of another disk.
+    place = path if path.exists() else path.parent
+    place.mkdir(parents=True, exist_ok=True)
+    prefix = f".{path.name}.partial-"
+    for left in sorted(place.glob(f"{prefix}*")):
+        logger.warning("%s was left by an interrupted run. You can delete it.", left)
+    with TemporaryDirectory(prefix=prefix, dir=place) as temporary:
+        # The temporary directory itself is readable by its owner alone.
+        new = Path(temporary, "new")
+        new.mkdir()
+        yield new
+        if not path.exists():
+            os.replace(new, path)
+            return
+        for name in reversed(contents):
+            if (path / name).is_dir():
+                shutil.rmtree(path / name)
+            else:
+                (path / name).unlink(missing_ok=True)
+        for name in contents:
+            if (new / name).exists():
+                os.replace(new / name, path / name)
