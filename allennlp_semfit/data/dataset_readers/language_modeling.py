@@ -187,6 +187,6 @@ def _decode(path: Path, number: int, line: bytes) -> str:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
         raise ConfigurationError(
-            f"{path}: not UTF-8: byte 0x{line[error.start]:02x} in line {number}; convert the file, "
-            "with `iconv -t UTF-8` for instance, or remove the line"
+            f"{path}: not UTF-8: byte 0x{line[error.start]:02x} in line {number}; convert the file "
+            "(for instance with `iconv -t UTF-8`) or remove the line"
         ) from None
