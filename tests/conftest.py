@@ -7,7 +7,7 @@ from allennlp.commands.train import train_model_from_file
 from hypothesis import settings
 
 import allennlp_semfit  # noqa: F401 (registers what configs name)
-from tests import FIXTURES
+from tests import FIXTURES, processes  # noqa: F401 (what the fork server imports)
 
 # The first example of many a test opens a model, or compiles something.
 settings.register_profile("semfit", deadline=None)

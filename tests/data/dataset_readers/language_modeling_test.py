@@ -124,7 +124,7 @@ def loaded(**kwargs):
     return sorted(tuple(v.tolist()) for b in batches for v in b["vectors"][b["word_mask"]])
 
 
-@pytest.mark.parametrize("start_method", ["fork", "spawn"])
+@pytest.mark.parametrize("start_method", ["fork", "forkserver"])
 @pytest.mark.parametrize("lazy", [True, False])
 def test_two_workers_give_the_vectors_that_one_process_gives(start_method, lazy):
     options = {"max_instances_in_memory": 16} if lazy else {}
