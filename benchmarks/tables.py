@@ -11,8 +11,6 @@ __all__ = ["TABLES", "read_benchmarks"]
 # Results by the name of the benchmark.
 Benchmarks = Mapping[str, Mapping[str, Any]]
 
-_LOADER_INDEXERS = ["fasttext", "single_id", "elmo_characters"]
-
 
 def read_benchmarks() -> Dict[str, Dict[str, Any]]:
     """The committed results `NAME-cpu.json` by name."""
@@ -83,30 +81,12 @@ def _summary(results: Benchmarks) -> str:
     return _grid(["measure", "here", "paper"], rows)
 
 
-def _contextualizer(results: Benchmarks) -> str:
-    names = {
-        "ElmoLstm": "`ElmoLstm`",
-        "torch.nn.LSTM": "`torch.nn.LSTM`",
-        "bidirectional_language_model_lstm": "this package",
-        "matrix products": "matrix products only",
-    }
-    rows = [
-        [
-            f"{cells}, {dim}",
-            *(
-                f"{_median(results, 'contextualizer', f'{name}, {cells} cells'):.3f}"
-                for name in names
-            ),
-        ]
-        for cells, dim in results["contextualizer"]["sizes"]
-    ]
-    return _grid(["cells, dimensions", *names.values()], rows)
-
-
 def _output_layers(results: Benchmarks) -> str:
     rows = []
     for name, row in results["heads"]["timings"].items():
         layer, _, vocabulary = name.rpartition(", ")
+        if vocabulary not in ("40,000", "800,000"):
+            continue
         rows.append(
             [
                 f"`{layer}`" if "sparse" not in layer else "`sampled_softmax`, sparse gradients",
@@ -175,44 +155,6 @@ def _fasttext(results: Benchmarks) -> str:
     return _grid([*header, "memory per forked worker", "per spawned worker"], rows)
 
 
-def _loader(results: Benchmarks) -> str:
-    timings = results["loader"]["timings"]
-    rows = [
-        [
-            str(workers),
-            *(
-                f"{timings[f'{name}, workers: {workers}']['words_per_second']:,.0f}"
-                for name in _LOADER_INDEXERS
-            ),
-        ]
-        for workers in (0, 1, 2)
-    ]
-    return _grid(["workers", *(f"`{name}`" for name in _LOADER_INDEXERS)], rows)
-
-
-def _devices(results: Benchmarks) -> str:
-    predicted = results["scaling_devices"]["predicted_on_devices"]
-    names = {"elmo": "ELMo", "elmo_adaptive": "ELMo-A", "elmo_semfit": "ELMo-S"}
-    rows = []
-    for num_devices in ("1", "4", "8", "64"):
-        # The lower bound without overlap of all-reduce and computation, the upper bound with it.
-        bounds = {
-            name: [
-                predicted[num_devices][name][f"words_per_second, 100 Gbit/s, {overlap} overlap"]
-                for overlap in ("no", "full")
-            ]
-            for name in names
-        }
-        ratios = [s / a for s, a in zip(bounds["elmo_semfit"], bounds["elmo_adaptive"])]
-        cells = [_range([f"{value / 1000:,.0f}" for value in bounds[name]]) for name in names]
-        rows.append([num_devices, *cells, _range([f"{ratio:.1f}" for ratio in sorted(ratios)])])
-    return _grid(["GPUs", *names.values(), "ELMo-S / ELMo-A"], rows)
-
-
-def _range(values: Sequence[str]) -> str:
-    return "–".join(dict.fromkeys(values))
-
-
 def _table(function: Callable[[Benchmarks], str]) -> Callable[[Mapping[str, Any]], str]:
     return lambda results: function(results["benchmarks"])
 
@@ -220,10 +162,7 @@ def _table(function: Callable[[Benchmarks], str]) -> Callable[[Mapping[str, Any]
 # By the name in a page's mark, each a function of the results that `experiments.pages` gives.
 TABLES: Dict[str, Callable[[Mapping[str, Any]], str]] = {
     "speed": _table(_summary),
-    "speed of contextualizers": _table(_contextualizer),
     "speed of output layers": _table(_output_layers),
     "speed of models": _table(_models),
     "speed of fastText readers": _table(_fasttext),
-    "speed of the data loader": _table(_loader),
-    "predicted speed on several GPUs": _table(_devices),
 }

@@ -3,7 +3,7 @@ Plots collected results, 840 pixels wide:
 
     python -m experiments.plots RESULTS.json DIRECTORY
 
-Writes `tasks_by_time.png`, `senteval_by_time.png`, `learning_curves.png`, `tasks.png` and
+Writes `tasks_by_time.png`, `learning_curves.png`, `tasks.png` and
 `cloze.png`. Plots without results are left out.
 """
 
@@ -127,29 +127,6 @@ def _tasks_by_time(results: Results) -> Optional[Figure]:
     return figure
 
 
-def _senteval_by_time(results: Results) -> Optional[Figure]:
-    curves = _curves(results, "seconds", "scores")
-    if not curves:
-        return None
-    figure, (axes,) = _figure(3.8)
-    for name, points in curves.items():
-        minutes = [point["seconds"] / 60 for point in points]
-        means = [statistics.mean(point["scores"].values()) for point in points]
-        axes.plot(minutes, means, **_style(name))
-    points = next(iter(curves.values()))
-    tasks = list(points[0]["scores"])
-    end = max(points[-1]["seconds"] for points in curves.values())
-    for row in results["senteval"]:
-        if row["representation"] == _BASELINE:
-            mean = statistics.mean(row["scores"][task] for task in tasks)
-            axes.plot([0, end / 60], [mean, mean], "k--", label=_BASELINE)
-    axes.set_xlim(left=0)
-    axes.set_xlabel("minutes of training")
-    axes.set_ylabel(f"mean of {' and '.join(tasks)}, %")
-    _add_legend(figure, [axes])
-    return figure
-
-
 def _learning_curves(results: Results) -> Optional[Figure]:
     cosines = _curves(results, "words", "cosine", "baseline_cosine")
     perplexities = _curves(results, "words", "perplexity")
@@ -235,7 +212,6 @@ def _cloze(results: Results) -> Optional[Figure]:
 
 PLOTS: Dict[str, Callable[[Results], Optional[Figure]]] = {
     "tasks_by_time": _tasks_by_time,
-    "senteval_by_time": _senteval_by_time,
     "learning_curves": _learning_curves,
     "tasks": _tasks,
     "cloze": _cloze,

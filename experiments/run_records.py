@@ -162,7 +162,7 @@ def replace_roots(value: Any, roots: Mapping[str, str]) -> Any:
         if value == root or value.startswith(root.rstrip(os.sep) + os.sep):
             return roots[root] + value[len(root) :]
     raise InvalidFileError(
-        f"{value} in the config.json of a run is outside {', '.join(sorted(roots))}; set "
+        f"{value}, in the config.json of a run, is outside {', '.join(sorted(roots))}; set "
         "SEMFIT_DATA to the value that it had during the run"
     )
 

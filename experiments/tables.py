@@ -56,12 +56,26 @@ def _task_header(tasks: Mapping[str, str]) -> List[str]:
     return [f"`{task}`, {metric}" for task, metric in tasks.items()]
 
 
-def _tasks(results: Results, tasks: Mapping[str, str] = TASKS, variant: str = "") -> str:
+def _tasks(
+    results: Results,
+    tasks: Mapping[str, str] = TASKS,
+    variant: str = "",
+    *,
+    are_ablations: Optional[bool] = None,
+) -> str:
     names = sort_representations(
         run["representation"]
         for run in results["tasks"]
         if run["task"] in tasks and variant_of(run["representation"]) == variant
     )
+    if are_ablations is not None:
+        names = [
+            name
+            for name in names
+            if name == _REFERENCE or name.startswith(f"{_REFERENCE}_") == are_ablations
+        ]
+        if are_ablations and names == [_REFERENCE]:
+            names = []
     rows = [[f"`{name}`", *(_score(results, task, name) for task in tasks)] for name in names]
     return _grid(["representation", *_task_header(tasks)], rows)
 
@@ -249,7 +263,8 @@ def _summary(results: Results) -> str:
 
 TABLES: Dict[str, Callable[[Results], str]] = {
     "summary": _summary,
-    "tasks": _tasks,
+    "tasks": partial(_tasks, are_ablations=False),
+    "ablations": partial(_tasks, are_ablations=True),
     "tasks of the paper": _paper_tasks,
     "unnormalized tasks": partial(_tasks, variant=UNNORMALIZED),
     "equal time": _equal_time,

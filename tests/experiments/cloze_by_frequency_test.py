@@ -141,7 +141,7 @@ def test_an_archive_is_measured(arguments, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("place", "message"),
+    ("location", "message"),
     [
         (0, "Language model .*missing does not exist"),
         (1, "missing: there is no such file"),

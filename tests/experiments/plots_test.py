@@ -88,17 +88,6 @@ def lines(axes):
     }
 
 
-def test_quality_is_drawn_against_minutes_with_fasttext_across():
-    (axes,) = PLOTS["senteval_by_time"](RESULTS).axes
-    assert lines(axes) == {
-        "elmo": [[1, 3], [66, 68]],
-        "elmo_semfit": [[1], [68]],
-        "fasttext": [[0, 3], [65, 65]],
-    }
-    assert axes.get_xlabel() == "minutes of training"
-    assert axes.get_ylabel().endswith("%")
-
-
 def test_the_mean_of_the_five_tasks_is_drawn_against_minutes_early_and_at_the_end():
     scores = {"fasttext": 40.0, "elmo": 50.0, "elmo-equal-time": 42.0, "elmo_semfit": 47.0}
     tasks = [run_of(task, name, scores[name]) for name in scores for task in TASKS]
@@ -152,7 +141,6 @@ def test_tasks_are_drawn_less_what_fasttext_scores_with_the_deviation_of_the_see
 def test_the_images_have_their_width_and_show_something(tmp_path):
     files = write_plots(RESULTS, tmp_path / "images")
     assert [file.name for file in files] == [
-        "senteval_by_time.png",
         "learning_curves.png",
         "tasks.png",
         "cloze.png",

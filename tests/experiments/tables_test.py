@@ -27,6 +27,7 @@ RESULTS = {
         run_of("ner", "elmo_semfit", 27.0, seed=2),
         run_of("ner", "elmo_semfit", 32.0, seed=3),
         run_of("ner", "fasttext", 20.04),
+        run_of("ner", "elmo_semfit_cnn", 19.0),
         run_of("snli", "none", 33.3),
         run_of("ner", "elmo-equal-time", 21.0),
         run_of("ner", "elmo-unnormalized", 18.0),
@@ -115,6 +116,10 @@ def test_tasks_have_the_mean_and_the_deviation_of_the_seeds():
         # Of a sample: sqrt((3² + 1² + 4²) / 2) = 3.6.
         "| `elmo_semfit` |  |  |  | 28.0 ± 3.6 |  |",
     ]
+    assert rows("ablations")[2:] == [
+        "| `elmo_semfit` |  |  |  | 28.0 ± 3.6 |  |",
+        "| `elmo_semfit_cnn` |  |  |  | 19.0 |  |",
+    ]
     assert rows("unnormalized tasks")[2:] == ["| `elmo-unnormalized` |  |  |  | 18.0 |  |"]
     assert rows("bc5cdr")[2:] == ["| `elmo_semfit` | 81.0 ± 1.4 |"]
     assert rows("tasks of the paper")[0] == header
@@ -140,6 +145,24 @@ def test_language_models():
     assert rows("language models of the paper")[-1] == (
         "| `elmo_semfit`: ELMo-S | 76 M | 2.5 × 4 | 4.2 | 768 |"
     )
+
+
+def test_the_summary_has_the_mean_over_the_tasks_of_the_means_over_the_seeds():
+    scores = {"snli": [50.0], "coref": [40.0], "sst5": [30.0], "ner": [10.0, 14.0], "srl": [33.0]}
+    tasks = [
+        run_of(task, "elmo_semfit", score, seed=seed)
+        for task in scores
+        for seed, score in enumerate(scores[task])
+    ]
+    senteval = [
+        {"representation": name, "average": average, "scores": {}}
+        for name, average in (("elmo_semfit", 70.0), ("elmo_semfit-all-layers", 73.25))
+    ]
+    results = {**RESULTS, "tasks": tasks, "senteval": senteval}
+    assert rows("summary", results)[2:] == [
+        "| ELMo (`elmo`) |  |  |  | 2.5 M | 1.0 |",
+        "| ELMo-S (`elmo_semfit`) | 33.0 | 70.0 | 73.2 | 2.5 M | 2.0 |",
+    ]
 
 
 def test_senteval():
