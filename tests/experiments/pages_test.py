@@ -41,14 +41,17 @@ def test_a_page_keeps_its_prose_and_is_the_same_again(tmp_path):
 @pytest.mark.parametrize(
     ("page", "error"),
     [
-        ("<!-- table: task -->\n<!-- end -->\n", "p.md: `<!-- table: task -->` names none of the"),
-        ("<!-- table: tasks -->\n", "p.md: each `<!-- table: NAME -->` takes a line"),
-        ("<!-- table: tasks --> x\n<!-- end -->\n", "p.md: each `<!-- table: NAME -->` takes a"),
-        ("<!-- end -->\n", "p.md: each `<!-- table: NAME -->` takes a line"),
+        (
+            "<!-- table: task -->\n<!-- end -->\n",
+            "p.md: unknown table `<!-- table: task -->`; use one of",
+        ),
+        ("<!-- table: tasks -->\n", "p.md: write each `<!-- table: NAME -->`"),
+        ("<!-- table: tasks --> x\n<!-- end -->\n", "p.md: write each `<!-- table: NAME -->`"),
+        ("<!-- end -->\n", "p.md: write each `<!-- table: NAME -->`"),
         # The first has no end.
         (
             "<!-- table: tasks -->\n<!-- table: bc5cdr -->\n<!-- end -->\n<!-- end -->\n",
-            "p.md: each",
+            "p.md: write each",
         ),
     ],
 )

@@ -1,24 +1,36 @@
-"""That the page of results is that of the results which are committed with it."""
+"""The committed pages have the tables of the committed results."""
 
 import json
 import re
 
+import pytest
+
+from benchmarks.tables import read_benchmarks
 from experiments.pages import fill_page
 from tests import FIXTURES
 
 ROOT = FIXTURES.parent
-PAGE = ROOT / "docs" / "results.md"
+DOCS = ROOT / "docs"
+TABLES = {"results.md": "tasks", "results-details.md": "layers", "performance.md": "speed"}
 
 
-def test_its_tables_are_those_of_the_results():
-    page = PAGE.read_text("utf-8")
+@pytest.mark.parametrize("name", TABLES)
+def test_its_tables_are_those_of_the_results(name):
+    page = (DOCS / name).read_text("utf-8")
     results = json.loads((ROOT / "experiments" / "results" / "laptop.json").read_text("utf-8"))
-    assert "<!-- table: tasks -->" in page
-    assert fill_page(page, results, name="results.md") == page
+    assert f"<!-- table: {TABLES[name]} -->" in page
+    assert fill_page(page, {**results, "benchmarks": read_benchmarks()}, name=name) == page
 
 
-def test_what_it_links_to_is_there():
-    links = re.findall(r"\]\(([^)#]+)[^)]*\)", PAGE.read_text("utf-8"))
-    assert "images/results/tasks.png" in links
+@pytest.mark.parametrize("name", TABLES)
+def test_what_it_links_to_is_there(name):
+    links = re.findall(r"\]\(([^)#]+)[^)]*\)", (DOCS / name).read_text("utf-8"))
+    assert links
     for link in links:
-        assert (PAGE.parent / link).exists(), link
+        assert (DOCS / link).exists(), link
+
+
+def test_every_image_is_shown_or_linked():
+    text = "".join(file.read_text("utf-8") for file in DOCS.glob("*.md"))
+    images = {str(file.relative_to(DOCS)) for file in (DOCS / "images" / "results").iterdir()}
+    assert images == {image for image in images if image in text}
