@@ -103,18 +103,22 @@ def read_options(options_file: Union[str, os.PathLike]) -> CharacterCnnOptions:
     try:
         options = json.loads(Path(path).read_bytes().decode("utf-8"))
     except (ValueError, OSError, RecursionError) as error:
-        raise InvalidFileError(
-            f"ELMo's options {options_file} cannot be read as JSON ({error}). The options.json "
-            "that belongs to the weights is wanted."
+        raise _error(
+            "options",
+            options_file,
+            f"cannot be read as JSON ({error})",
+            "The options.json that belongs to the weights is wanted.",
         ) from None
 
     def value(key: str) -> Any:
         found = options
         for part in key.split("."):
             if not isinstance(found, dict) or part not in found:
-                raise InvalidFileError(
-                    f"ELMo's options {options_file} have no `{key}`. The options.json that belongs "
-                    "to the weights is wanted."
+                raise _error(
+                    "options",
+                    options_file,
+                    f"have no `{key}`",
+                    "The options.json that belongs to the weights is wanted.",
                 )
             found = found[part]
         return found
@@ -122,8 +126,11 @@ def read_options(options_file: Union[str, os.PathLike]) -> CharacterCnnOptions:
     def check(key: str, is_right: bool, wanted: str) -> None:
         if not is_right:
             found = json.dumps(value(key))
-            raise InvalidFileError(
-                f"ELMo's options {options_file}: `{key}` is {found:.200}; {wanted} is wanted."
+            raise _error(
+                "options",
+                options_file,
+                f"are not valid: `{key}` is {found:.200}; {wanted} is wanted",
+                "The options.json that belongs to the weights is wanted.",
             )
 
     def size(key: str, minimum: int = 1) -> int:
@@ -180,15 +187,19 @@ def check_weights(weight_file: Union[str, os.PathLike], options: CharacterCnnOpt
         for name, shape in weight_shapes(options).items():
             dataset = file.get(name)
             if not isinstance(dataset, h5py.Dataset):
-                raise InvalidFileError(
-                    f"ELMo's weights {weight_file} hold no `{name}`. The weights that belong to "
-                    "the options are wanted."
+                raise _error(
+                    "weights",
+                    weight_file,
+                    f"hold no `{name}`",
+                    "The weights that belong to the options are wanted.",
                 )
             if dataset.shape != shape or dataset.dtype.kind != "f":
-                raise InvalidFileError(
-                    f"ELMo's weights {weight_file}: `{name}` has the shape {dataset.shape} and the "
-                    f"type {dataset.dtype}; by the options, the shape {shape} and a type of "
-                    "floats are wanted. The weights that belong to the options are wanted."
+                raise _error(
+                    "weights",
+                    weight_file,
+                    f"do not fit the options: `{name}` has the shape {dataset.shape} and the type "
+                    f"{dataset.dtype}; the shape {shape} and a type of floats are wanted",
+                    "The weights that belong to the options are wanted.",
                 )
 
 
@@ -198,9 +209,11 @@ def reading_weights(weight_file: Union[str, os.PathLike]) -> Iterator[None]:
     try:
         yield
     except (OSError, RuntimeError, KeyError) as error:
-        raise InvalidFileError(
-            f"ELMo's weights {weight_file} are no HDF5, or damaged ({error}). Copy them again from "
-            "where they are whole."
+        raise _error(
+            "weights",
+            weight_file,
+            f"are no HDF5, or damaged ({error})",
+            "Copy them again from where they are whole.",
         ) from None
 
 
@@ -208,16 +221,23 @@ def _fetch(what: str, file: Union[str, os.PathLike]) -> str:
     try:
         path = str(cached_path(file))
     except FileNotFoundError:
-        raise InvalidFileError(
-            f"ELMo's {what} {file} do not exist (working directory: {os.getcwd()})."
+        raise _error(
+            what,
+            file,
+            f"do not exist (working directory: {os.getcwd()})",
+            "Give the path of the file.",
         ) from None
     except (OSError, ValueError) as error:
-        raise InvalidFileError(
-            f"ELMo's {what} {file} cannot be fetched ({error}). Try again, or give a local copy."
+        raise _error(
+            what, file, f"cannot be fetched ({error})", "Try again, or give a local copy."
         ) from error
     if os.path.isdir(path):
-        raise InvalidFileError(f"ELMo's {what} {file} are a directory; a file is wanted.")
+        raise _error(what, file, "are a directory", "A file is wanted.")
     return path
+
+
+def _error(what: str, file: Union[str, os.PathLike], found: str, remedy: str) -> InvalidFileError:
+    return InvalidFileError(file, found, remedy, kind=f"ELMo's {what}")
 
 
 def check_place(directory: Path, *, force: bool = False) -> None:
