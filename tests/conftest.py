@@ -1,16 +1,18 @@
 import os
+import random
 from functools import partial
 
+import numpy
 import pytest
 import torch
 from allennlp.commands.train import train_model_from_file
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 import allennlp_semfit  # noqa: F401 (registers what configs name)
 from tests import FIXTURES
 
-# The first example of many a test opens a model, or compiles something.
-settings.register_profile("semfit", deadline=None)
+# The first example of many a test opens a model, or compiles something; and a machine may be busy.
+settings.register_profile("semfit", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("semfit")
 
 # Some tests fork, and a fork of a process with OpenMP's threads waits for ever. A fork has the pool
@@ -22,6 +24,9 @@ os.register_at_fork(after_in_child=partial(torch.set_num_threads, 1))
 @pytest.fixture(autouse=True)
 def _seed():
     torch.manual_seed(1)
+    # Of these AllenNLP's sampled softmax and its shuffling take.
+    numpy.random.seed(1)
+    random.seed(1)
 
 
 @pytest.fixture(scope="session")

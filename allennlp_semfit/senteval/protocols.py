@@ -187,7 +187,7 @@ def _percent(shares: Union[float, Sequence[float]]) -> float:
 
 
 def _pearson(predicted: numpy.ndarray, true: numpy.ndarray) -> float:
-    """0 where one of them is constant, which leaves it undefined."""
-    if not predicted.std() or not true.std():
+    """0 where one of them is constant, but for rounding, which leaves it undefined."""
+    if any(values.std() <= 1e-6 * abs(values).max() for values in (predicted, true)):
         return 0.0
     return float(numpy.corrcoef(predicted, true)[0, 1])

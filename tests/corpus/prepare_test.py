@@ -17,6 +17,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp_semfit.corpus import prepare, tokenization
 from allennlp_semfit.corpus.options import CorpusOptions
 from allennlp_semfit.corpus.prepare import prepare_corpus
+from tests.processes import is_running, wait_until
 
 WIKIS = Path(gensim.__path__[0]) / "test" / "test_data"
 ENGLISH = next(WIKIS.glob("enwiki-latest-pages-articles1*.bz2"))
@@ -240,14 +241,7 @@ class TestFinishedAndUnfinished:
         process.wait()
         assert not (tmp_path / "out").exists()
         # The workers do not outlive it.
-        for _ in range(500):
-            try:
-                os.killpg(process.pid, 0)
-            except ProcessLookupError:
-                break
-            time.sleep(0.02)
-        else:
-            pytest.fail("a worker is still there")
+        wait_until(lambda: not is_running(-process.pid))
         options = CorpusOptions(max_sentences=100, held_out=0)
         assert not prepare_corpus([text], tmp_path / "out", options, num_workers=2).made_before
 

@@ -1,8 +1,8 @@
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 
 import pytest
@@ -15,6 +15,7 @@ from allennlp_semfit.corpus import word_counts
 from allennlp_semfit.corpus.word_counts import count_words, find_word, sort_by_frequency
 from allennlp_semfit.data.dataset_readers.language_modeling import LanguageModelingReader
 from tests import FIXTURES
+from tests.processes import is_running, wait_until
 
 CORPUS = sorted((FIXTURES / "corpus" / "train").iterdir())
 
@@ -68,8 +69,13 @@ def test_neither_the_workers_nor_the_chunks_change_the_counts(num_workers, chunk
 def test_one_large_file_is_counted_by_several_workers(tmp_path, monkeypatch):
     path = write_lines(tmp_path / "one.txt", [f"word-{i} and\n\nmore" for i in range(500)])
 
+    # Neither goes on before the other has come, however busy the machine is.
+    both = multiprocessing.get_context("fork").Barrier(2, timeout=300)
+    waited = []
+
     def counting_process(chunk):
-        time.sleep(0.01)
+        if not waited:
+            waited.append(both.wait())
         lines = chunk.path.read_bytes()[chunk.start : chunk.stop]
         return b"process-%d\n" % os.getpid() + lines
 
@@ -169,13 +175,7 @@ def test_the_workers_do_not_outlive_it(tmp_path):
     assert process.stdout.readline() == b"begun\n"
     process.kill()
     assert process.wait() == -signal.SIGKILL
-    for _ in range(500):
-        try:
-            os.killpg(process.pid, 0)
-        except ProcessLookupError:
-            return
-        time.sleep(0.02)
-    pytest.fail("a worker is still there")
+    wait_until(lambda: not is_running(-process.pid))
 
 
 @given(st.dictionaries(st.text(max_size=2), st.integers(1, 5)), st.integers(1, 5))

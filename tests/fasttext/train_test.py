@@ -5,8 +5,8 @@ import resource
 import signal
 import subprocess
 import threading
-import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Callable
 
 import fasttext
@@ -17,6 +17,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp_semfit.fasttext import train
 from allennlp_semfit.fasttext.train import train_fasttext
 from allennlp_semfit.fasttext.worker import count_faulty_rows
+from tests.processes import is_running, wait_until
 
 SMALL = {"dim": 20, "bucket": 1000, "epoch": 1}
 
@@ -160,6 +161,8 @@ class TestErrors:
     )
     def test_refuses_an_option_before_it_trains(self, options, message, corpus, out, monkeypatch):
         monkeypatch.setattr(train, "_run_worker", None)
+        # Some file systems have room for any model.
+        monkeypatch.setattr(train.shutil, "disk_usage", lambda path: SimpleNamespace(free=10**9))
         with pytest.raises(ConfigurationError, match=message):
             train_fasttext([corpus], out, **{**SMALL, **options})
 
@@ -202,14 +205,14 @@ class TestInterruptions:
 
         monkeypatch.setattr(train.subprocess, "Popen", RecordedPopen)
         run = _fork(train_fasttext, [corpus, corpus], out, **{**SMALL, "epoch": 10**6})
-        _wait_until(lambda: pid_file.exists() and pid_file.read_text().endswith("\n"))
+        wait_until(lambda: pid_file.exists() and pid_file.read_text().endswith("\n"))
         worker = int(pid_file.read_text())
-        assert _is_running(worker)
+        assert is_running(worker)
         assert os.listdir(out.parent) == ["vectors.bin.corpus.tmp"]
         assert run.pid is not None
         os.kill(run.pid, number)
         run.join()
-        _wait_until(lambda: not _is_running(worker))
+        wait_until(lambda: not is_running(worker))
         assert not out.exists()
 
         train_fasttext([corpus], out, **SMALL)
@@ -236,23 +239,6 @@ def _fork(function: Callable, *args, **kwargs) -> multiprocessing.process.BasePr
     )
     process.start()
     return process
-
-
-def _wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
-def _is_running(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    # One that has ended stays in the table until its parent asks how, which init need not do soon.
-    status = Path(f"/proc/{pid}/stat")
-    return not status.exists() or status.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
 class TestProgress:

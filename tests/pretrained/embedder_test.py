@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.data.token_indexers.fasttext_indexer import FastTextIndexer
 from tests import FIXTURES, VECTORS
+from tests.tolerance import assert_same_but_for_rounding
 
 SENTENCES = [
     ["The", "captain", "closed", "the", "gate", "."],
@@ -78,7 +79,7 @@ def test_it_is_the_weighted_mean_of_the_language_models_layers(build, lm_archive
     for words, vectors in zip(SENTENCES, embedded):
         layers = torch.tensor(predictor.predict(" ".join(words))["layers"])
         expected = torch.tensordot(torch.tensor(weights).softmax(0), layers, dims=1)
-        torch.testing.assert_close(vectors[: len(words)], expected, rtol=1e-4, atol=1e-5)
+        assert_same_but_for_rounding(vectors[: len(words)], expected)
         assert not vectors[len(words) :].any()
 
 
@@ -117,7 +118,7 @@ def test_normalised_layers_count_alike_and_do_not_depend_on_the_batch(build):
         vectors = embedded[index, : len(words)]
         torch.testing.assert_close(vectors, expected[index, : len(words)])
         alone = embedder(**indexed([words])["elmo"])[0]
-        torch.testing.assert_close(alone, vectors, atol=1e-5, rtol=1e-5)
+        assert_same_but_for_rounding(alone, vectors)
         assert not embedded[index, len(words) :].any()
 
 
@@ -137,7 +138,7 @@ def test_it_is_what_allennlps_elmo_makes_of_the_same_layers(build, lm_archive):
             parameter.data.fill_(value)
     tensors = indexed(SENTENCES)["elmo"]
     expected = elmo(tensors["vectors"], tensors["word_mask"])
-    torch.testing.assert_close(embedder(**tensors), expected["elmo_representations"][0])
+    assert_same_but_for_rounding(embedder(**tensors), expected["elmo_representations"][0])
     assert torch.equal(tensors["word_mask"], expected["mask"])
 
 
@@ -157,7 +158,7 @@ def test_a_batch_gives_the_vectors_that_its_sentences_give_alone(embedder, sente
     together = embedder(vectors=vectors, word_mask=word_mask)
     for words, embedded in zip(sentences, together):
         alone = embedder(**indexed([words])["elmo"])[0]
-        torch.testing.assert_close(embedded[: len(words)], alone, rtol=1e-4, atol=1e-5)
+        assert_same_but_for_rounding(embedded[: len(words)], alone)
 
 
 def test_frozen_it_runs_without_a_graph_and_without_the_language_models_dropout(build):
@@ -213,7 +214,7 @@ def test_it_embeds_fields_within_list_fields(build):
         "elmo": {name: torch.stack([tensor, tensor]) for name, tensor in tensors["elmo"].items()}
     }
     embedded = embedder(listed, num_wrapping_dims=1)
-    torch.testing.assert_close(embedded, torch.stack([embedder(tensors)] * 2))
+    assert_same_but_for_rounding(embedded, torch.stack([embedder(tensors)] * 2))
 
 
 def test_scalar_mix_parameters_are_one_a_layer(build):

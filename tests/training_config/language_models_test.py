@@ -105,7 +105,7 @@ def test_it_trains_two_steps_and_its_archive_scores_the_same(name, size, variabl
 
     metrics = json.loads((tmp_path / "metrics.json").read_text("utf-8"))
     scores = evaluate_from_archive(tmp_path / "model.tar.gz", variables["LM_DEV_DATA_PATH"])
-    assert scores[metric] == pytest.approx(metrics[f"best_validation_{metric}"], rel=1e-5)
+    assert scores[metric] == pytest.approx(metrics[f"best_validation_{metric}"], rel=1e-4)
 
 
 @pytest.mark.parametrize("name", MODELS)

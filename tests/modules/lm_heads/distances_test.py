@@ -33,7 +33,7 @@ def test_the_vmf_density_integrates_to_one_on_the_circle():
     k = torch.tensor(2.3, dtype=torch.float64)
     angles = torch.linspace(0, 2 * math.pi, 1001, dtype=torch.float64)[:-1]
     density = (log_vmf_normalizer(k, 2) + k * angles.cos()).exp()
-    assert density.mean().item() * 2 * math.pi == pytest.approx(1.0, rel=1e-10)
+    assert density.mean().item() * 2 * math.pi == pytest.approx(1.0, rel=1e-9)
 
 
 @pytest.mark.parametrize("dim", [2, 300])
@@ -71,7 +71,7 @@ def test_a_distance_is_the_formula_of_the_paper(name, shape):
     assert result.shape == shape[:-1]
     pairs = zip(context.view(-1, shape[-1]), target.view(-1, shape[-1]))
     for value, pair in zip(result.flatten().tolist(), pairs):
-        assert value == pytest.approx(naive(name, *pair), rel=1e-5, abs=1e-6)
+        assert value == pytest.approx(naive(name, *pair), rel=1e-5, abs=1e-5)
 
 
 @pytest.mark.parametrize("name", ["cosine", "l2", "nllvmf"])

@@ -52,10 +52,10 @@ def test_without_layer_norm_every_layer_is_that_of_elmo_lstm(clips):
         return_all_layers=True,
         memory_cell_clip_value=clips[0],
         state_projection_clip_value=clips[1],
-    )
+    ).double()
     # ElmoLstm has one input for both directions.
     encoder.backward_input_projection.load_state_dict(encoder.forward_input_projection.state_dict())
-    elmo = ElmoLstm(7, 7, 11, 3, False, 0.0, clips[0], clips[1])
+    elmo = ElmoLstm(7, 7, 11, 3, False, 0.0, clips[0], clips[1]).double()
     for name, layers in (
         ("forward", encoder.forward_layers),
         ("backward", encoder.backward_layers),
@@ -63,13 +63,13 @@ def test_without_layer_norm_every_layer_is_that_of_elmo_lstm(clips):
         for index, layer in enumerate(layers):
             getattr(elmo, f"{name}_layer_{index}").load_state_dict(layer.state_dict())
 
-    inputs, mask = torch.randn(3, 9, 5), ragged_mask(4, 9, 1)
+    inputs, mask = torch.randn(3, 9, 5, dtype=torch.float64), ragged_mask(4, 9, 1)
     layers = encoder(inputs, mask)
     projected = encoder.forward_input_projection(inputs)
     torch.testing.assert_close(layers[0], torch.cat([projected] * 2, -1) * mask.unsqueeze(-1))
     expected = elmo(projected, mask)
     for layer, reference in zip(layers[1:], expected):
-        torch.testing.assert_close(layer, reference, atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(layer, reference)
 
 
 def test_a_layer_is_the_recurrence_of_its_definition():
