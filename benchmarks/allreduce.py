@@ -1,82 +1,82 @@
 """
-What training on several devices costs, predicted: every update exchanges the gradients.
+Predicts the speed of data-parallel training from the cost of all-reducing the gradients.
 
-A ring all-reduce among `n` devices of the gradients of `P` parameters in single precision has each
-device send and receive
+In a ring all-reduce of the gradients of `P` parameters in single precision, each of `n` devices
+sends and receives
 
     B(n) = 4 P · 2 (n - 1) / n   bytes
 
 (Patarasuk and Yuan 2009, "Bandwidth Optimal All-reduce Algorithms for Clusters of Workstations").
-With a step of `T` seconds for `W` words on one device, and a link of `L` bytes a second, all
-devices together read, in a second,
+If a step of `W` words takes `T` seconds on one device, and a link transfers `L` bytes per second,
+all devices together process
 
-    n W / (T + B(n) / L)       words, if the exchange waits for the backward pass to end
-    n W / max(T, B(n) / L)     words, if all of it runs beside the step
+    n W / (T + B(n) / L)       words per second, if all-reduce starts after the backward pass
+    n W / max(T, B(n) / L)     words per second, if all-reduce overlaps completely with the step
 
-and what is true is between the two. Latency, the slowest device and the optimizer are not in it:
-these are predictions, and bounds at that, not measurements.
+The actual speed is between the two. The model ignores latency, stragglers and the optimizer. These
+are predictions, not measurements.
 """
 
 from typing import Dict, Mapping, Tuple
 
-__all__ = ["bytes_exchanged", "predicted_speed", "predictions"]
+__all__ = ["allreduce_bytes", "predict_speed", "predict_speeds"]
 
 _BYTES_PER_PARAMETER = 4
 
-# In bytes a second. PCI Express 3.0 with 16 lanes is what the paper's GTX 1080 Ti have.
+# Bytes per second of PCI Express 3.0 with 16 lanes, as the GTX 1080 Ti of the paper has.
 PCIE_3 = 15.75e9
 
 
-def bytes_exchanged(parameters: int, num_devices: int) -> float:
-    """`B(n)`: what a device sends in an update."""
+def allreduce_bytes(parameters: int, num_devices: int) -> float:
+    """`B(n)`: the bytes that each device sends per update."""
     return _BYTES_PER_PARAMETER * parameters * 2 * (num_devices - 1) / num_devices
 
 
-def predicted_speed(
+def predict_speed(
     parameters: int, words: float, seconds: float, num_devices: int, link: float
 ) -> Tuple[float, float]:
     """
     # Parameters
 
     parameters : `int`
-        Those with a gradient, all dense.
+        The number of parameters with dense gradients.
     words : `float`
-        In a device's batch.
+        The words in the batch of one device.
     seconds : `float`
-        A step's, on one device.
+        The duration of a step on one device.
     num_devices : `int`
     link : `float`
-        Bytes a second.
+        The bandwidth in bytes per second.
 
     # Returns
 
     `Tuple[float, float]`
-        Words a second of all devices together, without any overlap and with a full one.
+        Words per second of all devices together, without and with complete overlap.
     """
-    exchange = bytes_exchanged(parameters, num_devices) / link
+    all_reduce = allreduce_bytes(parameters, num_devices) / link
     all_words = num_devices * words
-    return all_words / (seconds + exchange), all_words / max(seconds, exchange)
+    return all_words / (seconds + all_reduce), all_words / max(seconds, all_reduce)
 
 
-def predictions(
+def predict_speeds(
     steps: Mapping[str, Tuple[int, float, float]], num_devices: int, links: Dict[str, float]
 ) -> Dict[str, Dict[str, float]]:
     """
-    A table of what is predicted for each model.
+    A table of the predictions for each model.
 
     # Parameters
 
     steps : `Mapping[str, Tuple[int, float, float]]`
-        For each model its parameters, the words of a step and its seconds.
+        The parameters, the words per step and the seconds per step of each model.
     num_devices : `int`
     links : `Dict[str, float]`
-        By name, in bytes a second.
+        Bandwidths in bytes per second, by name.
     """
     rows: Dict[str, Dict[str, float]] = {}
     for name, (parameters, words, seconds) in steps.items():
-        row: Dict[str, float] = {"exchanged_bytes": bytes_exchanged(parameters, num_devices)}
+        row: Dict[str, float] = {"allreduce_bytes": allreduce_bytes(parameters, num_devices)}
         for link, rate in links.items():
-            none, full = predicted_speed(parameters, words, seconds, num_devices, rate)
+            none, full = predict_speed(parameters, words, seconds, num_devices, rate)
             row[f"words_per_second, {link}, no overlap"] = none
             row[f"words_per_second, {link}, full overlap"] = full
         rows[name] = row

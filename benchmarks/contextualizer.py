@@ -1,11 +1,12 @@
 """
-A training step of the contextualizer, forwards and backwards, against AllenNLP's `ElmoLstm`,
-PyTorch's `LSTM` with `proj_size` and the bare matrix products of such a step, at three sizes.
+Compares the contextualizer with AllenNLP's `ElmoLstm`, PyTorch's `LSTM` with `proj_size` and the
+matrix products of a training step alone, at three sizes.
 
     python -m benchmarks.contextualizer
 
-Two layers in each direction. PyTorch's, one LSTM for each direction, has neither clipping nor layer
-norm, ElmoLstm no layer norm; ours has both. The loss is the sum of the outputs.
+A step is a forward and a backward pass; the loss is the sum of the outputs. All have two layers in
+each direction. Ours has clipping and layer normalisation, `ElmoLstm` has no layer normalisation,
+and PyTorch's LSTM, one for each direction, has neither.
 """
 
 from typing import Any, Callable, Dict, Optional
@@ -17,16 +18,16 @@ from allennlp_semfit.modules.seq2seq_encoders.bidirectional_language_model_lstm 
     BidirectionalLanguageModelLstm,
 )
 from benchmarks.reporting import Lines, argument_parser, parse_arguments, report
-from benchmarks.timing import time_in_turn
+from benchmarks.timing import time_interleaved
 
 OURS = "bidirectional_language_model_lstm"
 NUM_LAYERS = 2
 
 
-def step_of(
+def build_step(
     module: torch.nn.Module, forward: Callable[[], torch.Tensor], autocast: Optional[torch.dtype]
 ) -> Callable[[], None]:
-    """A function that computes the gradient of all parameters of `module`, from nothing."""
+    """A function that computes the gradients of all parameters of `module`."""
 
     def step() -> None:
         module.zero_grad(set_to_none=True)
@@ -42,23 +43,23 @@ def matrix_products(
     batch_size: int, length: int, hidden_dim: int, cell_size: int, **tensor: Any
 ) -> Callable[[], None]:
     """
-    A function that does the matrix products of a training step into tensors that are there already:
-    those of the input and of the weights' gradients for all steps at once, the others step by step.
+    A function that computes the matrix products of a training step into preallocated tensors: for
+    the inputs and the weight gradients over all time steps at once, for the states step by step.
     """
 
     def matrix(*shape: int) -> torch.Tensor:
         return torch.randn(shape, **tensor) * 0.1
 
     words = batch_size * length
-    # Own weights for each layer: together they are more than a cache holds.
+    # Separate weights for each layer, so that they do not fit into the cache.
     layers = [
         (matrix(4 * cell_size, hidden_dim), matrix(4 * cell_size, hidden_dim))
         + (matrix(hidden_dim, cell_size),)
         for _ in range(2 * NUM_LAYERS)
     ]
     narrow, cells, wide = (matrix(words, n) for n in (hidden_dim, cell_size, 4 * cell_size))
-    # What is read is never written: results of results would soon be too small or too large to be
-    # multiplied at full speed.
+    # Inputs are never overwritten: repeated products would reach denormal or infinite values, which
+    # are slow.
     to_narrow, to_cells, to_wide = (torch.empty_like(t) for t in (narrow, cells, wide))
     steps = [slice(start, start + batch_size) for start in range(0, words, batch_size)]
 
@@ -81,7 +82,7 @@ def matrix_products(
     return products
 
 
-def contestants_of(
+def build_candidates(
     batch_size: int,
     length: int,
     hidden_dim: int,
@@ -89,7 +90,7 @@ def contestants_of(
     device: torch.device,
     autocast: Optional[torch.dtype],
 ) -> Dict[str, Callable[[], None]]:
-    """All candidates at one size."""
+    """The candidates at one size."""
     inputs = torch.randn(batch_size, length, hidden_dim, device=device)
     mask = torch.ones(batch_size, length, dtype=torch.bool, device=device)
     ours = BidirectionalLanguageModelLstm(hidden_dim, hidden_dim, cell_size, NUM_LAYERS).to(device)
@@ -104,9 +105,9 @@ def contestants_of(
         return directions[0](inputs)[0] + directions[1](reversed_inputs)[0]
 
     return {
-        "ElmoLstm": step_of(elmo, lambda: elmo(inputs, mask), autocast),
-        "torch.nn.LSTM": step_of(directions, torch_lstm, autocast),
-        OURS: step_of(ours, lambda: ours(inputs, mask), autocast),
+        "ElmoLstm": build_step(elmo, lambda: elmo(inputs, mask), autocast),
+        "torch.nn.LSTM": build_step(directions, torch_lstm, autocast),
+        OURS: build_step(ours, lambda: ours(inputs, mask), autocast),
         "matrix products": matrix_products(
             batch_size, length, hidden_dim, cell_size, device=device, dtype=autocast
         ),
@@ -124,7 +125,7 @@ def main() -> None:
         help="default: 512x128 2048x256 4096x512, the last the paper's",
     )
     parser.add_argument("--batch-size", type=int, default=32, help="sentences; default: 32")
-    parser.add_argument("--length", type=int, default=20, help="words a sentence; default: 20")
+    parser.add_argument("--length", type=int, default=20, help="words per sentence; default: 20")
     parser.add_argument(
         "--autocast",
         type=lambda name: getattr(torch, name),
@@ -135,7 +136,7 @@ def main() -> None:
     torch.manual_seed(1)
     candidates, points, references = {}, {}, {}
     for cell_size, hidden_dim in args.sizes:
-        at_this_size = contestants_of(
+        at_this_size = build_candidates(
             args.batch_size, args.length, hidden_dim, cell_size, args.device, args.autocast
         )
         for name, step in at_this_size.items():
@@ -144,7 +145,7 @@ def main() -> None:
             points[full_name] = (name, cell_size)
             references[full_name] = f"ElmoLstm, {cell_size} cells"
     report(
-        time_in_turn(candidates, repeats=args.repeats, device=args.device),
+        time_interleaved(candidates, repeats=args.repeats, device=args.device),
         references,
         args.out,
         device=args.device,

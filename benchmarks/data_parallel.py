@@ -1,4 +1,4 @@
-"""A model's training step in one process, and in several that exchange their gradients."""
+"""Times a training step in one process and in several with `DistributedDataParallel`."""
 
 import os
 import tempfile
@@ -11,15 +11,15 @@ from typing import Callable, Dict, List, Optional, Sequence, Tuple
 import torch
 from torch.nn.parallel import DistributedDataParallel
 
+from benchmarks.forkserver import forkserver_context
 from benchmarks.heads import SpeedTableModel, training_step
-from benchmarks.processes import process_context
-from benchmarks.timing import Timings, time_in_turn
+from benchmarks.timing import Timings, time_interleaved
 
 __all__ = ["time_processes"]
 
 CPU = torch.device("cpu")
 
-# Layers, words in the vocabulary, units of the LSTM, sentences, words of a sentence.
+# Output layers, vocabulary size, hidden size, sentences per batch, words per sentence.
 Sizes = Tuple[Sequence[str], int, int, int, int]
 
 
@@ -28,41 +28,40 @@ def time_processes(sizes: Sizes, *, num_processes: int, repeats: int) -> Timings
     # Parameters
 
     sizes : `Tuple[Sequence[str], int, int, int, int]`
-        The output layers, and as in `SpeedTableModel`; then the sentences in the batch of each
-        process, and the words in a sentence.
+        The output layers, the vocabulary size and the hidden size as in `SpeedTableModel`, the
+        sentences per batch of each process and the words per sentence.
 
     # Returns
 
     `Timings`
-        Of each layer, "…, 1 process" and "…, N processes". Each process has one thread.
+        `"LAYER, 1 process"` and `"LAYER, N processes"` for each layer. Each process has one thread.
     """
     candidates: Dict[str, Callable[[], None]] = {}
     with ExitStack() as stack:
-        meeting_point = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "processes"
-        # The one that works alone is in no group: what else a layer exchanges, it need not.
-        alone = [_start(stack, sizes, None, 1, meeting_point)]
-        crew = [
-            _start(stack, sizes, rank, num_processes, meeting_point)
-            for rank in range(num_processes)
+        rendezvous = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "processes"
+        # The single process has no process group.
+        single = [_start(stack, sizes, None, 1, rendezvous)]
+        workers = [
+            _start(stack, sizes, rank, num_processes, rendezvous) for rank in range(num_processes)
         ]
         for layer in sizes[0]:
-            candidates[f"{layer}, 1 process"] = partial(_step, alone, layer)
-            candidates[f"{layer}, {num_processes} processes"] = partial(_step, crew, layer)
-        return time_in_turn(candidates, repeats=repeats, device=CPU)
+            candidates[f"{layer}, 1 process"] = partial(_step, single, layer)
+            candidates[f"{layer}, {num_processes} processes"] = partial(_step, workers, layer)
+        return time_interleaved(candidates, repeats=repeats, device=CPU)
 
 
 def _start(
-    stack: ExitStack, sizes: Sizes, rank: Optional[int], num_processes: int, meeting_point: Path
+    stack: ExitStack, sizes: Sizes, rank: Optional[int], num_processes: int, rendezvous: Path
 ) -> Connection:
-    """The connection to a process that takes a step of each layer it is sent the name of."""
-    context = process_context()
+    """The connection to a process that runs a step of a layer on receiving its name."""
+    context = forkserver_context()
     ours, theirs = context.Pipe()
     process = context.Process(
-        target=_work, args=(theirs, sizes, rank, num_processes, f"file://{meeting_point}")
+        target=_run_worker, args=(theirs, sizes, rank, num_processes, f"file://{rendezvous}")
     )
     process.start()
     theirs.close()
-    # When its connection closes, the process ends; one that waits for another is ended.
+    # The process ends when its connection closes. A process that waits for another is terminated.
     stack.callback(process.join)
     stack.callback(process.terminate)
     stack.enter_context(ours)
@@ -79,19 +78,19 @@ def _step(connections: List[Connection], layer: str) -> None:
         raise RuntimeError("A process failed; its error is above.") from None
 
 
-def _work(
+def _run_worker(
     connection: Connection,
     sizes: Sizes,
     rank: Optional[int],
     num_processes: int,
-    meeting_point: str,
+    rendezvous: str,
 ) -> None:
     layers, num_classes, hidden_dim, batch_size, num_words = sizes
     torch.set_num_threads(1)
     if rank is not None:
         os.environ["GLOO_SOCKET_IFNAME"] = "lo"
         torch.distributed.init_process_group(
-            "gloo", init_method=meeting_point, rank=rank, world_size=num_processes
+            "gloo", init_method=rendezvous, rank=rank, world_size=num_processes
         )
     steps: Dict[str, Callable[[], None]] = {}
     for layer in layers:

@@ -1,25 +1,23 @@
 """
-What it costs to take words' vectors from a large fastText model: time to the first vector, memory
-of the process, what of the file the system keeps in memory, and memory of further processes.
+The cost of looking up word vectors in a large fastText model: time to the first vector, memory of
+the process, memory of the page cache, and memory of worker processes.
 
     python -m benchmarks.fasttext_memory
 
 The candidates are this package's `FastTextModel`, `fasttext.load_model` and gensim's
-`load_facebook_vectors`, each in processes of its own that have imported all that is needed,
-AllenNLP included, before anything is measured. The model is random, of a million words and a
-million buckets, 2.4 GB by default; words are drawn by Zipf's law.
+`load_facebook_vectors`. Each is measured in a fresh process after all imports. The model has random
+vectors of a million words and a million buckets, 2.4 GB by default; words follow Zipf's law.
 
-- Seconds to the first vector, opening included, and then for each of the words; the file is in the
-  page cache, the words are new to the process. `--repeats` rounds, one candidate after the other.
-- RSS and PSS that a process gains by opening and looking up the words, and how much of the file is
-  then in the page cache, out of which it was before.
-- Further PSS of a worker: the sum over all processes once the worker has looked up words of its
-  own, less that before it was started. It is forked after the model was opened, as the workers of a
-  data loader are, and has the model; or spawned, and must open it. A spawned one has to import
-  everything as well, which is given by itself, as it is the same for all.
+- Time to the first vector, including opening the model, and then per new word, with the file in the
+  page cache.
+- RSS and PSS that the process gains, and how much of the file is in the page cache afterwards, if
+  none of it was before.
+- PSS of a worker: the increase of the sum over all processes after the worker has looked up its own
+  words. Forked workers inherit the open model, as those of a data loader do. Spawned workers open
+  it themselves; the cost of their imports is reported separately.
 
-gensim computes the vector of every word when it opens a model, which takes minutes: it is timed in
-one round, and has no spawned workers.
+gensim computes the vectors of all words when it opens a model, which takes minutes. It is timed in
+one round and has no spawned workers.
 """
 
 import logging
@@ -48,12 +46,12 @@ from benchmarks.timing import Timings
 
 REFERENCE = "allennlp_semfit"
 NUM_WORKERS = 2
-# Timed in one round, and without spawned workers: each would gain what the first process gains.
+# Timed in one round and without spawned workers.
 SLOW = {"gensim"}
 
 Lookup = Callable[[str], numpy.ndarray]
 
-# Not `__name__`, which is "__main__" here.
+# `__name__` is "__main__" here.
 logger = logging.getLogger("benchmarks.fasttext_memory")
 
 
@@ -69,15 +67,15 @@ CANDIDATES: Dict[str, Callable[[str], Lookup]] = {
 
 
 def in_fresh_process(function: Callable[..., Any], *arguments: Any) -> Any:
-    """What `function` returns in a process that has done nothing but import."""
-    # Forked from this one, which does nothing else either: importing anew takes long.
+    """The result of `function` in a fresh process with all imports done."""
+    # Forked from this process, which only imports, because importing is slow.
     fork = multiprocessing.get_context("fork")
     with ProcessPoolExecutor(1, mp_context=fork) as executor:
         return executor.submit(function, *arguments).result()
 
 
-def draw_words(path: str, number: int, seeds: Sequence[int]) -> List[List[str]]:
-    """For each of the seeds, `number` different words by Zipf's law; at most half of all."""
+def sample_words(path: str, number: int, seeds: Sequence[int]) -> List[List[str]]:
+    """`number` distinct words by Zipf's law for each seed; at most half of the dictionary."""
     dictionary = FastTextModel(path).words
     number = min(number, len(dictionary) // 2)
     draws = []
@@ -91,8 +89,8 @@ def draw_words(path: str, number: int, seeds: Sequence[int]) -> List[List[str]]:
     return draws
 
 
-def seconds(candidate: str, path: str, words: List[str]) -> Tuple[float, float]:
-    """Seconds to the first vector, and for each of the words after it."""
+def measure_seconds(candidate: str, path: str, words: List[str]) -> Tuple[float, float]:
+    """The seconds to the first vector, and the seconds per word after it."""
     with open(path, "rb") as file:
         while file.read(2**24):  # into the page cache
             pass
@@ -105,8 +103,8 @@ def seconds(candidate: str, path: str, words: List[str]) -> Tuple[float, float]:
     return opened - start, (time.perf_counter() - opened) / (len(words) - 1)
 
 
-def memory(candidate: str, path: str, words: List[str]) -> Dict[str, int]:
-    """What a process gains, and what of the file is in memory, which was not before."""
+def measure_memory(candidate: str, path: str, words: List[str]) -> Dict[str, int]:
+    """The memory that the process gains, and the bytes of the file in the page cache."""
     evict(path)
     before, file_before = process_memory(os.getpid()), resident_bytes(path)
     lookup = CANDIDATES[candidate](path)
@@ -121,12 +119,12 @@ def memory(candidate: str, path: str, words: List[str]) -> Dict[str, int]:
     }
 
 
-def further_pss(
+def measure_worker_pss(
     candidate: str, path: str, start_method: str, words_of_workers: List[List[str]]
 ) -> List[Dict[str, int]]:
     """
-    Of each worker, one started after the other, what it adds to the PSS of all processes by being
-    there (its imports, if it is spawned) and altogether.
+    The increase of the total PSS of all processes by each worker: after its start, which includes
+    the imports of a spawned worker, and after its look-ups.
     """
     lookup = CANDIDATES[candidate](path)
     lookup(words_of_workers[0][0])
@@ -136,7 +134,9 @@ def further_pss(
     total = sum(process_memory(process)["Pss"] for process in processes)
     for words in words_of_workers:
         connection, theirs = context.Pipe()
-        worker = context.Process(target=work, args=(theirs, candidate, path, inherited, words))
+        worker = context.Process(
+            target=run_worker, args=(theirs, candidate, path, inherited, words)
+        )
         worker.start()
         processes.append(worker.pid)
         ours.append((worker, connection))
@@ -153,10 +153,10 @@ def further_pss(
     return gains
 
 
-def work(
+def run_worker(
     connection: Connection, candidate: str, path: str, lookup: Optional[Lookup], words: List[str]
 ) -> None:
-    """A worker, which does each next thing when it is told to."""
+    """A worker that waits for a message before each step."""
     connection.send("started")
     connection.recv()
     if lookup is None:
@@ -168,14 +168,14 @@ def work(
 
 
 def process_memory(process: int) -> Dict[str, int]:
-    """Linux's account of a process's memory, in bytes."""
+    """The memory of a process in bytes, from smaps_rollup."""
     lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()[1:]
     fields = (line.split() for line in lines)
     return {name.rstrip(":"): int(kilobytes) * 1024 for name, kilobytes, _ in fields}
 
 
 def evict(path: str) -> None:
-    """Asks the system to drop the file from the page cache."""
+    """Evicts the file from the page cache."""
     file = os.open(path, os.O_RDONLY)
     os.fsync(file)
     os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
@@ -183,7 +183,7 @@ def evict(path: str) -> None:
 
 
 def resident_bytes(path: str) -> int:
-    """How much of the file is in the page cache."""
+    """The number of bytes of the file in the page cache."""
     libc = CDLL(None, use_errno=True)
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
         view = numpy.frombuffer(mapped, "u1")
@@ -196,9 +196,9 @@ def resident_bytes(path: str) -> int:
 
 
 def compare(path: str, num_lookups: int, repeats: int) -> Tuple[Timings, Dict[str, Dict[str, Any]]]:
-    """The candidates' seconds to the first vector, and all else that is measured of them."""
+    """The seconds to the first vector, and all other measurements, by candidate."""
     words, *words_of_workers = in_fresh_process(
-        draw_words, path, num_lookups, range(1 + NUM_WORKERS)
+        sample_words, path, num_lookups, range(1 + NUM_WORKERS)
     )
     first: Timings = {name: [] for name in CANDIDATES}
     others: Timings = {name: [] for name in CANDIDATES}
@@ -206,27 +206,27 @@ def compare(path: str, num_lookups: int, repeats: int) -> Tuple[Timings, Dict[st
         for name in CANDIDATES:
             if number > 0 and name in SLOW:
                 continue
-            to_first, for_another = in_fresh_process(seconds, name, path, words)
+            to_first, for_another = in_fresh_process(measure_seconds, name, path, words)
             first[name].append(to_first)
             others[name].append(for_another)
     measures: Dict[str, Dict[str, Any]] = {}
     for name in Tqdm.tqdm(CANDIDATES, desc="memory"):
         measures[name] = {
             "rounds": len(first[name]),
-            "seconds_of_another_word": statistics.median(others[name]),
-            **in_fresh_process(memory, name, path, words),
+            "seconds_per_new_word": statistics.median(others[name]),
+            **in_fresh_process(measure_memory, name, path, words),
         }
         for start_method in ("fork",) if name in SLOW else ("fork", "spawn"):
-            gains = in_fresh_process(further_pss, name, path, start_method, words_of_workers)
+            gains = in_fresh_process(measure_worker_pss, name, path, start_method, words_of_workers)
             measures[name][f"{start_method}_pss_bytes"] = [gain["all"] for gain in gains]
             measures[name][f"{start_method}_pss_bytes_of_start"] = [g["start"] for g in gains]
     return first, measures
 
 
-def columns_of(measures: Dict[str, Any]) -> Dict[str, float]:
-    """The table's, of all that was measured of a candidate."""
+def table_columns(measures: Dict[str, Any]) -> Dict[str, float]:
+    """The columns of the table from the measurements of a candidate."""
     columns = {
-        "microseconds_of_another_word": 1e6 * measures["seconds_of_another_word"],
+        "microseconds_per_new_word": 1e6 * measures["seconds_per_new_word"],
         "gained_rss_bytes": measures["rss_bytes"],
         "resident_file_bytes": measures["file_bytes_resident"],
         "forked_worker_bytes": max(measures["fork_pss_bytes"]),
@@ -244,12 +244,14 @@ def columns_of(measures: Dict[str, Any]) -> Dict[str, float]:
 
 def main() -> None:
     parser = argument_parser("fasttext_memory", __doc__)
-    parser.add_argument("--num-words", type=int, default=1_000_000, help="of the dictionary")
+    parser.add_argument("--num-words", type=int, default=1_000_000, help="words in the dictionary")
     parser.add_argument("--num-buckets", type=int, default=1_000_000)
     parser.add_argument("--dim", type=int, default=300)
-    parser.add_argument("--num-lookups", type=int, default=10_000, help="different words")
+    parser.add_argument("--num-lookups", type=int, default=10_000, help="distinct words to look up")
     parser.add_argument(
-        "--directory", type=Path, help="keeps the model for the next time; default: a temporary one"
+        "--directory",
+        type=Path,
+        help="keeps the model for later runs; default: a temporary directory",
     )
     args = parse_arguments(parser)
 
@@ -267,7 +269,7 @@ def main() -> None:
         REFERENCE,
         args.out,
         device=torch.device("cpu"),
-        measures={name: columns_of(measured) for name, measured in measures.items()},
+        measures={name: table_columns(measured) for name, measured in measures.items()},
         num_words=args.num_words,
         num_buckets=args.num_buckets,
         dim=args.dim,

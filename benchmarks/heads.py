@@ -1,17 +1,15 @@
 """
-Table 5 of Li et al. 2019: what the output layer does to the cost of a language model, by the size
-of the vocabulary. The model reads fixed vectors of 300 dimensions by an LSTM of one direction with
-2,048 units, and all layers on top of it predict the same words.
+Table 5 of Li et al. 2019: the training speed and memory of output layers, by vocabulary size. The
+model is a unidirectional LSTM with 2,048 units over fixed vectors of 300 dimensions.
 
     python -m benchmarks.heads
 
-A step is the forward pass, the backward pass and an update by plain SGD, which costs the least of
-all optimizers for a parameter, so the most favourable to the layers that have many.
+A step is the forward pass, the backward pass and an update with plain SGD, the cheapest optimizer
+per parameter, which favours output layers with many parameters.
 
-`seconds per million words` are those of steps with the `timed batch`: the largest that fits the
-memory budget, or `--max-words` if that is smaller, as it is on a CPU. The largest batch is on the
-line through the peaks of two smaller ones. A layer whose parameters and gradients alone exceed the
-budget is left out.
+`seconds per million words` is measured with the `timed batch`: the largest batch within the memory
+budget, but at most `--max-words`. The largest batch is extrapolated from the peak memory of two
+smaller ones. Layers whose parameters and gradients exceed the budget are left out.
 """
 
 import argparse
@@ -22,7 +20,6 @@ from typing import Any, Callable, Dict, Optional, Tuple
 
 import torch
 
-from benchmarks.memory import MemoryUse, StepOf, memory_use
 from benchmarks.output_layers import (
     FASTTEXT_DIM,
     OUTPUT_LAYERS,
@@ -30,15 +27,16 @@ from benchmarks.output_layers import (
     fixed_bytes,
     targets_for,
 )
+from benchmarks.peak_memory import MakeStep, PeakMemory, measure_peak_memory
 from benchmarks.reporting import argument_parser, parse_arguments, report
-from benchmarks.timing import time_in_turn
-from benchmarks.words import sample_classes
+from benchmarks.synthetic_words import sample_classes
+from benchmarks.timing import time_interleaved
 
 logger = logging.getLogger("benchmarks.heads")
 
 
 class SpeedTableModel(torch.nn.Module):
-    """The model of Table 5."""
+    """The language model of Table 5."""
 
     def __init__(self, layer: str, num_classes: int, hidden_dim: int) -> None:
         super().__init__()
@@ -58,11 +56,11 @@ def training_step(
     num_words: int,
     device: torch.device,
     vectors: Optional[torch.Tensor] = None,
-) -> StepOf:
-    """What makes a training step for a batch of so many sentences of `num_words` words."""
+) -> MakeStep:
+    """A function from the number of sentences in a batch to a training step."""
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 
-    def step_of(batch_size: int) -> Callable[[], None]:
+    def make_step(batch_size: int) -> Callable[[], None]:
         inputs = torch.randn(batch_size, num_words, FASTTEXT_DIM, device=device)
         classes = sample_classes(num_classes, batch_size * num_words)
 
@@ -70,34 +68,26 @@ def training_step(
             targets = targets_for(layer, classes, vectors, device)
             model(inputs, targets).backward()
             optimizer.step()
-            # At once, so that the gradients of one candidate at a time take memory.
+            # Free the gradients, so that only one candidate at a time has any.
             optimizer.zero_grad()
 
         return step
 
-    return step_of
+    return make_step
 
 
 def build(
     layer: str, num_classes: int, hidden_dim: int, num_words: int, device: torch.device
-) -> StepOf:
+) -> MakeStep:
     model = SpeedTableModel(layer, num_classes, hidden_dim).to(device)
     return training_step(model, layer, num_classes, num_words, device)
 
 
-def measures_of(model: torch.nn.Module, use: MemoryUse, batch_size: int) -> Dict[str, float]:
-    return {
-        "parameters": sum(parameter.numel() for parameter in model.parameters()),
-        "peak_memory_bytes": use.peaks[batch_size],
-        "largest_batch": use.largest_batch,
-    }
-
-
 def measure_memory(
     args: argparse.Namespace, max_batch: Optional[int]
-) -> Tuple[Dict[str, MemoryUse], Dict[str, Tuple[str, int]], Dict[str, str]]:
-    """Of each layer with each vocabulary that fits, and which these are; and why others do not."""
-    uses: Dict[str, MemoryUse] = {}
+) -> Tuple[Dict[str, PeakMemory], Dict[str, Tuple[str, int]], Dict[str, str]]:
+    """The memory and the arguments of each candidate that fits, and why the others do not."""
+    uses: Dict[str, PeakMemory] = {}
     fitting: Dict[str, Tuple[str, int]] = {}
     left_out: Dict[str, str] = {}
     for num_classes in args.vocabularies:
@@ -109,7 +99,7 @@ def measure_memory(
                 continue
             logger.info("Measuring the memory of %s", name)
             fitting[name] = (layer, num_classes)
-            uses[name] = memory_use(
+            uses[name] = measure_peak_memory(
                 build,
                 (layer, num_classes, args.hidden_dim, args.num_words, args.device),
                 warmup=(layer, 100, 8, args.num_words, args.device),
@@ -129,10 +119,14 @@ def main() -> None:
     parser.add_argument("--layers", nargs="+", choices=OUTPUT_LAYERS, default=OUTPUT_LAYERS)
     parser.add_argument("--hidden-dim", type=int, default=2048)
     parser.add_argument("--batch-size", type=int, default=16, help="sentences")
-    parser.add_argument("--num-words", type=int, default=20, help="of a sentence")
-    parser.add_argument("--memory-gb", type=float, default=8.0, help="for model and batch")
+    parser.add_argument("--num-words", type=int, default=20, help="words per sentence")
     parser.add_argument(
-        "--max-words", type=int, help="of a batch; default: 1,280 on a CPU, else what fits"
+        "--memory-gb", type=float, default=8.0, help="memory budget for model and batch"
+    )
+    parser.add_argument(
+        "--max-words",
+        type=int,
+        help="maximum words per batch; default: 1,280 on a CPU, unlimited on a GPU",
     )
     args = parse_arguments(parser)
     device = args.device
@@ -148,8 +142,8 @@ def main() -> None:
     for name, (layer, num_classes) in fitting.items():
         logger.info("Building %s", name)
         model = SpeedTableModel(layer, num_classes, args.hidden_dim).to(device)
-        step_of = training_step(model, layer, num_classes, args.num_words, device, vectors)
-        candidates[name] = step_of(args.batch_size)
+        make_step = training_step(model, layer, num_classes, args.num_words, device, vectors)
+        candidates[name] = make_step(args.batch_size)
         largest = uses[name].largest_batch
         measures[name] = {
             "parameters": sum(parameter.numel() for parameter in model.parameters()),
@@ -159,9 +153,9 @@ def main() -> None:
         timed = largest if max_batch is None else min(largest, max_batch)
         measures[name]["timed_batch"] = max(timed, args.batch_size)
         if timed > args.batch_size:
-            larger[f"{name}, larger"] = step_of(timed)
+            larger[f"{name}, larger"] = make_step(timed)
 
-    timings = time_in_turn({**candidates, **larger}, repeats=args.repeats, device=device)
+    timings = time_interleaved({**candidates, **larger}, repeats=args.repeats, device=device)
     for name, row in measures.items():
         seconds = statistics.median(timings.get(f"{name}, larger", timings[name]))
         row["seconds_per_million_words"] = seconds * 1e6 / (row["timed_batch"] * args.num_words)

@@ -1,4 +1,4 @@
-"""The language models of the paper at its sizes, and training steps of them, without any data."""
+"""Builds the language models of the paper, and training steps on synthetic data."""
 
 import json
 from pathlib import Path
@@ -16,15 +16,15 @@ from allennlp.training.optimizers import DenseSparseAdam
 
 import allennlp_semfit  # noqa: F401 (registers what the configs name)
 from allennlp_semfit.models.bidirectional_lm import BidirectionalLm
-from benchmarks.memory import StepOf
-from benchmarks.words import SizedVocabulary, sample_classes, spell
+from benchmarks.peak_memory import MakeStep
+from benchmarks.synthetic_words import SizedVocabulary, sample_classes, word_for_class
 
-__all__ = ["LANGUAGE_MODELS", "batch_of", "build_language_model", "build_step", "training_step"]
+__all__ = ["LANGUAGE_MODELS", "build_batch", "build_language_model", "build_step", "training_step"]
 
 CONFIGS = Path(__file__).parent.parent / "training_config" / "one_billion_word"
 
-# The config of each, whether its contextualizer is AllenNLP's own, and whether the gradients of its
-# output layer are sparse.
+# The config, whether the contextualizer is AllenNLP's `ElmoLstm`, and whether the output layer has
+# sparse gradients.
 LANGUAGE_MODELS = {
     "elmo": ("elmo", True, False),
     "elmo, sparse gradients": ("elmo", True, True),
@@ -78,9 +78,9 @@ def build_language_model(
     name : `str`
         One of `LANGUAGE_MODELS`.
     num_classes : `int`
-        The words in the vocabulary of those that have one.
+        The vocabulary size of models with a vocabulary.
     sizes : `Dict[str, Any]`, optional (default = `None`)
-        What is to replace the config's.
+        Overrides of the sizes in the config.
     """
     config, has_elmo_lstm, is_sparse = LANGUAGE_MODELS[name]
     path = CONFIGS / f"{config}.jsonnet"
@@ -98,12 +98,12 @@ def build_language_model(
     return model.train()
 
 
-def batch_of(
+def build_batch(
     model: BidirectionalLm, batch_size: int, num_words: int, num_classes: int, device: torch.device
 ) -> Dict[str, Any]:
     """
-    Sentences of made-up words for `model`, as the indexers of its config give them, with a boundary
-    at each end that is a word like the others.
+    A batch of random words in the form that the indexers of the config return. Boundary tokens are
+    random words, too.
     """
     length = num_words + 2
     classes = sample_classes(num_classes, batch_size * length)
@@ -112,7 +112,7 @@ def batch_of(
     for indexer in embedders:
         if indexer == "characters":
             to_ids = ELMoCharacterMapper().convert_word_to_char_ids
-            ids = torch.tensor([to_ids(spell(word)) for word in classes.tolist()])
+            ids = torch.tensor([to_ids(word_for_class(word)) for word in classes.tolist()])
             indexed[indexer] = {"elmo_tokens": ids.view(batch_size, length, -1)}
         elif indexer == "fasttext":
             dim = model._text_field_embedder.get_output_dim()
@@ -126,7 +126,7 @@ def batch_of(
     return tensors
 
 
-def _loss_of(model: BidirectionalLm, source: Dict[str, Any]) -> torch.Tensor:
+def _loss_function(model: BidirectionalLm, source: Dict[str, Any]) -> torch.Tensor:
     loss: torch.Tensor = model(source)["loss"]
     return loss
 
@@ -138,26 +138,26 @@ def training_step(
     device: torch.device,
     *,
     optimizer: Optional[torch.optim.Optimizer] = None,
-    loss_of: Callable[[BidirectionalLm, Dict[str, Any]], torch.Tensor] = _loss_of,
-) -> StepOf:
+    loss_function: Callable[[BidirectionalLm, Dict[str, Any]], torch.Tensor] = _loss_function,
+) -> MakeStep:
     """
-    What makes a step as the configs train, without mixed precision: forward pass, backward pass,
-    clipping of the gradient, Adam. Sparse gradients are not clipped, and their Adam is AllenNLP's
-    `dense_sparse_adam`, as such a config must have it.
+    A function from the number of sentences in a batch to a training step as in the configs, without
+    mixed precision: forward pass, backward pass, gradient clipping, Adam. Sparse gradients are not
+    clipped and use AllenNLP's `dense_sparse_adam`.
 
     # Parameters
 
     model : `BidirectionalLm`
     num_words : `int`
-        Of a sentence.
+        The words per sentence.
     num_classes : `int`
-        The words that sentences are made of.
+        The number of different words.
     device : `torch.device`
     optimizer : `torch.optim.Optimizer`, optional (default = `None`)
-        Of this model and perhaps others: it passes over what has no gradient. A model with sparse
-        gradients has its own.
-    loss_of : `Callable[[BidirectionalLm, Dict[str, Any]], torch.Tensor]`, optional
-        Another loss than the model's, of what `batch_of` gives.
+        May include parameters of other models, since it skips parameters without gradients. Models
+        with sparse gradients ignore it.
+    loss_function : `Callable[[BidirectionalLm, Dict[str, Any]], torch.Tensor]`, optional
+        A loss of the model and a batch. The default is the loss of the model.
     """
     parameters = list(model.parameters())
     embeddings = [m for m in model.modules() if isinstance(m, torch.nn.Embedding)]
@@ -167,19 +167,19 @@ def training_step(
         optimizer = DenseSparseAdam(list(model.named_parameters()), lr=2e-4)
     optimizer = optimizer or torch.optim.Adam(parameters, lr=2e-4)
 
-    def step_of(batch_size: int) -> Callable[[], None]:
-        source = batch_of(model, batch_size, num_words, num_classes, device)
+    def make_step(batch_size: int) -> Callable[[], None]:
+        source = build_batch(model, batch_size, num_words, num_classes, device)
 
         def step() -> None:
-            loss_of(model, source).backward()
+            loss_function(model, source).backward()
             torch.nn.utils.clip_grad_norm_(clipped, 5.0)
             optimizer.step()
-            # At once, so that the gradients of one candidate at a time take memory.
+            # Free the gradients, so that only one candidate at a time has any.
             optimizer.zero_grad()
 
         return step
 
-    return step_of
+    return make_step
 
 
 def build_step(
@@ -188,6 +188,6 @@ def build_step(
     sizes: Dict[str, Any],
     num_words: int,
     device: torch.device,
-) -> StepOf:
+) -> MakeStep:
     model = build_language_model(name, num_classes, sizes).to(device)
     return training_step(model, num_words, num_classes, device)

@@ -1,14 +1,13 @@
 """
-How many words a second AllenNLP's data loader brings from a file to padded tensors in the training
-process: with the `fasttext` indexer, and with AllenNLP's `single_id` and `elmo_characters`, under
-the same reader, in batches of sentences of like length, without workers, with one and with two.
+The throughput of AllenNLP's data loader, from a file to padded tensors in the training process,
+with the `fasttext` indexer and with AllenNLP's `single_id` and `elmo_characters`, with 0, 1 and 2
+workers.
 
     python -m benchmarks.loader
 
-Counted are the words, boundaries included, from the first batch to the last: starting the workers
-is not. The workers begin with the vectors that the process before them has computed, as workers
-have them that have read for a while. The default text are words drawn by Zipf's law, and the
-vectors are trained on it.
+All use the same reader and batches of sentences of similar length. Words include boundary tokens;
+the time starts with the first batch, after the start of the workers. The cache of vectors is warm.
+By default the words follow Zipf's law, and the vectors are trained on them.
 """
 
 import json
@@ -40,15 +39,15 @@ from benchmarks.timing import Timings
 ROOT = Path(__file__).parent.parent
 LANGUAGE_MODEL = ROOT / "training_config" / "one_billion_word" / "elmo_semfit.jsonnet"
 DIM = 300
-# The timings are for so many words, whatever the text has.
+# Timings are for this number of words, whatever the size of the text.
 UNIT = 100_000
 
-# Not `__name__`, which is `__main__` for the command.
+# `__name__` is "__main__" for the command.
 logger = logging.getLogger("benchmarks.loader")
 
 
 def write_text(path: Path, num_words: int, num_types: int) -> None:
-    """Writes sentences of 5 to 45 words, those of the fixtures and made-up ones."""
+    """Writes sentences of 5 to 45 words from the fixtures and random words."""
     rng = random.Random(1)
     corpus = ROOT / "test_fixtures" / "corpus" / "train"
     counts = Counter(" ".join(file.read_text() for file in sorted(corpus.iterdir())).split())
@@ -65,16 +64,16 @@ def write_text(path: Path, num_words: int, num_types: int) -> None:
 
 
 def count_words(path: Path) -> Vocabulary:
-    """The vocabulary of the files at `path`, for `single_id`."""
+    """The vocabulary of the files at `path` for `single_id`."""
     files = sorted(path.iterdir()) if path.is_dir() else [path]
     counts = Counter(word for file in files for word in file.read_text("utf-8").split())
     return Vocabulary({"tokens": counts})
 
 
-def loader_of(
+def build_loader(
     indexer: TokenIndexer, corpus: Path, vocab: Vocabulary, batch_size: int, num_workers: int
 ) -> MultiProcessDataLoader:
-    """A loader as that of the paper's config: streamed, and sorted eight batches at a time."""
+    """A loader as in the config of the paper: lazy, with buckets of eight batches."""
     loader = MultiProcessDataLoader(
         LanguageModelingReader(token_indexers={"words": indexer}, max_sequence_length=100),
         str(corpus),
@@ -88,11 +87,11 @@ def loader_of(
 
 
 def count_tokens(batch: Any) -> int:
-    """The words of a batch, without its padding."""
+    """The number of words in a batch, without padding."""
     return int(get_text_field_mask(batch["source"]).sum())
 
 
-def seconds_of(loader: MultiProcessDataLoader) -> float:
+def time_loader(loader: MultiProcessDataLoader) -> float:
     """The seconds for `UNIT` words, from the first batch to the last."""
     start, num_words = 0.0, 0
     for batch in loader:
@@ -103,10 +102,10 @@ def seconds_of(loader: MultiProcessDataLoader) -> float:
     return (time.perf_counter() - start) * UNIT / num_words
 
 
-def step_seconds(
+def time_training_step(
     loader: MultiProcessDataLoader, sizes: Tuple[int, int], vectors: Path, repeats: int
 ) -> List[float]:
-    """The seconds for `UNIT` words of a training step of the paper's model, each time measured."""
+    """The seconds that training steps of the paper's model take for `UNIT` words."""
     cell_size, hidden_dim = sizes
     overrides = {
         "model.contextualizer.cell_size": cell_size,
@@ -135,12 +134,16 @@ def step_seconds(
 
 def main() -> None:
     parser = argument_parser("loader", __doc__)
-    parser.add_argument("--corpus", type=Path, help="one tokenised sentence a line")
+    parser.add_argument("--corpus", type=Path, help="text with one tokenised sentence per line")
     parser.add_argument("--vectors", type=Path, help="a fastText .bin of 300 dimensions")
-    parser.add_argument("--num-words", type=int, default=300_000, help="of the default corpus")
-    parser.add_argument("--num-types", type=int, default=50_000, help="of the default corpus")
+    parser.add_argument(
+        "--num-words", type=int, default=300_000, help="words in the default corpus"
+    )
+    parser.add_argument("--num-types", type=int, default=50_000, help="words in the default corpus")
     parser.add_argument("--batch-size", type=int, default=64, help="sentences")
-    parser.add_argument("--step", action="store_true", help="time the paper's model on a batch too")
+    parser.add_argument(
+        "--step", action="store_true", help="also time a training step of the paper's model"
+    )
     parser.add_argument("--cell-size", type=int, default=4096, help="of that model")
     parser.add_argument("--projection-dim", type=int, default=512, help="of that model")
     args = parse_arguments(parser)
@@ -160,30 +163,30 @@ def main() -> None:
             "elmo_characters": TokenIndexer.by_name("elmo_characters")(),
         }
         loaders = {
-            f"{name}, workers: {num_workers}": loader_of(
+            f"{name}, workers: {num_workers}": build_loader(
                 indexer, corpus, vocab, args.batch_size, num_workers
             )
             for num_workers in (0, 1, 2)
             for name, indexer in indexers.items()
         }
         timings: Timings = {name: [] for name in loaders}
-        # The first round warms up; those without workers come first in it.
+        # The first round is a warm-up, which starts without workers.
         for _ in Tqdm.tqdm(range(args.repeats + 1), desc="rounds"):
             for name, loader in loaders.items():
-                timings[name].append(seconds_of(loader))
+                timings[name].append(time_loader(loader))
         timings = {name: seconds[1:] for name, seconds in timings.items()}
         step: List[float] = []
         if args.step:
             sizes = args.cell_size, args.projection_dim
-            loader = loader_of(indexers["fasttext"], corpus, vocab, args.batch_size, 0)
-            step = step_seconds(loader, sizes, vectors, args.repeats)
+            loader = build_loader(indexers["fasttext"], corpus, vocab, args.batch_size, 0)
+            step = time_training_step(loader, sizes, vectors, args.repeats)
 
     speeds = {name: UNIT / statistics.median(seconds) for name, seconds in timings.items()}
     one, two = (speeds[f"fasttext, workers: {num_workers}"] for num_workers in (1, 2))
-    facts: Dict[str, Any] = {"words_a_second_of_8_workers_extrapolated": one + 7 * (two - one)}
+    facts: Dict[str, Any] = {"words_per_second_8_workers_extrapolated": one + 7 * (two - one)}
     if step:
-        facts["words_a_second_of_a_training_step"] = UNIT / statistics.median(step)
-        facts["one_worker / training step"] = one * statistics.median(step) / UNIT
+        facts["words_per_second_training_step"] = UNIT / statistics.median(step)
+        facts["training_steps_per_worker"] = one * statistics.median(step) / UNIT
     report(
         timings,
         "single_id, workers: 1",

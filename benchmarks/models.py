@@ -1,20 +1,20 @@
 """
-Table 2 of Li et al. 2019: training ELMo, ELMo-A and ELMo-S, at the paper's sizes.
+Table 2 of Li et al. 2019: the training speed and memory of ELMo, ELMo-A and ELMo-S at the paper's
+sizes.
 
     python -m benchmarks.models
 
-ELMo is what people train today: a character CNN, AllenNLP's own `ElmoLstm` and a sampled softmax
-of 8,192 out of 800,000 words. With our contextualizer in the place of its LSTM, it is a row of its
-own: what then remains is due to the input and the output layer. All have single precision and
-dense gradients, as several GPUs need them. A step is the forward pass, the backward pass, clipping
-of the gradient and Adam.
+ELMo has a character CNN, AllenNLP's `ElmoLstm` and a sampled softmax over 8,192 of 800,000 words.
+`elmo, our contextualizer` replaces the LSTM only, to separate its effect from that of the input and
+output layers. All use single precision and dense gradients, which training on several GPUs
+requires. A step is the forward pass, the backward pass, gradient clipping and Adam.
 
-On one device ELMo may have sparse gradients, and be faster. It does not fit beside the others here:
+On a single device ELMo can use faster sparse gradients. To save memory, this is a separate run:
 
     python -m benchmarks.models --candidates "elmo, sparse gradients" elmo_semfit --out …
 
-The times of a batch of a quarter of the sentences are in the JSON file too: `benchmarks.scaling`
-draws a line through the two.
+The JSON file includes the times for a quarter of the batch, from which `benchmarks.scaling`
+extrapolates.
 """
 
 import json
@@ -31,13 +31,13 @@ from benchmarks.language_models import (
     build_step,
     training_step,
 )
-from benchmarks.memory import memory_use
+from benchmarks.peak_memory import measure_peak_memory
 from benchmarks.reporting import argument_parser, parse_arguments, report
-from benchmarks.timing import time_in_turn
+from benchmarks.timing import time_interleaved
 
 logger = logging.getLogger("benchmarks.models")
 
-# Of the model that takes a step before the memory is measured.
+# The sizes of the model for the warm-up step.
 SMALL = {
     "hidden_dim": 8,
     "cell_size": 8,
@@ -53,7 +53,7 @@ SMALL = {
 def build_all(
     names: Sequence[str], num_classes: int, sizes: Dict[str, Any], device: torch.device
 ) -> Dict[str, BidirectionalLm]:
-    """The two ELMos share their input and output, which would not fit into memory twice."""
+    """Builds the models. The two ELMos share their input and output layers to save memory."""
     models: Dict[str, BidirectionalLm] = {}
     for name in names:
         logger.info("Building %s", name)
@@ -75,27 +75,29 @@ def main() -> None:
         nargs="+",
         choices=LANGUAGE_MODELS,
         default=[name for name in LANGUAGE_MODELS if name != "elmo, sparse gradients"],
-        help="the first is what the others are compared with",
+        help="the first is the reference of the others",
     )
     parser.add_argument("--batch-size", type=int, default=32, help="sentences; at least 4")
-    parser.add_argument("--num-words", type=int, default=20, help="of a sentence")
+    parser.add_argument("--num-words", type=int, default=20, help="words per sentence")
     parser.add_argument("--vocabulary", type=int, default=800_000, help="words")
-    parser.add_argument("--sizes", type=json.loads, default={}, help="of the configs, as JSON")
+    parser.add_argument(
+        "--sizes", type=json.loads, default={}, help="overrides of the configs' sizes, as JSON"
+    )
     args = parse_arguments(parser)
     if args.batch_size < 4:
-        parser.error(f"--batch-size is {args.batch_size}; it takes 4 or more.")
+        parser.error(f"--batch-size is {args.batch_size}; it must be at least 4.")
     device, few = args.device, args.batch_size // 4
     torch.manual_seed(1)
 
     peaks: Dict[str, int] = {}
     for name in args.candidates:
         logger.info("Measuring the memory of %s", name)
-        use = memory_use(
+        use = measure_peak_memory(
             build_step,
             (name, args.vocabulary, args.sizes, args.num_words, device),
             warmup=(name, 100, SMALL, args.num_words, device),
             batch_sizes=(few, 3 * few),
-            # No bound: what is wanted is the peak at the last.
+            # Unlimited: only the peak of `max_checked` matters.
             budget=1e15,
             device=device,
             max_checked=args.batch_size,
@@ -103,16 +105,18 @@ def main() -> None:
         peaks[name] = use.peaks[args.batch_size]
 
     models = build_all(args.candidates, args.vocabulary, args.sizes, device)
-    # A module that two models share is in the dictionary once.
+    # Shared parameters occur only once.
     parameters = dict.fromkeys(p for model in models.values() for p in model.parameters())
     optimizer = torch.optim.Adam(list(parameters), lr=2e-4)
     candidates: Dict[str, Callable[[], Any]] = {}
     smaller: Dict[str, Callable[[], Any]] = {}
     for name, model in models.items():
-        step_of = training_step(model, args.num_words, args.vocabulary, device, optimizer=optimizer)
-        candidates[name] = step_of(args.batch_size)
-        smaller[f"{name}, smaller"] = step_of(few)
-    timings = time_in_turn({**candidates, **smaller}, repeats=args.repeats, device=device)
+        make_step = training_step(
+            model, args.num_words, args.vocabulary, device, optimizer=optimizer
+        )
+        candidates[name] = make_step(args.batch_size)
+        smaller[f"{name}, smaller"] = make_step(few)
+    timings = time_interleaved({**candidates, **smaller}, repeats=args.repeats, device=device)
 
     measures = {
         name: {

@@ -1,11 +1,11 @@
 """
-A training step of the named entity config with ELMo-S against the same step with AllenNLP's ELMo,
-whose LSTM has the same size; and what of the former is the frozen language model's forward pass.
+A training step of the named entity recognition config with ELMo-S, compared with AllenNLP's ELMo of
+the same LSTM size and with the forward pass of the frozen language model alone.
 
     python -m benchmarks.ner_step
 
-Both language models have random weights, and the sentences are random words: neither changes the
-time that a step takes. Reading and indexing the data is not part of it.
+Language models have random weights and sentences are random words, which do not affect the time.
+The step does not include reading and indexing.
 """
 
 import json
@@ -26,7 +26,7 @@ from allennlp.training.optimizers import Optimizer
 from allennlp_semfit.fasttext.train import train_fasttext
 from allennlp_semfit.pretrained.embedder import ElmoSemfitEmbedder
 from benchmarks.reporting import argument_parser, parse_arguments, report
-from benchmarks.timing import time_in_turn
+from benchmarks.timing import time_interleaved
 from tests.elmo_weights import ORIGINAL_SIZES, write_elmo
 
 ROOT = Path(__file__).parent.parent
@@ -36,7 +36,7 @@ FASTTEXT_DIM = 300
 
 
 def write_language_model(directory: Path, vectors: Path, cell_size: int, hidden_dim: int) -> Path:
-    """Writes a `bidirectional_lm` with random weights, as a training leaves it."""
+    """Writes a serialization directory of a `bidirectional_lm` with random weights."""
     overrides = {
         "model.contextualizer.cell_size": cell_size,
         "model.contextualizer.hidden_dim": hidden_dim,
@@ -54,7 +54,7 @@ def write_language_model(directory: Path, vectors: Path, cell_size: int, hidden_
 
 
 def write_sentences(path: Path, num_sentences: int, num_words: int) -> None:
-    """Writes sentences of random words in CoNLL-2003's four columns."""
+    """Writes sentences of random words in the CoNLL-2003 format."""
     corpus = ROOT / "test_fixtures" / "corpus" / "train"
     words = " ".join(file.read_text() for file in sorted(corpus.iterdir())).split()
     choice = random.Random(1).choice
@@ -67,10 +67,12 @@ def write_sentences(path: Path, num_sentences: int, num_words: int) -> None:
     )
 
 
-def step_of(representation: str, variables: Dict[str, str], dim: int, device: torch.device) -> Any:
+def build_step(
+    representation: str, variables: Dict[str, str], dim: int, device: torch.device
+) -> Any:
     """
-    The task's model with that word representation, of dimension `dim`, one batch for it, and a
-    function that takes a training step.
+    The model of the task with a word representation of dimension `dim`, a batch, and a function
+    that runs a training step.
     """
     variables = {**variables, "WORD_REPRESENTATION": representation}
     overlay = f"(import '{TASK}') + {{ sizes+:: {{ elmo_dim: {dim}, elmo_semfit_dim: {dim} }} }}"
@@ -99,15 +101,15 @@ def step_of(representation: str, variables: Dict[str, str], dim: int, device: to
     return model.train(), tensors, step
 
 
-def passes_of(model: Model, tensors: Dict[str, Any]) -> Dict[str, Callable[[], Any]]:
+def build_forward_passes(model: Model, tensors: Dict[str, Any]) -> Dict[str, Callable[[], Any]]:
     """
-    The forward pass of the embedder in `model`, and that of its language model without the head
-    for the same words.
+    The forward pass of the embedder in `model`, and the forward pass of its language model without
+    the head, for the same words.
     """
     (embedder,) = (m for m in model.modules() if isinstance(m, ElmoSemfitEmbedder))
     words = tensors["tokens"]["elmo_semfit"]
     contextualizer = embedder._language_model._contextualizer
-    # The boundaries that the embedder adds are words to the language model.
+    # The embedder adds boundary tokens.
     vectors = torch.nn.functional.pad(words["vectors"], (0, 0, 1, 1))
     mask = torch.nn.functional.pad(words["word_mask"], (1, 1), value=True)
 
@@ -126,7 +128,7 @@ def main() -> None:
     parser.add_argument("--cell-size", type=int, default=4096)
     parser.add_argument("--projection-dim", type=int, default=512)
     parser.add_argument("--batch-size", type=int, default=64, help="sentences")
-    parser.add_argument("--num-words", type=int, default=15, help="of a sentence")
+    parser.add_argument("--num-words", type=int, default=15, help="words per sentence")
     args = parse_arguments(parser)
     import_plugins()
     torch.manual_seed(1)
@@ -158,13 +160,13 @@ def main() -> None:
         }
         variables = {name: str(path) for name, path in paths.items()}
         dim = 2 * args.projection_dim
-        model, tensors, elmo_semfit_step = step_of("elmo_semfit", variables, dim, args.device)
-        _, _, elmo_step = step_of("elmo", variables, dim, args.device)
-        timings = time_in_turn(
+        model, tensors, elmo_semfit_step = build_step("elmo_semfit", variables, dim, args.device)
+        _, _, elmo_step = build_step("elmo", variables, dim, args.device)
+        timings = time_interleaved(
             {
                 "elmo": elmo_step,
                 "elmo_semfit": elmo_semfit_step,
-                **passes_of(model, tensors),
+                **build_forward_passes(model, tensors),
             },
             repeats=args.repeats,
             device=args.device,

@@ -1,4 +1,4 @@
-"""The output layers that are compared: our own heads, and others' as such heads."""
+"""Builds the output layers to compare: heads of this package, and others wrapped as heads."""
 
 from typing import Any, Dict, Optional
 
@@ -7,7 +7,7 @@ from allennlp.common import Params
 
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 from allennlp_semfit.modules.lm_heads.softmax_head_base import SoftmaxHeadBase
-from benchmarks.words import SizedVocabulary
+from benchmarks.synthetic_words import SizedVocabulary
 
 __all__ = ["OUTPUT_LAYERS", "build_output_layer", "fixed_bytes", "targets_for"]
 
@@ -26,10 +26,9 @@ OUTPUT_LAYERS = [
 @LmHead.register("cut_cross_entropy")
 class CutCrossEntropyHead(SoftmaxHeadBase):
     """
-    The softmax over all words, by the package `cut-cross-entropy` (Wijmans et al. 2025, "Cut Your
-    Losses in Large-Vocabulary Language Models"): on a GPU its kernels, which never hold the
-    scores of all words, on a CPU what it has for one, the plain softmax as `torch.compile` makes
-    it. It has no bias.
+    The full softmax of the package `cut-cross-entropy` (Wijmans et al. 2025, "Cut Your Losses in
+    Large-Vocabulary Language Models"): its Triton kernels on a GPU, which never materialise the
+    logits, and its `torch.compile` implementation on a CPU. Has no bias.
 
     Registered as an `LmHead` with name "cut_cross_entropy".
     """
@@ -60,8 +59,8 @@ def _params_of(name: str, num_classes: int) -> Dict[str, Any]:
 
 def _clusters(num_classes: int) -> Dict[str, Any]:
     """
-    The cutoffs with which the adaptive softmax has the parameters that the paper reports for
-    40,000, 800,000 and 2,000,000 words.
+    Cutoffs for which the number of parameters matches the paper for vocabularies of 40,000, 800,000
+    and 2,000,000 words.
     """
     if num_classes <= 40_000:
         return {"cutoffs": [num_classes // 10], "div_value": 1.0}
@@ -76,16 +75,16 @@ def build_output_layer(name: str, num_classes: int, input_dim: int) -> LmHead:
     name : `str`
         One of `OUTPUT_LAYERS`.
     num_classes : `int`
-        The words in the vocabulary. "semfit" does not use it.
+        The vocabulary size. "semfit" ignores it.
     input_dim : `int`
-        The dimension of a context vector.
+        The dimension of the context vectors.
     """
     params = Params({**_params_of(name, num_classes), "input_dim": input_dim})
     return LmHead.from_params(params, vocab=SizedVocabulary(num_classes))
 
 
 def fixed_bytes(name: str, num_classes: int, input_dim: int) -> int:
-    """What the parameters of an output layer and their gradients take in single precision."""
+    """The size of the parameters and their gradients in single precision, in bytes."""
     with torch.device("meta"):
         head = build_output_layer(name, num_classes, input_dim)
     parameters = sum(parameter.numel() for parameter in head.parameters())
@@ -96,16 +95,16 @@ def targets_for(
     name: str, classes: torch.Tensor, vectors: Optional[torch.Tensor], device: torch.device
 ) -> torch.Tensor:
     """
-    What an output layer is to predict, on the device.
+    The targets of an output layer, on the device.
 
     # Parameters
 
     name : `str`
     classes : `torch.Tensor`
-        The words. Shape `(N,)`.
+        The classes of the words. Shape `(N,)`.
     vectors : `torch.Tensor`
-        Those of all words, which "semfit" looks them up in as an indexer does. `None` has it
-        predict any.
+        The vectors of all words, in which "semfit" looks up its targets. With `None` its targets
+        are random.
     """
     if name != "semfit":
         return classes.to(device)

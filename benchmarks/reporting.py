@@ -1,4 +1,4 @@
-"""The options that the benchmarks have in common, and a table, a JSON file and a plot of times."""
+"""The common options of the benchmarks, and their output: a table, a JSON file and a plot."""
 
 import argparse
 import json
@@ -16,11 +16,21 @@ from matplotlib.figure import Figure
 
 from benchmarks.timing import Timings
 
-__all__ = ["RESULTS", "Lines", "argument_parser", "parse_arguments", "report", "table_of"]
+__all__ = [
+    "RESULTS",
+    "Lines",
+    "argument_parser",
+    "format_table",
+    "parse_arguments",
+    "plot_path",
+    "report",
+]
 
 RESULTS = Path(__file__).parent / "results"
+# The pages show the plots of the committed results.
+_PLOTS = RESULTS.parent.parent / "docs" / "images" / "benchmarks"
 
-# Inches, and dots an inch: 840 pixels wide, which a README shows as they are.
+# In inches and dots per inch.
 _WIDTH, _RESOLUTION = 7.0, 120
 
 Measures = Mapping[str, Mapping[str, float]]
@@ -31,15 +41,14 @@ logger = logging.getLogger(__name__)
 @dataclass(frozen=True)
 class Lines:
     """
-    Has `report` draw the seconds against something, a line for each kind of candidate.
+    Makes `report` plot the seconds as lines over a quantity instead of bars.
 
     # Parameters
 
     x_label : `str`
-        What they are drawn against, with its unit.
+        The label of the x axis, with the unit.
     points : `Dict[str, Tuple[str, float]]`
-        The line that a candidate is a point of, and where on it. Candidates that are not here
-        are not drawn.
+        The line and the x value of each candidate. Other candidates are not plotted.
     """
 
     x_label: str
@@ -48,14 +57,14 @@ class Lines:
 
 def argument_parser(name: str, description: Optional[str]) -> argparse.ArgumentParser:
     """
-    A parser with the options that all benchmarks have: `--device`, `--repeats` and `--out`.
+    A parser with the common options `--device`, `--repeats` and `--out`.
 
     # Parameters
 
     name : `str`
-        Of the benchmark, which its results' files begin with.
+        The name of the benchmark, with which its result files begin.
     description : `str`
-        Shown by `--help`: the module's docstring.
+        The docstring of the module, for `--help`.
     """
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -68,10 +77,12 @@ def argument_parser(name: str, description: Optional[str]) -> argparse.ArgumentP
         help="default: cuda if there is one, else cpu",
     )
     parser.add_argument(
-        "--repeats", type=int, default=5, help="rounds after the one that warms up; default: 5"
+        "--repeats", type=int, default=5, help="rounds after the warm-up; default: 5"
     )
     parser.add_argument(
-        "--out", type=Path, help=f"default: benchmarks/results/{name}-DEVICE.json, a .png beside it"
+        "--out",
+        type=Path,
+        help=f"JSON file; default: benchmarks/results/{name}-DEVICE.json",
     )
     return parser
 
@@ -80,12 +91,12 @@ def parse_arguments(
     parser: argparse.ArgumentParser, arguments: Optional[Sequence[str]] = None
 ) -> argparse.Namespace:
     """
-    The arguments, those of the command line if none are given, with `out` filled in; and has what
-    the benchmarks log shown.
+    Parses the arguments, by default those of the command line, fills in `out` and configures
+    logging.
     """
     args = parser.parse_args(arguments)
     if args.repeats < 1:
-        parser.error(f"--repeats is {args.repeats}; it takes 1 or more.")
+        parser.error(f"--repeats is {args.repeats}; it must be at least 1.")
     args.out = args.out or RESULTS / f"{args.name}-{args.device.type}.json"
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     logging.getLogger("benchmarks").setLevel(logging.INFO)
@@ -103,35 +114,35 @@ def report(
     **facts: Any,
 ) -> Dict[str, Dict[str, float]]:
     """
-    Logs a table of the timings and their ratios to the reference's median, writes it to `out` as
-    JSON with the machine and the `facts`, and draws it beside that, as a `.png` of the same name.
+    Logs a table of the timings and the speed-ups over the reference, writes it as JSON with the
+    machine and the `facts`, and plots it.
 
     # Parameters
 
     timings : `Timings`
-        At least one candidate's.
+        The timings of at least one candidate.
     reference : `Union[str, Mapping[str, str]]`
-        The candidate that the others are compared with; or for each one, which.
+        The candidate to compare with, or one for each candidate.
     out : `Path`
-        A `.json`. Its directory is made.
+        The JSON file. See `plot_path` for the plot.
     device : `torch.device`
-        That they ran on.
+        The device of the timings.
     measures : `Mapping[str, Mapping[str, float]]`, optional (default = `None`)
-        Further columns, by candidate: `{"elmo": {"parameters": …, "peak_memory_bytes": …}}`.
+        More columns by candidate: `{"elmo": {"parameters": …, "peak_memory_bytes": …}}`.
     lines : `Lines`, optional (default = `None`)
-        Draws lines; without it, a bar for each candidate.
+        Plots lines instead of a bar for each candidate.
     **facts
-        What else the reader of the JSON must know, such as the sizes.
+        More entries for the JSON file, such as sizes.
 
     # Returns
 
     `Dict[str, Dict[str, float]]`
-        The rows of the table, as in the JSON.
+        The rows of the table by candidate.
     """
     if isinstance(reference, str):
-        column, references = f"{reference} / this", dict.fromkeys(timings, reference)
+        column, references = f"speedup over {reference}", dict.fromkeys(timings, reference)
     else:
-        column, references = "reference / this", dict(reference)
+        column, references = "speedup over reference", dict(reference)
     rows = {
         name: {
             "min_seconds": min(seconds),
@@ -142,7 +153,7 @@ def report(
         }
         for name, seconds in timings.items()
     }
-    logger.info("\n%s", table_of(rows))
+    logger.info("\n%s", format_table(rows))
     hardware = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()
     machine = {
         "hardware": hardware,
@@ -157,14 +168,21 @@ def report(
     out.write_text(json.dumps(results, indent=2) + "\n")
     threads = "" if device.type == "cuda" else f", threads: {machine['threads']}"
     caption = f"{device.type}: {hardware}{threads}; median and range of {repeats} rounds"
-    plot = out.with_suffix(".png")
+    plot = plot_path(out)
     _draw(rows, caption, lines).savefig(plot, dpi=_RESOLUTION)
-    logger.info("Written to %s and %s", out, plot.name)
+    logger.info("Wrote %s and %s", out, plot)
     return rows
 
 
-def table_of(rows: Mapping[str, Mapping[str, float]]) -> str:
-    """Rows for a terminal, by their names; a row need not have a value in each column."""
+def plot_path(out: Path) -> Path:
+    """The plot of a JSON file: in `docs/images/benchmarks` for `RESULTS`, else next to it."""
+    directory = _PLOTS if out.parent.resolve() == RESULTS.resolve() else out.parent
+    directory.mkdir(parents=True, exist_ok=True)
+    return directory / f"{out.stem}.png"
+
+
+def format_table(rows: Mapping[str, Mapping[str, float]]) -> str:
+    """A plain-text table of rows by name. Rows may lack columns."""
     columns = list(dict.fromkeys(column for row in rows.values() for column in row))
     cells = [["", *(column.replace("_", " ") for column in columns)]]
     cells += [
@@ -250,7 +268,7 @@ def _draw_lines(axes: Axes, rows: Dict[str, Dict[str, float]], lines: Lines) -> 
 
 
 def _ranges(rows: Sequence[Dict[str, float]]) -> Tuple[Sequence[float], Sequence[float]]:
-    """How far the least is below the median, and the greatest above."""
+    """The distances from the median to the minimum and to the maximum."""
     return (
         [row["median_seconds"] - row["min_seconds"] for row in rows],
         [row["max_seconds"] - row["median_seconds"] for row in rows],

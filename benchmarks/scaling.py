@@ -1,20 +1,19 @@
 """
-What grows with the vocabulary, the batch and the number of processes.
+How training time grows with the vocabulary, the batch and the number of processes.
 
     python -m benchmarks.scaling
 
-`vocabulary` and `batch`: a training step of an output layer alone, as at the paper's sizes: context
-vectors of 512 dimensions, the gradients with respect to them and to the layer's parameters, and an
-update by plain SGD. What does not fit `--memory-gb` is left out.
+`vocabulary` and `batch`: a training step of an output layer alone, over context vectors of 512
+dimensions: forward pass, backward pass and an update with plain SGD. Layers that do not fit
+`--memory-gb` are left out.
 
-`processes`: a step of the model of `benchmarks.heads` in one process, and in two at once that
-exchange their gradients by `DistributedDataParallel` over gloo, on the CPU, each with a batch of
-its own. They want a core each.
+`processes`: a step of the model of `benchmarks.heads` in one process, and in two processes with
+`DistributedDataParallel` over gloo on the CPU. Requires a core for each process.
 
-`devices`: from the steps that `benchmarks.models` measured, the speed that is predicted for 1 to 64
-devices `--times-as-fast`, each with the batch that the paper fitted on a card: 128 sentences for
-ELMo, 256 for ELMo-A, 768 for ELMo-S, whose seconds are on the line through those of the two batches
-measured. A prediction, not a measurement: see `benchmarks/allreduce.py`.
+`devices`: the predicted speed of 1 to 64 devices `--times-as-fast` as the device of
+`benchmarks.models`, with the paper's batches: 128 sentences per GPU for ELMo, 256 for ELMo-A and
+768 for ELMo-S. The time per step is extrapolated from the two batches that `benchmarks.models`
+measures. This is a prediction, not a measurement: see `benchmarks/allreduce.py`.
 """
 
 import json
@@ -26,7 +25,7 @@ from typing import Any, Callable, Dict, Optional, Tuple
 import torch
 from matplotlib.figure import Figure
 
-from benchmarks.allreduce import PCIE_3, bytes_exchanged, predicted_speed, predictions
+from benchmarks.allreduce import PCIE_3, allreduce_bytes, predict_speed, predict_speeds
 from benchmarks.data_parallel import time_processes
 from benchmarks.heads import SpeedTableModel
 from benchmarks.output_layers import (
@@ -36,15 +35,23 @@ from benchmarks.output_layers import (
     fixed_bytes,
     targets_for,
 )
-from benchmarks.reporting import RESULTS, Lines, argument_parser, parse_arguments, report, table_of
-from benchmarks.timing import on_the_line, time_in_turn
-from benchmarks.words import sample_classes
+from benchmarks.reporting import (
+    RESULTS,
+    Lines,
+    argument_parser,
+    format_table,
+    parse_arguments,
+    plot_path,
+    report,
+)
+from benchmarks.synthetic_words import sample_classes
+from benchmarks.timing import extrapolate, time_interleaved
 
 logger = logging.getLogger("benchmarks.scaling")
 
 PARTS = ["vocabulary", "batch", "processes", "devices"]
 NUM_DEVICES = [1, 2, 4, 8, 16, 32, 64]
-# Sentences, by Table 2 of Li et al. 2019.
+# Sentences per GPU in Table 2 of Li et al. 2019.
 PAPER_BATCH_SIZES = {"elmo": 128, "elmo_adaptive": 256, "elmo_semfit": 768}
 
 
@@ -65,23 +72,23 @@ def output_layer_step(
         targets = targets_for(layer, classes, vectors, device)
         (head(context, targets) / num_words).backward()
         optimizer.step()
-        # At once, so that the gradients of one candidate at a time take memory.
+        # Free the gradients, so that only one candidate at a time has any.
         optimizer.zero_grad()
         context.grad = None
 
     return step
 
 
-def least_bytes(layer: str, num_classes: int, input_dim: int, num_words: int) -> int:
-    """The parameters and, of a whole softmax, the scores, their logarithms and gradients."""
+def minimum_bytes(layer: str, num_classes: int, input_dim: int, num_words: int) -> int:
+    """The size of the parameters and, for a full softmax, of the logits and their gradients."""
     scores = 0 if layer.startswith(("semfit", "adaptive", "sampled")) else num_words * num_classes
     return fixed_bytes(layer, num_classes, input_dim) + 3 * 4 * scores
 
 
 def compare_layers(args: Any, x_label: str, sizes: Dict[int, Tuple[int, int]], out: Path) -> None:
-    """Times all output layers at each x, which stands for a vocabulary and the words of a batch."""
+    """Times the output layers at each x. `sizes` has its vocabulary size and words per batch."""
     vectors = torch.randn(max(num_classes for num_classes, _ in sizes.values()), FASTTEXT_DIM)
-    # Batches of several sizes share one, since several do not fit into memory.
+    # Batches of different sizes share a head to save memory.
     heads: Dict[Tuple[str, int], torch.nn.Module] = {}
     candidates: Dict[str, Callable[[], Any]] = {}
     points: Dict[str, Tuple[str, float]] = {}
@@ -89,7 +96,7 @@ def compare_layers(args: Any, x_label: str, sizes: Dict[int, Tuple[int, int]], o
     for x, (num_classes, num_words) in sizes.items():
         for layer in args.layers:
             name = f"{layer}, {x:,}"
-            least = least_bytes(layer, num_classes, args.input_dim, num_words)
+            least = minimum_bytes(layer, num_classes, args.input_dim, num_words)
             if least > args.memory_gb * 1e9:
                 left_out[name] = least
                 continue
@@ -107,7 +114,7 @@ def compare_layers(args: Any, x_label: str, sizes: Dict[int, Tuple[int, int]], o
                 vectors,
             )
             points[name] = (layer, x)
-    timings = time_in_turn(candidates, repeats=args.repeats, device=args.device)
+    timings = time_interleaved(candidates, repeats=args.repeats, device=args.device)
     report(
         timings,
         next(iter(timings)),
@@ -137,7 +144,7 @@ def compare_processes(args: Any, out: Path) -> None:
             name = f"{layer}, {num_processes} {suffix}"
             words = num_processes * args.batch_size * args.num_words
             measures[name] = {
-                "exchanged_bytes": bytes_exchanged(parameters, num_processes),
+                "allreduce_bytes": allreduce_bytes(parameters, num_processes),
                 "words_per_second": words / statistics.median(timings[name]),
             }
     report(
@@ -154,13 +161,15 @@ def compare_processes(args: Any, out: Path) -> None:
     )
 
 
-def steps_of(measured: Dict[str, Any], times_as_fast: float) -> Dict[str, Tuple[int, int, float]]:
-    """For each model its parameters, and the words and seconds of a step of the paper's batch."""
+def steps_at_paper_batch(
+    measured: Dict[str, Any], times_as_fast: float
+) -> Dict[str, Tuple[int, int, float]]:
+    """The parameters, and the words and seconds per step with the paper's batch, by model."""
     steps = {}
     for name, row in measured["timings"].items():
         smaller = statistics.median(measured["smaller_seconds"][name])
         batch_size = PAPER_BATCH_SIZES.get(name, PAPER_BATCH_SIZES["elmo"])
-        seconds = on_the_line(
+        seconds = extrapolate(
             (measured["smaller_batch_size"], smaller),
             (measured["batch_size"], row["median_seconds"]),
             batch_size,
@@ -171,20 +180,20 @@ def steps_of(measured: Dict[str, Any], times_as_fast: float) -> Dict[str, Tuple[
 
 
 def predict_devices(models: Path, link_gbit: float, times_as_fast: float, out: Path) -> None:
-    """Reads what `benchmarks.models` measured, and draws what follows for several devices."""
+    """Predicts and plots the speed on several devices from the results of `benchmarks.models`."""
     measured = json.loads(models.read_text())
-    steps = steps_of(measured, times_as_fast)
+    steps = steps_at_paper_batch(measured, times_as_fast)
     links = {f"{link_gbit:g} Gbit/s": link_gbit * 1e9 / 8, "PCIe 3": PCIE_3}
-    predicted = {n: predictions(steps, n, links) for n in NUM_DEVICES}
+    predicted = {n: predict_speeds(steps, n, links) for n in NUM_DEVICES}
     for num_devices in (1, 4, 8, 64):
-        table = table_of(predicted[num_devices])
+        table = format_table(predicted[num_devices])
         logger.info("\nPredicted for %d devices:\n%s", num_devices, table)
     facts = {key: measured[key] for key in ("hardware", "device", "threads")}
     out.parent.mkdir(parents=True, exist_ok=True)
     predictions_and_facts = {
         **facts,
         "times_as_fast": times_as_fast,
-        "words_of_a_step": {name: words for name, (_, words, _) in steps.items()},
+        "words_per_step": {name: words for name, (_, words, _) in steps.items()},
         "predicted_on_devices": predicted,
     }
     out.write_text(json.dumps(predictions_and_facts, indent=2) + "\n")
@@ -193,7 +202,7 @@ def predict_devices(models: Path, link_gbit: float, times_as_fast: float, out: P
     axes = figure.subplots()
     link, rate = next(iter(links.items()))
     for name, step in steps.items():
-        bounds = [predicted_speed(*step, num_devices, rate) for num_devices in NUM_DEVICES]
+        bounds = [predict_speed(*step, num_devices, rate) for num_devices in NUM_DEVICES]
         lower, upper = zip(*bounds)
         axes.fill_between(NUM_DEVICES, lower, upper, alpha=0.3)
         axes.plot(NUM_DEVICES, lower, marker="o", markersize=4, label=name)
@@ -202,20 +211,20 @@ def predict_devices(models: Path, link_gbit: float, times_as_fast: float, out: P
     axes.set_xlabel(
         f"devices {times_as_fast:g} times as fast as the {facts['device']}, {link} each"
     )
-    axes.set_ylabel("words a second, predicted")
+    axes.set_ylabel("predicted words/s")
     axes.set_title(
-        "The line: no overlap of exchange and step. The band's top: all of it.", fontsize=9
+        "Line: all-reduce after the step. Top of the band: complete overlap.", fontsize=9
     )
     axes.legend(frameon=False, fontsize=8)
-    figure.savefig(out.with_suffix(".png"), dpi=120)
-    logger.info("Written to %s and %s", out, out.with_suffix(".png").name)
+    figure.savefig(plot_path(out), dpi=120)
+    logger.info("Wrote %s and %s", out, plot_path(out))
 
 
 def main() -> None:
     parser = argument_parser("scaling", __doc__)
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--layers", nargs="+", choices=OUTPUT_LAYERS, default=OUTPUT_LAYERS)
-    parser.add_argument("--input-dim", type=int, default=512, help="of an output layer alone")
+    parser.add_argument("--input-dim", type=int, default=512, help="dimension of the contexts")
     parser.add_argument(
         "--vocabularies",
         type=int,
@@ -223,22 +232,24 @@ def main() -> None:
         default=[10_000, 40_000, 200_000, 800_000, 2_000_000],
         help="words",
     )
-    parser.add_argument("--vocabulary", type=int, default=800_000, help="words, against batch")
+    parser.add_argument("--vocabulary", type=int, default=800_000, help="words, for `batch`")
     parser.add_argument(
-        "--batch-sizes", type=int, nargs="+", default=[4, 16, 64], help="sentences, against batch"
+        "--batch-sizes", type=int, nargs="+", default=[4, 16, 64], help="sentences, for `batch`"
     )
-    parser.add_argument("--batch-size", type=int, default=16, help="sentences, everywhere else")
-    parser.add_argument("--num-words", type=int, default=20, help="of a sentence")
-    parser.add_argument("--memory-gb", type=float, default=4.5, help="for a layer and its step")
+    parser.add_argument("--batch-size", type=int, default=16, help="sentences, for the other parts")
+    parser.add_argument("--num-words", type=int, default=20, help="words per sentence")
+    parser.add_argument(
+        "--memory-gb", type=float, default=4.5, help="memory budget of a layer and its step"
+    )
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--process-vocabulary", type=int, default=40_000, help="words")
-    parser.add_argument("--hidden-dim", type=int, default=2048, help="of the processes' LSTM")
-    parser.add_argument("--link-gbit", type=float, default=100.0, help="of each device")
+    parser.add_argument("--hidden-dim", type=int, default=2048, help="LSTM units, for `processes`")
+    parser.add_argument("--link-gbit", type=float, default=100.0, help="bandwidth of each device")
     parser.add_argument(
         "--times-as-fast",
         type=float,
         default=1.0,
-        help="the predictions' devices, compared with that of benchmarks.models",
+        help="speed of the predicted devices relative to the one of benchmarks.models",
     )
     parser.add_argument(
         "--models", type=Path, help="default: benchmarks/results/models-DEVICE.json"
@@ -246,9 +257,7 @@ def main() -> None:
     args = parse_arguments(parser)
     models = args.models or RESULTS / f"models-{args.device.type}.json"
     if "devices" in args.parts and not models.exists():
-        parser.error(
-            f"{models} does not exist. Run benchmarks.models first, or leave `devices` out."
-        )
+        parser.error(f"{models} does not exist. Run benchmarks.models first, or omit `devices`.")
     torch.manual_seed(1)
 
     name, dash, device = args.out.stem.partition("-")

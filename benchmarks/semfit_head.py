@@ -1,11 +1,11 @@
 """
-What the Semfit head adds to a training step of ELMo-S at the paper's size: the step against one of
-the same contextualizer whose loss is the sum of its outputs, and against the head's own part.
+The cost of the `semfit` head in a training step of ELMo-S at the paper's size: the whole step, a
+step whose loss is the sum of the contextualizer's outputs, and the head alone.
 
     python -m benchmarks.semfit_head
 
-A step is the forward pass, the backward pass, clipping of the gradient and Adam; the head alone is
-its forward and its backward pass, down to the contexts, in both directions.
+A step is the forward pass, the backward pass, gradient clipping and Adam. The head alone is its
+forward and backward pass in both directions.
 """
 
 import json
@@ -16,11 +16,11 @@ import torch
 from allennlp.nn.util import get_text_field_mask
 
 from allennlp_semfit.models.bidirectional_lm import BidirectionalLm
-from benchmarks.language_models import batch_of, build_language_model, training_step
+from benchmarks.language_models import build_batch, build_language_model, training_step
 from benchmarks.reporting import argument_parser, parse_arguments, report
-from benchmarks.timing import time_in_turn
+from benchmarks.timing import time_interleaved
 
-# The words that sentences are made of are no part of the model.
+# The number of different words, which the model does not depend on.
 NUM_CLASSES = 800_000
 
 
@@ -31,7 +31,7 @@ def sum_of_outputs(model: BidirectionalLm, source: Dict[str, Any]) -> torch.Tens
 
 
 def head_alone(model: BidirectionalLm, source: Dict[str, Any]) -> Callable[[], None]:
-    """Predicts the next and the previous word as the model does, from any contexts."""
+    """The forward and backward pass of the head in both directions, from random contexts."""
     head = model._head
     vectors = model._text_field_embedder(source)
     shape = (vectors.size(0) * (vectors.size(1) - 1), head.get_input_dim())
@@ -53,8 +53,10 @@ def head_alone(model: BidirectionalLm, source: Dict[str, Any]) -> Callable[[], N
 def main() -> None:
     parser = argument_parser("semfit_head", __doc__)
     parser.add_argument("--batch-size", type=int, default=16, help="sentences")
-    parser.add_argument("--num-words", type=int, default=20, help="of a sentence")
-    parser.add_argument("--sizes", type=json.loads, default={}, help="of the config, as JSON")
+    parser.add_argument("--num-words", type=int, default=20, help="words per sentence")
+    parser.add_argument(
+        "--sizes", type=json.loads, default={}, help="overrides of the config's sizes, as JSON"
+    )
     args = parse_arguments(parser)
     device = args.device
     torch.manual_seed(1)
@@ -64,10 +66,10 @@ def main() -> None:
         name: training_step(
             model, args.num_words, NUM_CLASSES, device, optimizer=optimizer, **loss
         )(args.batch_size)
-        for name, loss in (("step", {}), ("step, sum as loss", {"loss_of": sum_of_outputs}))
+        for name, loss in (("step", {}), ("step, sum as loss", {"loss_function": sum_of_outputs}))
     }
-    source = batch_of(model, args.batch_size, args.num_words, NUM_CLASSES, device)
-    timings = time_in_turn(
+    source = build_batch(model, args.batch_size, args.num_words, NUM_CLASSES, device)
+    timings = time_interleaved(
         {**steps, "head alone": head_alone(model, source)}, repeats=args.repeats, device=device
     )
     medians = {name: statistics.median(seconds) for name, seconds in timings.items()}
@@ -76,7 +78,9 @@ def main() -> None:
         "step",
         args.out,
         device=device,
-        measures={name: {"of_the_step": each / medians["step"]} for name, each in medians.items()},
+        measures={
+            name: {"share_of_step": each / medians["step"]} for name, each in medians.items()
+        },
         batch_size=args.batch_size,
         num_words=args.num_words,
         sizes=args.sizes,

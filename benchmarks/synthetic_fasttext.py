@@ -1,4 +1,4 @@
-"""fastText models of any size with random vectors, for benchmarks that need only the size."""
+"""Writes fastText models of any size with random vectors."""
 
 import os
 import struct
@@ -9,7 +9,7 @@ import numpy
 
 __all__ = ["write_fasttext"]
 
-# By falling frequency, roughly, in English.
+# Roughly in order of frequency in English.
 _LETTERS = numpy.frombuffer(b"etaoinshrdlucmfwypvbgkjqxz", "u1")
 _FORMAT = (793712314, 12)
 _LEAST_LETTERS = 2
@@ -19,16 +19,16 @@ _ROWS_AT_A_TIME = 10_000
 
 def write_fasttext(path: Path, num_words: int, num_buckets: int, dim: int, seed: int = 1) -> None:
     """
-    Writes a skip-gram model with n-grams of 3 to 6 characters, and with no output matrix: what
-    reads vectors has no use for it. The words are random letters, 8 on average, and counted by
-    Zipf's law.
+    Writes a skip-gram model with n-grams of 3 to 6 characters. It has no output matrix, which
+    readers of word vectors do not need. Words are random strings of 8 letters on average, with
+    Zipfian counts.
     """
     random = numpy.random.default_rng(seed)
     words = [b"</s>", *_words(num_words - 1, random)]
     counts = (num_words * 10 // numpy.arange(1, num_words + 1) + 1).tolist()
     # dim, ws, epoch, minCount, neg, wordNgrams, loss, model, bucket, minn, maxn, lrUpdateRate, t
     arguments = (dim, 5, 5, 1, 5, 1, 2, 2, num_buckets, 3, 6, 100, 1e-4)
-    # The words, of which none is a label, the words of the corpus, and that nothing was pruned.
+    # Number of entries, words and labels, tokens in the corpus, and no pruning.
     dictionary = (num_words, num_words, 0, sum(counts), -1)
     temporary = path.with_name(path.name + ".part")
     with temporary.open("wb") as file:
@@ -40,14 +40,14 @@ def write_fasttext(path: Path, num_words: int, num_buckets: int, dim: int, seed:
             num_rows = min(_ROWS_AT_A_TIME, num_words + num_buckets - start)
             file.write(random.standard_normal((num_rows, dim), dtype="f4").tobytes())
         file.write(struct.pack("<?2q", False, 0, dim))
-        # What is not on the disk yet cannot leave the page cache.
+        # Only data on disk can be evicted from the page cache.
         file.flush()
         os.fsync(file.fileno())
     temporary.replace(path)
 
 
 def _words(number: int, random: numpy.random.Generator) -> List[bytes]:
-    """So many different words."""
+    """`number` distinct words."""
     chances = 1 / numpy.arange(3, 3 + len(_LETTERS))
     chances /= chances.sum()
     words: List[bytes] = []

@@ -1,4 +1,4 @@
-"""Candidates timed in turn."""
+"""Times candidates in interleaved rounds."""
 
 import time
 from typing import Any, Callable, Dict, List, Tuple
@@ -6,22 +6,22 @@ from typing import Any, Callable, Dict, List, Tuple
 import torch
 from allennlp.common import Tqdm
 
-__all__ = ["Timings", "on_the_line", "time_in_turn"]
+__all__ = ["Timings", "extrapolate", "time_interleaved"]
 
 Timings = Dict[str, List[float]]
 
 
-def time_in_turn(
+def time_interleaved(
     candidates: Dict[str, Callable[[], Any]], *, repeats: int, device: torch.device
 ) -> Timings:
     """
-    Runs every candidate once to warm up, then `repeats` times one after the other: what else
-    happens on the machine meets all of them alike.
+    Runs every candidate once as a warm-up, then `repeats` rounds of all candidates in turn, so that
+    other load on the machine affects all of them equally.
 
     # Returns
 
     `Timings`
-        For each candidate, the seconds of each of its runs.
+        The seconds of each run, by candidate.
     """
 
     def run(candidate: Callable[[], Any]) -> float:
@@ -40,10 +40,10 @@ def time_in_turn(
     return seconds
 
 
-def on_the_line(first: Tuple[float, float], second: Tuple[float, float], x: float) -> float:
+def extrapolate(first: Tuple[float, float], second: Tuple[float, float], x: float) -> float:
     """
-    The height at `x` of the line through two points, which is level if the second is lower than
-    the first: a larger batch takes no less time, whatever noise there is.
+    The value at `x` of the line through two points. The slope is at least 0, because a larger batch
+    cannot take less time.
     """
     (x1, y1), (x2, y2) = first, second
     return y1 if x1 == x2 else y1 + max(y2 - y1, 0.0) / (x2 - x1) * (x - x1)

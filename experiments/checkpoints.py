@@ -1,11 +1,11 @@
 """
-What a language model was worth while it was being trained, from the checkpoints that its training
-has kept:
+Evaluates a language model during its training, from the checkpoints of that training:
 
     python -m experiments.checkpoints at MODEL REFERENCE OUT.tar.gz
     python -m experiments.checkpoints curve MODEL SENTEVAL OUT.json
 
-MODEL and REFERENCE are directories of trainings that `train`, beside this, has run.
+`at` archives the checkpoint of MODEL that is closest to the training time of REFERENCE, `curve`
+scores every checkpoint. MODEL and REFERENCE are directories that `experiments/train` wrote.
 """
 
 import argparse
@@ -28,52 +28,52 @@ from allennlp_semfit.senteval.run import run_tasks
 from allennlp_semfit.senteval.sentence_vectors import LanguageModelVectors
 from allennlp_semfit.senteval.tasks import TaskData, read_tasks
 from experiments.json_files import read_json, write_json
-from experiments.run_records import Checkpoint, checkpoints_of
+from experiments.run_records import Checkpoint, find_checkpoints
 
-# Of SentEval, those that are scored in seconds.
+# The SentEval tasks that take only seconds.
 TASKS = ["TREC", "SICK-E"]
 METRICS = ("cosine", "baseline_cosine", "perplexity")
 
 logger = logging.getLogger("experiments")
 
 
-def nearest(checkpoints: List[Checkpoint], seconds: float) -> Checkpoint:
-    """The checkpoint that is nearest to so many seconds of training."""
+def nearest_checkpoint(checkpoints: List[Checkpoint], seconds: float) -> Checkpoint:
+    """The checkpoint closest to the given training time."""
     return min(checkpoints, key=lambda checkpoint: abs(checkpoint.seconds - seconds))
 
 
 def write_archive(checkpoint: Checkpoint, out: Path) -> None:
-    """Puts the checkpoint's weights into an archive as AllenNLP makes one of a training's end."""
+    """Writes a model archive with the weights of the checkpoint."""
     part = out.with_name("part." + out.name)
     archive_model(checkpoint.file.parent, weights=checkpoint.file.name, archive_path=part)
     part.replace(out)
 
 
-def curve(
+def learning_curve(
     directory: Path, data: Mapping[str, TaskData], folds: int, cuda_device: int = -1
 ) -> List[Dict[str, Any]]:
     """
     # Parameters
 
     directory : `Path`
-        Of a training that has ended.
+        The directory of a finished training.
     data : `Mapping[str, TaskData]`
-        SentEval's, by the names of the tasks.
+        The data of SentEval tasks by name.
     folds : `int`
-        Of its cross-validations.
+        The number of folds for cross-validation.
     cuda_device : `int`, optional (default = `-1`)
 
     # Returns
 
     `List[Dict[str, Any]]`
-        For each checkpoint its `updates`, its `seconds`, the metrics of the held-out text and
-        `scores`, those of the tasks.
+        The `updates`, the `seconds`, the metrics on the held-out text and the `scores` of the tasks
+        for each checkpoint.
     """
     config = read_json(directory / "config.json")
     points = []
     with TemporaryDirectory() as temporary:
         archive = Path(temporary) / "model.tar.gz"
-        for checkpoint in Tqdm.tqdm(checkpoints_of(directory), desc=directory.name):
+        for checkpoint in Tqdm.tqdm(find_checkpoints(directory), desc=directory.name):
             write_archive(checkpoint, archive)
             metrics = evaluate_from_archive(
                 archive, config["validation_data_path"], cuda_device=cuda_device
@@ -104,41 +104,50 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=["at", "curve"])
+    parser.add_argument("action", choices=["at", "curve"])
     parser.add_argument("model", type=Path)
     parser.add_argument("other", metavar="REFERENCE or SENTEVAL", type=Path)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--folds", type=int, default=10, help="of SentEval")
+    parser.add_argument(
+        "--folds",
+        type=int,
+        default=10,
+        help="folds for the cross-validation of SentEval; default: 10",
+    )
     parser.add_argument("--cuda-device", type=int, default=-1)
     args = parser.parse_args()
     args.out.parent.mkdir(parents=True, exist_ok=True)
     try:
-        (_write_curve if args.what == "curve" else _write_nearest)(args)
+        (_write_curve if args.action == "curve" else _write_nearest)(args)
     except (ConfigurationError, OSError) as error:
         sys.exit(f"checkpoints: {error}")
 
 
 def _write_curve(args: argparse.Namespace) -> None:
     data = read_tasks(args.other, TASKS, folds=args.folds)
-    points = curve(_with_checkpoints(args.model), data, args.folds, args.cuda_device)
+    points = learning_curve(_check_has_checkpoints(args.model), data, args.folds, args.cuda_device)
     write_json(args.out, points)
 
 
 def _write_nearest(args: argparse.Namespace) -> None:
-    end = checkpoints_of(_with_checkpoints(args.other))[-1]
-    checkpoint = nearest(checkpoints_of(_with_checkpoints(args.model)), end.seconds)
+    end = find_checkpoints(_check_has_checkpoints(args.other))[-1]
+    checkpoint = nearest_checkpoint(
+        find_checkpoints(_check_has_checkpoints(args.model)), end.seconds
+    )
     fact = {"updates": checkpoint.updates, "seconds": checkpoint.seconds}
-    # The archive comes last: where it is, both are.
+    # Write the archive last, so that its presence implies the JSON file.
     write_json(args.out.with_name(args.out.name[: -len(".tar.gz")] + ".json"), fact)
     write_archive(checkpoint, args.out)
     logger.info("%s: %s", args.out, fact)
 
 
-def _with_checkpoints(run: Path) -> Path:
-    if not checkpoints_of(run):
+def _check_has_checkpoints(run: Path) -> Path:
+    if not find_checkpoints(run):
         raise InvalidFileError(
-            f"{run}: fewer than two checkpoints are left of this training; set the checkpointer's "
-            "`keep_most_recent_by_count` to null, and `save_every_num_batches`"
+            run,
+            "has fewer than two checkpoints",
+            "Set `save_every_num_batches` of the checkpointer, and its `keep_most_recent_by_count` "
+            "to null.",
         )
     return run
 

@@ -12,18 +12,22 @@ def read_json(file: Path) -> Any:
     # Raises
 
     `InvalidFileError`
-        If the file cannot be read or is no JSON.
+        If the file cannot be read or is not JSON.
     """
     try:
         return json.loads(file.read_text("utf-8"))
     except OSError as error:
-        raise InvalidFileError(f"{file}: it cannot be read ({error.strerror})") from None
+        raise InvalidFileError(
+            file, f"cannot be read ({error.strerror})", "Create the file, or give another."
+        ) from None
     except ValueError as error:
-        raise InvalidFileError(f"{file}: it is no JSON ({error}); make it again") from None
+        raise InvalidFileError(
+            file, f"is invalid JSON ({error})", "Create the file again."
+        ) from None
 
 
 def write_json(file: Path, content: Any) -> None:
-    """Makes the file's directory too. What was there stays until all is written."""
+    """Writes the file atomically and creates its directory if needed."""
     file.parent.mkdir(parents=True, exist_ok=True)
     part = file.with_name(file.name + ".part")
     part.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", "utf-8")

@@ -1,62 +1,64 @@
-"""What is kept of results that were gathered before, where the runs themselves are no more."""
+"""Merges new results with earlier ones whose runs are no longer available."""
 
 from typing import Any, Dict, List, Mapping, Tuple
 
 from allennlp_semfit.common.errors import InvalidFileError
 
-__all__ = ["with_kept"]
+__all__ = ["merge_results"]
 
-# By what a row of each part is known. Of tasks, a run that was made again is another row.
+# The keys that identify a row. Repeated runs of a task differ in commit or duration, so both stay.
 _IDENTITY = {
     "language_models": ("corpus", "name"),
-    "in_time": ("corpus", "name"),
+    "equal_time": ("corpus", "name"),
     "tasks": ("task", "seed", "representation", "config_hash", "commit", "duration"),
     "senteval": ("representation",),
     "curves": ("corpus", "name"),
-    "frequency": ("corpus", "name"),
+    "cloze": ("corpus", "name"),
     "layers": ("corpus", "name"),
-    "unseen": ("run", "group", "label"),
+    "oov_entities": ("run", "group", "label"),
     "spectra": ("corpus", "targets"),
 }
 
 
-def with_kept(
-    results: Mapping[str, List[Dict[str, Any]]], kept: Any, *, name: str
+def merge_results(
+    results: Mapping[str, List[Dict[str, Any]]], previous: Any, *, name: str
 ) -> Dict[str, List[Dict[str, Any]]]:
     """
     # Parameters
 
     results : `Mapping[str, List[Dict[str, Any]]]`
-        What `experiments.gather` gives.
-    kept : `Any`
-        The same of runs that are elsewhere, or no more.
+        From `experiments.collect_results`.
+    previous : `Any`
+        Results in the same form from an earlier run.
     name : `str`
-        Of the file that these are from, for errors.
+        The file of `previous`, for error messages.
 
     # Returns
 
     `Dict[str, List[Dict[str, Any]]]`
-        All rows of both; but where both have one of the same name, that of `results`. Only a task
-        that was run again from the same config has a row for each run.
+        All rows of both. A row of `results` replaces the row of `previous` with the same identity.
+        Repeated runs of a task with the same config are all previous.
 
     # Raises
 
     `InvalidFileError`
-        If `kept` is not like `results`.
+        If `previous` has another form.
     """
-    if not _is_like_results(kept):
+    if not _has_form_of_results(previous):
         raise InvalidFileError(
-            f"{name}: it is not what experiments.gather writes, an object with lists of objects, "
-            f"{', '.join(_IDENTITY)}; give no --keep, or a file that is"
+            name,
+            "is not the output of experiments.collect_results, an object with lists of objects: "
+            f"{', '.join(_IDENTITY)}",
+            "Give another file, or omit --keep.",
         )
     configs = {(row["task"], row["representation"]): row["config_hash"] for row in results["tasks"]}
     merged = {}
     for part, rows in results.items():
         by_identity: Dict[Tuple[Any, ...], Dict[str, Any]] = {}
-        for row in [*kept.get(part, []), *rows]:
+        for row in [*previous.get(part, []), *rows]:
             by_identity[tuple(row[key] for key in _IDENTITY[part])] = row
         merged[part] = list(by_identity.values())
-    # What another config gave is another thing.
+    # Drop runs of an outdated config.
     merged["tasks"] = [
         row
         for row in merged["tasks"]
@@ -66,13 +68,13 @@ def with_kept(
     return merged
 
 
-def _is_like_results(kept: Any) -> bool:
+def _has_form_of_results(previous: Any) -> bool:
     return (
-        isinstance(kept, dict)
-        and set(kept) <= set(_IDENTITY)
+        isinstance(previous, dict)
+        and set(previous) <= set(_IDENTITY)
         and all(
             isinstance(rows, list)
             and all(isinstance(row, dict) and set(_IDENTITY[part]) <= set(row) for row in rows)
-            for part, rows in kept.items()
+            for part, rows in previous.items()
         )
     )

@@ -1,20 +1,22 @@
 """
-Writes the tables of gathered results into a page:
+Writes the tables of collected results into a Markdown page:
 
-    python -m experiments.pages RESULTS.json PAGE.md
+    python -m experiments.pages RESULTS.json PAGE.md…
 
-Each stands between `<!-- table: NAME -->` and `<!-- end -->`, the names being those of `TABLES`.
-What is around them is left as it is.
+Replaces the text between `<!-- table: NAME -->` and `<!-- end -->`, where NAME is a key of
+`experiments.tables.TABLES` or `benchmarks.tables.TABLES`. The rest of the page stays as it is.
 """
 
 import logging
 import re
 import sys
 from pathlib import Path
+from typing import Any, Mapping
 
 from allennlp_semfit.common.errors import InvalidFileError
+from benchmarks.tables import TABLES as BENCHMARK_TABLES
+from benchmarks.tables import read_benchmarks
 from experiments.json_files import read_json
-from experiments.results import Results
 from experiments.tables import TABLES
 
 __all__ = ["fill_page"]
@@ -24,46 +26,51 @@ _MARKED = re.compile(r"(<!-- table: (.*?) -->\n)(?:(?!<!-- table:).)*?(<!-- end 
 logger = logging.getLogger("experiments")
 
 
-def fill_page(page: str, results: Results, *, name: str) -> str:
+def fill_page(page: str, results: Mapping[str, Any], *, name: str) -> str:
     """
     # Parameters
 
     page : `str`
-        In Markdown.
-    results : `Mapping[str, List[Dict[str, Any]]]`
-        What `experiments.gather` gives.
+        Markdown.
+    results : `Mapping[str, Any]`
+        From `experiments.collect_results`, with the results of the benchmarks as `"benchmarks"` if
+        the page has tables of them.
     name : `str`
-        Of the page, for errors.
+        The name of the page, for error messages.
 
     # Returns
 
     `str`
-        The page with the tables of these results: the same again, if it has them already.
+        The page with the tables of these results.
 
     # Raises
 
     `InvalidFileError`
-        If a mark names no table, or the ends of tables are not as many.
+        If a mark names an unknown table or has no end.
     """
+    tables = {**TABLES, **BENCHMARK_TABLES}
     marks = page.count("<!-- table:")
     if len(_MARKED.findall(page)) != marks or page.count("<!-- end -->") != marks:
         raise InvalidFileError(
-            f"{name}: each `<!-- table: NAME -->` takes a line of its own, and `<!-- end -->` "
-            "after it"
+            name,
+            "has a mark of a table without its end, or not on a line of its own",
+            "Write each `<!-- table: NAME -->` on a line of its own, followed by `<!-- end -->`.",
         )
 
     def replace(match: "re.Match[str]") -> str:
-        if match[2] not in TABLES:
+        if match[2] not in tables:
             raise InvalidFileError(
-                f"{name}: `<!-- table: {match[2]} -->` names none of the tables {', '.join(TABLES)}"
+                name,
+                f"has the unknown table `<!-- table: {match[2]} -->`",
+                f"Use one of {', '.join(tables)}.",
             )
-        return f"{match[1]}\n{TABLES[match[2]](results)}\n\n{match[3]}"
+        return f"{match[1]}\n{tables[match[2]](results)}\n\n{match[3]}"
 
     return _MARKED.sub(replace, page)
 
 
 def _new_page(title: str) -> str:
-    """One with all tables, and nothing said of them."""
+    """A page with all tables and no text."""
     return f"# {title}\n" + "".join(
         f"\n## {name.capitalize()}\n\n<!-- table: {name} -->\n<!-- end -->\n" for name in TABLES
     )
@@ -72,16 +79,17 @@ def _new_page(title: str) -> str:
 def main() -> None:
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     logger.setLevel(logging.INFO)
-    if len(sys.argv) != 3:
-        sys.exit("python -m experiments.pages RESULTS.json PAGE.md")
-    results, page = map(Path, sys.argv[1:])
+    if len(sys.argv) < 3:
+        sys.exit("python -m experiments.pages RESULTS.json PAGE.md…")
+    file, *pages = map(Path, sys.argv[1:])
     try:
-        before = page.read_text("utf-8") if page.exists() else _new_page(results.stem)
-        text = fill_page(before, read_json(results), name=str(page))
+        results = {**read_json(file), "benchmarks": read_benchmarks()}
+        for page in pages:
+            before = page.read_text("utf-8") if page.exists() else _new_page(file.stem)
+            page.write_text(fill_page(before, results, name=str(page)), "utf-8")
+            logger.info("Wrote the tables of %s", page)
     except (InvalidFileError, OSError) as error:
         sys.exit(str(error))
-    page.write_text(text, "utf-8")
-    logger.info("%s has the tables of %s", page, results)
 
 
 if __name__ == "__main__":

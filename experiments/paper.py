@@ -1,21 +1,21 @@
-"""What Li et al. 2019 report, as facts to stand beside what was run here. Scores are in percent."""
+"""The results that Li et al. 2019 report, for comparison. Scores are in percent."""
 
 from typing import Dict, List, NamedTuple
 
-__all__ = ["PAPER_NAMES", "SENTEVAL", "TASKS", "TRAINING", "Training"]
+__all__ = ["PAPER_NAMES", "SENTEVAL", "SHORT_NAMES", "TASKS", "TRAINING", "Training"]
 
 
 class Training(NamedTuple):
     """A row of Table 2."""
 
     days: float
-    cards: int
+    gpus: int
     speed_up: float
-    sentences_per_card: int
+    sentences_per_gpu: int
     million_parameters: int
 
 
-# What it calls the representations.
+# The names of the representations in the paper.
 PAPER_NAMES: Dict[str, str] = {
     "fasttext": "FastText, Common Crawl",
     "elmo": "ELMo",
@@ -25,6 +25,9 @@ PAPER_NAMES: Dict[str, str] = {
     "elmo_semfit_cnn": "ELMo-S, CNN",
     "elmo_subword": "ELMo-Sub",
 }
+
+# For tables of our own results.
+SHORT_NAMES = {**PAPER_NAMES, "fasttext": "fastText"}
 
 TRAINING: Dict[str, Training] = {
     "elmo": Training(14, 3, 1.0, 128, 499),
@@ -51,6 +54,6 @@ _SENTEVAL_ROWS: Dict[str, List[str]] = {
 }
 
 
-# By representation, by task: Tables 3 and 4, printed as they are there.
+# By representation and task: Tables 3 and 4, formatted as in the paper.
 TASKS = {name: dict(zip(_TASK_COLUMNS, row)) for name, row in _TASK_ROWS.items()}
 SENTEVAL = {name: dict(zip(_SENTEVAL_COLUMNS, row)) for name, row in _SENTEVAL_ROWS.items()}

@@ -1,10 +1,10 @@
 """
-Draws gathered results, 840 pixels wide:
+Plots collected results, 840 pixels wide:
 
     python -m experiments.plots RESULTS.json DIRECTORY
 
-`tasks_and_time.png`, `quality_and_time.png`, `learning.png`, `tasks.png` and `frequency.png`; those
-that there are no results for are left out.
+Writes `tasks_by_time.png`, `senteval_by_time.png`, `learning_curves.png`, `tasks.png` and
+`cloze.png`. Plots without results are left out.
 """
 
 import logging
@@ -21,23 +21,23 @@ from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 from allennlp_semfit.common.errors import InvalidFileError
 from experiments.json_files import read_json
 from experiments.results import (
-    LONG_TAIL,
+    PUBMED,
     TASKS,
     Results,
-    base_of,
-    frequencies_of,
-    in_order,
-    scores_of,
-    trainings_of,
-    way_of,
+    base_model,
+    cloze_scores,
+    list_trainings,
+    sort_representations,
+    task_scores,
+    variant_of,
 )
 
-__all__ = ["PLOTS", "draw"]
+__all__ = ["PLOTS", "write_plots"]
 
-# Inches, and dots an inch.
+# In inches and dots per inch.
 _WIDTH, _RESOLUTION = 7.0, 120
 
-# Tol's muted colours, which the colour-blind can tell apart, each with a marker of its own.
+# Paul Tol's muted colours, which are safe for colour-blind readers, each with its own marker.
 _STYLES: Dict[str, Tuple[str, str]] = {
     "none": ("#999999", "x"),
     "fasttext": ("#000000", "+"),
@@ -58,8 +58,8 @@ logger = logging.getLogger("experiments")
 
 
 def _style(name: str) -> Dict[str, Any]:
-    colour, marker = _STYLES.get(base_of(name), ("#999999", "."))
-    # Hollow where the same language model is used in another way.
+    colour, marker = _STYLES.get(base_model(name), ("#999999", "."))
+    # Variants of a language model have hollow markers.
     fill = {} if name in _STYLES else {"markerfacecolor": "white"}
     return {"color": colour, "marker": marker, "markersize": 5, "label": name, **fill}
 
@@ -79,7 +79,7 @@ def _add_legend(figure: Figure, all_axes: List[Axes]) -> None:
     for axes in all_axes:
         for handle, label in zip(*axes.get_legend_handles_labels()):
             entries.setdefault(label, handle)
-    names = in_order(entries)
+    names = sort_representations(entries)
     figure.legend(
         [entries[name] for name in names],
         names,
@@ -91,31 +91,31 @@ def _add_legend(figure: Figure, all_axes: List[Axes]) -> None:
 
 
 def _curves(results: Results, *keys: str) -> Dict[str, List[Dict[str, Any]]]:
-    """The points that have all of these, by language model."""
+    """The points that have all of these keys, by language model."""
     curves = {
         curve["name"]: [point for point in curve["points"] if all(key in point for key in keys)]
         for curve in results["curves"]
-        if curve["corpus"] != LONG_TAIL
+        if curve["corpus"] != PUBMED
     }
-    return {name: curves[name] for name in in_order(curves) if curves[name]}
+    return {name: curves[name] for name in sort_representations(curves) if curves[name]}
 
 
-def _tasks_and_time(results: Results) -> Optional[Figure]:
-    """Of a language model that was stopped early too, both, joined."""
+def _tasks_by_time(results: Results) -> Optional[Figure]:
+    """A line joins a stopped language model and the complete one."""
 
     def mean_of(representation: str) -> Optional[float]:
-        scores = [scores_of(results, task, representation) for task in TASKS]
+        scores = [task_scores(results, task, representation) for task in TASKS]
         return statistics.mean(map(statistics.mean, scores)) if all(scores) else None
 
     points: Dict[str, List[Tuple[float, float]]] = {}
-    for training in trainings_of(results):
+    for training in list_trainings(results):
         mean = mean_of(training.representation)
         if mean is not None:
             points.setdefault(training.name, []).append((training.seconds / 60, mean))
     if not points:
         return None
     figure, (axes,) = _figure(3.8)
-    for name in in_order(points):
+    for name in sort_representations(points):
         axes.plot(*zip(*points[name]), **_style(name))
     baseline = mean_of(_BASELINE)
     if baseline is not None:
@@ -127,7 +127,7 @@ def _tasks_and_time(results: Results) -> Optional[Figure]:
     return figure
 
 
-def _quality_and_time(results: Results) -> Optional[Figure]:
+def _senteval_by_time(results: Results) -> Optional[Figure]:
     curves = _curves(results, "seconds", "scores")
     if not curves:
         return None
@@ -150,7 +150,7 @@ def _quality_and_time(results: Results) -> Optional[Figure]:
     return figure
 
 
-def _learning(results: Results) -> Optional[Figure]:
+def _learning_curves(results: Results) -> Optional[Figure]:
     cosines = _curves(results, "words", "cosine", "baseline_cosine")
     perplexities = _curves(results, "words", "perplexity")
     panels = [bool(cosines), bool(perplexities)].count(True)
@@ -164,7 +164,7 @@ def _learning(results: Results) -> Optional[Figure]:
         for name, points in cosines.items():
             gains = [point["cosine"] - point["baseline_cosine"] for point in points]
             axes.plot([point["words"] / 1e6 for point in points], gains, **_style(name))
-        axes.set_ylabel("held-out cosine, less that of a constant")
+        axes.set_ylabel("held-out cosine − baseline cosine")
     if perplexities:
         axes = all_axes[-1]
         for name, points in perplexities.items():
@@ -174,27 +174,27 @@ def _learning(results: Results) -> Optional[Figure]:
         axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 5)))
         axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
         axes.yaxis.set_minor_formatter(NullFormatter())
-        axes.set_ylabel("held-out perplexity of a word")
+        axes.set_ylabel("held-out perplexity per word")
     _add_legend(figure, all_axes)
     return figure
 
 
 def _tasks(results: Results) -> Optional[Figure]:
-    """The whiskers are the deviation of the representation's own scores."""
-    baselines = {task: scores_of(results, task, _BASELINE) for task in TASKS}
+    """Error bars are the standard deviation of a representation's scores."""
+    baselines = {task: task_scores(results, task, _BASELINE) for task in TASKS}
     tasks = [task for task in TASKS if baselines[task]]
     found = {run["representation"] for run in results["tasks"] if run["task"] in tasks}
-    names = [name for name in in_order(found - {_BASELINE}) if not way_of(name)]
+    names = [name for name in sort_representations(found - {_BASELINE}) if not variant_of(name)]
     if not names:
         return None
     figure, (axes,) = _figure(4.2)
     for index, name in enumerate(names):
-        # Side by side within a task.
+        # The representations of a task are next to each other.
         offset = 0.7 * ((index + 0.5) / len(names) - 0.5)
         drawn = [
-            (place + offset, scores_of(results, task, name), statistics.mean(baselines[task]))
+            (place + offset, task_scores(results, task, name), statistics.mean(baselines[task]))
             for place, task in enumerate(tasks)
-            if scores_of(results, task, name)
+            if task_scores(results, task, name)
         ]
         axes.errorbar(
             [x for x, _, _ in drawn],
@@ -208,53 +208,53 @@ def _tasks(results: Results) -> Optional[Figure]:
     axes.axhline(0, color="black", linewidth=1)
     axes.grid(visible=False, axis="x")
     axes.set_xticks(range(len(tasks)), [f"{task}\n{TASKS[task]}" for task in tasks])
-    axes.set_ylabel(f"score less that of {_BASELINE}, points")
+    axes.set_ylabel(f"score − score of {_BASELINE}, points")
     _add_legend(figure, [axes])
     return figure
 
 
-def _frequency(results: Results) -> Optional[Figure]:
-    rows = frequencies_of(results)
+def _cloze(results: Results) -> Optional[Figure]:
+    rows = cloze_scores(results)
     if not rows:
         return None
     figure, all_axes = _figure(3.8, 2)
     buckets = list(dict.fromkeys(bucket for name in rows for bucket in rows[name]))
     for axes, key, others in zip(
-        all_axes, ("mrr", "mrr_alike"), ("any words", "alike in frequency")
+        all_axes, ("mrr", "mrr_same_frequency"), ("all words", "words of the same frequency")
     ):
-        for name in in_order(rows):
+        for name in sort_representations(rows):
             drawn = [(buckets.index(bucket), row[key]) for bucket, row in rows[name].items()]
             axes.plot(*zip(*drawn), **_style(name))
         axes.set_xticks(range(len(buckets)), buckets, rotation=30)
-        axes.set_xlabel("occurrences in the training text")
-        axes.set_ylabel(f"mean reciprocal rank,\n{others}")
+        axes.set_xlabel("frequency in the training text")
+        axes.set_ylabel(f"mean reciprocal rank among\n{others}")
         axes.set_ylim(bottom=0)
     _add_legend(figure, all_axes)
     return figure
 
 
 PLOTS: Dict[str, Callable[[Results], Optional[Figure]]] = {
-    "tasks_and_time": _tasks_and_time,
-    "quality_and_time": _quality_and_time,
-    "learning": _learning,
+    "tasks_by_time": _tasks_by_time,
+    "senteval_by_time": _senteval_by_time,
+    "learning_curves": _learning_curves,
     "tasks": _tasks,
-    "frequency": _frequency,
+    "cloze": _cloze,
 }
 
 
-def draw(results: Results, directory: Path) -> List[Path]:
+def write_plots(results: Results, directory: Path) -> List[Path]:
     """
     # Parameters
 
     results : `Mapping[str, List[Dict[str, Any]]]`
-        What `experiments.gather` gives.
+        From `experiments.collect_results`.
     directory : `Path`
-        Is made.
+        Is created if needed.
 
     # Returns
 
     `List[Path]`
-        The images that there were results for.
+        The images written.
     """
     directory.mkdir(parents=True, exist_ok=True)
     files = []
@@ -272,10 +272,10 @@ def main() -> None:
     if len(sys.argv) != 3:
         sys.exit("python -m experiments.plots RESULTS.json DIRECTORY")
     try:
-        files = draw(read_json(Path(sys.argv[1])), Path(sys.argv[2]))
+        files = write_plots(read_json(Path(sys.argv[1])), Path(sys.argv[2]))
     except InvalidFileError as error:
         sys.exit(str(error))
-    logger.info("Drawn: %s", ", ".join(map(str, files)) or "nothing, for there are no results")
+    logger.info("Wrote %s", ", ".join(map(str, files)) or "nothing: there are no results")
 
 
 if __name__ == "__main__":

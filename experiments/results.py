@@ -1,26 +1,26 @@
-"""What tables and plots look up in gathered results, and the order that both have."""
+"""Look-ups in collected results, shared by tables and plots."""
 
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple
 
 __all__ = [
-    "IN_TIME",
-    "LONG_TAIL",
+    "EQUAL_TIME",
+    "PUBMED",
     "TASKS",
     "UNNORMALIZED",
     "Results",
     "Training",
-    "base_of",
-    "frequencies_of",
-    "in_order",
-    "scores_of",
-    "trainings_of",
-    "way_of",
+    "base_model",
+    "cloze_scores",
+    "sort_representations",
+    "task_scores",
+    "list_trainings",
+    "variant_of",
 ]
 
-# What `experiments.gather` gives.
+# From `experiments.collect_results`.
 Results = Mapping[str, List[Dict[str, Any]]]
 
-# In this order, and others after them.
+# The order of tables and legends. Others follow.
 _REPRESENTATIONS = [
     "none",
     "fasttext",
@@ -35,62 +35,62 @@ _REPRESENTATIONS = [
     "elmo_semfit_nllvmf",
     "elmo_subword",
 ]
-# So ends the name of a representation whose language model had the time that ELMo-S took.
-IN_TIME = "-in-time"
-# And so that of one whose layers a task mixes as they are.
+# Suffix of a representation whose language model was stopped after the training time of ELMo-S.
+EQUAL_TIME = "-equal-time"
+# Suffix of a representation whose layers are mixed without normalisation.
 UNNORMALIZED = "-unnormalized"
-# The corpus that only some language models are trained on.
-LONG_TAIL = "pubmed"
+# The second corpus: biomedical abstracts, for some of the language models.
+PUBMED = "pubmed"
 
-# The five of the paper, and how each is scored.
+# The five tasks of the paper, with their metrics.
 TASKS = {"snli": "accuracy", "coref": "F1", "sst5": "accuracy", "ner": "F1", "srl": "F1"}
 
 
-def in_order(names: Iterable[str]) -> List[str]:
-    """Each representation once, in the order of the tables: `NAME-…` after `NAME`."""
+def sort_representations(names: Iterable[str]) -> List[str]:
+    """The distinct representations in the order of the tables; `NAME-VARIANT` follows `NAME`."""
     known = {name: index for index, name in enumerate(_REPRESENTATIONS)}
-    return sorted(set(names), key=lambda name: (known.get(base_of(name), len(known)), name))
+    return sorted(set(names), key=lambda name: (known.get(base_model(name), len(known)), name))
 
 
-def base_of(representation: str) -> str:
-    """`NAME` of `NAME-…`, which is the same language model used in another way."""
+def base_model(representation: str) -> str:
+    """`NAME` of `NAME-VARIANT`: the language model, whatever the way it is used."""
     return representation.partition("-")[0]
 
 
-def way_of(representation: str) -> str:
-    """`-…` of `NAME-…`, and of others nothing."""
-    return representation[len(base_of(representation)) :]
+def variant_of(representation: str) -> str:
+    """`-VARIANT` of `NAME-VARIANT`, otherwise an empty string."""
+    return representation[len(base_model(representation)) :]
 
 
-def scores_of(results: Results, task: str, representation: str) -> List[float]:
-    """In percent, one for each seed."""
+def task_scores(results: Results, task: str, representation: str) -> List[float]:
+    """The scores of all runs, in percent."""
     wanted = (task, representation)
     return [
         run["score"] for run in results["tasks"] if (run["task"], run["representation"]) == wanted
     ]
 
 
-def frequencies_of(
-    results: Results, *, long_tail: bool = False
+def cloze_scores(
+    results: Results, *, pubmed: bool = False
 ) -> Dict[str, Dict[str, Mapping[str, Any]]]:
-    """By language model, by how often its text has a word: what it makes of such words."""
+    """The rows of the cloze test by language model and frequency bucket."""
     return {
         row["name"]: {each["bucket"]: each for each in row["rows"]}
-        for row in results["frequency"]
-        if (row["corpus"] == LONG_TAIL) == long_tail
+        for row in results["cloze"]
+        if (row["corpus"] == PUBMED) == pubmed
     }
 
 
 class Training(NamedTuple):
     """
-    How long a language model had been trained when it became a representation.
+    The training of a language model that serves as a representation.
 
     # Parameters
 
     name : `str`
-        Of the language model.
+        The language model.
     representation : `str`
-        What tasks with it call it.
+        Its name in the tasks.
     seconds : `float`
     updates : `int`
     """
@@ -101,15 +101,15 @@ class Training(NamedTuple):
     updates: int
 
 
-def trainings_of(results: Results) -> List[Training]:
-    """First those that were stopped when ELMo-S was done, then those that came to their end."""
+def list_trainings(results: Results) -> List[Training]:
+    """First the trainings stopped after the time of ELMo-S, then the complete ones."""
     stopped = [
-        Training(row["name"], row["name"] + IN_TIME, row["seconds"], row["updates"])
-        for row in results["in_time"]
+        Training(row["name"], row["name"] + EQUAL_TIME, row["seconds"], row["updates"])
+        for row in results["equal_time"]
     ]
     ended = [
         Training(row["name"], row["name"], row["training_seconds"], row["updates"])
         for row in results["language_models"]
-        if row["corpus"] != LONG_TAIL and row["training_seconds"]
+        if row["corpus"] != PUBMED and row["training_seconds"]
     ]
     return stopped + ended

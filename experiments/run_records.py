@@ -1,4 +1,4 @@
-"""What a training leaves beside its scores: when it ran, on what, which code and config."""
+"""The records of a training run: duration, device, commit, config and checkpoints."""
 
 import hashlib
 import json
@@ -17,43 +17,43 @@ from experiments.json_files import read_json
 
 __all__ = [
     "Checkpoint",
-    "checkpoints_of",
+    "find_checkpoints",
     "config_hash",
     "count_trainable_parameters",
-    "device_of",
-    "read_sittings",
-    "without_places",
+    "device_name",
+    "read_sessions",
+    "replace_roots",
 ]
 
 _SEEDS = {"random_seed", "numpy_seed", "pytorch_seed"}
 _LOGGER = " - allennlp.common.util - "
 
 
-def read_sittings(run: Path) -> Dict[str, Any]:
+def read_sessions(run: Path) -> Dict[str, Any]:
     """
     # Parameters
 
     run : `Path`
-        The directory of a training. `train` has written `RUN.sessions` beside it.
+        The directory of a training. `experiments/train` writes `RUN.sessions` next to it.
 
     # Returns
 
     `Dict[str, Any]`
-        `duration`, in seconds, of all sessions whose end is known; `duration_is_partial`, whether
-        there are others: those that were killed; `sessions`, their number; and `commit`, that of
-        the code, or several with commas between.
+        `duration`, the seconds of all sessions with a recorded end; `duration_is_partial`, whether
+        some session was killed and has none; `sessions`, the number of sessions; and `commit`, the
+        commits of the code, separated by commas.
 
     # Raises
 
     `InvalidFileError`
-        If the file is missing or is not as `train` writes it.
+        If the file is missing or invalid.
     """
     file = run.with_name(run.name + ".sessions")
     try:
         lines = file.read_text("utf-8").splitlines()
     except OSError as error:
         raise InvalidFileError(
-            f"{file}: it cannot be read ({error.strerror}); experiments/train writes it"
+            file, f"cannot be read ({error.strerror})", "experiments/train writes it."
         ) from None
     duration, sessions, is_partial = 0, 0, False
     began: Optional[int] = None
@@ -62,8 +62,9 @@ def read_sittings(run: Path) -> Dict[str, Any]:
         match = re.fullmatch(r"(began|ended) (\d+) (\S+)", line)
         if not match or (match[1] == "ended" and began is None):
             raise InvalidFileError(
-                f"{file}: line {number} is {line!r}; `began TIME COMMIT` is wanted, and after it "
-                "`ended TIME COMMIT`"
+                file,
+                f"is malformed in line {number}: {line!r}",
+                "Expected `began TIME COMMIT` followed by `ended TIME COMMIT`.",
             )
         time = int(match[2])
         if match[1] == "began":
@@ -88,12 +89,12 @@ class Checkpoint:
     # Parameters
 
     file : `Path`
-        Of the model's weights.
+        The weights of the model.
     updates : `int`
-        That had been made.
+        The number of updates so far.
     seconds : `float`
-        That so many take, by the median of the intervals between checkpoints: what else the machine
-        had to do for a while is not counted, nor is a time when the run was not running.
+        The time for that many updates, computed from the median interval between checkpoints.
+        Pauses and temporary slowdowns of the machine do not count.
     """
 
     file: Path
@@ -101,26 +102,25 @@ class Checkpoint:
     seconds: float
 
 
-def checkpoints_of(run: Path) -> List[Checkpoint]:
+def find_checkpoints(run: Path) -> List[Checkpoint]:
     """
     # Parameters
 
     run : `Path`
-        The directory of a training with `batches_per_epoch`. Its files must have the times when
-        they were written.
+        The directory of a training with `batches_per_epoch`. Its files must have their original
+        modification times.
 
     # Returns
 
     `List[Checkpoint]`
-        By the number of updates; the last may be that of the training's end. None, if there are
-        not two, between which the time could be taken.
+        Ordered by the number of updates. Empty if there are fewer than two checkpoints.
     """
     batches_per_epoch = read_json(run / "config.json")["data_loader"].get("batches_per_epoch")
     written: Dict[int, Tuple[float, Path]] = {}
     for file in run.glob("model_state_e*_b*.th"):
         epoch, batch = map(int, re.findall(r"\d+", file.name))
         updates = epoch * (batches_per_epoch or 0) + batch
-        # The one of an epoch's end comes after validation; there may be one from before it.
+        # The checkpoint at the end of an epoch is written after validation. Prefer an earlier one.
         written[updates] = min((file.stat().st_mtime, file), written.get(updates, (math.inf, file)))
     order = sorted(written)
     intervals = [
@@ -133,63 +133,64 @@ def checkpoints_of(run: Path) -> List[Checkpoint]:
     return [Checkpoint(written[updates][1], updates, updates * seconds) for updates in order]
 
 
-def without_places(value: Any, places: Mapping[str, str]) -> Any:
+def replace_roots(value: Any, roots: Mapping[str, str]) -> Any:
     """
     # Parameters
 
     value : `Any`
-        A config, or a part of one.
-    places : `Mapping[str, str]`
-        By the absolute path of a directory, what is to stand for it, such as `$OUT`.
+        A config or a part of it.
+    roots : `Mapping[str, str]`
+        The placeholder, such as `$OUT`, for each absolute path of a directory.
 
     # Returns
 
     `Any`
-        The same with every path in one of these directories begun with what stands for it; of
-        directories inside of each other, the innermost.
+        The same value with the root of every absolute path replaced by its placeholder. For nested
+        roots the innermost one applies.
 
     # Raises
 
     `InvalidFileError`
-        If an absolute path is in none of them.
+        If an absolute path is outside all roots.
     """
     if isinstance(value, dict):
-        return {key: without_places(item, places) for key, item in value.items()}
+        return {key: replace_roots(item, roots) for key, item in value.items()}
     if isinstance(value, list):
-        return [without_places(item, places) for item in value]
+        return [replace_roots(item, roots) for item in value]
     if not isinstance(value, str) or not value.startswith("/"):
         return value
-    for place in sorted(places, key=len, reverse=True):
-        if value == place or value.startswith(place.rstrip(os.sep) + os.sep):
-            return places[place] + value[len(place) :]
+    for root in sorted(roots, key=len, reverse=True):
+        if value == root or value.startswith(root.rstrip(os.sep) + os.sep):
+            return roots[root] + value[len(root) :]
     raise InvalidFileError(
-        f"{value}, which a run's config.json names, is in none of {', '.join(sorted(places))}; set "
-        "SEMFIT_DATA to what it was when the run was made"
+        value,
+        f"in the config.json of a run is outside {', '.join(sorted(roots))}",
+        "Set SEMFIT_DATA to the value that it had during the run.",
     )
 
 
-def config_hash(config: Dict[str, Any], places: Mapping[str, str]) -> str:
+def config_hash(config: Dict[str, Any], roots: Mapping[str, str]) -> str:
     """
-    Twelve hexadecimal digits that are the same for configs that differ only in their seeds and in
-    where the `places` (see `without_places`) are.
+    Twelve hexadecimal digits that depend neither on the seeds nor on the location of the `roots`
+    (see `replace_roots`).
     """
-    general = without_places({k: v for k, v in config.items() if k not in _SEEDS}, places)
+    general = replace_roots({k: v for k, v in config.items() if k not in _SEEDS}, roots)
     canonical = json.dumps(general, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()[:12]
 
 
-def device_of(metrics: Mapping[str, Any]) -> str:
+def device_name(metrics: Mapping[str, Any]) -> str:
     """
     # Parameters
 
     metrics : `Mapping[str, Any]`
-        Of a training, which has a GPU's memory among them if there was one.
+        The metrics of a training. They include the GPU memory if a GPU was used.
 
     # Returns
 
     `str`
-        `cpu`, if none was used. Otherwise the name of this machine's GPU, because the training does
-        not tell its own, or `gpu`, if this machine has none.
+        `cpu`, or the name of the GPU of this machine, because the training does not record its own,
+        or `gpu` if this machine has none.
     """
     memory = (value for key, value in metrics.items() if re.search(r"gpu_\d+_memory_MB$", key))
     if not any(memory):
@@ -202,12 +203,12 @@ def count_trainable_parameters(run: Path) -> Optional[int]:
     # Parameters
 
     run : `Path`
-        The directory of a training, with the log in which `allennlp train` lists what it trains,
-        and the best weights.
+        The directory of a training with the log of `allennlp train`, which lists the trainable
+        parameters, and the best weights.
 
     # Returns
 
-    `int`, or `None` if one of these files is not there.
+    `int`, or `None` if one of these files is missing.
     """
     logs, weights = sorted(run.glob("out*.log")), run / "best.th"
     if not logs or not weights.exists():
@@ -223,7 +224,7 @@ def count_trainable_parameters(run: Path) -> Optional[int]:
                 names.add(message)
             else:
                 is_listing = False
-    # Mapped: their sizes are wanted, and not the values.
+    # Memory-mapped, because only the shapes are needed.
     state = torch.load(weights, map_location="cpu", mmap=True, weights_only=True)
     if not names or names - set(state):
         return None

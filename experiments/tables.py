@@ -1,4 +1,4 @@
-"""The tables of gathered results, in Markdown."""
+"""Markdown tables of collected results."""
 
 import statistics
 from functools import partial
@@ -6,33 +6,43 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from experiments import paper
 from experiments.results import (
-    IN_TIME,
+    EQUAL_TIME,
+    PUBMED,
     TASKS,
     UNNORMALIZED,
     Results,
-    frequencies_of,
-    in_order,
-    scores_of,
-    trainings_of,
-    way_of,
+    cloze_scores,
+    list_trainings,
+    sort_representations,
+    task_scores,
+    variant_of,
 )
 
 __all__ = ["TABLES"]
 
 _REFERENCE = "elmo_semfit"
+_SUMMARY = ["fasttext", "elmo", "elmo_adaptive", "elmo_semfit"]
 _SENTEVAL = ["MR", "CR", "SUBJ", "MPQA", "SST-2", "SST-5", "TREC", "MRPC", "SICK-E", "SICK-R"]
+# The column titles of `experiments.oov_entities`.
+_GROUPS = {
+    "all": "all",
+    "in_vocabulary": "in vocabulary",
+    "oov": "OOV",
+    "seen_in_training": "seen in training",
+    "unseen_in_training": "unseen in training",
+}
 
 
 def _grid(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     if not rows:
-        return "No run of it has ended."
+        return "No finished runs."
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def _score(results: Results, task: str, representation: str) -> str:
-    """The mean over the seeds and, of two or more, the deviation of such a sample."""
-    return _mean_and_deviation(scores_of(results, task, representation))
+    """The mean over the runs and, for two or more, the sample standard deviation."""
+    return _mean_and_deviation(task_scores(results, task, representation))
 
 
 def _mean_and_deviation(scores: Sequence[float]) -> str:
@@ -46,11 +56,11 @@ def _task_header(tasks: Mapping[str, str]) -> List[str]:
     return [f"`{task}`, {metric}" for task, metric in tasks.items()]
 
 
-def _tasks(results: Results, tasks: Mapping[str, str] = TASKS, way: str = "") -> str:
-    names = in_order(
+def _tasks(results: Results, tasks: Mapping[str, str] = TASKS, variant: str = "") -> str:
+    names = sort_representations(
         run["representation"]
         for run in results["tasks"]
-        if run["task"] in tasks and way_of(run["representation"]) == way
+        if run["task"] in tasks and variant_of(run["representation"]) == variant
     )
     rows = [[f"`{name}`", *(_score(results, task, name) for task in tasks)] for name in names]
     return _grid(["representation", *_task_header(tasks)], rows)
@@ -60,9 +70,9 @@ def _bc5cdr(results: Results) -> str:
     return _tasks(results, {"bc5cdr": "F1"})
 
 
-def _unseen(results: Results) -> str:
-    wanted = [row for row in results["unseen"] if row["label"] is None]
-    names = in_order(row["representation"] for row in wanted)
+def _oov_entities(results: Results) -> str:
+    wanted = [row for row in results["oov_entities"] if row["label"] is None]
+    names = sort_representations(row["representation"] for row in wanted)
     groups = list(dict.fromkeys(row["group"] for row in wanted))
     counts = {row["group"]: row["gold"] for row in wanted}
     rows = []
@@ -70,21 +80,23 @@ def _unseen(results: Results) -> str:
         found = [row for row in wanted if row["representation"] == name]
         cells = [[100 * row["f1"] for row in found if row["group"] == group] for group in groups]
         rows.append([f"`{name}`", *map(_mean_and_deviation, cells)])
-    return _grid(["representation", *(f"{group} ({counts[group]:,})" for group in groups)], rows)
+    return _grid(
+        ["representation", *(f"{_GROUPS[group]} ({counts[group]:,})" for group in groups)], rows
+    )
 
 
-def _frequency(results: Results, *, long_tail: bool = False) -> str:
-    rows = frequencies_of(results, long_tail=long_tail)
+def _cloze(results: Results, *, pubmed: bool = False) -> str:
+    rows = cloze_scores(results, pubmed=pubmed)
     buckets = list(dict.fromkeys(bucket for name in rows for bucket in rows[name]))
     cells = [
         [f"`{name}`", *(_mrr(rows[name].get(bucket)) for bucket in buckets)]
-        for name in in_order(rows)
+        for name in sort_representations(rows)
     ]
     return _grid(["language model", *buckets], cells)
 
 
 def _mrr(row: Optional[Mapping[str, Any]]) -> str:
-    return f"{row['mrr']:.2f}, {row['mrr_alike']:.2f}" if row else ""
+    return f"{row['mrr']:.2f} / {row['mrr_same_frequency']:.2f}" if row else ""
 
 
 def _paper_tasks(results: Results) -> str:
@@ -93,17 +105,18 @@ def _paper_tasks(results: Results) -> str:
 
 def _paper_rows(cells: Mapping[str, Mapping[str, str]]) -> List[List[str]]:
     return [
-        [f"`{name}`: {paper.PAPER_NAMES[name]}", *cells[name].values()] for name in in_order(cells)
+        [f"`{name}`: {paper.PAPER_NAMES[name]}", *cells[name].values()]
+        for name in sort_representations(cells)
     ]
 
 
-def _in_time(results: Results) -> str:
-    trainings = trainings_of(results)
-    stopped = [each for each in trainings if way_of(each.representation) == IN_TIME]
+def _equal_time(results: Results) -> str:
+    trainings = list_trainings(results)
+    stopped = [each for each in trainings if variant_of(each.representation) == EQUAL_TIME]
     if not stopped:
         return _grid([], [])
     compared = stopped + [each for each in trainings if each.representation == _REFERENCE]
-    order = in_order(each.name for each in compared)
+    order = sort_representations(each.name for each in compared)
     rows = []
     for each in sorted(compared, key=lambda each: order.index(each.name)):
         scores = [_score(results, task, each.representation) for task in TASKS]
@@ -117,12 +130,12 @@ def _number(value: Any) -> str:
 
 
 def _by_corpus(rows: Sequence[Mapping[str, Any]]) -> Dict[Tuple[str, str], Mapping[str, Any]]:
-    """One row of a language model each, by its corpus and name, in the order of the tables."""
+    """The rows of language models by corpus and name, in the order of the tables."""
     found = {(row["corpus"], row["name"]): row for row in rows}
     return {
         (corpus, name): found[corpus, name]
         for corpus in sorted({corpus for corpus, _ in found})
-        for name in in_order(name for other, name in found if other == corpus)
+        for name in sort_representations(name for other, name in found if other == corpus)
     }
 
 
@@ -145,19 +158,19 @@ def _language_models(results: Results) -> str:
                 f"{model['perplexity']:.1f}" if "perplexity" in model else "",
             ]
         )
-    header = ["text", "model", "trainable parameters", "words a second", "times `elmo`'s"]
-    return _grid([*header, "minutes", "cosine", "of a constant", "perplexity of a word"], rows)
+    header = ["text", "model", "parameters", "words/s", "speed vs. `elmo`", "minutes"]
+    return _grid([*header, "cosine", "baseline cosine", "perplexity per word"], rows)
 
 
 def _paper_language_models(results: Results) -> str:
-    header = ["model", "trainable parameters", "days × cards", "speed-up", "sentences a card"]
+    header = ["model", "parameters", "days × GPUs", "speed vs. ELMo", "sentences per GPU"]
     rows = [
         [
             f"`{name}`: {paper.PAPER_NAMES[name]}",
             f"{row.million_parameters} M",
-            f"{row.days:g} × {row.cards}",
+            f"{row.days:g} × {row.gpus}",
             f"{row.speed_up:g}",
-            str(row.sentences_per_card),
+            str(row.sentences_per_gpu),
         ]
         for name, row in paper.TRAINING.items()
     ]
@@ -175,7 +188,7 @@ def _senteval(results: Results) -> str:
                 for task in _SENTEVAL
             ),
         ]
-        for name in in_order(rows)
+        for name in sort_representations(rows)
     ]
     return _grid(["representation", "average", *_SENTEVAL], cells)
 
@@ -189,33 +202,65 @@ def _layers(results: Results) -> str:
     rows = []
     for (corpus, name), model in _by_corpus(results["layers"]).items():
         layers = sorted(model["rows"], key=lambda layer: layer["layer"])
-        lengths = ", ".join(f"{layer['length']:.1f}" for layer in layers)
-        shares = ", ".join(f"{100 * layer['shared']:.0f} %" for layer in layers)
-        rows.append([corpus, f"`{name}`", lengths, shares])
-    return _grid(["text", "model", "lengths of its layers", "the same for every word"], rows)
+        norms = ", ".join(f"{layer['norm']:.1f}" for layer in layers)
+        shares = ", ".join(f"{100 * layer['common_share']:.0f} %" for layer in layers)
+        rows.append([corpus, f"`{name}`", norms, shares])
+    return _grid(
+        ["text", "model", "mean norm of layers 0, 1, 2", "share common to all words"], rows
+    )
 
 
 def _spectra(results: Results) -> str:
     rows = [
-        [row["corpus"], row["targets"], f"{100 * row['first']:.0f} %", f"{row['dimensions']:.1f}"]
+        [
+            row["corpus"],
+            row["targets"],
+            f"{100 * row['largest_share']:.0f} %",
+            f"{row['effective_dimensions']:.1f}",
+        ]
         for row in results["spectra"]
     ]
-    return _grid(["text", "targets", "along one axis", "axes in effect"], rows)
+    return _grid(["text", "targets", "largest axis", "effective dimensions"], rows)
+
+
+def _summary(results: Results) -> str:
+    models = {row["name"]: row for row in results["language_models"] if row["corpus"] != PUBMED}
+    senteval = {row["representation"]: row["average"] for row in results["senteval"]}
+    rows = []
+    for name in _SUMMARY:
+        scores = [task_scores(results, task, name) for task in TASKS]
+        model = models.get(name, {})
+        parameters, speed_up = model.get("trainable_parameters"), model.get("speed_up")
+        cells = [
+            f"{statistics.mean(map(statistics.mean, scores)):.1f}" if all(scores) else "",
+            *(
+                f"{senteval[name + variant]:.1f}" if name + variant in senteval else ""
+                for variant in ("", "-all-layers")
+            ),
+            f"{parameters / 1e6:.1f} M" if parameters else "",
+            f"{speed_up:.1f}" if speed_up else "",
+        ]
+        if any(cells):
+            rows.append([f"{paper.SHORT_NAMES[name]} (`{name}`)", *cells])
+    header = ["representation", "mean of five tasks", "SentEval, mean of layers"]
+    header += ["SentEval, concatenated layers", "parameters", "training speed vs. ELMo"]
+    return _grid(header, rows)
 
 
 TABLES: Dict[str, Callable[[Results], str]] = {
+    "summary": _summary,
     "tasks": _tasks,
     "tasks of the paper": _paper_tasks,
-    "unnormalized tasks": partial(_tasks, way=UNNORMALIZED),
-    "equal time": _in_time,
+    "unnormalized tasks": partial(_tasks, variant=UNNORMALIZED),
+    "equal time": _equal_time,
     "language models": _language_models,
     "language models of the paper": _paper_language_models,
     "senteval": _senteval,
     "senteval of the paper": _paper_senteval,
     "bc5cdr": _bc5cdr,
-    "unseen": _unseen,
-    "frequency": _frequency,
-    "frequency in the long tail": partial(_frequency, long_tail=True),
+    "oov entities": _oov_entities,
+    "cloze": _cloze,
+    "cloze on pubmed": partial(_cloze, pubmed=True),
     "layers": _layers,
     "spectra": _spectra,
 }

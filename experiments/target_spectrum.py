@@ -1,10 +1,10 @@
 """
-In how many directions the vectors differ that a language model is to predict:
+Measures how evenly the target vectors of a language model spread over their principal axes:
 
     python -m experiments.target_spectrum VECTORS.bin TRAIN OUT.json
 
-Each word of the text counts as often as it occurs, and by its target's direction, which is what the
-cosine sees of it.
+Words are weighted by their frequency in the text. Vectors are normalised, because the cosine
+distance depends only on their directions.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from allennlp_semfit.modules.lm_heads.target_whitening import TargetWhitening
 from allennlp_semfit.pretrained.sentences_file import SentencesFile
 from experiments.json_files import write_json
 
-__all__ = ["measure", "spectrum"]
+__all__ = ["measure_spectra", "spectrum"]
 
 
 def spectrum(vectors: torch.Tensor, weights: torch.Tensor) -> Dict[str, float]:
@@ -34,45 +34,48 @@ def spectrum(vectors: torch.Tensor, weights: torch.Tensor) -> Dict[str, float]:
 
     vectors : `torch.Tensor`
         Shape `(num_words, m)`.
-        Only their directions count.
+        Are normalised first.
     weights : `torch.Tensor`
-        How much each counts; positive. Shape `(num_words,)`.
+        Positive. Shape `(num_words,)`.
 
     # Returns
 
     `Dict[str, float]`
-        `"first"`, the share of their mean square that is along the axis with most of it, and
-        `"dimensions"`, along how many axes it is in effect: the inverse of the sum of the squared
-        shares of all `m` principal axes, which is `m` if they are equal, and 1 if there is but one.
+        `"largest_share"`, the share of the mean square along the first principal axis, and
+        `"effective_dimensions"`, the inverse of the sum of the squared shares of all `m` principal
+        axes: `m` if all shares are equal, 1 if all vectors are parallel.
     """
     directions = torch.nn.functional.normalize(vectors.double(), dim=1)
     shares = torch.linalg.eigvalsh(directions.T @ (directions * weights.double().unsqueeze(1)))
     shares = shares.clamp(min=0) / shares.clamp(min=0).sum()
-    return {"first": shares.max().item(), "dimensions": 1 / shares.square().sum().item()}
+    return {
+        "largest_share": shares.max().item(),
+        "effective_dimensions": 1 / shares.square().sum().item(),
+    }
 
 
-def measure(model: FastTextModel, files: List[Path]) -> List[Dict[str, Any]]:
+def measure_spectra(model: FastTextModel, files: List[Path]) -> List[Dict[str, Any]]:
     """
     # Parameters
 
     model : `FastTextModel`
     files : `List[Path]`
-        With a tokenised sentence a line, in the order in which they are read in training.
+        One tokenised sentence per line, in the order of training.
 
     # Returns
 
     `List[Dict[str, Any]]`
-        The `spectrum` of the targets `"as they are"`, `"less their mean"` and `"whitened"`, by
-        `TargetWhitening` from the first of them.
+        The `spectrum` of the `"original"`, `"centred"` and `"whitened"` targets. `TargetWhitening`
+        is fitted to the first sentences, as in training.
 
     # Raises
 
     `ConfigurationError`
-        If a file is not UTF-8, or none has a word.
+        If a file is not UTF-8, or if the files have no words.
     """
     counts = count_words(files).counts
     if not counts:
-        raise ConfigurationError(f"{files[0]}: there is no word in it; give text")
+        raise ConfigurationError(f"{files[0]}: the file has no words; give a text")
     words = list(counts)
 
     def vectors_of(some_words: Sequence[str]) -> torch.Tensor:
@@ -92,8 +95,8 @@ def measure(model: FastTextModel, files: List[Path]) -> List[Dict[str, Any]]:
     return [
         {"targets": name, **spectrum(each, weights)}
         for name, each in (
-            ("as they are", directions),
-            ("less their mean", directions - mean),
+            ("original", directions),
+            ("centred", directions - mean),
             ("whitened", whitening(vectors)),
         )
     ]
@@ -107,7 +110,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     parser.add_argument("out", type=Path, help="a JSON file")
     args = parser.parse_args(arguments)
     try:
-        rows = measure(FastTextModel.open(args.vectors), find_text_files([args.train]))
+        rows = measure_spectra(FastTextModel.open(args.vectors), find_text_files([args.train]))
     except ConfigurationError as error:
         sys.exit(f"target_spectrum: {error}")
     write_json(args.out, rows)

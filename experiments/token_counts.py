@@ -1,4 +1,4 @@
-"""How much text a language model's training has read, and in how many tokens."""
+"""Counts the words, tokens and updates of a language model's training."""
 
 import math
 import os
@@ -12,7 +12,7 @@ from allennlp.data import DatasetReader
 import allennlp_semfit  # noqa: F401 (registers what the configs name)
 from allennlp_semfit.common.text_files import find_text_files
 from experiments.json_files import read_json
-from experiments.run_records import without_places
+from experiments.run_records import replace_roots
 
 __all__ = ["count_words_and_updates", "tokens_per_word"]
 
@@ -24,24 +24,24 @@ def count_words_and_updates(
     # Parameters
 
     config : `Dict[str, Any]`
-        Of a language model's training.
+        The config of the training.
     num_epochs : `int`
-        That it has made.
+        The number of epochs run.
     text : `Path`
-        What it has read.
+        The training text.
 
     # Returns
 
     `Tuple[int, Optional[int]]`
-        The words that it has read, boundaries not counted, and its updates: `None` if they cannot
-        be told from the config.
+        The words read, without boundary tokens, and the number of updates, or `None` if the config
+        does not determine it.
     """
     num_sentences, num_words = _count_text(text)
     loader = config["data_loader"]
     batch_size = {**loader, **loader.get("batch_sampler", {})}.get("batch_size")
     num_processes = len(config.get("distributed", {}).get("cuda_devices", [0]))
     num_batches = loader.get("batches_per_epoch")
-    # Of the text, in an epoch.
+    # The share of the text that one epoch reads.
     share = 1.0
     if batch_size and num_batches:
         share = num_batches * batch_size * num_processes / num_sentences
@@ -56,7 +56,7 @@ def count_words_and_updates(
 
 @lru_cache(maxsize=None)
 def _count_text(text: Path) -> Tuple[int, int]:
-    """Its sentences and words; it must have some."""
+    """The number of sentences and words of the text, which must not be empty."""
     num_sentences = num_words = 0
     for file in find_text_files([text]):
         with file.open("rb") as lines:
@@ -67,29 +67,29 @@ def _count_text(text: Path) -> Tuple[int, int]:
     return num_sentences, num_words
 
 
-def tokens_per_word(run: Path, places: Mapping[str, str]) -> float:
+def tokens_per_word(run: Path, roots: Mapping[str, str]) -> float:
     """
     # Parameters
 
     run : `Path`
-        The directory `OUT/CORPUS/models/NAME` of a language model's training.
-    places : `Mapping[str, str]`
-        What `without_places` takes.
+        The directory of the training, `OUT/CORPUS/models/NAME`.
+    roots : `Mapping[str, str]`
+        As for `replace_roots`.
 
     # Returns
 
     `float`
-        Of the held-out text, each with its sentences' ends.
+        The tokens per word of the held-out text. Both counts include the ends of sentences.
     """
     reader = read_json(run / "config.json")["dataset_reader"]
     if "tokenizer" not in reader:
         return 1.0
     del reader["token_indexers"]
     here = os.path.abspath(run.parent.parent.parent)
-    moved = {place: here if name == "$OUT" else place for place, name in places.items()}
-    reader = without_places(reader, moved)
+    moved = {root: here if name == "$OUT" else root for root, name in roots.items()}
+    reader = replace_roots(reader, moved)
     text = run.parent.parent / "heldout.txt"
-    # What is before the first token is not predicted.
+    # The start of a sentence is not predicted.
     tokens = sum(
         len(instance["source"]) - 1
         for instance in DatasetReader.from_params(Params(reader)).read(str(text))

@@ -1,5 +1,5 @@
-// The laptop's models, made larger: half of the paper's dimensions, over vectors as wide as the paper's,
-// on all of the text, five times, on one GPU. See gpu.mk.
+// For one GPU: half of the paper's dimensions, word vectors of the paper's size, five epochs over all of
+// the text. See gpu.mk.
 local sentences_per_update = 256;
 local num_sentences = 842254;
 local updates_per_epoch = std.floor(num_sentences / sentences_per_update);

@@ -4,9 +4,9 @@ TASK_CONFIGS := training_config/downstream/laptop
 TASK_OVERLAY := {}
 CORPUS := novels
 
-# Of the language models' training text, and of their held-out text.
+# The sentences to sample for training.
 novels_sentences := 235008
-# A third as many, so that the schedule ends sooner.
+# A third of that, with a shorter schedule.
 pubmed_sentences := 78336
 pubmed_options := -o '{"data_loader.batches_per_epoch": 1224, "trainer.learning_rate_scheduler.decay_start": 2448, "trainer.learning_rate_scheduler.decay_end": 4896}'
 HELD_OUT := 1500
@@ -17,8 +17,8 @@ MERGES := 8000
 DEV_SENTENCES := 400
 FOLDS := 5
 
-# Of what is not among REPRESENTATIONS.
+# The seeds for ABLATIONS and EQUAL_TIME.
 OTHER_SEEDS ?= 1
 
-PAGE ?= docs/results.md
+PAGES ?= docs/results.md docs/results-details.md docs/performance.md
 IMAGES ?= docs/images/results

@@ -13,10 +13,10 @@ linux_only = pytest.mark.skipif(
 )
 
 
-def test_all_contestants_find_the_same_vectors(tmp_path):
+def test_all_candidates_find_the_same_vectors(tmp_path):
     path = tmp_path / "vectors.bin"
     write_fasttext(path, num_words=300, num_buckets=1000, dim=7)
-    (words,) = fasttext_memory.draw_words(str(path), 100, [1])
+    (words,) = fasttext_memory.sample_words(str(path), 100, [1])
     assert len(set(words)) == 100
     lookups = [open_model(str(path)) for open_model in fasttext_memory.CANDIDATES.values()]
     # gensim gives `</s>` subwords, too.
@@ -51,7 +51,7 @@ def test_time_and_memory_are_measured(tmp_path, monkeypatch):
     (timings,) = results["timings"].values()
     assert 0 < timings["min_seconds"] <= timings["max_seconds"]
     (measures,) = results["all_measures"].values()
-    assert measures["seconds_of_another_word"] > 0
+    assert measures["seconds_per_new_word"] > 0
     assert measures["file_bytes_resident"] > 0
     assert len(measures["fork_pss_bytes"]) == len(measures["spawn_pss_bytes"]) == 1
     # A process of its own imports PyTorch, which a forked one has.

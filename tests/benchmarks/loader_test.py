@@ -25,11 +25,11 @@ def test_the_loaders_are_timed_and_compared(tmp_path, monkeypatch):
         assert 0 < row["min_seconds"] <= row["median_seconds"] <= row["max_seconds"]
         assert speeds[name] == pytest.approx(loader.UNIT / row["median_seconds"])
     one, two = speeds["fasttext, workers: 1"], speeds["fasttext, workers: 2"]
-    assert results["words_a_second_of_8_workers_extrapolated"] == pytest.approx(7 * two - 6 * one)
+    assert results["words_per_second_8_workers_extrapolated"] == pytest.approx(7 * two - 6 * one)
     (seconds,) = results["training_step_seconds"]
-    of_step = results["words_a_second_of_a_training_step"]
+    of_step = results["words_per_second_training_step"]
     assert of_step == pytest.approx(loader.UNIT / seconds)
-    assert results["one_worker / training step"] == pytest.approx(one / of_step)
+    assert results["training_steps_per_worker"] == pytest.approx(one / of_step)
 
 
 def test_the_text_has_as_many_words_as_asked_for(tmp_path):

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from benchmarks import models, scaling, semfit_head
-from benchmarks.language_models import batch_of, build_language_model, training_step
+from benchmarks.language_models import build_batch, build_language_model, training_step
 
 CPU = torch.device("cpu")
 SIZES = {**models.SMALL, "embedding_dim": 10, "cell_size": 12}
@@ -57,7 +57,7 @@ def test_the_speed_on_several_devices_follows(measured, tmp_path, monkeypatch):
     assert alone == pytest.approx(10 * 256 * 4 / seconds)
     on_four = predicted["predicted_on_devices"]["4"]["elmo"]
     parameters = before["timings"]["elmo"]["parameters"]
-    assert on_four["exchanged_bytes"] == pytest.approx(parameters * 6)
+    assert on_four["allreduce_bytes"] == pytest.approx(parameters * 6)
     assert (tmp_path / "scaling_devices-cpu.png").stat().st_size < 100_000
 
 
@@ -88,7 +88,7 @@ def test_a_step_moves_every_parameter_and_leaves_no_gradient(name):
 
 def test_a_batch_has_the_boundaries_as_words():
     model = build_language_model("elmo", 100, SIZES)
-    source = batch_of(model, 3, 5, 100, CPU)
+    source = build_batch(model, 3, 5, 100, CPU)
     assert source["characters"]["elmo_tokens"].shape == (3, 7, 50)
     assert source["tokens"]["tokens"].shape == (3, 7)
     assert source["tokens"]["tokens"].min() >= 1
@@ -104,13 +104,13 @@ def test_the_heads_part_of_a_step(tmp_path, monkeypatch):
     rows = json.loads(out.read_text())["timings"]
     assert list(rows) == ["step", "step, sum as loss", "head alone"]
     part = rows["head alone"]["median_seconds"] / rows["step"]["median_seconds"]
-    assert rows["head alone"]["of_the_step"] == pytest.approx(part)
+    assert rows["head alone"]["share_of_step"] == pytest.approx(part)
 
 
 def test_the_head_alone_predicts_what_the_model_predicts():
     """Its metrics count each direction's targets, and their directions are those of the model's."""
     model = build_language_model("elmo_semfit", 100, SIZES)
-    source = batch_of(model, 2, 4, 100, CPU)
+    source = build_batch(model, 2, 4, 100, CPU)
     model(source)
     expected = model.get_metrics(reset=True)["baseline_cosine"]
     semfit_head.head_alone(model, source)()

@@ -47,7 +47,7 @@ def test_one_process_against_two(tmp_path, monkeypatch):
     ]
     one, two = rows["semfit, 1 process"], rows["semfit, 2 processes"]
     parameters = 4 * 8 * (300 + 8 + 2) + 300 * 8 + 300
-    assert (one["exchanged_bytes"], two["exchanged_bytes"]) == (0, 4 * parameters)
+    assert (one["allreduce_bytes"], two["allreduce_bytes"]) == (0, 4 * parameters)
     assert two["words_per_second"] == pytest.approx(2 * 8 * 9 / two["median_seconds"])
 
 

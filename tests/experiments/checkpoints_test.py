@@ -10,8 +10,8 @@ from allennlp.commands.train import train_model
 from allennlp.common.params import Params
 
 from allennlp_semfit.senteval.tasks import read_tasks
-from experiments.checkpoints import curve, nearest, write_archive
-from experiments.run_records import checkpoints_of
+from experiments.checkpoints import learning_curve, nearest_checkpoint, write_archive
+from experiments.run_records import find_checkpoints
 from tests import FIXTURES, VECTORS
 from tests.senteval.data import write_data
 from tests.training_config.language_models_test import CONFIGS, config_of
@@ -45,18 +45,18 @@ def training(tmp_path_factory):
 
 
 def test_checkpoints_are_kept_with_their_updates_and_seconds(training):
-    checkpoints = checkpoints_of(training)
+    checkpoints = find_checkpoints(training)
     assert [(each.updates, each.seconds) for each in checkpoints] == [
         (updates, 10 * updates) for updates in range(1, 7)
     ]
-    assert nearest(checkpoints, 34).updates == 3
-    assert nearest(checkpoints, 36).updates == 4
-    assert nearest(checkpoints, 900).updates == 6
+    assert nearest_checkpoint(checkpoints, 34).updates == 3
+    assert nearest_checkpoint(checkpoints, 36).updates == 4
+    assert nearest_checkpoint(checkpoints, 900).updates == 6
 
 
 def test_an_archive_has_the_weights_of_its_checkpoint(training, tmp_path):
     text = str(FIXTURES / "corpus" / "heldout.txt")
-    first, last = checkpoints_of(training)[0], checkpoints_of(training)[-1]
+    first, last = find_checkpoints(training)[0], find_checkpoints(training)[-1]
     write_archive(first, tmp_path / "first.tar.gz")
     write_archive(last, tmp_path / "last.tar.gz")
     metrics = json.loads((training / "metrics.json").read_text())
@@ -67,7 +67,7 @@ def test_an_archive_has_the_weights_of_its_checkpoint(training, tmp_path):
 
 def test_a_curve_has_each_checkpoints_scores(training, tmp_path):
     data = read_tasks(write_data(tmp_path / "senteval"), ["TREC"], folds=2)
-    points = curve(training, data, folds=2)
+    points = learning_curve(training, data, folds=2)
     assert [point["updates"] for point in points] == [1, 2, 3, 4, 5, 6]
     metrics = json.loads((training / "metrics.json").read_text())
     assert points[-1]["cosine"] == pytest.approx(metrics["validation_cosine"], rel=1e-5)
@@ -83,12 +83,12 @@ def test_the_checkpoint_in_the_time_of_another_run(training, tmp_path):
     for file in faster.glob("*.th"):
         seconds = training.joinpath(file.name).stat().st_mtime / 2
         os.utime(file, (seconds, seconds))
-    out = tmp_path / "in_time" / "elmo.tar.gz"
+    out = tmp_path / "equal_time" / "elmo.tar.gz"
     command = [sys.executable, "-m", "experiments.checkpoints", "at", training, faster, out]
     subprocess.run(command, cwd=FIXTURES.parent, check=True)
     assert json.loads(out.with_name("elmo.json").read_text()) == {"updates": 3, "seconds": 30}
     text = str(FIXTURES / "corpus" / "heldout.txt")
-    (third,) = (each for each in checkpoints_of(training) if each.updates == 3)
+    (third,) = (each for each in find_checkpoints(training) if each.updates == 3)
     write_archive(third, tmp_path / "third.tar.gz")
     assert evaluate_from_archive(out, text) == evaluate_from_archive(
         tmp_path / "third.tar.gz", text
@@ -102,4 +102,4 @@ def test_a_run_without_checkpoints_is_named(training, tmp_path):
     command = [sys.executable, "-m", "experiments.checkpoints", "at", bare, training, "x.tar.gz"]
     process = subprocess.run(command, cwd=FIXTURES.parent, capture_output=True, text=True)
     assert process.returncode == 1
-    assert f"checkpoints: {bare}: fewer than two checkpoints" in process.stderr
+    assert f"checkpoints: {bare} has fewer than two checkpoints" in process.stderr

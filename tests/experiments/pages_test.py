@@ -41,14 +41,17 @@ def test_a_page_keeps_its_prose_and_is_the_same_again(tmp_path):
 @pytest.mark.parametrize(
     ("page", "error"),
     [
-        ("<!-- table: task -->\n<!-- end -->\n", "p.md: `<!-- table: task -->` names none of the"),
-        ("<!-- table: tasks -->\n", "p.md: each `<!-- table: NAME -->` takes a line"),
-        ("<!-- table: tasks --> x\n<!-- end -->\n", "p.md: each `<!-- table: NAME -->` takes a"),
-        ("<!-- end -->\n", "p.md: each `<!-- table: NAME -->` takes a line"),
+        (
+            "<!-- table: task -->\n<!-- end -->\n",
+            "p.md has the unknown table `<!-- table: task -->`. Use one of",
+        ),
+        ("<!-- table: tasks -->\n", "p.md has a mark of a table without its end"),
+        ("<!-- table: tasks --> x\n<!-- end -->\n", "p.md has a mark of a table without its end"),
+        ("<!-- end -->\n", "p.md has a mark of a table without its end"),
         # The first has no end.
         (
             "<!-- table: tasks -->\n<!-- table: bc5cdr -->\n<!-- end -->\n<!-- end -->\n",
-            "p.md: each",
+            "p.md has a mark of a table without its end",
         ),
     ],
 )

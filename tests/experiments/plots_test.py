@@ -1,7 +1,7 @@
 import pytest
 from matplotlib.image import imread
 
-from experiments.plots import PLOTS, draw
+from experiments.plots import PLOTS, write_plots
 from experiments.results import TASKS
 
 
@@ -11,7 +11,7 @@ def run_of(task, representation, score):
 
 RESULTS = {
     "language_models": [],
-    "in_time": [],
+    "equal_time": [],
     "tasks": [
         run_of("ner", "fasttext", 10.0),
         run_of("ner", "fasttext", 14.0),
@@ -20,7 +20,7 @@ RESULTS = {
         run_of("ner", "elmo_semfit", 24.0),
         # Not drawn: nothing to subtract, and of another comparison.
         run_of("srl", "elmo_semfit", 50.0),
-        run_of("ner", "elmo-in-time", 19.0),
+        run_of("ner", "elmo-equal-time", 19.0),
         run_of("ner", "elmo-unnormalized", 18.0),
         run_of("bc5cdr", "elmo_semfit", 80.0),
     ],
@@ -28,16 +28,20 @@ RESULTS = {
         {"representation": "fasttext", "scores": {"TREC": 60.0, "SICK-E": 70.0, "MR": 99.0}},
         {"representation": "elmo", "scores": {"TREC": 66.0, "SICK-E": 72.0, "MR": 99.0}},
     ],
-    "frequency": [
+    "cloze": [
         {
             "name": "elmo",
             "corpus": "novels",
             "rows": [
-                {"bucket": "0", "mrr": 0.1, "mrr_alike": 0.05},
-                {"bucket": "10–99", "mrr": 0.5, "mrr_alike": 0.3},
+                {"bucket": "0", "mrr": 0.1, "mrr_same_frequency": 0.05},
+                {"bucket": "10–99", "mrr": 0.5, "mrr_same_frequency": 0.3},
             ],
         },
-        {"name": "elmo", "corpus": "pubmed", "rows": [{"bucket": "3", "mrr": 1, "mrr_alike": 1}]},
+        {
+            "name": "elmo",
+            "corpus": "pubmed",
+            "rows": [{"bucket": "3", "mrr": 1, "mrr_same_frequency": 1}],
+        },
     ],
     "curves": [
         {
@@ -85,7 +89,7 @@ def lines(axes):
 
 
 def test_quality_is_drawn_against_minutes_with_fasttext_across():
-    (axes,) = PLOTS["quality_and_time"](RESULTS).axes
+    (axes,) = PLOTS["senteval_by_time"](RESULTS).axes
     assert lines(axes) == {
         "elmo": [[1, 3], [66, 68]],
         "elmo_semfit": [[1], [68]],
@@ -96,7 +100,7 @@ def test_quality_is_drawn_against_minutes_with_fasttext_across():
 
 
 def test_the_mean_of_the_five_tasks_is_drawn_against_minutes_early_and_at_the_end():
-    scores = {"fasttext": 40.0, "elmo": 50.0, "elmo-in-time": 42.0, "elmo_semfit": 47.0}
+    scores = {"fasttext": 40.0, "elmo": 50.0, "elmo-equal-time": 42.0, "elmo_semfit": 47.0}
     tasks = [run_of(task, name, scores[name]) for name in scores for task in TASKS]
     # Three points more in one task of five; and one that lacks the others.
     tasks += [run_of("ner", "elmo_semfit", 53.0), run_of("ner", "elmo_adaptive", 60.0)]
@@ -110,8 +114,8 @@ def test_the_mean_of_the_five_tasks_is_drawn_against_minutes_early_and_at_the_en
         )
     ]
     stopped = [{"name": "elmo", "corpus": "novels", "seconds": 630, "updates": 4}]
-    results = {"tasks": tasks, "language_models": models, "in_time": stopped}
-    (axes,) = PLOTS["tasks_and_time"](results).axes
+    results = {"tasks": tasks, "language_models": models, "equal_time": stopped}
+    (axes,) = PLOTS["tasks_by_time"](results).axes
     assert lines(axes) == {
         "elmo": [[10.5, 20], [42, 50]],
         "elmo_semfit": [[10], [47.6]],
@@ -121,15 +125,15 @@ def test_the_mean_of_the_five_tasks_is_drawn_against_minutes_early_and_at_the_en
 
 
 def test_each_kind_of_output_layer_learns_in_its_panel():
-    left, right = PLOTS["learning"](RESULTS).axes
+    left, right = PLOTS["learning_curves"](RESULTS).axes
     assert lines(left) == {"elmo_semfit": [[1, 2], [0.02, 0.05]]}
     assert lines(right) == {"elmo": [[1, 2], [300, 200]]}
     assert left.get_xlabel() == right.get_xlabel() == "words read, millions"
     # The legend has both, once.
-    (legend,) = PLOTS["learning"](RESULTS).legends
+    (legend,) = PLOTS["learning_curves"](RESULTS).legends
     assert [text.get_text() for text in legend.get_texts()] == ["elmo", "elmo_semfit"]
     # One kind alone has the width to itself.
-    assert len(PLOTS["learning"]({**RESULTS, "curves": RESULTS["curves"][:1]}).axes) == 1
+    assert len(PLOTS["learning_curves"]({**RESULTS, "curves": RESULTS["curves"][:1]}).axes) == 1
 
 
 def test_tasks_are_drawn_less_what_fasttext_scores_with_the_deviation_of_the_seeds():
@@ -146,12 +150,12 @@ def test_tasks_are_drawn_less_what_fasttext_scores_with_the_deviation_of_the_see
 
 
 def test_the_images_have_their_width_and_show_something(tmp_path):
-    files = draw(RESULTS, tmp_path / "images")
+    files = write_plots(RESULTS, tmp_path / "images")
     assert [file.name for file in files] == [
-        "quality_and_time.png",
-        "learning.png",
+        "senteval_by_time.png",
+        "learning_curves.png",
         "tasks.png",
-        "frequency.png",
+        "cloze.png",
     ]
     for file in files:
         height, width, _ = imread(file).shape
@@ -161,13 +165,13 @@ def test_the_images_have_their_width_and_show_something(tmp_path):
 
 
 def test_what_there_are_no_results_for_is_left_out(tmp_path):
-    assert draw(dict.fromkeys(RESULTS, []), tmp_path) == []
-    results = {**RESULTS, "curves": [], "frequency": []}
-    assert draw(results, tmp_path) == [tmp_path / "tasks.png"]
+    assert write_plots(dict.fromkeys(RESULTS, []), tmp_path) == []
+    results = {**RESULTS, "curves": [], "cloze": []}
+    assert write_plots(results, tmp_path) == [tmp_path / "tasks.png"]
 
 
 def test_scores_are_drawn_by_frequency_among_any_words_and_among_words_as_frequent():
-    left, right = PLOTS["frequency"](RESULTS).axes
+    left, right = PLOTS["cloze"](RESULTS).axes
     assert lines(left) == {"elmo": [[0, 1], [0.1, 0.5]]}
     assert lines(right) == {"elmo": [[0, 1], [0.05, 0.3]]}
     assert [label.get_text() for label in left.get_xticklabels()] == ["0", "10–99"]

@@ -12,12 +12,12 @@ from allennlp_semfit.common.errors import InvalidFileError
 from experiments.run_records import (
     config_hash,
     count_trainable_parameters,
-    device_of,
-    read_sittings,
-    without_places,
+    device_name,
+    read_sessions,
+    replace_roots,
 )
 
-PLACES = {"/home/me/repo": "$REPOSITORY", "/home/me/repo/out": "$OUT", "/data": "$SEMFIT_DATA"}
+ROOTS = {"/home/me/repo": "$REPOSITORY", "/home/me/repo/out": "$OUT", "/data": "$SEMFIT_DATA"}
 CONFIG = {
     "train_data_path": "/home/me/repo/out/novels/train",
     "test_data_path": ["/data/test.txt"],
@@ -37,10 +37,10 @@ CONFIG = {
         (["began 100 a1", "ended 160 a1", "began 500 a1"], 60, True, 2, "a1"),
     ],
 )
-def test_sittings_are_summed(lines, duration, is_partial, sessions, commit, tmp_path):
+def test_sessions_are_summed(lines, duration, is_partial, sessions, commit, tmp_path):
     # A dot in a name is no suffix.
     (tmp_path / "ner.1.elmo.sessions").write_text("\n".join(lines) + "\n")
-    assert read_sittings(tmp_path / "ner.1.elmo") == {
+    assert read_sessions(tmp_path / "ner.1.elmo") == {
         "duration": duration,
         "duration_is_partial": is_partial,
         "sessions": sessions,
@@ -49,12 +49,12 @@ def test_sittings_are_summed(lines, duration, is_partial, sessions, commit, tmp_
 
 
 @pytest.mark.parametrize("text", ["ended 5 a\n", "began soon a\n", "began 5\n"])
-def test_what_is_no_sitting_is_named(text, tmp_path):
+def test_what_is_no_session_is_named(text, tmp_path):
     (tmp_path / "run.sessions").write_text(text)
-    with pytest.raises(InvalidFileError, match=r"run\.sessions: line 1 is '(ended|began)"):
-        read_sittings(tmp_path / "run")
+    with pytest.raises(InvalidFileError, match=r"sessions is malformed in line 1: '(ended|began)"):
+        read_sessions(tmp_path / "run")
     with pytest.raises(InvalidFileError, match=r"other\.sessions.*experiments/train writes it"):
-        read_sittings(tmp_path / "other")
+        read_sessions(tmp_path / "other")
 
 
 def test_the_hash_is_of_the_canonical_json():
@@ -63,13 +63,13 @@ def test_the_hash_is_of_the_canonical_json():
         "test_data_path": ["$SEMFIT_DATA/test.txt"],
         "train_data_path": "$OUT/novels/train",
     }
-    assert without_places(CONFIG, PLACES) == general
+    assert replace_roots(CONFIG, ROOTS) == general
     canonical = json.dumps(general).replace(", ", ",").replace(": ", ":")
-    assert config_hash(CONFIG, PLACES) == hashlib.sha256(canonical.encode()).hexdigest()[:12]
+    assert config_hash(CONFIG, ROOTS) == hashlib.sha256(canonical.encode()).hexdigest()[:12]
 
 
 @given(st.lists(st.text("ab/", min_size=1), min_size=3, max_size=3, unique=True))
-def test_the_hash_is_the_same_wherever_the_places_are(names):
+def test_the_hash_is_the_same_wherever_the_roots_are(names):
     repository, out, data = (f"/{i}/{name.strip('/')}x" for i, name in enumerate(names))
     config = {
         "train_data_path": f"{out}/novels/train",
@@ -77,8 +77,8 @@ def test_the_hash_is_the_same_wherever_the_places_are(names):
         "model": {"cell_size": 256, "vectors": f"{repository}/vectors.bin"},
         "random_seed": 5,
     }
-    places = {repository: "$REPOSITORY", out: "$OUT", data: "$SEMFIT_DATA"}
-    assert config_hash(config, places) == config_hash(CONFIG, PLACES)
+    roots = {repository: "$REPOSITORY", out: "$OUT", data: "$SEMFIT_DATA"}
+    assert config_hash(config, roots) == config_hash(CONFIG, ROOTS)
 
 
 @pytest.mark.parametrize(
@@ -90,23 +90,23 @@ def test_the_hash_is_the_same_wherever_the_places_are(names):
     ],
 )
 def test_the_hash_differs_with_a_size_and_a_path(change):
-    assert config_hash({**CONFIG, **change}, PLACES) != config_hash(CONFIG, PLACES)
+    assert config_hash({**CONFIG, **change}, ROOTS) != config_hash(CONFIG, ROOTS)
 
 
 def test_a_path_elsewhere_asks_where_the_data_was():
     # Its name begins as a place's does.
-    with pytest.raises(InvalidFileError, match="/database/x, .* set SEMFIT_DATA"):
-        config_hash({**CONFIG, "test_data_path": "/database/x"}, PLACES)
+    with pytest.raises(InvalidFileError, match="/database/x .*Set SEMFIT_DATA"):
+        config_hash({**CONFIG, "test_data_path": "/database/x"}, ROOTS)
 
 
 def test_a_gpu_is_one_whose_memory_was_used(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "H200")
-    assert device_of({"peak_worker_0_memory_MB": 5.0}) == "cpu"
-    assert device_of({"peak_gpu_0_memory_MB": 0.0, "training_gpu_0_memory_MB": 0}) == "cpu"
-    assert device_of({"peak_gpu_0_memory_MB": 0.5}) == "H200"
+    assert device_name({"peak_worker_0_memory_MB": 5.0}) == "cpu"
+    assert device_name({"peak_gpu_0_memory_MB": 0.0, "training_gpu_0_memory_MB": 0}) == "cpu"
+    assert device_name({"peak_gpu_0_memory_MB": 0.5}) == "H200"
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    assert device_of({"training_gpu_1_memory_MB": 7}) == "gpu"
+    assert device_name({"training_gpu_1_memory_MB": 7}) == "gpu"
 
 
 def test_parameters_are_those_of_the_log_with_the_sizes_of_the_weights(tmp_path):

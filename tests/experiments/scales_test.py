@@ -147,14 +147,14 @@ def test_all_makes_everything_that_the_tables_have(tmp_path):
     assert len(trainings) == (9 + 2) + (6 + 4) * (2 + 3 * 3) + (5 + 2) * 5 + 3 * 3
     # Four of the nine with normalised layers, and three with layers side by side, too.
     assert sum("allennlp senteval" in line for line in lines) == 1 + 9 + 4 + 3
-    assert sum("experiments.unseen_words" in line for line in lines) == 3 * 3
-    assert sum("experiments.layers" in line for line in lines) == 9 + 2
+    assert sum("experiments.oov_entities" in line for line in lines) == 3 * 3
+    assert sum("experiments.layer_statistics" in line for line in lines) == 9 + 2
 
 
 @pytest.mark.parametrize(("options", "keeps"), [((), False), (("KEEP=yes",), True)])
 def test_results_keep_those_of_elsewhere_if_that_is_asked_for(options, keeps, tmp_path):
     lines = lines_of(tmp_path, "laptop", "results", *options)
-    (line,) = (line for line in lines if "experiments.gather" in line)
+    (line,) = (line for line in lines if "experiments.collect_results" in line)
     assert ("--keep" in line.split()) == keeps
 
 
@@ -176,5 +176,5 @@ def test_without_data_it_says_what_to_set(name):
 def test_a_scale_that_is_none_is_named_with_those_that_are():
     process = make("--dry-run", "SCALE=huge")
     assert process.returncode != 0
-    assert "SCALE is huge. It takes one of" in process.stderr
+    assert "SCALE is huge. Set it to one of" in process.stderr
     assert all(scale in process.stderr for scale in SCALES)

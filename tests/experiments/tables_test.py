@@ -1,6 +1,6 @@
 import pytest
 
-from experiments.results import in_order, scores_of
+from experiments.results import sort_representations, task_scores
 from experiments.tables import TABLES
 
 
@@ -28,7 +28,7 @@ RESULTS = {
         run_of("ner", "elmo_semfit", 32.0, seed=3),
         run_of("ner", "fasttext", 20.04),
         run_of("snli", "none", 33.3),
-        run_of("ner", "elmo-in-time", 21.0),
+        run_of("ner", "elmo-equal-time", 21.0),
         run_of("ner", "elmo-unnormalized", 18.0),
         run_of("bc5cdr", "elmo_semfit", 80.0, seed=1),
         run_of("bc5cdr", "elmo_semfit", 82.0, seed=2),
@@ -42,30 +42,35 @@ RESULTS = {
             "elmo_semfit", "pubmed", training_seconds=None, words_per_second=None, speed_up=None
         ),
     ],
-    "in_time": [{"name": "elmo", "corpus": "novels", "updates": 617, "seconds": 598.0}],
+    "equal_time": [{"name": "elmo", "corpus": "novels", "updates": 617, "seconds": 598.0}],
     "senteval": [
         {"representation": "fasttext", "average": 70.06, "scores": {"MR": 75.0, "SICK-R": 71.04}}
     ],
     "curves": [],
-    "unseen": [
+    "oov_entities": [
         {"representation": name, "group": group, "label": label, "f1": f1, "gold": 1200}
         for name, group, label, f1 in (
             ("fasttext", "all", None, 0.5),
             ("fasttext", "all", "Disease", 0.9),
-            ("fasttext", "unseen", None, 0.25),
+            ("fasttext", "oov", None, 0.25),
             ("elmo_semfit", "all", None, 0.625),
         )
     ],
     "spectra": [
-        {"corpus": "novels", "targets": "as they are", "first": 0.514, "dimensions": 3.68},
+        {
+            "corpus": "novels",
+            "targets": "original",
+            "largest_share": 0.514,
+            "effective_dimensions": 3.68,
+        },
     ],
     "layers": [
         {
             "name": name,
             "corpus": corpus,
             "rows": [
-                {"layer": layer, "length": length, "shared": share}
-                for layer, length, share in ((1, 14.06, 0.5), (0, 5.2, 0.125))
+                {"layer": layer, "norm": norm, "common_share": share}
+                for layer, norm, share in ((1, 14.06, 0.5), (0, 5.2, 0.125))
             ],
         }
         for name, corpus in (
@@ -74,11 +79,11 @@ RESULTS = {
             ("elmo_semfit", "pubmed"),
         )
     ],
-    "frequency": [
+    "cloze": [
         {
             "name": "elmo",
             "corpus": corpus,
-            "rows": [{"bucket": "1–2", "mrr": mrr, "mrr_alike": 0.125}],
+            "rows": [{"bucket": "1–2", "mrr": mrr, "mrr_same_frequency": 0.125}],
         }
         for corpus, mrr in (("novels", 0.25), ("pubmed", 0.75))
     ],
@@ -93,8 +98,8 @@ def rows(table, results=RESULTS):
 def test_representations_have_one_order():
     names = ["elmo_subword", "unheard_of", "elmo-all-layers", "elmo", "none", "elmo", "another"]
     expected = ["none", "elmo", "elmo-all-layers", "elmo_subword", "another", "unheard_of"]
-    assert in_order(names) == expected
-    assert scores_of(RESULTS, "ner", "elmo_semfit") == [25, 27, 32]
+    assert sort_representations(names) == expected
+    assert task_scores(RESULTS, "ner", "elmo_semfit") == [25, 27, 32]
 
 
 def test_tasks_have_the_mean_and_the_deviation_of_the_seeds():
@@ -149,12 +154,12 @@ def test_senteval():
 def test_each_table_is_a_table_or_says_that_it_is_empty(table):
     assert len({line.count("|") for line in rows(table)}) == 1
     if not table.endswith("of the paper"):
-        assert rows(table, EMPTY) == ["No run of it has ended."]
+        assert rows(table, EMPTY) == ["No finished runs."]
 
 
-def test_entities_with_unseen_words_stand_apart():
-    assert rows("unseen") == [
-        "| representation | all (1,200) | unseen (1,200) |",
+def test_entities_by_vocabulary():
+    assert rows("oov entities") == [
+        "| representation | all (1,200) | OOV (1,200) |",
         "| --- | --- | --- |",
         "| `fasttext` | 50.0 | 25.0 |",
         "| `elmo_semfit` | 62.5 |  |",
@@ -162,12 +167,12 @@ def test_entities_with_unseen_words_stand_apart():
 
 
 def test_scores_by_frequency():
-    assert rows("frequency")[2:] == ["| `elmo` | 0.25, 0.12 |"]
-    assert rows("frequency in the long tail")[2:] == ["| `elmo` | 0.75, 0.12 |"]
+    assert rows("cloze")[2:] == ["| `elmo` | 0.25 / 0.12 |"]
+    assert rows("cloze on pubmed")[2:] == ["| `elmo` | 0.75 / 0.12 |"]
 
 
 def test_spectra():
-    assert rows("spectra")[2:] == ["| novels | as they are | 51 % | 3.7 |"]
+    assert rows("spectra")[2:] == ["| novels | original | 51 % | 3.7 |"]
 
 
 def test_layers():

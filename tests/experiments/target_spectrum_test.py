@@ -15,9 +15,9 @@ TRAIN = FIXTURES / "corpus" / "train"
 
 def test_equal_axes_are_as_many_as_dimensions_and_a_line_is_one():
     even = spectrum(torch.cat([3 * torch.eye(4), -torch.eye(4)]), torch.ones(8))
-    assert even == {"first": pytest.approx(1 / 4), "dimensions": pytest.approx(4)}
+    assert even == {"largest_share": pytest.approx(1 / 4), "effective_dimensions": pytest.approx(4)}
     line = spectrum(torch.tensor([[1.0, 2.0], [-2.0, -4.0]]), torch.tensor([1.0, 5.0]))
-    assert line == {"first": pytest.approx(1), "dimensions": pytest.approx(1)}
+    assert line == {"largest_share": pytest.approx(1), "effective_dimensions": pytest.approx(1)}
 
 
 @given(counts=st.lists(st.integers(1, 5), min_size=2, max_size=6), seed=st.integers(0, 99))
@@ -32,7 +32,7 @@ def test_a_word_counts_as_often_as_it_occurs(counts, seed):
 def test_the_targets_of_a_text(tmp_path):
     main([VECTORS, str(TRAIN), str(tmp_path / "new" / "out.json")])
     rows = {row.pop("targets"): row for row in json.loads((tmp_path / "new/out.json").read_text())}
-    assert list(rows) == ["as they are", "less their mean", "whitened"]
+    assert list(rows) == ["original", "centred", "whitened"]
 
     model = FastTextModel.open(VECTORS)
     text = " ".join(file.read_text("utf-8") for file in sorted(TRAIN.iterdir()))
@@ -42,12 +42,12 @@ def test_the_targets_of_a_text(tmp_path):
         directions = vectors / numpy.linalg.norm(vectors, axis=1, keepdims=True)
         squares = numpy.linalg.svd(directions, compute_uv=False) ** 2
         shares = squares / squares.sum()
-        return {"first": shares[0], "dimensions": 1 / (shares**2).sum()}
+        return {"largest_share": shares[0], "effective_dimensions": 1 / (shares**2).sum()}
 
     directions = tokens / numpy.linalg.norm(tokens, axis=1, keepdims=True)
-    assert rows["as they are"] == pytest.approx(expected(tokens), rel=1e-4)
+    assert rows["original"] == pytest.approx(expected(tokens), rel=1e-4)
     centred = directions - directions.mean(axis=0)
-    assert rows["less their mean"] == pytest.approx(expected(centred), rel=1e-4)
+    assert rows["centred"] == pytest.approx(expected(centred), rel=1e-4)
     # All of so short a text is used for it, and the ridge added.
     covariance = centred.T @ centred / len(tokens)
     dim = model.dim
@@ -55,7 +55,7 @@ def test_the_targets_of_a_text(tmp_path):
     variances, axes = numpy.linalg.eigh(covariance)
     whitened = centred @ (axes / variances**0.5 @ axes.T)
     assert rows["whitened"] == pytest.approx(expected(whitened), rel=1e-3)
-    assert rows["whitened"]["dimensions"] > rows["less their mean"]["dimensions"]
+    assert rows["whitened"]["effective_dimensions"] > rows["centred"]["effective_dimensions"]
     assert len(tokens) < 1000 * dim
 
 
@@ -64,7 +64,7 @@ def test_the_targets_of_a_text(tmp_path):
     [
         ("no.bin", str(TRAIN), "no.bin does not exist"),
         (VECTORS, "no", "no: "),
-        (VECTORS, "empty", "empty: there is no word in it"),
+        (VECTORS, "empty", "empty: the file has no words"),
     ],
 )
 def test_an_error_is_one_line(vectors, train, message, tmp_path, monkeypatch):

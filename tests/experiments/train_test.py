@@ -14,7 +14,7 @@ def test_no_two_train_in_one_directory(tmp_path):
         )
     assert second.returncode == 1
     assert second.stdout == (
-        f"{run} is being trained by another process; wait for it, or stop that\n"
+        f"{run} is locked by another training process; wait for it or stop it\n"
     )
     # Nothing was begun.
     assert sorted(path.name for path in tmp_path.iterdir()) == ["run", "run.lock"]

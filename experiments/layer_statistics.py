@@ -1,10 +1,11 @@
 """
-How long the vectors of a language model's layers are, and how much is the same for every word:
+Measures the mean norm of the vectors in each layer of a language model, and the share of their mean
+square that is common to all words:
 
-    python -m experiments.layers ARCHIVE HELDOUT.txt OUT.json
+    python -m experiments.layer_statistics ARCHIVE HELDOUT.txt OUT.json
 
-In the mean of the layers a short one drowns in a long one, and a classifier learns nothing from
-what is the same for every word.
+A layer with a small norm contributes little to the mean of the layers, and a component that all
+words share carries no information for a classifier.
 """
 
 import argparse
@@ -25,10 +26,10 @@ from allennlp_semfit.pretrained.sentence_embedder import DEFAULT_BATCH_SIZE, Sen
 from allennlp_semfit.pretrained.sentences_file import SentencesFile
 from experiments.json_files import write_json
 
-__all__ = ["measure"]
+__all__ = ["measure_layers"]
 
 
-def measure(
+def measure_layers(
     embedder: SentenceEmbedder,
     sentences: Sequence[Sequence[str]],
     batch_size: int = DEFAULT_BATCH_SIZE,
@@ -38,38 +39,42 @@ def measure(
 
     embedder : `SentenceEmbedder`
     sentences : `Sequence[Sequence[str]]`
-        At least one has a word.
+        At least one must have a word.
     batch_size : `int`, optional (default = `64`)
-        The most sentences that are embedded at once.
+        The maximum number of sentences per batch.
 
     # Returns
 
     `List[Dict[str, Any]]`
-        Of each layer, the projected input first: `"layer"`, its number; `"length"`, the mean over
-        the words of their vectors' Euclidean norm; and `"shared"`, the share of their mean square
-        that is their mean's.
+        A row for each layer, starting with the projected input: `"layer"`, its number; `"norm"`,
+        the mean Euclidean norm of the word vectors; and `"common_share"`, the squared norm of the
+        mean vector divided by the mean squared norm.
     """
-    lengths = numpy.zeros(embedder.num_layers)
+    norm_sums = numpy.zeros(embedder.num_layers)
     squares = numpy.zeros(embedder.num_layers)
     sums = numpy.zeros((embedder.num_layers, embedder.get_output_dim()))
     num_words = 0
     embedded = embedder.embed_sentences(sentences, batch_size)
     for layers in Tqdm.tqdm(embedded, total=len(sentences), desc="embedding"):
         norms = numpy.linalg.norm(layers.astype(float), axis=2)
-        lengths += norms.sum(axis=1)
+        norm_sums += norms.sum(axis=1)
         squares += (norms**2).sum(axis=1)
         sums += layers.sum(axis=1, dtype=float)
         num_words += layers.shape[1]
-    shared = ((sums / num_words) ** 2).sum(axis=1) / (squares / num_words)
+    common_shares = ((sums / num_words) ** 2).sum(axis=1) / (squares / num_words)
     return [
-        {"layer": layer, "length": lengths[layer] / num_words, "shared": shared[layer]}
+        {
+            "layer": layer,
+            "norm": norm_sums[layer] / num_words,
+            "common_share": common_shares[layer],
+        }
         for layer in range(embedder.num_layers)
     ]
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> None:
     logging.basicConfig(level=logging.WARNING)
-    parser = argparse.ArgumentParser(prog="experiments.layers", description=__doc__)
+    parser = argparse.ArgumentParser(prog="experiments.layer_statistics", description=__doc__)
     parser.add_argument("archive", help="the model.tar.gz of a language model")
     parser.add_argument("heldout", type=Path, help="tokenised text, one sentence a line")
     parser.add_argument("out", type=Path, help="a JSON file")
@@ -78,10 +83,10 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     try:
         sentences = [line.split() for line in SentencesFile(args.heldout)]
         if not any(sentences):
-            raise ConfigurationError(f"{args.heldout}: there is no word in it; give text")
-        rows = measure(load_language_model(args), sentences, args.batch_size)
+            raise ConfigurationError(f"{args.heldout}: the file has no words; give a text")
+        rows = measure_layers(load_language_model(args), sentences, args.batch_size)
     except ConfigurationError as error:
-        sys.exit(f"layers: {error}")
+        sys.exit(f"layer_statistics: {error}")
     write_json(args.out, rows)
 
 

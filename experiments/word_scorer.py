@@ -1,4 +1,4 @@
-"""What a language model makes of words in a context, whatever its output layer."""
+"""Scores candidate words in a context with any language model, whatever its output layer."""
 
 import math
 from collections import defaultdict
@@ -23,33 +23,31 @@ from allennlp_semfit.modules.lm_heads.softmax_head import SoftmaxHead
 from allennlp_semfit.modules.lm_heads.softmax_head_base import SoftmaxHeadBase
 from allennlp_semfit.pretrained.sentence_embedder import batches_by_length
 
-__all__ = ["WordScores"]
+__all__ = ["WordScorer"]
 
 _UNKNOWN = 0
-_WORDS = 512
+_BATCH_SIZE = 512
 
 
-class WordScores:
+class WordScorer:
     """
-    The score of a word in a context is what the language model would have lost if that word had
-    stood there, negated: with a softmax, its log-likelihood; with `semfit`, how near it is by the
-    head's own distance. Scores of one context compare with one another only.
-
-    A truncated vocabulary gives all words that it lacks one likelihood together, which each of them
-    has an equal share of.
+    The score of a word in a context is the negated loss of the language model for that word: its
+    log-likelihood with a softmax, its negated distance with `semfit`. Scores are comparable only
+    within one context. The likelihood of `@@UNKNOWN@@` is divided equally among the
+    out-of-vocabulary words.
 
     # Parameters
 
     archive : `Archive`
-        Of a `bidirectional_lm`.
+        The archive of a `bidirectional_lm`.
     words : `Sequence[str]`
-        All words that there are, none of them with a space.
+        The candidate words, without spaces.
 
     # Raises
 
     `ConfigurationError`
-        If the language model reads something else than words, has no boundary tokens, or has a head
-        that is not known here.
+        If the language model does not read words, has no boundary tokens or has an unsupported
+        head.
     """
 
     def __init__(self, archive: Archive, words: Sequence[str]) -> None:
@@ -58,19 +56,19 @@ class WordScores:
         assert isinstance(reader, LanguageModelingReader)
         if not isinstance(reader.text_to_instance("a")["source"], SentenceField):
             raise ConfigurationError(
-                "the language model reads and predicts pieces of words, which do not compare with "
-                "words; give one whose `tokenizer` splits at spaces"
+                "the language model reads subwords, which are not comparable with words; give one "
+                "whose `tokenizer` splits at spaces"
             )
         if not (reader.start_tokens and reader.end_tokens):
             raise ConfigurationError(
-                "the language model has no `start_tokens` or no `end_tokens`, and so no context of "
-                "a sentence's first or last word; give one that has both"
+                "the language model has no `start_tokens` or no `end_tokens`, so the first or last "
+                "word of a sentence has no context; give one that has both"
             )
         head = model._head
         if not isinstance(head, (SemfitHead, AdaptiveSoftmaxHead, SampledSoftmaxHead, SoftmaxHead)):
             raise ConfigurationError(
-                f"the language model's head is a {type(head).__name__}, whose scores are not known "
-                "here; give one with semfit, adaptive_softmax, sampled_softmax or softmax"
+                f"the head of the language model is an unsupported {type(head).__name__}; give one "
+                "with semfit, adaptive_softmax, sampled_softmax or softmax"
             )
         self._model = model.eval()
         self._reader = reader
@@ -83,23 +81,23 @@ class WordScores:
 
     @torch.inference_mode()
     def contexts(
-        self, sentences: Sequence[Sequence[str]], places: Sequence[Tuple[int, int]]
+        self, sentences: Sequence[Sequence[str]], locations: Sequence[Tuple[int, int]]
     ) -> torch.Tensor:
         """
         # Parameters
 
         sentences : `Sequence[Sequence[str]]`
-        places : `Sequence[Tuple[int, int]]`
-            Of `N` words: the sentence, and the position in it.
+        locations : `Sequence[Tuple[int, int]]`
+            The sentence and the position of each of `N` words.
 
         # Returns
 
         `torch.Tensor`
-            What the forward half makes of the words before, and the backward half of those after.
-            Shape `(N, 2, hidden_dim)`.
+            The forward state before and the backward state after each word. Shape
+            `(N, 2, hidden_dim)`.
         """
         positions: Dict[int, List[int]] = defaultdict(list)
-        for number, position in places:
+        for number, position in locations:
             positions[number].append(position)
         numbers = sorted(positions)
         found = {}
@@ -109,16 +107,16 @@ class WordScores:
             embeddings = self._model._text_field_embedder(source)
             layers = self._model._contextualizer(embeddings, get_text_field_mask(source))
             last_layer = layers if isinstance(layers, torch.Tensor) else layers[-1]
-            ahead, behind = last_layer.chunk(2, dim=-1)
+            forward_states, backward_states = last_layer.chunk(2, dim=-1)
             for row, index in enumerate(batch):
                 for position in positions[numbers[index]]:
                     at = len(self._reader.start_tokens) + position
                     found[numbers[index], position] = torch.stack(
-                        [ahead[row, at - 1], behind[row, at + 1]]
+                        [forward_states[row, at - 1], backward_states[row, at + 1]]
                     )
-        if not places:
+        if not locations:
             return torch.empty(0, 2, self._head.get_input_dim())
-        return torch.stack([found[place] for place in places])
+        return torch.stack([found[location] for location in locations])
 
     @torch.inference_mode()
     def __call__(self, contexts: torch.Tensor, candidates: torch.Tensor) -> torch.Tensor:
@@ -128,7 +126,7 @@ class WordScores:
         contexts : `torch.Tensor`
             Shape `(N, hidden_dim)`.
         candidates : `torch.Tensor`
-            Positions in `words`. Shape `(N, num_candidates)`.
+            Indices into `words`. Shape `(N, num_candidates)`.
 
         # Returns
 
@@ -142,22 +140,22 @@ class WordScores:
         if isinstance(head, AdaptiveSoftmaxHead):
             scores = head.softmax.log_prob(contexts).gather(1, targets)
         else:
-            # What all words have in common is left out.
+            # The normalisation term is the same for all words.
             weight, bias = _output_layer(head)
             if isinstance(head, SoftmaxHead):
                 contexts = head.projection(contexts)
-            classes, places = targets.unique(return_inverse=True)
+            classes, locations = targets.unique(return_inverse=True)
             logits = torch.nn.functional.linear(contexts, weight[classes], bias[classes])
-            scores = logits.gather(1, places)
+            scores = logits.gather(1, locations)
         return scores - (targets == _UNKNOWN) * self._log_num_unknown
 
     @torch.inference_mode()
     def _targets_of(self, words: Sequence[str]) -> torch.Tensor:
-        """The head's target for each word. Shape `(len(words), ...)`."""
+        """The target of each word for the head. Shape `(len(words), ...)`."""
         targets = []
         first = len(self._reader.start_tokens)
-        for start in Tqdm.tqdm(range(0, len(words), _WORDS), desc="looking up words"):
-            some_words = words[start : start + _WORDS]
+        for start in Tqdm.tqdm(range(0, len(words), _BATCH_SIZE), desc="looking up words"):
+            some_words = words[start : start + _BATCH_SIZE]
             source = self._index([some_words])
             vectors = torch.empty(0)
             if self._head.get_target_dim() is not None:
@@ -176,10 +174,10 @@ class WordScores:
 
 
 def _output_layer(head: LmHead) -> Tuple[torch.Tensor, torch.Tensor]:
-    """A vector and a bias for each class."""
+    """The weight and the bias of the output layer, by class."""
     if isinstance(head, SampledSoftmaxHead):
         weight, bias = head.softmax.softmax_w, head.softmax.softmax_b
-        if isinstance(weight, torch.nn.Embedding):  # as they are if sparse
+        if isinstance(weight, torch.nn.Embedding):  # with sparse gradients
             return weight.weight, bias.weight.squeeze(1)
         return weight, bias
     assert isinstance(head, SoftmaxHead)

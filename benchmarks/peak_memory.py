@@ -1,4 +1,4 @@
-"""The memory that a training step takes, and the largest batch that fits."""
+"""Measures the peak memory of a training step, and extrapolates the largest batch that fits."""
 
 import ctypes
 import gc
@@ -9,24 +9,24 @@ from typing import Any, Callable, Dict, Optional, Sequence, Tuple
 
 import torch
 
-from benchmarks.processes import process_context
+from benchmarks.forkserver import forkserver_context
 
-__all__ = ["MemoryUse", "memory_use"]
+__all__ = ["PeakMemory", "measure_peak_memory"]
 
-StepOf = Callable[[int], Callable[[], Any]]
+MakeStep = Callable[[int], Callable[[], Any]]
 
 
 @dataclass(frozen=True)
-class MemoryUse:
+class PeakMemory:
     """
     # Parameters
 
     peaks : `Dict[int, int]`
-        The bytes at the peak of a step, by the sentences in its batch.
+        The peak memory of a step in bytes, by the number of sentences in its batch.
     fixed_bytes, bytes_per_sentence : `float`
-        The line through the first two of the peaks.
+        The line through the first two peaks.
     largest_batch : `int`
-        The sentences that fit according to the line; 0 if not even the model does.
+        The number of sentences that fit according to the line; 0 if the model does not fit.
     """
 
     peaks: Dict[int, int]
@@ -35,8 +35,8 @@ class MemoryUse:
     largest_batch: int
 
 
-def memory_use(
-    build: Callable[..., StepOf],
+def measure_peak_memory(
+    build: Callable[..., MakeStep],
     arguments: Sequence[Any],
     *,
     warmup: Sequence[Any],
@@ -44,93 +44,92 @@ def memory_use(
     budget: float,
     device: torch.device,
     max_checked: Optional[int] = None,
-) -> MemoryUse:
+) -> PeakMemory:
     """
-    Takes training steps in a process of their own.
+    Runs training steps in a separate process.
 
-    On CUDA the bytes are those of the tensors, as `torch.cuda.max_memory_allocated` counts them. On
-    a CPU they are what the process has in memory at its peak, less what it had before it built the
-    model (Linux only): the tensors, and what the allocator and the kernels need around them. What
-    libraries and compilers load at the first step is not among them.
+    On CUDA this is `torch.cuda.max_memory_allocated`. On a CPU it is the peak resident set size
+    less the resident set size before the model was built (Linux only). A warm-up step with a small
+    model excludes what libraries and compilers load at the first step.
 
     # Parameters
 
-    build : `Callable[..., StepOf]`
-        Called with the `arguments`, builds the model and returns what makes a step for a batch of
-        so many sentences. A function of a module, so that another process finds it.
+    build : `Callable[..., MakeStep]`
+        Builds the model from the `arguments` and returns a function from the number of sentences in
+        a batch to a training step. Must be picklable.
     arguments : `Sequence[Any]`
-        Can be pickled.
+        Must be picklable.
     warmup : `Sequence[Any]`
-        The arguments for a small model of the same kind, which takes a step before the measurement.
+        The arguments for the small model of the warm-up step.
     batch_sizes : `Tuple[int, int]`
-        Those to draw the line through, rising.
+        The batch sizes of the first two peaks, ascending.
     budget : `float`
-        The bytes that a batch must fit into.
+        The memory for the largest batch, in bytes.
     device : `torch.device`
     max_checked : `int`, optional (default = `None`)
-        The line is tried with the largest batch that it gives, or this if it is smaller.
+        The largest batch is measured too, but with at most this number of sentences.
 
     # Returns
 
-    `MemoryUse`
+    `PeakMemory`
     """
-    with ProcessPoolExecutor(1, process_context()) as pool:
+    with ProcessPoolExecutor(1, forkserver_context()) as pool:
         return pool.submit(
             _measure, build, arguments, warmup, batch_sizes, budget, device, max_checked
         ).result()
 
 
 def _measure(
-    build: Callable[..., StepOf],
+    build: Callable[..., MakeStep],
     arguments: Sequence[Any],
     warmup: Sequence[Any],
     batch_sizes: Tuple[int, int],
     budget: float,
     device: torch.device,
     max_checked: Optional[int],
-) -> MemoryUse:
+) -> PeakMemory:
     build(*warmup)(batch_sizes[0])()
-    base = _start(device)
-    step_of = build(*arguments)
-    # The first step leaves the optimizer's state behind.
-    step_of(batch_sizes[0])()
+    base = _reset_peak(device)
+    make_step = build(*arguments)
+    # The first step allocates the state of the optimizer.
+    make_step(batch_sizes[0])()
 
     def peak_of(batch_size: int) -> int:
-        _give_back()
-        step_of(batch_size)()
+        _trim_heap()
+        make_step(batch_size)()
         return _peak(device) - base
 
     small, large = batch_sizes
     peaks = {size: peak_of(size) for size in batch_sizes}
-    # At tiny sizes nothing but noise is between the two.
+    # With tiny models the difference is noise.
     per_sentence = max((peaks[large] - peaks[small]) / (large - small), 1.0)
     fixed = peaks[large] - per_sentence * large
     largest = max(int((budget - fixed) // per_sentence), 0)
     check = largest if max_checked is None else min(largest, max_checked)
     if check > large:
         peaks[check] = peak_of(check)
-    return MemoryUse(peaks, fixed, per_sentence, largest)
+    return PeakMemory(peaks, fixed, per_sentence, largest)
 
 
-def _give_back() -> None:
-    """Has glibc give back the freed memory that it keeps for batches of the last one's size."""
+def _trim_heap() -> None:
+    """Makes glibc return freed memory to the system."""
     gc.collect()
     getattr(ctypes.CDLL(None), "malloc_trim", int)(0)
 
 
-def _start(device: torch.device) -> int:
-    """The bytes in use, from which on the peak is watched."""
+def _reset_peak(device: torch.device) -> int:
+    """Resets the peak and returns the bytes in use."""
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
     else:
-        _give_back()
+        _trim_heap()
         # Resets the peak of the resident memory: proc_pid_clear_refs(5).
         Path("/proc/self/clear_refs").write_text("5")
     return _peak(device)
 
 
 def _peak(device: torch.device) -> int:
-    """The most bytes in use since the start."""
+    """The peak since the last reset, in bytes."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device)
     status = Path("/proc/self/status").read_text()

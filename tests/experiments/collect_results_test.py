@@ -9,7 +9,7 @@ import pytest
 from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.subwords.tokenizer import SubwordTokenizer
 from allennlp_semfit.subwords.train import train_bpe
-from experiments.gather import METRICS, gather
+from experiments.collect_results import METRICS, collect_results
 from tests import FIXTURES
 
 TRAINED = {"epoch": 1, "best_epoch": 0, "best_validation_cosine": 0.75}
@@ -52,21 +52,27 @@ def out(tmp_path):
 
 
 def test_a_directory_that_is_none_is_named(tmp_path):
-    command = [sys.executable, "-m", "experiments.gather", tmp_path, tmp_path / "results.json"]
+    command = [
+        sys.executable,
+        "-m",
+        "experiments.collect_results",
+        tmp_path,
+        tmp_path / "results.json",
+    ]
     process = subprocess.run(command, cwd=FIXTURES.parent, capture_output=True, text=True)
     (line,) = (line for line in process.stderr.splitlines() if "Warning" not in line and line)
-    assert line.startswith(f"{tmp_path}: there is no CORPUS/models and no tasks in it; give")
+    assert line.startswith(f"{tmp_path} has neither CORPUS/models nor tasks. Give")
     assert process.returncode == 1
     assert not (tmp_path / "results.json").exists()
 
 
 def test_a_language_model(out):
     models = out / "novels" / "models"
-    metrics = {**TRAINED, "best_validation_constant_cosine": 0.7, "training_duration": "0:00:01"}
+    metrics = {**TRAINED, "best_validation_baseline_cosine": 0.7, "training_duration": "0:00:01"}
     sessions = "began 100 a1\nended 140 a1\nbegan 200 a1\nended 210 a1\n"
     write_run(models / "elmo_semfit", lm_config(out), metrics, sessions)
     write_run(models / "elmo_semfit_l2", lm_config(out), None)
-    (row,) = gather(out)["language_models"]
+    (row,) = collect_results(out)["language_models"]
     digits = row.pop("config_hash")
     assert row == {
         "name": "elmo_semfit",
@@ -90,7 +96,7 @@ def test_a_language_model(out):
     # Elsewhere the same, with its config as it was.
     moved = out.with_name("moved")
     shutil.move(out, moved)
-    assert gather(moved)["language_models"][0]["config_hash"] == digits
+    assert collect_results(moved)["language_models"][0]["config_hash"] == digits
 
 
 @pytest.mark.parametrize(
@@ -110,19 +116,19 @@ def test_a_language_model(out):
 def test_words_and_updates(loader, others, words, updates, out):
     distributed = {"distributed": others} if others else {}
     write_run(out / "novels/models/elmo_semfit", lm_config(out, loader, **distributed), TRAINED)
-    (row,) = gather(out)["language_models"]
+    (row,) = collect_results(out)["language_models"]
     assert (row["words"], row["updates"]) == (words, updates)
 
 
 def test_gradients_that_are_accumulated_make_fewer_updates(out):
     config = lm_config(out, trainer={"num_gradient_accumulation_steps": 2})
     write_run(out / "novels/models/elmo_semfit", config, TRAINED)
-    assert gather(out)["language_models"][0]["updates"] == 4
+    assert collect_results(out)["language_models"][0]["updates"] == 4
 
 
-def test_the_seconds_are_those_of_the_one_sitting(out):
+def test_the_seconds_are_those_of_the_one_session(out):
     write_run(out / "novels/models/elmo_semfit", lm_config(out), TRAINED)
-    (row,) = gather(out)["language_models"]
+    (row,) = collect_results(out)["language_models"]
     assert (row["training_seconds"], row["words_per_second"]) == (40, 0.8)
 
 
@@ -140,7 +146,7 @@ def test_the_seconds_are_those_between_checkpoints_in_the_middle(out):
         file = run / f"model_state_{name}.th"
         file.touch()
         os.utime(file, (time, time))
-    (row,) = gather(out)["language_models"]
+    (row,) = collect_results(out)["language_models"]
     assert (row["updates"], row["training_seconds"]) == (6, 12)
     assert row["words_per_second"] == pytest.approx(32 / 12, abs=0.05)
 
@@ -150,19 +156,19 @@ def test_the_speed_up_is_against_the_elmo_beside_it_even_if_that_has_not_ended(o
     write_run(models / "elmo_semfit", lm_config(out), TRAINED)
     # 16 words in 3 updates of 5 seconds, so far.
     write_run(models / "elmo", lm_config(out, {"batch_size": 2, "batches_per_epoch": 3}), None)
-    (row,) = gather(out)["language_models"]
+    (row,) = collect_results(out)["language_models"]
     assert row["speed_up"] is None
     for updates, time in ((1, 100), (2, 105)):
         file = models / "elmo" / f"model_state_e0_b{updates}.th"
         file.touch()
         os.utime(file, (time, time))
-    (row,) = gather(out)["language_models"]
+    (row,) = collect_results(out)["language_models"]
     assert row["speed_up"] == 0.75
     # 32 words in 20 seconds.
     write_run(models / "elmo", lm_config(out), TRAINED, "began 100 a1\nended 120 a1\n")
     for file in (models / "elmo").glob("*.th"):
         file.unlink()
-    elmo, semfit = gather(out)["language_models"]
+    elmo, semfit = collect_results(out)["language_models"]
     assert (elmo["speed_up"], semfit["speed_up"]) == (1.0, 0.5)
 
 
@@ -171,22 +177,22 @@ def test_a_run_that_went_on_after_its_last_epoch_has_its_epochs(out):
     write_run(run, {}, {"best_epoch": 1, METRICS["ner"]: 0.5})
     for epoch in (0, 2, 10):
         write_json(run / f"metrics_epoch_{epoch}.json", {})
-    assert gather(out)["tasks"][0]["epochs"] == 11
+    assert collect_results(out)["tasks"][0]["epochs"] == 11
 
 
 def test_a_run_without_an_archive_has_not_ended(out):
     run = out / "tasks" / "ner.1.none"
     write_run(run, {}, {"epoch": 1, "best_epoch": 1, METRICS["ner"]: 0.5})
-    assert len(gather(out)["tasks"]) == 1
+    assert len(collect_results(out)["tasks"]) == 1
     (run / "done").unlink()
     write_run(out / "tasks" / "ner.2.none", {}, {"epoch": 1, "best_epoch": 1})
-    assert gather(out)["tasks"] == []
+    assert collect_results(out)["tasks"] == []
 
 
-def test_a_sitting_of_unknown_length_has_no_speed(out):
+def test_a_session_of_unknown_length_has_no_speed(out):
     sessions = "began 100 a1\nbegan 200 a1\nended 210 a1\n"
     write_run(out / "novels/models/elmo_semfit", lm_config(out), TRAINED, sessions)
-    (row,) = gather(out)["language_models"]
+    (row,) = collect_results(out)["language_models"]
     assert row["duration_is_partial"]
     assert row["words_per_second"] is None
 
@@ -213,7 +219,7 @@ def test_perplexities_are_those_of_a_word(out):
     # The tokenizer is found where the directory is now.
     moved = out.with_name("moved")
     shutil.move(out, moved)
-    results = gather(moved)
+    results = collect_results(moved)
     elmo, subword = results["language_models"]
     assert elmo["perplexity"] == 3
     assert subword["perplexity"] == pytest.approx(3**power)
@@ -233,13 +239,13 @@ def test_tasks_that_have_ended(task, out, monkeypatch):
     config = {"test_data_path": "/data/test.txt", "random_seed": 1}
     tasks = out / "tasks"
     write_run(tasks / f"{task}.1.fasttext", config, metrics)
-    write_run(tasks / f"{task}.12.elmo-in-time", {**config, "random_seed": 12}, metrics)
+    write_run(tasks / f"{task}.12.elmo-equal-time", {**config, "random_seed": 12}, metrics)
     # Not yet evaluated on the test data, and still running.
     write_run(tasks / f"{task}.2.fasttext", config, {"epoch": 4, "best_epoch": 2})
     write_run(tasks / f"{task}.3.fasttext", config, None)
-    first, second = gather(out)["tasks"]
+    first, second = collect_results(out)["tasks"]
     assert first.pop("config_hash") == second["config_hash"]
-    assert (second["seed"], second["representation"]) == (12, "elmo-in-time")
+    assert (second["seed"], second["representation"]) == (12, "elmo-equal-time")
     assert first == {
         "task": task,
         "representation": "fasttext",
@@ -259,48 +265,48 @@ def test_tasks_that_have_ended(task, out, monkeypatch):
 @pytest.mark.parametrize("name", ["sst2.1.elmo", "ner.elmo", "ner.x.elmo"])
 def test_a_run_of_no_task_is_named(name, out):
     write_run(out / "tasks" / name, {}, {})
-    with pytest.raises(InvalidFileError, match=f"{name}: it should be called TASK.SEED"):
-        gather(out)
+    with pytest.raises(InvalidFileError, match=f"{name} has another name than TASK.SEED"):
+        collect_results(out)
 
 
 def test_what_else_there_is(out):
     write_run(out / "tasks" / "ner.1.none", {}, {"epoch": 1, "best_epoch": 0})
-    write_json(out / "novels/in_time/elmo.json", {"updates": 7, "seconds": 2.5})
+    write_json(out / "novels/equal_time/elmo.json", {"updates": 7, "seconds": 2.5})
     mr, cr = {"score": 77.5, "dev": 1}, {"score": 80.5}
     write_json(out / "senteval/fasttext.json", {"tasks": {"MR": mr, "CR": cr}, "average": 79.0})
-    write_json(out / "novels/frequency/elmo.json", {"rows": [{"bucket": "0", "mrr": 0.1}]})
-    write_json(out / "novels/layers/elmo.json", [{"layer": 0, "length": 5.5, "shared": 0.1}])
-    write_json(out / "unseen/b.json", {"rows": [{"recall": 0.5}], "other": 1})
-    write_json(out / "unseen/a.json", {"rows": [{"recall": 0.25}]})
-    write_json(out / "novels/spectrum.json", [{"targets": "whitened", "first": 0.1}])
-    assert gather(out) == {
+    write_json(out / "novels/cloze/elmo.json", {"rows": [{"bucket": "0", "mrr": 0.1}]})
+    write_json(out / "novels/layers/elmo.json", [{"layer": 0, "norm": 5.5, "common_share": 0.1}])
+    write_json(out / "oov_entities/b.json", {"rows": [{"recall": 0.5}], "other": 1})
+    write_json(out / "oov_entities/a.json", {"rows": [{"recall": 0.25}]})
+    write_json(out / "novels/spectrum.json", [{"targets": "whitened", "largest_share": 0.1}])
+    assert collect_results(out) == {
         "language_models": [],
-        "in_time": [{"name": "elmo", "corpus": "novels", "updates": 7, "seconds": 2.5}],
+        "equal_time": [{"name": "elmo", "corpus": "novels", "updates": 7, "seconds": 2.5}],
         "tasks": [],
         "senteval": [
             {"representation": "fasttext", "average": 79.0, "scores": {"CR": 80.5, "MR": 77.5}}
         ],
         "curves": [],
-        "frequency": [{"name": "elmo", "corpus": "novels", "rows": [{"bucket": "0", "mrr": 0.1}]}],
+        "cloze": [{"name": "elmo", "corpus": "novels", "rows": [{"bucket": "0", "mrr": 0.1}]}],
         "layers": [
             {
                 "name": "elmo",
                 "corpus": "novels",
-                "rows": [{"layer": 0, "length": 5.5, "shared": 0.1}],
+                "rows": [{"layer": 0, "norm": 5.5, "common_share": 0.1}],
             }
         ],
-        "unseen": [{"recall": 0.25}, {"recall": 0.5}],
-        "spectra": [{"corpus": "novels", "targets": "whitened", "first": 0.1}],
+        "oov_entities": [{"recall": 0.25}, {"recall": 0.5}],
+        "spectra": [{"corpus": "novels", "targets": "whitened", "largest_share": 0.1}],
     }
     write_json(out / "senteval/fasttext.json", {"average": 79.0})
     with pytest.raises(
-        InvalidFileError, match=r"fasttext\.json: it is not what `allennlp senteval`"
+        InvalidFileError, match=r"fasttext\.json is not the output of `allennlp senteval`"
     ):
-        gather(out)
+        collect_results(out)
 
 
 def test_a_curve_without_its_model_is_named(out):
     write_run(out / "novels/models/elmo", lm_config(out), None)
     write_json(out / "novels/curves/elmo.json", [{"updates": 1, "perplexity": 2.0}])
-    with pytest.raises(InvalidFileError, match="elmo, whose it is, has not ended"):
-        gather(out)
+    with pytest.raises(InvalidFileError, match="the run novels/models/elmo, which is not"):
+        collect_results(out)

@@ -8,16 +8,16 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments import word_frequency
-from experiments.word_frequency import (
+from experiments import cloze_by_frequency
+from experiments.cloze_by_frequency import (
     BUCKETS,
-    Targets,
-    bucket_of,
-    describe,
-    draw_targets,
+    ClozeTargets,
+    bucket_index,
+    bucket_label,
+    evaluate,
     main,
-    measure,
-    rank,
+    reciprocal_rank,
+    sample_targets,
 )
 from tests import FIXTURES
 from tests.language_models import write_language_model
@@ -40,7 +40,7 @@ SENTENCES = st.lists(st.lists(st.sampled_from("abcdefgh"), max_size=6), max_size
     ],
 )
 def test_a_bucket_has_these_counts(counts, name):
-    assert {describe(bucket_of(count)) for count in counts} == {name}
+    assert {bucket_label(bucket_index(count)) for count in counts} == {name}
 
 
 @given(scores=st.lists(st.integers(0, 3), min_size=1, max_size=6))
@@ -49,7 +49,7 @@ def test_equals_are_ranked_by_chance(scores):
     for order in permutations(range(len(scores))):
         ranked = sorted(order, key=lambda index: -scores[index])
         ranks.append(1 + ranked.index(0))
-    reciprocal, first = rank(torch.tensor([scores], dtype=torch.float))
+    reciprocal, first = reciprocal_rank(torch.tensor([scores], dtype=torch.float))
     assert reciprocal.item() == pytest.approx(mean(1 / each for each in ranks))
     assert first.item() == pytest.approx(mean(each == 1 for each in ranks))
 
@@ -65,29 +65,31 @@ def test_targets_are_words_of_the_text_among_others_once_each(
     sentences, counts, num_targets, num_candidates, seed
 ):
     options = {"num_targets": num_targets, "num_candidates": num_candidates, "seed": seed}
-    words, drawn = draw_targets(sentences, counts, **options)
+    words, drawn = sample_targets(sentences, counts, **options)
     assert words == sorted({*counts, *(word for sentence in sentences for word in sentence)})
-    buckets = [bucket_of(counts.get(word, 0)) for word in words]
-    tokens = Counter(bucket_of(counts.get(word, 0)) for words in sentences for word in words)
+    buckets = [bucket_index(counts.get(word, 0)) for word in words]
+    tokens = Counter(bucket_index(counts.get(word, 0)) for words in sentences for word in words)
     assert len(drawn) == len(BUCKETS)
     for bucket, targets in enumerate(drawn):
-        assert len(targets.places) == len(set(targets.places))
-        assert len(targets.places) == min(num_targets // len(BUCKETS), tokens[bucket])
+        assert len(targets.locations) == len(set(targets.locations))
+        assert len(targets.locations) == min(num_targets // len(BUCKETS), tokens[bucket])
         for kind, available in (
             (targets.candidates, len(words)),
-            (targets.alike, buckets.count(bucket)),
+            (targets.same_frequency, buckets.count(bucket)),
         ):
-            assert kind.shape == (len(targets.places), min(num_candidates, available))
-            for (sentence, position), row in zip(targets.places, kind.tolist()):
+            assert kind.shape == (len(targets.locations), min(num_candidates, available))
+            for (sentence, position), row in zip(targets.locations, kind.tolist()):
                 assert words[row[0]] == sentences[sentence][position]
                 assert buckets[row[0]] == bucket
                 assert len(set(row)) == len(row)
-        assert all(buckets[index] == bucket for row in targets.alike.tolist() for index in row)
-    again = draw_targets(sentences, counts, **options)[1]
+        assert all(
+            buckets[index] == bucket for row in targets.same_frequency.tolist() for index in row
+        )
+    again = sample_targets(sentences, counts, **options)[1]
     assert all(
-        one.places == other.places
+        one.locations == other.locations
         and torch.equal(one.candidates, other.candidates)
-        and torch.equal(one.alike, other.alike)
+        and torch.equal(one.same_frequency, other.same_frequency)
         for one, other in zip(drawn, again)
     )
 
@@ -95,8 +97,8 @@ def test_targets_are_words_of_the_text_among_others_once_each(
 class Oracle:
     """Finds the words of the even sentences, by what is before them alone."""
 
-    def contexts(self, sentences, places):
-        return torch.tensor([[[sentence % 2], [1]] for sentence, _ in places])
+    def contexts(self, sentences, locations):
+        return torch.tensor([[[sentence % 2], [1]] for sentence, _ in locations])
 
     def __call__(self, contexts, candidates):
         scores = torch.zeros(candidates.shape)
@@ -106,19 +108,21 @@ class Oracle:
 
 def test_a_bucket_has_the_means_of_its_targets_over_both_directions():
     def targets(*sentences):
-        places = [(sentence, 0) for sentence in sentences]
-        candidates, alike = (torch.arange(number).expand(len(places), number) for number in (10, 4))
-        return Targets(places, candidates, alike)
+        locations = [(sentence, 0) for sentence in sentences]
+        candidates, same_frequency = (
+            torch.arange(number).expand(len(locations), number) for number in (10, 4)
+        )
+        return ClozeTargets(locations, candidates, same_frequency)
 
     none = targets()
     drawn = [targets(0, 2), none, targets(1), targets(*range(100)), none, none]
-    rows = measure(Oracle(), [], drawn)
+    rows = evaluate(Oracle(), [], drawn)
     assert [(row["bucket"], row["count"]) for row in rows] == [("0", 2), ("3–9", 1), ("10–99", 100)]
     for row, share in zip(rows, (1 / 2, 0, 1 / 4)):
-        assert row["accuracy"] == row["accuracy_alike"] == pytest.approx(share)
+        assert row["accuracy"] == row["accuracy_same_frequency"] == pytest.approx(share)
         assert row["mrr"] == pytest.approx(share + (1 - share) / 10)
-        assert row["mrr_alike"] == pytest.approx(share + (1 - share) / 4)
-        assert (row["candidates"], row["candidates_alike"]) == (10, 4)
+        assert row["mrr_same_frequency"] == pytest.approx(share + (1 - share) / 4)
+        assert (row["candidates"], row["candidates_same_frequency"]) == (10, 4)
 
 
 @pytest.fixture
@@ -144,14 +148,18 @@ def test_an_archive_is_measured(arguments, tmp_path):
         (2, "missing: there is no such file"),
     ],
 )
-def test_what_is_missing_is_said_before_the_model_is_loaded(place, message, arguments, monkeypatch):
-    monkeypatch.setattr(word_frequency, "load_archive", None)
-    arguments[place] = "missing"
-    with pytest.raises(SystemExit, match=f"^word_frequency: {message}.*$"):
+def test_what_is_missing_is_said_before_the_model_is_loaded(
+    location, message, arguments, monkeypatch
+):
+    monkeypatch.setattr(cloze_by_frequency, "load_archive", None)
+    arguments[location] = "missing"
+    with pytest.raises(SystemExit, match=f"^cloze_by_frequency: {message}.*$"):
         main(arguments)
 
 
-def test_a_language_model_of_pieces_is_refused(arguments, tmp_path):
+def test_a_language_model_of_subwords_is_refused(arguments, tmp_path):
     arguments[0] = str(write_language_model(tmp_path / "subwords", "subwords", archive=True))
-    with pytest.raises(SystemExit, match="^word_frequency: the language model reads .* pieces"):
+    with pytest.raises(
+        SystemExit, match="^cloze_by_frequency: the language model reads .*subwords"
+    ):
         main(arguments)

@@ -6,14 +6,14 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Batch
 from allennlp.models import load_archive
 
-from experiments.word_scores import WordScores
+from experiments.word_scorer import WordScorer
 from tests import VECTORS
 from tests.language_models import EMPTY, KINDS, TARGETS, write_language_model
 
 # The vocabulary has neither "zebra" nor "quagga".
 WORDS = [".", "harbour", "of", "quagga", "the", "zebra"]
 SENTENCES = [["the", "of", "."], [], ["zebra"], ["the", "harbour", "the", "of", "zebra", "."]]
-PLACES = [(3, 4), (0, 0), (2, 0), (0, 2), (3, 0), (3, 5)]
+LOCATIONS = [(3, 4), (0, 0), (2, 0), (0, 2), (3, 0), (3, 5)]
 
 FASTTEXT = {"type": "fasttext", "model_path": VECTORS}
 FASTTEXT_EMBEDDER = {"type": "fasttext", "embedding_dim": 10}
@@ -66,15 +66,15 @@ def forward(archive, words):
 def test_words_score_by_the_loss_that_they_would_be(kind, tmp_path, monkeypatch):
     monkeypatch.setitem(KINDS, kind, {**KINDS, **MORE_KINDS}[kind])
     archive = load_archive(write_language_model(tmp_path / "model", kind, archive=True))
-    scores = WordScores(archive, WORDS)
-    contexts = scores.contexts(SENTENCES, PLACES)
+    scores = WordScorer(archive, WORDS)
+    contexts = scores.contexts(SENTENCES, LOCATIONS)
     generator = torch.Generator().manual_seed(1)
-    candidates = torch.stack([torch.randperm(6, generator=generator)[:5] for _ in PLACES])
+    candidates = torch.stack([torch.randperm(6, generator=generator)[:5] for _ in LOCATIONS])
     head = archive.model.eval()._head
     for direction in (0, 1):
         found = scores(contexts[:, direction], candidates).double()
         expected = torch.empty_like(found)
-        for row, (sentence, position) in enumerate(PLACES):
+        for row, (sentence, position) in enumerate(LOCATIONS):
             layer, _ = forward(archive, SENTENCES[sentence])
             # The start of the sentence is at 0, its first word at 1.
             context = (layer[position, :6], layer[position + 2, 6:])[direction]
@@ -91,20 +91,20 @@ def test_words_score_by_the_loss_that_they_would_be(kind, tmp_path, monkeypatch)
 
 def test_unknown_words_are_exactly_as_good_as_each_other(tmp_path):
     archive = load_archive(write_language_model(tmp_path / "model", "fasttext", archive=True))
-    scores = WordScores(archive, WORDS)
-    context = scores.contexts(SENTENCES, PLACES)[:, 0]
-    both = torch.tensor([[WORDS.index("quagga"), WORDS.index("zebra")]]).expand(len(PLACES), 2)
+    scores = WordScorer(archive, WORDS)
+    context = scores.contexts(SENTENCES, LOCATIONS)[:, 0]
+    both = torch.tensor([[WORDS.index("quagga"), WORDS.index("zebra")]]).expand(len(LOCATIONS), 2)
     found = scores(context, both)
     assert torch.equal(found[:, 0], found[:, 1])
 
 
 def test_no_places_have_no_contexts(tmp_path):
     archive = load_archive(write_language_model(tmp_path / "model", "words", archive=True))
-    assert WordScores(archive, WORDS).contexts(SENTENCES, []).shape == (0, 2, 6)
+    assert WordScorer(archive, WORDS).contexts(SENTENCES, []).shape == (0, 2, 6)
 
 
 @pytest.mark.parametrize("side", ["start_tokens", "end_tokens"])
 def test_a_language_model_without_boundaries_is_refused(side, tmp_path):
     file = write_language_model(tmp_path / "model", "words", archive=True, **{side: []})
     with pytest.raises(ConfigurationError, match=side):
-        WordScores(load_archive(file), WORDS)
+        WordScorer(load_archive(file), WORDS)

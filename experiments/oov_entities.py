@@ -1,8 +1,8 @@
 """
-The long tail of named entity recognition: how well a trained tagger finds the entities whose words
-a language model's truncated vocabulary has, and those that have another word.
+Scores a trained tagger separately on entities within a language model's vocabulary and on entities
+with out-of-vocabulary (OOV) words:
 
-    python -m experiments.unseen_words RUN TEST.conll VOCABULARY_DIR OUT.json [--train TRAIN.conll]
+    python -m experiments.oov_entities RUN TEST.conll VOCABULARY_DIR OUT.json [--train TRAIN.conll]
 """
 
 import argparse
@@ -27,7 +27,7 @@ import allennlp_semfit  # noqa: F401 (registers what the archives name)
 from allennlp_semfit.common.errors import InvalidFileError
 from experiments.json_files import write_json
 
-__all__ = ["TaggedSentence", "describe_run", "predict", "read_vocabulary", "score"]
+__all__ = ["TaggedSentence", "parse_run_name", "predict_tags", "read_vocabulary", "score_entities"]
 
 BATCH_SIZE = 64
 
@@ -38,9 +38,9 @@ class TaggedSentence(NamedTuple):
 
     words : `List[str]`
     gold : `List[str]`
-        A tag for each word, in BIOUL.
+        One BIOUL tag per word.
     predicted : `List[str]`
-        The same.
+        One BIOUL tag per word.
     """
 
     words: List[str]
@@ -48,41 +48,41 @@ class TaggedSentence(NamedTuple):
     predicted: List[str]
 
 
-def score(
+def score_entities(
     sentences: Iterable[TaggedSentence],
     vocabulary: Set[str],
     training_words: Optional[Set[str]] = None,
 ) -> List[Dict[str, Any]]:
     """
-    An entity is found if its label and both of its ends are right. What is annotated and what is
-    predicted belongs to a group by its own words, so that each group has a precision and a recall.
+    A prediction is correct if its label and both boundaries are. The words of an annotated or
+    predicted entity determine its groups, so that each group has a precision and a recall.
 
     # Parameters
 
     sentences : `Iterable[TaggedSentence]`
     vocabulary : `Set[str]`
-        The words that the language model knows.
+        The vocabulary of the language model.
     training_words : `Set[str]`, optional (default = `None`)
-        The words that the tagger was trained on.
+        The words in the training data of the tagger.
 
     # Returns
 
     `List[Dict[str, Any]]`
-        A row for each `"group"`, with the `"label"` `None`, and one for each of its labels:
-        `"precision"`, `"recall"` and `"f1"`, between 0 and 1, and how many entities are `"gold"`,
-        `"predicted"` and `"correct"`. The groups are `"all"`; `"known"`, all words of which are in
-        the vocabulary, and `"unseen"`, with a word that is not; if there are `training_words`,
-        `"trained"` and `"untrained"`, the same with these.
+        A row for each `"group"` with the `"label"` `None`, and one for each label in it:
+        `"precision"`, `"recall"` and `"f1"` between 0 and 1, and the numbers of `"gold"`,
+        `"predicted"` and `"correct"` entities. The groups are `"all"`; `"in_vocabulary"`, with all
+        words in the vocabulary; and `"oov"`, with a word that is not. With `training_words` there
+        are also `"seen_in_training"` and `"unseen_in_training"`, which are defined likewise.
     """
     groups: Dict[str, Callable[[Sequence[str]], bool]] = {
         "all": lambda words: True,
-        "known": vocabulary.issuperset,
-        "unseen": lambda words: not vocabulary.issuperset(words),
+        "in_vocabulary": vocabulary.issuperset,
+        "oov": lambda words: not vocabulary.issuperset(words),
     }
     if training_words is not None:
-        trained = training_words.issuperset
-        groups["trained"] = trained
-        groups["untrained"] = lambda words: not trained(words)
+        is_seen = training_words.issuperset
+        groups["seen_in_training"] = is_seen
+        groups["unseen_in_training"] = lambda words: not is_seen(words)
 
     counts: CounterType[Any] = Counter()
     labels = set()
@@ -119,30 +119,30 @@ def _measure(gold: int, predicted: int, correct: int) -> Dict[str, float]:
     }
 
 
-def predict(archive: Archive, data: Path) -> List[TaggedSentence]:
+def predict_tags(archive: Archive, data: Path) -> List[TaggedSentence]:
     """
     # Parameters
 
     archive : `Archive`
-        Of a `crf_tagger` whose tags are BIOUL.
+        The archive of a `crf_tagger` with BIOUL tags.
     data : `Path`
-        What its dataset reader reads.
+        A file for its dataset reader.
 
     # Returns
 
     `List[TaggedSentence]`
-        The sentences of the data, the shortest first.
+        The sentences, sorted by length.
 
     # Raises
 
     `ConfigurationError`
-        If the archive holds another model.
+        If the archive contains another model.
     """
     model = archive.model
     if not isinstance(model, CrfTagger) or model.label_encoding != "BIOUL":
         raise ConfigurationError(
-            f"the archive holds a {type(model).__name__}; a `crf_tagger` whose `label_encoding` is "
-            "BIOUL is wanted, such as training_config/downstream/ner.jsonnet trains"
+            f"the archive contains a {type(model).__name__}; give a `crf_tagger` with "
+            "`label_encoding` BIOUL, such as training_config/downstream/ner.jsonnet trains"
         )
     model.eval()
     instances: List[Any] = sorted(
@@ -166,32 +166,33 @@ def read_vocabulary(directory: Path) -> Set[str]:
     # Parameters
 
     directory : `Path`
-        As `allennlp count-vocabulary` writes it.
+        A directory written by `allennlp count-vocabulary`.
 
     # Returns
 
     `Set[str]`
-        Its words.
+        The words, without padding and `@@UNKNOWN@@`.
 
     # Raises
 
     `InvalidFileError`
-        If there is no vocabulary in it.
+        If it contains no vocabulary.
     """
-    file = _existing(directory / "tokens.txt", "`allennlp count-vocabulary` makes it")
+    file = _existing(directory / "tokens.txt", "Create it with `allennlp count-vocabulary`.")
     vocabulary = Vocabulary()
     try:
         vocabulary.set_from_file(str(file))
     except (AssertionError, UnicodeDecodeError):
         raise InvalidFileError(
-            f"{file}: it is no vocabulary in AllenNLP's format, UTF-8 with a line @@UNKNOWN@@; "
-            "`allennlp count-vocabulary` makes one"
+            file,
+            "is not a vocabulary in AllenNLP's format, UTF-8 with a line @@UNKNOWN@@",
+            "Create one with `allennlp count-vocabulary`.",
         ) from None
     words = vocabulary.get_token_to_index_vocabulary()
     return set(words) - {vocabulary._padding_token, vocabulary._oov_token}
 
 
-def describe_run(run: Path) -> Dict[str, Any]:
+def parse_run_name(run: Path) -> Dict[str, Any]:
     """
     # Parameters
 
@@ -201,19 +202,18 @@ def describe_run(run: Path) -> Dict[str, Any]:
     # Returns
 
     `Dict[str, Any]`
-        Its name as `"run"`, and the `"task"`, `"seed"` and `"representation"` of it.
+        The name as `"run"`, and its parts `"task"`, `"seed"` and `"representation"`.
 
     # Raises
 
     `ConfigurationError`
-        If it is called something else.
+        If the directory has another name.
     """
     name = run.resolve().name
     parts = re.fullmatch(r"([^.]+)\.(\d+)\.(.+)", name)
     if parts is None:
         raise ConfigurationError(
-            f"{run}: a run's directory is called TASK.SEED.REPRESENTATION, as in ner.1.elmo_semfit;"
-            " rename it"
+            f"{run}: rename the directory to TASK.SEED.REPRESENTATION, such as ner.1.elmo_semfit"
         )
     task, seed, representation = parts.groups()
     return {"run": name, "task": task, "seed": int(seed), "representation": representation}
@@ -226,33 +226,37 @@ def _words_of(reader: DatasetReader, data: Path) -> Set[str]:
 
 def _existing(path: Path, remedy: str) -> Path:
     if not path.is_file():
-        raise InvalidFileError(f"{path}: there is no such file; {remedy}")
+        raise InvalidFileError(path, "does not exist", remedy)
     return path
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> None:
     logging.basicConfig(level=logging.ERROR)
-    parser = argparse.ArgumentParser(prog="experiments.unseen_words", description=__doc__)
-    parser.add_argument("run", type=Path, help="a directory TASK.SEED.REPRESENTATION, trained")
-    parser.add_argument("test", type=Path, help="what is to be tagged")
-    parser.add_argument("vocabulary", type=Path, help="the language model's, a directory")
+    parser = argparse.ArgumentParser(prog="experiments.oov_entities", description=__doc__)
+    parser.add_argument(
+        "run", type=Path, help="the directory of a training, TASK.SEED.REPRESENTATION"
+    )
+    parser.add_argument("test", type=Path, help="the test data")
+    parser.add_argument(
+        "vocabulary", type=Path, help="the vocabulary of the language model, a directory"
+    )
     parser.add_argument("out", type=Path, help="a JSON file")
-    parser.add_argument("--train", type=Path, help="what the tagger was trained on")
-    parser.add_argument("-o", "--overrides", default="", help="of the archive's configuration")
+    parser.add_argument("--train", type=Path, help="the training data of the tagger")
+    parser.add_argument("-o", "--overrides", default="", help="overrides of the archive's config")
     args = parser.parse_args(arguments)
     try:
-        run = describe_run(args.run)
-        file = _existing(args.run / "model.tar.gz", "`allennlp train` makes it when it ends")
+        run = parse_run_name(args.run)
+        file = _existing(args.run / "model.tar.gz", "`allennlp train` writes it at its end.")
         for data in filter(None, (args.test, args.train)):
-            _existing(data, "give one in the format of the archive's dataset reader")
+            _existing(data, "Give a file for the dataset reader of the archive.")
         vocabulary = read_vocabulary(args.vocabulary)
         archive = load_archive(file, overrides=args.overrides)
         training_words = (
             None if args.train is None else _words_of(archive.dataset_reader, args.train)
         )
-        rows = score(predict(archive, args.test), vocabulary, training_words)
+        rows = score_entities(predict_tags(archive, args.test), vocabulary, training_words)
     except ConfigurationError as error:
-        sys.exit(f"unseen_words: {error}")
+        sys.exit(f"oov_entities: {error}")
     write_json(args.out, {"rows": [{**run, **row} for row in rows]})
 
 

@@ -3,7 +3,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.words import SizedVocabulary, sample_classes, spell
+from benchmarks.synthetic_words import SizedVocabulary, sample_classes, word_for_class
 
 
 @pytest.mark.parametrize("num_classes", [40_000, 800_000])
@@ -27,7 +27,7 @@ def test_the_same_seed_draws_the_same_words():
 
 @given(st.lists(st.integers(0, 3_000_000), unique=True, min_size=2))
 def test_no_two_words_are_the_same(classes):
-    words = [spell(word_class) for word_class in classes]
+    words = [word_for_class(word_class) for word_class in classes]
     assert len(set(words)) == len(words)
     assert all(2 <= len(word) <= 12 for word in words)
 

@@ -1,4 +1,4 @@
-"""Draws lines of text: python -m experiments.sample NUMBER OUT FILE…"""
+"""Samples lines of text files: python -m experiments.sample_lines NUMBER OUT FILE…"""
 
 import random
 import sys
@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import List
 
 
-def sample(files: List[Path], number: int, out: Path) -> None:
+def sample_lines(files: List[Path], number: int, out: Path) -> None:
     """
-    Writes so many lines of the files, in an order that is random and always the same.
+    Writes a random sample of the lines in random order. The seed is fixed.
 
     # Parameters
 
     files : `List[Path]`
     number : `int`
-        All of them, if they have no more.
+        The number of lines, or all if the files have fewer.
     out : `Path`
     """
     lines: List[bytes] = []
@@ -26,11 +26,13 @@ def sample(files: List[Path], number: int, out: Path) -> None:
 
 def main() -> None:
     if len(sys.argv) < 4 or not sys.argv[1].isdecimal():
-        sys.exit("python -m experiments.sample NUMBER OUT FILE…")
+        sys.exit("python -m experiments.sample_lines NUMBER OUT FILE…")
     try:
-        sample([Path(name) for name in sys.argv[3:]], int(sys.argv[1]), Path(sys.argv[2]))
+        sample_lines([Path(name) for name in sys.argv[3:]], int(sys.argv[1]), Path(sys.argv[2]))
     except OSError as error:
-        sys.exit(f"{error.filename}: {error.strerror}; is SEMFIT_DATA the directory with the text?")
+        sys.exit(
+            f"{error.filename}: {error.strerror}; set SEMFIT_DATA to the directory of the data"
+        )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from benchmarks.memory import memory_use
+from benchmarks.peak_memory import measure_peak_memory
 
 CPU = torch.device("cpu")
 MODEL, SENTENCE = 200_000_000, 5_000_000
@@ -11,18 +11,18 @@ def build(model_bytes, sentence_bytes):
     """A model that holds so many bytes, and takes so many for each sentence."""
     model = torch.ones(model_bytes, dtype=torch.uint8)
 
-    def step_of(batch_size):
+    def make_step(batch_size):
         def step():
             batch = torch.ones(batch_size, sentence_bytes, dtype=torch.uint8)
             return model[0] + batch[0, 0]
 
         return step
 
-    return step_of
+    return make_step
 
 
 def test_the_line_and_the_largest_batch():
-    use = memory_use(
+    use = measure_peak_memory(
         build,
         (MODEL, SENTENCE),
         # What was before does not count.
@@ -39,7 +39,7 @@ def test_the_line_and_the_largest_batch():
 
 
 def test_a_model_that_does_not_fit_has_no_largest_batch():
-    use = memory_use(
+    use = measure_peak_memory(
         build,
         (MODEL, SENTENCE),
         warmup=(1, 1),

@@ -11,8 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allennlp_semfit.corpus.vocabulary import VocabularyWriter
-from experiments import unseen_words
-from experiments.unseen_words import TaggedSentence, describe_run, main, read_vocabulary, score
+from experiments import oov_entities
+from experiments.oov_entities import (
+    TaggedSentence,
+    main,
+    parse_run_name,
+    read_vocabulary,
+    score_entities,
+)
 from tests import FIXTURES
 
 DATA = FIXTURES / "downstream" / "ner.conll"
@@ -73,12 +79,12 @@ def test_each_group_scores_as_allennlp_scores_data_that_has_no_other_entities(
 ):
     groups = {
         "all": lambda words: True,
-        "known": lambda words: all(word in vocabulary for word in words),
-        "unseen": lambda words: any(word not in vocabulary for word in words),
-        "trained": lambda words: all(word in training_words for word in words),
-        "untrained": lambda words: any(word not in training_words for word in words),
+        "in_vocabulary": lambda words: all(word in vocabulary for word in words),
+        "oov": lambda words: any(word not in vocabulary for word in words),
+        "seen_in_training": lambda words: all(word in training_words for word in words),
+        "unseen_in_training": lambda words: any(word not in training_words for word in words),
     }
-    rows = score(sentences, vocabulary, training_words)
+    rows = score_entities(sentences, vocabulary, training_words)
     assert {row["group"] for row in rows} == set(groups)
     for row in rows:
         expected = measure_by_allennlp(sentences, groups[row["group"]])
@@ -93,7 +99,7 @@ def test_the_rows_count_what_there_is():
         ["U-Chemical", "O", "B-Disease", "L-Disease"],
         ["U-Chemical", "O", "O", "U-Disease"],
     )
-    rows = score([sentence], {"Aspirin", "and", "fever"})
+    rows = score_entities([sentence], {"Aspirin", "and", "fever"})
     counts = {
         (row["group"], row["label"]): (row["gold"], row["predicted"], row["correct"])
         for row in rows
@@ -102,12 +108,12 @@ def test_the_rows_count_what_there_is():
         ("all", None): (2, 2, 1),
         ("all", "Chemical"): (1, 1, 1),
         ("all", "Disease"): (1, 1, 0),
-        ("known", None): (1, 2, 1),
-        ("known", "Chemical"): (1, 1, 1),
-        ("known", "Disease"): (0, 1, 0),
-        ("unseen", None): (1, 0, 0),
-        ("unseen", "Chemical"): (0, 0, 0),
-        ("unseen", "Disease"): (1, 0, 0),
+        ("in_vocabulary", None): (1, 2, 1),
+        ("in_vocabulary", "Chemical"): (1, 1, 1),
+        ("in_vocabulary", "Disease"): (0, 1, 0),
+        ("oov", None): (1, 0, 0),
+        ("oov", "Chemical"): (0, 0, 0),
+        ("oov", "Disease"): (1, 0, 0),
     }
 
 
@@ -115,7 +121,7 @@ def test_the_vocabulary_is_what_was_counted(tmp_path):
     VocabularyWriter(tmp_path / "vocabulary", "tokens").write(["the", "The", "naïve"])
     assert read_vocabulary(tmp_path / "vocabulary") == {"the", "The", "naïve"}
     (tmp_path / "vocabulary" / "tokens.txt").write_text("the\n")
-    with pytest.raises(unseen_words.InvalidFileError, match="tokens.txt.*@@UNKNOWN@@"):
+    with pytest.raises(oov_entities.InvalidFileError, match="tokens.txt.*@@UNKNOWN@@"):
         read_vocabulary(tmp_path / "vocabulary")
 
 
@@ -126,10 +132,10 @@ def test_a_run_says_what_it_is(tmp_path, monkeypatch):
         "seed": 2,
         "representation": "elmo_v1.5",
     }
-    assert describe_run(tmp_path / "ner.2.elmo_v1.5") == expected
+    assert parse_run_name(tmp_path / "ner.2.elmo_v1.5") == expected
     (tmp_path / "ner.2.elmo_v1.5").mkdir()
     monkeypatch.chdir(tmp_path / "ner.2.elmo_v1.5")
-    assert describe_run(tmp_path.__class__(".")) == expected
+    assert parse_run_name(tmp_path.__class__(".")) == expected
 
 
 @pytest.fixture
@@ -169,26 +175,26 @@ def test_all_entities_score_as_in_allennlp_evaluate(arguments, tmp_path):
         assert overall["all"][ours] == pytest.approx(expected[f"{theirs}-overall"], abs=1e-9)
     assert {row["run"] for row in rows} == {"ner.1.none"}
     for count in ("gold", "predicted", "correct"):
-        assert overall["known"][count] + overall["unseen"][count] == overall["all"][count]
-        assert overall["trained"][count] == overall["all"][count]
-    assert 0 < overall["known"]["gold"] < overall["all"]["gold"]
+        assert overall["in_vocabulary"][count] + overall["oov"][count] == overall["all"][count]
+        assert overall["seen_in_training"][count] == overall["all"][count]
+    assert 0 < overall["in_vocabulary"]["gold"] < overall["all"]["gold"]
 
 
 @pytest.mark.parametrize(
     ("place", "value", "message"),
     [
-        (0, "ner.1.missing", "ner.1.missing/model.tar.gz: there is no such file"),
-        (0, "missing", "missing: a run's directory is called TASK.SEED.REPRESENTATION"),
-        (1, "missing.conll", "missing.conll: there is no such file"),
-        (2, "missing", "missing/tokens.txt: there is no such file"),
-        (5, "missing.conll", "missing.conll: there is no such file"),
+        (0, "ner.1.missing", "ner.1.missing/model.tar.gz does not exist"),
+        (0, "missing", "missing: rename the directory to TASK.SEED.REPRESENTATION"),
+        (1, "missing.conll", "missing.conll does not exist"),
+        (2, "missing", "missing/tokens.txt does not exist"),
+        (5, "missing.conll", "missing.conll does not exist"),
     ],
 )
 def test_what_is_missing_is_said_before_the_model_is_loaded(
     place, value, message, arguments, monkeypatch
 ):
-    monkeypatch.setattr(unseen_words, "load_archive", None)
+    monkeypatch.setattr(oov_entities, "load_archive", None)
     arguments = [*arguments, "--train", str(DATA)]
     arguments[place] = value
-    with pytest.raises(SystemExit, match=f"^unseen_words: {message}.*$"):
+    with pytest.raises(SystemExit, match=f"^oov_entities: {message}.*$"):
         main(arguments)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.sample import sample
+from experiments.sample_lines import sample_lines
 from tests import FIXTURES
 
 LINES = st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\n"), max_size=5))
@@ -18,20 +18,20 @@ def test_lines_are_drawn_once_and_always_the_same(tmp_path_factory, first, secon
     # The second ends without a line's end.
     files[0].write_bytes("".join(line + "\n" for line in first).encode())
     files[1].write_bytes("\n".join(second).encode())
-    sample(files, number, directory / "new" / "out.txt")
+    sample_lines(files, number, directory / "new" / "out.txt")
     drawn = (directory / "new" / "out.txt").read_bytes()
     lines = [line.encode() for line in first + second if line.encode().strip()]
     found = drawn.split(b"\n")[:-1]
     assert len(found) == min(number, len(lines))
     assert all(found.count(line) <= lines.count(line) for line in found)
-    sample(files, number, directory / "again.txt")
+    sample_lines(files, number, directory / "again.txt")
     assert (directory / "again.txt").read_bytes() == drawn
 
 
 def test_the_order_is_not_that_of_the_text(tmp_path):
     text = tmp_path / "text.txt"
     text.write_text("".join(f"{number}\n" for number in range(100)))
-    sample([text], 50, tmp_path / "out.txt")
+    sample_lines([text], 50, tmp_path / "out.txt")
     numbers = [int(line) for line in (tmp_path / "out.txt").read_text().split()]
     assert numbers != sorted(numbers)
     assert max(numbers) > 60
@@ -40,12 +40,15 @@ def test_the_order_is_not_that_of_the_text(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["some", "out.txt", "text.txt"], "experiments.sample NUMBER OUT FILE…"),
-        (["3", "out.txt", "/nowhere/text.txt"], "/nowhere/text.txt: No such file or directory; is"),
+        (["some", "out.txt", "text.txt"], "experiments.sample_lines NUMBER OUT FILE…"),
+        (
+            ["3", "out.txt", "/nowhere/text.txt"],
+            "/nowhere/text.txt: No such file or directory; set",
+        ),
     ],
 )
 def test_what_is_wrong_is_one_line(arguments, message):
-    command = [sys.executable, "-m", "experiments.sample", *arguments]
+    command = [sys.executable, "-m", "experiments.sample_lines", *arguments]
     process = subprocess.run(command, cwd=FIXTURES.parent, capture_output=True, text=True)
     assert process.returncode == 1
     (line,) = process.stderr.splitlines()

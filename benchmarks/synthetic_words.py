@@ -1,4 +1,4 @@
-"""Made-up words, as frequent and as long as those of English, by falling frequency."""
+"""Synthetic words with the frequencies and lengths of English words."""
 
 import random
 import string
@@ -7,21 +7,20 @@ from typing import Set
 import torch
 from allennlp.data import Vocabulary
 
-__all__ = ["SizedVocabulary", "sample_classes", "spell"]
+__all__ = ["SizedVocabulary", "sample_classes", "word_for_class"]
 
-# Where the frequencies of English begin to fall more steeply.
+# The rank at which the frequencies of English begin to fall more steeply.
 _CROSSOVER = 6000
 
 
 class SizedVocabulary(Vocabulary):
     """
-    The vocabulary of a head, which wants its size only. The words would take more memory than
-    some of the models.
+    A vocabulary that has a size but no words, which is enough for a head and saves memory.
 
     # Parameters
 
     num_classes : `int`
-        The words that a head chooses from, `@@UNKNOWN@@` among them.
+        The number of words, including `@@UNKNOWN@@`.
     """
 
     def __init__(self, num_classes: int) -> None:
@@ -37,11 +36,10 @@ class SizedVocabulary(Vocabulary):
 
 def sample_classes(num_classes: int, size: int, seed: int = 1) -> torch.Tensor:
     """
-    Draws words from Zipf's law with the two regimes that Ferrer i Cancho and Solé 2001 ("Two
-    Regimes in the Frequency of Words and the Origins of Complex Lexicons") found in English:
-    frequencies fall with the rank, and beyond the 6,000th word with its square. With one regime the
-    100,000th word of 800,000 and what follows it would be a seventh of all text, where it is less
-    than a hundredth, and an adaptive softmax would look slower than it is.
+    Samples words from Zipf's law with the two regimes of Ferrer i Cancho and Solé 2001 ("Two
+    Regimes in the Frequency of Words and the Origins of Complex Lexicons"): frequencies are
+    proportional to the inverse of the rank, and beyond the 6,000th word to its inverse square. With
+    a single regime, rare words would be far too frequent, and an adaptive softmax too slow.
 
     # Returns
 
@@ -55,8 +53,8 @@ def sample_classes(num_classes: int, size: int, seed: int = 1) -> torch.Tensor:
     return torch.searchsorted(bounds, draws * bounds[-1]).clamp_max_(num_classes - 1)
 
 
-def spell(word_class: int) -> str:
-    """A word for a class, another for each, and the longer the rarer: two to a dozen letters."""
+def word_for_class(word_class: int) -> str:
+    """A distinct word of 2 to 12 letters for each class. Rare words are longer."""
     letters = random.Random(word_class)
     code = ""
     rest = word_class
@@ -65,5 +63,5 @@ def spell(word_class: int) -> str:
         code += string.ascii_lowercase[letter]
         if not rest:
             break
-    # The code of a class has no capital: what is before it makes no two words the same.
+    # The code is lower-case and the prefix upper-case, so words stay distinct.
     return "".join(letters.choices(string.ascii_uppercase, k=letters.randint(1, 7))) + code
