@@ -9,7 +9,7 @@ from allennlp.commands.train import train_model_from_file
 from hypothesis import HealthCheck, settings
 
 import allennlp_semfit  # noqa: F401 (registers what configs name)
-from tests import FIXTURES
+from tests import FIXTURES, processes  # noqa: F401 (what the fork server imports)
 
 # The first example of many a test opens a model, or compiles something; and a machine may be busy.
 settings.register_profile("semfit", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -141,7 +141,9 @@ def write_language_model(directory: Path, kind: str, *, archive: bool = False, *
         reader_config["tokenizer"] = {"type": "chunks", "model_path": str(tokenizer)}
     if kind == "frozen_characters":
         options_file, weight_file = write_elmo(directory / "elmo")
-        embedders["characters"].update(options_file=str(options_file), weight_file=str(weight_file))
+        embedders["characters"].update(
+            options_file=str(options_file), pretrained_file=str(weight_file)
+        )
     config = {
         "dataset_reader": reader_config,
         "model": {

@@ -1,15 +1,111 @@
-"""Processes that tests start."""
+"""
+Processes that tests start.
 
+Commands run in processes of their own, as a user runs them, but without waiting for the imports: a
+server process imports AllenNLP and this package once, and forks for each command. Data loaders'
+workers with the start method "forkserver" come from it too. Like "spawn", it pickles their input.
+"""
+
+import logging
+import multiprocessing
 import os
+import runpy
+import sys
 import time
+import traceback
+from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any, Callable, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from allennlp.common.testing.distributed_test import init_process
 from allennlp.common.util import find_open_port
 from torch.multiprocessing import start_processes
 
+from tests import FIXTURES
+
 PROC = Path("/proc")
+ROOT = FIXTURES.parent
+_CONTEXT = multiprocessing.get_context("forkserver")
+_CONTEXT.set_forkserver_preload(["tests.preload"])
+
+
+class Finished(NamedTuple):
+    """
+    # Parameters
+
+    returncode : `int`
+        Negative for a signal.
+    output : `str`
+        What the process wrote to stdout and stderr.
+    """
+
+    returncode: int
+    output: str
+
+
+def start_module(module: str, *args: Any, output: Path, **environment: str) -> BaseProcess:
+    """
+    Starts `python -m MODULE ARGS`.
+
+    # Parameters
+
+    module : `str`
+    *args : `Any`
+    output : `Path`
+        The file that stdout and stderr go to.
+    **environment : `str`
+        Added to the environment.
+    """
+    arguments = (module, [str(arg) for arg in args], str(output), environment, os.getcwd())
+    process = _CONTEXT.Process(target=_run, args=arguments)
+    process.start()
+    return process
+
+
+def run_module(
+    module: str, *args: Any, output: Path, check: bool = True, **environment: str
+) -> Finished:
+    """
+    Runs `python -m MODULE ARGS`.
+
+    # Parameters
+
+    check : `bool`, optional (default = `True`)
+        Whether the process must succeed.
+    """
+    process = start_module(module, *args, output=output, **environment)
+    process.join()
+    finished = Finished(process.exitcode or 0, output.read_text("utf-8", errors="replace"))
+    assert not (check and finished.returncode), finished.output
+    return finished
+
+
+def _run(
+    module: str, args: List[str], output: str, environment: Dict[str, str], directory: str
+) -> None:
+    descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    for standard in (1, 2):
+        os.dup2(descriptor, standard)
+    sys.stdout, sys.stderr = (os.fdopen(standard, "w", buffering=1) for standard in (1, 2))
+    logging.root.handlers.clear()
+    os.environ.update(environment)
+    os.chdir(directory)
+    sys.path.insert(0, directory)
+    sys.argv = [module, *args]
+    code: Any = 0
+    try:
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    except SystemExit as error:
+        code = error.code
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    if isinstance(code, str):
+        print(code, file=sys.stderr)  # noqa: T201 (as Python does)
+    # Not `sys.exit`, which multiprocessing would report.
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code if isinstance(code, int) else int(code is not None))
 
 
 def run_in_two_processes(function: Callable, *args: Any) -> None:

@@ -75,8 +75,8 @@ def export_character_cnn_from_args(args: argparse.Namespace) -> None:
     )
     embedder = {
         "type": "elmo_character_cnn",
-        "options_file": str(Path(args.out_dir) / "options.json"),
-        "weight_file": str(Path(args.out_dir) / "weights.hdf5"),
+        "options": options.to_json(),
+        "pretrained_file": str(Path(args.out_dir) / "weights.hdf5"),
     }
     logger.info(
         "Next: beside an indexer of type `elmo_characters`, the embedder %s", json.dumps(embedder)

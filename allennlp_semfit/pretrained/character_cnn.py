@@ -16,6 +16,7 @@ from allennlp_semfit.modules.token_embedders.elmo_checkpoint import (
     NUM_CHARACTERS,
     CharacterCnnOptions,
     check_place,
+    extract_weights,
     write_character_cnn,
 )
 from allennlp_semfit.pretrained.archive import load_language_model
@@ -117,23 +118,7 @@ def _take_out(
         character_dim=embedding.get_output_dim(),
         projection_dim=encoder.get_output_dim(),
     )
-    with torch.no_grad():
-        # Looked up, they have what the embedding does to them. 0 is for padding between sentences,
-        # which no word contains.
-        characters = embedding(torch.arange(1, NUM_CHARACTERS + 1))
-        weights = {"char_embed": characters}
-        for index, conv in enumerate(encoder._convolutions):
-            weights[f"CNN/W_cnn_{index}"] = conv.weight.permute(2, 1, 0).unsqueeze(0)
-            weights[f"CNN/b_cnn_{index}"] = conv.bias
-        for index, layer in enumerate(encoder._highways._layers):
-            # AllenNLP's gate carries as much as it is open, ELMo's as much as it is closed.
-            for kind, values in (("W", layer.weight.t()), ("b", layer.bias)):
-                transform, carry = values.chunk(2, dim=-1)
-                weights[f"CNN_high_{index}/{kind}_transform"] = transform
-                weights[f"CNN_high_{index}/{kind}_carry"] = -carry
-        weights["CNN_proj/W_proj"] = encoder._projection.weight.t()
-        weights["CNN_proj/b_proj"] = encoder._projection.bias
-    return options, {name: tensor.detach().float().numpy() for name, tensor in weights.items()}
+    return options, extract_weights(embedding, encoder)
 
 
 def _check(is_right: bool, found: str, wanted: str) -> None:

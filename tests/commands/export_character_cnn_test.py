@@ -125,7 +125,7 @@ def embedders(language_model, exported):
     return (
         embedder_of(language_model),
         _ElmoCharacterEncoder(*files),
-        ElmoCharacterCnnEmbedder(*files),
+        ElmoCharacterCnnEmbedder(options_file=files[0], pretrained_file=files[1]),
     )
 
 
@@ -165,7 +165,7 @@ def test_other_forms(overrides, tmp_path):
     assert_equal(
         embedder_of(language_model),
         _ElmoCharacterEncoder(*files),
-        ElmoCharacterCnnEmbedder(*files),
+        ElmoCharacterCnnEmbedder(options_file=files[0], pretrained_file=files[1]),
         WORDS,
     )
 
@@ -278,7 +278,8 @@ class TestCommand:
         assert error.value.code.startswith(f"export-character-cnn: {tmp_path / name}: it exists;")
         assert (tmp_path / name).read_text() == "precious"
         run(language_model, tmp_path, "--force")
-        ElmoCharacterCnnEmbedder(*files_in(tmp_path))
+        options_file, weight_file = files_in(tmp_path)
+        ElmoCharacterCnnEmbedder(options_file=options_file, pretrained_file=weight_file)
         assert (tmp_path / "other").read_text() == "mine"
 
     def test_an_error_is_one_line(self, tmp_path):

@@ -150,7 +150,7 @@ def _vectors_of(words):
     return [model.get_word_vector(word) for word in words]
 
 
-@pytest.mark.parametrize("start_method", ["fork", "spawn"])
+@pytest.mark.parametrize("start_method", ["fork", "forkserver"])
 def test_another_process_sees_the_same_vectors(start_method):
     words = ["harbour", "levothyroxine", "Ørsta", ""]
     with multiprocessing.get_context(start_method).Pool(1) as pool:

@@ -264,7 +264,7 @@ def test_the_files_of_a_frozen_input_are_not_looked_for(language_models, tmp_pat
     directory = shutil.copytree(language_models["frozen_characters"], tmp_path / "lm")
     config = json.loads((directory / "config.json").read_text())
     embedders = config["model"]["text_field_embedder"]["token_embedders"]
-    embedders["characters"]["weight_file"] = "gone.hdf5"
+    embedders["characters"]["pretrained_file"] = "gone.hdf5"
     (directory / "config.json").write_text(json.dumps(config))
     layers = PretrainedBiLm.from_archive(directory).eval()
     tensors = tensors_of(language_models["frozen_characters"], SENTENCES)

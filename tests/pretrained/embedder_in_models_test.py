@@ -82,9 +82,7 @@ def test_each_word_has_its_saliency(interpreter, predictor):
         assert numpy.isclose(sum(of_words), 1)
 
 
-def test_two_checkpoints_can_be_compared(classifier, monkeypatch, capsys, request):
-    if "frozen_characters" in request.node.name:
-        pytest.xfail("elmo_character_cnn has its options as bytes in the state dict")
+def test_two_checkpoints_can_be_compared(classifier, monkeypatch, capsys):
     weights = str(classifier / "best.th")
     monkeypatch.setattr(sys, "argv", ["allennlp", "diff", weights, weights])
     main()

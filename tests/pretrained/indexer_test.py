@@ -200,7 +200,8 @@ def test_a_pickled_copy_gives_the_same(kind, indexers, language_models, monkeypa
 
 
 @pytest.mark.parametrize(
-    ("kind", "start_method"), [("words", "fork"), ("fasttext", "spawn"), ("subwords", "spawn")]
+    ("kind", "start_method"),
+    [("words", "fork"), ("fasttext", "forkserver"), ("subwords", "forkserver")],
 )
 def test_it_works_in_workers(kind, start_method, language_models, indexers, tmp_path):
     data = tmp_path / "tagged.tsv"

@@ -182,7 +182,7 @@ def loaded(tokenizer, vocabulary, **kwargs):
 
 
 class TestProcesses:
-    @pytest.mark.parametrize("start_method", ["fork", "spawn"])
+    @pytest.mark.parametrize("start_method", ["fork", "forkserver"])
     def test_two_workers_give_the_ids_that_the_definition_gives(
         self, start_method, tokenizer, vocabulary, merges, capfd
     ):

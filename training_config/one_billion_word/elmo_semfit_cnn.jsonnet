@@ -2,14 +2,21 @@
 // and its targets.
 //
 //   export ONE_BILLION_WORD=…/1-billion-word-language-modeling-benchmark-r13output
-//   export ELMO_OPTIONS_PATH=…_options.json ELMO_WEIGHTS_PATH=…_weights.hdf5
+//   export ELMO_WEIGHTS_PATH=…_weights.hdf5
 //   allennlp train training_config/one_billion_word/elmo_semfit_cnn.jsonnet --include-package allennlp_semfit -s output/elmo_semfit_cnn_1b
 //
-// The two files are ELMo's, as AllenNLP publishes them, or what `allennlp export-character-cnn` writes of
-// an ELMo that `elmo.jsonnet` has trained. 76 million trainable parameters. It has been built, but not
-// run.
+// The file has the weights of ELMo, as AllenNLP publishes them, or is what `allennlp export-character-cnn`
+// writes of an ELMo that `elmo.jsonnet` has trained. 76 million trainable parameters. It has been built,
+// but not run.
 (import 'elmo_semfit.jsonnet') + {
-  sizes+:: { character_cnn_dim: 512, target_cache_size: 200000 },
+  // Those of the published ELMo: what the weights must have.
+  sizes+:: {
+    character_embedding_dim: 16,
+    filters: [[1, 32], [2, 32], [3, 64], [4, 128], [5, 256], [6, 512], [7, 1024]],
+    num_highway: 2,
+    character_cnn_dim: 512,
+    target_cache_size: 200000,
+  },
   dataset_reader+: { token_indexers: { characters: { type: 'elmo_characters' } } },
   model+: {
     text_field_embedder: {
@@ -20,8 +27,17 @@
           max_words: $.sizes.target_cache_size,
           embedder: {
             type: 'elmo_character_cnn',
-            options_file: std.extVar('ELMO_OPTIONS_PATH'),
-            weight_file: std.extVar('ELMO_WEIGHTS_PATH'),
+            options: {
+              char_cnn: {
+                activation: 'relu',
+                embedding: { dim: $.sizes.character_embedding_dim },
+                filters: $.sizes.filters,
+                max_characters_per_token: 50,
+                n_highway: $.sizes.num_highway,
+              },
+              lstm: { projection_dim: $.sizes.character_cnn_dim },
+            },
+            pretrained_file: std.extVar('ELMO_WEIGHTS_PATH'),
           },
         },
       },

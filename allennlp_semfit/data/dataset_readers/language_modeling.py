@@ -2,9 +2,8 @@ import gc
 import logging
 import os
 from codecs import BOM_UTF8
-from functools import lru_cache
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Instance, Token, TokenIndexer, Tokenizer
@@ -13,7 +12,7 @@ from allennlp.data.fields import TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 from allennlp.data.tokenizers import WhitespaceTokenizer
 
-from allennlp_semfit.common.text_files import find_text_files, read_text
+from allennlp_semfit.common.text_files import find_text_files
 from allennlp_semfit.corpus.vocabulary import DEFAULT_BOUNDARY_TOKEN
 from allennlp_semfit.data.fields.sentence_field import SentenceField
 
@@ -25,12 +24,9 @@ logger = logging.getLogger(__name__)
 @DatasetReader.register("language_modeling")
 class LanguageModelingReader(DatasetReader):
     """
-    Reads text of one sentence a line, from any number of files, for a language model. The lines
-    are dealt out among the processes of distributed training and the workers of each process's
-    data loader; each line is decoded, split and looked up by one of them only.
-
-    Before the first sentence all files are read through once, at about a gigabyte a second: they
-    must exist, be UTF-8, and hold a word. Each worker of a lazy loader does this in each epoch.
+    Reads text of one sentence a line, from any number of files, for a language model. The lines are
+    distributed over the processes of distributed training and the workers of each process's data
+    loader; each line is decoded, split and indexed by one of them only.
 
     Registered as a `DatasetReader` with name "language_modeling".
 
@@ -80,7 +76,7 @@ class LanguageModelingReader(DatasetReader):
 
     `ConfigurationError`
         If `start_tokens` or `end_tokens` is a string, or `max_sequence_length` leaves no room for a
-        word; while reading, if a data path names no file, or the files are no UTF-8 text.
+        word; while reading, if a data path names no file, a line is not UTF-8 or there is no word.
     """  # noqa: E501
 
     def __init__(
@@ -122,10 +118,9 @@ class LanguageModelingReader(DatasetReader):
         if self.get_worker_info() is not None:
             # What a worker starts with stays to its end: no garbage collection need look at it.
             gc.freeze()
-        files = _find_files(file_path)
-        _check_corpus(tuple((path, path.stat().st_mtime) for path in files))
-        for line in self.shard_iterable(_lines(files)):
-            words = self._split(line.decode("utf-8"))
+        # Each process reads all lines, and decodes its own.
+        for line in self.shard_iterable(_lines(_find_files(file_path))):
+            words = self._split(_decode(*line))
             step = self._max_words or max(len(words), 1)
             for start in range(0, len(words), step):
                 yield self._instance(words[start : start + step])
@@ -169,27 +164,29 @@ def _find_files(file_path: DatasetReaderInput) -> List[Path]:
         ) from None
 
 
-def _lines(files: Iterable[Path]) -> Iterator[bytes]:
+def _lines(files: List[Path]) -> Iterator[Tuple[Path, int, bytes]]:
+    has_words = False
     for path in files:
         logger.info("Reading %s", path)
         with path.open("rb") as file:
             if file.read(len(BOM_UTF8)) != BOM_UTF8:
                 file.seek(0)
-            yield from file
-
-
-@lru_cache(maxsize=None)
-def _check_corpus(files: Tuple[Tuple[Path, float], ...]) -> None:
-    """
-    Reads the files through, once in a process for each of their versions: the second of the pairs
-    is the time when the file was last changed.
-    """
-    has_words = False
-    for path, _ in files:
-        for chunk in read_text(path):
-            has_words = has_words or bool(chunk.decode().strip().strip("\ufeff"))
+            for number, line in enumerate(file, start=1):
+                has_words = has_words or bool(line.decode("utf-8", errors="replace").strip())
+                yield path, number, line
     if not has_words:
+        names = ", ".join(map(str, files))
         raise ConfigurationError(
-            f"{files[0][0]}{' and the files beside it' if files[1:] else ''}: there is no word "
-            "in it; give text with one sentence a line, which `allennlp prepare-corpus` makes"
+            f"{names[:200]}: there is no word in it; give text with one sentence a line, which "
+            "`allennlp prepare-corpus` makes"
         )
+
+
+def _decode(path: Path, number: int, line: bytes) -> str:
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(
+            f"{path}: not UTF-8: byte 0x{line[error.start]:02x} in line {number}; convert the file "
+            "(for instance with `iconv -t UTF-8`) or remove the line"
+        ) from None

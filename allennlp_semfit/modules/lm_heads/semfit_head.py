@@ -20,40 +20,34 @@ __all__ = ["SemfitHead"]
 @LmHead.register("semfit")
 class SemfitHead(LmHead):
     """
-    Predicts the pre-trained vector of the missing word, and is as wrong as it is far from it:
-    section 3 of Li et al. 2019, "Efficient Contextual Representation Learning Without Softmax
-    Layer", equation 3. It costs the same for any vocabulary and keeps none; all it trains is one
-    linear map from the contextualizer's dimension to the vectors'.
+    Predicts the pre-trained vector of the next (or previous) word. The loss is the distance to it:
+    Li et al. 2019, "Efficient Contextual Representation Learning Without Softmax Layer", section 3,
+    equation 3. Its cost does not depend on the vocabulary size. The only trainable parameters are
+    those of one linear map from the context's dimension to the vectors'.
 
-    The targets are the model's own input vectors, which must be fixed, or those of a
-    `target_embedder`. Any embedder does that depends on nothing but the word: `fasttext`,
-    `elmo_character_cnn`, an `embedding` of a `pretrained_file` in text or word2vec format, or, as a
-    control, one without, whose vectors are random.
+    The targets are the model's own input vectors, which must be frozen, or those of a
+    `target_embedder`. This can be any embedder whose vector depends on nothing but the word:
+    `fasttext`, `elmo_character_cnn`, an `embedding` with a `pretrained_file` in text or word2vec
+    format or, as a control, an `embedding` without one, whose vectors are random.
 
-    The map takes the context divided by the square root of its dimension, as all layers do in
-    Jacot et al. 2018, "Neural Tangent Kernel: Convergence and Generalization in Neural Networks".
-    The contextualizer's layer norm makes long vectors, and an optimizer that moves each weight by
-    about the learning rate, as Adam does, would move the answer too far with each update at first.
+    The context is divided by the square root of its dimension before the linear map, as in the
+    parametrisation of Jacot et al. 2018, "Neural Tangent Kernel". Otherwise the first updates of an
+    optimizer such as Adam would be too large, because the layer norm of the contextualizer makes
+    long vectors.
 
-    The map's weights begin at zero, and at the first batch in training its bias becomes an answer
-    that does not depend on the context: the mean of the targets for `l2`, and otherwise the mean of
-    their directions, which is the best one for `cosine` and near it for `nllvmf`. Word vectors have
-    much in common, in a small corpus' more than half of their length. Where the bias is not there
-    to say it, the contextualizer learns to, and where the weights make more of a context than is
-    known of it yet, the contextualizer learns to say the same of every word, so that it does no
-    harm. A bias that is not zero, because it was loaded or an `initializer` has set it, is left as
-    it is.
+    The weights start at zero. The first training batch sets the bias to
+    `Distance.initial_prediction`, which is the best constant prediction or close to it, unless a
+    checkpoint or an `initializer` has set it. Without this, the contextualizer would have to learn
+    what all word vectors have in common.
 
-    With `whiten_targets`, targets are first made to differ in all directions alike, which the
-    paper's are not: see `TargetWhitening`. What they still have in common is next to nothing.
+    With `whiten_targets`, the targets are whitened first: see `TargetWhitening`. The paper does not
+    do this.
 
-    It has no perplexity (section 4.3 of the paper) and reports instead, whatever the distance:
+    A distance gives no perplexity (section 4.3 of the paper). The metrics are, for any distance:
 
-    - `cosine`, the mean cosine of prediction and target, and
-    - `baseline_cosine`, the mean cosine that always answering one and the same vector would get,
-      the best for the targets at hand: the mean of their directions.
-
-    What was learnt is the first less the second.
+    - `cosine`: the mean cosine of prediction and target.
+    - `baseline_cosine`: the mean cosine of the best constant prediction and the targets. The
+      difference of the two is what the model has learnt from the context.
 
     Registered as an `LmHead` with name "semfit", the default.
 
@@ -65,17 +59,15 @@ class SemfitHead(LmHead):
         The dimension of the target vectors.
     distance : `Distance`, optional (default = `CosineDistance()`)
     target_embedder : `TokenEmbedder`, optional (default = `None`)
-        Gives the targets. It must be frozen. Without it, they are the model's input vectors.
+        Embeds the targets. It must be frozen. By default, they are the model's input vectors.
     target_indexer : `str`, optional (default = `None`)
         The name of the indexer, in the reader's `token_indexers`, that the target embedder reads.
         If the model's input does not, its `text_field_embedder` has `{"type": "empty"}` for it.
     target_cache_size : `int`, optional (default = `100000`)
-        The target embedder's vectors are computed once for a word, and so many of them kept: see
-        `CachedEmbedder`. With 512 dimensions, the default takes up to 205 MB. What has nothing
-        to compute, as `fasttext` and `embedding`, is not remembered.
-
+        The number of words whose target vectors are cached if the target embedder computes them:
+        see `CachedEmbedder`. With 512 dimensions, the default takes up to 205 MB.
     whiten_targets : `bool`, optional (default = `False`)
-        The training text must be in random order then.
+        Whether to whiten the targets. The training text must then be in random order.
 
     # Raises
 
@@ -116,8 +108,6 @@ class SemfitHead(LmHead):
         super().__init__(input_dim)
         self.embedding_dim = embedding_dim
         self.projection = _ScaledLinear(input_dim, embedding_dim)
-        torch.nn.init.zeros_(self.projection.weight)
-        torch.nn.init.zeros_(self.projection.bias)
         self._bias_initialized = False
         self.distance = distance or CosineDistance()
         self.target_indexer = target_indexer
@@ -186,7 +176,7 @@ class SemfitHead(LmHead):
 
     @torch.no_grad()
     def _initialize_bias(self, targets: torch.Tensor) -> None:
-        """Sets the bias, the same in all processes, if there are targets and nobody has set it."""
+        """Sets the bias, unless it was loaded; to the same value in all processes."""
         if self.projection.bias.any():
             self._bias_initialized = True
             return
@@ -211,21 +201,14 @@ class SemfitHead(LmHead):
 
 
 class _ScaledLinear(torch.nn.Linear):
-    """Of the input divided by the square root of its dimension."""
+    """A linear map, zero at first, of the input divided by the square root of its dimension."""
 
-    scale: torch.Tensor
-
-    def __init__(self, in_features: int, out_features: int) -> None:
-        super().__init__(in_features, out_features)
-        self.register_buffer("scale", torch.tensor(in_features**-0.5))
+    def reset_parameters(self) -> None:
+        torch.nn.init.zeros_(self.weight)
+        torch.nn.init.zeros_(self.bias)
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
-        return super().forward(input * self.scale)
-
-    def _load_from_state_dict(self, state_dict, prefix, *args):
-        # What was saved when there was none takes the input as it is.
-        state_dict.setdefault(prefix + "scale", torch.ones(()))
-        super()._load_from_state_dict(state_dict, prefix, *args)
+        return super().forward(input * self.in_features**-0.5)
 
 
 def _check_target_embedder(target_embedder: TokenEmbedder, embedding_dim: int) -> None:

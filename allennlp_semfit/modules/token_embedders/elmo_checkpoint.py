@@ -5,15 +5,17 @@ its weights in HDF5.
 
 import json
 import os
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Dict, Iterator, NamedTuple, Tuple, Union
+from typing import Any, Dict, NamedTuple, Tuple, Union
 
 import h5py
 import numpy
+import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
 from allennlp.data.token_indexers.elmo_indexer import ELMoCharacterMapper
+from allennlp.modules.seq2vec_encoders import CnnHighwayEncoder
+from allennlp.modules.token_embedders import Embedding
 
 from allennlp_semfit.common.errors import InvalidFileError
 
@@ -22,9 +24,10 @@ __all__ = [
     "NUM_CHARACTERS",
     "CharacterCnnOptions",
     "check_place",
-    "check_weights",
+    "extract_weights",
+    "load_weights",
+    "parse_options",
     "read_options",
-    "reading_weights",
     "weight_shapes",
     "write_character_cnn",
 ]
@@ -66,6 +69,20 @@ class CharacterCnnOptions(NamedTuple):
         """Of all widths."""
         return sum(number for _, number in self.filters)
 
+    def to_json(self) -> Dict[str, Any]:
+        """The contents of `options.json`, which `parse_options` reads."""
+        return {
+            "lstm": {"projection_dim": self.projection_dim},
+            "char_cnn": {
+                "activation": self.activation,
+                "filters": [list(pair) for pair in self.filters],
+                "n_highway": self.num_highways,
+                "embedding": {"dim": self.character_dim},
+                "n_characters": NUM_CHARACTERS + 1,
+                "max_characters_per_token": MAX_CHARACTERS,
+            },
+        }
+
 
 def weight_shapes(options: CharacterCnnOptions) -> Dict[str, Tuple[int, ...]]:
     """
@@ -92,7 +109,7 @@ def read_options(options_file: Union[str, os.PathLike]) -> CharacterCnnOptions:
     # Parameters
 
     options_file : `Union[str, os.PathLike]`
-        ELMo's options, a path or a URL.
+        ELMo's `options.json`, a path or a URL.
 
     # Raises
 
@@ -109,32 +126,44 @@ def read_options(options_file: Union[str, os.PathLike]) -> CharacterCnnOptions:
             f"cannot be read as JSON ({error})",
             "The options.json that belongs to the weights is wanted.",
         ) from None
+    try:
+        return parse_options(options)
+    except ConfigurationError as error:
+        raise _error(
+            "options",
+            options_file,
+            f"are not valid: {error}",
+            "The options.json that belongs to the weights is wanted.",
+        ) from None
+
+
+def parse_options(options: Any) -> CharacterCnnOptions:
+    """
+    # Parameters
+
+    options : `Any`
+        The contents of ELMo's `options.json`.
+
+    # Raises
+
+    `ConfigurationError`
+        If they do not describe a character CNN.
+    """
 
     def value(key: str) -> Any:
         found = options
         for part in key.split("."):
             if not isinstance(found, dict) or part not in found:
-                raise _error(
-                    "options",
-                    options_file,
-                    f"have no `{key}`",
-                    "The options.json that belongs to the weights is wanted.",
-                )
+                raise ConfigurationError(f"there is no `{key}`")
             found = found[part]
         return found
 
     def check(key: str, is_right: bool, wanted: str) -> None:
         if not is_right:
-            found = json.dumps(value(key))
-            raise _error(
-                "options",
-                options_file,
-                f"are not valid: `{key}` is {found:.200}; {wanted} is wanted",
-                "The options.json that belongs to the weights is wanted.",
-            )
+            raise ConfigurationError(f"`{key}` is {json.dumps(value(key)):.200}; it takes {wanted}")
 
     def size(key: str, minimum: int = 1) -> int:
-        check(key, _is_size(value(key), minimum), f"a whole number, {minimum} or more,")
+        check(key, _is_size(value(key), minimum), f"a whole number, {minimum} or more")
         return int(value(key))
 
     key = "char_cnn.activation"
@@ -142,7 +171,7 @@ def read_options(options_file: Union[str, os.PathLike]) -> CharacterCnnOptions:
     key = "char_cnn.filters"
     check(key, _are_filters(value(key)), f"a list of [width up to {MAX_CHARACTERS}, number]")
     key = "char_cnn.max_characters_per_token"
-    check(key, value(key) == MAX_CHARACTERS, f"{MAX_CHARACTERS}, as `elmo_characters` gives them,")
+    check(key, value(key) == MAX_CHARACTERS, f"{MAX_CHARACTERS}, as `elmo_characters` gives them")
     return CharacterCnnOptions(
         activation=value("char_cnn.activation"),
         filters=tuple((width, number) for width, number in value("char_cnn.filters")),
@@ -166,48 +195,53 @@ def _are_filters(value: Any) -> bool:
     )
 
 
-def check_weights(weight_file: Union[str, os.PathLike], options: CharacterCnnOptions) -> None:
+def load_weights(
+    weight_file: Union[str, os.PathLike],
+    options: CharacterCnnOptions,
+    embedding: Embedding,
+    encoder: CnnHighwayEncoder,
+) -> None:
     """
-    Looks at the shapes only.
+    Copies the weights of a file into AllenNLP's modules.
 
     # Parameters
 
     weight_file : `Union[str, os.PathLike]`
-        ELMo's weights, a path or a URL. What else they hold does not matter.
+        ELMo's weights as HDF5, a path or a URL. Those of its LSTM are not read.
     options : `CharacterCnnOptions`
-        What they are to fit.
+    embedding : `Embedding`
+        Of the characters, shape `(NUM_CHARACTERS + 1, character_dim)`. Row 0, the padding between
+        sentences, stays as it is.
+    encoder : `CnnHighwayEncoder`
+        Of the sizes that `options` says.
 
     # Raises
 
     `InvalidFileError`
         If there is no such file, it is not HDF5, or it lacks a dataset or has it in another shape.
     """
+    weights = {}
     path = _fetch("weights", weight_file)
-    with reading_weights(weight_file), h5py.File(path, "r") as file:
-        for name, shape in weight_shapes(options).items():
-            dataset = file.get(name)
-            if not isinstance(dataset, h5py.Dataset):
-                raise _error(
-                    "weights",
-                    weight_file,
-                    f"hold no `{name}`",
-                    "The weights that belong to the options are wanted.",
-                )
-            if dataset.shape != shape or dataset.dtype.kind != "f":
-                raise _error(
-                    "weights",
-                    weight_file,
-                    f"do not fit the options: `{name}` has the shape {dataset.shape} and the type "
-                    f"{dataset.dtype}; the shape {shape} and a type of floats are wanted",
-                    "The weights that belong to the options are wanted.",
-                )
-
-
-@contextmanager
-def reading_weights(weight_file: Union[str, os.PathLike]) -> Iterator[None]:
-    """Turns what h5py raises for a damaged file into an `InvalidFileError`."""
     try:
-        yield
+        with h5py.File(path, "r") as file:
+            for name, shape in weight_shapes(options).items():
+                dataset = file.get(name)
+                if not isinstance(dataset, h5py.Dataset):
+                    raise _error(
+                        "weights",
+                        weight_file,
+                        f"hold no `{name}`",
+                        "The weights that belong to the options are wanted.",
+                    )
+                if dataset.shape != shape or dataset.dtype.kind != "f":
+                    raise _error(
+                        "weights",
+                        weight_file,
+                        f"do not fit the options: `{name}` has the shape {dataset.shape} and the "
+                        f"type {dataset.dtype}; the shape {shape} and a type of floats are wanted",
+                        "The weights that belong to the options are wanted.",
+                    )
+                weights[name] = torch.from_numpy(dataset[...].astype("float32"))
     except (OSError, RuntimeError, KeyError) as error:
         raise _error(
             "weights",
@@ -215,6 +249,45 @@ def reading_weights(weight_file: Union[str, os.PathLike]) -> Iterator[None]:
             f"are no HDF5, or damaged ({error})",
             "Copy them again from where they are whole.",
         ) from None
+    with torch.no_grad():
+        embedding.weight[1:] = weights["char_embed"]
+        for index, convolution in enumerate(encoder._convolutions):
+            convolution.weight.copy_(weights[f"CNN/W_cnn_{index}"].squeeze(0).permute(2, 1, 0))
+            convolution.bias.copy_(weights[f"CNN/b_cnn_{index}"])
+        for index, layer in enumerate(encoder._highways._layers):
+            # AllenNLP's gate is the share of the input that is carried, ELMo's the share that is
+            # transformed.
+            for parameter, kind in ((layer.weight, "W"), (layer.bias, "b")):
+                transform = weights[f"CNN_high_{index}/{kind}_transform"]
+                carry = weights[f"CNN_high_{index}/{kind}_carry"]
+                parameter.copy_(torch.cat([transform.t(), -carry.t()]))
+        encoder._projection.weight.copy_(weights["CNN_proj/W_proj"].t())
+        encoder._projection.bias.copy_(weights["CNN_proj/b_proj"])
+
+
+def extract_weights(embedding: Embedding, encoder: CnnHighwayEncoder) -> Dict[str, numpy.ndarray]:
+    """
+    The inverse of `load_weights`.
+
+    # Returns
+
+    `Dict[str, numpy.ndarray]`
+        What `write_character_cnn` takes.
+    """
+    with torch.no_grad():
+        # Looked up, not copied: an embedding may project or rescale its rows.
+        weights = {"char_embed": embedding(torch.arange(1, NUM_CHARACTERS + 1))}
+        for index, convolution in enumerate(encoder._convolutions):
+            weights[f"CNN/W_cnn_{index}"] = convolution.weight.permute(2, 1, 0).unsqueeze(0)
+            weights[f"CNN/b_cnn_{index}"] = convolution.bias
+        for index, layer in enumerate(encoder._highways._layers):
+            for kind, values in (("W", layer.weight.t()), ("b", layer.bias)):
+                transform, carry = values.chunk(2, dim=-1)
+                weights[f"CNN_high_{index}/{kind}_transform"] = transform
+                weights[f"CNN_high_{index}/{kind}_carry"] = -carry
+        weights["CNN_proj/W_proj"] = encoder._projection.weight.t()
+        weights["CNN_proj/b_proj"] = encoder._projection.bias
+        return {name: tensor.detach().float().numpy() for name, tensor in weights.items()}
 
 
 def _fetch(what: str, file: Union[str, os.PathLike]) -> str:
@@ -290,7 +363,7 @@ def write_character_cnn(
     paths = directory / _OPTIONS, directory / _WEIGHTS
     unfinished = tuple(path.with_name(f"{path.name}.tmp") for path in paths)
     try:
-        unfinished[0].write_text(json.dumps(_as_json(options), indent=2) + "\n", encoding="utf-8")
+        unfinished[0].write_text(json.dumps(options.to_json(), indent=2) + "\n", encoding="utf-8")
         with h5py.File(unfinished[1], "w") as file:
             for name, array in weights.items():
                 file.create_dataset(name, data=array, dtype="float32")
@@ -300,17 +373,3 @@ def write_character_cnn(
     finally:
         for path in unfinished:
             path.unlink(missing_ok=True)
-
-
-def _as_json(options: CharacterCnnOptions) -> Dict[str, Any]:
-    return {
-        "lstm": {"projection_dim": options.projection_dim},
-        "char_cnn": {
-            "activation": options.activation,
-            "filters": [list(pair) for pair in options.filters],
-            "n_highway": options.num_highways,
-            "embedding": {"dim": options.character_dim},
-            "n_characters": NUM_CHARACTERS + 1,
-            "max_characters_per_token": MAX_CHARACTERS,
-        },
-    }

@@ -158,17 +158,6 @@ def test_weights_that_an_initializer_has_set_stay():
     assert head.projection.bias.any()
 
 
-def test_a_head_that_was_saved_when_its_map_was_not_scaled_predicts_the_same():
-    old, head, again = torch.nn.Module(), head_of(), head_of()
-    old.projection = torch.nn.Linear(5, 7)
-    # AllenNLP loads a plain dictionary.
-    head.load_state_dict(dict(old.state_dict()))
-    again.load_state_dict(dict(head.state_dict()))
-    context = torch.randn(9, 5)
-    torch.testing.assert_close(head.projection(context), old.projection(context))
-    torch.testing.assert_close(again.projection(context), old.projection(context))
-
-
 def test_nothing_but_the_projection_is_trained_and_targets_take_no_gradient():
     head = head_of()
     assert {name for name, _ in head.named_parameters()} == {"projection.weight", "projection.bias"}

@@ -65,7 +65,7 @@ def elmo_files(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def cnn(elmo_files):
-    return ElmoCharacterCnnEmbedder(*elmo_files)
+    return ElmoCharacterCnnEmbedder(options_file=elmo_files[0], pretrained_file=elmo_files[1])
 
 
 def test_a_word_is_computed_once_within_a_batch_and_among_batches():
@@ -342,7 +342,7 @@ class TestInAModel(ModelTestCase):
                             "embedder": {
                                 "type": "elmo_character_cnn",
                                 "options_file": options_file,
-                                "weight_file": weight_file,
+                                "pretrained_file": weight_file,
                             },
                         }
                     }
@@ -362,8 +362,8 @@ def test_it_is_built_from_a_configuration(elmo_files):
     inner = {
         "type": "elmo_character_cnn",
         "options_file": options_file,
-        "weight_file": weight_file + ".gone",
+        "pretrained_file": weight_file + ".gone",
     }
     params = Params({"type": "cached", "embedder": inner}, history="model.")
-    with pytest.raises(ConfigurationError, match="`model.embedder.weight_file`"):
+    with pytest.raises(ConfigurationError, match="`model.embedder.pretrained_file`"):
         TokenEmbedder.from_params(params)

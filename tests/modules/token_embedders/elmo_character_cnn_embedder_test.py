@@ -2,6 +2,7 @@ import copy
 import json
 import pickle
 import shutil
+from pathlib import Path
 
 import h5py
 import numpy
@@ -46,7 +47,8 @@ def files(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def embedder(files):
-    return ElmoCharacterCnnEmbedder(*files)
+    options_file, weight_file = files
+    return ElmoCharacterCnnEmbedder(options_file=options_file, pretrained_file=weight_file)
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +85,7 @@ def test_it_is_the_character_cnn_of_allennlps_elmo(files, embedder, as_elmo_has_
 )
 def test_any_words_in_any_batch(embedder, as_elmo_has_it, sentences, words_at_once):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_WORDS_AT_ONCE", words_at_once)
+        patch.setattr(module, "_MAX_WORDS_AT_ONCE", words_at_once)
         sentences.append(["one"])
         elmo_tokens = batch_to_ids(sentences)
         torch.testing.assert_close(embedder(elmo_tokens), as_elmo_has_it(elmo_tokens))
@@ -123,9 +125,7 @@ def test_it_is_always_frozen(embedder):
 
 
 def test_its_state_holds_the_weights(embedder, tmp_path):
-    other = ElmoCharacterCnnEmbedder(
-        *map(str, write_elmo(tmp_path / "other", num_highways=2, seed=2))
-    )
+    other = from_params(*write_elmo(tmp_path / "other", num_highways=2, seed=2))
     elmo_tokens = batch_to_ids(SENTENCES)
     assert not torch.allclose(other(elmo_tokens), embedder(elmo_tokens))
     other.load_state_dict(embedder.state_dict())
@@ -134,7 +134,7 @@ def test_its_state_holds_the_weights(embedder, tmp_path):
 
 def test_a_copy_needs_no_file(tmp_path):
     options_file, weight_file = write_elmo(tmp_path / "elmo")
-    embedder = ElmoCharacterCnnEmbedder(str(options_file), str(weight_file))
+    embedder = from_params(options_file, weight_file)
     shutil.rmtree(tmp_path / "elmo")
     elmo_tokens = batch_to_ids(SENTENCES)
     for copied in (pickle.loads(pickle.dumps(embedder)), copy.deepcopy(embedder)):
@@ -142,7 +142,7 @@ def test_a_copy_needs_no_file(tmp_path):
 
 
 def from_params(options_file, weight_file):
-    params = {"options_file": str(options_file), "weight_file": str(weight_file)}
+    params = {"options_file": str(options_file), "pretrained_file": str(weight_file)}
     return TokenEmbedder.from_params(
         Params({"type": "elmo_character_cnn", **params}, history="model.embedder.")
     )
@@ -188,19 +188,22 @@ FILTERS = "char_cnn.filters"
         (lambda options, weights: options.write_text("{"), "cannot be read as JSON"),
         (lambda options, weights: options.write_bytes(b'"\xff"'), "cannot be read as JSON"),
         (lambda options, weights: options.write_text("[" * 10**5), "cannot be read as JSON"),
-        (lambda options, weights: options.write_text("[]"), "have no `char_cnn.activation`"),
-        (change("lstm", None), "have no `lstm.projection_dim`"),
-        (change("lstm", 3), "have no `lstm.projection_dim`"),
-        (change(FILTERS, None), "have no `char_cnn.filters`"),
-        (change("char_cnn.embedding", None), "have no `char_cnn.embedding.dim`"),
-        (change("char_cnn.n_highway", None), "have no `char_cnn.n_highway`"),
-        (change("char_cnn.n_highway", -1), "is -1; a whole number, 0 or more, is wanted"),
-        (change("lstm.projection_dim", 2.5), "is 2.5; a whole number, 1 or more, is wanted"),
-        (change("char_cnn.embedding.dim", True), "is true; a whole number"),
-        (change("char_cnn.activation", "selu"), 'is "selu"; "relu" or "tanh" is wanted'),
-        (change("char_cnn.max_characters_per_token", 30), "is 30; 50, as `elmo_characters`"),
-        (change(FILTERS, []), r"is \[\]; a list of \[width"),
-        (change(FILTERS, [[1, 3], [51, 4]]), r"a list of \[width up to 50, number\] is wanted"),
+        (lambda options, weights: options.write_text("[]"), "there is no `char_cnn.activation`"),
+        (change("lstm", None), "there is no `lstm.projection_dim`"),
+        (change("lstm", 3), "there is no `lstm.projection_dim`"),
+        (change(FILTERS, None), "there is no `char_cnn.filters`"),
+        (change("char_cnn.embedding", None), "there is no `char_cnn.embedding.dim`"),
+        (change("char_cnn.n_highway", None), "there is no `char_cnn.n_highway`"),
+        (change("char_cnn.n_highway", -1), "is -1; it takes a whole number, 0 or more"),
+        (change("lstm.projection_dim", 2.5), "is 2.5; it takes a whole number, 1 or more"),
+        (change("char_cnn.embedding.dim", True), "is true; it takes a whole number"),
+        (change("char_cnn.activation", "selu"), 'is "selu"; it takes "relu" or "tanh"'),
+        (
+            change("char_cnn.max_characters_per_token", 30),
+            "is 30; it takes 50, as `elmo_characters`",
+        ),
+        (change(FILTERS, []), r"is \[\]; it takes a list of \[width"),
+        (change(FILTERS, [[1, 3], [51, 4]]), r"a list of \[width up to 50, number\]"),
         (change(FILTERS, [[1, 3], 2]), r"a list of \[width"),
         (change(FILTERS, [[1, 0]]), r"a list of \[width"),
     ],
@@ -258,7 +261,7 @@ def test_wrong_weights_are_named_with_their_key(damage, message, tmp_path):
     with pytest.raises(InvalidFileError, match=message) as error:
         from_params(options_file, weight_file)
     assert f"ELMo's weights {weight_file}" in str(error.value)
-    assert "`model.embedder.weight_file`" in str(error.value)
+    assert "`model.embedder.pretrained_file`" in str(error.value)
     assert "\n" not in str(error.value)
 
 
@@ -301,7 +304,7 @@ def tagging_config(directory):
                     "words": {
                         "type": "elmo_character_cnn",
                         "options_file": str(options_file),
-                        "weight_file": str(weight_file),
+                        "pretrained_file": str(weight_file),
                     }
                 }
             },
@@ -319,35 +322,48 @@ class TestInAModel(ModelTestCase):
         self.ensure_model_can_train_save_and_load(config_file)
 
 
-@pytest.mark.parametrize(
-    "gone", [["options.json"], ["weights.hdf5"], ["options.json", "weights.hdf5"]]
-)
-def test_an_archive_needs_no_file(gone, tmp_path):
+def test_an_archive_needs_no_file(tmp_path):
     config = tagging_config(tmp_path / "data")
+    embedder = config["model"]["text_field_embedder"]["token_embedders"]["words"]
+    embedder["options"] = json.loads(Path(embedder.pop("options_file")).read_text())
     config["model"]["text_field_embedder"]["token_embedders"]["words"] = {
         "type": "cached",
-        "embedder": config["model"]["text_field_embedder"]["token_embedders"]["words"],
+        "embedder": embedder,
     }
     train_model(Params(config), str(tmp_path / "task"))
     before, after = [], []
     for logits in (before, after):
         model = load_archive(tmp_path / "task" / "model.tar.gz").model.eval()
         logits.append(model({"words": {"elmo_tokens": batch_to_ids(SENTENCES)}})["logits"])
-        for file in gone:
-            (tmp_path / "data" / file).unlink(missing_ok=True)
+        shutil.rmtree(tmp_path / "data", ignore_errors=True)
     assert torch.equal(before[0], after[0])
 
 
-def test_an_archive_needs_a_file_that_it_was_not_trained_with(tmp_path):
+def test_an_archive_needs_the_options_that_its_config_does_not_hold(tmp_path):
     train_model(Params(tagging_config(tmp_path / "data")), str(tmp_path / "task"))
-    key = "model.text_field_embedder.token_embedders.words.options_file"
-    with pytest.raises(InvalidFileError, match="options gone.json do not exist") as raised:
-        load_archive(tmp_path / "task" / "model.tar.gz", overrides={key: "gone.json"})
+    shutil.move(tmp_path / "data", tmp_path / "elsewhere")
+    with pytest.raises(InvalidFileError, match="options.json do not exist") as raised:
+        load_archive(tmp_path / "task" / "model.tar.gz")
     override = json.loads(str(raised.value).partition("-o '")[2].partition("'")[0])
-    options_file, _ = write_elmo(tmp_path / "elsewhere")
+    options_file = tmp_path / "elsewhere" / "options.json"
     load_archive(
         tmp_path / "task" / "model.tar.gz", overrides={name: str(options_file) for name in override}
     )
+
+
+def test_it_takes_the_options_once(files):
+    options = json.loads(Path(files[0]).read_text())
+    for arguments in ({}, {"options": options, "options_file": files[0]}):
+        with pytest.raises(ConfigurationError, match="either `options` or `options_file`"):
+            ElmoCharacterCnnEmbedder(**arguments, pretrained_file=files[1])
+    with pytest.raises(ConfigurationError, match="`options`: there is no `lstm.projection_dim`"):
+        ElmoCharacterCnnEmbedder({**options, "lstm": {}}, pretrained_file=files[1])
+
+
+def test_without_weights_it_embeds_nothing(files):
+    embedder = ElmoCharacterCnnEmbedder(options_file=files[0])
+    with pytest.raises(ConfigurationError, match="no weights. Give .* as `pretrained_file`"):
+        embedder(batch_to_ids(SENTENCES))
 
 
 def test_training_needs_both_files(tmp_path):
