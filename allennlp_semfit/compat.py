@@ -1,6 +1,6 @@
 """
 Mends AllenNLP 2.10.1, the last version there is, where a later PyTorch or Python or a killed run
-breaks it, or where it leaves the user of an embedder alone with a mistake.
+breaks it.
 
 `apply_patches` replaces methods of AllenNLP's own classes. Registering subclasses under the same
 names is not enough: `Trainer` builds a `Checkpointer` without the registry, and code that imports
@@ -17,19 +17,15 @@ from typing import Any, Callable, Iterator, List, Optional, Sequence, Union
 from unittest import mock
 
 import torch
-from allennlp.common.checks import ConfigurationError
-from allennlp.data import Instance, TextFieldTensors, Vocabulary
+from allennlp.data import Instance
 from allennlp.data.data_loaders import MultiProcessDataLoader, multiprocess_data_loader
 from allennlp.data.samplers import MaxTokensBatchSampler
-from allennlp.modules.text_field_embedders import BasicTextFieldEmbedder
 from allennlp.nn import util as nn_util
 from allennlp.training.checkpointer import Checkpointer
 from allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers import (
     ReduceOnPlateauLearningRateScheduler,
 )
 from allennlp.training.trainer import TrainerCheckpoint
-
-from allennlp_semfit.common.errors import InvalidFileError
 
 logger = logging.getLogger(__name__)
 
@@ -47,10 +43,6 @@ def apply_patches() -> None:
       for that. The model's weights are read as strictly as before.
     * `MultiProcessDataLoader` can spawn its workers. It hands them a lock of the default context,
       which Python has come to refuse where that is another one than theirs.
-    * A text field embedder whose embedders and indexers do not pair up says which of them lack a
-      partner, and where that goes.
-    * Where there is no vocabulary in the directory that a configuration names, the error says what
-      makes one.
     * Workers that stream batches of `max_tokens_sampler` wait until some of them are taken.
       The sampler says that it puts -1 sentences into a batch, from which the loader concludes that
       any number of batches may lie ready, and the workers fill the shared memory with the corpus.
@@ -64,14 +56,6 @@ def apply_patches() -> None:
             _init_reduce_on_plateau
         )
     Checkpointer.load_checkpoint = _load_checkpoint  # type: ignore[method-assign]
-    if not hasattr(BasicTextFieldEmbedder.forward, "__wrapped__"):
-        BasicTextFieldEmbedder.forward = (  # type: ignore[method-assign]
-            _naming_what_lacks_its_partner(BasicTextFieldEmbedder.forward)
-        )
-    if not hasattr(Vocabulary.from_files, "__wrapped__"):
-        Vocabulary.from_files = (  # type: ignore[method-assign]
-            _saying_what_makes_one(Vocabulary.from_files)
-        )
     MaxTokensBatchSampler.get_batch_size = (  # type: ignore[method-assign]
         _usual_batch_size  # type: ignore[assignment]
     )
@@ -136,54 +120,6 @@ def _without_empty_batches(get_batch_indices: Callable) -> Callable:
         return filter(None, get_batch_indices(self, instances))
 
     return get_batch_indices_without_empty_batches
-
-
-def _naming_what_lacks_its_partner(forward: Callable) -> Callable:
-    @functools.wraps(forward)
-    def forward_naming_what_lacks_its_partner(
-        self: BasicTextFieldEmbedder, text_field_input: TextFieldTensors, *args: Any, **kwargs: Any
-    ):
-        try:
-            return forward(self, text_field_input, *args, **kwargs)
-        except ConfigurationError as error:
-            # Others come from the embedders themselves.
-            if not str(error).startswith("Mismatched token keys"):
-                raise
-            embedders, indexers = set(self._token_embedders), set(text_field_input)
-            missing = [
-                f"the {type(self._token_embedders[name]).__name__} among the `token_embedders` is "
-                f"named {name!r}, and no indexer is: add its indexer to the dataset reader's "
-                f"`token_indexers` as {name!r}"
-                for name in sorted(embedders - indexers)
-            ] + [
-                f"an indexer among the dataset reader's `token_indexers` is named {name!r}, and no "
-                f"embedder is: add its embedder to the `token_embedders` as {name!r}"
-                for name in sorted(indexers - embedders)
-            ]
-            raise ConfigurationError(
-                "Embedders and indexers go together by name, but " + "; ".join(missing) + "."
-            ) from error
-
-    return forward_naming_what_lacks_its_partner
-
-
-def _saying_what_makes_one(from_files: Any) -> Any:
-    @functools.wraps(from_files.__func__)
-    def from_files_saying_what_makes_one(
-        cls: Any, directory: Union[str, os.PathLike], *args: Any, **kwargs: Any
-    ) -> Vocabulary:
-        try:
-            return from_files.__func__(cls, directory, *args, **kwargs)
-        except FileNotFoundError as error:
-            found = f"holds none ({error})" if os.path.exists(directory) else "does not exist"
-            raise InvalidFileError(
-                f"The directory {directory} of a vocabulary {found} (working directory: "
-                f"{os.getcwd()}). `allennlp count-vocabulary` makes one of a text, and "
-                "`allennlp train-bpe` one of subwords. A configuration names it at "
-                "`vocabulary.directory`."
-            ) from None
-
-    return classmethod(from_files_saying_what_makes_one)
 
 
 def _load_checkpoint(self: Checkpointer) -> Optional[TrainerCheckpoint]:

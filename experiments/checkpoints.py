@@ -144,8 +144,10 @@ def _write_nearest(args: argparse.Namespace) -> None:
 def _check_has_checkpoints(run: Path) -> Path:
     if not find_checkpoints(run):
         raise InvalidFileError(
-            f"{run}: found fewer than two checkpoints; set `save_every_num_batches` of the "
-            "checkpointer, and its `keep_most_recent_by_count` to null"
+            run,
+            "has fewer than two checkpoints",
+            "Set `save_every_num_batches` of the checkpointer, and its `keep_most_recent_by_count` "
+            "to null.",
         )
     return run
 

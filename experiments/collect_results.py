@@ -67,8 +67,9 @@ def collect_results(out: Path) -> Dict[str, List[Row]]:
     tasks = [file.with_name("metrics.json") for file in _sorted(out, "tasks/*/done")]
     if not runs and not tasks:
         raise InvalidFileError(
-            f"{out}: found neither CORPUS/models nor tasks; give the OUT directory of "
-            "`make -C experiments`"
+            out,
+            "has neither CORPUS/models nor tasks",
+            "Give the OUT directory of `make -C experiments`.",
         )
     roots = _roots(out, runs)
     models = [_language_model(run, roots) for run in runs if (run / "done").exists()]
@@ -186,8 +187,9 @@ def _task(file: Path, roots: Mapping[str, str]) -> List[Row]:
     match = re.fullmatch(r"([^.]+)\.(\d+)\.(.+)", file.parent.name)
     if not match or match[1] not in METRICS:
         raise InvalidFileError(
-            f"{file.parent}: rename the directory to TASK.SEED.REPRESENTATION with a TASK of "
-            f"{', '.join(METRICS)}"
+            file.parent,
+            "has another name than TASK.SEED.REPRESENTATION",
+            f"Rename the directory; TASK is one of {', '.join(METRICS)}.",
         )
     task, seed, representation = match.groups()
     metrics = read_json(file)
@@ -217,8 +219,9 @@ def _senteval(file: Path) -> Row:
         return {"representation": file.stem, "average": results["average"], "scores": scores}
     except (KeyError, TypeError, AttributeError):
         raise InvalidFileError(
-            f"{file}: expected the output of `allennlp senteval`, an object with `average` and "
-            "`tasks`, each with a `score`"
+            file,
+            "is not the output of `allennlp senteval`",
+            "Give an object with `average` and `tasks`, each with a `score`.",
         ) from None
 
 
@@ -227,7 +230,11 @@ def _curve(file: Path, models: List[Row]) -> Row:
     corpus = file.parent.parent.name
     found = [row for row in models if (row["corpus"], row["name"]) == (corpus, file.stem)]
     if not found:
-        raise InvalidFileError(f"{file}: the run {corpus}/models/{file.stem} is not finished")
+        raise InvalidFileError(
+            file,
+            f"belongs to the run {corpus}/models/{file.stem}, which is not finished",
+            "Finish that run first.",
+        )
     (model,) = found
     points = sorted(read_json(file), key=lambda point: point["updates"])
     for point in points:

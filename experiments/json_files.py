@@ -17,9 +17,13 @@ def read_json(file: Path) -> Any:
     try:
         return json.loads(file.read_text("utf-8"))
     except OSError as error:
-        raise InvalidFileError(f"{file}: cannot be read ({error.strerror})") from None
+        raise InvalidFileError(
+            file, f"cannot be read ({error.strerror})", "Create the file, or give another."
+        ) from None
     except ValueError as error:
-        raise InvalidFileError(f"{file}: invalid JSON ({error}); create the file again") from None
+        raise InvalidFileError(
+            file, f"is invalid JSON ({error})", "Create the file again."
+        ) from None
 
 
 def write_json(file: Path, content: Any) -> None:

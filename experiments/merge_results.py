@@ -46,8 +46,10 @@ def merge_results(
     """
     if not _has_form_of_results(previous):
         raise InvalidFileError(
-            f"{name}: expected the output of experiments.collect_results, an object with lists of "
-            f"objects: {', '.join(_IDENTITY)}; give another file, or omit --keep"
+            name,
+            "is not the output of experiments.collect_results, an object with lists of objects: "
+            f"{', '.join(_IDENTITY)}",
+            "Give another file, or omit --keep.",
         )
     configs = {(row["task"], row["representation"]): row["config_hash"] for row in results["tasks"]}
     merged = {}

@@ -178,14 +178,15 @@ def read_vocabulary(directory: Path) -> Set[str]:
     `InvalidFileError`
         If it contains no vocabulary.
     """
-    file = _existing(directory / "tokens.txt", "create it with `allennlp count-vocabulary`")
+    file = _existing(directory / "tokens.txt", "Create it with `allennlp count-vocabulary`.")
     vocabulary = Vocabulary()
     try:
         vocabulary.set_from_file(str(file))
     except (AssertionError, UnicodeDecodeError):
         raise InvalidFileError(
-            f"{file}: not a vocabulary in AllenNLP's format, UTF-8 with a line @@UNKNOWN@@; "
-            "create one with `allennlp count-vocabulary`"
+            file,
+            "is not a vocabulary in AllenNLP's format, UTF-8 with a line @@UNKNOWN@@",
+            "Create one with `allennlp count-vocabulary`.",
         ) from None
     words = vocabulary.get_token_to_index_vocabulary()
     return set(words) - {vocabulary._padding_token, vocabulary._oov_token}
@@ -225,7 +226,7 @@ def _words_of(reader: DatasetReader, data: Path) -> Set[str]:
 
 def _existing(path: Path, remedy: str) -> Path:
     if not path.is_file():
-        raise InvalidFileError(f"{path}: no such file; {remedy}")
+        raise InvalidFileError(path, "does not exist", remedy)
     return path
 
 
@@ -245,9 +246,9 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     args = parser.parse_args(arguments)
     try:
         run = parse_run_name(args.run)
-        file = _existing(args.run / "model.tar.gz", "`allennlp train` writes it at its end")
+        file = _existing(args.run / "model.tar.gz", "`allennlp train` writes it at its end.")
         for data in filter(None, (args.test, args.train)):
-            _existing(data, "give a file for the dataset reader of the archive")
+            _existing(data, "Give a file for the dataset reader of the archive.")
         vocabulary = read_vocabulary(args.vocabulary)
         archive = load_archive(file, overrides=args.overrides)
         training_words = (

@@ -52,15 +52,17 @@ def fill_page(page: str, results: Mapping[str, Any], *, name: str) -> str:
     marks = page.count("<!-- table:")
     if len(_MARKED.findall(page)) != marks or page.count("<!-- end -->") != marks:
         raise InvalidFileError(
-            f"{name}: write each `<!-- table: NAME -->` on a line of its own, followed by "
-            "`<!-- end -->`"
+            name,
+            "has a mark of a table without its end, or not on a line of its own",
+            "Write each `<!-- table: NAME -->` on a line of its own, followed by `<!-- end -->`.",
         )
 
     def replace(match: "re.Match[str]") -> str:
         if match[2] not in tables:
             raise InvalidFileError(
-                f"{name}: unknown table `<!-- table: {match[2]} -->`; use one of "
-                f"{', '.join(tables)}"
+                name,
+                f"has the unknown table `<!-- table: {match[2]} -->`",
+                f"Use one of {', '.join(tables)}.",
             )
         return f"{match[1]}\n{tables[match[2]](results)}\n\n{match[3]}"
 

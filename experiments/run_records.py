@@ -53,7 +53,7 @@ def read_sessions(run: Path) -> Dict[str, Any]:
         lines = file.read_text("utf-8").splitlines()
     except OSError as error:
         raise InvalidFileError(
-            f"{file}: cannot be read ({error.strerror}); experiments/train writes it"
+            file, f"cannot be read ({error.strerror})", "experiments/train writes it."
         ) from None
     duration, sessions, is_partial = 0, 0, False
     began: Optional[int] = None
@@ -62,8 +62,9 @@ def read_sessions(run: Path) -> Dict[str, Any]:
         match = re.fullmatch(r"(began|ended) (\d+) (\S+)", line)
         if not match or (match[1] == "ended" and began is None):
             raise InvalidFileError(
-                f"{file}: line {number} is {line!r}; expected `began TIME COMMIT` followed by "
-                "`ended TIME COMMIT`"
+                file,
+                f"is malformed in line {number}: {line!r}",
+                "Expected `began TIME COMMIT` followed by `ended TIME COMMIT`.",
             )
         time = int(match[2])
         if match[1] == "began":
@@ -162,8 +163,9 @@ def replace_roots(value: Any, roots: Mapping[str, str]) -> Any:
         if value == root or value.startswith(root.rstrip(os.sep) + os.sep):
             return roots[root] + value[len(root) :]
     raise InvalidFileError(
-        f"{value}, in the config.json of a run, is outside {', '.join(sorted(roots))}; set "
-        "SEMFIT_DATA to the value that it had during the run"
+        value,
+        f"in the config.json of a run is outside {', '.join(sorted(roots))}",
+        "Set SEMFIT_DATA to the value that it had during the run.",
     )
 
 

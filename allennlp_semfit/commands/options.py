@@ -9,6 +9,7 @@ from typing import Iterator
 from allennlp.common import logging as common_logging
 from allennlp.common.checks import ConfigurationError
 
+from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.pretrained.sentence_embedder import DEFAULT_BATCH_SIZE, SentenceEmbedder
 
 __all__ = [
@@ -99,14 +100,20 @@ def load_language_model(args: argparse.Namespace) -> SentenceEmbedder:
     """
     if args.batch_size < 1:
         raise ConfigurationError(f"--batch-size: {args.batch_size}; it takes 1 or more")
-    with _without_params():
-        return SentenceEmbedder(
-            args.archive,
-            args.cuda_device,
-            args.fasttext_model_path,
-            args.tokenizer_path,
-            args.sub_token_mode,
-        )
+    try:
+        with _without_params():
+            return SentenceEmbedder(
+                args.archive,
+                args.cuda_device,
+                args.fasttext_model_path,
+                args.tokenizer_path,
+                args.sub_token_mode,
+            )
+    except InvalidFileError as error:
+        if error.parameter is not None:
+            option = error.parameter.replace("_", "-")
+            error.remedy += f" On the command line, that is --{option}."
+        raise
 
 
 @contextmanager

@@ -271,7 +271,7 @@ class FastTextModel:
         )
 
     def _error(self, found: str, remedy: str) -> InvalidFileError:
-        return InvalidFileError(f"fastText model {self.path} {found}. {remedy}")
+        return _error(self.path, found, remedy)
 
 
 def _resolve(path: str) -> str:
@@ -279,15 +279,18 @@ def _resolve(path: str) -> str:
     try:
         resolved = cached_path(path)
     except FileNotFoundError:
-        raise InvalidFileError(
-            f"fastText model {path} does not exist (working directory: {os.getcwd()}). "
-            "`allennlp train-fasttext` makes such a file."
+        raise _error(
+            path,
+            f"does not exist (working directory: {os.getcwd()})",
+            "`allennlp train-fasttext` makes such a file.",
         ) from None
     if os.path.isdir(resolved):
-        raise InvalidFileError(
-            f"fastText model {path} is a directory. `model_path` wants the `.bin` file itself."
-        )
+        raise _error(path, "is a directory", "The `.bin` file itself is wanted.")
     return str(resolved)
+
+
+def _error(path: str, found: str, remedy: str) -> InvalidFileError:
+    return InvalidFileError(path, found, remedy, kind="fastText model")
 
 
 def _encode(word: str) -> bytes:

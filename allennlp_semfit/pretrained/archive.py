@@ -24,6 +24,7 @@ from allennlp_semfit.models.bidirectional_lm import BidirectionalLm
 __all__ = ["load_config", "load_language_model", "load_vocabulary"]
 
 _VOCABULARY = "vocabulary"
+_ARCHIVE_IS_WANTED = "A `model.tar.gz` is wanted, as `allennlp train` makes it."
 
 # What an archive has beside its weights. To get at it, all of the archive must be decompressed, a
 # minute's work for a large one, and several parts of a task ask for it one after the other.
@@ -125,14 +126,14 @@ def _fetch(archive_file: str) -> str:
     try:
         return str(cached_path(archive_file))
     except FileNotFoundError:
-        raise InvalidFileError(
-            f"Language model {archive_file} does not exist (working directory: {os.getcwd()}). "
-            "`allennlp train` makes it with a config such as training_config/elmo_semfit.jsonnet."
+        raise _error(
+            archive_file,
+            f"does not exist (working directory: {os.getcwd()})",
+            "`allennlp train` makes it with a config such as training_config/elmo_semfit.jsonnet.",
         ) from None
     except OSError as error:
-        raise InvalidFileError(
-            f"Language model {archive_file} cannot be fetched ({error}). Try again, or give "
-            "a local copy."
+        raise _error(
+            archive_file, f"cannot be fetched ({error})", "Try again, or give a local copy."
         ) from error
 
 
@@ -141,9 +142,8 @@ def _decompressing(archive_file: str) -> Iterator[None]:
     try:
         yield
     except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise InvalidFileError(
-            f"Language model {archive_file} is no archive, or is cut short ({error}). A "
-            "`model.tar.gz` is wanted, as `allennlp train` makes it."
+        raise _error(
+            archive_file, f"is no archive, or is cut short ({error})", _ARCHIVE_IS_WANTED
         ) from None
 
 
@@ -152,9 +152,10 @@ def _reading(archive_file: str) -> Iterator[None]:
     try:
         yield
     except (RuntimeError, OSError, EOFError, UnicodeError, pickle.UnpicklingError) as error:
-        raise InvalidFileError(
-            f"Language model {archive_file} cannot be read: {str(error).splitlines()[0]} Copy it "
-            "again from where it is whole, or train it again."
+        raise _error(
+            archive_file,
+            f"cannot be read ({str(error).splitlines()[0]})",
+            "Copy it again from where it is whole, or train it again.",
         ) from error
 
 
@@ -223,9 +224,8 @@ def _read_config(archive_file: str, directory: str) -> Params:
     for key, wanted in (("model", "bidirectional_lm"), ("dataset_reader", "language_modeling")):
         found = params.get(key, Params({})).get("type")
         if found != wanted:
-            raise InvalidFileError(
-                f"Language model {archive_file} holds a {key} of type {found!r}; a `{wanted}` "
-                "is wanted."
+            raise _error(
+                archive_file, f"holds a {key} of type {found!r}", f"A `{wanted}` is wanted."
             )
     return params
 
@@ -238,7 +238,8 @@ def _check_has_vocabulary(archive_file: str, directory: str) -> None:
 
 def _check_exists(archive_file: str, path: str) -> None:
     if not os.path.exists(path):
-        raise InvalidFileError(
-            f"Language model {archive_file} holds no {os.path.basename(path)}. A "
-            "`model.tar.gz` is wanted, as `allennlp train` makes it."
-        )
+        raise _error(archive_file, f"holds no {os.path.basename(path)}", _ARCHIVE_IS_WANTED)
+
+
+def _error(archive_file: str, found: str, remedy: str) -> InvalidFileError:
+    return InvalidFileError(archive_file, found, remedy, kind="Language model")

@@ -16,10 +16,7 @@ from allennlp_semfit.modules.token_embedders.elmo_character_cnn_embedder import 
 )
 from allennlp_semfit.pretrained.archive import load_language_model
 from allennlp_semfit.pretrained.boundary_tokens import BoundaryTokens, add_boundary_tokens
-from allennlp_semfit.pretrained.input_spec import (
-    InputFileError,
-    InputSpec,
-)
+from allennlp_semfit.pretrained.input_spec import InputSpec, strip_prefix
 
 __all__ = ["PretrainedBiLm"]
 
@@ -38,6 +35,8 @@ class PretrainedBiLm(torch.nn.Module):
         Its head is left behind.
     indexer_name : `str`
         The name that the model's text field embedder knows the sentence's tensors by.
+    tensor_prefix : `str`, optional (default = `""`)
+        What the names of these tensors begin with, as the `elmo_semfit` indexer gives them.
     is_subword : `bool`, optional (default = `False`)
         Whether the model reads subwords.
     sub_token_mode : `str`, optional (default = `"first"`)
@@ -54,6 +53,7 @@ class PretrainedBiLm(torch.nn.Module):
         model: BidirectionalLm,
         indexer_name: str,
         *,
+        tensor_prefix: str = "",
         is_subword: bool = False,
         sub_token_mode: str = "first",
     ) -> None:
@@ -64,6 +64,7 @@ class PretrainedBiLm(torch.nn.Module):
             )
         model.return_all_layers = True
         self.indexer_name = indexer_name
+        self.tensor_prefix = tensor_prefix
         self.is_subword = is_subword
         self.sub_token_mode = sub_token_mode
         self.num_layers = model.num_layers()
@@ -74,6 +75,7 @@ class PretrainedBiLm(torch.nn.Module):
                 # AllenNLP extends all embeddings of a model that it loads by the words of the
                 # model's vocabulary, and that will be the task's.
                 module._vocab_namespace = None
+        self._input_names: Optional[Set[str]] = None
         self._start = BoundaryTokens()
         self._end = BoundaryTokens()
         self._missing_file: Optional[InvalidFileError] = None
@@ -113,12 +115,13 @@ class PretrainedBiLm(torch.nn.Module):
         layers = cls(
             model,
             model_input.name,
+            tensor_prefix=model_input.tensor_prefix,
             is_subword=model_input.is_subword,
             sub_token_mode=sub_token_mode,
         )
         try:
             indexer = model_input.open_indexer(fasttext_model_path)
-        except InputFileError as error:
+        except InvalidFileError as error:
             layers._missing_file = error
             return layers
         if isinstance(indexer, FastTextIndexer) and (
@@ -130,15 +133,18 @@ class PretrainedBiLm(torch.nn.Module):
                 f"{indexer.embedding_dim}. Give the file that it was trained with as "
                 "`fasttext_model_path`."
             )
+        layers._input_names = {
+            layers.tensor_prefix + name for name in indexer.get_empty_token_list()
+        }
+        if layers.is_subword:
+            layers._input_names |= {"word_mask", "subword_spans"}
         layers._start.index(model_input.start_tokens, indexer, model.vocab)
         layers._end.index(model_input.end_tokens, indexer, model.vocab)
         return layers
 
     def input_names(self) -> Optional[Set[str]]:
         """The tensors that it takes; `None` if that is not known for want of the fastText file."""
-        if not self._start.is_known:
-            return None
-        return {*self._start.names(), *(("word_mask", "offsets") if self.is_subword else ())}
+        return self._input_names
 
     def get_input_dim(self) -> int:
         """The dimension of the word vectors that the language model was trained on."""
@@ -209,7 +215,7 @@ class PretrainedBiLm(torch.nn.Module):
                 f"but: {self._missing_file} In a configuration, that is a parameter of the "
                 "embedder."
             )
-        read = {name: tensors[name] for name in self._start.names()}
+        read = strip_prefix(tensors, self.tensor_prefix)
         lengths = get_text_field_mask({self.indexer_name: read}).sum(dim=1, keepdim=True)
         source = {
             self.indexer_name: {
@@ -241,7 +247,7 @@ class PretrainedBiLm(torch.nn.Module):
         """
         if self.is_subword:
             mask = tensors["word_mask"]
-            spans = tensors["offsets"] + self._start.size
+            spans = tensors["subword_spans"] + self._start.size
             words = _join_subwords(tensor, spans, self.sub_token_mode)
         else:
             mask = get_text_field_mask({self.indexer_name: tensors})

@@ -1,6 +1,6 @@
 """The tokens that stand round the sentences of a language model."""
 
-from typing import Any, Dict, List, Sequence
+from typing import Any, Dict, Sequence
 
 import torch
 from allennlp.data import Token, TokenIndexer, Vocabulary
@@ -9,7 +9,10 @@ __all__ = ["BoundaryTokens", "add_boundary_tokens"]
 
 
 class BoundaryTokens(torch.nn.Module):
-    """The tensors of the tokens on one side of a sentence: buffers, so that they are archived."""
+    """
+    The tensors of the tokens on one side of a sentence. They are buffers, of which vectors are part
+    of the state dict: the file that they come from may be missing when that is loaded.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -20,14 +23,16 @@ class BoundaryTokens(torch.nn.Module):
         indexed = indexer.tokens_to_indices([Token(token) for token in (".", *tokens)], vocab)
         tensors = indexer.as_padded_tensor_dict(indexed, indexer.get_padding_lengths(indexed))
         for name, tensor in tensors.items():
-            self.register_buffer(name, tensor[1:].clone())
+            # A mask is always `True`.
+            if tensor.dtype != torch.bool:
+                self.register_buffer(
+                    name, tensor[1:].clone(), persistent=tensor.is_floating_point()
+                )
         self.is_known = True
 
     def __getitem__(self, name: str) -> torch.Tensor:
-        return self._buffers[name]  # type: ignore[return-value]
-
-    def names(self) -> List[str]:
-        return list(self._buffers)
+        tensor = self._buffers.get(name)
+        return torch.ones(self.size, dtype=torch.bool) if tensor is None else tensor
 
     @property
     def size(self) -> int:

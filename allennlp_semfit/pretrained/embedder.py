@@ -36,9 +36,9 @@ class ElmoSemfitEmbedder(TokenEmbedder):
     with the language model's file, or `elmo_characters`.
 
     Two mistakes go unnoticed, and cost all that the language model has learnt: an indexer with
-    another archive, file of the same dimension, or vocabulary; and an `initializer` of the task's
-    model with a regex that matches the language model's parameters too. A task that has one should
-    spare them: `"prevent_regexes": ["_text_field_embedder.*"]`.
+    another archive or another fastText file of the same dimension; and an `initializer` of the
+    task's model with a regex that matches the language model's parameters too. A task that has one
+    should spare them: `"prevent_regexes": ["_text_field_embedder.*"]`.
 
     Registered as a `TokenEmbedder` with name "elmo_semfit".
 
@@ -145,20 +145,20 @@ class ElmoSemfitEmbedder(TokenEmbedder):
     def forward(
         self,
         word_mask: Optional[torch.BoolTensor] = None,
-        offsets: Optional[torch.LongTensor] = None,
+        subword_spans: Optional[torch.LongTensor] = None,
         **others: torch.Tensor,
     ) -> torch.Tensor:
         """
         All tensors are passed by name, and are those of the `elmo_semfit` indexer: for a language
         model with a `fasttext` input `vectors` and `word_mask`, with an `elmo_characters` input
-        `elmo_tokens`, with a `single_id` input `tokens`; for a subword model `word_mask`, `offsets`
-        and those of its subwords.
+        `elmo_tokens`, with a `single_id` input `lm_tokens`; for a subword model `word_mask`,
+        `subword_spans` and those of its subwords, as `lm_…`.
 
         # Parameters
 
         word_mask : `torch.BoolTensor`, optional (default = `None`)
             Shape `(batch_size, length)`, with the padding on the right.
-        offsets : `torch.LongTensor`, optional (default = `None`)
+        subword_spans : `torch.LongTensor`, optional (default = `None`)
             The first and the last subword of each word. Shape `(batch_size, length, 2)`.
         others : `torch.Tensor`
             Shape `(batch_size, length, ...)`; of subwords, `(batch_size, num_subwords, ...)`.
@@ -175,7 +175,7 @@ class ElmoSemfitEmbedder(TokenEmbedder):
             If these are not the tensors that the language model reads, or its vectors are of
             another dimension than those which it was trained on.
         """
-        found = {"word_mask": word_mask, "offsets": offsets, **others}
+        found = {"word_mask": word_mask, "subword_spans": subword_spans, **others}
         tensors = {name: tensor for name, tensor in found.items() if tensor is not None}
         self._check(tensors)
         with torch.set_grad_enabled(self._requires_grad and torch.is_grad_enabled()):

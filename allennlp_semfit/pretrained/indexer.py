@@ -1,24 +1,20 @@
-import json
 import os
-from typing import Any, Dict, List, Optional, Tuple, Union
+from typing import Any, Dict, List, Mapping, Optional, TypeVar, Union
 
 import torch
 from allennlp.common import Params
-from allennlp.common.checks import ConfigurationError
-from allennlp.data.token_indexers import ELMoTokenCharactersIndexer, TokenIndexer
+from allennlp.data.token_indexers import TokenIndexer
 from allennlp.data.token_indexers.token_indexer import IndexedTokenList
 from allennlp.data.tokenizers import Token
 from allennlp.data.vocabulary import Vocabulary
 
-from allennlp_semfit.common.errors import InvalidFileError, with_config_key
-from allennlp_semfit.data.token_indexers.fasttext_indexer import FastTextIndexer
+from allennlp_semfit.common.errors import with_config_key
 from allennlp_semfit.pretrained.archive import load_config, load_vocabulary
-from allennlp_semfit.pretrained.input_spec import (
-    InputFileError,
-    InputSpec,
-)
+from allennlp_semfit.pretrained.input_spec import InputSpec, strip_prefix
 
 __all__ = ["ElmoSemfitIndexer"]
+
+T = TypeVar("T")
 
 
 @TokenIndexer.register("elmo_semfit")
@@ -74,33 +70,14 @@ class ElmoSemfitIndexer(TokenIndexer):
         self._indexer = model_input.open_indexer(fasttext_model_path)
         # Any: that it has `intra_word_tokenize` is why it is there.
         self._tokenizer: Any = model_input.open_tokenizer(tokenizer_path)
-        # These two look nothing up in it, and the vocabulary of a softmax may be large.
-        if isinstance(self._indexer, (FastTextIndexer, ELMoTokenCharactersIndexer)):
-            self._vocab = Vocabulary.empty()
-        else:
-            self._vocab = load_vocabulary(str(archive_file))
-        names = set(self._indexer.get_empty_token_list())
-        if self._tokenizer is not None and names & {"word_mask", "offsets"}:
-            raise ConfigurationError(
-                f"The language model {archive_file} reads subwords with an indexer that "
-                f"gives {sorted(names)}; `word_mask` and `offsets` must be those of the words. It "
-                "cannot serve as an embedder."
-            )
+        self._prefix = model_input.tensor_prefix
+        # What has no prefix looks nothing up in it, and the vocabulary of a softmax may be large.
+        self._vocab = load_vocabulary(str(archive_file)) if self._prefix else Vocabulary.empty()
 
     @classmethod
     def from_params(cls, params: Params, *args: Any, **extras: Any) -> "ElmoSemfitIndexer":
-        try:
+        with with_config_key(params, "archive_file"):
             return super().from_params(params, *args, **extras)
-        except InputFileError as error:
-            # The task's configuration has no such key as long as the file is in its place.
-            override = json.dumps({params.history + error.parameter: "/path/to/it"})
-            raise InvalidFileError(
-                f"{error} For an archive of a task too, -o '{override}' does that, along with what "
-                "else is overridden."
-            ) from None
-        except InvalidFileError as error:
-            with with_config_key(params, "archive_file"):
-                raise error
 
     def count_vocab_items(self, token: Token, counter: Dict[str, Dict[str, int]]) -> None:
         # The vocabulary is there, and is not the task's.
@@ -119,35 +96,37 @@ class ElmoSemfitIndexer(TokenIndexer):
 
         `IndexedTokenList`
             What the language model's indexer gives for the words: `"vectors"` and `"word_mask"` of
-            `fasttext`, `"elmo_tokens"` of `elmo_characters`, `"tokens"` of `single_id`.
+            `fasttext`, `"elmo_tokens"` of `elmo_characters`. Of any other indexer the names begin
+            with `lm_`, because AllenNLP gives some of them a meaning: `"lm_tokens"` of `single_id`.
 
-            For a subword model, `"word_mask"`: `True` for each word; `"offsets"`: for each word,
-            its first and its last subword; and then what the language model's indexer gives for the
-            subwords.
+            For a subword model, `"word_mask"`: `True` for each word; `"subword_spans"`: for each
+            word, its first and its last subword; and then what the language model's indexer gives
+            for the subwords, as `lm_…`.
         """
         if self._tokenizer is None:
-            return self._indexer.tokens_to_indices(tokens, self._vocab)
-        subwords, offsets = self._tokenizer.intra_word_tokenize(
+            return self._with_prefix(self._indexer.tokens_to_indices(tokens, self._vocab))
+        subwords, spans = self._tokenizer.intra_word_tokenize(
             [token.ensure_text() for token in tokens]
         )
         # AllenNLP takes the mask of a text field from the first of those with the fewest
         # dimensions. It is not called "mask", of which a text field may have one.
         return {
             "word_mask": [True] * len(tokens),
-            "offsets": offsets,
-            **self._indexer.tokens_to_indices(subwords, self._vocab),
+            "subword_spans": spans,
+            **self._with_prefix(self._indexer.tokens_to_indices(subwords, self._vocab)),
         }
 
     def get_empty_token_list(self) -> IndexedTokenList:
-        empty = self._indexer.get_empty_token_list()
-        return empty if self._tokenizer is None else {"word_mask": [], "offsets": [], **empty}
+        empty = self._with_prefix(self._indexer.get_empty_token_list())
+        return empty if self._tokenizer is None else {"word_mask": [], "subword_spans": [], **empty}
 
     def get_padding_lengths(self, indexed_tokens: IndexedTokenList) -> Dict[str, int]:
-        of_words, of_subwords = self._divide(indexed_tokens)
-        return {
-            **{name: len(values) for name, values in of_words.items()},
-            **self._indexer.get_padding_lengths(of_subwords),
-        }
+        lengths = self._with_prefix(
+            self._indexer.get_padding_lengths(strip_prefix(indexed_tokens, self._prefix))
+        )
+        if self._tokenizer is not None:
+            lengths["word_mask"] = len(indexed_tokens["word_mask"])
+        return lengths
 
     def as_padded_tensor_dict(
         self, tokens: IndexedTokenList, padding_lengths: Dict[str, int]
@@ -159,22 +138,21 @@ class ElmoSemfitIndexer(TokenIndexer):
             The tensors of the language model's indexer; their first dimension is that of words.
 
             For a subword model, it is that of subwords, and before them come `"word_mask"`, shape
-            `(num_words,)`, `bool`; and `"offsets"`, shape `(num_words, 2)`, zero where padded.
+            `(num_words,)`, `bool`; and `"subword_spans"`, shape `(num_words, 2)`, zero where
+            padded.
         """
-        of_words, of_subwords = self._divide(tokens)
-        tensors = self._indexer.as_padded_tensor_dict(of_subwords, padding_lengths)
+        tensors = self._with_prefix(
+            self._indexer.as_padded_tensor_dict(
+                strip_prefix(tokens, self._prefix), strip_prefix(padding_lengths, self._prefix)
+            )
+        )
         if self._tokenizer is None:
             return tensors
         length = padding_lengths["word_mask"]
-        offsets = torch.zeros(length, 2, dtype=torch.long)
-        words = torch.tensor(of_words["offsets"][:length], dtype=torch.long).view(-1, 2)
-        offsets[: len(words)] = words
-        return {"word_mask": torch.arange(length) < len(words), "offsets": offsets, **tensors}
+        spans = torch.zeros(length, 2, dtype=torch.long)
+        words = torch.tensor(tokens["subword_spans"][:length], dtype=torch.long).view(-1, 2)
+        spans[: len(words)] = words
+        return {"word_mask": torch.arange(length) < len(words), "subword_spans": spans, **tensors}
 
-    def _divide(self, tokens: IndexedTokenList) -> Tuple[IndexedTokenList, IndexedTokenList]:
-        """What there is of words beside subwords, and what the language model's indexer gave."""
-        own = () if self._tokenizer is None else ("word_mask", "offsets")
-        return (
-            {name: tokens[name] for name in own},
-            {name: values for name, values in tokens.items() if name not in own},
-        )
+    def _with_prefix(self, of_indexer: Mapping[str, T]) -> Dict[str, T]:
+        return {self._prefix + name: value for name, value in of_indexer.items()}

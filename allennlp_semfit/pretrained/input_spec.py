@@ -3,7 +3,7 @@
 import copy
 import os
 from contextlib import contextmanager
-from typing import Any, Iterator, Optional, Tuple, Union
+from typing import Any, Dict, Iterator, Mapping, Optional, TypeVar, Union
 
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
@@ -12,26 +12,9 @@ from allennlp.data import DatasetReader, TokenIndexer, Tokenizer
 from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.data.dataset_readers.language_modeling import LanguageModelingReader
 
-__all__ = ["InputFileError", "InputSpec"]
+__all__ = ["InputSpec", "strip_prefix"]
 
-
-class InputFileError(InvalidFileError):
-    """
-    A file that a language model reads its words with is missing, or is not what it should be.
-
-    # Parameters
-
-    message : `str`
-    parameter : `str`
-        The parameter that names another file.
-    """
-
-    def __init__(self, message: str, parameter: str) -> None:
-        super().__init__(message)
-        self.parameter = parameter
-
-    def __reduce__(self) -> Tuple[Any, ...]:
-        return type(self), (self.message, self.parameter)
+T = TypeVar("T")
 
 
 class InputSpec:
@@ -80,6 +63,17 @@ class InputSpec:
         tokenizer_class, _ = Tokenizer.resolve_class_name(name)
         return hasattr(tokenizer_class, "intra_word_tokenize")
 
+    @property
+    def tensor_prefix(self) -> str:
+        """
+        What the `elmo_semfit` indexer puts before the names of the tensors of the language model's
+        indexer. AllenNLP takes any `tokens` for indices of the task's words, and `offsets` and
+        `mask` for its own. What represents words without a vocabulary, under names that AllenNLP
+        gives no meaning, keeps them, so that its indexer goes with the embedder too.
+        """
+        keeps_names = _type_of(self._indexer_params) in ("fasttext", "elmo_characters")
+        return "" if keeps_names and not self.is_subword else "lm_"
+
     def open_indexer(self, fasttext_model_path: Optional[str] = None) -> TokenIndexer:
         """
         # Parameters
@@ -94,8 +88,8 @@ class InputSpec:
 
         # Raises
 
-        `InputFileError`
-            If the file is missing or no fastText model.
+        `InvalidFileError`
+            If the file is missing or no fastText model; its `parameter` is `fasttext_model_path`.
         `ConfigurationError`
             If a file is given, and the language model reads none.
         """
@@ -121,8 +115,8 @@ class InputSpec:
 
         # Raises
 
-        `InputFileError`
-            If the file is missing or no tokenizer.
+        `InvalidFileError`
+            If the file is missing or no tokenizer; its `parameter` is `tokenizer_path`.
         `ConfigurationError`
             If a file is given, and the language model reads none.
         """
@@ -150,29 +144,19 @@ class InputSpec:
         try:
             yield
         except InvalidFileError as error:
-            raise InputFileError(
-                f"{_without_location(error)} The language model {self._archive_file} reads its "
-                f"words with it: give the file that it was trained with as `{parameter}`.",
-                parameter,
-            ) from None
+            error.remedy += (
+                f" The language model {self._archive_file} reads its words with it: give the file "
+                f"that it was trained with as `{parameter}`."
+            )
+            error.parameter = parameter
+            # It is that of the language model's configuration, which is not the user's.
+            error.key = None
+            raise
 
 
-def _without_location(error: InvalidFileError) -> InvalidFileError:
-    """
-    # Parameters
-
-    error : `InvalidFileError`
-        About a file that a language model's configuration names.
-
-    # Returns
-
-    `InvalidFileError`
-        The error as it was before `with_config_key` added a place in that configuration, which is
-        not the user's own.
-    """
-    while isinstance(error.__context__, InvalidFileError):
-        error = error.__context__
-    return error
+def strip_prefix(values: Mapping[str, T], prefix: str) -> Dict[str, T]:
+    """Those whose names begin with the prefix, by their names without it."""
+    return {name[len(prefix) :]: value for name, value in values.items() if name.startswith(prefix)}
 
 
 def _type_of(params: Union[Params, str, None]) -> Optional[str]:

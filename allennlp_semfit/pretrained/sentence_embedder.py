@@ -8,10 +8,8 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import int_to_device, lazy_groups_of
 from allennlp.data import Token, Vocabulary
 
-from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.pretrained.bilm import PretrainedBiLm
 from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
-from allennlp_semfit.pretrained.input_spec import InputFileError
 
 __all__ = ["SentenceEmbedder", "batches_by_length"]
 
@@ -74,11 +72,7 @@ class SentenceEmbedder:
     ) -> None:
         self._device = _check_device(int_to_device(cuda_device))
         layers = PretrainedBiLm.from_archive(archive_file, fasttext_model_path, sub_token_mode)
-        try:
-            self._indexer = ElmoSemfitIndexer(archive_file, fasttext_model_path, tokenizer_path)
-        except InputFileError as error:
-            option = error.parameter.replace("_", "-")
-            raise InvalidFileError(f"{error} On the command line, that is --{option}.") from None
+        self._indexer = ElmoSemfitIndexer(archive_file, fasttext_model_path, tokenizer_path)
         self._layers = layers.to(self._device)
         self._layers.freeze()
 

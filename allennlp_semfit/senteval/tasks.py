@@ -230,8 +230,10 @@ def read_tasks(
         for file in task.files:
             if not (root / file.path).is_file():
                 raise InvalidFileError(
-                    f"{root / file.path}: there is no such file, which {name} needs; give the "
-                    "`downstream` directory of SentEval's data, or leave the task out of --tasks"
+                    root / file.path,
+                    f"does not exist, and {name} needs it",
+                    "Give the `downstream` directory of SentEval's data, or leave the task out of "
+                    "--tasks.",
                 )
     return {name: _read_task(name, task, root, folds) for name, task in wanted.items()}
 
@@ -245,14 +247,17 @@ def _read_task(name: str, task: Task, root: Path, folds: int) -> TaskData:
         examples = list(_read_examples(root / file.path, data, file.format))
         if not examples:
             raise InvalidFileError(
-                f"{root / file.path}: there is no example in it; fetch SentEval's data again, or "
-                f"leave {name} out of --tasks"
+                root / file.path,
+                "has no example",
+                f"Fetch SentEval's data again, or leave {name} out of --tasks.",
             )
         splits.setdefault(file.split, []).extend(examples)
     paths = " and ".join(str(root / file.path) for file in task.files if file.split == "train")
     counts = Counter(example.label for example in splits["train"])
     if len(counts) < 2:
-        raise InvalidFileError(f"{paths}: examples of {len(counts)} class; at least 2 are needed")
+        raise InvalidFileError(
+            paths, f"has examples of {len(counts)} class", "At least 2 classes are needed."
+        )
     fewest = min(counts.values())
     if fewest < task.min_of_class * folds:
         raise ConfigurationError(
@@ -286,4 +291,8 @@ def _read_examples(path: Path, data: bytes, format_: _Format) -> Iterator[Exampl
 
 def _malformed(path: Path, number: int, found: str, expected: str) -> InvalidFileError:
     found = repr(found[:80]) + ("…" if len(found) > 80 else "")
-    return InvalidFileError(f"{path}, line {number}: {found}; expected {expected}")
+    return InvalidFileError(
+        path,
+        f"is malformed in line {number}: {found}; expected {expected}",
+        "Fetch SentEval's data again.",
+    )

@@ -71,16 +71,17 @@ class SubwordTokenizer(Tokenizer):
         # `tokenizers` has no class for its errors.
         except Exception as error:
             reason = " ".join(str(error).split()) or type(error).__name__
-            raise InvalidFileError(
-                f"subword tokenizer {self._path} is damaged, or no tokenizer.json at all "
-                f"({reason[:200]}): make it again with `allennlp train-bpe`, or copy it again from "
-                "where it is whole."
+            raise _error(
+                self._path,
+                f"is damaged, or no tokenizer.json at all ({reason[:200]})",
+                "Make it again with `allennlp train-bpe`, or copy it again from where it is whole.",
             ) from None
         if not marks_words:
-            raise InvalidFileError(
-                f"subword tokenizer {self._path} is not made by `allennlp train-bpe`, but of "
-                "another kind: not every byte is a subword of its own, or the subwords do not say "
-                "where words begin."
+            raise _error(
+                self._path,
+                "is not made by `allennlp train-bpe`: not every byte is a subword of its own, or "
+                "the subwords do not mark where words begin",
+                "Make one with `allennlp train-bpe`.",
             )
 
     @classmethod
@@ -181,18 +182,22 @@ def _read(path: str) -> str:
     try:
         resolved = cached_path(path)
     except FileNotFoundError:
-        raise InvalidFileError(
-            f"subword tokenizer {path} does not exist (working directory: {os.getcwd()}): "
-            "`allennlp train-bpe` makes such a file."
+        raise _error(
+            path,
+            f"does not exist (working directory: {os.getcwd()})",
+            "`allennlp train-bpe` makes such a file.",
         ) from None
     if os.path.isdir(resolved):
-        raise InvalidFileError(
-            f"subword tokenizer {path} is a directory: `model_path` wants the tokenizer.json in it."
-        )
+        raise _error(path, "is a directory", "The tokenizer.json in it is wanted.")
     try:
         return Path(resolved).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidFileError(
-            f"subword tokenizer {path} cannot be read ({error}): `allennlp train-bpe` makes a "
-            "tokenizer.json, which is text in UTF-8."
+        raise _error(
+            path,
+            f"cannot be read ({error})",
+            "`allennlp train-bpe` makes a tokenizer.json, which is text in UTF-8.",
         ) from None
+
+
+def _error(path: str, found: str, remedy: str) -> InvalidFileError:
+    return InvalidFileError(path, found, remedy, kind="subword tokenizer")

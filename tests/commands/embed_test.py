@@ -159,6 +159,10 @@ def test_one_choice_of_layers(capsys):
             ["ARCHIVE", "in.txt", "out.h5", "--fasttext-model-path", "no.bin"],
             "fastText model no.bin does not exist",
         ),
+        (
+            ["ARCHIVE", "in.txt", "out.h5", "--fasttext-model-path", "no.bin"],
+            "On the command line, that is --fasttext-model-path.",
+        ),
     ],
 )
 def test_an_error_is_one_line(lm_archive, tmp_path, monkeypatch, arguments, message):

@@ -112,8 +112,8 @@ def test_the_options_of_a_subword_model_arrive(data_dir, tmp_path):
         (["no.bin", "DATA"], "fastText model no.bin does not exist"),
         ([str(FIXTURES / "supervised.bin"), "DATA"], "is a supervised model"),
         # What can be said without the model is said first.
-        (["no.bin", "no"], "no/MR/rt-polarity.pos: there is no such file"),
-        (["no.bin", "broken"], "broken/MR/rt-polarity.neg: there is no example in it"),
+        (["no.bin", "no"], "no/MR/rt-polarity.pos does not exist"),
+        (["no.bin", "broken"], "broken/MR/rt-polarity.neg has no example"),
         (["no.tar.gz", "DATA", "--batch-size", "-3"], "--batch-size: -3; it takes 1 or more"),
         ([VECTORS, "DATA", "--normalized"], "--normalized is for language models"),
         (["no.bin", "DATA", "--folds", "1"], "--folds: 1; it takes 2 or more"),

@@ -1,4 +1,5 @@
 import json
+import pickle
 
 import pytest
 from allennlp.common import Params
@@ -8,17 +9,42 @@ from allennlp.data import DatasetReader
 from allennlp_semfit.common.errors import InvalidFileError, with_config_key
 
 
+def test_the_message_names_the_file_what_was_found_and_the_remedy():
+    error = InvalidFileError("gone.bin", "does not exist", "Train one.", kind="fastText model")
+    assert isinstance(error, ConfigurationError)
+    assert str(error) == "fastText model gone.bin does not exist. Train one."
+    error.remedy += " Or copy one."
+    assert str(error) == "fastText model gone.bin does not exist. Train one. Or copy one."
+    assert str(InvalidFileError("a.json", "is empty", "Write it.")) == "a.json is empty. Write it."
+
+
 def test_the_error_says_where_the_file_is_named_and_how_to_name_another():
     params = Params({"dataset_reader": {"vectors": {"path": "gone.bin"}}})
     inner = params["dataset_reader"]["vectors"]
     with pytest.raises(InvalidFileError) as raised, with_config_key(inner, "path"):
-        raise InvalidFileError("gone.bin does not exist.")
+        raise InvalidFileError("gone.bin", "does not exist", "Train one.")
+    assert raised.value.key == "dataset_reader.vectors.path"
     message = str(raised.value)
-    assert message.startswith("gone.bin does not exist. ")
+    assert message.startswith("gone.bin does not exist. Train one. ")
     assert "`dataset_reader.vectors.path`" in message
     override = message.partition("-o '")[2].partition("'")[0]
     assert json.loads(override) == {"dataset_reader.vectors.path": "/path/to/it"}
-    assert raised.value.__cause__ is None
+
+
+def test_an_error_that_names_its_parameter_keeps_it():
+    params = Params({"indexer": {"archive_file": "model.tar.gz"}})["indexer"]
+    with pytest.raises(InvalidFileError) as raised, with_config_key(params, "archive_file"):
+        raise InvalidFileError("a.bin", "is empty", "Give another.", parameter="model_path")
+    assert raised.value.key == "indexer.model_path"
+
+
+@pytest.mark.parametrize("key", [None, "model.path"])
+def test_a_pickled_copy_has_the_same_fields(key):
+    error = InvalidFileError("a.bin", "is empty", "Give another.", "model", "path", key)
+    copied = pickle.loads(pickle.dumps(error))
+    assert type(copied) is InvalidFileError
+    assert vars(copied) == vars(error)
+    assert str(copied) == str(error)
 
 
 def test_other_errors_pass_unchanged():

@@ -102,4 +102,4 @@ def test_a_run_without_checkpoints_is_named(training, tmp_path):
     command = [sys.executable, "-m", "experiments.checkpoints", "at", bare, training, "x.tar.gz"]
     process = subprocess.run(command, cwd=FIXTURES.parent, capture_output=True, text=True)
     assert process.returncode == 1
-    assert f"checkpoints: {bare}: found fewer than two checkpoints" in process.stderr
+    assert f"checkpoints: {bare} has fewer than two checkpoints" in process.stderr

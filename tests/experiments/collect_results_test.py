@@ -61,7 +61,7 @@ def test_a_directory_that_is_none_is_named(tmp_path):
     ]
     process = subprocess.run(command, cwd=FIXTURES.parent, capture_output=True, text=True)
     (line,) = (line for line in process.stderr.splitlines() if "Warning" not in line and line)
-    assert line.startswith(f"{tmp_path}: found neither CORPUS/models nor tasks; give")
+    assert line.startswith(f"{tmp_path} has neither CORPUS/models nor tasks. Give")
     assert process.returncode == 1
     assert not (tmp_path / "results.json").exists()
 
@@ -265,7 +265,7 @@ def test_tasks_that_have_ended(task, out, monkeypatch):
 @pytest.mark.parametrize("name", ["sst2.1.elmo", "ner.elmo", "ner.x.elmo"])
 def test_a_run_of_no_task_is_named(name, out):
     write_run(out / "tasks" / name, {}, {})
-    with pytest.raises(InvalidFileError, match=f"{name}: rename the directory to TASK.SEED"):
+    with pytest.raises(InvalidFileError, match=f"{name} has another name than TASK.SEED"):
         collect_results(out)
 
 
@@ -300,7 +300,7 @@ def test_what_else_there_is(out):
     }
     write_json(out / "senteval/fasttext.json", {"average": 79.0})
     with pytest.raises(
-        InvalidFileError, match=r"fasttext\.json: expected the output of `allennlp senteval`"
+        InvalidFileError, match=r"fasttext\.json is not the output of `allennlp senteval`"
     ):
         collect_results(out)
 
@@ -308,5 +308,5 @@ def test_what_else_there_is(out):
 def test_a_curve_without_its_model_is_named(out):
     write_run(out / "novels/models/elmo", lm_config(out), None)
     write_json(out / "novels/curves/elmo.json", [{"updates": 1, "perplexity": 2.0}])
-    with pytest.raises(InvalidFileError, match="the run novels/models/elmo is not finished"):
+    with pytest.raises(InvalidFileError, match="the run novels/models/elmo, which is not"):
         collect_results(out)

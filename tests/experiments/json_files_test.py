@@ -8,9 +8,9 @@ from experiments.json_files import read_json, write_json
 
 def test_json_that_cannot_be_read_is_named(tmp_path):
     (tmp_path / "half.json").write_text('{"a":')
-    with pytest.raises(InvalidFileError, match=r"half\.json: invalid JSON"):
+    with pytest.raises(InvalidFileError, match=r"half\.json is invalid JSON"):
         read_json(tmp_path / "half.json")
-    with pytest.raises(InvalidFileError, match=r"none\.json: cannot be read"):
+    with pytest.raises(InvalidFileError, match=r"none\.json cannot be read"):
         read_json(tmp_path / "none.json")
 
 

@@ -70,7 +70,7 @@ def test_what_is_committed_has_one_row_of_each_name():
 )
 def test_a_file_of_something_else_is_named(content):
     with pytest.raises(
-        InvalidFileError, match="a.json: expected the output of experiments.collect_results"
+        InvalidFileError, match="a.json is not the output of experiments.collect_results"
     ):
         merge_results(with_tasks(), content, name="a.json")
 
@@ -93,7 +93,7 @@ def test_a_broken_file_to_keep_is_named_before_results_are_collected(tmp_path, m
     monkeypatch.setattr(collect_results, "collect_results", None)
     file = tmp_path / "laptop.json"
     file.write_text("{")
-    with pytest.raises(SystemExit, match="laptop.json: invalid JSON"):
+    with pytest.raises(SystemExit, match="laptop.json is invalid JSON"):
         collect_results.main([str(tmp_path), str(file), "--keep"])
     assert file.read_text() == "{"
 

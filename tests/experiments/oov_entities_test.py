@@ -183,11 +183,11 @@ def test_all_entities_score_as_in_allennlp_evaluate(arguments, tmp_path):
 @pytest.mark.parametrize(
     ("place", "value", "message"),
     [
-        (0, "ner.1.missing", "ner.1.missing/model.tar.gz: no such file"),
+        (0, "ner.1.missing", "ner.1.missing/model.tar.gz does not exist"),
         (0, "missing", "missing: rename the directory to TASK.SEED.REPRESENTATION"),
-        (1, "missing.conll", "missing.conll: no such file"),
-        (2, "missing", "missing/tokens.txt: no such file"),
-        (5, "missing.conll", "missing.conll: no such file"),
+        (1, "missing.conll", "missing.conll does not exist"),
+        (2, "missing", "missing/tokens.txt does not exist"),
+        (5, "missing.conll", "missing.conll does not exist"),
     ],
 )
 def test_what_is_missing_is_said_before_the_model_is_loaded(

@@ -43,15 +43,15 @@ def test_a_page_keeps_its_prose_and_is_the_same_again(tmp_path):
     [
         (
             "<!-- table: task -->\n<!-- end -->\n",
-            "p.md: unknown table `<!-- table: task -->`; use one of",
+            "p.md has the unknown table `<!-- table: task -->`. Use one of",
         ),
-        ("<!-- table: tasks -->\n", "p.md: write each `<!-- table: NAME -->`"),
-        ("<!-- table: tasks --> x\n<!-- end -->\n", "p.md: write each `<!-- table: NAME -->`"),
-        ("<!-- end -->\n", "p.md: write each `<!-- table: NAME -->`"),
+        ("<!-- table: tasks -->\n", "p.md has a mark of a table without its end"),
+        ("<!-- table: tasks --> x\n<!-- end -->\n", "p.md has a mark of a table without its end"),
+        ("<!-- end -->\n", "p.md has a mark of a table without its end"),
         # The first has no end.
         (
             "<!-- table: tasks -->\n<!-- table: bc5cdr -->\n<!-- end -->\n<!-- end -->\n",
-            "p.md: write each",
+            "p.md has a mark of a table without its end",
         ),
     ],
 )

@@ -51,7 +51,7 @@ def test_sessions_are_summed(lines, duration, is_partial, sessions, commit, tmp_
 @pytest.mark.parametrize("text", ["ended 5 a\n", "began soon a\n", "began 5\n"])
 def test_what_is_no_session_is_named(text, tmp_path):
     (tmp_path / "run.sessions").write_text(text)
-    with pytest.raises(InvalidFileError, match=r"run\.sessions: line 1 is '(ended|began)"):
+    with pytest.raises(InvalidFileError, match=r"sessions is malformed in line 1: '(ended|began)"):
         read_sessions(tmp_path / "run")
     with pytest.raises(InvalidFileError, match=r"other\.sessions.*experiments/train writes it"):
         read_sessions(tmp_path / "other")
@@ -95,7 +95,7 @@ def test_the_hash_differs_with_a_size_and_a_path(change):
 
 def test_a_path_elsewhere_asks_where_the_data_was():
     # Its name begins as a place's does.
-    with pytest.raises(InvalidFileError, match="/database/x, .* set SEMFIT_DATA"):
+    with pytest.raises(InvalidFileError, match="/database/x .*Set SEMFIT_DATA"):
         config_hash({**CONFIG, "test_data_path": "/database/x"}, ROOTS)
 
 

@@ -216,13 +216,13 @@ def test_subwords_are_joined_as_a_loop_joins_them(
     num_words = max(map(len, sentences)) + padding
     num_subwords = max(map(sum, sentences)) + padding
     tensor = torch.randn(len(sentences), num_start + num_subwords + num_end, 3)
-    offsets = torch.zeros(len(sentences), num_words, 2, dtype=torch.long)
+    spans = torch.zeros(len(sentences), num_words, 2, dtype=torch.long)
     word_mask = torch.zeros(len(sentences), num_words, dtype=torch.bool)
     expected = torch.zeros(len(sentences), num_words, 3)
     for index, lengths in enumerate(sentences):
         first = 0
         for word, length in enumerate(lengths):
-            offsets[index, word] = torch.tensor([first, first + length - 1])
+            spans[index, word] = torch.tensor([first, first + length - 1])
             word_mask[index, word] = True
             subwords = [tensor[index, num_start + first + subword] for subword in range(length)]
             expected[index, word] = subwords[0] if mode == "first" else sum(subwords) / length
@@ -232,7 +232,8 @@ def test_subwords_are_joined_as_a_loop_joins_them(
     subword_layers._end.tokens = torch.ones(num_end).long()
     # A sentence of nothing has no position to look at.
     if tensor.size(1) > num_start:
-        joined = subword_layers.pool_to_words(tensor, {"word_mask": word_mask, "offsets": offsets})
+        tensors = {"word_mask": word_mask, "subword_spans": spans}
+        joined = subword_layers.pool_to_words(tensor, tensors)
         torch.testing.assert_close(joined, expected)
 
 
@@ -243,11 +244,11 @@ def subword_layers(language_models):
 
 def test_one_word_of_many_subwords_takes_no_memory_for_the_others(subword_layers):
     # As a sum over spans, padded to the longest, it would be 40 GB.
-    offsets = torch.stack([torch.arange(1000), torch.arange(1000)], dim=1)
-    offsets[-1, 1] = 9999
+    spans = torch.stack([torch.arange(1000), torch.arange(1000)], dim=1)
+    spans[-1, 1] = 9999
     tensor = torch.rand(1, 10_002, 1024)
     subword_layers.sub_token_mode = "avg"
-    tensors = {"word_mask": torch.ones(1, 1000).bool(), "offsets": offsets.unsqueeze(0)}
+    tensors = {"word_mask": torch.ones(1, 1000).bool(), "subword_spans": spans.unsqueeze(0)}
     joined = subword_layers.pool_to_words(tensor, tensors)
     torch.testing.assert_close(joined[0, :999], tensor[0, 1:1000])
     pieces = tensor[0, 1000:10_001]
@@ -397,7 +398,7 @@ def test_an_archive_of_something_else_is_refused(tmp_path):
 
 def test_another_model_is_refused_with_its_type(lm_archive, tmp_path):
     archive = rewritten(lm_archive, tmp_path, lambda p: p.update(model={"type": "simple_tagger"}))
-    with pytest.raises(InvalidFileError, match="'simple_tagger'; a `bidirectional_lm` is wanted"):
+    with pytest.raises(InvalidFileError, match="'simple_tagger'. A `bidirectional_lm` is wanted"):
         PretrainedBiLm.from_archive(archive)
 
 

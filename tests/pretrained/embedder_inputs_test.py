@@ -112,10 +112,16 @@ def test_what_the_language_model_never_trained_stays_frozen(language_models):
     ("kind", "tensors", "wanted"),
     [
         ("fasttext", {"tokens": torch.tensor([[2, 3]])}, r"\['vectors', 'word_mask'\]"),
-        ("words", {"elmo_tokens": torch.ones(1, 2, 50).long()}, r"\['tokens'\]"),
+        ("words", {"elmo_tokens": torch.ones(1, 2, 50).long()}, r"\['lm_tokens'\]"),
+        # The indices of the task's vocabulary.
+        ("words", {"tokens": torch.tensor([[2, 3]])}, r"\['lm_tokens'\]"),
         ("characters", {"tokens": torch.tensor([[2, 3]])}, r"\['elmo_tokens'\]"),
         # A task that has subwords for its words.
-        ("subwords", {"tokens": torch.tensor([[2, 3]])}, r"\['offsets', 'tokens', 'word_mask'\]"),
+        (
+            "subwords",
+            {"tokens": torch.tensor([[2, 3]])},
+            r"\['lm_tokens', 'subword_spans', 'word_mask'\]",
+        ),
     ],
 )
 def test_another_indexer_is_refused(kind, tensors, wanted, language_models):

@@ -363,32 +363,6 @@ def test_vectors_of_another_dimension_are_refused_with_both(build):
         build()(vectors=torch.zeros(1, 2, 7), word_mask=torch.ones(1, 2).bool())
 
 
-def embed_fields(token_embedders, tensors):
-    params = Params({"token_embedders": token_embedders})
-    return TextFieldEmbedder.from_params(params, vocab=Vocabulary())(tensors)
-
-
-def test_a_missing_indexer_is_named(lm_archive):
-    embedders = {"context": {"type": "elmo_semfit", "archive_file": lm_archive}}
-    with pytest.raises(ConfigurationError) as raised:
-        embed_fields(embedders, indexed(SENTENCES))
-    message = str(raised.value)
-    assert (
-        "the ElmoSemfitEmbedder among the `token_embedders` is named 'context', and no" in message
-    )
-    assert "an indexer among the dataset reader's `token_indexers` is named 'elmo', and" in message
-
-
-def test_other_errors_than_of_names_are_left_alone(lm_archive):
-    embedders = {
-        "elmo": {"type": "elmo_semfit", "archive_file": lm_archive},
-        "nothing": {"type": "empty"},
-    }
-    tensors = {"vectors": torch.zeros(1, 2, 7), "word_mask": torch.ones(1, 2).bool()}
-    with pytest.raises(ConfigurationError, match="of dimension 10, but .* of dimension 7"):
-        embed_fields(embedders, {"elmo": tensors})
-
-
 def test_it_goes_with_an_indexer_that_has_a_mask_of_its_own():
     tensors = indexed(SENTENCES)
     mask = torch.tensor([[True] * 6 + [False] * 2, [True] * 2 + [False] * 6, [True] * 8])

@@ -19,13 +19,18 @@ from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.data.dataset_readers import SequenceTaggingDatasetReader
 from allennlp.data.fields import ListField, TextField
 from allennlp.data.samplers import BucketBatchSampler
-from allennlp.nn.util import get_text_field_mask
+from allennlp.nn.util import (
+    get_text_field_mask,
+    get_token_ids_from_text_field_tensors,
+    get_token_offsets_from_text_field_inputs,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.data.token_indexers.fasttext_indexer import FastTextIndexer
 from allennlp_semfit.pretrained import archive as archive_module
+from allennlp_semfit.pretrained.embedder import ElmoSemfitEmbedder
 from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
 from tests import VECTORS
 from tests.language_models import KINDS, ChunkTokenizer, tensors_of, write_language_model
@@ -67,15 +72,17 @@ def test_words_become_what_the_language_models_reader_makes_of_them(
     kind, indexers, language_models
 ):
     name = {"fasttext": "fasttext", "words": "tokens", "subwords": "tokens"}.get(kind, "characters")
+    prefix = "lm_" if name == "tokens" else ""
     tensors = tensors_of(indexers[kind], SENTENCES)
     for index, words in enumerate(SENTENCES):
         expected = read_by(language_models[kind], " ".join(words))[name]
-        of_words = {"word_mask", "offsets"} if kind == "subwords" else set()
-        assert set(tensors) == set(expected) | of_words
+        of_words = {"word_mask", "subword_spans"} if kind == "subwords" else set()
+        assert set(tensors) == {prefix + key for key in expected} | of_words
         for key, tensor in expected.items():
-            assert torch.equal(tensors[key][index][: len(tensor)], tensor)
-            assert not tensors[key][index][len(tensor) :].any()
-            assert tensors[key].dtype == tensor.dtype
+            given = tensors[prefix + key]
+            assert torch.equal(given[index][: len(tensor)], tensor)
+            assert not given[index][len(tensor) :].any()
+            assert given.dtype == tensor.dtype
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
@@ -87,24 +94,36 @@ def test_the_mask_of_a_text_field_is_that_of_words(kind, indexers):
     assert torch.equal(get_text_field_mask({"elmo": tensors, **beside}), expected)
 
 
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_no_tensor_has_a_name_that_allennlp_gives_a_meaning(kind, indexers):
+    tensors = tensors_of(indexers[kind], SENTENCES)
+    assert not set(tensors) & {
+        *("tokens", "token_ids", "input_ids", "token_characters", "type_ids"),
+        *("mask", "wordpiece_mask", "segment_concat_mask", "offsets"),
+    }
+    own = {"tokens": torch.ones(3, 9).long()}
+    assert get_token_ids_from_text_field_tensors({"elmo": tensors, "own": own}) is own["tokens"]
+    assert get_token_offsets_from_text_field_inputs([{"elmo": tensors}]) is None
+
+
 @settings(max_examples=50)
 @given(st.lists(st.lists(st.text(max_size=9), max_size=5), min_size=1, max_size=4))
 def test_a_subword_models_subwords_and_where_each_word_has_its_own(indexers, sentences):
     indexer = indexers["subwords"]
     tensors = tensors_of(indexer, sentences)
-    assert list(tensors) == ["word_mask", "offsets", "tokens"]
+    assert list(tensors) == ["word_mask", "subword_spans", "lm_tokens"]
     length = max(map(len, sentences))
-    assert tensors["offsets"].shape == (len(sentences), length, 2)
+    assert tensors["subword_spans"].shape == (len(sentences), length, 2)
     for index, words in enumerate(sentences):
         assert tensors["word_mask"][index].tolist() == [i < len(words) for i in range(length)]
-        assert not tensors["offsets"][index, len(words) :].any()
+        assert not tensors["subword_spans"][index, len(words) :].any()
         indices = []
-        for word, (first, last) in zip(words, tensors["offsets"][index].tolist()):
+        for word, (first, last) in zip(words, tensors["subword_spans"][index].tolist()):
             chunks = [word[i : i + 3] for i in range(0, len(word), 3)] or ["@@UNKNOWN@@"]
             indices += [indexer._vocab.get_token_index(chunk, "subwords") for chunk in chunks]
             assert (first, last) == (len(indices) - len(chunks), len(indices) - 1)
-        assert tensors["tokens"][index, : len(indices)].tolist() == indices
-        assert not tensors["tokens"][index, len(indices) :].any()
+        assert tensors["lm_tokens"][index, : len(indices)].tolist() == indices
+        assert not tensors["lm_tokens"][index, len(indices) :].any()
 
 
 def test_the_tasks_vocabulary_is_neither_asked_nor_changed(indexers):
@@ -118,7 +137,7 @@ def test_the_tasks_vocabulary_is_neither_asked_nor_changed(indexers):
         assert ours == indexers[kind].tokens_to_indices(tokens, Vocabulary.empty())
     # Both have the index 1 in the language model's vocabulary, where the corpus has no such word.
     unknown = indexers["words"].tokens_to_indices([Token("zxqv")], others)
-    assert unknown == {"tokens": [1]}
+    assert unknown == {"lm_tokens": [1]}
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
@@ -148,7 +167,7 @@ def test_an_archive_is_read_once_and_its_weights_are_not_kept(tmp_path, monkeypa
     monkeypatch.setattr(tarfile, "open", lambda *args: opened.append(args) or tar_open(*args))
     for _ in range(2):
         assert torch.equal(
-            tensors_of(ElmoSemfitIndexer(archive), SENTENCES)["tokens"], expected["tokens"]
+            tensors_of(ElmoSemfitIndexer(archive), SENTENCES)["lm_tokens"], expected["lm_tokens"]
         )
     assert len(opened) == 1
     (files,) = archive_module._small_files.values()
@@ -160,7 +179,7 @@ def test_an_archive_is_read_once_and_its_weights_are_not_kept(tmp_path, monkeypa
     # Another language model in its place is another one.
     other = write_language_model(tmp_path / "other", "subwords", archive=True)
     shutil.copy(other, archive)
-    assert "offsets" in tensors_of(ElmoSemfitIndexer(archive), SENTENCES)
+    assert "subword_spans" in tensors_of(ElmoSemfitIndexer(archive), SENTENCES)
     # No more is kept than the last one's.
     assert len(archive_module._small_files) == 1
 
@@ -204,11 +223,11 @@ def test_it_works_in_workers(kind, start_method, language_models, indexers, tmp_
     for batch in loader:
         mask = get_text_field_mask(batch["tokens"])
         first = batch["tokens"]["elmo"]
-        first = first.get("tokens", first.get("vectors"))
+        first = first.get("lm_tokens", first.get("vectors"))
         rows += [(int(of_one.sum()), row) for of_one, row in zip(mask, first)]
     assert sorted(length for length, _ in rows) == sorted(map(len, sentences))
     expected = tensors_of(indexers[kind], SENTENCES)
-    expected = expected.get("tokens", expected.get("vectors"))
+    expected = expected.get("lm_tokens", expected.get("vectors"))
     for words, tensor in zip(SENTENCES, expected):
         (row, again) = (row for length, row in rows if length == len(words))
         for each in (row, again):
@@ -305,7 +324,7 @@ def test_one_indexer_must_be_the_input(change, found, language_models, tmp_path)
         ElmoSemfitIndexer(language_model)
 
 
-def test_an_indexer_of_subwords_with_a_mask_of_its_own_is_refused(language_models, tmp_path):
+def test_an_indexer_of_subwords_with_a_mask_of_its_own(language_models, tmp_path):
     tokenizer = {
         "type": "chunks",
         "model_path": str(language_models["subwords"] / "tokenizer.json"),
@@ -315,8 +334,13 @@ def test_an_indexer_of_subwords_with_a_mask_of_its_own_is_refused(language_model
         tmp_path / "lm",
         lambda config: config["dataset_reader"].update(tokenizer=tokenizer),
     )
-    with pytest.raises(ConfigurationError, match="must be those of the words"):
-        ElmoSemfitIndexer(language_model)
+    tensors = tensors_of(ElmoSemfitIndexer(language_model), [["captain", "of"], ["it"]])
+    assert list(tensors) == ["word_mask", "subword_spans", "lm_vectors", "lm_word_mask"]
+    assert get_text_field_mask({"elmo": tensors}).tolist() == [[True, True], [True, False]]
+    assert tensors["lm_word_mask"].sum(dim=1).tolist() == [4, 1]
+    embedded = ElmoSemfitEmbedder(language_model).eval()(**tensors)
+    assert embedded.shape[:2] == (2, 2)
+    assert embedded.any(dim=-1).tolist() == [[True, True], [True, False]]
 
 
 def test_the_readers_defaults(language_models, tmp_path):
@@ -328,7 +352,7 @@ def test_the_readers_defaults(language_models, tmp_path):
     )
     expected = tensors_of(ElmoSemfitIndexer(language_models["words"]), SENTENCES)
     assert torch.equal(
-        tensors_of(ElmoSemfitIndexer(language_model), SENTENCES)["tokens"], expected["tokens"]
+        tensors_of(ElmoSemfitIndexer(language_model), SENTENCES)["lm_tokens"], expected["lm_tokens"]
     )
 
 

@@ -9,7 +9,7 @@ from allennlp.data.tokenizers import Token
 from allennlp.data.vocabulary import Vocabulary
 from allennlp.nn.util import batch_tensor_dicts
 
-from allennlp_semfit.data.token_indexers.fasttext_indexer import FastTextIndexer
+from allennlp_semfit.data.token_indexers.word_indexer import WordIndexer
 
 __all__ = ["SentenceField"]
 
@@ -17,9 +17,9 @@ __all__ = ["SentenceField"]
 class SentenceField(TextField):
     """
     A `TextField` that holds words and not `Token`s: to make, check and collect these takes much of
-    the time of reading a corpus. Any indexer goes with it. One that asks for tokens gets them,
-    made for the occasion; `fasttext` takes the words as they are, and its vectors are copied once,
-    into the tensor of the whole batch. The batch is the one that `TextField`s would give.
+    the time of reading a corpus. Any indexer goes with it. A `WordIndexer`, such as `fasttext`,
+    gets the words as they are, and pads the whole batch at once; any other gets new `Token`s. The
+    batch is the one that `TextField`s would give.
 
     # Parameters
 
@@ -47,7 +47,7 @@ class SentenceField(TextField):
         self._indexed_tokens = {
             name: (
                 indexer.words_to_indices(self.words)
-                if isinstance(indexer, FastTextIndexer)
+                if isinstance(indexer, WordIndexer)
                 else indexer.tokens_to_indices(self.tokens, vocab)
             )
             for name, indexer in self.token_indexers.items()
@@ -58,8 +58,8 @@ class SentenceField(TextField):
         # Returns
 
         `Dict[str, Any]`
-            What `batch_tensors` takes. For `fasttext` that is the vectors and the lengths to pad
-            them to, for any other indexer its tensors.
+            What `batch_tensors` takes. For a `WordIndexer` that is the indexed words and the
+            lengths to pad them to, for any other indexer its tensors.
 
         # Raises
 
@@ -75,7 +75,7 @@ class SentenceField(TextField):
         return {
             name: (
                 (self._indexed_tokens[name], lengths[name])
-                if isinstance(indexer, FastTextIndexer)
+                if isinstance(indexer, WordIndexer)
                 else indexer.as_padded_tensor_dict(self._indexed_tokens[name], lengths[name])
             )
             for name, indexer in self.token_indexers.items()
@@ -85,7 +85,7 @@ class SentenceField(TextField):
         batch = {}
         for name, indexer in self.token_indexers.items():
             outputs = [output[name] for output in tensor_list]
-            if isinstance(indexer, FastTextIndexer):
+            if isinstance(indexer, WordIndexer):
                 sentences, lengths = zip(*outputs)
                 batch[name] = indexer.as_padded_batch(sentences, lengths[0])
             else:

@@ -8,16 +8,16 @@ from allennlp.common import Params
 from allennlp.data.token_indexers import TokenIndexer
 from allennlp.data.token_indexers.token_indexer import IndexedTokenList
 from allennlp.data.tokenizers import Token
-from allennlp.data.vocabulary import Vocabulary
 
 from allennlp_semfit.common.errors import with_config_key
+from allennlp_semfit.data.token_indexers.word_indexer import WordIndexer
 from allennlp_semfit.fasttext.model import FastTextModel
 
 __all__ = ["FastTextIndexer"]
 
 
 @TokenIndexer.register("fasttext")
-class FastTextIndexer(TokenIndexer):
+class FastTextIndexer(WordIndexer):
     """
     Represents each token by its fastText vector, looked up while the data is being read, so that
     a model needs no table of vectors and no vocabulary: use it with
@@ -62,19 +62,15 @@ class FastTextIndexer(TokenIndexer):
         # Every word has a vector, so there is nothing to count.
         pass
 
-    def tokens_to_indices(self, tokens: List[Token], vocabulary: Vocabulary) -> IndexedTokenList:
+    def words_to_indices(self, words: List[str]) -> IndexedTokenList:
         """
         # Returns
 
         `IndexedTokenList`
-            `"vectors"`: an array of shape `(dim,)` for each token, the same object for the same
-            word. `"word_mask"`: `True` for each token. It is not called `"mask"`, of which AllenNLP
+            `"vectors"`: an array of shape `(dim,)` for each word, the same object for the same
+            word. `"word_mask"`: `True` for each word. It is not called `"mask"`, of which AllenNLP
             allows one in a text field: other indexers beside this one may have that.
         """
-        return self.words_to_indices([token.ensure_text() for token in tokens])
-
-    def words_to_indices(self, words: List[str]) -> IndexedTokenList:
-        """`tokens_to_indices` for words that no `Token` was made of."""
         return {
             "vectors": list(map(self._model.get_word_vector, words)),
             "word_mask": [True] * len(words),
@@ -83,31 +79,15 @@ class FastTextIndexer(TokenIndexer):
     def get_empty_token_list(self) -> IndexedTokenList:
         return {"vectors": [], "word_mask": []}
 
-    def as_padded_tensor_dict(
-        self, tokens: IndexedTokenList, padding_lengths: Dict[str, int]
-    ) -> Dict[str, torch.Tensor]:
-        """
-        # Returns
-
-        `Dict[str, torch.Tensor]`
-            `"vectors"`: shape `(length, dim)`, `float32`, zero where padded.
-            `"word_mask"`: shape `(length,)`, `bool`.
-        """
-        batch = self.as_padded_batch([tokens], padding_lengths)
-        return {name: tensor[0] for name, tensor in batch.items()}
-
     def as_padded_batch(
         self, sentences: Sequence[IndexedTokenList], padding_lengths: Dict[str, int]
     ) -> Dict[str, torch.Tensor]:
         """
-        What `as_padded_tensor_dict` gives for each of many sentences, stacked, without a copy of
-        each on the way.
-
         # Returns
 
         `Dict[str, torch.Tensor]`
-            `"vectors"`: shape `(batch_size, length, dim)`; `"word_mask"`: shape
-            `(batch_size, length)`.
+            `"vectors"`: shape `(batch_size, length, dim)`, `float32`, zero where padded.
+            `"word_mask"`: shape `(batch_size, length)`, `bool`.
         """
         length = padding_lengths["vectors"]
         padding = [numpy.zeros(self._model.dim, dtype=numpy.float32)] * length

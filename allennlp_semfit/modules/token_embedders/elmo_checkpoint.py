@@ -14,7 +14,6 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
 from allennlp.data.token_indexers.elmo_indexer import ELMoCharacterMapper
-from allennlp.modules.seq2vec_encoders import CnnHighwayEncoder
 from allennlp.modules.token_embedders import Embedding
 
 from allennlp_semfit.common.errors import InvalidFileError
@@ -120,14 +119,21 @@ def read_options(options_file: Union[str, os.PathLike]) -> CharacterCnnOptions:
     try:
         options = json.loads(Path(path).read_bytes().decode("utf-8"))
     except (ValueError, OSError, RecursionError) as error:
-        raise InvalidFileError(
-            f"ELMo's options {options_file} cannot be read as JSON ({error}). The options.json "
-            "that belongs to the weights is wanted."
+        raise _error(
+            "options",
+            options_file,
+            f"cannot be read as JSON ({error})",
+            "The options.json that belongs to the weights is wanted.",
         ) from None
     try:
         return parse_options(options)
     except ConfigurationError as error:
-        raise InvalidFileError(f"ELMo's options {options_file}: {error.message}") from None
+        raise _error(
+            "options",
+            options_file,
+            f"are not valid: {error}",
+            "The options.json that belongs to the weights is wanted.",
+        ) from None
 
 
 def parse_options(options: Any) -> CharacterCnnOptions:
@@ -147,9 +153,7 @@ def parse_options(options: Any) -> CharacterCnnOptions:
         found = options
         for part in key.split("."):
             if not isinstance(found, dict) or part not in found:
-                raise ConfigurationError(
-                    f"there is no `{key}`; the options that belong to the weights are wanted"
-                )
+                raise ConfigurationError(f"there is no `{key}`")
             found = found[part]
         return found
 
@@ -194,7 +198,7 @@ def load_weights(
     weight_file: Union[str, os.PathLike],
     options: CharacterCnnOptions,
     embedding: Embedding,
-    encoder: CnnHighwayEncoder,
+    encoder: Any,
 ) -> None:
     """
     Copies the weights of a file into AllenNLP's modules.
@@ -222,21 +226,27 @@ def load_weights(
             for name, shape in weight_shapes(options).items():
                 dataset = file.get(name)
                 if not isinstance(dataset, h5py.Dataset):
-                    raise InvalidFileError(
-                        f"ELMo's weights {weight_file} hold no `{name}`. The weights that belong "
-                        "to the options are wanted."
+                    raise _error(
+                        "weights",
+                        weight_file,
+                        f"hold no `{name}`",
+                        "The weights that belong to the options are wanted.",
                     )
                 if dataset.shape != shape or dataset.dtype.kind != "f":
-                    raise InvalidFileError(
-                        f"ELMo's weights {weight_file}: `{name}` has the shape {dataset.shape} and "
-                        f"the type {dataset.dtype}; by the options, the shape {shape} and a type "
-                        "of floats are wanted. The weights that belong to the options are wanted."
+                    raise _error(
+                        "weights",
+                        weight_file,
+                        f"do not fit the options: `{name}` has the shape {dataset.shape} and the "
+                        f"type {dataset.dtype}; the shape {shape} and a type of floats are wanted",
+                        "The weights that belong to the options are wanted.",
                     )
                 weights[name] = torch.from_numpy(dataset[...].astype("float32"))
     except (OSError, RuntimeError, KeyError) as error:
-        raise InvalidFileError(
-            f"ELMo's weights {weight_file} are no HDF5, or damaged ({error}). Copy them again from "
-            "where they are whole."
+        raise _error(
+            "weights",
+            weight_file,
+            f"are no HDF5, or damaged ({error})",
+            "Copy them again from where they are whole.",
         ) from None
     with torch.no_grad():
         embedding.weight[1:] = weights["char_embed"]
@@ -254,7 +264,7 @@ def load_weights(
         encoder._projection.bias.copy_(weights["CNN_proj/b_proj"])
 
 
-def extract_weights(embedding: Embedding, encoder: CnnHighwayEncoder) -> Dict[str, numpy.ndarray]:
+def extract_weights(embedding: Embedding, encoder: Any) -> Dict[str, numpy.ndarray]:
     """
     The inverse of `load_weights`.
 
@@ -283,16 +293,23 @@ def _fetch(what: str, file: Union[str, os.PathLike]) -> str:
     try:
         path = str(cached_path(file))
     except FileNotFoundError:
-        raise InvalidFileError(
-            f"ELMo's {what} {file} do not exist (working directory: {os.getcwd()})."
+        raise _error(
+            what,
+            file,
+            f"do not exist (working directory: {os.getcwd()})",
+            "Give the path of the file.",
         ) from None
     except (OSError, ValueError) as error:
-        raise InvalidFileError(
-            f"ELMo's {what} {file} cannot be fetched ({error}). Try again, or give a local copy."
+        raise _error(
+            what, file, f"cannot be fetched ({error})", "Try again, or give a local copy."
         ) from error
     if os.path.isdir(path):
-        raise InvalidFileError(f"ELMo's {what} {file} are a directory; a file is wanted.")
+        raise _error(what, file, "are a directory", "A file is wanted.")
     return path
+
+
+def _error(what: str, file: Union[str, os.PathLike], found: str, remedy: str) -> InvalidFileError:
+    return InvalidFileError(file, found, remedy, kind=f"ELMo's {what}")
 
 
 def check_place(directory: Path, *, force: bool = False) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from allennlp_semfit.data.fields.sentence_field import SentenceField
 from allennlp_semfit.data.token_indexers.fasttext_indexer import FastTextIndexer
+from allennlp_semfit.data.token_indexers.word_indexer import WordIndexer
 from tests import VECTORS
 
 INDEXERS = {
@@ -47,6 +48,34 @@ def test_a_batch_is_that_of_text_fields(sentences, names):
     fields = [SentenceField(words, indexers) for words in sentences]
     expected = tensors_of([text_field(words, indexers) for words in sentences])
     assert_same(tensors_of(fields), expected)
+
+
+class LengthIndexer(WordIndexer):
+    """Represents a word by its length, and has no method that takes tokens."""
+
+    def count_vocab_items(self, token, counter):
+        pass
+
+    def words_to_indices(self, words):
+        assert all(type(word) is str for word in words)
+        return {"lengths": [len(word) for word in words]}
+
+    def get_empty_token_list(self):
+        return {"lengths": []}
+
+    def as_padded_batch(self, sentences, padding_lengths):
+        batch = torch.zeros(len(sentences), padding_lengths["lengths"]).long()
+        for row, sentence in zip(batch, sentences):
+            row[: len(sentence["lengths"])] = torch.tensor(sentence["lengths"])
+        return {"lengths": batch}
+
+
+def test_any_word_indexer_gets_words():
+    indexers = {"lengths": LengthIndexer(), "single_id": INDEXERS["single_id"]}
+    sentences = [["The", "boats"], ["came"]]
+    expected = tensors_of([text_field(words, indexers) for words in sentences])
+    assert expected["lengths"]["lengths"].tolist() == [[3, 5], [4, 0]]
+    assert_same(tensors_of([SentenceField(words, indexers) for words in sentences]), expected)
 
 
 def test_it_passes_for_a_text_field():
