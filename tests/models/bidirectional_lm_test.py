@@ -121,7 +121,7 @@ class TestBidirectionalLm(ModelTestCase):
             ({"head": {"distance": "manhattan"}}, "manhattan.*cosine"),
             (
                 {"contextualizer": {"type": "lstm", "input_size": 10, "hidden_size": 6}},
-                "one direction; it takes a bidirectional one",
+                "one direction; use a bidirectional one",
             ),
             (
                 {"text_field_embedder": {"token_embedders": {"fasttext": TRAINABLE}}},

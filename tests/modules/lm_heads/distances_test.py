@@ -116,7 +116,7 @@ def test_configuration():
     context, target = torch.randn(3, 10), torch.randn(3, 10)
     expected = distances.nllvmf(context, target, lambda_1=0.5, lambda_2=2.0)
     torch.testing.assert_close(vmf(context, target), expected)
-    with pytest.raises(ConfigurationError, match="`lambda_2` is -1; it takes 0 or more"):
+    with pytest.raises(ConfigurationError, match="`lambda_2` is -1; it must be at least 0"):
         Distance.from_params(Params({"type": "nllvmf", "lambda_2": -1}))
     with pytest.raises(ConfigurationError, match="manhattan.*cosine.*l2.*nllvmf"):
         Distance.from_params(Params({"type": "manhattan"}))

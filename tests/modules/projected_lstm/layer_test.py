@@ -160,7 +160,7 @@ def test_where_triton_cannot_run_the_operations_do(monkeypatch, caplog):
     from allennlp_semfit.modules.projected_lstm import triton_ops
 
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    choose = function._ops_on.__wrapped__
+    choose = function._gpu_ops.__wrapped__
     assert choose(device) is triton_ops
 
     def no_compiler(*arguments):
@@ -219,7 +219,7 @@ def test_the_error_is_at_most_twice_that_of_the_plain_path(
         if device == "cpu" and dtype == torch.bfloat16:
             pytest.skip("Triton's interpreter truncates to bfloat16 where a GPU rounds")
         from allennlp_semfit.modules.projected_lstm import triton_ops as module
-    monkeypatch.setattr(function, "_ops_for", lambda inputs: module)
+    monkeypatch.setattr(function, "_select_ops", lambda inputs: module)
     layers = [ProjectedLstm(33, 301, layer_norm, *clips).to(device) for _ in range(2)]
     inputs = torch.randn(2, 4 * 4, 33, device=device)
     exact_layers = copy.deepcopy(layers)

@@ -162,10 +162,10 @@ def test_bfloat16_autocast_stays_close():
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        ({"hidden_dim": 0}, "`hidden_dim` is 0; it takes 1 or more"),
+        ({"hidden_dim": 0}, "`hidden_dim` is 0; it must be at least 1"),
         ({"num_layers": 0}, "`num_layers` is 0"),
-        ({"memory_cell_clip_value": 0.0}, "`memory_cell_clip_value` is 0.0; it takes more than 0"),
-        ({"dropout": 1.0}, "`dropout` is 1.0; it takes 0 or more and less than 1"),
+        ({"memory_cell_clip_value": 0.0}, "`memory_cell_clip_value` is 0.0; it must be greater"),
+        ({"dropout": 1.0}, "`dropout` is 1.0; it must be at least 0 and less than 1"),
     ],
 )
 def test_bad_sizes_are_refused(bad, message):

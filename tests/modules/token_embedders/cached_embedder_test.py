@@ -310,14 +310,14 @@ class TestInputs:
             remembering(parts=torch.ones(2, 3, 1), weights=torch.ones(2, 4, 1))
         with pytest.raises(ConfigurationError, match=r"has the shape \(2,\)"):
             remembering(torch.ones(2), torch.ones(2, 3))
-        with pytest.raises(ConfigurationError, match="there is no tensor"):
+        with pytest.raises(ConfigurationError, match="there is no input tensor"):
             remembering()
 
 
 def test_what_is_not_frozen_is_refused():
     with pytest.raises(ConfigurationError, match='Embedding whose `weight`.*"trainable": false'):
         CachedEmbedder(Embedding(4, 5))
-    with pytest.raises(ConfigurationError, match="`max_words` is 0; it takes 1 or more"):
+    with pytest.raises(ConfigurationError, match="`max_words` is 0; it must be at least 1"):
         CachedEmbedder(Counting(), 0)
 
 

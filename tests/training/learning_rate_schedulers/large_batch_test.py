@@ -96,8 +96,8 @@ def test_a_restored_schedule_goes_on_from_the_same_update():
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        ({"num_replicas": 0}, "`num_replicas` is 0; it takes 1 or more"),
-        ({"warmup_steps": 0}, "`warmup_steps` is 0; it takes 1 or more"),
+        ({"num_replicas": 0}, "`num_replicas` is 0; it must be at least 1"),
+        ({"warmup_steps": 0}, "`warmup_steps` is 0; it must be at least 1"),
         ({"decay_end": 120}, "`decay_start` is 120 and `decay_end` is 120"),
         ({"decay_start": -1}, "`decay_start` is -1"),
     ],
