@@ -128,7 +128,7 @@ class TestErrors:
 
     def test_empty_directory(self, tmp_path):
         (tmp_path / "sub").mkdir()
-        with pytest.raises(ConfigurationError, match="there are no files in it"):
+        with pytest.raises(ConfigurationError, match="it contains no files"):
             find_sources([tmp_path])
 
     @pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress])
@@ -184,5 +184,5 @@ class TestErrors:
     def test_damaged_dumps(self, tmp_path, end):
         xml = dump("a" * 100_000).replace("</mediawiki>", end)
         (tmp_path / "a.xml").write_text(xml)
-        with pytest.raises(ConfigurationError, match="a.xml begins as a MediaWiki dump"):
+        with pytest.raises(ConfigurationError, match="a.xml starts as a MediaWiki dump"):
             read(tmp_path / "a.xml")

@@ -112,9 +112,9 @@ def test_a_character_that_is_cut_off_is_an_error(tmp_path):
 def test_a_corpus_without_words_is_an_error(tmp_path, text):
     path = tmp_path / "blank.txt"
     path.write_text(text, "utf-8")
-    with pytest.raises(ConfigurationError, match="blank.txt: there is no word in it; give text"):
+    with pytest.raises(ConfigurationError, match="blank.txt: no words found; give text"):
         count_words([path])
-    with pytest.raises(ConfigurationError, match="blank.txt and the files beside it: there is no"):
+    with pytest.raises(ConfigurationError, match="blank.txt and the other files: no words"):
         count_words([path, path])
 
 
@@ -124,7 +124,7 @@ def test_what_cannot_be_read_is_an_error_before_anything_is_read(tmp_path, monke
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(ConfigurationError, match="missing.txt: it cannot be read"):
         count_words([fine, tmp_path / "missing.txt"])
-    with pytest.raises(ConfigurationError, match="pipe: it is no file that can be read in chunks"):
+    with pytest.raises(ConfigurationError, match="pipe: it is not a regular file"):
         count_words([fine, tmp_path / "pipe"])
 
 

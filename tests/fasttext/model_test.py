@@ -115,12 +115,12 @@ def test_an_open_model_is_one_file_descriptor_and_no_memory_map(tmp_path):
     assert _descriptors_and_mappings_of(path) == (0, False)
 
 
-def test_a_file_that_is_cut_short_while_it_is_open_is_reported(tmp_path):
+def test_a_file_truncated_while_it_is_open_is_reported(tmp_path):
     path = shutil.copy(VECTORS, tmp_path)
     model = FastTextModel(path)
     os.truncate(path, os.path.getsize(path) // 2)
     words = [f"unheard-of{number}" for number in range(100)]
-    with pytest.raises(ConfigurationError, match=rf"{path} is cut short after \d+ bytes"):
+    with pytest.raises(ConfigurationError, match=rf"{path} is truncated after \d+ bytes"):
         list(map(model.get_word_vector, words))
 
 
@@ -167,9 +167,9 @@ def _cut(source, tmp_path, keep):
 
 # In the magic, in the header, in the dictionary, at the input matrix, in it, at the last float.
 @pytest.mark.parametrize("keep", [3, 50, 1000, 5000, 30000, -1])
-def test_a_file_cut_short_is_refused(tmp_path, keep):
+def test_a_truncated_file_is_refused(tmp_path, keep):
     path = _cut(VECTORS, tmp_path, keep)
-    with pytest.raises(ConfigurationError, match=rf"{path} is cut short.*whole"):
+    with pytest.raises(ConfigurationError, match=rf"{path} is truncated.*again"):
         FastTextModel.open(path)
 
 
@@ -181,9 +181,9 @@ def test_bad_files_are_refused_with_their_names_and_a_remedy(tmp_path):
     for path, message in {
         tmp_path / "none.bin": "does not exist .*working directory.*train-fasttext",
         tmp_path: "is a directory",
-        empty: "is empty. Train it again",
-        text: "is not a fastText model. A `.bin` is wanted",
-        FIXTURES / "quantised.ftz": "is quantised .*take the `.bin`",
+        empty: "is empty. Train it or copy it again",
+        text: "is not a fastText model. Use the `.bin` file",
+        FIXTURES / "quantised.ftz": "is quantised .*use the `.bin`",
         FIXTURES / "supervised.bin": "is a supervised model .*Train an unsupervised one",
     }.items():
         with pytest.raises(ConfigurationError, match=f"(?s){path} {message}"):

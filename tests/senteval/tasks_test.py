@@ -173,22 +173,22 @@ def test_too_few_examples(root):
     with pytest.raises(ConfigurationError, match="CR has a class of 5 examples.*needs 6"):
         read(root, "CR", folds=3)
     (root / "CR/custrev.neg").write_text("")
-    with pytest.raises(InvalidFileError, match=r"custrev.neg: there is no example in it; fetch"):
+    with pytest.raises(InvalidFileError, match=r"custrev.neg: no examples found; download"):
         read(root, "CR")
     with pytest.raises(ConfigurationError, match="TREC has a class of 8 examples.*needs 9"):
         read(root, "TREC", folds=9)
     (root / "TREC/train_5500.label").write_text("DESC:manner How did it snow ?\n" * 9)
-    with pytest.raises(InvalidFileError, match=r"train_5500.label: examples of 1 class; at least"):
+    with pytest.raises(InvalidFileError, match=r"train_5500.label: only one class; at least"):
         read(root, "TREC")
     (root / "SST/fine/sentiment-dev").write_text("")
-    with pytest.raises(InvalidFileError, match="sentiment-dev: there is no .* leave SST-5 out"):
+    with pytest.raises(InvalidFileError, match="sentiment-dev: no examples .* remove SST-5"):
         read(root, "SST-5")
 
 
 def test_options_are_checked(root):
     with pytest.raises(ConfigurationError, match="STS: there is no such task"):
         read_tasks(root, ["STS"])
-    with pytest.raises(ConfigurationError, match="--folds: 1; it takes 2"):
+    with pytest.raises(ConfigurationError, match="--folds: 1; it must be at least 2"):
         read_tasks(root, ["MR"], folds=1)
 
 
