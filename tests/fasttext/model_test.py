@@ -36,7 +36,7 @@ def reference_vector(reference, word):
     return words.astype("float64").mean(axis=0).astype("float32")
 
 
-def test_every_word_of_the_dictionary_has_the_vector_that_fasttext_gives_it(path):
+def test_every_word_of_the_dictionary_has_the_same_vector_as_in_fasttext(path):
     reference, model = fasttext.load_model(path), FastTextModel.open(path)
     assert model.dim == reference.get_dimension()
     assert model.words == reference.words
@@ -50,7 +50,7 @@ REFERENCES = {path: fasttext.load_model(path) for path in (VECTORS, WORDS_ONLY)}
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"])))
-def test_any_string_has_the_vector_that_fasttext_gives_it(word):
+def test_any_string_has_the_same_vector_as_in_fasttext(word):
     for path, reference in REFERENCES.items():
         numpy.testing.assert_array_equal(
             FastTextModel.open(path).get_word_vector(word), reference_vector(reference, word)
@@ -65,7 +65,7 @@ def test_a_word_of_ten_thousand_characters_has_a_vector():
     )
 
 
-def test_a_word_is_in_the_model_if_the_dictionary_has_it():
+def test_contains_tests_for_words_of_the_dictionary():
     model = FastTextModel.open(VECTORS)
     assert "harbour" in model
     assert "unheard-of" not in model
@@ -79,14 +79,14 @@ def test_a_lone_surrogate_is_read_as_a_question_mark():
     )
 
 
-def test_a_word_without_any_row_has_the_vector_of_unk_and_not_zeros(path):
+def test_a_word_without_rows_has_the_vector_of_unk(path):
     model = FastTextModel.open(path)
     vector = model.get_word_vector("")
     assert numpy.abs(vector).sum() > 0
     numpy.testing.assert_array_equal(vector, model.get_word_vector("<unk>"))
 
 
-def test_a_word_has_one_read_only_array_for_as_long_as_somebody_holds_it(tmp_path):
+def test_a_word_has_one_read_only_array_while_it_is_referenced(tmp_path):
     path = shutil.copy(VECTORS, tmp_path)
     model = FastTextModel(path, cache_size=2)
     held = model.get_word_vector("harbour")

@@ -24,7 +24,7 @@ class TestCountFaultyRows:
     def test_takes_a_zero_among_other_values(self):
         assert count_faulty_rows(numpy.array([[0, 0, 0.5]], dtype=numpy.float32)) == 0
 
-    def test_looks_at_every_piece(self):
+    def test_checks_every_chunk(self):
         matrix = numpy.ones((2 * CHUNK_ROWS + 3, 1), dtype=numpy.float32)
         matrix[[0, CHUNK_ROWS - 1, CHUNK_ROWS, len(matrix) - 1]] = 0
         assert count_faulty_rows(matrix) == 4

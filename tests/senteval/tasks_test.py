@@ -150,7 +150,7 @@ def test_a_malformed_line_is_named(root, name, path, line, found):
     assert "\n" not in str(error.value)
 
 
-def test_a_long_line_is_cut_and_a_header_wanted(root):
+def test_errors_shorten_the_line_and_require_a_header(root):
     (root / "SST/fine/sentiment-dev").write_text("x" * 1000)
     with pytest.raises(InvalidFileError, match=r"line 1: 'x{80}'…; expected"):
         read(root, "SST-5")
@@ -178,7 +178,7 @@ def test_too_few_examples(root):
     with pytest.raises(ConfigurationError, match="TREC has a class of 8 examples.*needs 9"):
         read(root, "TREC", folds=9)
     (root / "TREC/train_5500.label").write_text("DESC:manner How did it snow ?\n" * 9)
-    with pytest.raises(InvalidFileError, match=r"train_5500.label: only one class; at least"):
+    with pytest.raises(InvalidFileError, match=r"train_5500.label: found only one class; at least"):
         read(root, "TREC")
     (root / "SST/fine/sentiment-dev").write_text("")
     with pytest.raises(InvalidFileError, match="sentiment-dev: no examples .* remove SST-5"):
@@ -192,7 +192,7 @@ def test_options_are_checked(root):
         read_tasks(root, ["MR"], folds=1)
 
 
-def test_the_digest_is_of_all_files(root):
+def test_the_hash_covers_all_files(root):
     before = read(root, "SICK-E").sha256
     assert read(root, "SICK-R").sha256 == before
     assert before != hashlib.sha256(b"").hexdigest()

@@ -84,7 +84,7 @@ def test_gradients_in_float64(name):
 
 @pytest.mark.parametrize("name", ["cosine", "l2", "nllvmf"])
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_half_precision_inputs_lose_nothing_beyond_their_own_rounding(name, dtype):
+def test_half_precision_inputs_add_no_error_beyond_their_rounding(name, dtype):
     function = getattr(distances, name)
     # 300 squares of 20 do not fit into float16.
     context = (20 * torch.randn(6, 300)).to(dtype).requires_grad_()
@@ -103,7 +103,7 @@ def test_a_context_of_zeros_has_a_finite_gradient(name):
     assert context.grad.isfinite().all()
 
 
-def test_the_length_of_the_target_matters_to_l2_only():
+def test_only_l2_depends_on_the_norm_of_the_target():
     context, target = torch.randn(3, 10), torch.randn(3, 10)
     for name in ("cosine", "nllvmf"):
         function = getattr(distances, name)
