@@ -181,4 +181,4 @@ def _output_layer(head: LmHead) -> Tuple[torch.Tensor, torch.Tensor]:
             return weight.weight, bias.weight.squeeze(1)
         return weight, bias
     assert isinstance(head, SoftmaxHead)
-    return head._tied[0].weight[1:] if head._tied else head.weight, head.bias
+    return head._tied_embedding[0].weight[1:] if head._tied_embedding else head.weight, head.bias

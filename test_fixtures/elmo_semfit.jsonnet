@@ -1,4 +1,4 @@
-// The shipped library's model at a size that trains in a second, on the fixtures beside this file.
+// The model of `training_config/lib` at a size that trains in a second, on these fixtures.
 local elmo_semfit = import '../training_config/lib/elmo_semfit.libsonnet';
 
 elmo_semfit(

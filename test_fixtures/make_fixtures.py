@@ -1,10 +1,10 @@
 """
-Makes the binary fixtures, next to this script, from its corpus. What lies there was made by
+Makes the binary fixtures in the folder of this script from its corpus:
 
     python test_fixtures/make_fixtures.py
 
-and need not be made again unless the corpus changes: fastText's threads race, so that no two runs
-give the same bytes.
+Run it only if the corpus changes: with several threads, fastText is not deterministic, so the files
+differ in every run.
 """
 
 import tempfile
@@ -27,7 +27,7 @@ def make_vectors(work_dir: Path) -> None:
     words_only = fasttext.train_unsupervised(str(corpus), minn=0, maxn=0, **options)
     words_only.save_model(str(FIXTURES / "words_only.bin"))
 
-    # A classifier, and its quantised form: neither is a source of word vectors.
+    # A classifier and its quantised form, which are not accepted as word vectors.
     labelled = work_dir / "labelled.txt"
     lines = corpus.read_text("utf-8").splitlines()
     labelled.write_text("".join(f"__label__{i % 2} {line}\n" for i, line in enumerate(lines)))

@@ -1,18 +1,17 @@
-// The fresh-machine job: ELMo-S on a sample of Wikipedia. `make train` makes the sample and
-// the vectors, then runs
+// ELMo-S on a sample of Wikipedia. `make train` prepares the sample and the vectors, then runs
 //
 //   allennlp train training_config/elmo_semfit.jsonnet --include-package allennlp_semfit -s output/elmo_semfit
 //
-// It takes seven to eight minutes on one core of a two-core x86 machine. For other text, made ready
-// with `allennlp prepare-corpus` and `allennlp train-fasttext`, write a config like this one, or
-// change this one's values, the last two so that they fit the number of updates N:
+// This takes seven to eight minutes on one core of a two-core x86 machine. To train on other text,
+// prepare it with `allennlp prepare-corpus` and `allennlp train-fasttext`. Then write a similar config,
+// or override the values of this one, where N is the number of updates:
 //
 //   -o '{"train_data_path": "my/train", "validation_data_path": "my/heldout.txt",
 //        "dataset_reader.token_indexers.fasttext.model_path": "my/vectors.bin",
 //        "trainer.learning_rate_scheduler.decay_start": 2 N, "….decay_end": 4 N}'
 local elmo_semfit = import 'lib/elmo_semfit.libsonnet';
 
-// 16 sentences × 24 words = 390 words an update; 1,200 updates an epoch.
+// 16 sentences × 24 words = 390 words per update; 1,200 updates per epoch.
 local sentences_per_update = 16;
 local num_sentences = 19400;
 local num_epochs = 3;
@@ -29,9 +28,9 @@ elmo_semfit(
   learning_rate=4e-4,
   warmup_steps=200,
   data_loader={
-    // Sentences of like length together.
+    // Batches of sentences of similar length.
     batch_sampler: { type: 'bucket', batch_size: sentences_per_update, sorting_keys: ['source'] },
   },
-  // So that a run that is killed loses minutes: `allennlp train … --recover` goes on from there.
+  // If a run is killed, `allennlp train … --recover` resumes from the last checkpoint.
   trainer={ checkpointer: { save_every_num_batches: 500 } },
 )

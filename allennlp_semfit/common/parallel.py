@@ -1,4 +1,4 @@
-"""Worker processes that end with the one that began them, and whose results come in order."""
+"""Worker processes that return results in order and end with their parent process."""
 
 import os
 import signal
@@ -22,7 +22,7 @@ def available_cpus() -> int:
     # Returns
 
     `int`
-        CPUs that this process may use.
+        The number of CPUs that this process may use.
     """
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
@@ -35,13 +35,13 @@ def ordered_map(
     *,
     num_workers: int,
     items_per_worker: int,
-    set_up: Optional[Callable[..., None]] = None,
-    arguments: Tuple[Any, ...] = (),
+    initializer: Optional[Callable[..., None]] = None,
+    initargs: Tuple[Any, ...] = (),
 ) -> Generator[Result, None, None]:
     """
-    Like `Pool.imap`, except that it reads only a few items ahead, that of several errors the first
-    item's is raised, and that a worker which is killed is an error rather than a wait without end.
-    The workers run until the generator is closed.
+    Like `multiprocessing.Pool.imap`, with three differences: it reads only a few items ahead, it
+    raises the error of the first item that has one, and it raises an error when a worker is killed,
+    instead of waiting forever. The workers run until the generator is closed.
 
     # Parameters
 
@@ -49,24 +49,26 @@ def ordered_map(
     items : `Iterable[Item]`
     num_workers : `int`
     items_per_worker : `int`
-        How many items are taken, for each worker, before the first result is handed out.
-    set_up : `Callable[..., None]`, optional (default = `None`)
+        The maximum number of items that are read ahead for each worker.
+    initializer : `Callable[..., None]`, optional (default = `None`)
         Called in each worker before its first item.
-    arguments : `Tuple[Any, ...]`, optional (default = `()`)
-        Those of `set_up`.
+    initargs : `Tuple[Any, ...]`, optional (default = `()`)
+        The arguments of `initializer`.
 
     # Returns
 
     `Generator[Result, None, None]`
-        One for each item, in their order.
+        The results, in the order of the items.
 
     # Raises
 
     `ConfigurationError`
-        When a worker dies, and whatever reading the items or `function` raises.
+        If a worker dies. Errors of `items` and `function` are raised too.
     """
     pending: Deque[Future[Result]] = deque()
-    with ProcessPoolExecutor(num_workers, initializer=_start, initargs=(set_up, arguments)) as pool:
+    with ProcessPoolExecutor(
+        num_workers, initializer=_initialize_worker, initargs=(initializer, initargs)
+    ) as pool:
         try:
             for item in items:
                 pending.append(pool.submit(function, item))
@@ -76,7 +78,7 @@ def ordered_map(
                 yield pending.popleft().result()
         except BrokenProcessPool as error:
             raise ConfigurationError(
-                "A worker process died, most likely for lack of memory: take fewer workers "
+                "A worker process died, most likely for lack of memory: use fewer workers "
                 f"(num_workers is {num_workers})."
             ) from error
         finally:
@@ -84,16 +86,18 @@ def ordered_map(
                 future.cancel()
 
 
-def _start(set_up: Optional[Callable[..., None]], arguments: Tuple[Any, ...]) -> None:
-    # Ctrl-C reaches every process: the parent ends the work.
+def _initialize_worker(
+    initializer: Optional[Callable[..., None]], initargs: Tuple[Any, ...]
+) -> None:
+    # Ctrl-C is sent to all processes. Only the parent handles it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    if set_up is not None:
-        set_up(*arguments)
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
+    if initializer is not None:
+        initializer(*initargs)
 
 
-def _end_with_parent() -> None:
+def _exit_with_parent() -> None:
     parent = parent_process()
     if parent is not None:
         connection.wait([parent.sentinel])

@@ -1,4 +1,4 @@
-"""Text files as configs and commands name them: found, and read with a check of their encoding."""
+"""Finds and reads the text files that configs and commands name."""
 
 import glob
 import os
@@ -16,15 +16,16 @@ def find_text_files(
     paths: Sequence[Union[str, os.PathLike]], *, exclude: Sequence[Path] = ()
 ) -> List[Path]:
     """
-    Lists the files that some paths name.
+    Expands paths to a list of files.
 
     # Parameters
 
     paths : `Sequence[Union[str, os.PathLike]]`
-        Each is a file, a directory, which stands for the files directly in it, or a glob, in which
-        `**` stands for any depth. What a directory or a glob gives is sorted, without hidden files.
+        Files, directories or globs. A directory is expanded to the files directly in it; in a glob,
+        `**` matches any depth. The files of a directory or glob are sorted, and hidden files are
+        skipped.
     exclude : `Sequence[Path]`, optional (default = `()`)
-        Files that a directory or a glob does not stand for.
+        Files to skip in directories and globs.
 
     # Returns
 
@@ -33,7 +34,7 @@ def find_text_files(
     # Raises
 
     `ConfigurationError`
-        If a path names no file.
+        If a path matches no file.
     """
     excluded = {path.resolve() for path in exclude}
     files: List[Path] = []
@@ -49,7 +50,7 @@ def find_text_files(
             if not candidates:
                 raise ConfigurationError(
                     f"{entry}: there is no such file or directory, and as a glob it matches "
-                    "nothing; check the name"
+                    "nothing; check the path"
                 )
         found = [
             candidate
@@ -59,14 +60,16 @@ def find_text_files(
             and candidate.resolve() not in excluded
         ]
         if not found:
-            raise ConfigurationError(f"{entry}: there are no files in it; give one with text")
+            raise ConfigurationError(
+                f"{entry}: it contains no files; give a directory with text files"
+            )
         files.extend(found)
     return files
 
 
 def read_text(path: Path) -> Iterator[bytes]:
     """
-    Reads a file chunk by chunk.
+    Reads a file in chunks and checks its encoding.
 
     # Parameters
 
@@ -75,7 +78,7 @@ def read_text(path: Path) -> Iterator[bytes]:
     # Returns
 
     `Iterator[bytes]`
-        Chunks of about a megabyte that end where a word ends, each checked to be UTF-8.
+        Chunks of about one megabyte, in UTF-8, which end at the end of a word.
 
     # Raises
 
@@ -100,7 +103,8 @@ def read_text(path: Path) -> Iterator[bytes]:
                 line = num_lines + text.count(b"\n", 0, error.start) + 1
                 raise ConfigurationError(
                     f"{path}: not UTF-8: byte 0x{text[error.start]:02x} in line {line} (at offset "
-                    f"{offset + error.start}); convert it, as iconv does, or remove the line"
+                    f"{offset + error.start}); convert the file, as iconv does, or remove the "
+                    "line"
                 ) from None
             yield text
             offset += len(text)
@@ -112,5 +116,5 @@ def _open(path: Path) -> BinaryIO:
         return path.open("rb")
     except OSError as error:
         raise ConfigurationError(
-            f"{path}: it cannot be read ({error.strerror}); change that, or leave it out"
+            f"{path}: it cannot be read ({error.strerror}); fix this or leave the file out"
         ) from error

@@ -1,5 +1,5 @@
 """
-What a user chooses about a corpus, and what the user is told about it.
+The options and the summary of a corpus.
 """
 
 from dataclasses import dataclass
@@ -14,27 +14,27 @@ _MAX_SHARDS = 500
 @dataclass(frozen=True)
 class CorpusOptions:
     """
-    What decides how a corpus looks.
+    The options for preparing a corpus.
 
     # Parameters
 
     language : `str`, optional (default = `"en"`)
-        The spaCy language whose rules split text into words; `"xx"` for one that it does not list.
+        The spaCy language for tokenisation; `"xx"` for a language that spaCy does not support.
     already_tokenized : `bool`, optional (default = `False`)
-        Whether each line of the input is one sentence with spaces between its tokens, to be kept.
+        Whether each line of the input already is a tokenised sentence.
     num_shards : `int`, optional (default = `10`)
-        How many files the training text is spread over.
+        The number of files for the training text.
     held_out : `float`, optional (default = `0.01`)
-        The share of all sentences that is held out, in whole articles or blocks of lines.
+        The fraction of sentences to hold out, in whole articles or blocks of lines.
     min_words : `int`, optional (default = `1`)
-        Sentences with fewer tokens are left out.
+        Sentences with fewer tokens are skipped.
     max_sentences : `Optional[int]`, optional (default = `None`)
-        Stop at the end of the document that reaches so many sentences.
+        Stop after the document that reaches this number of sentences.
 
     # Raises
 
     `ConfigurationError`
-        When a number is out of its range.
+        If a number is out of range.
     """
 
     language: str = "en"
@@ -54,22 +54,22 @@ class CorpusOptions:
 
 class CorpusSummary(NamedTuple):
     """
-    What a corpus holds.
+    The size of a prepared corpus.
 
     # Parameters
 
     documents : `int`
-        Articles, or blocks of lines.
+        The number of articles or blocks of lines.
     sentences : `int`
-        Held-out ones included.
+        Including held-out sentences.
     words : `int`
-        Held-out ones included.
+        Including held-out words.
     shards : `int`
     held_out_sentences : `int`
     seconds : `float`
-        What making it took.
+        The time it took to prepare.
     made_before : `bool`
-        Whether it was already there, made from the same input with the same options.
+        Whether it already existed, made from the same input with the same options.
     """
 
     documents: int
@@ -86,7 +86,7 @@ def check_range(name: str, value: float, low: float, high: Optional[float]) -> N
     # Parameters
 
     name : `str`
-        Of an option.
+        The name of the option, for the error message.
     value : `float`
     low : `float`
     high : `Optional[float]`
@@ -95,9 +95,9 @@ def check_range(name: str, value: float, low: float, high: Optional[float]) -> N
     # Raises
 
     `ConfigurationError`
-        When the value lies outside.
+        If the value is out of range.
     """
     # Written so that NaN fails.
     if not (value >= low and (high is None or value <= high)):
-        wanted = f"at least {low}" if high is None else f"from {low} to {high}"
-        raise ConfigurationError(f"{name} is {value}, and must be {wanted}.")
+        expected = f"at least {low}" if high is None else f"from {low} to {high}"
+        raise ConfigurationError(f"{name} is {value}; it must be {expected}.")

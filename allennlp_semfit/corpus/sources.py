@@ -1,5 +1,5 @@
 """
-Finds out what the input files are and streams documents from them.
+Detects the format of input files and streams documents from them.
 """
 
 import bz2
@@ -46,7 +46,7 @@ _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _DUMP_START = re.compile(r"\ufeff?\s*(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)*<mediawiki[\s>]", re.DOTALL)
 
 _HEAD_BYTES = 1 << 16
-# What is held of one line of text at a time. A longer line goes on as if it were several.
+# Longer lines are split, to bound the memory.
 _MAX_LINE_BYTES = 1 << 20
 _MAX_BLOCK_LINES = 64
 _MAX_BLOCK_CHARACTERS = 1 << 18
@@ -54,15 +54,15 @@ _MAX_BLOCK_CHARACTERS = 1 << 18
 
 class Document(NamedTuple):
     """
-    What is held out, or trained on, as a whole: an article, or a block of lines of a text file.
+    An article, or a block of lines of a text file. It is either held out or trained on as a whole.
 
     # Parameters
 
     text : `str`
-        An article's wiki markup, or lines of text.
+        The wiki markup of an article, or lines of text.
     hidden_namespaces : `Optional[FrozenSet[str]]`
-        `None` for text. For an article, the prefixes of links that are no text of it (`file`,
-        `category`), in lower case, in the language of the dump.
+        `None` for text. For an article, the prefixes of links that are not displayed as text, such
+        as `file` and `category`: in lower case, in the language of the dump.
     """
 
     text: str
@@ -77,12 +77,13 @@ class Source(NamedTuple):
 
     path : `Path`
     size : `int`
-        In bytes, as it lies on the disk.
+        The size on disk, in bytes.
     modified : `int`
-        When it was last changed, in nanoseconds.
+        The modification time, in nanoseconds.
     is_dump : `bool`
-        Whether it is a MediaWiki dump. Otherwise it is text.
+        Whether it is a MediaWiki dump or text.
     decompress : `Callable[[IO[bytes]], IO[bytes]]`
+        Opens the file's content from the stream of the file.
     """
 
     path: Path
@@ -97,21 +98,20 @@ def find_sources(inputs: Sequence[Union[str, "os.PathLike[str]"]]) -> List[Sourc
     # Parameters
 
     inputs : `Sequence[Union[str, os.PathLike]]`
-        As `find_text_files` takes them: files, directories of files, patterns.
+        Files, directories or globs: see `find_text_files`.
 
     # Returns
 
     `List[Source]`
-        One for each file. Its beginning decides what kind of file it is, not its name.
+        One for each file. The format is detected from the start of the file, not from its name.
 
     # Raises
 
     `ConfigurationError`
-        When an input is missing, empty, or begins with something that is neither UTF-8 text nor a
-        MediaWiki dump.
+        If an input is missing or empty, or is neither UTF-8 text nor a MediaWiki dump.
     """
     if not inputs:
-        raise ConfigurationError("There is no input: name at least one file or directory.")
+        raise ConfigurationError("There is no input: give at least one file or directory.")
     return [_inspect(path) for path in find_text_files(inputs)]
 
 
@@ -121,21 +121,21 @@ def read_documents(sources: Iterable[Source], on_bytes: Callable[[int], Any]) ->
 
     sources : `Iterable[Source]`
     on_bytes : `Callable[[int], Any]`
-        Called with the number of bytes, as they lie on the disk, read since the last call.
+        Called with the number of bytes on disk that were read since the last call.
 
     # Returns
 
     `Iterator[Document]`
-        In the order of the input. No more than one document is held at a time.
+        The documents in the order of the input, one at a time in memory.
 
     # Raises
 
     `ConfigurationError`
-        When a file turns out to be cut short, damaged, or not UTF-8.
+        If a file is truncated, damaged or not UTF-8.
     """
     for source in sources:
-        done = 0
-        with open(source.path, "rb") as raw, _readable(source.path):
+        previous_position = 0
+        with open(source.path, "rb") as raw, _explain_read_errors(source.path):
             stream = source.decompress(raw)
             documents = (
                 (Document(*article) for article in read_articles(stream))
@@ -144,22 +144,22 @@ def read_documents(sources: Iterable[Source], on_bytes: Callable[[int], Any]) ->
             )
             for document in documents:
                 position = raw.tell()
-                on_bytes(position - done)
-                done = position
+                on_bytes(position - previous_position)
+                previous_position = position
                 yield document
-        on_bytes(source.size - done)
+        on_bytes(source.size - previous_position)
 
 
 def _inspect(path: Path) -> Source:
     if not path.is_file():
         raise ConfigurationError(f"The input {path} is neither a file nor a directory.")
-    with open(path, "rb") as raw, _readable(path):
+    with open(path, "rb") as raw, _explain_read_errors(path):
         magic = raw.read(6)
         for start, kind in _ARCHIVES.items():
             if magic.startswith(start):
                 raise ConfigurationError(
-                    f"The input {path} is {kind}. Unpack it first: what is read is text or a "
-                    "MediaWiki dump, as it is or packed with gzip, bzip2 or xz."
+                    f"The input {path} is {kind}. Unpack it first: the input must be text or "
+                    "a MediaWiki dump, optionally compressed with gzip, bzip2 or xz."
                 )
         decompress: Callable[[IO[bytes]], IO[bytes]] = next(
             (opener for start, opener in _DECOMPRESSORS.items() if magic.startswith(start)),
@@ -169,33 +169,33 @@ def _inspect(path: Path) -> Source:
         head = decompress(raw).read(_HEAD_BYTES)
     stat = path.stat()
     if not head:
-        raise ConfigurationError(f"The input {path} is empty: there is no text in it.")
+        raise ConfigurationError(f"The input {path} is empty. Give a file with text.")
     encoding = "utf-16" if head.startswith(_UTF16_MARKS) else "utf-8"
     is_dump = bool(_DUMP_START.match(head.decode(encoding, errors="replace")))
     if not is_dump:
-        # Every other byte of UTF-16 is mostly zero, which UTF-8 allows and no text holds.
+        # Most text in UTF-16 has a zero in every other byte. UTF-8 allows zeros, but text has none.
         if encoding == "utf-16" or head.count(0) * 4 > len(head):
             raise ConfigurationError(
-                f"The input {path} looks like UTF-16 or no text at all, and must be UTF-8. "
-                "Convert it first, with `iconv -f UTF-16 -t UTF-8` for instance."
+                f"The input {path} looks like UTF-16 or is not text; it must be UTF-8. "
+                "Convert it first, for instance with `iconv -f UTF-16 -t UTF-8`."
             )
         _decode(codecs.getincrementaldecoder("utf-8")(), head, 0, path)
     return Source(path, stat.st_size, stat.st_mtime_ns, is_dump, decompress)
 
 
 @contextmanager
-def _readable(path: Path) -> Iterator[None]:
+def _explain_read_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
         raise ConfigurationError(
-            f"The input {path} cannot be read to its end: {error}. If it is a packed file, it is "
-            "cut short or damaged: get it again."
+            f"The input {path} cannot be read to its end: {error}. If it is compressed, it is "
+            "truncated or damaged: download it again."
         ) from error
     except ParseError as error:
         raise ConfigurationError(
-            f"The input {path} begins as a MediaWiki dump, and goes on as something else: {error}. "
-            "It is cut short or damaged: get it again."
+            f"The input {path} starts as a MediaWiki dump, but is not valid XML: {error}. It is "
+            "truncated or damaged: download it again."
         ) from error
 
 
@@ -203,53 +203,53 @@ def _decode(decoder: codecs.IncrementalDecoder, data: bytes, offset: int, path: 
     try:
         return decoder.decode(data)
     except UnicodeDecodeError as error:
-        # The decoder may still have held the beginning of a character.
+        # The decoder may have kept the first bytes of a character from the previous call.
         position = offset + len(data) - len(error.object) + error.start
         raise _not_utf8(path, position) from error
 
 
 def _not_utf8(path: Path, position: int) -> ConfigurationError:
     return ConfigurationError(
-        f"The input {path} is not UTF-8: the byte at offset {position:,} of its text begins no "
-        "character. Convert it first, with `iconv -f LATIN1 -t UTF-8` for instance."
+        f"The input {path} is not UTF-8: invalid byte at offset {position:,} of its text. "
+        "Convert it first, for instance with `iconv -f LATIN1 -t UTF-8`."
     )
 
 
 def _read_lines(stream: IO[bytes], path: Path) -> Iterator[str]:
     decoder = codecs.getincrementaldecoder("utf-8")()
     offset = 0
-    rest = ""
+    cut_word = ""
     for data in iter(lambda: stream.readline(_MAX_LINE_BYTES), b""):
         text = _decode(decoder, data, offset, path)
         if offset == 0:
             text = text.lstrip("\ufeff")
         offset += len(data)
-        text, rest = rest + text, ""
-        # Otherwise this is the end of the line, or of the file.
+        text, cut_word = cut_word + text, ""
+        # If the line was cut, keep its last word for the next part.
         if len(data) == _MAX_LINE_BYTES and not data.endswith(b"\n"):
             before, _, after = text.rpartition(" ")
             if before:
-                text, rest = before, after
+                text, cut_word = before, after
         yield text
-    held, _ = decoder.getstate()
-    if held:
-        raise _not_utf8(path, offset - len(held))
-    yield rest
+    incomplete_character, _ = decoder.getstate()
+    if incomplete_character:
+        raise _not_utf8(path, offset - len(incomplete_character))
+    yield cut_word
 
 
 def _read_blocks(lines: Iterable[str]) -> Iterator[Document]:
     block: List[str] = []
     characters = 0
-    count = 0
+    num_lines = 0
     for line in lines:
         if not line.strip():
             continue
         block.append(line)
         characters += len(line)
-        count += 1
-        # The first blocks are small, so that something can be held out of a small file.
+        num_lines += 1
+        # The first blocks are small, so that a small file has more than one.
         if (
-            len(block) >= min(_MAX_BLOCK_LINES, 1 + count // _MAX_BLOCK_LINES)
+            len(block) >= min(_MAX_BLOCK_LINES, 1 + num_lines // _MAX_BLOCK_LINES)
             or characters > _MAX_BLOCK_CHARACTERS
         ):
             yield Document("\n".join(block))

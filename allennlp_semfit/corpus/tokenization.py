@@ -1,5 +1,5 @@
 """
-Splits documents into tokenised sentences, in several processes.
+Splits documents into tokenised sentences, in parallel.
 """
 
 from contextlib import closing
@@ -17,14 +17,16 @@ _BATCHES_PER_WORKER = 4
 
 class Sentences(NamedTuple):
     """
-    What became of a document.
+    The sentences of a document.
 
     # Parameters
 
     lines : `str`
-        A line end after each sentence.
+        One sentence per line, each with a newline.
     sentences : `int`
+        The number of sentences.
     words : `int`
+        The number of words.
     """
 
     lines: str
@@ -41,17 +43,17 @@ def split_documents(
     documents : `Iterable[Document]`
     options : `CorpusOptions`
     num_workers : `int`
-        With 1, this process does the work.
+        With 1, no other processes are started.
 
     # Returns
 
     `Generator[Sentences, None, None]`
-        One for each document, in their order, whatever the number of workers.
+        One for each document, in order. It does not depend on the number of workers.
 
     # Raises
 
     `ConfigurationError`
-        When a worker dies, and whatever reading the documents raises.
+        If a worker dies, or reading the documents fails.
     """
     batches = _batches(documents)
     if num_workers == 1:
@@ -59,14 +61,14 @@ def split_documents(
         for batch in batches:
             yield from worker.process(batch)
         return
-    # Closed here, since the workers run until the map is.
+    # The workers run until the generator is closed.
     results = ordered_map(
         _process,
         batches,
         num_workers=num_workers,
         items_per_worker=_BATCHES_PER_WORKER,
-        set_up=_set_up,
-        arguments=(options,),
+        initializer=_initialize_worker,
+        initargs=(options,),
     )
     with closing(results):
         for result in results:
@@ -119,7 +121,7 @@ class _Worker:
 _worker: Optional[_Worker] = None
 
 
-def _set_up(options: CorpusOptions) -> None:
+def _initialize_worker(options: CorpusOptions) -> None:
     global _worker
     _worker = _Worker(options)
 

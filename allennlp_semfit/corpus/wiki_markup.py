@@ -1,9 +1,8 @@
 """
-Makes running text of wiki markup, which mwparserfromhell parses.
+Extracts running text from wiki markup, with the parser mwparserfromhell.
 
-gensim's `filter_wiki` and mwparserfromhell's own `strip_code` leave headings, bullets, captions,
-cells of tables or the names of files in the text, which nobody would want a language model to
-learn; hence a walk of our own over the parsed nodes.
+gensim's `filter_wiki` and mwparserfromhell's `strip_code` are not used because they leave headings,
+bullets, captions, table cells or file names in the text.
 """
 
 import re
@@ -21,7 +20,7 @@ from mwparserfromhell.nodes import (
 )
 from mwparserfromhell.wikicode import Wikicode
 
-# Elements that are no part of a sentence. Others give way to what is in them.
+# Elements that are removed. Other tags are replaced by their content.
 _DROPPED_TAGS = frozenset(
     ["ref", "references", "math", "chem", "ce", "gallery", "timeline", "imagemap", "score"]
     + ["source", "syntaxhighlight", "pre", "table", "hiero", "graph", "mapframe", "maplink"]
@@ -30,9 +29,9 @@ _DROPPED_TAGS = frozenset(
 _BREAKING_TAGS = frozenset(
     ["br", "p", "div", "center", "blockquote", "poem", "ul", "ol", "dl", "hr", "li", "dd", "dt"]
 )
-# Templates that stand for words in a sentence: what they show, or which of their unnamed arguments
-# is the text. Most of the others are boxes, footnotes and notices.
-_SIGNS = {
+# Templates that are part of a sentence: the text they display, or the number of the unnamed
+# argument that is the text. Most other templates are boxes, footnotes and notices.
+_TEMPLATE_TEXT = {
     "nbsp": " ",
     "ndash": "–",
     "mdash": "—",
@@ -47,20 +46,20 @@ _TEXT_ARGUMENT = {
 }
 _RANGE_WORDS = frozenset(["to", "-", "–", "and", "or", "by", "x", "×", "+/-"])
 
-# What marks an item of a list from here until the line is finished. No text holds it.
-_ITEM = "\x00"
+# Marks list items until `_clean_line`. It does not occur in text.
+_ITEM_MARK = "\x00"
 _MAGIC_WORD = re.compile(r"__[A-Z]+__")
-# The parser takes only a blank between the name of an element and its attributes.
+# The parser accepts only a space between the name of an element and its attributes.
 _SPACE_IN_TAG = re.compile(r"(?<=<)([a-z]+)\s+", re.IGNORECASE)
-# Chinese and some other wikis: the same word in each of the language's scripts.
+# In Chinese and some other wikis: variants of a word in the language's scripts.
 _LANGUAGE_VARIANT = re.compile(r"-\{(?:[^{}:;]*:)?([^{};]*)[^{}]*\}-")
-_REMAINS_OF_MARKUP = re.compile(r"\{\{+|\}\}+|\[\[+|\]\]+|'''?")
-# What the parser could make nothing of. Text that shows such a thing writes it with entities.
+_LEFTOVER_MARKUP = re.compile(r"\{\{+|\}\}+|\[\[+|\]\]+|'''?")
+# Tags that the parser could not parse. Text that displays a tag uses entities.
 _BROKEN_TAG = re.compile(r"</?(?:ref|br|small|div)\b[^<>]*>")
 _TABLE_ROW = re.compile(r"\{\||\|\}?|!")
-# What a template leaves behind that stood between brackets or marks.
+# Brackets and punctuation left by removed templates.
 _EMPTY_BRACKETS = re.compile(r"\s*[(（]\s*(?:[,;:،、]\s*)*[)）]")
-_NEEDLESS_MARKS = re.compile(
+_LEFTOVER_PUNCTUATION = re.compile(
     r"(?<=[(（])\s*(?:[,;:]\s*)+|\s*(?:[,;:]\s*)+(?=[)）])|(?:\s*[,;])+(?=\s*[,;.](?:\s|$))"
 )
 _SENTENCE_END = re.compile(r"[.!?…。！？।॥։؟۔።။][\"'”’»)\]」』]*$")
@@ -80,18 +79,17 @@ def strip_markup(markup: str, hidden_namespaces: Collection[str]) -> List[str]:
     # Parameters
 
     markup : `str`
-        An article as its authors wrote it.
+        The wiki markup of an article.
     hidden_namespaces : `Collection[str]`
-        Prefixes, in lower case, of links that vanish with what they hold: pictures, categories.
+        Prefixes, in lower case, of links that are removed with their text: files, categories.
 
     # Returns
 
     `List[str]`
-        The paragraphs of running text. Templates (but for a few that stand for words in a
-        sentence), tables, footnotes, formulas, pictures with their captions and headings are left
-        out, and so are items of lists that do not end as a sentence does.
+        The paragraphs of running text, without tables, footnotes, formulas, pictures, captions,
+        headings, most templates, and list items that do not end like a sentence.
     """
-    markup = _MAGIC_WORD.sub("", markup.replace(_ITEM, ""))
+    markup = _MAGIC_WORD.sub("", markup.replace(_ITEM_MARK, ""))
     markup = _LANGUAGE_VARIANT.sub(r"\1", _SPACE_IN_TAG.sub(r"\1 ", markup))
     text = _render(mwparserfromhell.parse(markup), frozenset(hidden_namespaces))
     paragraphs = map(_clean_line, text.split("\n"))
@@ -112,25 +110,25 @@ def _render_node(node: Node, hidden: Collection[str]) -> str:
     if isinstance(node, HTMLEntity):
         return node.normalize()
     if isinstance(node, ExternalLink):
-        # One without a title shows as a number, or as its address.
+        # Without a title, it is displayed as a number or URL.
         return _render(node.title, hidden) if node.title else ""
     if isinstance(node, Template):
         return _render_template(node, hidden)
-    # Headings and comments, and the arguments that only a template has.
+    # Headings, comments and template parameters.
     return ""
 
 
 def _render_tag(tag: Tag, hidden: Collection[str]) -> str:
     name = str(tag.tag).strip().lower()
     if name == "table":
-        # With a heading in it, it was never closed, and the article went on behind it.
+        # A table that contains a heading was not closed. The article continues at the heading.
         headings = tag.contents.filter_headings(recursive=False)
         if headings:
             return _render(Wikicode(tag.contents.nodes[tag.contents.index(headings[0]) :]), hidden)
     if name in _DROPPED_TAGS:
         return ""
     if tag.wiki_markup in ("*", "#", ";"):
-        return _ITEM
+        return _ITEM_MARK
     content = "" if tag.self_closing else _render(tag.contents, hidden)
     return f"\n{content}\n" if name in _BREAKING_TAGS and tag.wiki_markup != ":" else content
 
@@ -158,20 +156,20 @@ def _render_template(template: Template, hidden: Collection[str]) -> str:
     if name == "as of":
         return " ".join(["as of", *arguments[:1]])
     number = 1 if name.startswith("lang-") else _TEXT_ARGUMENT.get(name, 0)
-    return arguments[number - 1] if 0 < number <= len(arguments) else _SIGNS.get(name, "")
+    return arguments[number - 1] if 0 < number <= len(arguments) else _TEMPLATE_TEXT.get(name, "")
 
 
 def _clean_line(line: str) -> str:
     line = line.strip()
     if _TABLE_ROW.match(line):
-        # Of a table that nobody closed.
+        # A row of a table that was not closed.
         return ""
-    is_item = line.startswith(_ITEM)
-    line = _REMAINS_OF_MARKUP.sub("", line.replace(_ITEM, "")).translate(_INVISIBLE)
-    line = _NEEDLESS_MARKS.sub("", _EMPTY_BRACKETS.sub("", line))
+    is_item = line.startswith(_ITEM_MARK)
+    line = _LEFTOVER_MARKUP.sub("", line.replace(_ITEM_MARK, "")).translate(_INVISIBLE)
+    line = _LEFTOVER_PUNCTUATION.sub("", _EMPTY_BRACKETS.sub("", line))
     line = " ".join(line.split())
-    # Its subject was a template.
+    # The start of the sentence was a template.
     if line[:1] in tuple(",;:.)]"):
         return ""
-    # An item of a list may be a sentence, the name of another article, or a row of a bibliography.
+    # Other list items are links or bibliography entries.
     return "" if is_item and not _SENTENCE_END.search(line) else line

@@ -1,17 +1,17 @@
 """
 Streams the articles of a MediaWiki dump.
 
-gensim has a function for this, `extract_pages`. It keeps an empty element for each page that it has
-read (84 MB for a million pages), and says neither which pages are redirects nor what the dump's
-language calls its namespaces, by which pictures and categories are told from text.
+gensim's `extract_pages` is not used because it keeps an empty element for each page (84 MB for a
+million pages), and returns neither which pages are redirects nor the names of the namespaces in the
+dump's language, which are needed to remove pictures and categories.
 """
 
 from typing import IO, FrozenSet, Iterator, Set, Tuple
 from xml.etree.ElementTree import Element, iterparse
 
-# The keys of the namespaces whose links are no text: Media, File, Category.
+# The keys of the namespaces whose links are not text: Media, File, Category.
 _HIDDEN_KEYS = {"-2", "6", "14"}
-# These names work in a wiki of any language, besides its own.
+# The English names work in a wiki of any language.
 _HIDDEN_NAMES = {"media", "file", "image", "category"}
 _ARTICLE_KEY = "0"
 
@@ -26,13 +26,13 @@ def read_articles(stream: IO[bytes]) -> Iterator[Tuple[str, FrozenSet[str]]]:
     # Returns
 
     `Iterator[Tuple[str, FrozenSet[str]]]`
-        The wiki markup of each article (no redirects, no talk pages, no templates), and the names,
-        in lower case, of the namespaces whose links are no text.
+        The wiki markup of each article, and the names, in lower case, of the namespaces whose links
+        are not text. Redirects, talk pages and templates are skipped.
 
     # Raises
 
     `xml.etree.ElementTree.ParseError`
-        When the XML is damaged, or ends too early.
+        If the XML is damaged or truncated.
     """
     events = iterparse(stream, events=("start", "end"))
     _, root = next(events)
@@ -46,7 +46,7 @@ def read_articles(stream: IO[bytes]) -> Iterator[Tuple[str, FrozenSet[str]]]:
             hidden = frozenset(_HIDDEN_NAMES | _hidden_names(element, prefix))
         elif element.tag == page_tag:
             text = _article_text(element, prefix)
-            # Not `element.clear()`: the root would keep an empty element for each page.
+            # With `element.clear()`, the root would keep an empty element for each page.
             root.clear()
             if text:
                 yield text, hidden
@@ -68,5 +68,5 @@ def _article_text(page: Element, prefix: str) -> str:
     ):
         return ""
     text = page.findtext(f"{prefix}revision/{prefix}text") or ""
-    # Old dumps have no element for it.
+    # Old dumps do not have a redirect element.
     return "" if text[:9].lower() == "#redirect" else text

@@ -1,4 +1,4 @@
-"""Counts the words of a corpus, in several processes."""
+"""Counts the words of a corpus in parallel."""
 
 import os
 from codecs import BOM_UTF8
@@ -27,9 +27,9 @@ class WordCounts(NamedTuple):
     # Parameters
 
     counts : `Dict[str, int]`
-        How often each word occurs.
+        The number of occurrences of each word.
     num_sentences : `int`
-        The lines with a word in them.
+        The number of lines with at least one word.
     """
 
     counts: Dict[str, int]
@@ -40,34 +40,35 @@ def count_words(
     files: Sequence[Path], *, num_workers: int = 1, chunk_bytes: int = CHUNK_BYTES
 ) -> WordCounts:
     """
-    Counts what the `language_modeling` reader reads by default: the lines, which `\\n` alone ends,
-    are split as `str.split()` does, and a byte order mark at the start of a file is no word.
+    Counts the words as the `language_modeling` reader reads them by default: lines end at `\\n`
+    only, words are separated as by `str.split()`, and a byte order mark at the start of a file is
+    skipped.
 
-    The files are read once, in chunks that end where a line ends. A worker holds one chunk and its
-    counts: three times the bytes of the chunk in English text, 32 times where each word is another.
-    This process holds the counts of all words, about 120 bytes for each distinct word of ten
-    letters, and those of two chunks for each worker.
+    The files are read once, in chunks of whole lines. A worker keeps one chunk and its counts in
+    memory: three times the size of the chunk for English text, 32 times if all words are distinct.
+    This process keeps all counts, about 120 bytes for each distinct word of ten letters, and the
+    counts of two chunks for each worker.
 
     # Parameters
 
     files : `Sequence[Path]`
     num_workers : `int`, optional (default = `1`)
-        The most processes that count. With 1, this one does. The counts do not depend on it.
+        The maximum number of worker processes. With 1, none are started.
     chunk_bytes : `int`, optional (default = `CHUNK_BYTES`)
-        The least that a chunk takes, but for the last of a file: it goes on to the end of the line.
+        The minimum size of a chunk, which is extended to the end of the line.
 
     # Returns
 
     `WordCounts`
-        Without boundary tokens.
+        The counts, without boundary tokens.
 
     # Raises
 
     `ConfigurationError`
-        If a file cannot be read, is not UTF-8 or changes meanwhile, if there is no word, or if a
-        worker dies.
+        If a file cannot be read, is not UTF-8 or changes while it is read, if there are no words,
+        or if a worker dies.
     """
-    sizes = [_size(path) for path in files]
+    sizes = [_file_size(path) for path in files]
     num_chunks = sum(-(-size // chunk_bytes) for size in sizes)
     results = _count_chunks(_chunks(files, chunk_bytes), max(1, min(num_workers, num_chunks)))
     counts: CounterType[str] = Counter()
@@ -81,8 +82,8 @@ def count_words(
             progress.update(result.num_bytes)
     if not counts:
         raise ConfigurationError(
-            f"{files[0]}{' and the files beside it' if files[1:] else ''}: there is no word in it; "
-            "give text with one sentence a line, which `allennlp prepare-corpus` makes"
+            f"{files[0]}{' and the other files' if files[1:] else ''}: no words found; give "
+            "text with one sentence per line, as written by `allennlp prepare-corpus`"
         )
     return WordCounts(counts, num_sentences)
 
@@ -93,15 +94,15 @@ def sort_by_frequency(counts: Dict[str, int], *, min_count: int = 1) -> List[str
 
     counts : `Dict[str, int]`
     min_count : `int`, optional (default = `1`)
-        Rarer words are left out.
+        Rarer words are skipped.
 
     # Returns
 
     `List[str]`
-        In falling order of frequency, and in order of their code points where that is the same.
+        The words, sorted by decreasing frequency and then by code points.
     """
     words = sorted(word for word, count in counts.items() if count >= min_count)
-    # Sorting keeps the order of equals, in reverse too.
+    # Sorting is stable, also in reverse.
     words.sort(key=counts.__getitem__, reverse=True)
     return words
 
@@ -112,19 +113,19 @@ def find_word(files: Iterable[Path], word: str) -> Tuple[Path, int]:
 
     files : `Iterable[Path]`
     word : `str`
-        One that `count_words` has counted.
+        A word counted by `count_words`.
 
     # Returns
 
     `Tuple[Path, int]`
-        The first file that it is in, and its first line there, counted from 1.
+        The first file that contains the word, and the number of its first line there, from 1.
     """
     for path in files:
         with path.open("rb") as file:
             for number, line in enumerate(file, start=1):
                 if word in line.decode("utf-8-sig" if number == 1 else "utf-8").split():
                     return path, number
-    raise ValueError(f"{word!r} is in none of the files")
+    raise ValueError(f"{word!r} is not in the files")
 
 
 class _Chunk(NamedTuple):
@@ -139,34 +140,30 @@ class _ChunkCounts(NamedTuple):
     num_bytes: int
 
 
-def _size(path: Path) -> int:
-    """Opens the file too, lest the last of many turns out to be out of reach when all are read."""
+def _file_size(path: Path) -> int:
+    """Also opens the file, so that an unreadable one is reported before all others are read."""
     if path.exists() and not path.is_file():
-        raise ConfigurationError(
-            f"{path}: it is no file that can be read in chunks; write what comes from it to one"
-        )
+        raise ConfigurationError(f"{path}: it is not a regular file; write its content to one")
     try:
         with path.open("rb") as file:
             return file.seek(0, os.SEEK_END)
     except OSError:
-        raise _explain(path) from None
+        raise _read_error(path) from None
 
 
-def _explain(path: Path) -> ConfigurationError:
-    """What keeps a file from being read as text, as `read_text` says it."""
+def _read_error(path: Path) -> ConfigurationError:
+    """The error of `read_text` for a file that could not be read."""
     try:
         for _ in read_text(path):
             pass
     except ConfigurationError as error:
         return error
-    return ConfigurationError(
-        f"{path}: it changed while it was read; leave it alone, and give the same command again"
-    )
+    return ConfigurationError(f"{path}: it changed while it was read; run the same command again")
 
 
 def _chunks(files: Iterable[Path], chunk_bytes: int) -> Iterator[_Chunk]:
     for path in files:
-        size = _size(path)
+        size = _file_size(path)
         start = 0
         while start < size:
             stop = min(_end_of_line(path, start + chunk_bytes - 1), size)
@@ -175,14 +172,14 @@ def _chunks(files: Iterable[Path], chunk_bytes: int) -> Iterator[_Chunk]:
 
 
 def _end_of_line(path: Path, offset: int) -> int:
-    """Where the line ends that the byte at `offset` belongs to."""
+    """The end of the line that contains the byte at `offset`."""
     with path.open("rb") as file:
         file.seek(offset)
         while True:
-            # A line may be longer than what memory should hold.
+            # A line may be too long for memory.
             part = file.readline(_LINE_BYTES)
             if not part or part.endswith(b"\n"):
-                # Past the end of the file it stays at the offset.
+                # If the offset is past the end of the file, this is the offset.
                 return file.tell()
 
 
@@ -203,7 +200,7 @@ def _count_chunk(chunk: _Chunk) -> _ChunkCounts:
     try:
         lines = _read(chunk).decode("utf-8").split("\n")
     except (OSError, UnicodeDecodeError):
-        raise _explain(chunk.path) from None
+        raise _read_error(chunk.path) from None
     return _ChunkCounts(
         counts=dict(Counter(chain.from_iterable(map(str.split, lines)))),
         num_sentences=sum(1 for line in lines if line and not line.isspace()),
@@ -216,6 +213,6 @@ def _read(chunk: _Chunk) -> bytes:
         file.seek(chunk.start)
         text = file.read(chunk.stop - chunk.start)
     if len(text) < chunk.stop - chunk.start:
-        raise OSError("the file has become shorter")
-    is_marked = chunk.start == 0 and text.startswith(BOM_UTF8)
-    return text[len(BOM_UTF8) :] if is_marked else text
+        raise OSError("the file was truncated")
+    has_bom = chunk.start == 0 and text.startswith(BOM_UTF8)
+    return text[len(BOM_UTF8) :] if has_bom else text

@@ -1,6 +1,5 @@
 """
-The text on which `allennlp_semfit.fasttext.train` trains, read once and checked before
-fastText sees it.
+Checks the training text of `allennlp_semfit.fasttext.train` before fastText reads it.
 """
 
 import logging
@@ -21,28 +20,27 @@ def read_corpus(
     files: Sequence[Path], *, min_count: int, copy_to: Optional[BinaryIO] = None
 ) -> int:
     """
-    Reads a corpus once, to find out early what would make fastText fail late, or never end: with
-    fewer than two words in its dictionary it looks for a wrong word to contrast with the right one
-    for ever.
+    Reads and checks a corpus, because fastText would report problems late or not at all: with fewer
+    than two words in its dictionary, its negative sampling never ends.
 
     # Parameters
 
     files : `Sequence[Path]`
     min_count : `int`
-        How often a word occurs if it is to be in the dictionary.
+        The minimum frequency of a word in the dictionary.
     copy_to : `BinaryIO`, optional (default = `None`)
-        Where to write all the text, with a line's end after each file.
+        A file to write all text to, with a newline after each input file.
 
     # Returns
 
     `int`
-        The number of words, which white space separates.
+        The number of whitespace-separated words.
 
     # Raises
 
     `ConfigurationError`
-        If a file cannot be read or is not UTF-8, if there is nothing but white space, or if fewer
-        than two words occur `min_count` times.
+        If a file cannot be read or is not UTF-8, if there are no words, or if fewer than two words
+        occur `min_count` times.
     """
     vocabulary = _FrequentWords(min_count)
     num_words = 0
@@ -60,13 +58,11 @@ def read_corpus(
             if copy_to is not None:
                 copy_to.write(b"\n")
             if num_words == words_before:
-                logger.warning("%s holds no words.", path)
+                logger.warning("%s contains no words.", path)
     names = ", ".join(map(str, files[:3])) + (f" and {len(files) - 3} more" if files[3:] else "")
     if not num_words:
-        raise ConfigurationError(
-            f"{names}: empty, or only white space; give text with one sentence a line"
-        )
-    if not vocabulary.suffices:
+        raise ConfigurationError(f"{names}: no words found; give text with one sentence per line")
+    if not vocabulary.has_two:
         raise ConfigurationError(
             f"{names}: fewer than two words occur --min-count = {min_count} times or more in its "
             f"{num_words:,} words; lower --min-count or give more text"
@@ -76,8 +72,8 @@ def read_corpus(
 
 class _FrequentWords:
     """
-    Finds whether two words are frequent. In any real text they soon are, and then it counts no
-    more: a count of all the words of a large corpus would need gigabytes.
+    Checks whether at least two words are frequent. It stops counting when they are, because the
+    counts of all words of a large corpus would take gigabytes.
     """
 
     def __init__(self, min_count: int) -> None:
@@ -86,13 +82,13 @@ class _FrequentWords:
         self._frequent: Set[bytes] = set()
 
     @property
-    def suffices(self) -> bool:
+    def has_two(self) -> bool:
         return len(self._frequent) >= 2
 
     def add(self, words: Sequence[bytes]) -> None:
-        if self.suffices:
+        if self.has_two:
             return
         self._counts.update(words)
         self._frequent.update(word for word in set(words) if self._counts[word] >= self._min_count)
-        if self.suffices:
+        if self.has_two:
             self._counts.clear()

@@ -1,4 +1,4 @@
-"""The dictionary of a fastText model, without its words in memory."""
+"""The dictionary of a fastText model, which leaves its words on disk."""
 
 import mmap
 import os
@@ -11,28 +11,28 @@ import numpy
 
 __all__ = ["FastTextDictionary"]
 
-# After an entry's word: a zero byte, the word's count and its type.
-_TAIL_BYTES = 10
+# After each word: a zero byte, its count and its type.
+_BYTES_AFTER_WORD = 10
 
 
 class FastTextDictionary:
     """
-    Which row of a fastText model belongs to which word.
+    Maps words to the rows of a fastText model.
 
-    The words stay in the file. What is held is where each begins and a sorted hash of each: 16
-    bytes a word, in arrays, of which forked processes share one copy, whereas a `dict` is copied
-    for each, since looking at an object changes its reference count.
+    The words stay in the file. Only their positions and sorted hashes are kept in memory, 16 bytes
+    per word. They are arrays, which forked processes share. A `dict` would be copied in each
+    process, because accessing an object changes its reference count.
 
     # Parameters
 
     file : `int`
-        The descriptor of the model's file, which must stay open for as long as this is used.
+        The descriptor of the model's file. It must stay open while the dictionary is used.
     buffer : `mmap.mmap`
-        The same file. Not kept.
+        The same file, for the constructor only.
     start : `int`
-        Where in it the first entry begins.
+        The offset of the first entry.
     num_entries : `int`
-        How many entries it has.
+        The number of entries.
 
     # Raises
 
@@ -49,7 +49,7 @@ class FastTextDictionary:
             if end < 0:
                 raise EOFError
             hashes.append(crc32(buffer[position:end]))
-            position = end + _TAIL_BYTES
+            position = end + _BYTES_AFTER_WORD
             starts.append(position)
         self._starts = starts
         by_hash = numpy.argsort(numpy.array(hashes), kind="stable")
@@ -58,20 +58,20 @@ class FastTextDictionary:
 
     @property
     def end(self) -> int:
-        """Where in the file the dictionary ends."""
+        """The offset of the dictionary's end."""
         return self._starts[-1]
 
     def __len__(self) -> int:
         return len(self._rows)
 
     def __iter__(self) -> Iterator[bytes]:
-        """The words, in the file's order."""
+        """The words, in the order of the file."""
         with mmap.mmap(self._file, 0, access=mmap.ACCESS_READ) as buffer:
             for start, next_start in zip(self._starts, self._starts[1:]):
-                yield buffer[start : next_start - _TAIL_BYTES]
+                yield buffer[start : next_start - _BYTES_AFTER_WORD]
 
     def row(self, word: bytes) -> Optional[int]:
-        """The row of `word`, the last one if it has several, or `None` if it has none."""
+        """The row of `word`, the last one if there are several, or `None`."""
         hashed = crc32(word)
         index = bisect_right(self._hashes, hashed) - 1
         while index >= 0 and self._hashes[index] == hashed:
@@ -83,4 +83,4 @@ class FastTextDictionary:
 
     def _word(self, row: int) -> bytes:
         start = self._starts[row]
-        return os.pread(self._file, self._starts[row + 1] - start - _TAIL_BYTES, start)
+        return os.pread(self._file, self._starts[row + 1] - start - _BYTES_AFTER_WORD, start)

@@ -1,4 +1,4 @@
-"""A fastText model on disk, as a table of word vectors that costs next to nothing to open."""
+"""Word vectors of a fastText model, read from the file on demand."""
 
 import mmap
 import os
@@ -12,7 +12,7 @@ from allennlp.common.file_utils import cached_path
 
 from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.fasttext.dictionary import FastTextDictionary
-from allennlp_semfit.fasttext.ngrams import subword_hashes
+from allennlp_semfit.fasttext.ngrams import ngram_hashes
 
 __all__ = ["FastTextModel"]
 
@@ -27,44 +27,44 @@ _UNKNOWN = "<unk>"
 _HEADER = struct.Struct("<2i12id3i2q")
 _MATRIX_SHAPE = struct.Struct("<2q")
 
-# Bounds the memory that averaging takes, be it the vectors of one absurdly long word.
-_ROWS_AT_A_TIME = 4096
+# Bounds the memory for averaging, even for a very long word.
+_MAX_ROWS_PER_READ = 4096
 
-# Not on macOS.
-_CAN_ADVISE = hasattr(os, "posix_fadvise")
+# macOS does not have it.
+_HAS_FADVISE = hasattr(os, "posix_fadvise")
 
 
 class FastTextModel:
     """
     The input vectors of an unsupervised fastText model (Bojanowski et al. 2017, "Enriching Word
-    Vectors with Subword Information"), read from the `.bin` in place.
+    Vectors with Subword Information"), read from the `.bin` file on demand.
 
-    A word's vector is the mean of its own row, if the dictionary has it, and of the rows of its
-    character n-grams: what `fasttext.load_model(path).get_word_vector(word)` returns. A word with
-    no row at all (unknown, and shorter than the shortest n-gram) has the vector of `<unk>`, where
-    `fasttext` answers zeros.
+    A word's vector is the mean of its own row, if it is in the dictionary, and the rows of its
+    character n-grams, as `fasttext.load_model(path).get_word_vector(word)` returns it. An unknown
+    word that is shorter than the shortest n-gram has no rows. It gets the vector of `<unk>`, where
+    `fasttext` returns zeros.
 
-    Opening costs one pass over the dictionary: for two million words, a second or two and 32 MB,
-    which forked processes share. Of the matrix, the rows of a word are read when it is looked up,
-    and nothing else: the system keeps them for all processes of the machine, and a process's own
-    are only the last vectors that it used, about 1.7 kB each at 300 dimensions. The object pickles
-    as its path, and `copy.deepcopy` gives the object itself.
+    Opening a model reads its dictionary: for two million words, this takes one to two seconds and
+    32 MB, which forked processes share. The rows of the matrix are read when a word is looked up.
+    The operating system's page cache keeps them for all processes; each process also caches its
+    most recently used vectors, about 1.7 kB each at 300 dimensions. The object is pickled as its
+    path, and `copy.deepcopy` returns the object itself.
 
-    Build it with [`open`](#open), which returns the same object for the same file.
+    Use [`open`](#open), which returns the same object for the same file.
 
     # Parameters
 
     path : `Union[str, os.PathLike]`
-        A model as `fasttext` or `allennlp train-fasttext` saves it, or anything else
-        that AllenNLP's `cached_path` resolves to one.
+        A model saved by `fasttext` or `allennlp train-fasttext`: a path, or a URL that AllenNLP's
+        `cached_path` can download.
     cache_size : `int`, optional (default = `65536`)
-        How many words keep their vectors once computed, the most recently used first.
-        A vector that is in use elsewhere stays shared beyond that.
+        The number of most recently used vectors to cache. A vector that is still referenced
+        elsewhere is shared even after its eviction.
 
     # Raises
 
     `InvalidFileError`
-        If the file is missing, empty, cut short, quantised, supervised or no fastText model.
+        If the file is missing, empty, truncated, quantised, supervised or not a fastText model.
     """
 
     _opened: "WeakValueDictionary[Tuple[str, int, int], FastTextModel]" = WeakValueDictionary()
@@ -76,11 +76,11 @@ class FastTextModel:
         size = os.fstat(self._file).st_size
         if size < _HEADER.size:
             raise self._error(
-                "is cut short" if size else "is empty",
-                "Train it again, or copy it again from where it is whole.",
+                "is truncated" if size else "is empty",
+                "Train it or copy it again.",
             )
-        # Mapped to be parsed only. Rows of a mapping would be faster to read again, but count as
-        # the process's memory, as does what happens to be in the page cache around each of them.
+        # The mapping is used for parsing only. Reading rows through it would be faster, but mapped
+        # pages count as the process's memory, including those around each row.
         with mmap.mmap(self._file, 0, access=mmap.ACCESS_READ) as buffer:
             self._read_header(buffer)
             try:
@@ -88,23 +88,23 @@ class FastTextModel:
                     self._file, buffer, _HEADER.size, self._num_entries
                 )
             except EOFError:
-                raise self._cut_short() from None
+                raise self._truncated_error() from None
             self._matrix_start = self._find_matrix(buffer, self._dictionary.end)
-        if _CAN_ADVISE:
-            # Else the system reads ahead, and all of the file in the end.
+        if _HAS_FADVISE:
+            # Without this, read-ahead would eventually load the whole file.
             os.posix_fadvise(self._file, 0, 0, os.POSIX_FADV_RANDOM)
-        self._in_use: WeakValueDictionary[str, numpy.ndarray] = WeakValueDictionary()
-        self._recently_used = lru_cache(maxsize=cache_size)(self._shared_vector)
+        self._live_vectors: WeakValueDictionary[str, numpy.ndarray] = WeakValueDictionary()
+        self._cached_vector = lru_cache(maxsize=cache_size)(self._load_vector)
 
     @classmethod
     def open(cls, path: Union[str, os.PathLike]) -> "FastTextModel":
         """
-        The model at `path`, the same object as long as anybody in this process holds it.
+        The model at `path`. While it is referenced in this process, the same object is returned.
 
         # Raises
 
         `InvalidFileError`
-            As the constructor.
+            As for the constructor.
         """
         resolved = _resolve(str(path))
         stat = os.stat(resolved)
@@ -116,7 +116,7 @@ class FastTextModel:
         return model
 
     def __reduce__(self):
-        # Another process may be working in another directory.
+        # Another process may have another working directory.
         path = os.path.abspath(self.path) if os.path.exists(self.path) else self.path
         return FastTextModel.open, (path,)
 
@@ -130,7 +130,7 @@ class FastTextModel:
 
     @property
     def words(self) -> List[str]:
-        """The dictionary, most frequent word first."""
+        """The words of the dictionary, sorted by decreasing frequency."""
         return [word.decode("utf-8", errors="replace") for word in dict.fromkeys(self._dictionary)]
 
     def __contains__(self, word: str) -> bool:
@@ -138,7 +138,7 @@ class FastTextModel:
 
     def get_word_vector(self, word: str) -> numpy.ndarray:
         """
-        The vector of any word. Read-only, since everybody who asks for this word shares it.
+        The vector of any word. It is read-only, because all callers share it.
 
         # Returns
 
@@ -148,38 +148,38 @@ class FastTextModel:
         # Raises
 
         `InvalidFileError`
-            If the vector is not finite: the model is damaged.
+            If the vector is not finite, that is, the model is damaged.
         """
-        return self._recently_used(word)
+        return self._cached_vector(word)
 
-    def _shared_vector(self, word: str) -> numpy.ndarray:
-        vector = self._in_use.get(word)
+    def _load_vector(self, word: str) -> numpy.ndarray:
+        vector = self._live_vectors.get(word)
         if vector is None:
-            rows = self._rows_of(_encode(word))
-            vector = self._mean_of_rows(rows) if rows else self._unknown_vector
+            rows = self._row_indices(_encode(word))
+            vector = self._mean_row(rows) if rows else self._unknown_vector
             if not numpy.isfinite(vector).all():
                 raise self._error(
-                    f"gives the word {word[:50]!r} a vector that is not finite",
-                    "fastText leaves such rows behind when it trains with fewer than 10 threads. "
-                    "Train the model again with `allennlp train-fasttext`, which does not.",
+                    f"has a vector for the word {word[:50]!r} that is not finite",
+                    "fastText can leave such rows when it trains with fewer than 10 threads. Train "
+                    "the model again with `allennlp train-fasttext`, which prevents this.",
                 )
             vector.setflags(write=False)
-            self._in_use[word] = vector
+            self._live_vectors[word] = vector
         return vector
 
-    def _rows_of(self, word: bytes) -> List[int]:
+    def _row_indices(self, word: bytes) -> List[int]:
         row = self._dictionary.row(word)
         rows = [] if row is None else [row]
         if word != _END_OF_SENTENCE and self._bucket > 0:
-            hashes = subword_hashes(word, self._minn, self._maxn)
+            hashes = ngram_hashes(word, self._minn, self._maxn)
             rows.extend([self._num_words + hashed % self._bucket for hashed in hashes])
         return rows
 
-    def _mean_of_rows(self, rows: List[int]) -> numpy.ndarray:
-        # float32 all the way, in the order of the rows: fastText does the same sum.
-        total = self._read_rows(rows[:_ROWS_AT_A_TIME]).sum(axis=0)
-        for start in range(_ROWS_AT_A_TIME, len(rows), _ROWS_AT_A_TIME):
-            block = self._read_rows(rows[start : start + _ROWS_AT_A_TIME])
+    def _mean_row(self, rows: List[int]) -> numpy.ndarray:
+        # Sum in float32 and in the order of the rows, as fastText does.
+        total = self._read_rows(rows[:_MAX_ROWS_PER_READ]).sum(axis=0)
+        for start in range(_MAX_ROWS_PER_READ, len(rows), _MAX_ROWS_PER_READ):
+            block = self._read_rows(rows[start : start + _MAX_ROWS_PER_READ])
             block[0] += total
             total = block.sum(axis=0)
         return total * numpy.float32(1.0 / len(rows))
@@ -188,24 +188,24 @@ class FastTextModel:
         """Rows of the input matrix. Shape `(len(rows), dim)`."""
         file, size = self._file, 4 * self._dim
         starts = [self._matrix_start + row * size for row in rows]
-        if _CAN_ADVISE:
-            # What is not in memory yet then comes from the disk at once, not row after row.
+        if _HAS_FADVISE:
+            # Read the rows that are not in memory in parallel, not one after the other.
             for start in starts:
                 os.posix_fadvise(file, start, size, os.POSIX_FADV_WILLNEED)
         data = bytearray().join([os.pread(file, size, start) for start in starts])
         if len(data) < len(rows) * size:
-            raise self._cut_short()
+            raise self._truncated_error()
         return numpy.frombuffer(data, "<f4").reshape(len(rows), self._dim)
 
     @cached_property
     def _unknown_vector(self) -> numpy.ndarray:
-        rows = self._rows_of(_encode(_UNKNOWN))
+        rows = self._row_indices(_encode(_UNKNOWN))
         if rows:
-            return self._mean_of_rows(rows)
-        # A model without subwords that has no `<unk>` either: the mean of all words.
+            return self._mean_row(rows)
+        # Without n-grams and `<unk>`, use the mean of all words.
         total = numpy.zeros(self._dim)
-        for start in range(0, self._num_words, _ROWS_AT_A_TIME):
-            block = range(start, min(start + _ROWS_AT_A_TIME, self._num_words))
+        for start in range(0, self._num_words, _MAX_ROWS_PER_READ):
+            block = range(start, min(start + _MAX_ROWS_PER_READ, self._num_words))
             total += self._read_rows(block).sum(axis=0, dtype=numpy.float64)
         return (total / self._num_words).astype(numpy.float32)
 
@@ -218,17 +218,16 @@ class FastTextModel:
         if magic != _MAGIC or version not in _VERSIONS:
             raise self._error(
                 "is not a fastText model",
-                "A `.bin` is wanted, as `fasttext` saves it; vectors in text (`.vec`) lack the "
-                "subwords.",
+                "Use the `.bin` file that `fasttext` saves; a text file (`.vec`) has no n-grams.",
             )
         if num_pruned >= 0:
-            raise self._quantised()
+            raise self._quantised_error()
         self._is_supervised = kind == _SUPERVISED
         self._dim, self._bucket, self._minn, self._maxn = dim, bucket, minn, maxn
         self._num_entries, self._num_words = num_entries, num_words
 
     def _find_matrix(self, buffer: mmap.mmap, position: int) -> int:
-        """Where the values of the input matrix start, whose header is at `position`."""
+        """Returns where the values of the input matrix start. Its header is at `position`."""
         num_rows, dim, start = self._read_matrix_shape(buffer, position)
         if self._is_supervised:
             raise self._error(
@@ -237,37 +236,37 @@ class FastTextModel:
             )
         if dim != self._dim or num_rows != self._num_words + self._bucket:
             raise self._error(
-                f"has a matrix of {num_rows} rows of {dim} where its header says "
-                f"{self._num_words} words, {self._bucket} buckets and dimension {self._dim}",
-                "Train it again, or copy it again from where it is whole.",
+                f"has a matrix of {num_rows} x {dim}, but its header says {self._num_words} words, "
+                f"{self._bucket} buckets and dimension {self._dim}",
+                "Train it or copy it again.",
             )
-        # The output matrix is not needed, but shows whether the file is whole.
+        # The output matrix is not needed, but its end shows whether the file is complete.
         output_rows, output_dim, output_start = self._read_matrix_shape(
             buffer, start + 4 * num_rows * dim
         )
         if output_start + 4 * output_rows * output_dim > len(buffer):
-            raise self._cut_short()
+            raise self._truncated_error()
         return start
 
     def _read_matrix_shape(self, buffer: mmap.mmap, position: int) -> Tuple[int, int, int]:
-        """Reads a matrix's header. Returns its rows, its columns and where its values start."""
+        """Returns the number of rows and columns of a matrix, and where its values start."""
         if position + 1 + _MATRIX_SHAPE.size > len(buffer):
-            raise self._cut_short()
+            raise self._truncated_error()
         if buffer[position]:
-            raise self._quantised()
+            raise self._quantised_error()
         num_rows, num_columns = _MATRIX_SHAPE.unpack_from(buffer, position + 1)
         return num_rows, num_columns, position + 1 + _MATRIX_SHAPE.size
 
-    def _cut_short(self) -> InvalidFileError:
+    def _truncated_error(self) -> InvalidFileError:
         return self._error(
-            f"is cut short after {os.fstat(self._file).st_size} bytes",
-            "Train it again, or copy it again from where it is whole.",
+            f"is truncated after {os.fstat(self._file).st_size} bytes",
+            "Train it or copy it again.",
         )
 
-    def _quantised(self) -> InvalidFileError:
+    def _quantised_error(self) -> InvalidFileError:
         return self._error(
             "is quantised (`.ftz`)",
-            "Its vectors are only approximate: take the `.bin` that it was made from.",
+            "Its vectors are only approximate: use the `.bin` file that it was made from.",
         )
 
     def _error(self, found: str, remedy: str) -> InvalidFileError:
@@ -275,7 +274,7 @@ class FastTextModel:
 
 
 def _resolve(path: str) -> str:
-    """The local file that `path`, or the URL that it may be, stands for."""
+    """The local file for a path or URL."""
     try:
         resolved = cached_path(path)
     except FileNotFoundError:
@@ -294,5 +293,5 @@ def _error(path: str, found: str, remedy: str) -> InvalidFileError:
 
 
 def _encode(word: str) -> bytes:
-    # A lone surrogate is the only thing in a string that UTF-8 cannot say.
+    # UTF-8 cannot encode lone surrogates.
     return word.encode("utf-8", errors="replace")

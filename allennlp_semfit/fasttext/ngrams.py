@@ -1,53 +1,53 @@
-"""The hashes of a word's n-grams of characters, as fastText takes them."""
+"""The hashes of a word's character n-grams, as in fastText."""
 
 from typing import List
 
-__all__ = ["subword_hashes"]
+__all__ = ["ngram_hashes"]
 
-# fastText hashes bytes with 32-bit FNV-1a, but reads each one as a signed char first.
+# fastText uses 32-bit FNV-1a, but converts each byte to a signed char first.
 _FNV_OFFSET = 2166136261
 _FNV_PRIME = 16777619
 _SIGN_EXTENDED = tuple(byte if byte < 128 else byte | 0xFFFFFF00 for byte in range(256))
 
-_MOST_BYTES_OF_A_CHARACTER = 4
+_MAX_BYTES_PER_CHARACTER = 4
 
 
-def subword_hashes(word: bytes, shortest: int, longest: int) -> List[int]:
+def ngram_hashes(word: bytes, min_length: int, max_length: int) -> List[int]:
     """
-    The hashes of the n-grams of `<word>`, from each character on the shortest one first.
+    The hashes of the n-grams of `<word>`, by start position and then by length.
 
     # Parameters
 
     word : `bytes`
-        In UTF-8.
-    shortest, longest : `int`
-        Of the n-grams, in characters (`minn` and `maxn`).
+        The word in UTF-8.
+    min_length, max_length : `int`
+        The lengths of the n-grams in characters (`minn` and `maxn`).
 
     # Returns
 
     `List[int]`
-        One 32-bit hash for each n-gram, repeats included.
+        One 32-bit hash for each n-gram, including repeated ones.
     """
-    if not longest:
+    if not max_length:
         return []
     bracketed = b"<" + word + b">"
-    # UTF-8's continuation bytes are those of the form 10xxxxxx.
-    begins = [byte & 0xC0 != 0x80 for byte in bracketed]
+    # Continuation bytes in UTF-8 have the form 10xxxxxx.
+    is_char_start = [byte & 0xC0 != 0x80 for byte in bracketed]
     signed = [_SIGN_EXTENDED[byte] for byte in bracketed]
-    byte_and_is_last = list(zip(signed, begins[1:] + [True]))
-    most_bytes = longest * _MOST_BYTES_OF_A_CHARACTER
+    byte_and_is_char_end = list(zip(signed, is_char_start[1:] + [True]))
+    max_bytes = max_length * _MAX_BYTES_PER_CHARACTER
     hashes = []
-    for first, is_first in enumerate(begins):
-        if not is_first:
+    for start, starts_char in enumerate(is_char_start):
+        if not starts_char:
             continue
         length, hashed = 0, _FNV_OFFSET
-        for byte, is_last in byte_and_is_last[first : first + most_bytes]:
+        for byte, is_char_end in byte_and_is_char_end[start : start + max_bytes]:
             hashed = ((hashed ^ byte) * _FNV_PRIME) & 0xFFFFFFFF
-            if is_last:
+            if is_char_end:
                 length += 1
-                if length >= shortest:
+                if length >= min_length:
                     hashes.append(hashed)
-                if length == longest:
+                if length == max_length:
                     break
-    # The brackets alone, the first and the last of all n-grams, do not count.
-    return hashes[1:-1] if shortest <= 1 else hashes
+    # The unigrams `<` and `>`, which come first and last, do not count.
+    return hashes[1:-1] if min_length <= 1 else hashes

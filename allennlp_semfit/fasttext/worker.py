@@ -1,9 +1,9 @@
 """
-The process in which `allennlp_semfit.fasttext.train` trains one fastText model.
+The process in which `allennlp_semfit.fasttext.train` trains a fastText model.
 
-It is a process of its own because fastText works inside one call into C++: there, Ctrl-C would
-wait for the end of the training, and a crash or the lack of memory would end the caller. It is
-started by its path, and not with `-m`, so as not to wait for PyTorch and AllenNLP to be imported.
+fastText trains in a single call into C++. In a separate process, Ctrl-C can interrupt it, and a
+crash or lack of memory does not end the caller. The script is run by its path and not with `-m`, so
+that it does not import PyTorch and AllenNLP.
 """
 
 import json
@@ -15,23 +15,23 @@ from typing import TYPE_CHECKING, Any, Dict
 if TYPE_CHECKING:
     import numpy
 
-ROWS_AT_A_TIME = 65536
+CHUNK_ROWS = 65536
 SMALLEST_NORMAL_FLOAT32 = 2.0**-126
 
 
 class TrainingError(Exception):
-    """A model came out that nobody should use, or none at all."""
+    """The training failed, or the model is not usable."""
 
 
 def count_faulty_rows(matrix: "numpy.ndarray") -> int:
     """
-    Counts the rows that hold a NaN or an infinity, or nothing but zeros.
+    Counts the rows with a NaN or infinity, or with zeros only.
 
     # Parameters
 
     matrix : `numpy.ndarray`
-        Shape `(num_rows, dim)`. It is read piece by piece: a large model's matrix fits into memory
-        once, and a mask as large as the matrix may not.
+        Shape `(num_rows, dim)`. It is processed in chunks, because a mask of the same size might
+        not fit into memory beside a large matrix.
 
     # Returns
 
@@ -40,26 +40,27 @@ def count_faulty_rows(matrix: "numpy.ndarray") -> int:
     import numpy
 
     faulty = 0
-    for start in range(0, len(matrix), ROWS_AT_A_TIME):
-        # A row's largest absolute value is NaN or infinite if any of its values is. What lies under
-        # the smallest normal number is what stale memory looks like, not what training yields.
-        largest = numpy.abs(matrix[start : start + ROWS_AT_A_TIME]).max(axis=1)
+    for start in range(0, len(matrix), CHUNK_ROWS):
+        # The maximum is NaN or infinite if any value is. Subnormal numbers come from uninitialised
+        # memory, not from training.
+        largest = numpy.abs(matrix[start : start + CHUNK_ROWS]).max(axis=1)
         faulty += int((~numpy.isfinite(largest) | (largest < SMALLEST_NORMAL_FLOAT32)).sum())
     return faulty
 
 
 def is_initialised(num_values: int, threads: int) -> bool:
     """
-    Says whether fastText gave every value of its input matrix a random start.
+    Whether fastText initialises every value of its input matrix.
 
-    fastText 0.9 gives thread k the values from k · ⌊n/10⌋ to (k + 1) · ⌊n/10⌋, however many threads
-    there are. So ten threads miss the last values unless n is a multiple of ten, and fewer miss a
-    tenth each. What is missed holds whatever was in memory, mostly zeros, sometimes NaN.
+    In fastText 0.9, thread k initialises the values from k · ⌊n/10⌋ to (k + 1) · ⌊n/10⌋, whatever
+    the number of threads. So each missing thread leaves a tenth uninitialised, and ten threads
+    leave the last values unless n is a multiple of ten. Uninitialised memory mostly contains zeros,
+    sometimes NaN.
 
     # Parameters
 
     num_values : `int`
-        n, the rows of the matrix times its columns.
+        n, the number of values in the matrix.
     threads : `int`
 
     # Returns
@@ -71,8 +72,8 @@ def is_initialised(num_values: int, threads: int) -> bool:
 
 def expected_file_size(model: Any) -> int:
     """
-    The size in bytes of the file to which a model is saved. fastText does not notice when the disk
-    is full: it leaves a file that is cut short, and reads the missing part of it as zeros.
+    The size of a model's file in bytes. fastText does not detect a full disk: it leaves a truncated
+    file, and reads the missing part as zeros.
 
     # Parameters
 
@@ -104,18 +105,18 @@ def train(arguments: Dict[str, Any], out_path: str) -> Dict[str, Any]:
     arguments : `Dict[str, Any]`
         The keyword arguments of `fasttext.train_unsupervised`.
     out_path : `str`
-        Where the model is saved, if it is sound.
+        Where to save the model if it is valid.
 
     # Returns
 
     `Dict[str, Any]`
-        `dictionary_size`, the number of words in the dictionary.
+        `{"dictionary_size": …}`, the number of words in the dictionary.
 
     # Raises
 
     `TrainingError`
-        If the model is not sound, or was not written whole. Rows are not repaired: one whose start
-        was stale memory can look like any other, and has had its part in training the others.
+        If the model is not valid or was not written completely. Uninitialised rows are not
+        repaired: they cannot all be recognised, and they affect the training of the others.
     """
     import fasttext
     import numpy
@@ -126,13 +127,13 @@ def train(arguments: Dict[str, Any], out_path: str) -> Dict[str, Any]:
         if "NaN" in str(error):
             raise TrainingError(_diverged(arguments["lr"])) from error
         raise
-    # `get_input_matrix()` would copy it.
+    # Unlike `get_input_matrix()`, this does not copy the matrix.
     matrix = numpy.asarray(model.f.getInputMatrix())
     if not is_initialised(matrix.size, arguments["thread"]):
         raise TrainingError(
             f"fastText cannot initialise a matrix of {matrix.shape[0]} rows and "
-            f"{matrix.shape[1]} columns with {arguments['thread']} threads: raise --dim, --bucket "
-            "or --threads, or give more text"
+            f"{matrix.shape[1]} columns with {arguments['thread']} threads: increase --dim, "
+            "--bucket or --threads, or give more text"
         )
     faulty_rows = count_faulty_rows(matrix)
     if faulty_rows:
@@ -144,7 +145,7 @@ def train(arguments: Dict[str, Any], out_path: str) -> Dict[str, Any]:
     written, expected = os.path.getsize(out_path), expected_file_size(model)
     if written != expected:
         raise TrainingError(
-            f"only {written:,} of {expected:,} bytes could be written: make room on the disk"
+            f"only {written:,} of {expected:,} bytes could be written: free some disk space"
         )
     return {"dictionary_size": len(model.get_words())}
 
@@ -155,15 +156,15 @@ def _diverged(learning_rate: float) -> str:
 
 def main(options: str) -> None:
     """
-    Trains as `options` says, with fastText's progress on stderr, and writes the result or
-    `{"error": …}` to stdout as JSON.
+    Runs `train`. fastText's progress goes to stderr; the result, or `{"error": …}`, is written to
+    stdout as JSON.
 
     # Parameters
 
     options : `str`
-        `{"arguments": …, "out_path": …}` as JSON, the parameters of `train`.
+        The arguments of `train` as JSON: `{"arguments": …, "out_path": …}`.
     """
-    # If the parent is killed, fastText's next line of progress ends this process too.
+    # If the parent is killed, the next progress output ends this process too.
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     try:
@@ -174,6 +175,6 @@ def main(options: str) -> None:
 
 
 if __name__ == "__main__":
-    # The folder of a script comes first in the path: a module beside this one would hide a library.
+    # Remove the script's folder, whose modules would shadow libraries of the same name.
     sys.path.pop(0)
     main(sys.argv[1])

@@ -16,14 +16,14 @@ __all__ = ["BidirectionalLm"]
 @Model.register("bidirectional_lm")
 class BidirectionalLm(Model):
     """
-    A bidirectional language model (Peters et al. 2018, section 3.1) with any output layer: at each
-    word, the forward half of the contextualizer's last layer predicts the next word, the backward
-    half the one before.
+    A bidirectional language model (Peters et al. 2018, section 3.1) with any output layer. At each
+    word, the forward half of the contextualizer's last layer predicts the next word and the
+    backward half predicts the previous word.
 
-    The `language_modeling` reader puts a boundary token at each end of a sentence. They are words
-    like the others: embedded, read and predicted.
+    The `language_modeling` reader adds a boundary token to each end of a sentence. Boundary tokens
+    are embedded, contextualised and predicted like words.
 
-    Its attributes and outputs have the names that AllenNLP's own `language_model` gave them.
+    The attributes and outputs have the same names as those of AllenNLP's `language_model`.
 
     Registered as a `Model` with name "bidirectional_lm".
 
@@ -31,18 +31,18 @@ class BidirectionalLm(Model):
 
     vocab : `Vocabulary`
     text_field_embedder : `TextFieldEmbedder`
-        Embeds the words, without their context.
+        Embeds the words, independently of their context.
     contextualizer : `Seq2SeqEncoder`
-        Bidirectional, and such that neither half depends on the words which it is to predict.
+        It must be bidirectional, and neither half may depend on the words that it predicts.
     head : `LmHead`
-        The output layer; both directions share it.
+        The output layer, shared by both directions.
     initializer : `InitializerApplicator`, optional (default = `None`)
 
     # Raises
 
     `ConfigurationError`
-        If the contextualizer has one direction only, if the dimensions of two neighbours differ,
-        or if the head's targets are the input vectors and these are trainable.
+        If the contextualizer is unidirectional, the dimensions of two modules do not match, or the
+        targets are the input vectors and these are trainable.
 
     # Example
 
@@ -73,7 +73,7 @@ class BidirectionalLm(Model):
         **kwargs,
     ) -> None:
         super().__init__(vocab, **kwargs)
-        _check_fit(text_field_embedder, contextualizer, head)
+        _check_compatible(text_field_embedder, contextualizer, head)
         head.tie_weights(text_field_embedder)
         self._text_field_embedder = text_field_embedder
         self._contextualizer = contextualizer
@@ -82,28 +82,28 @@ class BidirectionalLm(Model):
             initializer(self)
 
     def num_layers(self) -> int:
-        """The layers of the representation: the contextualizer's, and one for its input."""
-        self._check_gives_layers()
+        """The number of layers in the representation: the contextualizer's and its input."""
+        self._check_returns_layers()
         return int(self._contextualizer.num_layers) + 1  # type: ignore[arg-type]
 
     @property
     def return_all_layers(self) -> bool:
-        """Whether `lm_embeddings` are all layers or the last one; set it as you need it."""
+        """Whether `lm_embeddings` has all layers or only the last one. It can be set."""
         return bool(getattr(self._contextualizer, "return_all_layers", False))
 
     @return_all_layers.setter
     def return_all_layers(self, value: bool) -> None:
-        self._check_gives_layers()
+        self._check_returns_layers()
         self._contextualizer.return_all_layers = value  # type: ignore[assignment]
 
-    def _check_gives_layers(self) -> None:
+    def _check_returns_layers(self) -> None:
         for attribute in ("return_all_layers", "num_layers"):
             if not hasattr(self._contextualizer, attribute):
                 raise ConfigurationError(
                     f"bidirectional_lm: the `contextualizer` is a "
                     f"{type(self._contextualizer).__name__}, which has no `{attribute}` and cannot "
-                    "give its layers one by one. Train with `bidirectional_language_model_lstm` to "
-                    "use the representations."
+                    "return all its layers. To use the representations, train with "
+                    "`bidirectional_language_model_lstm`."
                 )
 
     def forward(self, source: TextFieldTensors) -> Dict[str, Any]:
@@ -111,24 +111,24 @@ class BidirectionalLm(Model):
         # Parameters
 
         source : `TextFieldTensors`
-            Sentences of `length` tokens, boundaries included.
+            Sentences of `length` tokens, including the boundary tokens.
 
         # Returns
 
         `Dict[str, Any]`
-            - `"loss"`: the head's loss for one token, averaged over the batch's tokens and both
-              directions; `"forward_loss"` and `"backward_loss"`: for one direction. Scalars.
-            - `"batch_weight"`: the number of tokens with a prediction in each direction, for
+            - `"loss"`: the head's loss, averaged over the tokens of the batch and both directions;
+              `"forward_loss"` and `"backward_loss"`: the same for one direction. Scalars.
+            - `"batch_weight"`: the number of predictions in each direction, for
               `allennlp evaluate --batch-weight-key batch_weight`. A scalar.
             - `"lm_embeddings"`: the contextualizer's last layer, shape
-              `(batch_size, length, 2 * hidden_dim)`; with `return_all_layers`, the list of all
-              `num_layers()` of that shape.
+              `(batch_size, length, 2 * hidden_dim)`; with `return_all_layers`, a list of
+              `num_layers()` such tensors.
             - `"noncontextual_token_embeddings"`: shape `(batch_size, length, embedding_dim)`.
             - `"mask"`: shape `(batch_size, length)`.
         """
         mask = get_text_field_mask(source)
-        # A word and the one to its left are each other's targets. To find them is to wait for the
-        # device, so it is done once, and before the device has work to do.
+        # The positions of all pairs of neighbours, which are each other's targets. `nonzero` waits
+        # for the device, so call it once, before the device has work to do.
         right = mask[:, 1:].nonzero(as_tuple=True)
         right = (right[0], right[1] + 1)
         left = (right[0], right[1] - 1)
@@ -155,9 +155,8 @@ class BidirectionalLm(Model):
 
     def make_output_human_readable(self, output_dict: Dict[str, Any]) -> Dict[str, Any]:
         """
-        Keeps what can be split into sentences: the layers, as one tensor of shape
-        `(batch_size, num_layers(), length, 2 * hidden_dim)` where `forward` gave a list, the input
-        vectors and the mask.
+        Keeps the outputs that have a batch dimension: the layers, the input vectors and the mask. A
+        list of layers is stacked: shape `(batch_size, num_layers(), length, 2 * hidden_dim)`.
         """
         layers = output_dict["lm_embeddings"]
         return {
@@ -172,13 +171,13 @@ class BidirectionalLm(Model):
         return self._head.get_metrics(reset)
 
 
-def _check_fit(
+def _check_compatible(
     text_field_embedder: TextFieldEmbedder, contextualizer: Seq2SeqEncoder, head: LmHead
 ) -> None:
     if not contextualizer.is_bidirectional():
         raise ConfigurationError(
             f"bidirectional_lm: the `contextualizer` is a {type(contextualizer).__name__} with one "
-            "direction; it takes a bidirectional one."
+            "direction; use a bidirectional one."
         )
     embedding_dim = text_field_embedder.get_output_dim()
     context_dim = contextualizer.get_output_dim() // 2
@@ -205,8 +204,8 @@ def _check_fit(
         if any(parameter.requires_grad for parameter in text_field_embedder.parameters()):
             raise ConfigurationError(
                 "bidirectional_lm: the head's targets are the text_field_embedder's vectors, but "
-                "these are trainable, and would drift to where they are easy to predict. Use an "
-                "embedder without trainable parameters, such as `fasttext`."
+                "these are trainable, so they would become trivial to predict. Use an embedder "
+                "without trainable parameters, such as `fasttext`."
             )
 
 

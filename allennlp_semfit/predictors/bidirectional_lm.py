@@ -11,15 +11,16 @@ __all__ = ["BidirectionalLmPredictor"]
 @Predictor.register("bidirectional_lm")
 class BidirectionalLmPredictor(Predictor):
     """
-    Gives the representations of a sentence's words, from a `bidirectional_lm` archive.
+    Computes the representations of the words of a sentence with a `bidirectional_lm` model.
 
     Registered as a `Predictor` with name "bidirectional_lm", the default for that model.
 
-    Input: `{"sentence": "A tokenised sentence ."}`, split as the archive's reader splits. Output:
+    The input is `{"sentence": "A tokenised sentence ."}`, which the archive's reader splits into
+    words. The output has, without boundary tokens:
 
-    - `"tokens"`: the words, `length` of them;
-    - `"layers"`: shape `(num_layers, length, 2 * hidden_dim)`, the projected input first; the
-      forward half, then the backward half. The sentence's boundaries are left out.
+    - `"tokens"`: the `length` words;
+    - `"layers"`: shape `(num_layers, length, 2 * hidden_dim)`. Layer 0 is the projected input; each
+      vector has the forward half first.
     """
 
     def __init__(self, model: Model, dataset_reader: DatasetReader, frozen: bool = True) -> None:
@@ -31,12 +32,12 @@ class BidirectionalLmPredictor(Predictor):
         # Parameters
 
         sentence : `str`
-            Tokenised as the training text was.
+            Tokenised like the training text.
 
         # Returns
 
         `JsonDict`
-            See the class.
+            The output described above.
         """
         return self.predict_json({"sentence": sentence})
 
@@ -47,9 +48,9 @@ class BidirectionalLmPredictor(Predictor):
         for instance in instances:
             self._dataset_reader.apply_token_indexers(instance)
         outputs = self._model.forward_on_instances(instances)
-        return [self._without_boundaries(*pair) for pair in zip(instances, outputs)]
+        return [self._remove_boundary_tokens(*pair) for pair in zip(instances, outputs)]
 
-    def _without_boundaries(self, instance: Instance, output: Dict[str, Any]) -> JsonDict:
+    def _remove_boundary_tokens(self, instance: Instance, output: Dict[str, Any]) -> JsonDict:
         tokens = instance["source"].tokens  # type: ignore[attr-defined]
         start = len(self._dataset_reader.start_tokens)  # type: ignore[attr-defined]
         end = len(tokens) - len(self._dataset_reader.end_tokens)  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""Logistic regressions that are fitted fast for many strengths of the penalty."""
+"""Fast logistic regression for several regularisation strengths."""
 
 import warnings
 from typing import Iterator, Optional, Sequence, Tuple
@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 __all__ = ["fit_path", "standardize"]
 
-# Newton's steps take time by the square of the dimension, and far fewer of them suffice.
+# Newton's method needs far fewer steps, but their time is quadratic in the dimension.
 _NEWTON_MAX_DIM = 1024
 
 
@@ -18,28 +18,28 @@ def standardize(
     train: numpy.ndarray, *others: numpy.ndarray
 ) -> Tuple[Tuple[numpy.ndarray, ...], float]:
     """
-    Moves and scales features, so that solvers meet the same numbers whatever wrote the features.
-    It changes no classifier: the intercept, which has no penalty, takes up the move, and `C` is to
-    be multiplied by the factor that is returned.
+    Centres and scales features, so that solvers converge equally well for all kinds of features. If
+    `C` is multiplied by the returned factor, the classifier does not change: the intercept is not
+    regularised, so it compensates for the centring.
 
     # Parameters
 
     train : `numpy.ndarray`
-        Shape `(num_examples, dim)`: its mean is what becomes 0, and its variance 1, over all.
+        The features that mean and variance are computed from. Shape `(num_examples, dim)`.
     others : `numpy.ndarray`
-        Features to treat alike.
+        Features to which the same transformation is applied.
 
     # Returns
 
     `Tuple[Tuple[numpy.ndarray, ...], float]`
-        All features, `float32`, and the factor.
+        All features, `float32`, and the factor for `C`: the mean variance of a feature.
     """
     mean = train.mean(axis=0, dtype=numpy.float64)
     variance = float(train.var(axis=0, dtype=numpy.float64).mean()) or 1.0
-    moved = tuple(
+    standardized = tuple(
         ((features - mean) / variance**0.5).astype(numpy.float32) for features in (train, *others)
     )
-    return moved, variance
+    return standardized, variance
 
 
 def fit_path(
@@ -49,39 +49,39 @@ def fit_path(
     weights: Optional[numpy.ndarray] = None,
 ) -> Iterator[LogisticRegression]:
     """
-    Fits a logistic regression for each `C`, each from where the one before ended.
+    Fits a logistic regression for each `C`, each starting from the previous solution.
 
     # Parameters
 
     features : `numpy.ndarray`
-        As of [`standardize`](#standardize). Shape `(num_examples, dim)`.
+        The output of [`standardize`](#standardize). Shape `(num_examples, dim)`.
     labels : `numpy.ndarray`
-        Shape `(num_examples,)`, of two classes or more.
+        Shape `(num_examples,)`, at least two classes.
     cs : `Sequence[float]`
-        The inverse strengths of the penalty.
+        The inverse regularisation strengths.
     weights : `numpy.ndarray`, optional (default = `None`)
-        Of the examples. Shape `(num_examples,)`.
+        The weights of the examples. Shape `(num_examples,)`.
 
     # Returns
 
     `Iterator[LogisticRegression]`
-        One and the same object, fitted anew.
+        The same object each time, refitted.
     """
-    is_small = len(numpy.unique(labels)) == 2 and features.shape[1] <= _NEWTON_MAX_DIM
-    classifier = _newton() if is_small else _lbfgs()
+    use_newton = len(numpy.unique(labels)) == 2 and features.shape[1] <= _NEWTON_MAX_DIM
+    classifier = _newton() if use_newton else _lbfgs()
     for c in cs:
         classifier.C = c
-        if is_small:
+        if use_newton:
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("error", ConvergenceWarning)
                     warnings.simplefilter("error", LinAlgWarning)
                     classifier.fit(features, labels, weights)
-            # Single precision may be too little for features that nearly depend on each other.
+            # Single precision may not suffice for nearly collinear features.
             except (ConvergenceWarning, LinAlgWarning):
-                is_small = False
+                use_newton = False
                 classifier = _lbfgs().set_params(C=c)
-        if not is_small:
+        if not use_newton:
             features = features.astype(numpy.float64, copy=False)
             classifier.fit(features, labels, weights)
         yield classifier

@@ -1,8 +1,9 @@
 """
-How a score is made of the features of a task's examples: what SentEval (Conneau and Kiela 2018,
-https://arxiv.org/abs/1803.05449) does with `usepytorch=False`.
+The evaluation protocols of SentEval (Conneau and Kiela 2018, https://arxiv.org/abs/1803.05449) with
+`usepytorch=False`: logistic regression on the features of a task's examples.
 
-Of all `C` that do best on held-out examples, to a hundredth of a point, the smallest is chosen.
+The `C` with the best held-out score is chosen. Scores are rounded to 0.01 percentage points; if
+several are equal, the smallest `C` is chosen.
 """
 
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
@@ -15,7 +16,7 @@ from sklearn.model_selection import StratifiedKFold
 from allennlp_semfit.senteval.logistic_regression import fit_path, standardize
 
 __all__ = [
-    "Labelled",
+    "LabelledFeatures",
     "Outcome",
     "Protocol",
     "dev_and_test",
@@ -24,12 +25,12 @@ __all__ = [
     "relatedness",
 ]
 
-_CS = [2.0**exponent for exponent in range(-2, 4)]
-# SentEval's choice where the folds are those of a training set that has a test set beside it.
-_CS_OF_FOLDS_AND_TEST = [2.0**exponent for exponent in range(-1, 6)]
+_C_VALUES = [2.0**exponent for exponent in range(-2, 4)]
+# SentEval uses other values for cross-validation if there is a test set.
+_FOLDS_AND_TEST_C_VALUES = [2.0**exponent for exponent in range(-1, 6)]
 
 
-class Labelled(NamedTuple):
+class LabelledFeatures(NamedTuple):
     """
     # Parameters
 
@@ -42,9 +43,9 @@ class Labelled(NamedTuple):
     features: numpy.ndarray
     labels: numpy.ndarray
 
-    def at(self, indices: numpy.ndarray) -> "Labelled":
+    def select(self, indices: numpy.ndarray) -> "LabelledFeatures":
         """The examples at these positions."""
-        return Labelled(self.features[indices], self.labels[indices])
+        return LabelledFeatures(self.features[indices], self.labels[indices])
 
 
 class Outcome(NamedTuple):
@@ -52,13 +53,13 @@ class Outcome(NamedTuple):
     # Parameters
 
     score : `float`
-        In percent: the accuracy, or 100 times Pearson's correlation.
+        The accuracy in percent, or 100 times Pearson's correlation.
     dev_score : `float`
-        The same on the held-out examples by which `C` was chosen; for several choices, their mean.
+        The score on the held-out examples that `C` was chosen on; with several `C`, the mean.
     c : `Union[float, List[float]]`
-        What was chosen; a list of one for each outer fold, if there are any.
+        The chosen `C`; with nested folds, a list with one for each outer fold.
     f1 : `float`, optional (default = `None`)
-        In percent, of class 1, where two classes have a test set.
+        The F1 score of class 1 in percent, for tasks with two classes and a test set.
     """
 
     score: float
@@ -67,32 +68,32 @@ class Outcome(NamedTuple):
     f1: Optional[float] = None
 
 
-# Of the splits, the number of folds and the seed that divides into them.
-Protocol = Callable[[Dict[str, Labelled], int, int], Outcome]
+# The arguments are the splits, the number of folds and the seed for splitting into folds.
+Protocol = Callable[[Dict[str, LabelledFeatures], int, int], Outcome]
 
 
-def nested_folds(splits: Dict[str, Labelled], folds: int, seed: int) -> Outcome:
+def nested_folds(splits: Dict[str, LabelledFeatures], folds: int, seed: int) -> Outcome:
     """
-    Cross-validation of the examples in `"train"`. For each fold, `C` is chosen by cross-validation
-    of the others.
+    Nested cross-validation on `"train"`. For each fold, `C` is chosen by cross-validation on the
+    other folds.
     """
     splits, factor = _standardized(splits)
     examples = splits["train"]
     scores, dev_scores, chosen = [], [], []
-    divided = _divide(examples, folds, seed)
-    for train, test in Tqdm.tqdm(divided, total=folds, desc="folds"):
-        c, dev_score = _choose_by_folds(train, _CS, factor, folds, seed)
+    fold_pairs = _split_folds(examples, folds, seed)
+    for train, test in Tqdm.tqdm(fold_pairs, total=folds, desc="folds"):
+        c, dev_score = _choose_by_folds(train, _C_VALUES, factor, folds, seed)
         scores.append(_accuracies(train, test, [c * factor])[0])
         dev_scores.append(dev_score)
         chosen.append(c)
     return Outcome(_percent(scores), _percent(dev_scores), chosen)
 
 
-def folds_and_test(splits: Dict[str, Labelled], folds: int, seed: int) -> Outcome:
-    """`C` is chosen by cross-validation of `"train"`, and the classifier scored on `"test"`."""
+def folds_and_test(splits: Dict[str, LabelledFeatures], folds: int, seed: int) -> Outcome:
+    """Chooses `C` by cross-validation on `"train"` and evaluates on `"test"`."""
     splits, factor = _standardized(splits)
     train, test = splits["train"], splits["test"]
-    c, dev_score = _choose_by_folds(train, _CS_OF_FOLDS_AND_TEST, factor, folds, seed)
+    c, dev_score = _choose_by_folds(train, _FOLDS_AND_TEST_C_VALUES, factor, folds, seed)
     (classifier,) = fit_path(*train, [c * factor])
     predicted = classifier.predict(test.features)
     is_binary = len(classifier.classes_) == 2
@@ -104,21 +105,21 @@ def folds_and_test(splits: Dict[str, Labelled], folds: int, seed: int) -> Outcom
     )
 
 
-def dev_and_test(splits: Dict[str, Labelled], folds: int, seed: int) -> Outcome:
-    """`C` is chosen by the accuracy on `"dev"`, and the classifier scored on `"test"`."""
+def dev_and_test(splits: Dict[str, LabelledFeatures], folds: int, seed: int) -> Outcome:
+    """Chooses `C` by the accuracy on `"dev"` and evaluates on `"test"`."""
     splits, factor = _standardized(splits)
     dev, test = splits["dev"], splits["test"]
-    classifiers = fit_path(*splits["train"], [c * factor for c in _CS])
+    classifiers = fit_path(*splits["train"], [c * factor for c in _C_VALUES])
     scores = [(each.score(*dev), each.score(*test)) for each in classifiers]
     return _outcome(scores)
 
 
-def relatedness(splits: Dict[str, Labelled], folds: int, seed: int) -> Outcome:
+def relatedness(splits: Dict[str, LabelledFeatures], folds: int, seed: int) -> Outcome:
     """
-    Predicts a score from 1 to 5 as the mean of the classes 1, …, 5 by their probabilities (Tai et
-    al. 2015, https://arxiv.org/abs/1503.00075, section 4.2). An example of the score 3.7 is one of
-    class 3 with the weight 0.3 and one of class 4 with the weight 0.7. `C` is chosen by Pearson's
-    correlation on `"dev"`.
+    Predicts a score from 1 to 5 as the expected value of the classes 1, …, 5 (Tai et al. 2015,
+    https://arxiv.org/abs/1503.00075, section 4.2). For training, an example with the score 3.7 is
+    an example of class 3 with weight 0.3 and one of class 4 with weight 0.7. `C` is chosen by
+    Pearson's correlation on `"dev"`.
     """
     splits, factor = _standardized(splits)
     dev, test = splits["dev"], splits["test"]
@@ -129,65 +130,69 @@ def relatedness(splits: Dict[str, Labelled], folds: int, seed: int) -> Outcome:
     classifiers = fit_path(
         numpy.concatenate([features, features])[used],
         numpy.concatenate([lower, lower + 1]).astype(int)[used],
-        [c * factor for c in _CS],
+        [c * factor for c in _C_VALUES],
         weights[used],
     )
     scores = []
     for classifier in classifiers:
-        of_dev, of_test = (
+        dev_score, test_score = (
             _pearson(classifier.predict_proba(each.features) @ classifier.classes_, each.labels)
             for each in (dev, test)
         )
-        scores.append((of_dev, of_test))
+        scores.append((dev_score, test_score))
     return _outcome(scores)
 
 
-def _standardized(splits: Dict[str, Labelled]) -> Tuple[Dict[str, Labelled], float]:
+def _standardized(splits: Dict[str, LabelledFeatures]) -> Tuple[Dict[str, LabelledFeatures], float]:
     names = sorted(splits, key=lambda name: name != "train")
     features, factor = standardize(*(splits[name].features for name in names))
     return {
-        name: Labelled(each, splits[name].labels) for name, each in zip(names, features)
+        name: LabelledFeatures(each, splits[name].labels) for name, each in zip(names, features)
     }, factor
 
 
-def _divide(examples: Labelled, folds: int, seed: int) -> Iterator[Tuple[Labelled, Labelled]]:
-    divider = StratifiedKFold(n_splits=folds, shuffle=True, random_state=seed)
-    for train, test in divider.split(examples.features, examples.labels):
-        yield examples.at(train), examples.at(test)
+def _split_folds(
+    examples: LabelledFeatures, folds: int, seed: int
+) -> Iterator[Tuple[LabelledFeatures, LabelledFeatures]]:
+    splitter = StratifiedKFold(n_splits=folds, shuffle=True, random_state=seed)
+    for train, test in splitter.split(examples.features, examples.labels):
+        yield examples.select(train), examples.select(test)
 
 
 def _choose_by_folds(
-    examples: Labelled, cs: Sequence[float], factor: float, folds: int, seed: int
+    examples: LabelledFeatures, cs: Sequence[float], factor: float, folds: int, seed: int
 ) -> Tuple[float, float]:
-    """Returns the best `C`, and the accuracy with it."""
+    """Returns the best `C` and its accuracy."""
     scaled = [c * factor for c in cs]
-    divided = _divide(examples, folds, seed)
-    scores = numpy.mean([_accuracies(train, test, scaled) for train, test in divided], axis=0)
+    fold_pairs = _split_folds(examples, folds, seed)
+    scores = numpy.mean([_accuracies(train, test, scaled) for train, test in fold_pairs], axis=0)
     best = _best(scores)
     return cs[best], scores[best]
 
 
-def _accuracies(train: Labelled, test: Labelled, cs: Sequence[float]) -> List[float]:
+def _accuracies(
+    train: LabelledFeatures, test: LabelledFeatures, cs: Sequence[float]
+) -> List[float]:
     return [classifier.score(*test) for classifier in fit_path(*train, cs)]
 
 
 def _outcome(scores: Sequence[Tuple[float, float]]) -> Outcome:
-    """Of the scores on `"dev"` and `"test"` with each of `_CS`."""
+    """Selects the best of the dev and test scores for each of `_C_VALUES`."""
     best = _best([dev_score for dev_score, _ in scores])
     dev_score, score = scores[best]
-    return Outcome(_percent(score), _percent(dev_score), _CS[best])
+    return Outcome(_percent(score), _percent(dev_score), _C_VALUES[best])
 
 
 def _best(scores: Sequence[float]) -> int:
     return int(numpy.argmax([_percent(score) for score in scores]))
 
 
-def _percent(shares: Union[float, Sequence[float]]) -> float:
-    return round(100 * float(numpy.mean(shares)), 2)
+def _percent(fractions: Union[float, Sequence[float]]) -> float:
+    return round(100 * float(numpy.mean(fractions)), 2)
 
 
 def _pearson(predicted: numpy.ndarray, true: numpy.ndarray) -> float:
-    """0 where one of them is constant, but for rounding, which leaves it undefined."""
+    """Pearson's correlation; 0 if one is constant but for rounding, where it is undefined."""
     if any(values.std() <= 1e-6 * abs(values).max() for values in (predicted, true)):
         return 0.0
     return float(numpy.corrcoef(predicted, true)[0, 1])

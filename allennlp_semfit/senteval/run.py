@@ -1,4 +1,4 @@
-"""Scores sentence vectors on SentEval's tasks."""
+"""Evaluates sentence vectors on SentEval's tasks."""
 
 import logging
 import time
@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Mapping
 
 import numpy
 
-from allennlp_semfit.senteval.protocols import Labelled
+from allennlp_semfit.senteval.protocols import LabelledFeatures
 from allennlp_semfit.senteval.results_file import ResultsFile
 from allennlp_semfit.senteval.sentence_vectors import SentenceVectors
 from allennlp_semfit.senteval.tasks import TASKS, Example, TaskData
@@ -18,20 +18,20 @@ logger = logging.getLogger(__name__)
 
 def run_tasks(vectors: SentenceVectors, data: Mapping[str, TaskData], results: ResultsFile) -> None:
     """
-    Scores vectors on the tasks that `results` does not have yet.
+    Evaluates vectors on the tasks that are not in `results` yet.
 
     # Parameters
 
     vectors : `SentenceVectors`
     data : `Mapping[str, TaskData]`
-        By the names of the tasks.
+        The data by task name.
     results : `ResultsFile`
-        Gets each task's result when it is done.
+        Receives the result of each task when it is complete.
     """
     folds, seed = results.contents["folds"], results.contents["seed"]
     for name, task_data in data.items():
         if name in results.contents["tasks"]:
-            logger.info("%s: there already.", name)
+            logger.info("%s: already evaluated.", name)
             continue
         start = time.monotonic()
         outcome = TASKS[name].protocol(_embed(vectors, task_data.splits), folds, seed)
@@ -42,7 +42,7 @@ def run_tasks(vectors: SentenceVectors, data: Mapping[str, TaskData], results: R
             "C": outcome.c,
             **({} if outcome.f1 is None else {"f1": outcome.f1}),
             "num_sentences": sum(len(example.sentences) for example in examples),
-            # A relatedness is no class, but lies between two of five.
+            # A relatedness score lies between two classes.
             "num_classes": len({int(example.label) for example in examples}),
             "seconds": round(time.monotonic() - start, 1),
         }
@@ -55,12 +55,12 @@ def describe_results(contents: Mapping[str, Any]) -> str:
     # Parameters
 
     contents : `Mapping[str, Any]`
-        Of a `ResultsFile`.
+        The contents of a `ResultsFile`.
 
     # Returns
 
     `str`
-        A table in Markdown.
+        A Markdown table.
     """
     lines = ["| task | score | held out | C | seconds |", "|---|---|---|---|---|"]
     for name, result in contents["tasks"].items():
@@ -79,8 +79,10 @@ def describe_results(contents: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _embed(vectors: SentenceVectors, splits: Mapping[str, List[Example]]) -> Dict[str, Labelled]:
-    """The features of examples, each distinct sentence of which is embedded once."""
+def _embed(
+    vectors: SentenceVectors, splits: Mapping[str, List[Example]]
+) -> Dict[str, LabelledFeatures]:
+    """The features of the examples. Each distinct sentence is embedded once."""
     distinct = {
         sentence: index
         for index, sentence in enumerate(
@@ -98,9 +100,9 @@ def _embed(vectors: SentenceVectors, splits: Mapping[str, List[Example]]) -> Dic
         rows = numpy.array([[distinct[each] for each in example.sentences] for example in examples])
         features = embedded[rows[:, 0]]
         if rows.shape[1] == 2:
-            # What sentences have in common and where they differ, in any order.
+            # As in SentEval; symmetric in the two sentences.
             other = embedded[rows[:, 1]]
             features = numpy.concatenate([abs(features - other), features * other], axis=1)
         labels = numpy.array([example.label for example in examples])
-        labelled[split] = Labelled(features, labels)
+        labelled[split] = LabelledFeatures(features, labels)
     return labelled

@@ -1,4 +1,4 @@
-"""Vectors of sentences, each the mean of the vectors of its words."""
+"""Sentence vectors: the mean of the vectors of the words."""
 
 import hashlib
 from typing import Iterator, List, NamedTuple, Sequence
@@ -14,8 +14,8 @@ from allennlp_semfit.pretrained.sentence_embedder import DEFAULT_BATCH_SIZE, Sen
 
 __all__ = ["FastTextVectors", "LanguageModelVectors", "ModelFingerprint", "SentenceVectors"]
 
-# What these are to a language model tells its fastText file or tokenizer from another.
-_PROBE = (
+# A language model's inputs for these identify its fastText file or tokenizer.
+_PROBE_SENTENCES = (
     "The quick brown fox jumps over the lazy dog , said nobody in 1987 .",
     "Unquestionably , photosynthesis nourishes 93 rhododendrons (and overgrown hedges) !",
     "she didn't re-read O'Leary's e-mails ; übermäßig naïve жук 漢字 https://example.org",
@@ -24,14 +24,14 @@ _PROBE = (
 
 class ModelFingerprint(NamedTuple):
     """
-    What tells one model's vectors from another's.
+    Identifies the model that computes the vectors.
 
     # Parameters
 
     sha256 : `str`
-        Of the language model's parameters, or of the fastText file.
+        The hash of the language model's parameters, or of the fastText file.
     input_sha256 : `str`, optional (default = `""`)
-        Of the vectors or the subwords that a language model reads for some words.
+        The hash of a language model's input vectors or subwords for some probe sentences.
     """
 
     sha256: str
@@ -40,14 +40,15 @@ class ModelFingerprint(NamedTuple):
 
 class SentenceVectors:
     """
-    Gives sentences the mean of the vectors of their words, or zeros if they have none.
+    The base class of sentence vectors. A sentence vector is the mean of the vectors of its words;
+    it is zero for an empty sentence.
 
     # Parameters
 
     dim : `int`
     identity : `ModelFingerprint`
     description : `str`
-        What the vectors are, for people.
+        A human-readable description of the vectors.
     """
 
     def __init__(self, dim: int, identity: ModelFingerprint, description: str) -> None:
@@ -67,7 +68,7 @@ class SentenceVectors:
             Shape `(num_sentences, dim)`, `float32`.
         """
         vectors = numpy.zeros((len(sentences), self.dim), dtype=numpy.float32)
-        # Those of a length are embedded together; first those that take most memory.
+        # Sort by length for batches of similar lengths, and start with those that need most memory.
         order = sorted(
             (index for index, words in enumerate(sentences) if words),
             key=lambda index: -len(sentences[index]),
@@ -86,21 +87,21 @@ class SentenceVectors:
         return vectors
 
     def _means(self, sentences: List[Sequence[str]]) -> Iterator[numpy.ndarray]:
-        """The vector of each sentence, which has a word."""
+        """The vector of each sentence. No sentence is empty."""
         raise NotImplementedError
 
 
 class LanguageModelVectors(SentenceVectors):
     """
-    The mean over the words of a language model's vectors.
+    The mean of a language model's vectors over the words.
 
     # Parameters
 
     embedder : `SentenceEmbedder`
     batch_size : `int`, optional (default = `64`)
-        The most sentences that are embedded at once.
+        The maximum number of sentences in a batch.
     layers : `str`, optional (default = `"average"`)
-        See `pool_layers`. With `"all"` they are side by side, as in Perone et al. 2018
+        See `pool_layers`. `"all"` concatenates them, as in Perone et al. 2018
         (https://arxiv.org/abs/1806.06259).
     """
 
@@ -119,7 +120,7 @@ class LanguageModelVectors(SentenceVectors):
         }[layers]
         identity = ModelFingerprint(
             embedder.model_fingerprint(),
-            embedder.input_fingerprint([sentence.split() for sentence in _PROBE]),
+            embedder.input_fingerprint([sentence.split() for sentence in _PROBE_SENTENCES]),
         )
         super().__init__(
             width * embedder.get_output_dim(),
@@ -142,12 +143,12 @@ class FastTextVectors(SentenceVectors):
     # Parameters
 
     path : `str`
-        A fastText `.bin`.
+        The path of a fastText `.bin` file.
 
     # Raises
 
     `InvalidFileError`
-        If there is none.
+        If there is no such model.
     """
 
     def __init__(self, path: str) -> None:

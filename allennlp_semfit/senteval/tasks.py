@@ -1,4 +1,4 @@
-"""The ten tasks, and their files as SentEval distributes them."""
+"""The ten tasks, and readers for the files that SentEval distributes."""
 
 import hashlib
 import os
@@ -19,7 +19,7 @@ from allennlp_semfit.senteval.protocols import (
 
 __all__ = ["TASKS", "Example", "Sentence", "Task", "TaskData", "read_tasks"]
 
-# Its words.
+# The words.
 Sentence = Tuple[str, ...]
 
 
@@ -28,9 +28,9 @@ class Example(NamedTuple):
     # Parameters
 
     sentences : `Tuple[Sentence, ...]`
-        One, or the two of a pair.
+        One sentence, or a pair.
     label : `float`
-        The class, or a pair's relatedness.
+        The class, or the relatedness of a pair.
     """
 
     sentences: Tuple[Sentence, ...]
@@ -42,10 +42,10 @@ class TaskData(NamedTuple):
     # Parameters
 
     splits : `Dict[str, List[Example]]`
-        By `"train"`, `"dev"` and `"test"`, as many as there are, in the order that SentEval brings
-        them into: by the lengths of their sentences, then by label. The folds depend on it.
+        The examples of `"train"`, `"dev"` and `"test"`, or some of these. They are sorted as in
+        SentEval, by the lengths of their sentences and then by label: the folds depend on it.
     sha256 : `str`
-        Of the files.
+        The hash of the files.
     """
 
     splits: Dict[str, List[Example]]
@@ -53,12 +53,12 @@ class TaskData(NamedTuple):
 
 
 class _Format(NamedTuple):
-    """How a line is read. What `parse` raises for another kind of line is a `ValueError`."""
+    """The format of a file. `parse` raises a `ValueError` for a malformed line."""
 
     parse: Callable[[str], Example]
     expected: str
     encoding: str = "utf-8"
-    # The first field of the line that is no example.
+    # The first field of the header line; empty if there is none.
     header: str = ""
 
 
@@ -74,26 +74,26 @@ class Task(NamedTuple):
 
     files : `Tuple[_File, ...]`
     protocol : `Protocol`
-        What makes a score of the features.
-    min_of_class : `int`
-        How many examples for each fold a class must have.
+        Computes a score from the features.
+    min_examples_per_fold : `int`
+        The minimum number of examples of each class for each fold.
     """
 
     files: Tuple[_File, ...]
     protocol: Protocol
-    min_of_class: int = 0
+    min_examples_per_fold: int = 0
 
 
 def _words(text: str) -> Sentence:
     return tuple(text.split())
 
 
-def _of_class(label: int) -> _Format:
+def _class_format(label: int) -> _Format:
     return _Format(lambda line: Example((_words(line),), label), "a sentence", "latin-1")
 
 
 def _index(label: str, labels: Sequence[str]) -> int:
-    # `ValueError` if it is none of them.
+    # Raises a `ValueError` for an unknown label.
     return list(labels).index(label)
 
 
@@ -110,7 +110,7 @@ def _parse_sst5(line: str) -> Example:
 def _parse_trec(line: str) -> Example:
     label, _, rest = line.partition(":")
     _, _, question = rest.partition(" ")
-    return Example((_words(question),), _index(label, _TREC))
+    return Example((_words(question),), _index(label, _TREC_CLASSES))
 
 
 def _parse_mrpc(line: str) -> Example:
@@ -120,7 +120,7 @@ def _parse_mrpc(line: str) -> Example:
 
 def _parse_sick_e(line: str) -> Example:
     _, first, second, _, label = line.split("\t")
-    return Example((_words(first), _words(second)), _index(label.strip(), _SICK))
+    return Example((_words(first), _words(second)), _index(label.strip(), _SICK_CLASSES))
 
 
 def _parse_sick_r(line: str) -> Example:
@@ -131,33 +131,35 @@ def _parse_sick_r(line: str) -> Example:
     return Example((_words(first), _words(second)), score)
 
 
-_TREC = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
-_SICK = ("CONTRADICTION", "NEUTRAL", "ENTAILMENT")
+_TREC_CLASSES = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
+_SICK_CLASSES = ("CONTRADICTION", "NEUTRAL", "ENTAILMENT")
 
 _SST2 = _Format(_parse_sst2, "a phrase, a tab, and 0 or 1")
 _SST5 = _Format(_parse_sst5, "a class from 0 to 4, a space, and a sentence")
 _QUESTIONS = _Format(
-    _parse_trec, f"CLASS:kind and a question, where CLASS is one of {', '.join(_TREC)}", "latin-1"
+    _parse_trec,
+    f"CLASS:kind and a question, where CLASS is one of {', '.join(_TREC_CLASSES)}",
+    "latin-1",
 )
 _PARAPHRASES = _Format(
     _parse_mrpc,
-    "five fields with tabs between them: 0 or 1, two numbers, two sentences",
+    "five fields separated by tabs: 0 or 1, two numbers, two sentences",
     header="Quality",
 )
-_PAIR = "five fields with tabs between them: a number, two sentences, a score, a judgement"
+_SICK_FIELDS = "five fields separated by tabs: a number, two sentences, a score, a judgement"
 _ENTAILMENT = _Format(
-    _parse_sick_e, f"{_PAIR}, which is one of {', '.join(_SICK)}", header="pair_ID"
+    _parse_sick_e, f"{_SICK_FIELDS}, which is one of {', '.join(_SICK_CLASSES)}", header="pair_ID"
 )
-_RELATEDNESS = _Format(_parse_sick_r, f"{_PAIR}, the score from 1 to 5", header="pair_ID")
+_RELATEDNESS = _Format(_parse_sick_r, f"{_SICK_FIELDS}, the score from 1 to 5", header="pair_ID")
 
 
 def _two_classes(folder: str, positive: str, negative: str) -> Task:
     files = (
-        _File("train", f"{folder}/{positive}", _of_class(1)),
-        _File("train", f"{folder}/{negative}", _of_class(0)),
+        _File("train", f"{folder}/{positive}", _class_format(1)),
+        _File("train", f"{folder}/{negative}", _class_format(0)),
     )
-    # A fold's own training set is divided once more.
-    return Task(files, nested_folds, min_of_class=2)
+    # The training set of each fold is split into folds again.
+    return Task(files, nested_folds, min_examples_per_fold=2)
 
 
 def _sst(folder: str, format_: _Format) -> Task:
@@ -174,7 +176,7 @@ def _sick(format_: _Format, protocol: Protocol) -> Task:
 
 def _train_and_test(train: str, test: str, format_: _Format) -> Task:
     files = (_File("train", train, format_), _File("test", test, format_))
-    return Task(files, folds_and_test, min_of_class=1)
+    return Task(files, folds_and_test, min_examples_per_fold=1)
 
 
 TASKS: Dict[str, Task] = {
@@ -197,7 +199,7 @@ def read_tasks(
     data_dir: Union[str, os.PathLike], names: Sequence[str] = tuple(TASKS), *, folds: int = 10
 ) -> Dict[str, TaskData]:
     """
-    Reads the data of tasks, once all of their files have been found.
+    Reads the data of tasks, after checking that all files exist.
 
     # Parameters
 
@@ -205,28 +207,30 @@ def read_tasks(
         SentEval's `data/downstream`.
     names : `Sequence[str]`, optional (default = all of `TASKS`)
     folds : `int`, optional (default = `10`)
-        How many the data are to be divided into, where they are.
+        The number of folds, for tasks with cross-validation.
 
     # Returns
 
     `Dict[str, TaskData]`
-        By name, in the order of `TASKS`.
+        The data by task name, in the order of `TASKS`.
 
     # Raises
 
     `InvalidFileError`
-        If a file is missing, or has a line that is not of its format.
+        If a file is missing or malformed.
     `ConfigurationError`
-        If a name is no task's, `folds` is less than 2, or a class has too few examples for them.
+        If there is no such task, `folds` is less than 2, or a class has too few examples.
     """
     for name in names:
         if name not in TASKS:
-            raise ConfigurationError(f"{name}: there is no such task; take of {', '.join(TASKS)}")
+            raise ConfigurationError(
+                f"{name}: there is no such task; the tasks are {', '.join(TASKS)}"
+            )
     if folds < 2:
-        raise ConfigurationError(f"--folds: {folds}; it takes 2 or more")
+        raise ConfigurationError(f"--folds: {folds}; it must be at least 2")
     root = Path(data_dir)
-    wanted = {name: task for name, task in TASKS.items() if name in names}
-    for name, task in wanted.items():
+    selected = {name: task for name, task in TASKS.items() if name in names}
+    for name, task in selected.items():
         for file in task.files:
             if not (root / file.path).is_file():
                 raise InvalidFileError(
@@ -235,7 +239,7 @@ def read_tasks(
                     "Give the `downstream` directory of SentEval's data, or leave the task out of "
                     "--tasks.",
                 )
-    return {name: _read_task(name, task, root, folds) for name, task in wanted.items()}
+    return {name: _read_task(name, task, root, folds) for name, task in selected.items()}
 
 
 def _read_task(name: str, task: Task, root: Path, folds: int) -> TaskData:
@@ -259,10 +263,10 @@ def _read_task(name: str, task: Task, root: Path, folds: int) -> TaskData:
             paths, f"has examples of {len(counts)} class", "At least 2 classes are needed."
         )
     fewest = min(counts.values())
-    if fewest < task.min_of_class * folds:
+    if fewest < task.min_examples_per_fold * folds:
         raise ConfigurationError(
-            f"{paths}: {name} has a class of {fewest} examples, and --folds {folds} needs "
-            f"{task.min_of_class * folds}; take fewer folds"
+            f"{paths}: {name} has a class of {fewest} examples, but --folds {folds} needs "
+            f"{task.min_examples_per_fold * folds}; use fewer folds"
         )
     for examples in splits.values():
         examples.sort(key=lambda each: (*map(len, each.sentences), each.label))
@@ -277,7 +281,7 @@ def _read_examples(path: Path, data: bytes, format_: _Format) -> Iterator[Exampl
         text = line.decode(format_.encoding, errors="replace").rstrip("\r")
         if number == 1 and format_.header:
             if text.lstrip("\ufeff").partition("\t")[0] != format_.header:
-                raise _malformed(path, number, text, f"a header that begins with {format_.header}")
+                raise _malformed(path, number, text, f"a header that starts with {format_.header}")
             continue
         try:
             line.decode(format_.encoding)

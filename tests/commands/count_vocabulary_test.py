@@ -184,7 +184,7 @@ class TestCountVocabulary:
         [
             (["missing.txt", "out"], "missing.txt: there is no such file"),
             (["latin.txt", "out"], "latin.txt: not UTF-8: byte 0xf6 in line 2 "),
-            (["blank.txt", "out"], "blank.txt: there is no word in it"),
+            (["blank.txt", "out"], "blank.txt: no words found"),
             (["in.txt", "."], "it holds something else, blank.txt;"),
             (["in.txt", "blank.txt"], "blank.txt: it is a file"),
             (["in.txt", "out", "--min-count", "0"], "--min-count: 0; it takes 1 or more"),

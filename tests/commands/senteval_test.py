@@ -116,7 +116,7 @@ def test_the_options_of_a_subword_model_arrive(data_dir, tmp_path):
         (["no.bin", "broken"], "broken/MR/rt-polarity.neg has no example"),
         (["no.tar.gz", "DATA", "--batch-size", "-3"], "--batch-size: -3; it takes 1 or more"),
         ([VECTORS, "DATA", "--normalized"], "--normalized is for language models"),
-        (["no.bin", "DATA", "--folds", "1"], "--folds: 1; it takes 2 or more"),
+        (["no.bin", "DATA", "--folds", "1"], "--folds: 1; it must be at least 2"),
         (["no.bin", "DATA", "--folds", "9"], "--folds 9 needs"),
         (["no.bin", "DATA", "--output-file", "no/out.json"], "there is no directory no"),
         (["no.bin", "DATA", "--output-file", "text"], "text: it holds something else"),

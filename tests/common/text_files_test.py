@@ -34,7 +34,7 @@ def test_it_names_what_is_missing(tmp_path):
         find_text_files([tmp_path / "missing.txt"])
     with pytest.raises(ConfigurationError, match=r"\*\.txt: there is no such file"):
         find_text_files([tmp_path / "*.txt"])
-    with pytest.raises(ConfigurationError, match="there are no files in it"):
+    with pytest.raises(ConfigurationError, match="it contains no files"):
         find_text_files([tmp_path])
 
 

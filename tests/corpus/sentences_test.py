@@ -78,7 +78,7 @@ class TestSentenceSplitter:
         splitter = SentenceSplitter("en")
         assert [splitter.split(paragraph) for _ in range(2)] == [expected] * 2
 
-    def test_a_spaceless_language_is_cut_where_its_tokenizer_gives_up(self, monkeypatch):
+    def test_long_text_without_spaces_is_split_before_its_tokenizer_fails(self, monkeypatch):
         monkeypatch.setattr("allennlp_semfit.corpus.sentences._MAX_SEGMENTER_CHARACTERS", 4)
         assert SentenceSplitter("zh").split("一二三四五 六七八九十") == [
             "一 二 三 四 五 六 七 八 九 十"

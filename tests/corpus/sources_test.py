@@ -35,7 +35,7 @@ def read(*paths):
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress, lzma.compress])
 @pytest.mark.parametrize("name", ["a", "a.gz", "a.txt"])
 class TestWhatAFileIs:
-    def test_its_content_says_that_it_is_text(self, tmp_path, pack, name):
+    def test_text_is_detected_from_its_content(self, tmp_path, pack, name):
         path = tmp_path / name
         path.write_bytes(pack("\ufeffeins ä\r\n\n  \nzwei".encode()))
         documents = read(path)
@@ -44,7 +44,7 @@ class TestWhatAFileIs:
 
     @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
     @pytest.mark.parametrize("start", ["", '<?xml version="1.0"?>\n<!-- a dump -->\n'])
-    def test_its_content_says_that_it_is_a_dump(self, tmp_path, pack, name, encoding, start):
+    def test_a_dump_is_detected_from_its_content(self, tmp_path, pack, name, encoding, start):
         path = tmp_path / name
         path.write_bytes(pack((start + dump("één", "два")).encode(encoding)))
         assert read(path) == [("één", HIDDEN), ("два", HIDDEN)]
@@ -61,10 +61,10 @@ class TestArticles:
             dump(""),
         ],
     )
-    def test_other_pages_are_passed_over(self, page):
+    def test_other_pages_are_skipped(self, page):
         assert list(read_articles(io.BytesIO(page.encode()))) == []
 
-    def test_pages_leave_nothing_behind(self):
+    def test_pages_are_freed(self):
         class Dump(io.RawIOBase):
             pages = 0
 
@@ -98,7 +98,7 @@ class TestBlocks:
         assert {len(block) for block in blocks[-10:-1]} == {64}
 
     @pytest.mark.parametrize("limit", [5, 6, 7, 8, 9, 1000])
-    def test_a_line_that_is_too_long_goes_on_as_several(self, tmp_path, monkeypatch, limit):
+    def test_a_line_that_is_too_long_is_split(self, tmp_path, monkeypatch, limit):
         monkeypatch.setattr(sources, "_MAX_LINE_BYTES", limit)
         path = tmp_path / "a.txt"
         text = "ein ähnlich überlanges Wörtchen 日本語日本語日本語 und so\nweiter ü"
@@ -109,7 +109,7 @@ class TestBlocks:
         words = " ".join(d.text for d in documents).split()
         assert {"ein", "und", "so"} <= set(words)
 
-    def test_a_directory_stands_for_its_files(self, tmp_path):
+    def test_a_directory_is_expanded_to_its_files(self, tmp_path):
         for name in ("b.txt", "a.txt", ".hidden", "c/d.txt"):
             (tmp_path / name).parent.mkdir(exist_ok=True)
             (tmp_path / name).write_text(f"in {name}")
@@ -128,7 +128,7 @@ class TestErrors:
 
     def test_empty_directory(self, tmp_path):
         (tmp_path / "sub").mkdir()
-        with pytest.raises(ConfigurationError, match="there are no files in it"):
+        with pytest.raises(ConfigurationError, match="it contains no files"):
             find_sources([tmp_path])
 
     @pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress])
@@ -184,5 +184,5 @@ class TestErrors:
     def test_damaged_dumps(self, tmp_path, end):
         xml = dump("a" * 100_000).replace("</mediawiki>", end)
         (tmp_path / "a.xml").write_text(xml)
-        with pytest.raises(ConfigurationError, match="a.xml begins as a MediaWiki dump"):
+        with pytest.raises(ConfigurationError, match="a.xml starts as a MediaWiki dump"):
             read(tmp_path / "a.xml")

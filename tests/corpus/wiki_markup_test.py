@@ -82,11 +82,11 @@ class TestStripMarkup:
         ("a {{Infobox person|name=A}} b", "a b"),
     ],
 )
-def test_templates_that_stand_for_words(markup, text):
+def test_templates_that_are_replaced_by_words(markup, text):
     assert strip(markup) == [text]
 
 
-def test_marks_of_a_page_survive_nowhere_in_running_text():
+def test_no_markup_is_left_in_running_text():
     markup = "\n\n".join(
         f"'''Page {i}''' is a [[thing|{i}]] {{{{x|a={{{{b}}}}}}}} in the [[world]].<ref>{i}</ref>"
         for i in range(50)

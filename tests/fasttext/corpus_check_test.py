@@ -33,7 +33,7 @@ class TestReadCorpus:
     def test_refuses_an_empty_corpus(self, text, tmp_path):
         path = tmp_path / "corpus.txt"
         path.write_text(text)
-        with pytest.raises(ConfigurationError, match=r"corpus\.txt: empty, or only white space"):
+        with pytest.raises(ConfigurationError, match=r"corpus\.txt: no words found"):
             read_corpus([path], min_count=1)
 
     def test_warns_of_an_empty_file_among_others(self, tmp_path, caplog):
@@ -41,7 +41,7 @@ class TestReadCorpus:
         full.write_text(TEXT)
         empty.write_text("\n")
         read_corpus([full, empty], min_count=5)
-        assert f"{empty} holds no words" in caplog.text
+        assert f"{empty} contains no words" in caplog.text
 
     @pytest.mark.parametrize("broken", [b"\xff", b"\xc3", b"\xe4\xb8", b"\xed\xa0\x80"])
     @pytest.mark.parametrize("end", [b"", b" and so on\n"])

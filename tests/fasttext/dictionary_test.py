@@ -41,7 +41,7 @@ words_of_files = st.text(st.characters(exclude_categories=["Cs"], exclude_charac
 
 @pytest.mark.parametrize("hashed_by", HASHES)
 @given(entries=st.lists(words_of_files), others=st.lists(st.binary()))
-def test_it_answers_as_a_dict_of_the_rows_does(tmp_path_factory, hashed_by, entries, others):
+def test_it_returns_the_same_rows_as_a_dict(tmp_path_factory, hashed_by, entries, others):
     path = tmp_path_factory.getbasetemp() / "dictionary.bin"
     reference = {word: row for row, word in enumerate(entries)}
     hash_function = patch.object(dictionary_module, "crc32", HASHES[hashed_by])
@@ -62,7 +62,7 @@ def test_two_words_with_one_hash_have_their_own_rows(tmp_path):
         assert dictionary.row(words[2]) is None
 
 
-def test_what_follows_a_word_in_the_file_is_not_taken_for_the_word(tmp_path):
+def test_bytes_after_a_word_are_not_part_of_it(tmp_path):
     # The count of the second entry, 1, stands there as the bytes 01 00 …
     hash_function = patch.object(dictionary_module, "crc32", HASHES["none"])
     with hash_function, dictionary_of(tmp_path / "dictionary.bin", [b"a", b"b"]) as dictionary:

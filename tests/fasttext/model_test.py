@@ -36,7 +36,7 @@ def reference_vector(reference, word):
     return words.astype("float64").mean(axis=0).astype("float32")
 
 
-def test_every_word_of_the_dictionary_has_the_vector_that_fasttext_gives_it(path):
+def test_every_word_of_the_dictionary_has_the_same_vector_as_in_fasttext(path):
     reference, model = fasttext.load_model(path), FastTextModel.open(path)
     assert model.dim == reference.get_dimension()
     assert model.words == reference.words
@@ -50,7 +50,7 @@ REFERENCES = {path: fasttext.load_model(path) for path in (VECTORS, WORDS_ONLY)}
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"])))
-def test_any_string_has_the_vector_that_fasttext_gives_it(word):
+def test_any_string_has_the_same_vector_as_in_fasttext(word):
     for path, reference in REFERENCES.items():
         numpy.testing.assert_array_equal(
             FastTextModel.open(path).get_word_vector(word), reference_vector(reference, word)
@@ -65,7 +65,7 @@ def test_a_word_of_ten_thousand_characters_has_a_vector():
     )
 
 
-def test_a_word_is_in_the_model_if_the_dictionary_has_it():
+def test_contains_tests_for_words_of_the_dictionary():
     model = FastTextModel.open(VECTORS)
     assert "harbour" in model
     assert "unheard-of" not in model
@@ -79,14 +79,14 @@ def test_a_lone_surrogate_is_read_as_a_question_mark():
     )
 
 
-def test_a_word_without_any_row_has_the_vector_of_unk_and_not_zeros(path):
+def test_a_word_without_rows_has_the_vector_of_unk(path):
     model = FastTextModel.open(path)
     vector = model.get_word_vector("")
     assert numpy.abs(vector).sum() > 0
     numpy.testing.assert_array_equal(vector, model.get_word_vector("<unk>"))
 
 
-def test_a_word_has_one_read_only_array_for_as_long_as_somebody_holds_it(tmp_path):
+def test_a_word_has_one_read_only_array_while_it_is_referenced(tmp_path):
     path = shutil.copy(VECTORS, tmp_path)
     model = FastTextModel(path, cache_size=2)
     held = model.get_word_vector("harbour")
@@ -115,12 +115,12 @@ def test_an_open_model_is_one_file_descriptor_and_no_memory_map(tmp_path):
     assert _descriptors_and_mappings_of(path) == (0, False)
 
 
-def test_a_file_that_is_cut_short_while_it_is_open_is_reported(tmp_path):
+def test_a_file_truncated_while_it_is_open_is_reported(tmp_path):
     path = shutil.copy(VECTORS, tmp_path)
     model = FastTextModel(path)
     os.truncate(path, os.path.getsize(path) // 2)
     words = [f"unheard-of{number}" for number in range(100)]
-    with pytest.raises(ConfigurationError, match=rf"{path} is cut short after \d+ bytes"):
+    with pytest.raises(ConfigurationError, match=rf"{path} is truncated after \d+ bytes"):
         list(map(model.get_word_vector, words))
 
 
@@ -167,9 +167,9 @@ def _cut(source, tmp_path, keep):
 
 # In the magic, in the header, in the dictionary, at the input matrix, in it, at the last float.
 @pytest.mark.parametrize("keep", [3, 50, 1000, 5000, 30000, -1])
-def test_a_file_cut_short_is_refused(tmp_path, keep):
+def test_a_truncated_file_is_refused(tmp_path, keep):
     path = _cut(VECTORS, tmp_path, keep)
-    with pytest.raises(ConfigurationError, match=rf"{path} is cut short.*whole"):
+    with pytest.raises(ConfigurationError, match=rf"{path} is truncated.*again"):
         FastTextModel.open(path)
 
 
@@ -181,9 +181,9 @@ def test_bad_files_are_refused_with_their_names_and_a_remedy(tmp_path):
     for path, message in {
         tmp_path / "none.bin": "does not exist .*working directory.*train-fasttext",
         tmp_path: "is a directory",
-        empty: "is empty. Train it again",
-        text: "is not a fastText model. A `.bin` is wanted",
-        FIXTURES / "quantised.ftz": "is quantised .*take the `.bin`",
+        empty: "is empty. Train it or copy it again",
+        text: "is not a fastText model. Use the `.bin` file",
+        FIXTURES / "quantised.ftz": "is quantised .*use the `.bin`",
         FIXTURES / "supervised.bin": "is a supervised model .*Train an unsupervised one",
     }.items():
         with pytest.raises(ConfigurationError, match=f"(?s){path} {message}"):

@@ -5,7 +5,7 @@ import numpy
 import pytest
 
 from allennlp_semfit.fasttext.worker import (
-    ROWS_AT_A_TIME,
+    CHUNK_ROWS,
     count_faulty_rows,
     is_initialised,
 )
@@ -24,9 +24,9 @@ class TestCountFaultyRows:
     def test_takes_a_zero_among_other_values(self):
         assert count_faulty_rows(numpy.array([[0, 0, 0.5]], dtype=numpy.float32)) == 0
 
-    def test_looks_at_every_piece(self):
-        matrix = numpy.ones((2 * ROWS_AT_A_TIME + 3, 1), dtype=numpy.float32)
-        matrix[[0, ROWS_AT_A_TIME - 1, ROWS_AT_A_TIME, len(matrix) - 1]] = 0
+    def test_checks_every_chunk(self):
+        matrix = numpy.ones((2 * CHUNK_ROWS + 3, 1), dtype=numpy.float32)
+        matrix[[0, CHUNK_ROWS - 1, CHUNK_ROWS, len(matrix) - 1]] = 0
         assert count_faulty_rows(matrix) == 4
 
 

@@ -44,9 +44,14 @@ class TestBidirectionalLm(ModelTestCase):
                 lengths, outputs["noncontextual_token_embeddings"], outputs["lm_embeddings"]
             ):
                 for here in range(length - 1):
-                    ahead = self.model._head.projection(states[here, :6])
-                    behind = self.model._head.projection(states[here + 1, 6:])
-                    losses.append((cosine(ahead, vectors[here + 1]), cosine(behind, vectors[here])))
+                    forward_prediction = self.model._head.projection(states[here, :6])
+                    backward_prediction = self.model._head.projection(states[here + 1, 6:])
+                    losses.append(
+                        (
+                            cosine(forward_prediction, vectors[here + 1]),
+                            cosine(backward_prediction, vectors[here]),
+                        )
+                    )
         forward_loss, backward_loss = numpy.mean(losses, axis=0)
         assert outputs["forward_loss"].item() == pytest.approx(forward_loss, rel=1e-5)
         assert outputs["backward_loss"].item() == pytest.approx(backward_loss, rel=1e-5)
@@ -74,7 +79,7 @@ class TestBidirectionalLm(ModelTestCase):
         assert len(layers) == self.model.num_layers() == 3
         torch.testing.assert_close(layers[-1], last)
 
-    def test_layers_of_an_encoder_that_cannot_give_them_are_refused(self):
+    def test_an_encoder_without_return_all_layers_is_refused(self):
         config = self._config()
         lstm = {"type": "lstm", "input_size": 10, "hidden_size": 6, "bidirectional": True}
         model = Model.from_params(
@@ -123,7 +128,7 @@ class TestBidirectionalLm(ModelTestCase):
             ({"head": {"distance": "manhattan"}}, "manhattan.*cosine"),
             (
                 {"contextualizer": {"type": "lstm", "input_size": 10, "hidden_size": 6}},
-                "one direction; it takes a bidirectional one",
+                "one direction; use a bidirectional one",
             ),
             (
                 {"text_field_embedder": {"token_embedders": {"fasttext": TRAINABLE}}},

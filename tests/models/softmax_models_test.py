@@ -55,7 +55,7 @@ class TestSoftmaxModels(ModelTestCase):
         self.model.train(training)
         if is_sampled and training:
             # Every word, and not a sample of them.
-            self.model._head._every = 1
+            self.model._head._stride = 1
         for batch_size in (1, 3, len(self.instances)):
             with torch.no_grad():
                 for start in range(0, len(self.instances), batch_size):
@@ -78,7 +78,11 @@ class TestSoftmaxModels(ModelTestCase):
             classes = source["tokens"]["tokens"][0] - 1
             with torch.no_grad():
                 states = exact(source)["lm_embeddings"][0]
-                ahead = scores_of(exact._head, states[:-1, :6]).gather(1, classes[1:, None])
-                behind = scores_of(exact._head, states[1:, 6:]).gather(1, classes[:-1, None])
-            losses += [-ahead, -behind]
+                forward_scores = scores_of(exact._head, states[:-1, :6]).gather(
+                    1, classes[1:, None]
+                )
+                backward_scores = scores_of(exact._head, states[1:, 6:]).gather(
+                    1, classes[:-1, None]
+                )
+            losses += [-forward_scores, -backward_scores]
         return torch.cat(losses).mean().exp().item()

@@ -35,7 +35,7 @@ def test_all_layers_of_each_word(archive):
         assert_same_but_for_rounding(layer, reference[0, 1:-1].detach())
 
 
-def test_a_batch_of_sentences_gives_what_each_gives_alone(archive):
+def test_a_batch_gives_the_same_as_single_sentences(archive):
     predictor = Predictor.from_archive(archive)
     sentences = [SENTENCE, "Snow .", "Nobody watered the roses on Thursday ."]
     together = predictor.predict_batch_json([{"sentence": sentence} for sentence in sentences])

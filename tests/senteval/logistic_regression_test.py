@@ -44,7 +44,7 @@ def test_the_probabilities_are_those_of_plain_fits(
         )
 
 
-def test_what_single_precision_cannot_solve_is_solved(monkeypatch):
+def test_it_falls_back_to_double_precision(monkeypatch):
     def impatient():
         return LogisticRegression(solver="newton-cholesky", max_iter=1, warm_start=True)
 

@@ -5,7 +5,7 @@ from sklearn.metrics import accuracy_score, f1_score
 from sklearn.model_selection import StratifiedKFold
 
 from allennlp_semfit.senteval.protocols import (
-    Labelled,
+    LabelledFeatures,
     _pearson,
     dev_and_test,
     folds_and_test,
@@ -24,7 +24,7 @@ def draw(num_examples, num_classes, seed=0, scale=0.3):
     features = (scale * random.standard_normal((num_examples, 4)) + 0.1).astype(numpy.float32)
     scores = features @ weights / scale * 0.6
     labels = numpy.argmax(scores + random.gumbel(size=scores.shape), axis=1)
-    return Labelled(features, labels)
+    return LabelledFeatures(features, labels)
 
 
 def fit(features, labels, c, weights=None):
@@ -48,7 +48,7 @@ def test_nested_folds(seed):
     expected_cs, expected_scores, expected_dev_scores = [], [], []
     divider = StratifiedKFold(3, shuffle=True, random_state=seed)
     for train, test in divider.split(data.features, data.labels):
-        inner = Labelled(data.features[train], data.labels[train])
+        inner = LabelledFeatures(data.features[train], data.labels[train])
         dev_scores = [cross_validate(inner, c, 3, seed) for c in SMALL]
         best = dev_scores.index(max(dev_scores))
         classifier = fit(*inner, SMALL[best])
@@ -103,7 +103,7 @@ def test_relatedness_is_that_of_duplicated_examples():
     def pairs(num_examples):
         features = random.standard_normal((num_examples, 3)).astype(numpy.float32)
         scores = 3 + features @ [1.0, -0.5, 0.2] + random.standard_normal(num_examples)
-        return Labelled(features, numpy.clip(numpy.round(scores * 4) / 4, 1, 5))
+        return LabelledFeatures(features, numpy.clip(numpy.round(scores * 4) / 4, 1, 5))
 
     splits = {"train": pairs(80), "dev": pairs(30), "test": pairs(30)}
     assert {1.0, 5.0} <= set(splits["train"].labels)
@@ -130,7 +130,7 @@ def test_relatedness_is_that_of_duplicated_examples():
 def test_an_undefined_correlation_is_0():
     # Of features that are all one, a CPU may compute predictions that differ in the last place.
     features = numpy.zeros((6, 2), dtype=numpy.float32)
-    constant = Labelled(features, numpy.array([1.0, 2.0, 3.0, 4.0, 5.0, 2.5]))
+    constant = LabelledFeatures(features, numpy.array([1.0, 2.0, 3.0, 4.0, 5.0, 2.5]))
     outcome = relatedness({"train": constant, "dev": constant, "test": constant}, 10, 1111)
     assert outcome.score == outcome.dev_score == 0
     assert outcome.c == 0.25

@@ -150,7 +150,7 @@ def test_a_malformed_line_is_named(root, name, path, line, found):
     assert "\n" not in str(error.value)
 
 
-def test_a_long_line_is_cut_and_a_header_wanted(root):
+def test_errors_shorten_the_line_and_require_a_header(root):
     (root / "SST/fine/sentiment-dev").write_text("x" * 1000)
     with pytest.raises(InvalidFileError, match=r"line 1: 'x{80}'…; expected"):
         read(root, "SST-5")
@@ -192,11 +192,11 @@ def test_too_few_examples(root):
 def test_options_are_checked(root):
     with pytest.raises(ConfigurationError, match="STS: there is no such task"):
         read_tasks(root, ["STS"])
-    with pytest.raises(ConfigurationError, match="--folds: 1; it takes 2"):
+    with pytest.raises(ConfigurationError, match="--folds: 1; it must be at least 2"):
         read_tasks(root, ["MR"], folds=1)
 
 
-def test_the_digest_is_of_all_files(root):
+def test_the_hash_covers_all_files(root):
     before = read(root, "SICK-E").sha256
     assert read(root, "SICK-R").sha256 == before
     assert before != hashlib.sha256(b"").hexdigest()

@@ -1,23 +1,22 @@
-// Coreference: spans, scored from coarse to fine and refined once (Lee et al. 2018), on the words'
-// vectors, a word embedding and a CNN of the characters.
+// Coreference resolution with the coarse-to-fine span model of Lee et al. 2018. Input: the chosen word
+// representation, a word embedding and a character CNN.
 //
 //   export COREF_TRAIN_DATA_PATH=… COREF_DEV_DATA_PATH=… COREF_TEST_DATA_PATH=…
 //   export WORD_REPRESENTATION=elmo_semfit LM_ARCHIVE_PATH=…
 //   allennlp train training_config/downstream/coref.jsonnet --include-package allennlp_semfit -s output/coref
 //
-// Hyper-parameters of AllenNLP's `coref_elmo`, which is Lee et al. 2017, and of Lee et al. 2018 for what
-// that paper changes: the inference, the width of the spans, the number of antecedents, the cut of
-// training documents. README.md, beside this, says what to set for other representations, and
-// where data is.
+// The hyper-parameters are those of AllenNLP's `coref_elmo` (Lee et al. 2017), except for what Lee et
+// al. 2018 changes: the inference, the maximum span width, the number of antecedents and the truncation
+// of training documents. See README.md for other representations and where to get data.
 local downstream_task = import '../lib/downstream_task.libsonnet';
 local word_representation = import '../lib/word_representation.libsonnet';
 
 downstream_task('COREF') + {
   local words = word_representation($.sizes, dropout=$.sizes.representation_dropout),
   local word_dim = $.sizes.embedding_dim + $.sizes.num_character_filters + words.dim,
-  // Its two ends, read in both directions; its width; its words.
+  // Both endpoints in both directions, the width and the attended words.
   local span_dim = 2 * 2 * $.sizes.hidden_dim + $.sizes.feature_dim + word_dim,
-  // Two spans, their product, and how far apart they are.
+  // Two spans, their product and their distance.
   local pair_dim = 3 * span_dim + $.sizes.feature_dim,
   local feedforward = {
     num_layers: 2,
@@ -33,12 +32,12 @@ downstream_task('COREF') + {
     hidden_dim: 200,
     feedforward_dim: 150,
     feature_dim: 20,
-    // Of what has a context, before the dropout of all that stands for a word.
+    // Dropout of contextual vectors, before the dropout of the whole word representation.
     representation_dropout: 0.5,
     max_span_width: 30,
     spans_per_word: 0.4,
     max_antecedents: 50,
-    // Of a training document, its beginning; other documents are read to their end.
+    // Truncates training documents only.
     max_sentences: 50,
     num_epochs: 150,
     patience: 10,
@@ -47,12 +46,12 @@ downstream_task('COREF') + {
     type: 'coref',
     token_indexers: {
       tokens: { type: 'single_id' },
-      // No word is shorter than the filters are wide.
+      // Pad words to the filter width.
       token_characters: { type: 'characters', min_padding_length: 5 },
     } + words.indexers,
     max_span_width: $.sizes.max_span_width,
     max_sentences: $.sizes.max_sentences,
-    // OntoNotes has no cluster of one mention; other corpora do, and the model cannot predict one.
+    // The model cannot predict clusters of one mention. OntoNotes has none, but other corpora do.
     remove_singleton_clusters: true,
   },
   validation_dataset_reader: $.dataset_reader { max_sentences: null },
@@ -95,7 +94,7 @@ downstream_task('COREF') + {
         ['_context_layer._module.weight_ih.*', { type: 'xavier_normal' }],
         ['_context_layer._module.weight_hh.*', { type: 'orthogonal' }],
       ],
-      // A trained language model may have parameters of such names too.
+      // Do not match parameters of the language model.
       prevent_regexes: ['_text_field_embedder.*'],
     },
     lexical_dropout: 0.5,
@@ -104,13 +103,13 @@ downstream_task('COREF') + {
     spans_per_word: $.sizes.spans_per_word,
     max_antecedents: $.sizes.max_antecedents,
     coarse_to_fine: true,
-    // The spans' vectors are updated once.
+    // One refinement of the span vectors.
     inference_order: 2,
   },
   data_loader: {
     batch_sampler: {
       type: 'bucket',
-      // The coreference scorer takes a document at a time.
+      // The model supports one document per batch only.
       batch_size: 1,
       sorting_keys: ['text'],
       padding_noise: 0.0,

@@ -1,12 +1,12 @@
-// Named entity recognition: a BiLSTM-CRF tagger (Peters et al. 2018) on the words' vectors, a word
-// embedding and a CNN of the characters.
+// Named entity recognition with a BiLSTM-CRF tagger (Peters et al. 2018). Input: the chosen word
+// representation, a word embedding and a character CNN.
 //
 //   export NER_TRAIN_DATA_PATH=… NER_DEV_DATA_PATH=… NER_TEST_DATA_PATH=…
 //   export WORD_REPRESENTATION=elmo_semfit LM_ARCHIVE_PATH=…
 //   allennlp train training_config/downstream/ner.jsonnet --include-package allennlp_semfit -s output/ner
 //
-// Hyper-parameters of allennlp-models' `ner_elmo`. README.md, beside this, says what to set for
-// other representations, and where data is.
+// The hyper-parameters are those of allennlp-models' `ner_elmo`. See README.md for other representations
+// and where to get data.
 local downstream_task = import '../lib/downstream_task.libsonnet';
 local word_representation = import '../lib/word_representation.libsonnet';
 
@@ -29,7 +29,7 @@ downstream_task('NER') + {
     convert_to_coding_scheme: 'BIOUL',
     token_indexers: {
       tokens: { type: 'single_id', lowercase_tokens: true },
-      // No word is shorter than the filters are wide.
+      // Pad words to the filter width.
       token_characters: { type: 'characters', min_padding_length: 3 },
     } + words.indexers,
   },
@@ -62,11 +62,11 @@ downstream_task('NER') + {
       input_size: $.sizes.embedding_dim + $.sizes.num_character_filters + words.dim,
       hidden_size: $.sizes.hidden_dim,
       num_layers: $.sizes.num_layers,
-      // It is between layers.
+      // Applied between layers.
       dropout: if $.sizes.num_layers > 1 then 0.5 else 0.0,
       bidirectional: true,
     },
-    // The weights of the layers in the mix.
+    // The layer weights of the scalar mix.
     regularizer: { regexes: [['scalar_parameters', { type: 'l2', alpha: 0.1 }]] },
   },
   data_loader: {

@@ -1,11 +1,11 @@
-// Natural language inference: ESIM (Chen et al. 2017) on the words' vectors.
+// Natural language inference with ESIM (Chen et al. 2017). Input: the chosen word representation.
 //
 //   export SNLI_TRAIN_DATA_PATH=… SNLI_DEV_DATA_PATH=… SNLI_TEST_DATA_PATH=…
 //   export WORD_REPRESENTATION=elmo_semfit LM_ARCHIVE_PATH=…
 //   allennlp train training_config/downstream/snli.jsonnet --include-package allennlp_semfit -s output/snli
 //
-// Hyper-parameters of allennlp-models' `esim_elmo`, and for `none` of its `esim`. README.md, beside
-// this, says what to set for other representations, and where data is.
+// The hyper-parameters are those of allennlp-models' `esim_elmo`, and of its `esim` for `none`. See
+// README.md for other representations and where to get data.
 local downstream_task = import '../lib/downstream_task.libsonnet';
 local word_representation = import '../lib/word_representation.libsonnet';
 
@@ -27,8 +27,8 @@ downstream_task('SNLI') + {
   },
   dataset_reader: {
     type: 'snli',
-    // AllenNLP's default, spaCy, wants a model downloaded. This one parts “dog.” and “man's” as well,
-    // and what is in tokens already stays so, but for words with marks inside.
+    // AllenNLP's default, spaCy, needs a model to be downloaded. This tokenizer also splits “dog.” and
+    // “man's”. It leaves tokenised text unchanged, except for words that contain punctuation.
     tokenizer: 'letters_digits',
     token_indexers: words.indexers,
   },
@@ -45,7 +45,7 @@ downstream_task('SNLI') + {
     },
     matrix_attention: 'dot_product',
     projection_feedforward: {
-      // A word, what it attends to, their difference and product.
+      // The word, the attended vector, their difference and their product.
       input_dim: 4 * 2 * $.sizes.hidden_dim,
       hidden_dims: $.sizes.hidden_dim,
       num_layers: 1,
@@ -59,7 +59,7 @@ downstream_task('SNLI') + {
       bidirectional: true,
     },
     output_feedforward: {
-      // Mean and maximum, of either sentence.
+      // Mean and maximum of both sentences.
       input_dim: 4 * 2 * $.sizes.hidden_dim,
       num_layers: 1,
       hidden_dims: $.sizes.hidden_dim,
@@ -81,7 +81,7 @@ downstream_task('SNLI') + {
         ['.*bias_ih.*', { type: 'zero' }],
         ['.*bias_hh.*', { type: 'lstm_hidden_bias' }],
       ],
-      // A trained language model may have parameters of such names too.
+      // Do not match parameters of the language model.
       prevent_regexes: ['_text_field_embedder.*'],
     },
   },

@@ -1,12 +1,12 @@
-// Semantic role labelling: the alternating LSTM of He et al. 2017 on the words' vectors and a mark at
-// the verb.
+// Semantic role labelling with the alternating LSTM of He et al. 2017. Input: the chosen word
+// representation and a verb indicator.
 //
 //   export SRL_TRAIN_DATA_PATH=… SRL_DEV_DATA_PATH=… SRL_TEST_DATA_PATH=…
 //   export WORD_REPRESENTATION=elmo_semfit LM_ARCHIVE_PATH=…
 //   allennlp train training_config/downstream/srl.jsonnet --include-package allennlp_semfit -s output/srl
 //
-// Hyper-parameters of allennlp-models' `srl_elmo`, and for `none` of its `srl`. README.md, beside this,
-// says what to set for other representations, and where data is. The official scorer needs Perl.
+// The hyper-parameters are those of allennlp-models' `srl_elmo`, and of its `srl` for `none`. See
+// README.md for other representations and where to get data. The official scorer needs Perl.
 local downstream_task = import '../lib/downstream_task.libsonnet';
 local word_representation = import '../lib/word_representation.libsonnet';
 
@@ -22,7 +22,7 @@ downstream_task('SRL') + {
     binary_feature_dim: 100,
     hidden_dim: 300,
     num_layers: 8,
-    // Frames to train on; null for all.
+    // The number of frames to train on; null for all.
     max_instances: null,
     batch_size: 80,
     num_epochs: 500,
@@ -47,7 +47,7 @@ downstream_task('SRL') + {
     },
     binary_feature_dim: $.sizes.binary_feature_dim,
     initializer: { regexes: [['tag_projection_layer.*weight', { type: 'orthogonal' }]] },
-    // The weights of the layers in the mix.
+    // The layer weights of the scalar mix.
     regularizer: { regexes: [['.*scalar_parameters.*', { type: 'l2', alpha: 0.001 }]] },
   },
   data_loader: {

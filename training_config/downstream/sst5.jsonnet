@@ -1,24 +1,24 @@
-// Sentiment in five classes: the biattentive classification network (McCann et al. 2017) on the
-// words' vectors and a word embedding.
+// Sentiment classification into five classes with the biattentive classification network (McCann et al.
+// 2017). Input: the chosen word representation and a word embedding.
 //
 //   export SST_TRAIN_DATA_PATH=… SST_DEV_DATA_PATH=… SST_TEST_DATA_PATH=…
 //   export WORD_REPRESENTATION=elmo_semfit LM_ARCHIVE_PATH=…
 //   allennlp train training_config/downstream/sst5.jsonnet --include-package allennlp_semfit -s output/sst5
 //
-// Hyper-parameters of allennlp-models' `biattentive_classification_network_elmo`. README.md, beside
-// this, says what to set for other representations, and where data is.
+// The hyper-parameters are those of allennlp-models' `biattentive_classification_network_elmo`. See
+// README.md for other representations and where to get data.
 local downstream_task = import '../lib/downstream_task.libsonnet';
 local word_representation = import '../lib/word_representation.libsonnet';
 
 downstream_task('SST') + {
-  // This model forbids an embedder named `elmo`, to have ELMo in an argument of its own. That comes
-  // to the same, for ELMo alone.
+  // The model does not allow an embedder named `elmo`, because it has a separate argument for ELMo. The
+  // result is the same, but the argument accepts ELMo only.
   local words = word_representation($.sizes, dropout=0.0, elmo_key='elmo_words'),
 
   sizes+:: {
     embedding_dim: 300,
     hidden_dim: 300,
-    // Every phrase of the training trees has a label.
+    // Train on all labelled phrases of the trees.
     use_subtrees: true,
     batch_size: 100,
     num_epochs: 40,
@@ -55,7 +55,7 @@ downstream_task('SST') + {
     },
     integrator: {
       type: 'lstm',
-      // A word, its difference from what it attends to, and their product.
+      // The word, its difference from the attended vector, and their product.
       input_size: 3 * 2 * $.sizes.hidden_dim,
       hidden_size: $.sizes.hidden_dim,
       num_layers: 1,
@@ -63,7 +63,7 @@ downstream_task('SST') + {
     },
     integrator_dropout: 0.1,
     output_layer: {
-      // Four ways of pooling.
+      // Four pooling methods.
       input_dim: 4 * 2 * $.sizes.hidden_dim,
       num_layers: 3,
       output_dims: [4 * $.sizes.hidden_dim, 2 * $.sizes.hidden_dim, 5],

@@ -1,4 +1,4 @@
-// `elmo_semfit_l2` at a size that one CPU core trains in less than an hour:
+// `elmo_semfit_l2` at a size that trains in less than an hour on one CPU core:
 //
 //   export LM_TRAIN_DATA_PATH=… LM_DEV_DATA_PATH=… FASTTEXT_MODEL_PATH=…
 //   allennlp train training_config/laptop/elmo_semfit_l2.jsonnet --include-package allennlp_semfit -s output/elmo_semfit_l2

@@ -1,9 +1,8 @@
-// What the tasks of `training_config/downstream` share. `variable` begins the names of the
-// environment variables that say where a task's data is.
+// The common parts of the configs in `training_config/downstream`. `variable` is the prefix of the
+// environment variables with the paths of a task's data.
 function(variable) {
-  // Every size of a task is here once, at the paper's value, and all else refers to it: an overlay
-  // of a few lines, such as those in `downstream/laptop`, makes another size of the same thing.
-  // They are hidden, so that AllenNLP does not see them.
+  // All sizes of a task, at the paper's values. The rest of the config refers to them, so a short
+  // overlay such as those in `downstream/laptop` can change them. The field is hidden from AllenNLP.
   sizes:: {
     fasttext_dim: 300,
     elmo_dim: 1024,
@@ -18,7 +17,7 @@ function(variable) {
     num_epochs: $.sizes.num_epochs,
     patience: $.sizes.patience,
     callbacks: [{ type: 'console_logger', should_log_inputs: false }],
-    // They put hooks on every module, which a recovered run would keep to its end.
+    // They add hooks to every module, which a recovered run would keep.
     run_confidence_checks: false,
   },
 }

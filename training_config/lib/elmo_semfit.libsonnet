@@ -1,31 +1,31 @@
-// ELMo-S: fastText vectors in, two projected LSTMs, the Semfit head. A config is one call of this
-// function; what it gives can be changed with `+ { … }` like any object. The sizes among its
-// parameters are then in the hidden field `sizes`, to which all else refers.
+// ELMo-S: fastText vectors, projected LSTMs in both directions, the Semfit head. A config calls this
+// function and can extend the result with `+ { … }`. The sizes among the parameters are then in the
+// hidden field `sizes`, which the rest of the config refers to.
 //
-//   train_data_path, validation_data_path  one tokenised sentence a line: a file, a directory, a pattern
-//   model_path                             a fastText `.bin`
-//   embedding_dim                          its dimension
-//   hidden_dim, cell_size, num_layers      each direction's output, its LSTM cells, its layers
-//   max_sequence_length                    longer sentences are cut in pieces
-//   num_epochs, num_updates                num_updates: of all epochs together
-//   learning_rate, num_replicas            it rises from `learning_rate` to `num_replicas` times that,
-//   warmup_steps                           in `num_replicas * warmup_steps` updates, and falls in the
-//                                          second half of the updates to half of where it began
-//   data_loader, trainer                   what these sections hold beside the defaults below
+//   train_data_path, validation_data_path  one tokenised sentence per line: a file, a directory, a glob
+//   model_path                             a fastText `.bin` file
+//   embedding_dim                          the dimension of its vectors
+//   hidden_dim, cell_size, num_layers      of each direction of the contextualizer
+//   max_sequence_length                    longer sentences are split
+//   num_epochs, num_updates                `num_updates` is the total of all epochs
+//   learning_rate, num_replicas,           increases from `learning_rate` to `num_replicas` times this in
+//   warmup_steps                           `num_replicas * warmup_steps` updates, and decreases to
+//                                          `learning_rate / 2` in the second half of the training
+//   data_loader, trainer                   the data loader, and additions to the trainer below
 //
-// For batches of sentences of like length with so many words and no more, padding and boundaries
-// included, of a corpus that is streamed by two workers:
+// To stream a corpus with two workers, in batches of sentences of similar length with a maximum number
+// of words, including padding and boundary tokens:
 //
 //   data_loader={
 //     batch_sampler: { type: 'max_tokens_sampler', max_tokens: 2000, sorting_keys: ['source'] },
-//     // Sorted by length so many sentences at a time: several times as many as a batch has.
+//     // This number of sentences is sorted by length at once: several times the batch size.
 //     max_instances_in_memory: 2000,
 //     num_workers: 2,
-//     // Then each process takes as many batches, and the updates can be counted beforehand.
+//     // All processes then have the same number of batches, and the number of updates is known.
 //     batches_per_epoch: num_updates / num_epochs,
 //   }
 //
-// No sentence may be longer than a batch: `max_sequence_length` <= `max_tokens`.
+// A sentence must fit into a batch: `max_sequence_length` <= `max_tokens`.
 function(
   train_data_path,
   validation_data_path,
@@ -63,7 +63,7 @@ function(
   },
   train_data_path: train_data_path,
   validation_data_path: validation_data_path,
-  // Every word has a vector, so there is nothing to count before training starts.
+  // Every word has a fastText vector, so no vocabulary is needed.
   vocabulary: { type: 'empty' },
   model: {
     type: 'bidirectional_lm',
@@ -78,7 +78,7 @@ function(
       num_layers: $.sizes.num_layers,
       dropout: $.sizes.dropout,
     },
-    // The cosine has no hyper-parameter to tune, and is the paper's choice.
+    // The cosine has no hyper-parameter to tune; the paper uses it.
     head: {
       type: 'semfit',
       input_dim: $.sizes.hidden_dim,
@@ -87,7 +87,7 @@ function(
     },
   },
   data_loader: data_loader,
-  // Not lazy, so that a mistake in its path shows before training.
+  // Not lazy, so that a wrong path is reported before training.
   validation_data_loader: { batch_size: 64 },
   trainer: {
     num_epochs: $.sizes.num_epochs,
@@ -102,7 +102,7 @@ function(
     validation_metric: '+cosine',
     grad_norm: 5.0,
     callbacks: [{ type: 'console_logger', should_log_inputs: false }],
-    // They put hooks on every module, which a recovered run would keep to its end.
+    // They add hooks to every module, which a recovered run would keep.
     run_confidence_checks: false,
   } + trainer,
 }

@@ -1,6 +1,6 @@
-// A config of this package on NUM_MACHINES machines alike, with the first of them at PRIMARY_ADDRESS:
-// docs/distributed.md. Each update has as many times the words, so an epoch has so many times fewer
-// updates, and the learning rate rises so many times higher.
+// Trains a config of this package on NUM_MACHINES identical machines, the first at PRIMARY_ADDRESS: see
+// docs/distributed.md. An update has NUM_MACHINES times the words, so an epoch has fewer updates by this
+// factor, and the peak learning rate is higher by it.
 local num_machines = std.parseInt(std.extVar('NUM_MACHINES'));
 
 {
@@ -15,7 +15,7 @@ local num_machines = std.parseInt(std.extVar('NUM_MACHINES'));
   distributed+: {
     num_nodes: num_machines,
     primary_address: std.extVar('PRIMARY_ADDRESS'),
-    // One that is free on the first machine and that its firewall lets the others reach.
+    // It must be free on the first machine, and open to the others in its firewall.
     primary_port: 29500,
   },
 }

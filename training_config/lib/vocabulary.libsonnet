@@ -1,6 +1,6 @@
-// What a language model with a softmax over words has besides its head: a vocabulary, which
-// `allennlp count-vocabulary` has made in the directory VOCABULARY_PATH. The words' indices are the
-// head's targets; the model does not read them.
+// The vocabulary of a language model with a softmax over words. `allennlp count-vocabulary` writes it to
+// the directory VOCABULARY_PATH. The word indices are the head's targets only; the model does not embed
+// them.
 {
   vocabulary: { type: 'from_files', directory: std.extVar('VOCABULARY_PATH') },
   dataset_reader+: { token_indexers+: { tokens: { type: 'single_id' } } },

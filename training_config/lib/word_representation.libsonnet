@@ -1,22 +1,22 @@
-// The word vectors that a task's model reads, chosen by the environment variable
-// WORD_REPRESENTATION: the rows of Table 3 of Li et al. 2019.
+// The word representation of a task's model, as in Table 3 of Li et al. 2019. The environment variable
+// WORD_REPRESENTATION chooses it; each needs other environment variables:
 //
-//   elmo_semfit  ELMo-S            LM_ARCHIVE_PATH: a trained language model's `model.tar.gz`; any of
-//                                  those in `training_config`, whatever it reads. The files that it
-//                                  reads must be where they were when it was trained.
-//   elmo         ELMo              ELMO_OPTIONS_PATH, ELMO_WEIGHTS_PATH: as AllenNLP publishes them
-//   fasttext     fastText's alone  FASTTEXT_MODEL_PATH
-//   none         neither
+//   elmo_semfit  ELMo-S         LM_ARCHIVE_PATH: the `model.tar.gz` of a language model trained with any
+//                               config in `training_config`. The files that it uses must still be where
+//                               they were when it was trained.
+//   elmo         ELMo           ELMO_OPTIONS_PATH, ELMO_WEIGHTS_PATH: as published by AllenNLP
+//   fasttext     fastText only  FASTTEXT_MODEL_PATH
+//   none         none
 //
-// Jsonnet is lazy, so a run needs only the variables of what it chooses.
+// Parameters:
 //
-//   sizes     its `fasttext_dim`, `elmo_dim` and `elmo_semfit_dim` say how wide each one is, and its
-//             `projection_dim`, if it is not null, to what the last two are projected
-//   dropout   what is dropped from the two that have a context
-//   none      what the choice of that name gives: for a model that would have no words left
-//   elmo_key  the name of ELMo in the text field, where `elmo` means something else
+//   sizes     has the dimensions `fasttext_dim`, `elmo_dim` and `elmo_semfit_dim`, and `projection_dim`,
+//             to which the last two are projected unless it is null
+//   dropout   the dropout of `elmo` and `elmo_semfit`
+//   none      the result for `none`, for a model that needs another embedder in its place
+//   elmo_key  the name of ELMo's indexer and embedder, for models that do not allow `elmo`
 //
-// The answer has `indexers`, `embedders` and, of these together, the `dim`.
+// The result has `indexers`, `embedders` and their total `dim`.
 local choice = std.extVar('WORD_REPRESENTATION');
 
 local language_model = { type: 'elmo_semfit', archive_file: std.extVar('LM_ARCHIVE_PATH') };
@@ -30,7 +30,7 @@ function(sizes, dropout, none={ indexers: {}, embedders: {}, dim: 0 }, elmo_key=
       embedders: {
         elmo_semfit: language_model {
           dropout: dropout,
-          // A language model's layers are the longer the higher they are.
+          // The norms of a language model's vectors increase from layer to layer.
           do_layer_norm: true,
           projection_dim: sizes.projection_dim,
         },

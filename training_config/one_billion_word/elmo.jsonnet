@@ -1,5 +1,4 @@
-// ELMo (Peters et al. 2018): a character CNN for its input and a sampled softmax for its output layer,
-// over the contextualizer of ELMo-S.
+// ELMo (Peters et al. 2018): ELMo-S with a character CNN as input and a sampled softmax as output layer.
 //
 //   export ONE_BILLION_WORD=…/1-billion-word-language-modeling-benchmark-r13output
 //   export VOCABULARY_PATH=data/one_billion_word/vocabulary
@@ -7,13 +6,13 @@
 //   allennlp train training_config/one_billion_word/elmo.jsonnet --include-package allennlp_semfit -s output/elmo_1b
 //
 // 501 million trainable parameters with ELMo's vocabulary of 793,471 words; the paper has 499. The
-// original has no layer norm in its LSTMs (`layer_norm: false` in the contextualizer). In the paper a
-// card took a sixth of the sentences of ELMo-S: see elmo_semfit.jsonnet on smaller batches. It has been
-// built, but not run.
+// original ELMo has no layer norm in its LSTMs (`layer_norm: false` in the contextualizer). In the
+// paper, a sixth of the sentences of ELMo-S fit on a GPU: see elmo_semfit.jsonnet for smaller batches.
+// The model has been built but not trained.
 (import 'elmo_semfit.jsonnet') + (import '../lib/vocabulary.libsonnet') + {
   sizes+:: {
     character_embedding_dim: 16,
-    // [width, number]
+    // [width, number of filters]
     filters: [[1, 32], [2, 32], [3, 64], [4, 128], [5, 256], [6, 512], [7, 1024]],
     num_highway: 2,
     character_cnn_dim: 512,
@@ -27,7 +26,7 @@
       token_embedders: {
         characters: {
           type: 'character_encoding',
-          // 256 bytes, and what ELMo's indexer puts round and after a word.
+          // 256 bytes, and the special characters that ELMo's indexer adds.
           embedding: { num_embeddings: 262, embedding_dim: $.sizes.character_embedding_dim },
           encoder: {
             type: 'cnn-highway',

@@ -1,4 +1,4 @@
-// ELMo-A of Li et al. 2019: ELMo-S with an adaptive softmax for its output layer.
+// ELMo-A of Li et al. 2019: ELMo-S with an adaptive softmax as output layer.
 //
 //   export ONE_BILLION_WORD=…/1-billion-word-language-modeling-benchmark-r13output
 //   export FASTTEXT_MODEL_PATH=…/cc.en.300.bin VOCABULARY_PATH=data/one_billion_word/vocabulary
@@ -6,8 +6,9 @@
 //   allennlp train training_config/one_billion_word/elmo_adaptive.jsonnet --include-package allennlp_semfit -s output/elmo_adaptive_1b
 //
 // 196 million trainable parameters with ELMo's vocabulary of 793,471 words, 120 million of them the
-// softmax's, as the paper reports; the paper does not say by which cutoffs. There, a card took a third of the
-// sentences of ELMo-S: see elmo_semfit.jsonnet on smaller batches. It has been built, but not run.
+// softmax's, as the paper reports; the paper does not give its cutoffs. There, a third of the sentences
+// of ELMo-S fit on a GPU: see elmo_semfit.jsonnet for smaller batches. The model has been built but not
+// trained.
 (import 'elmo_semfit.jsonnet') + (import '../lib/vocabulary.libsonnet') + {
   sizes+:: { cutoffs: [20000, 100000], div_value: 2.0 },
   model+: {

@@ -1,15 +1,15 @@
-// ELMo-S CNN of Li et al. 2019: ELMo-S with the character CNN of a trained ELMo, frozen, for its input
-// and its targets.
+// ELMo-S CNN of Li et al. 2019: ELMo-S with the frozen character CNN of a trained ELMo as its input and
+// its targets.
 //
 //   export ONE_BILLION_WORD=…/1-billion-word-language-modeling-benchmark-r13output
 //   export ELMO_WEIGHTS_PATH=…_weights.hdf5
 //   allennlp train training_config/one_billion_word/elmo_semfit_cnn.jsonnet --include-package allennlp_semfit -s output/elmo_semfit_cnn_1b
 //
-// The file has the weights of ELMo, as AllenNLP publishes them, or is what `allennlp export-character-cnn`
-// writes of an ELMo that `elmo.jsonnet` has trained. 76 million trainable parameters. It has been built,
-// but not run.
+// ELMO_WEIGHTS_PATH has ELMo's weights as published by AllenNLP, or as exported with `allennlp
+// export-character-cnn` from a model trained with `elmo.jsonnet`. 76 million trainable parameters. The
+// model has been built but not trained.
 (import 'elmo_semfit.jsonnet') + {
-  // Those of the published ELMo: what the weights must have.
+  // The sizes of the published ELMo. The weights must have them.
   sizes+:: {
     character_embedding_dim: 16,
     filters: [[1, 32], [2, 32], [3, 64], [4, 128], [5, 256], [6, 512], [7, 1024]],
@@ -22,7 +22,7 @@
     text_field_embedder: {
       token_embedders: {
         characters: {
-          // So many words' vectors, 410 MB, are kept.
+          // Caches `max_words` vectors: 410 MB.
           type: 'cached',
           max_words: $.sizes.target_cache_size,
           embedder: {

@@ -1,11 +1,11 @@
-// ELMo-Sub of Li et al. 2019: ELMo-S over subwords, with a softmax whose vectors are those of the input.
+// ELMo-Sub of Li et al. 2019: ELMo-S over subwords, with a softmax that shares its vectors with the input.
 //
 //   export ONE_BILLION_WORD=…/1-billion-word-language-modeling-benchmark-r13output
 //   export SUBWORDS_PATH=data/one_billion_word/subwords
 //   allennlp train-bpe "$ONE_BILLION_WORD/training-monolingual.tokenized.shuffled" $SUBWORDS_PATH --merges 30000
 //   allennlp train training_config/one_billion_word/elmo_subword.jsonnet --include-package allennlp_semfit -s output/elmo_subword_1b
 //
-// 85 million trainable parameters. It has been built, but not run.
+// 85 million trainable parameters. The model has been built but not trained.
 (import 'elmo_semfit.jsonnet') + {
   dataset_reader+: {
     tokenizer: { type: 'subword', model_path: std.extVar('SUBWORDS_PATH') + '/tokenizer.json' },

@@ -24,9 +24,9 @@ logger = logging.getLogger(__name__)
 @DatasetReader.register("language_modeling")
 class LanguageModelingReader(DatasetReader):
     """
-    Reads text of one sentence a line, from any number of files, for a language model. The lines are
-    distributed over the processes of distributed training and the workers of each process's data
-    loader; each line is decoded, split and indexed by one of them only.
+    Reads text with one sentence per line, from any number of files, for a language model. The lines
+    are sharded over the processes of distributed training and the workers of the data loader. Each
+    line is decoded, split and indexed in one of them only.
 
     Registered as a `DatasetReader` with name "language_modeling".
 
@@ -35,13 +35,13 @@ class LanguageModelingReader(DatasetReader):
     tokenizer : `Tokenizer`, optional (default = `WhitespaceTokenizer()`)
     token_indexers : `Dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
     start_tokens : `List[str]`, optional (default = `["</s>"]`)
-        What stands before each sentence. The default is the one boundary that every fastText model
-        knows: it counts each line end as that word.
+        The boundary tokens before each sentence. Every fastText model has a vector for the default:
+        it counts each line end as this word.
     end_tokens : `List[str]`, optional (default = `["</s>"]`)
-        What stands after each sentence.
+        The boundary tokens after each sentence.
     max_sequence_length : `int`, optional (default = `512`)
-        The longest sequence, boundaries included. A longer line is read as several sentences;
-        no word is dropped. `null` for no limit.
+        The maximum length, including boundary tokens. A longer line is split into several
+        sentences, so no words are dropped. `null` for no limit.
 
     # Example
 
@@ -53,8 +53,8 @@ class LanguageModelingReader(DatasetReader):
     "train_data_path": "corpus/train"
     ```
 
-    To stream a corpus in batches of sentences of like length, of at most 2,000 words with the
-    padding, which two worker processes make ready:
+    To stream a corpus with two worker processes, in batches of sentences of similar length with at
+    most 2,000 words including the padding:
 
     ```json
     "data_loader": {
@@ -66,17 +66,18 @@ class LanguageModelingReader(DatasetReader):
     }
     ```
 
-    `max_tokens` must be at least `max_sequence_length`. For so many sentences a batch, take
-    `{"type": "bucket", "batch_size": 64, "sorting_keys": ["source"]}`.
+    `max_tokens` must be at least `max_sequence_length`. For a fixed number of sentences per batch,
+    use `{"type": "bucket", "batch_size": 64, "sorting_keys": ["source"]}`.
 
-    A data path is a file, a directory (all files in it), a pattern such as `corpus/*.txt`,
-    or a list of these; no URL.
+    A data path is a file, a directory (all files in it), a glob such as `corpus/*.txt`, or a list
+    of these. URLs are not supported.
 
     # Raises
 
     `ConfigurationError`
-        If `start_tokens` or `end_tokens` is a string, or `max_sequence_length` leaves no room for a
-        word; while reading, if a data path names no file, a line is not UTF-8 or there is no word.
+        If `start_tokens` or `end_tokens` is a string, or `max_sequence_length` is too short for a
+        word; while reading, if a data path matches no file, a line is not UTF-8 or the files
+        contain no words.
     """  # noqa: E501
 
     def __init__(
@@ -94,15 +95,15 @@ class LanguageModelingReader(DatasetReader):
         for name, tokens in (("start_tokens", start_tokens), ("end_tokens", end_tokens)):
             if isinstance(tokens, str):
                 raise ConfigurationError(
-                    f"language_modeling: `{name}` is the string {tokens!r}; it takes a list."
+                    f"language_modeling: `{name}` is the string {tokens!r}; it must be a list."
                 )
         self.start_tokens = [DEFAULT_BOUNDARY_TOKEN] if start_tokens is None else start_tokens
         self.end_tokens = [DEFAULT_BOUNDARY_TOKEN] if end_tokens is None else end_tokens
         self._tokenizer = tokenizer or WhitespaceTokenizer()
         self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
-        self._splits_at_spaces = type(self._tokenizer) is WhitespaceTokenizer
+        self._splits_on_whitespace = type(self._tokenizer) is WhitespaceTokenizer
         self._start, self._end = (
-            tokens if self._splits_at_spaces else [Token(token) for token in tokens]
+            tokens if self._splits_on_whitespace else [Token(token) for token in tokens]
             for tokens in (self.start_tokens, self.end_tokens)
         )
         self._max_words = None
@@ -110,44 +111,46 @@ class LanguageModelingReader(DatasetReader):
             self._max_words = max_sequence_length - len(self._start) - len(self._end)
             if self._max_words < 1:
                 raise ConfigurationError(
-                    f"language_modeling: `max_sequence_length` is {max_sequence_length}; it takes "
-                    "at least one more than there are start and end tokens."
+                    f"language_modeling: `max_sequence_length` is {max_sequence_length}; it must "
+                    "be greater than the number of start and end tokens."
                 )
 
     def _read(self, file_path: DatasetReaderInput) -> Iterator[Instance]:
         if self.get_worker_info() is not None:
-            # What a worker starts with stays to its end: no garbage collection need look at it.
+            # Exclude the worker's initial objects from garbage collection: they are never freed.
             gc.freeze()
-        # Each process reads all lines, and decodes its own.
-        for line in self.shard_iterable(_lines(_find_files(file_path))):
+        # Each process reads all lines, but decodes only those of its shard.
+        for line in self.shard_iterable(_read_lines(_find_files(file_path))):
             words = self._split(_decode(*line))
-            step = self._max_words or max(len(words), 1)
-            for start in range(0, len(words), step):
-                yield self._instance(words[start : start + step])
+            max_words = self._max_words or max(len(words), 1)
+            for start in range(0, len(words), max_words):
+                yield self._make_instance(words[start : start + max_words])
 
     def text_to_instance(self, sentence: str) -> Instance:
         """
         # Parameters
 
         sentence : `str`
-            However long it is, it becomes one instance.
+            A sentence of any length. It is not split.
 
         # Returns
 
         `Instance`
-            `"source"`: a `TextField` of the words between the boundary tokens; where the tokenizer
-            is `WhitespaceTokenizer`, a `SentenceField`, which is faster.
+            `"source"`: a `TextField` of the words and boundary tokens; with a
+            `WhitespaceTokenizer`, a `SentenceField`, which is faster.
         """
-        return self._instance(self._split(sentence))
+        return self._make_instance(self._split(sentence))
 
     def apply_token_indexers(self, instance: Instance) -> None:
         instance["source"].token_indexers = self._token_indexers  # type: ignore[attr-defined]
 
     def _split(self, sentence: str) -> List[Any]:
-        return sentence.split() if self._splits_at_spaces else self._tokenizer.tokenize(sentence)
+        return (
+            sentence.split() if self._splits_on_whitespace else self._tokenizer.tokenize(sentence)
+        )
 
-    def _instance(self, words: List[Any]) -> Instance:
-        field = SentenceField if self._splits_at_spaces else TextField
+    def _make_instance(self, words: List[Any]) -> Instance:
+        field = SentenceField if self._splits_on_whitespace else TextField
         return Instance({"source": field(self._start + words + self._end)})
 
 
@@ -159,12 +162,12 @@ def _find_files(file_path: DatasetReaderInput) -> List[Path]:
         return find_text_files(list(paths))
     except ConfigurationError as error:
         raise ConfigurationError(
-            f"{error}. It is the config's `train_data_path` or `validation_data_path`; -o "
-            '\'{"train_data_path": "…"}\' gives another'
+            f"{error}. Set `train_data_path` or `validation_data_path` in the config, or with -o "
+            '\'{"train_data_path": "…"}\''
         ) from None
 
 
-def _lines(files: List[Path]) -> Iterator[Tuple[Path, int, bytes]]:
+def _read_lines(files: List[Path]) -> Iterator[Tuple[Path, int, bytes]]:
     has_words = False
     for path in files:
         logger.info("Reading %s", path)
@@ -177,8 +180,8 @@ def _lines(files: List[Path]) -> Iterator[Tuple[Path, int, bytes]]:
     if not has_words:
         names = ", ".join(map(str, files))
         raise ConfigurationError(
-            f"{names[:200]}: there is no word in it; give text with one sentence a line, which "
-            "`allennlp prepare-corpus` makes"
+            f"{names[:200]}: no words found; give text with one sentence per line, as written by "
+            "`allennlp prepare-corpus`"
         )
 
 

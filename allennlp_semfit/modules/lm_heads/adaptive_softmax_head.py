@@ -5,7 +5,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import is_distributed
 from allennlp.data import Vocabulary
 
-from allennlp_semfit.modules.lm_heads.frequency_order import FrequencyOrder
+from allennlp_semfit.modules.lm_heads.frequency_order import FrequencyOrderCheck
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 from allennlp_semfit.modules.lm_heads.softmax_head_base import SoftmaxHeadBase
 
@@ -16,12 +16,12 @@ __all__ = ["AdaptiveSoftmaxHead"]
 class AdaptiveSoftmaxHead(SoftmaxHeadBase):
     """
     The adaptive softmax (Grave et al. 2017, "Efficient softmax approximation for GPUs"), the output
-    layer of ELMo-A: the most frequent words are predicted at once; the others in two steps, first
-    their cluster, then the word by a vector that is shorter the rarer the cluster is. It is
-    PyTorch's `AdaptiveLogSoftmaxWithLoss`.
+    layer of ELMo-A: PyTorch's `AdaptiveLogSoftmaxWithLoss`. The most frequent words are predicted
+    directly. The others are predicted in two steps: first the cluster, then the word in it. The
+    rarer the words of a cluster, the lower the dimension of their vectors.
 
-    The vocabulary must be in falling order of frequency, as `allennlp count-vocabulary` makes it.
-    Whether it is, the first 10,000 words to predict in training tell.
+    The vocabulary must be sorted by decreasing frequency, as `allennlp count-vocabulary` writes it.
+    The first 10,000 targets in training are used to check this.
 
     Registered as an `LmHead` with name "adaptive_softmax".
 
@@ -31,23 +31,23 @@ class AdaptiveSoftmaxHead(SoftmaxHeadBase):
     input_dim : `int`
         The dimension of a context vector.
     cutoffs : `List[int]`
-        The number of words before each cluster but the first, which is the one of the most
-        frequent words. With `[2000, 10000]` there are three: 2,000 words, 8,000 and the rest.
+        The index at which each cluster after the first starts. With `[2000, 10000]` there are
+        three: the 2,000 most frequent words, the next 8,000 and the rest.
     div_value : `float`, optional (default = `4.0`)
-        The vectors of each cluster are so many times as short as those of the one before.
+        The dimension of the vectors is divided by this from each cluster to the next.
     head_bias : `bool`, optional (default = `False`)
         Whether the most frequent words and the clusters have a bias.
     namespace : `str`, optional (default = `"tokens"`)
         The vocabulary's namespace.
     indexer : `str`, optional (default = `"tokens"`)
-        The name of the indexer that gives the words as indices of the namespace.
+        The name of the indexer that provides the words' indices in the namespace.
 
     # Raises
 
     `ConfigurationError`
-        If the vocabulary has no such namespace, the cutoffs do not rise or pass the vocabulary's
-        size, or `div_value` leaves a cluster vectors of no dimension; in training, if the
-        vocabulary is not in falling order of frequency.
+        If the vocabulary has no such namespace, the cutoffs are not increasing or exceed the
+        vocabulary size, or `div_value` reduces the dimension of a cluster to 0; in training, if the
+        vocabulary is not sorted by decreasing frequency.
 
     # Example
 
@@ -71,8 +71,8 @@ class AdaptiveSoftmaxHead(SoftmaxHeadBase):
         super().__init__(vocab, input_dim, namespace, indexer)
         if not cutoffs or any(low >= high for low, high in zip([0, *cutoffs], cutoffs)):
             raise ConfigurationError(
-                f"adaptive_softmax: `cutoffs` is {cutoffs}; it takes at least one number, each "
-                "greater than the one before, the first greater than 0."
+                f"adaptive_softmax: `cutoffs` is {cutoffs}; it must be a list of at least one "
+                "number, increasing, the first greater than 0."
             )
         if cutoffs[-1] >= self.num_classes:
             raise ConfigurationError(
@@ -82,20 +82,22 @@ class AdaptiveSoftmaxHead(SoftmaxHeadBase):
         smallest_dim = input_dim // div_value ** len(cutoffs) if div_value > 0 else 0
         if smallest_dim < 1:
             raise ConfigurationError(
-                f"adaptive_softmax: with the `div_value` {div_value} and {len(cutoffs)} cutoffs "
-                f"nothing is left of an `input_dim` of {input_dim} for the rarest words. Take a "
-                "smaller `div_value`, greater than 0, or fewer cutoffs."
+                f"adaptive_softmax: `div_value` {div_value} and {len(cutoffs)} cutoffs reduce the "
+                f"`input_dim` {input_dim} to 0 for the rarest words. Use a smaller `div_value`, "
+                "greater than 0, or fewer cutoffs."
             )
         self.softmax = torch.nn.AdaptiveLogSoftmaxWithLoss(
             input_dim, self.num_classes, cutoffs, div_value, head_bias
         )
-        self._order = FrequencyOrder(f"adaptive_softmax: the vocabulary's namespace {namespace!r}")
+        self._frequency_order = FrequencyOrderCheck(
+            f"adaptive_softmax: the vocabulary's namespace {namespace!r}"
+        )
 
     def forward(self, context: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         loss = super().forward(context, targets)
         if self.training and is_distributed():
-            # Each process must have a gradient for each parameter, and PyTorch's softmax leaves out
-            # the clusters of which the batch has no word.
+            # DistributedDataParallel needs a gradient for every parameter, but PyTorch skips the
+            # clusters that no target of the batch belongs to.
             ends = self.softmax.cutoffs
             for tail, start, end in zip(self.softmax.tail, ends, ends[1:]):
                 if not ((targets >= start) & (targets < end)).any():
@@ -104,8 +106,8 @@ class AdaptiveSoftmaxHead(SoftmaxHeadBase):
 
     def losses(self, context: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         if self.training:
-            self._order.check(targets)
-        # In mixed precision its log-likelihoods have single precision on a GPU, and must on a CPU,
-        # and it puts them into a tensor of the context's precision.
+            self._frequency_order(targets)
+        # PyTorch writes the log-likelihoods into a tensor of the context's type. Under autocast
+        # they are float32 on a GPU, so the context must be too, and so must both on a CPU.
         with torch.autocast("cpu", enabled=False):
             return -self.softmax(context.to(self.softmax.head.weight), targets).output

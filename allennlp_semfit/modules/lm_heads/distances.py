@@ -1,10 +1,9 @@
 """
-How far a context vector is from the vector of the word that stands there: section 4.1 of Li et al.
-2019, "Efficient Contextual Representation Learning Without Softmax Layer", after Kumar and
-Tsvetkov 2019, "Von Mises-Fisher Loss for Training Sequence to Sequence Models with Continuous
-Outputs".
+Distances of a predicted vector to the target word's vector: section 4.1 of Li et al. 2019,
+"Efficient Contextual Representation Learning Without Softmax Layer", after Kumar and Tsvetkov 2019,
+"Von Mises-Fisher Loss for Training Sequence to Sequence Models with Continuous Outputs".
 
-Everything is computed in `float32`, or in the inputs' type where that holds more.
+Inputs in half precision are converted to `float32`.
 """
 
 import math
@@ -42,12 +41,14 @@ def cosine(context: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
     `torch.Tensor`
         Shape `(...)`, between -1 and 1.
     """
-    return -torch.nn.functional.cosine_similarity(_widen(context), _widen(target), dim=-1)
+    return -torch.nn.functional.cosine_similarity(
+        _upcast_half(context), _upcast_half(target), dim=-1
+    )
 
 
 def l2(context: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
     """
-    `|c - w|^2`, with `w` as it is, not normalised.
+    `|c - w|^2`; the target is not normalised.
 
     # Parameters
 
@@ -61,7 +62,7 @@ def l2(context: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
     `torch.Tensor`
         Shape `(...)`.
     """
-    return (_widen(context) - _widen(target)).square().sum(dim=-1)
+    return (_upcast_half(context) - _upcast_half(target)).square().sum(dim=-1)
 
 
 def nllvmf(
@@ -69,8 +70,8 @@ def nllvmf(
 ) -> torch.Tensor:
     """
     `-log C_m(|c|) - lambda_2 c . (w / |w|) + lambda_1 |c|`: the negative log-likelihood of the
-    target's direction under a von Mises-Fisher distribution around the context's, with both of
-    Kumar and Tsvetkov's regularisations. The defaults are theirs.
+    target's direction under a von Mises-Fisher distribution with mean direction `c / |c|` and
+    concentration `|c|`, with both regularisation terms of Kumar and Tsvetkov, and their defaults.
 
     # Parameters
 
@@ -79,21 +80,21 @@ def nllvmf(
     target : `torch.Tensor`
         Shape `(..., m)`.
     lambda_1 : `float`, optional (default = `0.02`)
-        What a context vector pays for its length, that is, for being sure.
+        The weight of the penalty on the norm of the context vector.
     lambda_2 : `float`, optional (default = `0.1`)
-        The weight of the agreement.
+        The weight of the dot product.
 
     # Returns
 
     `torch.Tensor`
         Shape `(...)`.
     """
-    context = _widen(context)
-    target = torch.nn.functional.normalize(_widen(target), dim=-1)
+    context = _upcast_half(context)
+    target = torch.nn.functional.normalize(_upcast_half(target), dim=-1)
     concentration = torch.linalg.vector_norm(context, dim=-1)
     log_normalizer = log_vmf_normalizer(concentration, context.size(-1))
-    agreement = (context * target).sum(dim=-1)
-    return -log_normalizer - lambda_2 * agreement + lambda_1 * concentration
+    dot_product = (context * target).sum(dim=-1)
+    return -log_normalizer - lambda_2 * dot_product + lambda_1 * concentration
 
 
 def log_vmf_normalizer(concentration: torch.Tensor, dim: int) -> torch.Tensor:
@@ -105,7 +106,7 @@ def log_vmf_normalizer(concentration: torch.Tensor, dim: int) -> torch.Tensor:
     # Parameters
 
     concentration : `torch.Tensor`
-        `k`, not negative, of any shape.
+        `k`, non-negative, of any shape.
     dim : `int`
         `m`, 2 or more.
 
@@ -121,8 +122,8 @@ class _LogVmfNormalizer(torch.autograd.Function):
     @staticmethod
     def forward(ctx, concentration: torch.Tensor, dim: int) -> torch.Tensor:
         order = dim / 2 - 1
-        # Only one number a target: float64 costs nothing, and the terms below cancel.
-        # Where k is 0 its logarithm is not finite, but log C is: it is flat there.
+        # The terms below cancel, so compute in float64: it is one number for each target.
+        # log k is infinite at k = 0, but log C is finite and flat there.
         k = concentration.double().clamp_min(1e-8)
         log_bessel, ratio = _log_bessel_and_ratio(order, k)
         ctx.save_for_backward(ratio.to(concentration.dtype))
@@ -136,28 +137,28 @@ class _LogVmfNormalizer(torch.autograd.Function):
         return -ratio * grad_output, None
 
 
-# From this order on, five terms of Debye's expansion hold to 1e-9 for every argument.
+# For orders from this one on, five terms of Debye's expansion are accurate to 1e-9.
 _LARGE_ORDER = 30
 
 
 def _log_bessel_and_ratio(order: float, x: torch.Tensor):
     """
-    `log I_v(x)` and `I_{v+1}(x) / I_v(x)` for `x > 0`. The expansion for large orders where the
-    order is large; from there down by the recurrence of the ratios,
+    `log I_v(x)` and `I_{v+1}(x) / I_v(x)` for `x > 0`. Starts at an order that is large enough for
+    Debye's expansion and steps down to `v` with the recurrence of the ratios,
     `I_v / I_{v-1} = 1 / (2 v / x + I_{v+1} / I_v)`, which is stable in this direction
     (DLMF 10.29.1).
     """
     steps = max(0, math.ceil(_LARGE_ORDER - order))
-    top = order + steps
-    log_bessel = _log_bessel_of_large_order(top, x)
-    ratio = (_log_bessel_of_large_order(top + 1, x) - log_bessel).exp()
+    start_order = order + steps
+    log_bessel = _debye_log_bessel(start_order, x)
+    ratio = (_debye_log_bessel(start_order + 1, x) - log_bessel).exp()
     for step in range(steps):
-        ratio = 1 / (2 * (top - step) / x + ratio)
+        ratio = 1 / (2 * (start_order - step) / x + ratio)
         log_bessel = log_bessel - ratio.log()
     return log_bessel, ratio
 
 
-def _log_bessel_of_large_order(order: float, x: torch.Tensor) -> torch.Tensor:
+def _debye_log_bessel(order: float, x: torch.Tensor) -> torch.Tensor:
     """`log I_v(x)` by Debye's uniform expansion (DLMF 10.41.3, the polynomials 10.41.10)."""
     z = x / order
     root = (1 + z * z).sqrt()
@@ -178,8 +179,8 @@ def _log_bessel_of_large_order(order: float, x: torch.Tensor) -> torch.Tensor:
 
 class Distance(Registrable):
     """
-    The distance that the Semfit head minimises, as a config names it. Called with the context
-    vectors and the target vectors, both of shape `(N, m)`; returns the distances, shape `(N,)`.
+    The loss of the Semfit head. It is called with the predicted vectors and the target vectors,
+    both of shape `(N, m)`, and returns the distances, shape `(N,)`.
     """
 
     default_implementation = "cosine"
@@ -191,18 +192,18 @@ class Distance(Registrable):
         self, mean_target: torch.Tensor, mean_direction: torch.Tensor
     ) -> torch.Tensor:
         """
-        The answer to begin training with, which is the same for every context, so that what the
-        targets have in common need not be learnt. Here it is the mean of their directions, each
-        taken at a length at which an element is about a third. An optimizer such as Adam moves an
-        element by about the learning rate, however long the answer is: one that is much shorter
-        turns too fast for what is known of contexts at first, and one that is longer too slowly.
+        The constant prediction that training starts from. By default it is the mean direction of
+        the targets, scaled so that its elements are about 1/3. An optimizer such as Adam changes
+        each element by about the learning rate in an update, whatever the norm of the prediction,
+        so the scale sets how fast its direction changes: with a much smaller norm, the first
+        updates change it too fast; with a larger norm, training is slow.
 
         # Parameters
 
         mean_target : `torch.Tensor`
             The mean of the targets. Shape `(m,)`.
         mean_direction : `torch.Tensor`
-            The mean of the targets at unit length. Shape `(m,)`.
+            The mean of the targets, each scaled to unit norm. Shape `(m,)`.
 
         # Returns
 
@@ -215,7 +216,7 @@ class Distance(Registrable):
 @Distance.register("cosine")
 class CosineDistance(Distance):
     """
-    See [`cosine`](#cosine). Has no hyper-parameter, and is the paper's choice.
+    See [`cosine`](#cosine). It has no hyper-parameter; the paper uses it.
 
     Registered as a `Distance` with name "cosine", the default.
     """
@@ -238,7 +239,7 @@ class L2Distance(Distance):
     def initial_prediction(
         self, mean_target: torch.Tensor, mean_direction: torch.Tensor
     ) -> torch.Tensor:
-        """The mean of the targets; see [`Distance`](#distance)."""
+        """The mean of the targets. See [`Distance`](#distance)."""
         return mean_target
 
 
@@ -269,7 +270,7 @@ class NllVmfDistance(Distance):
     def __init__(self, lambda_1: float = 0.02, lambda_2: float = 0.1) -> None:
         for name, value in (("lambda_1", lambda_1), ("lambda_2", lambda_2)):
             if value < 0:
-                raise ConfigurationError(f"nllvmf: `{name}` is {value}; it takes 0 or more.")
+                raise ConfigurationError(f"nllvmf: `{name}` is {value}; it must be at least 0.")
         self.lambda_1 = lambda_1
         self.lambda_2 = lambda_2
 
@@ -280,11 +281,11 @@ class NllVmfDistance(Distance):
         self, mean_target: torch.Tensor, mean_direction: torch.Tensor
     ) -> torch.Tensor:
         """
-        The mean of the directions, each taken at the length at which an element is about one: how
-        long an answer is says here how sure it is. See [`Distance`](#distance).
+        The mean direction, scaled so that its elements are about 1: the norm is the concentration
+        of the predicted distribution. See [`Distance`](#distance).
         """
         return len(mean_direction) ** 0.5 * mean_direction
 
 
-def _widen(tensor: torch.Tensor) -> torch.Tensor:
+def _upcast_half(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor

@@ -3,57 +3,57 @@ from typing import List
 import torch
 from allennlp.common.checks import ConfigurationError
 
-__all__ = ["FrequencyOrder"]
+__all__ = ["FrequencyOrderCheck"]
 
-_NUM_WORDS = 10_000
-# Frequent words first make it 0.15 to 0.25, alphabetical order or chance 0.43 to 0.51.
+_NUM_TARGETS = 10_000
+# Measured: 0.15 to 0.25 for vocabularies sorted by frequency, 0.43 to 0.51 for alphabetical or
+# random order.
 _MAX_MEAN_RANK = 0.35
 
 
-class FrequencyOrder:
+class FrequencyOrderCheck:
     """
-    Looks at the first 10,000 words of a training, and refuses those of a vocabulary that is not
-    in falling order of frequency, which costs an adaptive softmax its speed without a sign.
+    Checks on the first 10,000 targets that the classes are sorted by decreasing frequency. An
+    adaptive softmax over unsorted classes works, but is slow.
 
-    The classes that were met are ranked from 0, the first, to 1, the last. In falling order of
-    frequency a word is met the more often the lower its rank is, and the mean over the words met is
-    far below a half.
+    The distinct classes are ranked from 0, the first, to 1, the last. If they are sorted, low ranks
+    are the most frequent, so the mean rank of the targets is far below 0.5.
 
     # Parameters
 
-    subject : `str`
-        What is in no order, for the error.
+    name : `str`
+        The name of the vocabulary, for the error message.
     """
 
-    def __init__(self, subject: str) -> None:
-        self._subject = subject
-        self._classes: List[torch.Tensor] = []
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._targets: List[torch.Tensor] = []
         self._is_done = False
 
-    def check(self, classes: torch.Tensor) -> None:
+    def __call__(self, targets: torch.Tensor) -> None:
         """
         # Parameters
 
-        classes : `torch.Tensor`
-            Those of words in running text. Shape `(N,)`.
+        targets : `torch.Tensor`
+            The classes of a batch of running text. Shape `(N,)`.
 
         # Raises
 
         `ConfigurationError`
-            If there were 10,000, and they are in no falling order of frequency.
+            If 10,000 targets have been seen and their classes are not sorted.
         """
         if self._is_done:
             return
-        self._classes.append(classes.detach().cpu())
-        if sum(map(len, self._classes)) < _NUM_WORDS:
+        self._targets.append(targets.detach().cpu())
+        if sum(map(len, self._targets)) < _NUM_TARGETS:
             return
-        _, ranks = torch.unique(torch.cat(self._classes), return_inverse=True)
+        _, ranks = torch.unique(torch.cat(self._targets), return_inverse=True)
         mean_rank = (ranks.double().mean() / ranks.max().clamp_min(1)).item()
         self._is_done = True
-        self._classes = []
+        self._targets = []
         if mean_rank > _MAX_MEAN_RANK:
             raise ConfigurationError(
-                f"{self._subject} is not in falling order of frequency: the words of the text "
-                f"stand, on average, {mean_rank:.0%} of the way to its end, where frequent words "
-                "first would make it 15 to 25%. `allennlp count-vocabulary` makes one in order."
+                f"{self._name} is not sorted by decreasing frequency: the mean rank of the words "
+                f"of the text is {mean_rank:.0%} of the vocabulary size, where 15 to 25% is usual "
+                "for a sorted one. `allennlp count-vocabulary` writes a sorted vocabulary."
             )

@@ -10,9 +10,9 @@ __all__ = ["LmHead"]
 
 class LmHead(torch.nn.Module, Registrable):
     """
-    The output layer of a language model: says what there is to predict, and how wrong a context
-    vector is about it. The model shifts and unpads; a head knows nothing of sentences or
-    directions, and one head serves both directions.
+    The output layer of a language model: defines the targets and computes the loss. The model
+    shifts the sentences and removes the padding, so a head gets flat lists of contexts and targets.
+    Both directions share one head.
 
     # Parameters
 
@@ -27,37 +27,36 @@ class LmHead(torch.nn.Module, Registrable):
         self.input_dim = input_dim
 
     def get_input_dim(self) -> int:
-        """The dimension that a context vector must have."""
+        """The dimension of a context vector."""
         return self.input_dim
 
     def get_target_dim(self) -> Optional[int]:
         """
-        The dimension that the model's input vectors must have because they are the targets;
-        `None` if they are not.
+        The dimension of the targets if they are the model's input vectors, otherwise `None`.
         """
         return None
 
     def tie_weights(self, text_field_embedder: TextFieldEmbedder) -> None:
         """
-        Called once, by the model that the head becomes part of: a head that has parameters in
-        common with the input finds them here.
+        Shares parameters with the model's input, if the head does so. The model's constructor calls
+        it once.
 
         # Parameters
 
         text_field_embedder : `TextFieldEmbedder`
-            The model's input.
+            The model's text field embedder.
         """
 
     def targets(self, source: TextFieldTensors, input_vectors: torch.Tensor) -> torch.Tensor:
         """
-        What there is to predict at each position.
+        The target at each position.
 
         # Parameters
 
         source : `TextFieldTensors`
-            The sentences as the indexers made them.
+            The indexed sentences.
         input_vectors : `torch.Tensor`
-            What the model's `text_field_embedder` made of them. Shape
+            The output of the model's `text_field_embedder`. Shape
             `(batch_size, length, embedding_dim)`.
 
         # Returns
@@ -74,15 +73,15 @@ class LmHead(torch.nn.Module, Registrable):
         context : `torch.Tensor`
             Shape `(N, input_dim)`.
         targets : `torch.Tensor`
-            The `N` targets. Shape `(N, ...)`.
+            Shape `(N, ...)`.
 
         # Returns
 
         `torch.Tensor`
-            The loss, summed over the `N`. A scalar.
+            The sum of the `N` losses. A scalar.
         """
         raise NotImplementedError
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
-        """What the head measured since the last reset, each token weighing the same."""
+        """The metrics since the last reset, averaged over tokens."""
         return {}

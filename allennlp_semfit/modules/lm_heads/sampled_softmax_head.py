@@ -12,22 +12,22 @@ from allennlp_semfit.modules.lm_heads.softmax_head_base import SoftmaxHeadBase, 
 
 __all__ = ["SampledSoftmaxHead", "log_uniform_sample"]
 
-# What the perplexity may cost in training: of the sampled softmax's products, one in so many.
-_COST_OF_PERPLEXITY = 10
+# In training, how many times the cost of the perplexity the sampled softmax has.
+_COST_RATIO = 10
 
 
 @LmHead.register("sampled_softmax")
 class SampledSoftmaxHead(SoftmaxHeadBase):
     """
     The sampled softmax (Jean et al. 2015, "On Using Very Large Target Vocabulary for Neural
-    Machine Translation"), ELMo's own output layer: in training, the words of a batch compete with a
-    sample of the vocabulary, the same for all of them; in evaluation, with all of it. It is
-    AllenNLP's `SampledSoftmaxLoss`, whose sample is drawn as log-uniform in a word's place in the
-    vocabulary, so that this should be in falling order of frequency.
+    Machine Translation"), the output layer of ELMo: AllenNLP's `SampledSoftmaxLoss`. In training,
+    the softmax is taken over the target and a sample of the vocabulary, which all targets of a
+    batch share; in evaluation, over the whole vocabulary. The sample is drawn from a log-uniform
+    distribution over the indices, so the vocabulary should be sorted by decreasing frequency.
 
-    The loss in training is that of the sample, and no likelihood. The `perplexity` is that of the
-    whole softmax in training too: there, of a few words of each batch, taken at random, at a tenth
-    of the sampled softmax's cost.
+    The training loss is that of the sampled softmax, which is not a log-likelihood. The
+    `perplexity` is always that of the full softmax. In training, it is estimated on a random subset
+    of each batch, at a tenth of the cost of the sampled softmax.
 
     Registered as an `LmHead` with name "sampled_softmax".
 
@@ -37,20 +37,20 @@ class SampledSoftmaxHead(SoftmaxHeadBase):
     input_dim : `int`
         The dimension of a context vector.
     num_samples : `int`, optional (default = `8192`)
-        The words in a sample.
+        The number of words in a sample.
     sparse : `bool`, optional (default = `False`)
-        Whether the gradient has the batch's words and the sample's only. It then wants an optimizer
-        such as `dense_sparse_adam`, no `grad_norm` on a CPU, and one GPU, not several.
+        Whether the gradient is sparse. This requires an optimizer such as `dense_sparse_adam`, no
+        `grad_norm` on a CPU, and at most one GPU.
     namespace : `str`, optional (default = `"tokens"`)
         The vocabulary's namespace.
     indexer : `str`, optional (default = `"tokens"`)
-        The name of the indexer that gives the words as indices of the namespace.
+        The name of the indexer that provides the words' indices in the namespace.
 
     # Raises
 
     `ConfigurationError`
-        If the vocabulary has no such namespace, or not more words than there are samples; in
-        training if `sparse`, and processes exchange gradients by NCCL, which has no sparse ones.
+        If the vocabulary has no such namespace, or `num_samples` is not less than the number of its
+        words; in training with several GPUs, if `sparse`: NCCL does not support sparse gradients.
 
     # Example
 
@@ -71,46 +71,50 @@ class SampledSoftmaxHead(SoftmaxHeadBase):
         super().__init__(vocab, input_dim, namespace, indexer)
         if not 1 <= num_samples < self.num_classes:
             raise ConfigurationError(
-                f"sampled_softmax: `num_samples` is {num_samples}; it takes 1 or more, and less "
-                f"than there are words in the vocabulary's namespace {namespace!r}, "
+                f"sampled_softmax: `num_samples` is {num_samples}; it must be at least 1 and less "
+                f"than the number of words in the vocabulary's namespace {namespace!r}, "
                 f"{self.num_classes}."
             )
         self.sparse = sparse
         self.softmax = SampledSoftmaxLoss(self.num_classes, input_dim, num_samples, sparse)
-        # AllenNLP's own draws the same, one by one.
+        # The same samples as AllenNLP's function, without its loop over the words.
         self.softmax.choice_func = log_uniform_sample
-        self._every = max(1, round(_COST_OF_PERPLEXITY * self.num_classes / num_samples))
+        # The perplexity is computed for every n-th word.
+        self._stride = max(1, round(_COST_RATIO * self.num_classes / num_samples))
 
     def forward(self, context: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         if not self.training:
             return super().forward(context, targets)
-        # Not sooner: a model that only embeds may be built in such a process.
+        # Not in the constructor: a task may load a trained model as an embedder on several GPUs.
         if self.sparse and is_distributed() and torch.distributed.get_backend() == "nccl":
             raise ConfigurationError(
                 "sampled_softmax: `sparse` is true, but several GPUs (NCCL) cannot exchange sparse "
-                "gradients. Set it to false, or train on one GPU, without `distributed`."
+                "gradients. Set it to false, or train on one GPU without `distributed`."
             )
-        # A sample of every so many words, from one of the first of them: each is as likely.
-        start = numpy.random.randint(self._every)
+        # From a random start, so that all words are equally likely.
+        start = numpy.random.randint(self._stride)
         with torch.no_grad():
             self._negative_log_likelihood(
-                self.losses(context[start :: self._every], targets[start :: self._every])
+                self.losses(
+                    context[start :: self._stride],
+                    targets[start :: self._stride],
+                )
             )
-        # Of no words AllenNLP's loss has no gradient.
+        # Without targets, AllenNLP's loss has no gradient.
         return self.softmax(context, targets) if len(targets) else context.sum()
 
     def losses(self, context: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         weight, bias = self.softmax.softmax_w, self.softmax.softmax_b
-        if isinstance(weight, torch.nn.Embedding):  # as they are if sparse
+        if isinstance(weight, torch.nn.Embedding):  # if sparse
             return softmax_losses(context, targets, weight.weight, bias.weight.squeeze(1))
         return softmax_losses(context, targets, weight, bias)
 
 
 def log_uniform_sample(num_words: int, num_samples: int) -> Tuple[numpy.ndarray, int]:
     """
-    Draws words until there are `num_samples` different ones, the word `k` with a probability of
-    `log((k + 2) / (k + 1)) / log(num_words + 1)`. From the same random numbers it makes the same
-    sample as AllenNLP's `_choice`.
+    Draws words with replacement until there are `num_samples` distinct ones. The probability of the
+    word `k` is `log((k + 2) / (k + 1)) / log(num_words + 1)`. With the same random numbers, the
+    sample is the same as that of AllenNLP's `_choice`.
 
     # Parameters
 
@@ -120,16 +124,16 @@ def log_uniform_sample(num_words: int, num_samples: int) -> Tuple[numpy.ndarray,
     # Returns
 
     `Tuple[numpy.ndarray, int]`
-        The sample, shape `(num_samples,)`, and the number of draws that it took.
+        The sample, shape `(num_samples,)`, and the number of draws.
     """
     draws = numpy.empty(0, dtype=numpy.int64)
-    first = draws
-    while len(first) < num_samples:
-        # As many again as there were, in whole rounds of AllenNLP's.
+    first_draws = draws
+    while len(first_draws) < num_samples:
+        # Double the draws, in multiples of AllenNLP's rounds of `num_samples`.
         rounds = max(1, len(draws) // num_samples)
         uniform = numpy.random.rand(rounds * num_samples)
-        more = numpy.exp(uniform * numpy.log(num_words + 1)).astype(numpy.int64) - 1
-        draws = numpy.concatenate([draws, numpy.clip(more, 0, num_words - 1)])
-        first = numpy.unique(draws, return_index=True)[1]
-    first = numpy.sort(first)[:num_samples]
-    return draws[first], int(first[-1]) + 1
+        new_draws = numpy.exp(uniform * numpy.log(num_words + 1)).astype(numpy.int64) - 1
+        draws = numpy.concatenate([draws, numpy.clip(new_draws, 0, num_words - 1)])
+        first_draws = numpy.unique(draws, return_index=True)[1]
+    first_draws = numpy.sort(first_draws)[:num_samples]
+    return draws[first_draws], int(first_draws[-1]) + 1

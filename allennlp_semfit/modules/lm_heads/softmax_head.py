@@ -15,10 +15,10 @@ __all__ = ["SoftmaxHead"]
 @LmHead.register("softmax")
 class SoftmaxHead(SoftmaxHeadBase):
     """
-    The softmax over all words of the vocabulary: equation 1 of Li et al. 2019. Its cost grows with
-    the vocabulary, so it is for small ones, such as the subwords of ELMo-Sub, where the words'
-    vectors are those of the input (Press and Wolf 2017, "Using the Output Embedding to Improve
-    Language Models").
+    The softmax over the whole vocabulary: equation 1 of Li et al. 2019. Its cost is proportional to
+    the vocabulary size, so use it for small vocabularies such as the subwords of ELMo-Sub. There,
+    input and output share their vectors (Press and Wolf 2017, "Using the Output Embedding to
+    Improve Language Models").
 
     Registered as an `LmHead` with name "softmax".
 
@@ -28,21 +28,21 @@ class SoftmaxHead(SoftmaxHeadBase):
     input_dim : `int`
         The dimension of a context vector.
     embedding_dim : `int`, optional (default = `input_dim`)
-        The dimension of a word's output vector. If it is another than `input_dim`, a linear map
-        from one to the other comes first.
+        The dimension of a word's output vector. If it differs from `input_dim`, a linear map
+        projects the context to it.
     tie_to_input : `bool`, optional (default = `False`)
-        Whether the output vectors are those that the model's `embedding` of the name `indexer`
-        gives its input. The bias remains the head's own.
+        Whether the output vectors are the weights of the model's `embedding` named `indexer`. The
+        bias is not shared.
     namespace : `str`, optional (default = `"tokens"`)
         The vocabulary's namespace.
     indexer : `str`, optional (default = `"tokens"`)
-        The name of the indexer that gives the words as indices of the namespace.
+        The name of the indexer that provides the words' indices in the namespace.
 
     # Raises
 
     `ConfigurationError`
-        If the vocabulary has no such namespace; if it is tied, and the model has no such
-        embedder, or one that is no plain `embedding`, or of another size.
+        If the vocabulary has no such namespace; with `tie_to_input`, if the model has no such
+        embedder, it is not an `embedding` without a projection, or its size does not match.
 
     # Example
 
@@ -77,8 +77,8 @@ class SoftmaxHead(SoftmaxHeadBase):
             else torch.nn.Linear(input_dim, self.embedding_dim)
         )
         self.bias = torch.nn.Parameter(torch.zeros(self.num_classes))
-        # In a tuple, so that the input's weight is not archived as the head's as well.
-        self._tied: Tuple[Embedding, ...] = ()
+        # A tuple hides the embedding from PyTorch, so that its weight is not archived twice.
+        self._tied_embedding: Tuple[Embedding, ...] = ()
         if not tie_to_input:
             self.weight = torch.nn.Parameter(
                 torch.randn(self.num_classes, self.embedding_dim) * self.embedding_dim**-0.5
@@ -90,20 +90,20 @@ class SoftmaxHead(SoftmaxHeadBase):
         embedder = getattr(text_field_embedder, "_token_embedders", {}).get(self.indexer)
         if not isinstance(embedder, Embedding) or embedder._projection is not None:
             raise ConfigurationError(
-                f"softmax: `tie_to_input` takes the vectors of the token embedder {self.indexer!r},"
-                f" but that is {type(embedder).__name__ if embedder else 'missing'}. It must be an "
+                f"softmax: `tie_to_input` uses the weights of the token embedder {self.indexer!r}, "
+                f"but that is {type(embedder).__name__ if embedder else 'missing'}. It must be an "
                 "`embedding` without a projection."
             )
-        found, wanted = tuple(embedder.weight.size()), (self.num_classes + 1, self.embedding_dim)
-        if found != wanted:
+        found, expected = tuple(embedder.weight.size()), (self.num_classes + 1, self.embedding_dim)
+        if found != expected:
             raise ConfigurationError(
                 f"softmax: with `tie_to_input`, the `embedding` {self.indexer!r} must have "
-                f"{wanted[0]} vectors, one for each index of the namespace {self.namespace!r}, of "
-                f"the head's `embedding_dim`, {wanted[1]}. It has {found[0]} of {found[1]}."
+                f"{expected[0]} vectors, one for each index of the namespace {self.namespace!r}, "
+                f"of the head's `embedding_dim`, {expected[1]}. It has {found[0]} of {found[1]}."
             )
-        self._tied = (embedder,)
+        self._tied_embedding = (embedder,)
 
     def losses(self, context: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        # The first of the input's vectors is that of the padding.
-        weight = self._tied[0].weight[1:] if self._tied else self.weight
+        # Index 0 of the embedding is the padding.
+        weight = self._tied_embedding[0].weight[1:] if self._tied_embedding else self.weight
         return softmax_losses(self.projection(context), targets, weight, self.bias)

@@ -10,18 +10,18 @@ from allennlp_semfit.training.metrics.token_averages import TokenAverage
 
 __all__ = ["SoftmaxHeadBase", "softmax_losses"]
 
-# Without a graph, logits are computed so many at a time: 128 MB in single precision.
+# The number of logits computed at once when no gradient is needed: 128 MB in float32.
 _MAX_LOGITS = 2**25
 
 
 class SoftmaxHeadBase(LmHead):
     """
-    What the softmax heads share: the words to predict are those of a vocabulary. The classes are
-    its words in their order, `@@UNKNOWN@@` first and the padding left out, so a word's class is its
-    index less one.
+    The base class of the softmax heads, which predict the words of a vocabulary. The classes are
+    the words in their order without the padding, so a word's class is its index minus 1 and
+    `@@UNKNOWN@@` is class 0.
 
-    Reports `perplexity`: the exponential of the mean negative log-likelihood of a word, over both
-    directions, each word weighing the same.
+    Reports `perplexity`: the exponential of the mean negative log-likelihood, averaged over the
+    words of both directions.
 
     # Parameters
 
@@ -31,14 +31,14 @@ class SoftmaxHeadBase(LmHead):
     namespace : `str`
         The namespace of the vocabulary.
     indexer : `str`
-        The name of the `single_id` indexer, in the reader's `token_indexers`, that gives the words
-        as indices of that namespace.
+        The name of the `single_id` indexer, in the reader's `token_indexers`, that provides the
+        words' indices in that namespace.
 
     # Raises
 
     `ConfigurationError`
-        If the vocabulary has no such namespace, or the namespace no padding; in training, if there
-        is no such indexer.
+        If the vocabulary has no such namespace, or the namespace has no padding; in training, if
+        there is no such indexer.
     """
 
     def __init__(
@@ -48,16 +48,16 @@ class SoftmaxHeadBase(LmHead):
         found = sorted(vocab.get_namespaces())
         if namespace not in found:
             raise ConfigurationError(
-                f"A softmax needs a vocabulary, but there is no namespace {namespace!r} in that of "
-                f"the configuration; it has {found or 'none'}. `allennlp count-vocabulary` makes "
-                'one for "vocabulary": {"type": "from_files", "directory": …}; or correct the '
-                "head's `namespace`."
+                f"A softmax head needs a vocabulary, but the config's has no namespace "
+                f"{namespace!r}; it has {found or 'none'}. Make one with `allennlp "
+                'count-vocabulary` for "vocabulary": {"type": "from_files", "directory": …}, or '
+                "correct the head's `namespace`."
             )
         if not vocab.is_padded(namespace):
             raise ConfigurationError(
-                f"The vocabulary's namespace {namespace!r} has no padding at index 0; a softmax "
-                "head takes a namespace that has. Give it a name that does not end in tags or "
-                "labels, and leave it out of `non_padded_namespaces`."
+                f"The vocabulary's namespace {namespace!r} has no padding at index 0, which a "
+                "softmax head requires. Give it a name that does not end in tags or labels, and "
+                "remove it from `non_padded_namespaces`."
             )
         self.num_classes = vocab.get_vocab_size(namespace) - 1
         self.namespace = namespace
@@ -69,14 +69,14 @@ class SoftmaxHeadBase(LmHead):
         # Returns
 
         `torch.Tensor`
-            The class of each word, -1 where padded. Shape `(batch_size, length)`.
+            The class of each word, -1 for padding. Shape `(batch_size, length)`.
         """
         if self.indexer not in source:
             raise ConfigurationError(
-                f"The head takes the words to predict from the indexer {self.indexer!r}, but the "
+                f"The softmax head reads its targets from the indexer {self.indexer!r}, but the "
                 f"reader's `token_indexers` are {sorted(source)}. Add "
                 f'"{self.indexer}": {{"type": "single_id", "namespace": "{self.namespace}"}} there '
-                'and, if the model is not to read it, {"type": "empty"} of the same name to the '
+                'and, if the model does not read it, {"type": "empty"} under the same name to the '
                 "`token_embedders`."
             )
         return get_token_ids_from_text_field_tensors({self.indexer: source[self.indexer]}) - 1
@@ -93,7 +93,7 @@ class SoftmaxHeadBase(LmHead):
         context : `torch.Tensor`
             Shape `(N, input_dim)`.
         targets : `torch.Tensor`
-            Classes. Shape `(N,)`.
+            The classes. Shape `(N,)`.
 
         # Returns
 
@@ -104,7 +104,7 @@ class SoftmaxHeadBase(LmHead):
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
         mean = self._negative_log_likelihood.get_metric(reset)
-        # Of no words it is 0, as AllenNLP's `Perplexity` has it. `math.exp` would overflow.
+        # 0 without any words, as in AllenNLP's `Perplexity`. `math.exp` would raise on overflow.
         return {"perplexity": torch.tensor(mean, dtype=torch.double).exp().item() if mean else 0.0}
 
 
@@ -114,7 +114,7 @@ def softmax_losses(
     """
     Equation 1 of Li et al. 2019, with a bias: `-(c·w + b) + log Σ_w' exp(c·w' + b')`.
 
-    Where no gradient is wanted, it takes no more memory for more words than for some.
+    Without gradients, it works in chunks, so its memory use does not grow with `N`.
 
     # Parameters
 
@@ -132,15 +132,14 @@ def softmax_losses(
     `torch.Tensor`
         Shape `(N,)`.
     """
-    rows = context.size(0)
+    chunk_size = context.size(0)
     if not torch.is_grad_enabled():
-        rows = max(1, _MAX_LOGITS // weight.size(0))
+        chunk_size = _MAX_LOGITS // weight.size(0)
+    chunk_size = max(chunk_size, 1)
     losses = [
         torch.nn.functional.cross_entropy(
-            torch.nn.functional.linear(some_context, weight, bias), some_targets, reduction="none"
+            torch.nn.functional.linear(context_chunk, weight, bias), target_chunk, reduction="none"
         )
-        for some_context, some_targets in zip(
-            context.split(max(rows, 1)), targets.split(max(rows, 1))
-        )
+        for context_chunk, target_chunk in zip(context.split(chunk_size), targets.split(chunk_size))
     ]
     return torch.cat(losses)

@@ -1,4 +1,4 @@
-"""Target vectors that differ as much in one direction as in any other."""
+"""Whitening of target vectors."""
 
 from typing import Any, Optional
 
@@ -7,27 +7,26 @@ from allennlp.common.util import is_distributed
 
 __all__ = ["TargetWhitening"]
 
-# From so many tokens a dimension, mean and covariance are taken.
-_ENOUGH = 1000
+# The number of tokens, for each dimension, from which mean and covariance are estimated.
+_MIN_TOKENS_PER_DIM = 1000
 
 
 class TargetWhitening(torch.nn.Module):
     """
-    Takes from the direction of each vector what all have in common, and stretches the rest until no
-    direction has more of it than another: `(w / |w| - mean) covariance^(-1/2) / sqrt(m)`, mean and
-    covariance being those of the tokens as they occur, boundaries included. Vectors of words share
-    a direction, those of a small corpus more than half of their length; whitened, they differ in
-    what tells the words apart.
+    Whitens vectors, after scaling them to unit norm:
+    `(w / |w| - mean) covariance^(-1/2) / sqrt(m)`. Word vectors share a common direction: after
+    training on a small corpus, their mean can have more than half of their norm. After whitening,
+    the mean is 0 and the variance is the same in all directions.
 
-    Mean and covariance are taken from the first tokens of the training, `1000 m` of them or a batch
-    more, and stay as they are from then on; all processes have the same, and they are archived. The
-    text must therefore be in random order, or its first book decides. To the covariance is added
-    what `m` more tokens would add whose vectors spread alike in all directions, so that few tokens,
-    or directions in which there is next to nothing, do no harm.
+    Mean and covariance are estimated from the first training batches with `1000 m` tokens in total,
+    boundary tokens included, and then stay fixed. All processes share them, and an archive contains
+    them. The training text must be in random order, so that its start is representative. The
+    covariance is regularised as if `m` more tokens had been seen whose variance is the same in all
+    directions.
 
-    The symmetric root is the one that changes the vectors least (Kessy et al. 2018, "Optimal
-    Whitening and Decorrelation"). That vectors of words serve better without what they have in
-    common, was shown by Mu and Viswanath 2018, "All-but-the-Top".
+    Of all whitening matrices, the symmetric root changes the vectors least (Kessy et al. 2018,
+    "Optimal Whitening and Decorrelation"). Mu and Viswanath 2018, "All-but-the-Top", show that word
+    vectors improve when their common components are removed.
 
     # Parameters
 
@@ -43,40 +42,40 @@ class TargetWhitening(torch.nn.Module):
         self.sums: torch.Tensor
         self.register_buffer("mean", torch.zeros(dim))
         self.register_buffer("transform", torch.eye(dim))
-        # Of what the targets were so far: their number, and of directions the sum and the sum of
-        # outer products.
+        # The number of targets so far, the sum of their directions, and that of the outer products.
         self.register_buffer("sums", torch.zeros(1 + dim + dim * dim))
         self._is_fitted = False
 
     @property
     def is_fitted(self) -> bool:
-        """Whether mean and covariance are settled, and no more targets count."""
-        # Once they are, the device is not asked again.
-        self._is_fitted = self._is_fitted or bool(self.sums[0] >= _ENOUGH * self.dim)
+        """Whether mean and covariance are final."""
+        # Cached, because reading `sums` waits for the device.
+        self._is_fitted = self._is_fitted or bool(self.sums[0] >= _MIN_TOKENS_PER_DIM * self.dim)
         return self._is_fitted
 
     @torch.no_grad()
     def update(self, targets: torch.Tensor, mask: Optional[torch.Tensor] = None) -> None:
         """
-        Counts these targets in, if there are not enough yet. All processes must call it as often.
+        Adds targets to the estimates of mean and covariance, unless these are final. In distributed
+        training, all processes must call it equally often.
 
         # Parameters
 
         targets : `torch.Tensor`
             Shape `(..., m)`.
         mask : `torch.BoolTensor`, optional (default = `None`)
-            Which of them count. Shape `(...)`.
+            Which of the targets to use. Shape `(...)`.
         """
         if self.is_fitted:
             return
         with torch.autocast(targets.device.type, enabled=False):
             directions = torch.nn.functional.normalize(targets.float(), dim=-1)
-            # Zero has no direction.
-            counts = directions.any(dim=-1)
-            directions = directions[counts if mask is None else counts & mask]
+            # A zero vector has no direction.
+            is_used = directions.any(dim=-1)
+            directions = directions[is_used if mask is None else is_used & mask]
             moments = directions.T @ directions
-            number = moments.new_full((1,), len(directions))
-            sums = torch.cat([number, directions.sum(0), moments.flatten()])
+            count = moments.new_full((1,), len(directions))
+            sums = torch.cat([count, directions.sum(0), moments.flatten()])
             if is_distributed():
                 torch.distributed.all_reduce(sums)
             self.sums += sums
@@ -84,15 +83,15 @@ class TargetWhitening(torch.nn.Module):
                 self._fit()
 
     def _fit(self) -> None:
-        number = self.sums[0].double()
-        mean = self.sums[1 : 1 + self.dim].double() / number
-        moments = self.sums[1 + self.dim :].view(self.dim, self.dim).double() / number
+        count = self.sums[0].double()
+        mean = self.sums[1 : 1 + self.dim].double() / count
+        moments = self.sums[1 + self.dim :].view(self.dim, self.dim).double() / count
         covariance = moments - torch.outer(mean, mean)
         variance = covariance.trace() / self.dim
         if variance < 1e-6:
-            # They are all one, but for rounding.
+            # All targets are the same, up to rounding.
             return
-        covariance.diagonal().add_(self.dim / number * variance)
+        covariance.diagonal().add_(self.dim / count * variance)
         variances, directions = torch.linalg.eigh(covariance)
         scales = (self.dim * variances).rsqrt()
         self.mean.copy_(mean)
@@ -108,8 +107,8 @@ class TargetWhitening(torch.nn.Module):
         # Returns
 
         `torch.Tensor`
-            Shape `(..., m)`, in single precision or, if theirs is more, in that; zero for zero.
-            Once enough tokens are counted, the mean square of their lengths is 1.
+            Shape `(..., m)`, of type `float32` or, if it is more precise, the targets' type. Their
+            mean squared norm is about 1. Zero vectors stay zero.
         """
         dtype = torch.promote_types(targets.dtype, torch.float32)
         with torch.autocast(targets.device.type, enabled=False):

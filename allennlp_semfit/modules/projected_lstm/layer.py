@@ -10,13 +10,13 @@ __all__ = ["ProjectedLstm", "run_in_lockstep"]
 
 class ProjectedLstm(torch.nn.Module):
     """
-    One LSTM layer with a projected state (Sak et al. 2014, "Long Short-Term Memory Recurrent
-    Neural Network Architectures for Large Scale Acoustic Modeling"), reading from left to right.
-    At each step the cell state is clipped, the output projected and clipped, then normalised
-    (Ba et al. 2016, "Layer Normalization"); that is the step's output and the next one's state.
+    A unidirectional LSTM layer with a projected state (Sak et al. 2014, "Long Short-Term Memory
+    Recurrent Neural Network Architectures for Large Scale Acoustic Modeling"). At each step, the
+    cell state is clipped; the output is projected, clipped and normalised (Ba et al. 2016, "Layer
+    Normalization"). The normalised output is also the state of the next step.
 
-    Without the layer norm it is AllenNLP's `LstmCellWithProjection`, with the same names and
-    layout of weights, gates in the order input, forget, candidate, output.
+    Without the layer norm, it is equivalent to AllenNLP's `LstmCellWithProjection` and its weights
+    have the same names and layout: the gates are input, forget, candidate, output.
 
     # Parameters
 
@@ -25,10 +25,11 @@ class ProjectedLstm(torch.nn.Module):
     cell_size : `int`
         The number of memory cells.
     layer_norm : `bool`
+        Whether to normalise the state.
     memory_cell_clip_value : `float`
-        `None` for no clipping.
+        The maximum magnitude of the cell state; `None` for no clipping.
     state_projection_clip_value : `float`
-        `None` for no clipping.
+        The maximum magnitude of the projected output; `None` for no clipping.
     """
 
     def __init__(
@@ -51,7 +52,7 @@ class ProjectedLstm(torch.nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Orthogonal weights, and forget gates that start open, as `LstmCellWithProjection`."""
+        """Orthogonal weights and a forget gate bias of 1, as in `LstmCellWithProjection`."""
         for linearity in (self.input_linearity, self.state_linearity):
             block_orthogonal(linearity.weight.data, [self.cell_size, self.hidden_dim])
         self.state_linearity.bias.data.fill_(0.0)
@@ -70,8 +71,8 @@ class ProjectedLstm(torch.nn.Module):
             Shape `(batch_size, length, hidden_dim)`.
         """
         batch_size, length, hidden_dim = inputs.shape
-        by_step = inputs.transpose(0, 1).reshape(1, length * batch_size, hidden_dim)
-        (outputs,) = run_in_lockstep([self], by_step, [batch_size] * length)
+        time_major = inputs.transpose(0, 1).reshape(1, length * batch_size, hidden_dim)
+        (outputs,) = run_in_lockstep([self], time_major, [batch_size] * length)
         return outputs.view(length, batch_size, hidden_dim).transpose(0, 1)
 
 
@@ -79,22 +80,22 @@ def run_in_lockstep(
     layers: Sequence[ProjectedLstm], inputs: torch.Tensor, batch_sizes: List[int]
 ) -> torch.Tensor:
     """
-    Several layers of the same sizes, each reading an input of its own, step by step side by side.
+    Runs several layers of the same sizes in parallel, each on its own input.
 
     # Parameters
 
     layers : `Sequence[ProjectedLstm]`
     inputs : `torch.Tensor`
-        Shape `(len(layers), sum(batch_sizes), hidden_dim)`: first the first words of all
-        sentences, then the second words of those that have one, and so on, the longest sentences
-        first (the layout of `torch.nn.utils.rnn.PackedSequence.data`).
+        Shape `(len(layers), sum(batch_sizes), hidden_dim)`. For each layer, in the layout of
+        `torch.nn.utils.rnn.PackedSequence.data`: all first words, all second words, and so on, with
+        the sentences sorted by decreasing length.
     batch_sizes : `List[int]`
-        The number of sentences that have a first word, a second, and so on.
+        The number of sentences that have a first word, a second word, and so on.
 
     # Returns
 
     `torch.Tensor`
-        The states, of the shape and in the layout of `inputs`.
+        The states, in the shape and layout of `inputs`.
     """
     weights = [
         (
@@ -114,5 +115,5 @@ def run_in_lockstep(
         first.memory_cell_clip_value,
         first.state_projection_clip_value,
         getattr(first.layer_norm, "eps", None),
-        *(weight for kind in zip(*weights) for weight in kind),
+        *(weight for same_weights in zip(*weights) for weight in same_weights),
     )

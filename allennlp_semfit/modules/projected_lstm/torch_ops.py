@@ -1,8 +1,8 @@
 """
-What a projected LSTM does at each step between its matrix products, in PyTorch's own operations.
+The operations of a projected LSTM between the matrix products of a step, in PyTorch.
 
-All of it reads and writes views of buffers that hold every step. In the shapes, `layers` are those
-that read side by side, and `n` the sentences that have a word at this step.
+All arguments are views of buffers for all steps. In the shapes, `layers` is the number of layers
+that run in parallel, and `n` the number of sentences that have a word at this step.
 """
 
 from typing import Any, Optional, Tuple
@@ -29,21 +29,21 @@ def cell_forward(
     hidden: torch.Tensor,
 ) -> None:
     """
-    The state and the output of the cells.
+    Computes the cell state and the output before projection.
 
     # Parameters
 
     gates : `torch.Tensor`
-        Shape `(layers, n, 4 * cell_size)`: what goes into the input, forget, candidate and output
-        gates; replaced by what comes out of them.
+        The pre-activations of the input, forget, candidate and output gates; replaced by the
+        activations. Shape `(layers, n, 4 * cell_size)`.
     previous_cell_state : `torch.Tensor`
-        Shape `(layers, n, cell_size)`: `cell_state` of the step before; `None` at the first.
+        `cell_state` of the previous step; `None` at the first step. Shape `(layers, n, cell_size)`.
     clip_value : `Optional[float]`
-        The cell state's clip value.
+        The clip value of the cell state.
     cell_state : `torch.Tensor`
-        Shape `(layers, n, cell_size)`; receives the cell state before it is clipped.
+        Receives the cell state before clipping. Shape `(layers, n, cell_size)`.
     hidden : `torch.Tensor`
-        Shape `(layers, n, cell_size)`; is given the output before it is projected.
+        Receives the output before projection. Shape `(layers, n, cell_size)`.
     """
     cell_size = cell_state.size(-1)
     gates[..., : 2 * cell_size].sigmoid_()
@@ -67,32 +67,32 @@ def cell_backward(
     hidden: torch.Tensor,
 ) -> None:
     """
-    The gradient of `cell_forward`.
+    The backward pass of `cell_forward`.
 
     # Parameters
 
     grad_hidden : `torch.Tensor`
         Shape `(layers, n, cell_size)`.
     gates : `torch.Tensor`
-        Shape `(layers, n, 4 * cell_size)`: what came out of the gates.
+        The gate activations. Shape `(layers, n, 4 * cell_size)`.
     previous_cell_state, clip_value, cell_state
         As in `cell_forward`.
     grad_cell_state : `torch.Tensor`
-        Shape `(layers, n, cell_size)`: what the next step says of this step's clipped cell state;
-        replaced by what this step says of the one before.
+        The next step's gradient of this step's clipped cell state; replaced by this step's gradient
+        of the previous one. Shape `(layers, n, cell_size)`.
     grad_gates : `torch.Tensor`
-        Shape `(layers, n, 4 * cell_size)`; is given the gradient of what goes into the gates.
+        Receives the gradient of the gates' pre-activations. Shape `(layers, n, 4 * cell_size)`.
     hidden : `torch.Tensor`
-        Shape `(layers, n, cell_size)`; is given the output before it is projected, once more.
+        Receives the output before projection, recomputed. Shape `(layers, n, cell_size)`.
     """
     input_gate, forget_gate, candidate, output_gate = gates.chunk(4, dim=-1)
     grad_input, grad_forget, grad_candidate, grad_output = grad_gates.chunk(4, dim=-1)
-    squashed = (
+    tanh_cell_state = (
         _clip(cell_state, clip_value).tanh_() if clip_value is not None else cell_state.tanh()
     )
-    torch.mul(output_gate, squashed.to(hidden.dtype), out=hidden)
-    _SIGMOID_BACKWARD(grad_hidden * squashed, output_gate, grad_input=grad_output)
-    grad_cell_state += aten.tanh_backward(grad_hidden * output_gate, squashed)
+    torch.mul(output_gate, tanh_cell_state.to(hidden.dtype), out=hidden)
+    _SIGMOID_BACKWARD(grad_hidden * tanh_cell_state, output_gate, grad_input=grad_output)
+    grad_cell_state += aten.tanh_backward(grad_hidden * output_gate, tanh_cell_state)
     if clip_value is not None:
         grad_cell_state *= cell_state.abs() <= clip_value
     _SIGMOID_BACKWARD(grad_cell_state * candidate, input_gate, grad_input=grad_input)
@@ -118,21 +118,21 @@ def state_forward(
     recurrent: torch.Tensor,
 ) -> None:
     """
-    The state: the projected output, clipped and normalised.
+    Computes the state: clips and normalises the projected output.
 
     # Parameters
 
     projected : `torch.Tensor`
         Shape `(layers, n, hidden_dim)`.
     weight, bias : `torch.Tensor`
-        The layer norm's, shape `(layers, 1, hidden_dim)`; `None` for no layer norm.
+        The layer norm's parameters, shape `(layers, 1, hidden_dim)`; `None` for no layer norm.
     eps : `float`
     clip_value : `Optional[float]`
-        The state's clip value.
+        The clip value of the state.
     state : `torch.Tensor`
-        Shape `(layers, n, hidden_dim)`; is given the state.
+        Receives the state. Shape `(layers, n, hidden_dim)`.
     recurrent : `torch.Tensor`
-        `state` itself, or a tensor of its shape and another type, which is given the same.
+        `state` itself, or a tensor of the same shape and another type that receives a copy.
     """
     clipped = _clip(projected, clip_value)
     if weight is None or bias is None:
@@ -153,7 +153,7 @@ def state_backward(
     grad_projected: torch.Tensor,
 ) -> None:
     """
-    The gradient of `state_forward`, but for that of the layer norm's parameters.
+    The backward pass of `state_forward`, except for the layer norm's parameters.
 
     # Parameters
 
@@ -162,7 +162,7 @@ def state_backward(
     projected, weight, eps, clip_value
         As in `state_forward`.
     grad_projected : `torch.Tensor`
-        Shape `(layers, n, hidden_dim)`; is given the gradient.
+        Receives the gradient. Shape `(layers, n, hidden_dim)`.
     """
     if weight is not None:
         clipped = _clip(projected, clip_value).to(grad_state.dtype)
@@ -187,7 +187,7 @@ def norm_backward(
     clip_value: Optional[float],
 ) -> Tuple[Any, Any]:
     """
-    The gradient of the layer norm's parameters, for all steps at once.
+    The gradients of the layer norm's parameters, for all steps at once.
 
     # Parameters
 
@@ -199,12 +199,12 @@ def norm_backward(
     # Returns
 
     `Tuple[Any, Any]`
-        For the weight and the bias, shape `(layers, hidden_dim)`; for each layer `None` where there
-        is none.
+        The gradients of the weights and the biases, shape `(layers, hidden_dim)`; without a layer
+        norm, two lists of `None` for each layer.
     """
     if weight is None:
-        nothing = [None] * len(projected)
-        return nothing, nothing
+        no_grads = [None] * len(projected)
+        return no_grads, no_grads
     clipped = _clip(projected, clip_value).to(grad_state.dtype)
     normalised = layer_norm(clipped, clipped.shape[-1:], eps=eps)
     return (grad_state * normalised).sum(1), grad_state.sum(1)

@@ -1,8 +1,9 @@
 """
-The functions of `torch_ops`, each as one Triton kernel: at every step a GPU then has two
-matrix products and two kernels to run forwards, and two and three backwards.
+The functions of `torch_ops`, each as one Triton kernel. A step then launches two matrix products
+and two kernels, both in the forward and in the backward pass; under autocast, the backward pass
+launches one more.
 
-All arithmetic is in single precision, whatever the tensors' types.
+All arithmetic is in `float32`, whatever the tensors' types.
 """
 
 from typing import Any, Optional, Sequence
@@ -53,23 +54,23 @@ def _cell_forward(
     layer = tl.program_id(1).to(tl.int64)
     cell = tl.program_id(0) * block + tl.arange(0, block)
     mask = cell < size
-    # A row of gates holds four times the cells.
-    at = cell // cell_size * 4 * cell_size + cell % cell_size
-    input_gate = tl.sigmoid(_load(gates, gates_stride, layer, at, mask))
-    forget_gate = tl.sigmoid(_load(gates, gates_stride, layer, at + cell_size, mask))
-    candidate = _tanh(_load(gates, gates_stride, layer, at + 2 * cell_size, mask))
-    output_gate = tl.sigmoid(_load(gates, gates_stride, layer, at + 3 * cell_size, mask))
-    remembered = input_gate * candidate
+    # A row of gates has four values for each cell.
+    offset = cell // cell_size * 4 * cell_size + cell % cell_size
+    input_gate = tl.sigmoid(_load(gates, gates_stride, layer, offset, mask))
+    forget_gate = tl.sigmoid(_load(gates, gates_stride, layer, offset + cell_size, mask))
+    candidate = _tanh(_load(gates, gates_stride, layer, offset + 2 * cell_size, mask))
+    output_gate = tl.sigmoid(_load(gates, gates_stride, layer, offset + 3 * cell_size, mask))
+    new_cell_state = input_gate * candidate
     if has_previous:
-        before = _load(previous_cell_state, previous_stride, layer, cell, mask)
-        remembered += forget_gate * _clipped(before, clip_value, has_clip_value)
-    output = output_gate * _tanh(_clipped(remembered, clip_value, has_clip_value))
+        previous = _load(previous_cell_state, previous_stride, layer, cell, mask)
+        new_cell_state += forget_gate * _clipped(previous, clip_value, has_clip_value)
+    output = output_gate * _tanh(_clipped(new_cell_state, clip_value, has_clip_value))
     gates += layer * gates_stride
-    tl.store(gates + at, input_gate, mask=mask)
-    tl.store(gates + at + cell_size, forget_gate, mask=mask)
-    tl.store(gates + at + 2 * cell_size, candidate, mask=mask)
-    tl.store(gates + at + 3 * cell_size, output_gate, mask=mask)
-    tl.store(cell_state + layer * cell_state_stride + cell, remembered, mask=mask)
+    tl.store(gates + offset, input_gate, mask=mask)
+    tl.store(gates + offset + cell_size, forget_gate, mask=mask)
+    tl.store(gates + offset + 2 * cell_size, candidate, mask=mask)
+    tl.store(gates + offset + 3 * cell_size, output_gate, mask=mask)
+    tl.store(cell_state + layer * cell_state_stride + cell, new_cell_state, mask=mask)
     tl.store(hidden + layer * hidden_stride + cell, output, mask=mask)
 
 
@@ -99,33 +100,33 @@ def _cell_backward(
     layer = tl.program_id(1).to(tl.int64)
     cell = tl.program_id(0) * block + tl.arange(0, block)
     mask = cell < size
-    at = cell // cell_size * 4 * cell_size + cell % cell_size
-    input_gate = _load(gates, gates_stride, layer, at, mask)
-    forget_gate = _load(gates, gates_stride, layer, at + cell_size, mask)
-    candidate = _load(gates, gates_stride, layer, at + 2 * cell_size, mask)
-    output_gate = _load(gates, gates_stride, layer, at + 3 * cell_size, mask)
-    remembered = _load(cell_state, cell_state_stride, layer, cell, mask)
-    squashed = _tanh(_clipped(remembered, clip_value, has_clip_value))
-    tl.store(hidden + layer * hidden_stride + cell, output_gate * squashed, mask=mask)
+    offset = cell // cell_size * 4 * cell_size + cell % cell_size
+    input_gate = _load(gates, gates_stride, layer, offset, mask)
+    forget_gate = _load(gates, gates_stride, layer, offset + cell_size, mask)
+    candidate = _load(gates, gates_stride, layer, offset + 2 * cell_size, mask)
+    output_gate = _load(gates, gates_stride, layer, offset + 3 * cell_size, mask)
+    new_cell_state = _load(cell_state, cell_state_stride, layer, cell, mask)
+    tanh_cell_state = _tanh(_clipped(new_cell_state, clip_value, has_clip_value))
+    tl.store(hidden + layer * hidden_stride + cell, output_gate * tanh_cell_state, mask=mask)
 
     grad = _load(grad_hidden, grad_hidden_stride, layer, cell, mask)
-    grad_output = grad * squashed * output_gate * (1 - output_gate)
-    grad = grad * output_gate * (1 - squashed * squashed)
+    grad_output = grad * tanh_cell_state * output_gate * (1 - output_gate)
+    grad = grad * output_gate * (1 - tanh_cell_state * tanh_cell_state)
     grad += _load(grad_cell_state, grad_cell_state_stride, layer, cell, mask)
     if has_clip_value:
-        grad = tl.where(tl.abs(remembered) <= clip_value, grad, 0.0)
+        grad = tl.where(tl.abs(new_cell_state) <= clip_value, grad, 0.0)
     grad_input = grad * candidate * input_gate * (1 - input_gate)
     grad_candidate = grad * input_gate * (1 - candidate * candidate)
     grad_forget = tl.zeros_like(grad)
     if has_previous:
-        before = _load(previous_cell_state, previous_stride, layer, cell, mask)
-        before = _clipped(before, clip_value, has_clip_value)
-        grad_forget = grad * before * forget_gate * (1 - forget_gate)
+        previous = _load(previous_cell_state, previous_stride, layer, cell, mask)
+        previous = _clipped(previous, clip_value, has_clip_value)
+        grad_forget = grad * previous * forget_gate * (1 - forget_gate)
     grad_gates += layer * grad_gates_stride
-    tl.store(grad_gates + at, grad_input, mask=mask)
-    tl.store(grad_gates + at + cell_size, grad_forget, mask=mask)
-    tl.store(grad_gates + at + 2 * cell_size, grad_candidate, mask=mask)
-    tl.store(grad_gates + at + 3 * cell_size, grad_output, mask=mask)
+    tl.store(grad_gates + offset, grad_input, mask=mask)
+    tl.store(grad_gates + offset + cell_size, grad_forget, mask=mask)
+    tl.store(grad_gates + offset + 2 * cell_size, grad_candidate, mask=mask)
+    tl.store(grad_gates + offset + 3 * cell_size, grad_output, mask=mask)
     tl.store(grad_cell_state + layer * grad_cell_state_stride + cell, grad * forget_gate, mask=mask)
 
 
@@ -149,8 +150,8 @@ def _state_forward(
     layer = tl.program_id(1).to(tl.int64)
     column = tl.arange(0, block)
     mask = column < hidden_dim
-    at = tl.program_id(0) * hidden_dim + column
-    values = _load(projected, projected_stride, layer, at, mask)
+    offset = tl.program_id(0) * hidden_dim + column
+    values = _load(projected, projected_stride, layer, offset, mask)
     values = _clipped(values, clip_value, has_clip_value)
     if has_norm:
         values = tl.where(mask, values - tl.sum(values, axis=0) / hidden_dim, 0.0)
@@ -158,8 +159,8 @@ def _state_forward(
         values = values / tl.sqrt(variance + eps)
         values *= _load(weight, hidden_dim, layer, column, mask)
         values += _load(bias, hidden_dim, layer, column, mask)
-    tl.store(state + layer * state_stride + at, values, mask=mask)
-    tl.store(recurrent + layer * recurrent_stride + at, values, mask=mask)
+    tl.store(state + layer * state_stride + offset, values, mask=mask)
+    tl.store(recurrent + layer * recurrent_stride + offset, values, mask=mask)
 
 
 @triton.jit
@@ -181,20 +182,20 @@ def _state_backward(
     layer = tl.program_id(1).to(tl.int64)
     column = tl.arange(0, block)
     mask = column < hidden_dim
-    at = tl.program_id(0) * hidden_dim + column
-    grad = _load(grad_state, grad_state_stride, layer, at, mask)
-    raw = _load(projected, projected_stride, layer, at, mask)
+    offset = tl.program_id(0) * hidden_dim + column
+    grad = _load(grad_state, grad_state_stride, layer, offset, mask)
+    unclipped = _load(projected, projected_stride, layer, offset, mask)
     if has_norm:
-        values = _clipped(raw, clip_value, has_clip_value)
+        values = _clipped(unclipped, clip_value, has_clip_value)
         values = tl.where(mask, values - tl.sum(values, axis=0) / hidden_dim, 0.0)
         scale = 1 / tl.sqrt(tl.sum(values * values, axis=0) / hidden_dim + eps)
         values *= scale
         grad *= _load(weight, hidden_dim, layer, column, mask)
-        along = tl.sum(grad * values, axis=0) / hidden_dim
-        grad = scale * (grad - tl.sum(grad, axis=0) / hidden_dim - values * along)
+        mean_product = tl.sum(grad * values, axis=0) / hidden_dim
+        grad = scale * (grad - tl.sum(grad, axis=0) / hidden_dim - values * mean_product)
     if has_clip_value:
-        grad = tl.where(tl.abs(raw) <= clip_value, grad, 0.0)
-    tl.store(grad_projected + layer * grad_projected_stride + at, grad, mask=mask)
+        grad = tl.where(tl.abs(unclipped) <= clip_value, grad, 0.0)
+    tl.store(grad_projected + layer * grad_projected_stride + offset, grad, mask=mask)
 
 
 def cell_forward(
@@ -268,7 +269,7 @@ def _launch_on_cells(
     previous_cell_state: Optional[torch.Tensor],
     clip_value: Optional[float],
 ) -> None:
-    # What is `None` is not looked at.
+    # Any tensor can replace `None`: the kernel does not read it.
     present = [cell_state if tensor is None else tensor for tensor in tensors]
     num_layers, num_sentences, cell_size = cell_state.shape
     size = num_sentences * cell_size

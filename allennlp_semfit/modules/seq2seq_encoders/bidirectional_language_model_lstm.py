@@ -12,17 +12,17 @@ __all__ = ["BidirectionalLanguageModelLstm"]
 @Seq2SeqEncoder.register("bidirectional_language_model_lstm")
 class BidirectionalLanguageModelLstm(Seq2SeqEncoder):
     """
-    Two stacks of LSTMs with projection, one reading forwards and one backwards, that never see
-    each other: at no layer does a forward state depend on a later word, or a backward state on an
-    earlier one, which is what a language model must be able to rely on.
+    Two independent stacks of projected LSTMs, one for each direction. At every layer, a forward
+    state depends only on the current and earlier words, and a backward state only on the current
+    and later words, as a language model requires.
 
-    It is ELMo's contextualizer (Peters et al. 2018, "Deep contextualized word representations")
-    with layer normalisation, as section 5.1 of Li et al. 2019 changes it. Each direction projects
-    its input to `hidden_dim`; then come `num_layers` of
-    [`ProjectedLstm`](../projected_lstm#projectedlstm), with a residual connection around every
+    It is the contextualizer of ELMo (Peters et al. 2018, "Deep contextualized word
+    representations") with the layer normalisation of Li et al. 2019, section 5.1. Each direction
+    projects its input to `hidden_dim` and applies `num_layers` layers of
+    [`ProjectedLstm`](../projected_lstm/layer#projectedlstm), with a residual connection around each
     layer but the first.
 
-    Sentences are independent: no state is carried from one batch to the next.
+    It is stateless: every sentence starts from a zero state.
 
     Registered as a `Seq2SeqEncoder` with name "bidirectional_language_model_lstm".
 
@@ -31,25 +31,25 @@ class BidirectionalLanguageModelLstm(Seq2SeqEncoder):
     input_dim : `int`
         The dimension of the word vectors.
     hidden_dim : `int`
-        The dimension of each direction's output; the encoder's is twice that.
+        The dimension of each direction's output; the output dimension is twice this.
     cell_size : `int`
         The number of memory cells in each direction of each layer.
     num_layers : `int`, optional (default = `2`)
     layer_norm : `bool`, optional (default = `True`)
-        Whether to normalise each layer's state, inside the recurrence.
+        Whether to apply layer normalisation to each layer's state, inside the recurrence.
     dropout : `float`, optional (default = `0.0`)
-        The probability of dropping an element of a layer's input. Residual connections are spared.
+        Applied to each layer's input, but not to the residual connections.
     memory_cell_clip_value : `float`, optional (default = `3.0`)
-        The largest magnitude of a memory cell; `null` for no bound.
+        The maximum magnitude of the cell state; `null` for no clipping.
     state_projection_clip_value : `float`, optional (default = `3.0`)
-        The largest magnitude of an element of the projected state; `null` for no bound.
+        The maximum magnitude of the projected state; `null` for no clipping.
     return_all_layers : `bool`, optional (default = `False`)
-        Whether `forward` returns every layer or the last one only.
+        Whether `forward` returns all layers or only the last one.
 
     # Raises
 
     `ConfigurationError`
-        If a size is less than 1, `dropout` is no probability or a clip value is not positive.
+        If a size is less than 1, `dropout` is not in [0, 1) or a clip value is not positive.
 
     # Example
 
@@ -87,11 +87,11 @@ class BidirectionalLanguageModelLstm(Seq2SeqEncoder):
         for name, size in sizes.items():
             if size < 1:
                 raise ConfigurationError(
-                    f"bidirectional_language_model_lstm: `{name}` is {size}; it takes 1 or more."
+                    f"bidirectional_language_model_lstm: `{name}` is {size}; it must be at least 1."
                 )
         if not 0 <= dropout < 1:
             raise ConfigurationError(
-                f"bidirectional_language_model_lstm: `dropout` is {dropout}; it takes 0 or more "
+                f"bidirectional_language_model_lstm: `dropout` is {dropout}; it must be at least 0 "
                 "and less than 1."
             )
         for name, clip in (
@@ -100,8 +100,8 @@ class BidirectionalLanguageModelLstm(Seq2SeqEncoder):
         ):
             if clip is not None and clip <= 0:
                 raise ConfigurationError(
-                    f"bidirectional_language_model_lstm: `{name}` is {clip}; it takes more than 0, "
-                    "or null for no bound."
+                    f"bidirectional_language_model_lstm: `{name}` is {clip}; it must be greater "
+                    "than 0, or null for no clipping."
                 )
         self.input_dim = input_dim
         self.hidden_dim = hidden_dim
@@ -144,22 +144,24 @@ class BidirectionalLanguageModelLstm(Seq2SeqEncoder):
         inputs : `torch.Tensor`
             Shape `(batch_size, length, input_dim)`.
         mask : `torch.BoolTensor`
-            Shape `(batch_size, length)`, with the padding on the right.
+            Shape `(batch_size, length)`. The padding must be on the right.
 
         # Returns
 
         `Union[torch.Tensor, List[torch.Tensor]]`
             The last layer, shape `(batch_size, length, 2 * hidden_dim)`: the forward half, then
-            the backward half; zero where padded. With `return_all_layers`, a list of
+            the backward half; zero for padding. With `return_all_layers`, a list of
             `num_layers + 1` such tensors, the first of which is the projected input.
         """
         index, batch_sizes = _pack_indices(mask)
         words = inputs.flatten(0, 1)
         projections = (self.forward_input_projection, self.backward_input_projection)
-        states = torch.stack([project(words[own]) for project, own in zip(projections, index)])
+        states = torch.stack(
+            [project(words[indices]) for project, indices in zip(projections, index)]
+        )
         layers = [states]
-        for number, both in enumerate(zip(self.forward_layers, self.backward_layers)):
-            outputs = run_in_lockstep(both, self.dropout(states), batch_sizes)  # type: ignore[arg-type]
+        for number, directions in enumerate(zip(self.forward_layers, self.backward_layers)):
+            outputs = run_in_lockstep(directions, self.dropout(states), batch_sizes)  # type: ignore[arg-type]
             states = outputs + states if number else outputs
             layers.append(states)
         if self.return_all_layers:
@@ -169,19 +171,19 @@ class BidirectionalLanguageModelLstm(Seq2SeqEncoder):
 
 def _pack_indices(mask: torch.BoolTensor) -> Tuple[torch.Tensor, List[int]]:
     """
-    Which word of the batch each direction reads when, in the layout that `run_in_lockstep` takes.
+    The indices that pack a batch into the layout of `run_in_lockstep`.
 
     # Returns
 
     `Tuple[torch.Tensor, List[int]]`
-        For the forward and the backward direction, the words' places in the flattened batch, shape
-        `(2, words)`; and the number of words at each step.
+        For each direction, the indices of the words in the flattened batch, shape `(2, words)`; and
+        the number of words at each step.
     """
     num_sentences, length = mask.shape
     lengths = mask.sum(dim=1)
     steps = torch.arange(length, device=mask.device).unsqueeze(1)
-    # To learn the lengths of a GPU is to wait for it, so there padding is read like words. It stays
-    # behind the sentence in both directions, and what is computed from it reaches no word.
+    # Reading the lengths from a GPU would wait for it, so padding is processed like words there. It
+    # follows the sentence in both directions, so it does not affect the words' states.
     sort = not mask.is_cuda
     order = (
         lengths.argsort(descending=True)
@@ -200,10 +202,10 @@ def _pack_indices(mask: torch.BoolTensor) -> Tuple[torch.Tensor, List[int]]:
 
 
 def _unpack(states: torch.Tensor, index: torch.Tensor, mask: torch.BoolTensor) -> torch.Tensor:
-    """Both directions' states of each word beside each other, zero where padded."""
+    """Unpacks the states and concatenates both directions; zero for padding."""
     forward_states, backward_states = (
-        own.new_zeros(mask.numel(), own.size(1)).index_copy(0, where, own)
-        for own, where in zip(states, index)
+        packed.new_zeros(mask.numel(), packed.size(1)).index_copy(0, indices, packed)
+        for packed, indices in zip(states, index)
     )
     return torch.cat([forward_states, backward_states], dim=1).view(
         *mask.shape, 2 * states.size(-1)

@@ -8,8 +8,8 @@ __all__ = ["FastTextEmbedder"]
 @TokenEmbedder.register("fasttext")
 class FastTextEmbedder(TokenEmbedder):
     """
-    Hands on the vectors that the `fasttext` indexer looked up. It has no parameter: the vectors
-    are fixed, and only those of the batch ever reach the device.
+    Returns the vectors that the `fasttext` indexer has looked up. It has no parameters: the vectors
+    are fixed, and only those of the batch are copied to the device.
 
     Registered as a `TokenEmbedder` with name "fasttext".
 
@@ -39,23 +39,23 @@ class FastTextEmbedder(TokenEmbedder):
         vectors : `torch.Tensor`
             Shape `(batch_size, length, embedding_dim)`.
         word_mask : `torch.BoolTensor`, optional (default = `None`)
-            Shape `(batch_size, length)`. Part of what the indexer emits; not needed here.
+            Shape `(batch_size, length)`. Another tensor of the indexer; not used.
 
         # Returns
 
         `torch.Tensor`
-            `vectors`, as they are.
+            `vectors`, unchanged.
 
         # Raises
 
         `ConfigurationError`
-            If the vectors have another dimension than `embedding_dim`.
+            If the dimension of the vectors is not `embedding_dim`.
         """
         if vectors.size(-1) != self._embedding_dim:
             raise ConfigurationError(
                 f"The fasttext embedder's `embedding_dim` is {self._embedding_dim}, but the model "
                 f"at the fasttext indexer's `model_path` has vectors of dimension "
                 f"{vectors.size(-1)}. Set `embedding_dim` to {vectors.size(-1)} here and wherever "
-                f"else the config repeats it, or point `model_path` to another model."
+                f"else the config repeats it, or set `model_path` to another model."
             )
         return vectors

@@ -10,15 +10,16 @@ __all__ = ["LargeBatchLearningRateScheduler"]
 @LearningRateScheduler.register("large_batch")
 class LargeBatchLearningRateScheduler(LearningRateScheduler):
     """
-    The schedule for training with batches `num_replicas` times as large as those that the
-    optimizer's `lr` was found for: Chen et al. 2018, "The Best of Both Worlds: Combining Recent
-    Advances in Neural Machine Translation", equation 1. At update `t`, with n for `num_replicas`,
-    p for `warmup_steps`, s for `decay_start` and e for `decay_end`, the learning rate is
+    A schedule for large batches: Chen et al. 2018, "The Best of Both Worlds: Combining Recent
+    Advances in Neural Machine Translation", equation 1. The optimizer's `lr` is the learning rate
+    for the original batch size, and the batches are `num_replicas` times as large. At update `t`,
+    with n = `num_replicas`, p = `warmup_steps`, s = `decay_start` and e = `decay_end`, the learning
+    rate is
 
     `lr * max(1/2, min(1 + t (n - 1) / (n p), n, n (2n)^((s - n t) / (e - s))))`
 
-    that is: a linear rise from `lr` to `n lr`, reached at update `n p`; a hold; from
-    update `s / n` to update `e / n` an exponential fall to `lr / 2`; and that for the rest.
+    It increases linearly from `lr` to `n lr` until update `n p`, stays constant, decreases
+    exponentially to `lr / 2` from update `s / n` to update `e / n`, and then stays constant.
 
     Registered as a `LearningRateScheduler` with name "large_batch". The "optimizer" argument does
     not get an entry in a configuration file for the object.
@@ -28,22 +29,20 @@ class LargeBatchLearningRateScheduler(LearningRateScheduler):
     optimizer : `torch.optim.Optimizer`
         This argument does not get an entry in a configuration file for the object.
     num_replicas : `int`
-        How many times larger the batch is: processes, times `num_gradient_accumulation_steps`,
-        times the growth of each one's batch.
+        How many times as large as the original the batch of an update is. All factors count: the
+        number of processes, `num_gradient_accumulation_steps` and the batch size of each process.
     warmup_steps : `int`
-        The updates of the rise, if the batches were not larger: it takes `num_replicas` times as
-        many.
+        The warmup takes `num_replicas * warmup_steps` updates.
     decay_start : `float`
-        When the fall starts, in batches of the original size: `num_replicas` are counted at an
-        update.
+        When the decay starts, in batches of the original size: an update counts as `num_replicas`.
     decay_end : `float`
-        When the fall ends, in the same unit.
+        When the decay ends, in the same unit.
 
     # Raises
 
     `ConfigurationError`
-        If `num_replicas` or `warmup_steps` is less than 1, or the fall does not end after it
-        starts.
+        If `num_replicas` or `warmup_steps` is less than 1, `decay_start` is negative, or
+        `decay_end` is not greater than `decay_start`.
 
     # Example
 
@@ -69,16 +68,16 @@ class LargeBatchLearningRateScheduler(LearningRateScheduler):
     ) -> None:
         if num_replicas < 1:
             raise ConfigurationError(
-                f"large_batch: `num_replicas` is {num_replicas}; it takes 1 or more."
+                f"large_batch: `num_replicas` is {num_replicas}; it must be at least 1."
             )
         if warmup_steps < 1:
             raise ConfigurationError(
-                f"large_batch: `warmup_steps` is {warmup_steps}; it takes 1 or more."
+                f"large_batch: `warmup_steps` is {warmup_steps}; it must be at least 1."
             )
         if not 0 <= decay_start < decay_end:
             raise ConfigurationError(
-                f"large_batch: `decay_start` is {decay_start} and `decay_end` is {decay_end}; they "
-                "take 0 or more, and `decay_end` the larger one."
+                f"large_batch: `decay_start` is {decay_start} and `decay_end` is {decay_end}; "
+                "`decay_start` must be at least 0 and `decay_end` greater than `decay_start`."
             )
         super().__init__(optimizer, last_epoch)
         self.num_replicas = num_replicas
@@ -87,13 +86,13 @@ class LargeBatchLearningRateScheduler(LearningRateScheduler):
         self.decay_end = decay_end
 
     def step(self, metric: float = None) -> None:
-        # Epochs mean nothing to this schedule.
+        # The schedule depends on updates only, not on epochs.
         pass
 
     def step_batch(self, batch_num_total: int = None) -> None:
         """
-        Sets the learning rate of the update that follows. AllenNLP's trainer calls this before
-        each update, with the number of that update, 1 for the first one.
+        Sets the learning rate of the next update. AllenNLP's trainer calls this before each update,
+        with the number of that update, starting from 1.
         """
         if batch_num_total is None:
             batch_num_total = max(self.last_epoch, 0) + 1
@@ -102,13 +101,13 @@ class LargeBatchLearningRateScheduler(LearningRateScheduler):
             group[self.param_group_field] = value
 
     def get_values(self) -> List[float]:
-        """The learning rate of each parameter group, at the update of the last `step_batch`."""
+        """The learning rates of the parameter groups at the current update."""
         return [base * self._factor(max(self.last_epoch, 0)) for base in self.base_values]
 
     def _factor(self, update: int) -> float:
         n = self.num_replicas
-        rise = 1 + update * (n - 1) / (n * self.warmup_steps)
+        warmup = 1 + update * (n - 1) / (n * self.warmup_steps)
         if n * update <= self.decay_start:
-            return min(rise, n)
+            return min(warmup, n)
         elapsed = (n * update - self.decay_start) / (self.decay_end - self.decay_start)
-        return max(0.5, min(rise, n, n * (2 * n) ** -elapsed))
+        return max(0.5, min(warmup, n, n * (2 * n) ** -elapsed))

@@ -1,4 +1,4 @@
-"""Averages in which each token weighs the same, however the tokens were batched."""
+"""Averages over tokens, independent of how the tokens are batched."""
 
 from typing import Union
 
@@ -11,11 +11,11 @@ __all__ = ["MeanDirection", "TokenAverage"]
 
 
 class _RunningMean(Metric):
-    """The mean of vectors, over all batches and processes since the last reset."""
+    """The mean of vectors over all batches and processes since the last reset."""
 
     def __init__(self) -> None:
-        # The sum of the vectors and, as one more element, their number: one tensor, so that
-        # processes exchange one message for a batch.
+        # The sum of the vectors and, as the last element, their number: one tensor, so that the
+        # processes exchange one message for each batch.
         self._sums: Union[float, torch.Tensor] = 0.0
 
     def _add(self, vectors: torch.Tensor) -> None:
@@ -35,7 +35,7 @@ class _RunningMean(Metric):
 @Metric.register("token_average")
 class TokenAverage(_RunningMean):
     """
-    The mean of a value that each token has.
+    The mean of one value for each token.
 
     Registered as a `Metric` with name "token_average".
     """
@@ -54,7 +54,7 @@ class TokenAverage(_RunningMean):
         # Returns
 
         `float`
-            The mean; 0 if there was no token.
+            The mean; 0 without any tokens.
         """
         mean = self._mean().item()
         if reset:
@@ -65,8 +65,9 @@ class TokenAverage(_RunningMean):
 @Metric.register("mean_direction")
 class MeanDirection(_RunningMean):
     """
-    How well one fixed answer could do: the mean cosine between the vectors and the one vector for
-    which this is largest. That is the mean of their directions, and the mean cosine its length.
+    The mean cosine of the best constant prediction: the largest mean cosine between a constant
+    vector and the given vectors. It is the norm of their mean direction, which is also the best
+    constant.
 
     Registered as a `Metric` with name "mean_direction".
     """
@@ -85,9 +86,9 @@ class MeanDirection(_RunningMean):
         # Returns
 
         `float`
-            Between 0 and 1; 0 if there was no vector.
+            Between 0 and 1; 0 without any vectors.
         """
-        length = torch.linalg.vector_norm(self._mean()).item()
+        norm = torch.linalg.vector_norm(self._mean()).item()
         if reset:
             self.reset()
-        return length
+        return norm

@@ -52,7 +52,7 @@ def test_each_line_is_a_sentence_between_boundaries():
     ],
     ids=["directory", "path", "pattern", "list", "dict"],
 )
-def test_a_data_path_may_be_many_files(path):
+def test_a_data_path_can_name_several_files(path):
     assert sentences(bare(), path) == lines_of(*sorted(TRAIN.iterdir()))
 
 
@@ -63,7 +63,7 @@ def test_a_file_may_have_a_name_that_looks_like_a_pattern(tmp_path):
 
 
 @given(st.lists(st.integers(0, 40), min_size=1).filter(any), st.integers(1, 12))
-def test_a_long_line_becomes_several_sentences_and_no_word_is_lost(tmp_path_factory, counts, most):
+def test_a_long_line_is_split_into_sentences_without_losing_words(tmp_path_factory, counts, most):
     path = tmp_path_factory.mktemp("corpus") / "text.txt"
     path.write_text("".join(f"{' '.join(map(str, range(count)))}\n" for count in counts))
     read = sentences(bare(max_sequence_length=most), path)
@@ -72,7 +72,7 @@ def test_a_long_line_becomes_several_sentences_and_no_word_is_lost(tmp_path_fact
     assert len(read) == sum(-(-count // most) for count in counts)
 
 
-def test_the_longest_sequence_includes_the_boundaries(tmp_path):
+def test_max_sequence_length_includes_the_boundary_tokens(tmp_path):
     path = tmp_path / "text.txt"
     path.write_text("a b c d e\n")
     reader = LanguageModelingReader(max_sequence_length=4)
@@ -83,12 +83,12 @@ def test_the_longest_sequence_includes_the_boundaries(tmp_path):
         LanguageModelingReader(max_sequence_length=2)
 
 
-def test_a_string_is_no_list_of_boundaries():
+def test_boundary_tokens_must_be_a_list():
     with pytest.raises(ConfigurationError, match="`end_tokens` is the string '</s>'"):
         LanguageModelingReader(end_tokens="</s>")
 
 
-def test_a_byte_order_mark_is_no_part_of_a_word(tmp_path):
+def test_a_byte_order_mark_is_not_part_of_a_word(tmp_path):
     (tmp_path / "one.txt").write_text("one\n", "utf-8-sig")
     (tmp_path / "two.txt").write_text("", "utf-8-sig")
     assert sentences(bare(), tmp_path) == [["one"]]
@@ -100,7 +100,7 @@ def test_empty_lines_and_lines_of_spaces_are_no_sentences(tmp_path):
     assert sentences(bare(), path) == [["one", "two"], ["three", "four"], ["no", "line", "end"]]
 
 
-def test_the_lines_are_dealt_out_among_processes_and_workers(monkeypatch):
+def test_the_lines_are_sharded_over_processes_and_workers(monkeypatch):
     shares = []
     monkeypatch.setattr("allennlp.common.util.is_distributed", lambda: True)
     monkeypatch.setattr("torch.distributed.get_world_size", lambda: 2)
@@ -132,7 +132,7 @@ def test_two_workers_give_the_vectors_that_one_process_gives(start_method, lazy)
 
 
 @pytest.mark.parametrize("num_workers", [0, 2])
-def test_streamed_batches_of_so_many_words_lose_no_sentence(num_workers):
+def test_streamed_batches_by_number_of_words_contain_every_sentence(num_workers):
     loader = MultiProcessDataLoader(
         bare(token_indexers={"fasttext": FastTextIndexer(VECTORS)}),
         TRAIN,
@@ -157,7 +157,7 @@ def test_streamed_batches_of_so_many_words_lose_no_sentence(num_workers):
     "indexer",
     [FastTextIndexer(VECTORS), SingleIdTokenIndexer(), ELMoTokenCharactersIndexer()],
 )
-def test_words_split_at_spaces_give_the_batches_that_tokens_give(indexer):
+def test_splitting_on_whitespace_gives_the_same_batches_as_tokens(indexer):
     class Tokens(WhitespaceTokenizer):
         """Splits the same way, but is not known to."""
 
@@ -173,7 +173,7 @@ def test_words_split_at_spaces_give_the_batches_that_tokens_give(indexer):
     assert len(batches[0]) == len(batches[1]) > 1
 
 
-def test_a_loaded_corpus_holds_one_array_for_a_word():
+def test_a_loaded_corpus_shares_one_array_per_word():
     reader = bare(token_indexers={"fasttext": FastTextIndexer(VECTORS)})
     loader = MultiProcessDataLoader(reader, TRAIN, batch_size=8, quiet=True)
     loader.index_with(Vocabulary.empty())
@@ -197,8 +197,8 @@ def test_a_bad_corpus_is_refused_with_the_line_that_is_wrong(tmp_path):
     cut.write_bytes("schö".encode()[:-1])
     for path, message in {
         tmp_path / "none.txt": "none.txt: there is no such file or directory.*`train_data_path`",
-        tmp_path / "empty": "empty: there are no files in it",
-        tmp_path / "blank": "one.txt, .*two.txt: there is no word in it; give text",
+        tmp_path / "empty": "empty: it contains no files",
+        tmp_path / "blank": "one.txt, .*two.txt: no words found; give text",
         latin: "two.txt: not UTF-8: byte 0xf6 in line 301; .*iconv",
         cut: "cut.txt: not UTF-8: byte 0xc3 in line 1; ",
     }.items():

@@ -84,7 +84,7 @@ def test_gradients_in_float64(name):
 
 @pytest.mark.parametrize("name", ["cosine", "l2", "nllvmf"])
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_half_precision_inputs_lose_nothing_beyond_their_own_rounding(name, dtype):
+def test_half_precision_inputs_add_no_error_beyond_their_rounding(name, dtype):
     function = getattr(distances, name)
     # 300 squares of 20 do not fit into float16.
     context = (20 * torch.randn(6, 300)).to(dtype).requires_grad_()
@@ -103,7 +103,7 @@ def test_a_context_of_zeros_has_a_finite_gradient(name):
     assert context.grad.isfinite().all()
 
 
-def test_the_length_of_the_target_matters_to_l2_only():
+def test_only_l2_depends_on_the_norm_of_the_target():
     context, target = torch.randn(3, 10), torch.randn(3, 10)
     for name in ("cosine", "nllvmf"):
         function = getattr(distances, name)
@@ -116,7 +116,7 @@ def test_configuration():
     context, target = torch.randn(3, 10), torch.randn(3, 10)
     expected = distances.nllvmf(context, target, lambda_1=0.5, lambda_2=2.0)
     torch.testing.assert_close(vmf(context, target), expected)
-    with pytest.raises(ConfigurationError, match="`lambda_2` is -1; it takes 0 or more"):
+    with pytest.raises(ConfigurationError, match="`lambda_2` is -1; it must be at least 0"):
         Distance.from_params(Params({"type": "nllvmf", "lambda_2": -1}))
     with pytest.raises(ConfigurationError, match="manhattan.*cosine.*l2.*nllvmf"):
         Distance.from_params(Params({"type": "manhattan"}))

@@ -29,7 +29,7 @@ def test_the_training_loss_is_allennlps():
     loss = SampledSoftmaxLoss(50, 8, 20)
     loss.load_state_dict(head.softmax.state_dict())
     context, targets = torch.randn(30, 8), torch.randint(50, (30,))
-    head._every = 1  # So that the words for the perplexity take no random number from the sample.
+    head._stride = 1  # So that the words for the perplexity take no random number from the sample.
     numpy.random.seed(3)
     numpy.random.randint(1)
     expected = loss(context, targets)
@@ -43,7 +43,7 @@ def test_the_perplexity_in_training_is_that_of_the_whole_softmax():
     context = torch.randn(20_000, 8)
     # Words as the model expects them: the sampled loss and the likelihood then differ much.
     targets = torch.distributions.Categorical(logits=context @ head.softmax.softmax_w.T).sample()
-    assert head._every == 25
+    assert head._stride == 25
     for some in zip(context.split(999), targets.split(999)):
         head(*some)
     in_training = head.get_metrics(reset=True)["perplexity"]
@@ -53,9 +53,9 @@ def test_the_perplexity_in_training_is_that_of_the_whole_softmax():
     assert in_training == pytest.approx(whole, rel=0.25)
 
 
-def test_every_word_may_be_the_one_for_the_perplexity():
+def test_every_word_can_be_sampled_for_the_perplexity():
     head = SampledSoftmaxHead(vocabulary_of(29), 8, num_samples=15).train()
-    assert head._every == 20
+    assert head._stride == 20
     seen = set()
     original = head.losses
     head.losses = lambda context, targets: (
@@ -66,7 +66,7 @@ def test_every_word_may_be_the_one_for_the_perplexity():
     assert seen == set(range(30))
 
 
-def test_evaluation_takes_no_sample():
+def test_evaluation_uses_the_full_softmax():
     head = SampledSoftmaxHead(vocabulary_of(49), 8, num_samples=20).eval()
     context, targets = torch.randn(30, 8), torch.randint(50, (30,))
     assert head(context, targets).item() == head(context, targets).item()

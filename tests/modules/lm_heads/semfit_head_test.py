@@ -63,7 +63,7 @@ def targets_with_much_in_common(num=4000):
 
 
 @pytest.mark.parametrize("distance", ["cosine", "l2", "nllvmf"])
-def test_it_begins_with_what_all_targets_have_in_common(distance):
+def test_it_starts_from_the_mean_direction_of_the_targets(distance):
     head = head_of(distance=distance)
     targets = targets_with_much_in_common()
     head(torch.randn(len(targets), 5), targets)
@@ -85,7 +85,7 @@ def test_it_begins_with_what_all_targets_have_in_common(distance):
 
 @pytest.mark.parametrize("distance", ["cosine", "l2", "nllvmf"])
 @pytest.mark.parametrize("dim", [16, 1024])
-def test_an_update_moves_the_answer_by_the_root_of_the_contexts_dimension(dim, distance):
+def test_an_update_changes_the_prediction_by_the_root_of_the_context_dimension(dim, distance):
     head = head_of(distance=distance, input_dim=dim)
     optimizer = torch.optim.Adam(head.parameters(), lr=1e-3)
     # Of two kinds, and as long as a layer norm makes them.
@@ -101,7 +101,7 @@ def test_an_update_moves_the_answer_by_the_root_of_the_contexts_dimension(dim, d
 
 
 @pytest.mark.parametrize("distance", ["cosine", "l2", "nllvmf"])
-def test_whitened_targets_have_nothing_in_common(distance):
+def test_whitened_targets_have_no_common_direction(distance):
     head = head_of(distance=distance, whiten_targets=True)
     vectors = targets_with_much_in_common().view(40, 100, 7)
     # The padding, which the source shows, does not count.
@@ -120,7 +120,7 @@ def test_whitened_targets_have_nothing_in_common(distance):
     assert {name for name, _ in head.named_parameters()} == {"projection.weight", "projection.bias"}
 
 
-def test_it_does_not_begin_in_evaluation_or_without_a_target():
+def test_the_bias_is_not_initialized_in_evaluation_or_without_targets():
     head = head_of().eval()
     head(torch.randn(9, 5), torch.randn(9, 7))
     head.train()
@@ -158,7 +158,7 @@ def test_weights_that_an_initializer_has_set_stay():
     assert head.projection.bias.any()
 
 
-def test_nothing_but_the_projection_is_trained_and_targets_take_no_gradient():
+def test_only_the_projection_is_trained_and_targets_have_no_gradient():
     head = head_of()
     assert {name for name, _ in head.named_parameters()} == {"projection.weight", "projection.bias"}
     vectors = torch.randn(2, 3, 7, requires_grad=True)
@@ -217,7 +217,7 @@ def test_the_targets_are_those_of_a_target_embedder_computed_once_for_a_word():
     }
 
 
-def test_it_remembers_no_more_words_than_it_is_told():
+def test_the_cache_has_at_most_max_words():
     embedder = Doubling()
     head = SemfitHead(5, 7, target_embedder=embedder, target_indexer="numbers", target_cache_size=2)
     for _ in range(2):

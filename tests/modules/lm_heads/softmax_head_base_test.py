@@ -54,7 +54,7 @@ def test_the_perplexity_is_that_of_the_definition_whatever_the_batching(
 
 
 @pytest.mark.parametrize("head", heads(), ids=lambda head: type(head).__name__)
-def test_a_batch_of_no_words_has_a_loss_that_can_be_trained_on(head):
+def test_a_batch_without_targets_has_a_differentiable_loss(head):
     loss = head(torch.zeros(0, INPUT_DIM, requires_grad=True), torch.zeros(0, dtype=torch.long))
     loss.backward()
     assert loss.item() == 0

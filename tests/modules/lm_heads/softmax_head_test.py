@@ -17,7 +17,7 @@ def tied(embedding, input_dim=6, **options):
 
 
 @pytest.mark.parametrize("input_dim", [4, 6])
-def test_tied_it_predicts_by_the_vectors_of_the_input(input_dim):
+def test_tied_weights_are_the_vectors_of_the_input(input_dim):
     embedding = Embedding(embedding_dim=4, num_embeddings=12)
     head = tied(embedding, input_dim, embedding_dim=4)
     assert {name for name, _ in head.named_parameters()} == (
@@ -40,15 +40,15 @@ def test_tied_it_predicts_by_the_vectors_of_the_input(input_dim):
     )
 
 
-def test_tied_it_stays_tied_in_a_copy_of_the_model():
+def test_a_copy_of_the_model_has_tied_weights():
     model = torch.nn.Module()
     model.embedding = Embedding(embedding_dim=4, num_embeddings=12)
     model.head = tied(model.embedding, embedding_dim=4)
     other = copy.deepcopy(model)
-    assert other.head._tied[0] is other.embedding is not model.embedding
+    assert other.head._tied_embedding[0] is other.embedding is not model.embedding
 
 
-def test_tied_to_an_input_that_does_not_fit():
+def test_an_input_that_cannot_be_tied_is_refused():
     with pytest.raises(ConfigurationError, match="12 vectors.*'tokens'.*`embedding_dim`, 6.*12 of"):
         tied(Embedding(embedding_dim=4, num_embeddings=12))
     with pytest.raises(ConfigurationError, match="12 vectors.*It has 11 of 4"):

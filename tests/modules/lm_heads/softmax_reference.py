@@ -38,7 +38,10 @@ def scores_of(head, context):
         if head.softmax.sparse:
             weight, bias = weight.weight, bias.weight[:, 0]
     else:
-        weight, bias = head._tied[0].weight[1:] if head._tied else head.weight, head.bias
+        weight, bias = (
+            head._tied_embedding[0].weight[1:] if head._tied_embedding else head.weight,
+            head.bias,
+        )
         if head.embedding_dim != head.input_dim:
             context = context @ head.projection.weight.double().T + head.projection.bias.double()
     logits = context @ weight.double().T + bias.double()

@@ -34,14 +34,14 @@ def whitened_by_numpy(targets):
     return (directions - mean) @ root / numpy.sqrt(dim)
 
 
-def test_it_is_the_formula():
+def test_it_equals_the_formula():
     targets = vectors(50)
     whitening = TargetWhitening(7)
     whitening.update(targets)
     numpy.testing.assert_allclose(whitening(targets), whitened_by_numpy(targets), atol=1e-4)
 
 
-def test_of_many_targets_no_direction_has_more_than_another():
+def test_many_targets_have_the_same_variance_in_all_directions():
     whitening = TargetWhitening(7)
     for number in range(20):
         whitening.update(vectors(500, seed=number))
@@ -51,7 +51,7 @@ def test_of_many_targets_no_direction_has_more_than_another():
 
 
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=6))
-def test_batches_count_as_one(sizes):
+def test_several_updates_equal_one(sizes):
     targets = vectors(sum(sizes))
     whole, parts = TargetWhitening(7), TargetWhitening(7)
     whole.update(targets)
@@ -60,7 +60,7 @@ def test_batches_count_as_one(sizes):
     torch.testing.assert_close(parts(targets), whole(targets), rtol=1e-3, atol=1e-3)
 
 
-def test_it_stays_as_it_is_once_it_has_enough():
+def test_it_does_not_change_after_fitting():
     whitening = TargetWhitening(7)
     whitening.update(vectors(7000))
     before = whitening(vectors(10))
@@ -69,7 +69,7 @@ def test_it_stays_as_it_is_once_it_has_enough():
     assert torch.equal(whitening(vectors(10)), before)
 
 
-def test_what_was_counted_is_archived():
+def test_the_estimates_are_archived():
     whitening, other, third = TargetWhitening(7), TargetWhitening(7), TargetWhitening(7)
     whitening.update(vectors(3000))
     other.load_state_dict(whitening.state_dict())
@@ -85,14 +85,14 @@ def test_what_was_counted_is_archived():
 
 
 @pytest.mark.parametrize("num", [0, 1, 5])
-def test_targets_that_are_all_one_are_left_as_they_are(num):
+def test_identical_targets_are_not_whitened(num):
     whitening = TargetWhitening(3)
     whitening.update(torch.tensor([[3.0, 0.0, 4.0], [0.0, 0.0, 0.0]])[[0] * num + [1]])
     expected = torch.tensor([[0.6, 0.0, 0.8]])
     torch.testing.assert_close(whitening(10 * expected), expected)
 
 
-def test_what_has_no_direction_has_none_and_does_not_count():
+def test_zero_vectors_stay_zero_and_are_not_counted():
     whitening, other = TargetWhitening(7), TargetWhitening(7)
     targets = vectors(100)
     whitening.update(torch.cat([targets, torch.zeros(50, 7)]))
@@ -103,7 +103,7 @@ def test_what_has_no_direction_has_none_and_does_not_count():
 
 
 @pytest.mark.parametrize("dtype", [torch.half, torch.bfloat16, torch.double])
-def test_no_less_than_single_precision_in_a_model_of_another(dtype):
+def test_it_computes_in_at_least_single_precision(dtype):
     whitening = TargetWhitening(7)
     whitening.update(vectors(50))
     targets = vectors(50).to(dtype)
@@ -120,7 +120,7 @@ def test_fewer_targets_than_dimensions_give_finite_vectors():
     assert (lengths < 10).all()
 
 
-def test_single_precision_whatever_autocast_says():
+def test_it_computes_in_single_precision_under_autocast():
     whitening = TargetWhitening(7)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         whitening.update(vectors(50).bfloat16())

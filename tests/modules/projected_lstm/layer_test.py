@@ -48,7 +48,7 @@ def assert_same_gradients(layers, references, **tolerance):
     st.sampled_from([NARROW, (3.0, 3.0), (None, None), (0.2, None), (None, 0.1)]),
     st.integers(0, 1000),
 )
-def test_layers_are_the_plain_recurrence_forwards_and_backwards(
+def test_layers_equal_the_plain_recurrence_in_both_directions(
     lengths, hidden_dim, cell_size, num_layers, layer_norm, clips, seed
 ):
     torch.manual_seed(seed)
@@ -91,7 +91,7 @@ def test_gradients_of_everything_by_finite_differences(layer_norm, clips):
     assert torch.autograd.gradcheck(read, (inputs, *parameters))
 
 
-def test_the_clip_values_are_met_in_these_tests():
+def test_the_clip_values_are_reached_in_these_tests():
     torch.manual_seed(1)
     layer = layer_of(3, 4, layer_norm=False)
     outputs = layer(torch.randn(4, 6, 3, dtype=torch.float64))
@@ -101,7 +101,7 @@ def test_the_clip_values_are_met_in_these_tests():
 
 
 @pytest.mark.parametrize("frozen", ["inputs", "weights"])
-def test_what_is_frozen_has_no_gradient_and_the_rest_has_the_same(frozen):
+def test_frozen_parameters_have_no_gradient_and_the_others_the_same(frozen):
     torch.manual_seed(1)
     layer = layer_of(5, 6)
     inputs = torch.randn(3, 4, 5, dtype=torch.float64)
@@ -155,12 +155,12 @@ def test_parameters_have_the_names_and_the_shapes_of_allennlps_cell():
     assert ours == {name: tensor.shape for name, tensor in theirs.items()}
 
 
-def test_where_triton_cannot_run_the_operations_do(monkeypatch, caplog):
+def test_it_falls_back_to_pytorch_without_triton(monkeypatch, caplog):
     pytest.importorskip("triton")
     from allennlp_semfit.modules.projected_lstm import triton_ops
 
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    choose = function._ops_on.__wrapped__
+    choose = function._gpu_ops.__wrapped__
     assert choose(device) is triton_ops
 
     def no_compiler(*arguments):
@@ -219,7 +219,7 @@ def test_the_error_is_at_most_twice_that_of_the_plain_path(
         if device == "cpu" and dtype == torch.bfloat16:
             pytest.skip("Triton's interpreter truncates to bfloat16 where a GPU rounds")
         from allennlp_semfit.modules.projected_lstm import triton_ops as module
-    monkeypatch.setattr(function, "_ops_for", lambda inputs: module)
+    monkeypatch.setattr(function, "_select_ops", lambda inputs: module)
     layers = [ProjectedLstm(33, 301, layer_norm, *clips).to(device) for _ in range(2)]
     inputs = torch.randn(2, 4 * 4, 33, device=device)
     exact_layers = copy.deepcopy(layers)

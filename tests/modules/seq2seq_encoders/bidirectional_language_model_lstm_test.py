@@ -93,29 +93,29 @@ def test_a_layer_is_the_recurrence_of_its_definition():
 
 
 @pytest.mark.parametrize("layer_norm", [True, False])
-def test_no_half_sees_what_it_is_to_predict(layer_norm):
+def test_neither_direction_depends_on_its_targets(layer_norm):
     encoder = encoder_of(layer_norm=layer_norm, return_all_layers=True)
     mask = ragged_mask(6, 8)
     for position in range(8):
         inputs = torch.randn(2, 8, 5, requires_grad=True)
         for layer in encoder(inputs, mask):
-            ahead, behind = layer[:, position].chunk(2, dim=-1)
-            (gradient,) = torch.autograd.grad(ahead.sum(), inputs, retain_graph=True)
+            forward_states, backward_states = layer[:, position].chunk(2, dim=-1)
+            (gradient,) = torch.autograd.grad(forward_states.sum(), inputs, retain_graph=True)
             assert not gradient[:, position + 1 :].any()
-            (gradient,) = torch.autograd.grad(behind.sum(), inputs, retain_graph=True)
+            (gradient,) = torch.autograd.grad(backward_states.sum(), inputs, retain_graph=True)
             assert not gradient[:, :position].any()
             # Nor does padding reach any word.
             assert not gradient[0, 6:].any()
     # And it does see the rest.
-    ahead, behind = encoder(inputs, mask)[-1].chunk(2, dim=-1)
-    (gradient,) = torch.autograd.grad(ahead[1, -1].sum(), inputs, retain_graph=True)
+    forward_states, backward_states = encoder(inputs, mask)[-1].chunk(2, dim=-1)
+    (gradient,) = torch.autograd.grad(forward_states[1, -1].sum(), inputs, retain_graph=True)
     assert gradient[1].abs().sum(-1).gt(0).all()
-    (gradient,) = torch.autograd.grad(behind[1, 0].sum(), inputs)
+    (gradient,) = torch.autograd.grad(backward_states[1, 0].sum(), inputs)
     assert gradient[1].abs().sum(-1).gt(0).all()
 
 
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=5).filter(any), st.integers(0, 3))
-def test_a_sentence_has_the_same_states_alone_and_in_any_batch(lengths, extra):
+def test_a_sentence_has_the_same_states_in_any_batch(lengths, extra):
     torch.manual_seed(2)
     encoder = encoder_of(num_layers=2).double()
     mask = torch.nn.functional.pad(ragged_mask(*lengths), (0, extra))
@@ -141,7 +141,7 @@ def test_gradients_in_float64():
     assert torch.autograd.gradcheck(lambda x: encoder(x, mask), (inputs,))
 
 
-def test_dropout_spares_the_residual_connections_and_evaluation():
+def test_dropout_does_not_affect_residual_connections_and_evaluation():
     encoder = encoder_of(dropout=0.5, return_all_layers=True)
     inputs, mask = torch.randn(3, 9, 5), ragged_mask(4, 9, 1)
     assert torch.equal(encoder(inputs, mask)[0], encoder(inputs, mask)[0])
@@ -162,10 +162,10 @@ def test_bfloat16_autocast_stays_close():
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        ({"hidden_dim": 0}, "`hidden_dim` is 0; it takes 1 or more"),
+        ({"hidden_dim": 0}, "`hidden_dim` is 0; it must be at least 1"),
         ({"num_layers": 0}, "`num_layers` is 0"),
-        ({"memory_cell_clip_value": 0.0}, "`memory_cell_clip_value` is 0.0; it takes more than 0"),
-        ({"dropout": 1.0}, "`dropout` is 1.0; it takes 0 or more and less than 1"),
+        ({"memory_cell_clip_value": 0.0}, "`memory_cell_clip_value` is 0.0; it must be greater"),
+        ({"dropout": 1.0}, "`dropout` is 1.0; it must be at least 0 and less than 1"),
     ],
 )
 def test_bad_sizes_are_refused(bad, message):

@@ -70,11 +70,11 @@ def cnn(elmo_files):
 
 def test_a_word_is_computed_once_within_a_batch_and_among_batches():
     embedder = Counting()
-    remembering = CachedEmbedder(embedder)
+    cached = CachedEmbedder(embedder)
     first = torch.tensor([[3, 4, 3, 0], [4, 5, 0, 0]])
     second = torch.tensor([[5, 6], [3, 0], [6, 6]])
     for batch in (first, second, first, second):
-        assert torch.equal(remembering(batch), embedder.table(batch))
+        assert torch.equal(cached(batch), embedder.table(batch))
     assert sorted(embedder.words) == [0, 3, 4, 5, 6]
     # All that are not known, at once; and where all are known, none.
     assert embedder.num_calls == 2
@@ -90,11 +90,11 @@ def test_a_word_is_computed_once_within_a_batch_and_among_batches():
     ),
     max_words=st.integers(1, 12),
 )
-def test_it_gives_what_the_embedder_gives(cnn, batches, max_words):
-    remembering = CachedEmbedder(cnn, max_words)
+def test_it_returns_the_output_of_the_embedder(cnn, batches, max_words):
+    cached = CachedEmbedder(cnn, max_words)
     for batch in batches:
         elmo_tokens = batch_to_ids(batch)
-        vectors = remembering(elmo_tokens)
+        vectors = cached(elmo_tokens)
         torch.testing.assert_close(vectors, cnn(elmo_tokens))
         assert not vectors[~elmo_tokens.any(-1)].any()
 
@@ -103,66 +103,66 @@ def test_it_gives_what_the_embedder_gives(cnn, batches, max_words):
     batches=st.lists(st.lists(st.integers(0, 29), min_size=1, max_size=12), max_size=12),
     max_words=st.integers(1, 10),
 )
-def test_what_is_forgotten_came_first_and_no_more_than_must_be(batches, max_words):
+def test_the_oldest_words_are_evicted_only_if_necessary(batches, max_words):
     embedder = Counting()
-    remembering = CachedEmbedder(embedder, max_words)
+    cached = CachedEmbedder(embedder, max_words)
     remembered = []
     for batch in batches:
         del embedder.words[:]
         numbers = torch.tensor([batch])
-        assert torch.equal(remembering(numbers), embedder.table(numbers))
+        assert torch.equal(cached(numbers), embedder.table(numbers))
         expected = [number for number in dict.fromkeys(batch) if number not in remembered]
         assert embedder.words == expected
         remembered = (remembered + expected[:max_words])[-max_words:]
-        size = len(remembering._cache._table)
+        size = len(cached._cache._table)
         assert len(remembered) <= size <= min(max_words, 2 * len(remembered))
-        assert len(remembering._cache._slots) == len(remembered)
+        assert len(cached._cache._slots) == len(remembered)
 
 
-def test_in_evaluation_mode_without_a_gradient_whatever_is_asked():
+def test_the_embedder_always_runs_in_evaluation_mode_without_gradients():
     embedder = Counting().train()
-    remembering = CachedEmbedder(embedder)
+    cached = CachedEmbedder(embedder)
     assert not embedder.training
-    remembering.train()
-    assert remembering.training
+    cached.train()
+    assert cached.training
     assert not embedder.training
     embedder.table.requires_grad_(True)
-    assert not remembering(torch.tensor([[1, 2]])).requires_grad
+    assert not cached(torch.tensor([[1, 2]])).requires_grad
 
 
 def test_threads_share_it(cnn):
-    remembering = CachedEmbedder(cnn)
+    cached = CachedEmbedder(cnn)
     words = [f"{first}{second}" for first in "abcdefgh" for second in "stuvwxyz"]
     batches = [batch_to_ids([words[i : i + 16], words[-i:][:16]]) for i in range(1, 40)]
     with ThreadPoolExecutor(4) as pool:
-        together = list(pool.map(remembering, batches))
+        together = list(pool.map(cached, batches))
     for elmo_tokens, vectors in zip(batches, together):
         torch.testing.assert_close(vectors, cnn(elmo_tokens))
-        torch.testing.assert_close(remembering(elmo_tokens), cnn(elmo_tokens))
+        torch.testing.assert_close(cached(elmo_tokens), cnn(elmo_tokens))
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_single_precision_whatever_autocast_says(dtype, cnn):
-    remembering = CachedEmbedder(cnn)
+def test_it_computes_in_single_precision_under_autocast(dtype, cnn):
+    cached = CachedEmbedder(cnn)
     elmo_tokens = batch_to_ids([["one", "two", "one"]])
     expected = cnn(elmo_tokens)
     with torch.autocast("cpu", dtype=dtype):
         assert cnn(elmo_tokens).dtype == dtype
         for _ in range(2):
-            torch.testing.assert_close(remembering(elmo_tokens), expected)
+            torch.testing.assert_close(cached(elmo_tokens), expected)
 
 
-def test_what_was_computed_in_inference_mode_can_be_used_outside_and_added_to():
+def test_vectors_cached_in_inference_mode_can_be_used_in_training():
     embedder = Counting()
-    remembering = CachedEmbedder(embedder)
+    cached = CachedEmbedder(embedder)
     with torch.inference_mode():
-        remembering(torch.tensor([[1, 2]]))
+        cached(torch.tensor([[1, 2]]))
     numbers = torch.tensor([[2, 3]])
     weight = torch.ones(3, requires_grad=True)
-    (remembering(numbers) * weight).sum().backward()
+    (cached(numbers) * weight).sum().backward()
     assert torch.equal(weight.grad, embedder.table(numbers).sum((0, 1)))
     with torch.inference_mode():
-        remembering(torch.tensor([[1, 4]]))
+        cached(torch.tensor([[1, 4]]))
     assert embedder.words == [1, 2, 3, 4]
 
 
@@ -170,49 +170,47 @@ class TestForgetting:
     NUMBERS = torch.tensor([[1, 2, 1]])
 
     @pytest.fixture
-    def remembering(self):
-        remembering = CachedEmbedder(Counting())
-        remembering(self.NUMBERS)
-        return remembering
+    def cached(self):
+        cached = CachedEmbedder(Counting())
+        cached(self.NUMBERS)
+        return cached
 
-    def is_forgotten(self, remembering):
-        num_calls = remembering.embedder.num_calls
-        vectors = remembering(self.NUMBERS)
-        torch.testing.assert_close(vectors, remembering.embedder.table(self.NUMBERS))
-        return remembering.embedder.num_calls > num_calls
+    def is_cleared(self, cached):
+        num_calls = cached.embedder.num_calls
+        vectors = cached(self.NUMBERS)
+        torch.testing.assert_close(vectors, cached.embedder.table(self.NUMBERS))
+        return cached.embedder.num_calls > num_calls
 
-    def test_it_remembers(self, remembering):
-        assert not self.is_forgotten(remembering)
+    def test_vectors_are_cached(self, cached):
+        assert not self.is_cleared(cached)
 
-    def test_on_demand(self, remembering):
-        remembering.embedder.table.weight.data.fill_(7.0)
-        remembering.clear_cache()
-        assert self.is_forgotten(remembering)
+    def test_on_demand(self, cached):
+        cached.embedder.table.weight.data.fill_(7.0)
+        cached.clear_cache()
+        assert self.is_cleared(cached)
 
     @pytest.mark.parametrize("depth", [0, 1])
-    def test_where_weights_are_loaded(self, remembering, depth):
-        state = {
-            key: torch.full_like(value, 7.0) for key, value in remembering.state_dict().items()
-        }
+    def test_the_cache_is_cleared_when_weights_are_loaded(self, cached, depth):
+        state = {key: torch.full_like(value, 7.0) for key, value in cached.state_dict().items()}
         assert set(state) == {"embedder.table.weight"}
         if depth:
-            parent = torch.nn.ModuleDict({"inner": remembering})
+            parent = torch.nn.ModuleDict({"inner": cached})
             parent.load_state_dict({f"inner.{key}": value for key, value in state.items()})
         else:
-            remembering.load_state_dict(state)
-        assert self.is_forgotten(remembering)
+            cached.load_state_dict(state)
+        assert self.is_cleared(cached)
 
-    def test_where_the_type_changes(self, remembering):
-        torch.nn.ModuleDict({"inner": remembering}).double()
-        assert self.is_forgotten(remembering)
-        assert remembering(self.NUMBERS).dtype == torch.float64
+    def test_the_cache_is_cleared_when_the_type_changes(self, cached):
+        torch.nn.ModuleDict({"inner": cached}).double()
+        assert self.is_cleared(cached)
+        assert cached(self.NUMBERS).dtype == torch.float64
 
-    def test_where_the_inputs_are_on_another_device(self, remembering):
+    def test_the_cache_is_cleared_for_inputs_on_another_device(self, cached):
         # As if the batches before had been there.
-        remembering._cache._table = remembering._cache._table.to("meta")
-        assert self.is_forgotten(remembering)
+        cached._cache._table = cached._cache._table.to("meta")
+        assert self.is_cleared(cached)
 
-    def test_copies_start_with_nothing(self, remembering):
+    def test_a_copy_has_an_empty_cache(self, cached):
         big = CachedEmbedder(Counting(), 50_000)
         big(self.NUMBERS)
         pickled = pickle.dumps(big)
@@ -220,20 +218,20 @@ class TestForgetting:
         stream = io.BytesIO()
         torch.save(big, stream)
         assert len(stream.getvalue()) < 50_000
-        for copied in (pickle.loads(pickled), copy.deepcopy(remembering)):
-            assert self.is_forgotten(copied)
-            assert not self.is_forgotten(copied)
-        assert not self.is_forgotten(remembering)
+        for copied in (pickle.loads(pickled), copy.deepcopy(cached)):
+            assert self.is_cleared(copied)
+            assert not self.is_cleared(copied)
+        assert not self.is_cleared(cached)
         assert pickle.loads(pickled)._cache.max_words == 50_000
 
 
-def test_nothing_of_the_memory_is_among_parameters_and_buffers():
-    remembering = CachedEmbedder(Counting())
-    before = [name for name, _ in [*remembering.named_parameters(), *remembering.named_buffers()]]
-    remembering(torch.tensor([[1, 2]]))
-    after = [name for name, _ in [*remembering.named_parameters(), *remembering.named_buffers()]]
+def test_the_cache_is_not_among_parameters_and_buffers():
+    cached = CachedEmbedder(Counting())
+    before = [name for name, _ in [*cached.named_parameters(), *cached.named_buffers()]]
+    cached(torch.tensor([[1, 2]]))
+    after = [name for name, _ in [*cached.named_parameters(), *cached.named_buffers()]]
     assert before == after == ["embedder.table.weight"]
-    assert set(remembering.state_dict()) == {"embedder.table.weight"}
+    assert set(cached.state_dict()) == {"embedder.table.weight"}
 
 
 class TestInputs:
@@ -263,38 +261,38 @@ class TestInputs:
         ):
             torch.testing.assert_close(vectors, cnn(elmo_tokens))
 
-    def test_words_are_told_apart_by_all_tensors(self):
+    def test_words_are_identified_by_all_tensors(self):
         embedder = OfTwoTensors()
-        remembering = CachedEmbedder(embedder)
+        cached = CachedEmbedder(embedder)
         parts = torch.tensor([[[1, 2], [1, 2], [1, 2], [2, 1]]])
         weights = torch.tensor([[0.5, 0.25, 0.5, 0.5]]).unsqueeze(-1)
         expected = embedder(parts, weights)
         embedder.num_words = 0
         for vectors in (
-            remembering(parts=parts, weights=weights),
-            remembering(weights=weights, parts=parts),
-            remembering(parts, weights),
-            remembering(parts, weights=weights),
+            cached(parts=parts, weights=weights),
+            cached(weights=weights, parts=parts),
+            cached(parts, weights),
+            cached(parts, weights=weights),
         ):
             assert torch.equal(vectors, expected)
         assert embedder.num_words == 3
 
-    def test_words_of_another_form_are_other_words(self):
+    def test_words_of_another_shape_are_other_words(self):
         embedder = OfTwoTensors()
-        remembering = CachedEmbedder(embedder)
+        cached = CachedEmbedder(embedder)
         for split in (1, 2, 1, 2):
             parts = torch.arange(1, 4)[:split].view(1, 1, -1)
             weights = torch.arange(1, 4)[split:].view(1, 1, -1)
-            assert torch.equal(remembering(parts, weights), embedder(parts, weights))
+            assert torch.equal(cached(parts, weights), embedder(parts, weights))
         assert embedder.num_words == 4 + 2
 
     def test_masks_vectors_and_tensors_with_gaps_in_memory(self):
         vectors = torch.randn(2, 5, 3).transpose(0, 1)
         word_mask = torch.tensor([[True, False]] * 5)
-        remembering = CachedEmbedder(FastTextEmbedder(3))
+        cached = CachedEmbedder(FastTextEmbedder(3))
         tensors = {"vectors": vectors, "word_mask": word_mask}
         for _ in range(2):
-            assert torch.equal(remembering(**tensors), vectors)
+            assert torch.equal(cached(**tensors), vectors)
 
     @pytest.mark.parametrize("shape", [(0, 3), (2, 0)])
     def test_no_word_at_all(self, shape):
@@ -305,19 +303,19 @@ class TestInputs:
         assert embedder.num_calls == 0
 
     def test_tensors_that_are_not_of_words_are_refused(self):
-        remembering = CachedEmbedder(OfTwoTensors())
+        cached = CachedEmbedder(OfTwoTensors())
         with pytest.raises(ConfigurationError, match=r"`weights` has the shape \(2, 4, 1\)"):
-            remembering(parts=torch.ones(2, 3, 1), weights=torch.ones(2, 4, 1))
+            cached(parts=torch.ones(2, 3, 1), weights=torch.ones(2, 4, 1))
         with pytest.raises(ConfigurationError, match=r"has the shape \(2,\)"):
-            remembering(torch.ones(2), torch.ones(2, 3))
-        with pytest.raises(ConfigurationError, match="there is no tensor"):
-            remembering()
+            cached(torch.ones(2), torch.ones(2, 3))
+        with pytest.raises(ConfigurationError, match="there is no input tensor"):
+            cached()
 
 
-def test_what_is_not_frozen_is_refused():
+def test_a_trainable_embedder_is_refused():
     with pytest.raises(ConfigurationError, match='Embedding whose `weight`.*"trainable": false'):
         CachedEmbedder(Embedding(4, 5))
-    with pytest.raises(ConfigurationError, match="`max_words` is 0; it takes 1 or more"):
+    with pytest.raises(ConfigurationError, match="`max_words` is 0; it must be at least 1"):
         CachedEmbedder(Counting(), 0)
 
 

@@ -12,7 +12,7 @@ def embed(vectors):
     return embedder, embedder({"fasttext": {"vectors": vectors, "word_mask": mask}})
 
 
-def test_the_vectors_come_out_as_they_went_in():
+def test_the_vectors_are_returned_unchanged():
     vectors = torch.randn(2, 3, 7)
     embedder, embedded = embed(vectors)
     assert torch.equal(embedded, vectors)
@@ -20,6 +20,6 @@ def test_the_vectors_come_out_as_they_went_in():
     assert list(embedder.parameters()) == []
 
 
-def test_another_dimension_is_refused_with_both_numbers():
+def test_a_wrong_dimension_is_refused():
     with pytest.raises(ConfigurationError, match=r"`embedding_dim` is 7.*dimension 10"):
         embed(torch.randn(2, 3, 10))

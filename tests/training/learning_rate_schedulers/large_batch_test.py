@@ -27,7 +27,7 @@ def closed_form(t, num_replicas, warmup_steps, decay_start, decay_end):
     return float(max(factor, mpmath.mpf(1) / 2))
 
 
-def test_every_update_follows_the_closed_form():
+def test_every_update_equals_the_closed_form():
     optimizer, scheduler = scheduler_of(PAPER)
     assert [group["lr"] for group in optimizer.param_groups] == [0.01, 0.02]
     factors = []
@@ -72,7 +72,7 @@ def test_without_numbers_it_counts_itself():
         assert optimizer.param_groups[0]["lr"] == pytest.approx(expected)
 
 
-def test_epochs_change_nothing():
+def test_epochs_do_not_change_the_learning_rate():
     optimizer, scheduler = scheduler_of(PAPER)
     scheduler.step_batch(7)
     before = copy.deepcopy([group["lr"] for group in optimizer.param_groups])
@@ -80,7 +80,7 @@ def test_epochs_change_nothing():
     assert [group["lr"] for group in optimizer.param_groups] == before
 
 
-def test_a_restored_schedule_goes_on_from_the_same_update():
+def test_a_restored_schedule_continues_from_the_same_update():
     optimizer, scheduler = scheduler_of(PAPER)
     for update in range(1, 41):
         scheduler.step_batch(update)
@@ -96,8 +96,8 @@ def test_a_restored_schedule_goes_on_from_the_same_update():
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        ({"num_replicas": 0}, "`num_replicas` is 0; it takes 1 or more"),
-        ({"warmup_steps": 0}, "`warmup_steps` is 0; it takes 1 or more"),
+        ({"num_replicas": 0}, "`num_replicas` is 0; it must be at least 1"),
+        ({"warmup_steps": 0}, "`warmup_steps` is 0; it must be at least 1"),
         ({"decay_end": 120}, "`decay_start` is 120 and `decay_end` is 120"),
         ({"decay_start": -1}, "`decay_start` is -1"),
     ],

@@ -11,7 +11,7 @@ def batches():
     return [torch.randn(size, 6) + 0.5 for size in (1, 17, 4)]
 
 
-def test_a_mean_weighs_each_token_the_same_whatever_the_batches():
+def test_the_mean_is_over_tokens_for_any_batches():
     metric = Metric.by_name("token_average")()
     assert metric.get_metric() == 0.0
     values = [batch[:, 0] for batch in batches()]
@@ -22,7 +22,7 @@ def test_a_mean_weighs_each_token_the_same_whatever_the_batches():
     assert metric.get_metric() == 0.0
 
 
-def test_the_best_constant_answer_is_found_by_no_search_to_be_beaten():
+def test_no_search_finds_a_better_constant_prediction():
     metric = Metric.by_name("mean_direction")()
     assert metric.get_metric() == 0.0
     vectors = batches()

@@ -1,17 +1,17 @@
-// `coref` at a size that one CPU core trains in minutes:
+// `coref` at a size that trains in minutes on one CPU core:
 //
 //   allennlp train training_config/downstream/laptop/coref.jsonnet --include-package allennlp_semfit -s output/coref
 //
-// For LitBank: 80 documents of some 2,000 words, the first 12 sentences of each.
+// For LitBank: the first 12 sentences of 80 documents of about 2,000 words.
 (import '../coref.jsonnet') + (import 'representations.libsonnet') + {
   sizes+:: {
     embedding_dim: 50,
     num_character_filters: 32,
     hidden_dim: 64,
     feedforward_dim: 64,
-    // So that the products of two spans, which score them, are as small at first as fastText's.
+    // Makes the initial products of span vectors as small as with fastText.
     projection_dim: 100,
-    // Half of the rest is dropped too, and what is left of both takes longer to learn from.
+    // Another dropout of 0.5 follows, and training with both is slower.
     representation_dropout: 0.0,
     max_span_width: 8,
     spans_per_word: 0.3,

@@ -1,4 +1,4 @@
-// `ner` at a size that one CPU core trains in minutes:
+// `ner` at a size that trains in minutes on one CPU core:
 //
 //   allennlp train training_config/downstream/laptop/ner.jsonnet --include-package allennlp_semfit -s output/ner
 //

@@ -1,4 +1,4 @@
-// `srl` at a size that one CPU core trains in minutes:
+// `srl` at a size that trains in minutes on one CPU core:
 //
 //   allennlp train training_config/downstream/laptop/srl.jsonnet --include-package allennlp_semfit -s output/srl
 //

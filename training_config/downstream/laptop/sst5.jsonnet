@@ -1,8 +1,8 @@
-// `sst5` at a size that one CPU core trains in minutes:
+// `sst5` at a size that trains in minutes on one CPU core:
 //
 //   allennlp train training_config/downstream/laptop/sst5.jsonnet --include-package allennlp_semfit -s output/sst5
 //
-// For the Stanford Sentiment Treebank's 8,544 sentences. Their phrases, 318,582, would take hours.
+// For the 8,544 sentences of the Stanford Sentiment Treebank. Its 318,582 phrases would take hours.
 (import '../sst5.jsonnet') + (import 'representations.libsonnet') + {
   sizes+:: {
     embedding_dim: 100,
