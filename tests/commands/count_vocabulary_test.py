@@ -165,7 +165,7 @@ class TestCountVocabulary:
         options = ["--namespace", "words", "--max-size", 3, "--end-tokens", ""]
         run(monkeypatch, text, out, "--start-tokens", "<a> <b>", *options)
         assert words_in(out, "words") == ["the", "<a>", "<b>"]
-        with pytest.raises(SystemExit, match="there is a vocabulary"):
+        with pytest.raises(SystemExit, match="it is not empty"):
             run(monkeypatch, text, out, *options)
         run(monkeypatch, text, out, *options, "--force", "--min-count", 4)
         assert words_in(out, "words") == ["</s>", "the"][1:]
@@ -185,7 +185,7 @@ class TestCountVocabulary:
             (["missing.txt", "out"], "missing.txt: there is no such file"),
             (["latin.txt", "out"], "latin.txt: not UTF-8: byte 0xf6 in line 2 "),
             (["blank.txt", "out"], "blank.txt: there is no word in it"),
-            (["in.txt", "."], "it holds something else, blank.txt;"),
+            (["in.txt", "."], "it contains another file, blank.txt;"),
             (["in.txt", "blank.txt"], "blank.txt: it is a file"),
             (["in.txt", "out", "--min-count", "0"], "--min-count: 0; it takes 1 or more"),
             (["in.txt", "out", "--min-count", "7"], "--min-count: no word occurs 7 times or more"),
