@@ -16,8 +16,9 @@ import numpy
 from allennlp.common import Tqdm
 from allennlp.common import logging as common_logging
 from allennlp.common.checks import ConfigurationError
-from allennlp.common.util import format_size, lazy_groups_of
+from allennlp.common.util import format_size
 from filelock import FileLock, Timeout
+from more_itertools import constrained_batches
 
 from allennlp_semfit.common.output import check_output_path, write_file
 from allennlp_semfit.pretrained.layer_pooling import MODES, pool_layers
@@ -32,10 +33,11 @@ __all__ = ["EmbeddingSummary", "embed_file"]
 
 logger = logging.getLogger(__name__)
 
-# So many sentences are sorted by length. An interrupted run resumes with the last such window.
-WINDOW_SIZE = 1000
+# Sentences are sorted by length within a window. An interrupted run repeats its last window.
+WINDOW_SENTENCES = 5_000
+WINDOW_WORDS = 50_000
 
-# The fastText file is large. Its vectors for so many sentences identify it.
+# The fastText file is large: the input vectors of so many sentences stand for it.
 _NUM_PROBES = 100
 
 # HDF5 stores the length of a string in 32 bits. Quotes and indices need some of it.
@@ -80,7 +82,7 @@ def embed_file(
 
     An HDF5 file can become unreadable if the process that writes it is killed. So the vectors are
     first written to the file `<out_file>.unfinished`, and copied at the end. Memory holds
-    `WINDOW_SIZE` sentences and the vectors of a batch; at the end, unless `forget_sentences`, all
+    a few thousand sentences and the vectors of a batch; at the end, unless `forget_sentences`, all
     sentences.
 
     # Parameters
@@ -139,7 +141,8 @@ def embed_file(
         "layers": layers,
         "dtype": dtype,
         "sentence_to_index": not forget_sentences,
-        "window_size": WINDOW_SIZE,
+        "window_sentences": WINDOW_SENTENCES,
+        "window_words": WINDOW_WORDS,
     }
     shape = [-1, embedder.get_output_dim()]
     if layers == "all":
@@ -168,7 +171,7 @@ def embed_file(
         with unfinished.open("r+b") as file, _write_errors(out):
             start = time.monotonic()
             with _progress("embedding", num_words) as bar:
-                _append_vectors(file, sentences, embed, bytes_per_word, batch_size, bar)
+                _write_vectors(file, sentences, embed, bytes_per_word, batch_size, bar)
             words_per_second = (bar.n - bar.initial) / (time.monotonic() - start)
             if sentences.summarize() != summary:
                 raise ConfigurationError(
@@ -209,7 +212,7 @@ def _lock(out: Path) -> Iterator[None]:
             lock_path.unlink(missing_ok=True)
 
 
-def _append_vectors(
+def _write_vectors(
     file: BinaryIO,
     sentences: SentencesFile,
     embed: Callable[[Sequence[Sequence[str]]], Iterator[bytes]],
@@ -221,7 +224,9 @@ def _append_vectors(
     size = file.seek(0, os.SEEK_END)
     file.seek(0)
     end = len(file.readline())
-    for window in lazy_groups_of(map(str.split, sentences), WINDOW_SIZE):
+    for window in constrained_batches(
+        map(str.split, sentences), WINDOW_WORDS, WINDOW_SENTENCES, strict=False
+    ):
         lengths = [len(words) for words in window]
         *offsets, end = accumulate([end, *(length * bytes_per_word for length in lengths)])
         # A window is written to the disk before the next one begins.

@@ -26,7 +26,7 @@ import os, signal
 from allennlp_semfit.pretrained import embed_file
 from allennlp.__main__ import run
 
-embed_file.WINDOW_SIZE = 2
+embed_file.WINDOW_SENTENCES = 2
 
 def kill_at(owner, name, count):
     function = getattr(owner, name)
@@ -199,7 +199,7 @@ def test_a_killed_command_resumes(lm_archive, tmp_path, step, monkeypatch, caplo
     killed = in_a_process(["-c", code], lm_archive, HELD_OUT, out)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     assert [name for name in os.listdir(tmp_path) if name[0] != "."] == ["vectors.h5.unfinished"]
-    monkeypatch.setattr("allennlp_semfit.pretrained.embed_file.WINDOW_SIZE", 2)
+    monkeypatch.setattr("allennlp_semfit.pretrained.embed_file.WINDOW_SENTENCES", 2)
     run(lm_archive, HELD_OUT, whole, "--fasttext-model-path", VECTORS)
     assert "Resuming" not in caplog.text
     run(lm_archive, HELD_OUT, out, "--fasttext-model-path", VECTORS)

@@ -47,7 +47,7 @@ def out(tmp_path):
 
 @pytest.fixture
 def _small_windows(monkeypatch):
-    monkeypatch.setattr(module, "WINDOW_SIZE", 3)
+    monkeypatch.setattr(module, "WINDOW_SENTENCES", 3)
 
 
 def contents(path):
@@ -161,7 +161,11 @@ def test_resumes_after_an_interruption(embedder, sentences, out, layers, caplog)
 
 
 @pytest.mark.usefixtures("_small_windows")
-def test_resumes_wherever_the_unfinished_file_ends(embedder, sentences, out):
+@pytest.mark.parametrize("window_words", [6, 50_000])
+def test_resumes_wherever_the_unfinished_file_ends(
+    embedder, sentences, out, window_words, monkeypatch
+):
+    monkeypatch.setattr(module, "WINDOW_WORDS", window_words)
     whole, unfinished = out.with_name("whole.h5"), out.with_name("vectors.h5.unfinished")
     embed_file(embedder, sentences, whole, batch_size=2)
     interrupt(embedder, 5, sentences, out)
@@ -307,11 +311,11 @@ def test_what_another_process_is_writing_is_left_alone(
     def embed_again(*args):
         with pytest.raises(ConfigurationError, match="another process is writing it"):
             embed_file(embedder, sentences, out, layers="top", force=force)
-        return append_vectors(*args)
+        return write_vectors(*args)
 
     embed_file(embedder, sentences, out, layers="average")
-    append_vectors = module._append_vectors
-    monkeypatch.setattr(module, "_append_vectors", embed_again)
+    write_vectors = module._write_vectors
+    monkeypatch.setattr(module, "_write_vectors", embed_again)
     embed_file(embedder, sentences, out, force=True)
     vectors, _, attributes = contents(out)
     assert attributes["layers"] == "all"
