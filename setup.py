@@ -20,6 +20,7 @@ setup(
         "filelock>=3.0",
         "h5py>=3.0",
         "jsonnet>=0.10",
+        "more-itertools>=9.0",
         # 1.2 has the solver that `allennlp senteval` takes.
         "scikit-learn>=1.2",
         "tokenizers>=0.12",

@@ -28,10 +28,11 @@ class CountVocabulary(Subcommand):
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
         description = """Write the words of text with one tokenised sentence a line as a vocabulary,
-            in falling order of frequency, words of the same frequency in alphabetical order: what
-            the softmax language models predict. Words are counted as the language_modeling reader
-            makes them by default, but for its max_sequence_length: however long a line is, it
-            counts as one sentence. The memory needed is about 300 bytes for each distinct word."""
+            by falling frequency, words of the same frequency in alphabetical order. Language models
+            with a softmax predict the words of a vocabulary. Words are counted as the
+            language_modeling reader reads them by default, except for max_sequence_length: a line
+            of any length is one sentence. It takes about 300 bytes of memory for each distinct
+            word."""
         subparser = parser.add_parser(
             self.name, description=description, help="Make the vocabulary of a language model."
         )
@@ -42,7 +43,7 @@ class CountVocabulary(Subcommand):
             help="text in UTF-8: files, directories (all files in them), or quoted globs",
         )
         subparser.add_argument(
-            "out_dir", metavar="OUT_DIR", help="where the vocabulary goes, a directory of its own"
+            "out_dir", metavar="OUT_DIR", help="directory for the vocabulary alone"
         )
         subparser.add_argument(
             "--min-count", type=int, default=1, help="leave out words that occur less often"
@@ -50,8 +51,8 @@ class CountVocabulary(Subcommand):
         subparser.add_argument(
             "--max-size",
             type=int,
-            help="keep at most so many words, the most frequent, boundary tokens included, "
-            "@@UNKNOWN@@ and padding not",
+            help="keep the most frequent words, at most so many, with boundary tokens, without "
+            "@@UNKNOWN@@ and padding",
         )
         for place in ("start", "end"):
             subparser.add_argument(
@@ -88,7 +89,7 @@ def count_vocabulary_from_args(args: argparse.Namespace) -> None:
     # Raises
 
     `SystemExit`
-        With the code 1 and one line for the user, when the vocabulary cannot be made.
+        With the code 1 and one line for the user, if the vocabulary cannot be made.
     """
     apply_progress_option(args)
     try:
@@ -103,7 +104,7 @@ def count_vocabulary_from_args(args: argparse.Namespace) -> None:
             num_workers=args.num_workers,
             force=args.force,
         )
-    # A full disk is the user's to mend as well.
+    # OSError: a full disk, for example.
     except (ConfigurationError, OSError) as error:
         sys.exit(f"count-vocabulary: {error}")
     except KeyboardInterrupt:

@@ -22,9 +22,9 @@ from allennlp_semfit.commands.options import (
     apply_progress_option,
     load_language_model,
 )
+from allennlp_semfit.common.output import check_output_path
 from allennlp_semfit.pretrained.embed_file import embed_file
 from allennlp_semfit.pretrained.sentences_file import SentencesFile
-from allennlp_semfit.pretrained.vectors_file import check_place
 
 logger = logging.getLogger(__name__)
 
@@ -36,11 +36,11 @@ class Embed(Subcommand):
     """
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        description = """Write the vectors that a language model gives the words of sentences to an
-            HDF5 file: for each line a dataset, named by the line's number counted from 0, and
-            "sentence_to_index", the names of the datasets by sentence, as JSON. An empty line has a
-            dataset of no words. The same command goes on where it was interrupted. Until it ends,
-            the vectors are in OUT.h5.parts; while it joins them, they take twice their space."""
+        description = """Write a language model's vectors for the words of sentences to an HDF5
+            file: for each line a dataset, named by the index of the line from 0, and
+            "sentence_to_index", JSON that maps each sentence to its dataset. An empty line has a
+            dataset of length 0. The same command resumes an interrupted run. Until the end, the
+            vectors are in OUT.h5.unfinished; while they are copied, they take twice the space."""
         subparser = parser.add_parser(
             self.name, description=description, help="Write the vectors of sentences to HDF5."
         )
@@ -52,14 +52,14 @@ class Embed(Subcommand):
             metavar="SENTENCES",
             help="text in UTF-8, one sentence a line, spaces between its words",
         )
-        subparser.add_argument("out", metavar="OUT.h5", help="where to write the vectors")
+        subparser.add_argument("out", metavar="OUT.h5", help="file for the vectors")
         add_layers_options(
             subparser,
             default="all",
             all="all layers: each dataset has the shape (layers, words, dim)",
             top="the last layer: the shape (words, dim)",
             average="the mean of the layers: the shape (words, dim)",
-            normalized="the mean of the layers, each normalised: none drowns in a longer one",
+            normalized="the mean of the layers after layer normalisation of each",
         )
         subparser.add_argument(
             "--dtype",
@@ -71,12 +71,12 @@ class Embed(Subcommand):
         subparser.add_argument(
             "--forget-sentences",
             action="store_true",
-            help='leave "sentence_to_index" out; to make it, all sentences are held in memory',
+            help='omit "sentence_to_index", for which all sentences are held in memory',
         )
         subparser.add_argument(
             "--force",
             action="store_true",
-            help="replace OUT.h5 if it exists, once there is another",
+            help="replace OUT.h5 if it exists, when the new one is complete",
         )
         add_progress_option(subparser)
         subparser.set_defaults(func=embed_from_args)
@@ -94,12 +94,12 @@ def embed_from_args(args: argparse.Namespace) -> None:
     # Raises
 
     `SystemExit`
-        With the code 1 and one line for the user, when the vectors cannot be made.
+        With the code 1 and one line for the user, if the vectors cannot be written.
     """
     apply_progress_option(args)
     try:
-        # The model takes its time to load.
-        check_place(Path(args.out))
+        # Loading the model takes a while.
+        check_output_path(Path(args.out), force=True)
         SentencesFile(Path(args.sentences))
         embedder = load_language_model(args)
         summary = embed_file(
@@ -112,13 +112,13 @@ def embed_from_args(args: argparse.Namespace) -> None:
             forget_sentences=args.forget_sentences,
             force=args.force,
         )
-    # A full disk is the user's to mend as well.
+    # OSError: a full disk, for example.
     except (ConfigurationError, OSError) as error:
         sys.exit(f"embed: {error}")
     except KeyboardInterrupt:
-        sys.exit("embed: interrupted; the same command goes on where it was")
+        sys.exit("embed: interrupted; the same command resumes")
     if summary.made_before:
-        logger.info("Nothing to do: %s is there, of these sentences and this model.", args.out)
+        logger.info("Nothing to do: %s has these vectors.", args.out)
     logger.info(
         "%s: %s sentences, %s words, %s%s",
         args.out,

@@ -1,6 +1,6 @@
 """
-The `export-character-cnn` subcommand takes the character CNN out of a trained language model, and
-writes it in the two files that AllenNLP reads ELMo's from.
+The `export-character-cnn` subcommand writes the character CNN of a trained language model in ELMo's
+format.
 
     allennlp export-character-cnn output/elmo/model.tar.gz output/character_cnn
 """
@@ -26,12 +26,12 @@ class ExportCharacterCnn(Subcommand):
     """
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        description = """Take the character CNN out of a trained language model, and write it in
-            ELMo's format: OUT_DIR/options.json and OUT_DIR/weights.hdf5. The model must read words
-            by the `elmo_characters` indexer and a `character_encoding` embedder whose encoder is
+        description = """Write the character CNN of a trained language model in ELMo's format, as
+            OUT_DIR/options.json and OUT_DIR/weights.hdf5. The model must read words with the
+            `elmo_characters` indexer and a `character_encoding` embedder whose encoder is
             `cnn-highway`."""
         subparser = parser.add_parser(
-            self.name, description=description, help="Take out a language model's character CNN."
+            self.name, description=description, help="Export a language model's character CNN."
         )
         subparser.add_argument(
             "archive",
@@ -39,7 +39,7 @@ class ExportCharacterCnn(Subcommand):
             help="the model.tar.gz of a language model, or the directory of its training",
         )
         subparser.add_argument(
-            "out_dir", metavar="OUT_DIR", help="where the two files go; it may be missing"
+            "out_dir", metavar="OUT_DIR", help="directory for the two files; made if it is missing"
         )
         subparser.add_argument(
             "--force", action="store_true", help="replace the two files if they exist"
@@ -59,11 +59,11 @@ def export_character_cnn_from_args(args: argparse.Namespace) -> None:
     # Raises
 
     `SystemExit`
-        With the code 1 and one line for the user, when the files cannot be made.
+        With the code 1 and one line for the user, if the files cannot be written.
     """
     try:
         options = export_character_cnn(args.archive, args.out_dir, force=args.force)
-    # A full disk is the user's to mend as well.
+    # OSError: a full disk, for example.
     except (ConfigurationError, OSError) as error:
         sys.exit(f"export-character-cnn: {error}")
     logger.info(

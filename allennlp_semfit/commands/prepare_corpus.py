@@ -39,7 +39,7 @@ class PrepareCorpus(Subcommand):
             help="UTF-8 text, or the pages-articles.xml dump of a wiki, either of them as it is or "
             "packed with gzip, bzip2 or xz; or a directory of such files",
         )
-        subparser.add_argument("out_dir", metavar="OUT_DIR", help="where the corpus goes")
+        subparser.add_argument("out_dir", metavar="OUT_DIR", help="directory for the corpus")
         subparser.add_argument(
             "--language",
             default=defaults.language,
@@ -94,7 +94,7 @@ def prepare_corpus_from_args(args: argparse.Namespace) -> None:
     # Raises
 
     `SystemExit`
-        With the code 1 and one line for the user, when the corpus cannot be made.
+        With the code 1 and one line for the user, if the corpus cannot be made.
     """
     # Its packages are an extra, and take time to import.
     try:
@@ -116,7 +116,7 @@ def prepare_corpus_from_args(args: argparse.Namespace) -> None:
         summary = prepare_corpus(
             args.inputs, args.out_dir, options, num_workers=args.num_workers, force=args.force
         )
-    # A full disk is the user's to mend as well.
+    # OSError: a full disk, for example.
     except (ConfigurationError, OSError) as error:
         sys.exit(f"prepare-corpus: {error}")
 

@@ -20,7 +20,7 @@ from allennlp_semfit.commands.options import (
     apply_progress_option,
     load_language_model,
 )
-from allennlp_semfit.pretrained.vectors_file import check_place
+from allennlp_semfit.common.output import check_output_path
 from allennlp_semfit.senteval.results_file import ResultsFile
 from allennlp_semfit.senteval.run import describe_results, run_tasks
 from allennlp_semfit.senteval.sentence_vectors import (
@@ -44,7 +44,7 @@ class SentEval(Subcommand):
             top of them. A sentence's vector is the mean over its words of the mean of the language
             model's layers, or of the words' fastText vectors. Each score is in percent: the
             accuracy, or for SICK-R 100 times Pearson's correlation. With --output-file, the same
-            command goes on where it was interrupted."""
+            command resumes an interrupted run."""
         subparser = parser.add_parser(
             self.name, description=description, help="Score sentence vectors on SentEval's tasks."
         )
@@ -71,7 +71,7 @@ class SentEval(Subcommand):
             help="of the cross-validations, 10 by default; 5 take about a quarter of the time",
         )
         subparser.add_argument(
-            "--seed", type=int, default=1111, help="what divides into folds; 1111 by default"
+            "--seed", type=int, default=1111, help="for the division into folds; 1111 by default"
         )
         subparser.add_argument(
             "--output-file", metavar="OUT.json", help="where to write the results"
@@ -79,16 +79,16 @@ class SentEval(Subcommand):
         add_layers_options(
             subparser,
             default="average",
-            all="a language model's layers side by side, which tell more but take longer to fit",
+            all="a language model's layers, concatenated: more information, but slower to fit",
             top="its last layer",
             average="the mean of its layers",
-            normalized="the mean of its layers, each normalised: none drowns in a longer one",
+            normalized="the mean of its layers after layer normalisation of each",
         )
         add_language_model_options(subparser)
         subparser.add_argument(
             "--force",
             action="store_true",
-            help="begin anew, and replace OUT.json if it exists, once a task is done",
+            help="start again, and replace OUT.json if it exists, after the first task",
         )
         add_progress_option(subparser)
         subparser.set_defaults(func=senteval_from_args)
@@ -106,14 +106,14 @@ def senteval_from_args(args: argparse.Namespace) -> None:
     # Raises
 
     `SystemExit`
-        With the code 1 and one line for the user, when there can be no scores.
+        With the code 1 and one line for the user, if the tasks cannot be run.
     """
     apply_progress_option(args)
     out = Path(args.output_file) if args.output_file else None
     try:
-        # The model takes its time to load.
+        # Loading the model takes a while.
         if out:
-            check_place(out)
+            check_output_path(out, force=True)
         data = read_tasks(args.data_dir, args.tasks, folds=args.folds)
         results = ResultsFile(
             out,
@@ -125,13 +125,13 @@ def senteval_from_args(args: argparse.Namespace) -> None:
         vectors = _load(args)
         results.claim(args.archive, vectors)
         run_tasks(vectors, data, results)
-    # A full disk is the user's to mend as well.
+    # OSError: a full disk, for example.
     except (ConfigurationError, OSError) as error:
         sys.exit(f"senteval: {error}")
     except KeyboardInterrupt:
         sys.exit(
             "senteval: interrupted; "
-            + ("the same command goes on with the next task" if out else "nothing was written")
+            + ("the same command resumes with the next task" if out else "nothing was written")
         )
     logger.info("%s:\n%s", args.archive, describe_results(results.contents))
 

@@ -31,7 +31,7 @@ class TrainFastText(Subcommand):
         subparser = parser.add_parser(
             self.name,
             description="Train fastText vectors on text with one tokenised sentence a line. The "
-            "threads of the training do not wait for each other, so two runs differ slightly.",
+            "threads update the vectors without locks, so two runs differ slightly.",
             help="Train fastText vectors.",
         )
         subparser.add_argument(
@@ -41,7 +41,9 @@ class TrainFastText(Subcommand):
             help="text in UTF-8: files, directories (all files in them), or quoted globs",
         )
         subparser.add_argument(
-            "out", metavar="OUT.bin", help="where to save the vectors; its directory may be missing"
+            "out",
+            metavar="OUT.bin",
+            help="file for the vectors",
         )
         subparser.add_argument("--dim", type=int, default=300, help="dimension of the vectors")
         subparser.add_argument(
@@ -92,7 +94,7 @@ def train_fasttext_from_args(args: argparse.Namespace) -> None:
     # Raises
 
     `SystemExit`
-        With one line that says what is wrong, if something is.
+        With the code 1 and one line for the user, if the vectors cannot be trained.
     """
     apply_progress_option(args)
     try:
@@ -112,7 +114,8 @@ def train_fasttext_from_args(args: argparse.Namespace) -> None:
             threads=args.threads,
             force=args.force,
         )
-    except ConfigurationError as error:
+    # OSError: a full disk, for example.
+    except (ConfigurationError, OSError) as error:
         sys.exit(str(error))
     logger.info(
         "%s: %s words read, %s words in the dictionary, %d dimensions, %s, %.1f seconds.",

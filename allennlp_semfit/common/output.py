@@ -24,7 +24,7 @@ def check_output_path(path: Path, *, contents: Sequence[str] = (), force: bool =
     path : `Path`
         The file to write or, with `contents`, the directory.
     contents : `Sequence[str]`, optional (default = `()`)
-        The names of what will be written to the directory.
+        The names of the files, and of the directories with a final `/`, to write to the directory.
     force : `bool`, optional (default = `False`)
         Whether an existing file may be replaced or, in an existing directory, `contents`.
 
@@ -36,13 +36,15 @@ def check_output_path(path: Path, *, contents: Sequence[str] = (), force: bool =
     """
     path = path.absolute()
     existing = next(place for place in (path, *path.parents) if place.exists())
-    if contents and not existing.is_dir():
-        raise ConfigurationError(f"{existing}: it is a file; give the name of a directory")
-    if path.is_dir() and not contents:
-        raise ConfigurationError(f"{path}: it is a directory; give the name of a file in it")
-    directory = existing if existing.is_dir() else existing.parent
-    if existing not in (path, directory):
+    if contents and existing == path and not path.is_dir():
+        raise ConfigurationError(f"{path}: it is a file; give the name of a directory")
+    if existing != path and not existing.is_dir():
         raise ConfigurationError(f"{existing}: it is a file, not a directory; give another path")
+    files = [path / name for name in contents if not name.endswith("/")] if contents else [path]
+    for file in files:
+        if file.is_dir():
+            raise ConfigurationError(f"{file}: it is a directory, not a file; give another path")
+    directory = existing if existing.is_dir() else existing.parent
     if not os.access(directory, os.W_OK):
         raise ConfigurationError(f"{directory}: it is not writable; give another path")
     if force:
@@ -60,7 +62,9 @@ def check_output_path(path: Path, *, contents: Sequence[str] = (), force: bool =
 def write_file(path: Path) -> Iterator[Path]:
     """
     A context manager that yields the path of a temporary file, which replaces `path` at the end. If
-    the block raises, the temporary file is removed and `path` stays as it was.
+    the block raises, the temporary file is removed and `path` stays as it was. What a killed
+    process leaves is removed by the next one, so two processes must not write the same file at
+    once.
 
     # Parameters
 
@@ -69,8 +73,10 @@ def write_file(path: Path) -> Iterator[Path]:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.partial")
+    partial.unlink(missing_ok=True)
     try:
         yield partial
+        # Otherwise a machine that stops can leave the new name and none of the contents.
         with partial.open("rb") as written:
             os.fsync(written.fileno())
         os.replace(partial, path)
@@ -89,8 +95,9 @@ def write_directory(path: Path, contents: Sequence[str]) -> Iterator[Path]:
     path : `Path`
         It is made if it is missing. Other files in it stay.
     contents : `Sequence[str]`
-        The names of the files and directories to move. In an existing directory the last one marks
-        the output as complete: it is removed first and moved last.
+        The names of the files and directories to move; those that were not written are skipped. In
+        an existing directory the last one marks the output as complete: it is removed first and
+        moved last.
     """
     path = path.absolute()
     # Inside `path` if that exists, since it may be the root of another disk.
@@ -108,7 +115,7 @@ def write_directory(path: Path, contents: Sequence[str]) -> Iterator[Path]:
             os.replace(new, path)
             return
         for name in reversed(contents):
-            if (path / name).is_dir():
+            if (path / name).is_dir() and not (path / name).is_symlink():
                 shutil.rmtree(path / name)
             else:
                 (path / name).unlink(missing_ok=True)

@@ -1,6 +1,4 @@
-"""
-From input files to a corpus.
-"""
+"""Makes the corpus for a language model from text files and Wikipedia dumps."""
 
 import os
 import time
@@ -12,12 +10,13 @@ from typing import Any, Dict, Optional, Sequence, Union
 from allennlp.common import Tqdm
 from allennlp.common.checks import ConfigurationError
 
+from allennlp_semfit.common.output import check_output_path, write_directory
 from allennlp_semfit.common.parallel import available_cpus
 from allennlp_semfit.corpus.options import CorpusOptions, CorpusSummary, check_range
 from allennlp_semfit.corpus.sentences import SentenceSplitter
 from allennlp_semfit.corpus.sources import Source, find_sources, read_documents
 from allennlp_semfit.corpus.tokenization import split_documents
-from allennlp_semfit.corpus.writer import CorpusWriter, check_vacant, read_record
+from allennlp_semfit.corpus.writer import CONTENTS, CorpusWriter, read_record, write_record
 
 
 def prepare_corpus(
@@ -29,19 +28,21 @@ def prepare_corpus(
     force: bool = False,
 ) -> CorpusSummary:
     """
-    Makes `out_dir/train/shard-00.txt` and so on, `out_dir/heldout.txt` and `out_dir/corpus.json`,
-    all at once when everything is done.
+    Writes the training text `out_dir/train/shard-00.txt` etc., the held-out text
+    `out_dir/heldout.txt` and the record `out_dir/corpus.json`. They appear when all is done. If
+    `out_dir` has a corpus from the same inputs and options, nothing is done.
 
     # Parameters
 
     inputs : `Sequence[Union[str, os.PathLike]]`
-        Text files, MediaWiki dumps, either of them packed or not, and directories of such files.
+        Text files and MediaWiki dumps, compressed or not, and directories of such files.
     out_dir : `Union[str, os.PathLike]`
     options : `Optional[CorpusOptions]`, optional (default = `None`)
     num_workers : `Optional[int]`, optional (default = `None`)
-        Processes that split text, by default one for each CPU. The corpus does not depend on it.
+        The number of processes that split text, by default that of the CPUs. The corpus does not
+        depend on it.
     force : `bool`, optional (default = `False`)
-        Whether to replace a corpus that is already in `out_dir`.
+        Whether to replace a corpus in `out_dir`. Other files there stay.
 
     # Returns
 
@@ -50,8 +51,7 @@ def prepare_corpus(
     # Raises
 
     `ConfigurationError`
-        When an input, an option or the output directory cannot be used. Nothing is left in
-        `out_dir` then.
+        If an input, an option or `out_dir` cannot be used. `out_dir` stays as it was.
     """
     options = options or CorpusOptions()
     workers = available_cpus() if num_workers is None else num_workers
@@ -68,13 +68,16 @@ def prepare_corpus(
     record = read_record(out_dir)
     if record is not None and not force and record.get("job") == job:
         return CorpusSummary(**record["summary"], made_before=True)
-    check_vacant(out_dir, force=force)
-    # Here and not in the workers first, so that an unknown language is one error and at once.
+    check_output_path(out_dir, contents=CONTENTS, force=force)
+    # An unknown language is an error at once, and not one in each worker.
     SentenceSplitter(options.language)
 
     start = time.monotonic()
-    with CorpusWriter(out_dir, num_shards=options.num_shards, held_out=options.held_out) as writer:
-        _fill(writer, sources, options, workers)
+    with write_directory(out_dir, CONTENTS) as directory:
+        with CorpusWriter(
+            directory, num_shards=options.num_shards, held_out=options.held_out
+        ) as writer:
+            _fill(writer, sources, options, workers)
         _check_result(writer, sources, options)
         summary = CorpusSummary(
             documents=writer.documents,
@@ -86,7 +89,7 @@ def prepare_corpus(
         )
         fields = summary._asdict()
         del fields["made_before"]
-        writer.publish({"job": job, "summary": fields})
+        write_record(directory, {"job": job, "summary": fields})
     return summary
 
 

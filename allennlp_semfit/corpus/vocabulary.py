@@ -3,7 +3,6 @@
 import logging
 import os
 import re
-import tempfile
 import time
 from pathlib import Path
 from typing import Dict, List, NamedTuple, Optional, Sequence, Union
@@ -18,6 +17,7 @@ from allennlp.data.vocabulary import (
     NAMESPACE_PADDING_FILE,
 )
 
+from allennlp_semfit.common.output import check_output_path, write_directory
 from allennlp_semfit.common.parallel import available_cpus
 from allennlp_semfit.common.text_files import find_text_files
 from allennlp_semfit.corpus.word_counts import count_words, find_word, sort_by_frequency
@@ -33,10 +33,10 @@ __all__ = [
 logger = logging.getLogger(__name__)
 
 DEFAULT_BOUNDARY_TOKEN = "</s>"
-"""The one boundary token that every fastText model knows: it counts each line end as this word."""
+"""The only boundary token that every fastText model knows: fastText counts it at each line end."""
 
 NEWLINE = "@@NEWLINE@@"
-"""What the files hold for the end of a line: a word that has it inside comes back changed."""
+"""How the files write a line feed: AllenNLP reads a word that contains it as another word."""
 
 
 class VocabularySummary(NamedTuple):
@@ -45,13 +45,14 @@ class VocabularySummary(NamedTuple):
 
     num_sentences : `int`
     num_words : `int`
-        The words of the corpus, each as often as it occurs, without boundary tokens.
+        The number of words in the corpus, without boundary tokens.
     num_types : `int`
-        The same, each once.
+        The number of distinct words in the corpus.
     vocabulary_size : `int`
-        The words of the vocabulary, boundary tokens included, padding and `@@UNKNOWN@@` not.
+        The number of words in the vocabulary, with boundary tokens, without padding and
+        `@@UNKNOWN@@`.
     kept_share : `float`
-        The share of `num_words` that the vocabulary holds. The rest is read as `@@UNKNOWN@@`.
+        The share of `num_words` that is in the vocabulary. The rest is read as `@@UNKNOWN@@`.
     seconds : `float`
     """
 
@@ -76,31 +77,33 @@ def count_vocabulary(
     force: bool = False,
 ) -> VocabularySummary:
     """
-    Makes a vocabulary for `"vocabulary": {"type": "from_files", "directory": out_dir}`. The padding
-    has index 0 and `@@UNKNOWN@@` 1; then come the words in falling order of frequency, and in order
-    of their code points where that is the same.
+    Writes a vocabulary for `"vocabulary": {"type": "from_files", "directory": out_dir}`. Padding
+    has the index 0 and `@@UNKNOWN@@` 1; then come the words by falling frequency, and by code point
+    where the frequency is the same.
 
-    Words that contain `@@NEWLINE@@` are left out: AllenNLP's files would give them back changed.
+    Words that contain `@@NEWLINE@@` are left out, because AllenNLP would read other words.
 
     # Parameters
 
     corpus : `Sequence[Union[str, os.PathLike]]`
         Files, directories and globs of text, UTF-8, one tokenised sentence a line.
     out_dir : `Union[str, os.PathLike]`
-        The directories above it are made if they are missing. The vocabulary appears in it whole.
+        A directory for the vocabulary alone. It is made if it is missing.
     min_count : `int`, optional (default = `1`)
         Rarer words are left out.
     max_size : `int`, optional (default = `None`)
-        The most words, boundary tokens included, padding and `@@UNKNOWN@@` not.
+        The maximum size, with boundary tokens, without padding and `@@UNKNOWN@@`.
     start_tokens : `List[str]`, optional (default = `None`)
-        Counted once for each line that has a word. `None` means those of `LanguageModelingReader`.
+        Counted once for each line that has a word. The default is that of
+        `LanguageModelingReader`.
     end_tokens : `List[str]`, optional (default = `None`)
-        Likewise.
+        Counted in the same way, with the same default.
     namespace : `str`, optional (default = `"tokens"`)
     num_workers : `int`, optional (default = `None`)
-        Processes that count, by default one for each CPU. The vocabulary does not depend on it.
+        The number of processes that count, by default that of the CPUs. The vocabulary does not
+        depend on it.
     force : `bool`, optional (default = `False`)
-        Whether to replace a vocabulary that is already in `out_dir`.
+        Whether to replace a vocabulary in `out_dir`.
 
     # Returns
 
@@ -109,9 +112,9 @@ def count_vocabulary(
     # Raises
 
     `ConfigurationError`
-        If an option or `out_dir` is wrong, which shows before the counting; or if the corpus cannot
-        be read, holds the word `@@PADDING@@`, or has no word that is frequent enough. Then nothing
-        is left in `out_dir`, or what was there before.
+        If an option or `out_dir` is wrong, before anything is counted; or if the corpus cannot be
+        read, contains the word `@@PADDING@@`, or has no word that is frequent enough. `out_dir`
+        stays as it was.
     """
     started = time.monotonic()
     workers = available_cpus() if num_workers is None else num_workers
@@ -124,7 +127,7 @@ def count_vocabulary(
             raise ConfigurationError(f"{option}: {value}; it takes 1 or more")
     boundaries = _boundaries(start_tokens, end_tokens)
     vocabulary = VocabularyWriter(Path(out_dir), namespace)
-    vocabulary.check_vacant(force=force)
+    vocabulary.check_output_path(force=force)
     files = find_text_files(corpus, exclude=vocabulary.paths)
 
     counts, num_sentences = count_words(files, num_workers=workers)
@@ -166,12 +169,12 @@ def _boundaries(start_tokens: Optional[List[str]], end_tokens: Optional[List[str
 
 
 def _remove_special_words(counts: Dict[str, int], files: Sequence[Path]) -> None:
-    """Removes the words that the vocabulary cannot hold, or holds already as the unknown one."""
+    """Removes `@@UNKNOWN@@`, which the vocabulary has anyway, and the words that it cannot have."""
     if DEFAULT_PADDING_TOKEN in counts:
         path, line = find_word(files, DEFAULT_PADDING_TOKEN)
         raise ConfigurationError(
             f"{path}: line {line} holds the word {DEFAULT_PADDING_TOKEN}, which AllenNLP takes for "
-            "the padding after a sentence; write it in another way"
+            "padding; write it in another way"
         )
     counts.pop(DEFAULT_OOV_TOKEN, None)
     changed = [word for word in counts if NEWLINE in word]
@@ -179,8 +182,8 @@ def _remove_special_words(counts: Dict[str, int], files: Sequence[Path]) -> None
         del counts[word]
     if changed:
         logger.warning(
-            "%s words with %s in them are left out, since the files of AllenNLP's vocabulary "
-            "would give them back changed; they will be read as %s.",
+            "%s words with %s in them are left out, because AllenNLP would read other words from "
+            "the vocabulary's files; they will be read as %s.",
             f"{len(changed):,}",
             NEWLINE,
             DEFAULT_OOV_TOKEN,
@@ -189,7 +192,8 @@ def _remove_special_words(counts: Dict[str, int], files: Sequence[Path]) -> None
 
 class VocabularyWriter:
     """
-    `Vocabulary.from_files` gives padding the index 0, `@@UNKNOWN@@` 1, and then come the words.
+    Writes a vocabulary in AllenNLP's format: padding has the index 0, `@@UNKNOWN@@` 1, and then
+    come the words.
 
     # Parameters
 
@@ -205,10 +209,11 @@ class VocabularyWriter:
     def __init__(self, directory: Path, namespace: str) -> None:
         if any(namespace_match(pattern, namespace) for pattern in DEFAULT_NON_PADDED_NAMESPACES):
             raise ConfigurationError(
-                f"the namespace {namespace!r}: those that end in tags or labels have neither "
-                "padding nor a word for the unknown in AllenNLP; take another name"
+                f"the namespace {namespace!r}: AllenNLP gives those that end in tags or labels "
+                "neither padding nor a word for the unknown; take another name"
             )
-        # It is the name of a file. AllenNLP skips hidden ones, and drops ".txt" wherever it stands.
+        # The namespace is the name of a file: AllenNLP skips hidden ones, and removes ".txt"
+        # anywhere in the name.
         if not re.fullmatch(r"[\w-]+", namespace) or f"{namespace}.txt" == NAMESPACE_PADDING_FILE:
             raise ConfigurationError(
                 f"the namespace {namespace!r}: it takes letters, digits, _ and -, and is not "
@@ -216,47 +221,38 @@ class VocabularyWriter:
             )
         self._directory = directory.resolve()
         self._namespace = namespace
+        # The last one is the same for every vocabulary, and AllenNLP needs it.
+        self._contents = (f"{namespace}.txt", NAMESPACE_PADDING_FILE)
 
     @property
     def paths(self) -> List[Path]:
-        """The files, whether they are there or not."""
-        names = [f"{self._namespace}.txt", NAMESPACE_PADDING_FILE]
-        return [self._directory / name for name in names]
+        """The files of the vocabulary, whether they exist or not."""
+        return [self._directory / name for name in self._contents]
 
-    def check_vacant(self, *, force: bool) -> None:
+    def check_output_path(self, *, force: bool) -> None:
         """
         # Parameters
 
         force : `bool`
-            Whether to put up with files that are there already.
+            Whether an existing vocabulary may be replaced.
 
         # Raises
 
         `ConfigurationError`
-            If the files cannot be written, or the directory holds others.
+            If the files cannot be written, or the directory has others: AllenNLP reads each file in
+            it as a namespace, but for hidden ones.
         """
-        place = next(path for path in self.paths[0].parents if path.exists())
-        if not place.is_dir():
-            raise ConfigurationError(f"{place}: it is a file; give the vocabulary a directory")
-        if not os.access(place, os.W_OK):
-            raise ConfigurationError(f"{place}: not writable; give the vocabulary another place")
-        # AllenNLP skips what is hidden, such as the lock that it leaves where it reads.
-        found = set(self._directory.glob("[!.]*"))
-        others = found - set(self.paths)
+        others = set(self._directory.glob("[!.]*")) - set(self.paths)
         if others:
             raise ConfigurationError(
-                f"{self._directory}: it holds something else, {min(others).name}; name a directory "
-                "for the vocabulary alone"
+                f"{self._directory}: it contains another file, {min(others).name}; give a "
+                "directory for the vocabulary alone"
             )
-        if found and not force:
-            raise ConfigurationError(
-                f"{self._directory}: there is a vocabulary; give another name, or --force to "
-                "replace it"
-            )
+        check_output_path(self._directory, contents=self._contents, force=force)
 
     def write(self, words: Sequence[str]) -> None:
         """
-        Makes the directory if it is missing. The vocabulary appears in it whole.
+        Writes the files, and replaces an existing vocabulary.
 
         # Parameters
 
@@ -264,18 +260,6 @@ class VocabularyWriter:
             In their order, each once, without padding, `@@UNKNOWN@@` and words with `NEWLINE`.
         """
         vocabulary = Vocabulary(tokens_to_add={self._namespace: list(words)})
-        existed = self._directory.exists()
-        # In the directory if it is there, since it may be the top of another disk.
-        place = self._directory if existed else self._directory.parent
-        place.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".unfinished-", dir=place) as unfinished:
-            # The temporary directory itself is for nobody else to read.
-            made = Path(unfinished, "made")
-            vocabulary.save_to_files(str(made))
-            (made / ".lock").unlink(missing_ok=True)
-            if not existed:
-                os.replace(made, self._directory)
-                return
-            # The last one says the same for every vocabulary, and without it there is none.
-            for path in self.paths:
-                os.replace(made / path.name, path)
+        with write_directory(self._directory, self._contents) as directory:
+            vocabulary.save_to_files(str(directory))
+            (directory / ".lock").unlink(missing_ok=True)

@@ -1,41 +1,35 @@
-"""
-Writes a corpus beside its place and moves it there when it is finished.
-"""
+"""The files of a corpus: shards of training text, held-out text and a record of what they are."""
 
 import json
-import logging
-import secrets
-import shutil
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any, Dict, List, Optional, Tuple
 
-from allennlp.common.checks import ConfigurationError
-
-logger = logging.getLogger(__name__)
+__all__ = ["CONTENTS", "CorpusWriter", "read_record", "write_record"]
 
 TRAIN = "train"
 HELD_OUT = "heldout.txt"
 RECORD = "corpus.json"
+CONTENTS = (f"{TRAIN}/", HELD_OUT, RECORD)
 
 
 class CorpusWriter:
     """
-    A context manager: what it has written appears in `out_dir` with `publish`, and vanishes when
-    the block is left without it.
+    A context manager that writes documents to shards and to a held-out file.
 
     # Parameters
 
-    out_dir : `Path`
+    directory : `Path`
+        An empty directory.
     num_shards : `int`
-        A document goes to the shard with the fewest words so far, so that those who read one shard
-        each have the same amount of work.
+        A document goes to the shard with the fewest words so far, so that processes that read one
+        shard each have the same amount of work.
     held_out : `float`
-        The share of sentences to hold out. Whole documents are taken at even distances.
+        The share of sentences to hold out. Whole documents are taken at regular intervals.
     """
 
-    def __init__(self, out_dir: Path, *, num_shards: int, held_out: float) -> None:
-        self._out_dir = out_dir
+    def __init__(self, directory: Path, *, num_shards: int, held_out: float) -> None:
+        self._directory = directory
         self._num_shards = num_shards
         self._held_out = held_out
         self._files = ExitStack()
@@ -48,23 +42,15 @@ class CorpusWriter:
         self.held_out_sentences = 0
 
     def __enter__(self) -> "CorpusWriter":
-        # On the same disk: a directory that is there may be the top of one.
-        parent = self._out_dir if self._out_dir.exists() else self._out_dir.parent
-        parent.mkdir(parents=True, exist_ok=True)
-        prefix = _partial_prefix(self._out_dir)
-        for left in sorted(parent.glob(prefix + "*")):
-            logger.warning("%s is what an interrupted run left behind. You can delete it.", left)
-        self._partial = parent / f"{prefix}{secrets.token_hex(4)}"
-        (self._partial / TRAIN).mkdir(parents=True)
+        (self._directory / TRAIN).mkdir()
         return self
 
     def __exit__(self, *_: Any) -> None:
         self._files.close()
-        shutil.rmtree(self._partial, ignore_errors=True)
 
     @property
     def num_shards(self) -> int:
-        """Shards that hold anything: fewer than asked for where there are fewer documents."""
+        """The number of shards with text: fewer than asked for if there are fewer documents."""
         return len(self._shards)
 
     def add(self, lines: str, sentences: int, words: int) -> None:
@@ -72,10 +58,11 @@ class CorpusWriter:
         # Parameters
 
         lines : `str`
-            A document's sentences, a line end after each.
+            The sentences of a document, each with a line end.
         sentences : `int`
+            The number of sentences in `lines`.
         words : `int`
-            How many there are in `lines`.
+            The number of words in `lines`.
         """
         if not sentences:
             return
@@ -92,38 +79,8 @@ class CorpusWriter:
         self.sentences += sentences
         self.words += words
 
-    def publish(self, record: Dict[str, Any]) -> None:
-        """
-        Moves the corpus to its place. Of what is already there only an older corpus goes, so that
-        the vectors and models which somebody keeps beside it stay.
-
-        # Parameters
-
-        record : `Dict[str, Any]`
-            Becomes the file that says that the corpus is finished, with the sizes of its files.
-        """
-        self._files.close()
-        files = {
-            str(path.relative_to(self._partial)): path.stat().st_size
-            for path in sorted(self._partial.rglob("*.txt"))
-        }
-        with open(self._partial / RECORD, "w", encoding="utf-8") as record_file:
-            json.dump({**record, "files": files}, record_file, indent=2, ensure_ascii=False)
-            record_file.write("\n")
-        if not self._out_dir.exists():
-            self._partial.replace(self._out_dir)
-            return
-        # The record goes first and comes last: it never stands beside a corpus that is not its own.
-        (self._out_dir / RECORD).unlink(missing_ok=True)
-        (self._out_dir / HELD_OUT).unlink(missing_ok=True)
-        if (self._out_dir / TRAIN).exists():
-            shutil.rmtree(self._out_dir / TRAIN)
-        for name in (TRAIN, HELD_OUT, RECORD):
-            if (self._partial / name).exists():
-                (self._partial / name).replace(self._out_dir / name)
-
     def _is_held_out(self) -> bool:
-        # A document's own length does not count, or long ones would never be held out.
+        # The length of the document itself does not count, or long ones would never be held out.
         if not self.documents:
             return False
         half_a_document = self.sentences / self.documents / 2
@@ -139,55 +96,40 @@ class CorpusWriter:
 
     def _open(self, name: str) -> IO[str]:
         return self._files.enter_context(
-            open(self._partial / name, "w", encoding="utf-8", newline="\n")
+            open(self._directory / name, "w", encoding="utf-8", newline="\n")
         )
 
 
-def read_record(out_dir: Path) -> Optional[Dict[str, Any]]:
+def write_record(directory: Path, record: Dict[str, Any]) -> None:
     """
+    Writes the file that marks a corpus as complete.
+
     # Parameters
 
-    out_dir : `Path`
+    directory : `Path`
+        Contains the files of the corpus, closed.
+    record : `Dict[str, Any]`
+        The sizes of the files are added under the key `"files"`.
+    """
+    files = {
+        str(path.relative_to(directory)): path.stat().st_size
+        for path in sorted(directory.rglob("*.txt"))
+    }
+    text = json.dumps({**record, "files": files}, indent=2, ensure_ascii=False) + "\n"
+    (directory / RECORD).write_text(text, encoding="utf-8")
 
+
+def read_record(directory: Path) -> Optional[Dict[str, Any]]:
+    """
     # Returns
 
     `Optional[Dict[str, Any]]`
-        What `publish` was given for the corpus in `out_dir`. `None` where there is no corpus, or
-        not all of it.
+        The record of the corpus in `directory`. `None` if there is no corpus or it is incomplete.
     """
     try:
-        record = json.loads((out_dir / RECORD).read_text(encoding="utf-8"))
+        record = json.loads((directory / RECORD).read_text(encoding="utf-8"))
         sizes: List[Tuple[str, int]] = list(record["files"].items())
-        whole = all((out_dir / name).stat().st_size == size for name, size in sizes)
+        is_whole = all((directory / name).stat().st_size == size for name, size in sizes)
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return None
-    return record if whole else None
-
-
-def check_vacant(out_dir: Path, *, force: bool) -> None:
-    """
-    # Parameters
-
-    out_dir : `Path`
-    force : `bool`
-        Whether a corpus that is already there may be replaced.
-
-    # Raises
-
-    `ConfigurationError`
-        When a corpus cannot be put there.
-    """
-    if out_dir.exists() and not out_dir.is_dir():
-        raise ConfigurationError(f"The output {out_dir} is a file: name a directory.")
-    if force or not out_dir.exists():
-        return
-    if any(not path.name.startswith(_partial_prefix(out_dir)) for path in out_dir.iterdir()):
-        raise ConfigurationError(
-            f"The output directory {out_dir} already holds something else than what this command "
-            f"would make. Name another directory, or take --force, which replaces {TRAIN}, "
-            f"{HELD_OUT} and {RECORD} in it."
-        )
-
-
-def _partial_prefix(out_dir: Path) -> str:
-    return f"{out_dir.name}.partial-"
+    return record if is_whole else None

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
 from typing import IO, Any, Dict, Iterator, NamedTuple, Optional, Sequence, Union
 
@@ -17,6 +17,7 @@ from allennlp.common import logging as common_logging
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import format_size
 
+from allennlp_semfit.common.output import check_output_path, write_file
 from allennlp_semfit.common.text_files import find_text_files
 from allennlp_semfit.fasttext import worker
 from allennlp_semfit.fasttext.corpus_check import read_corpus
@@ -32,9 +33,9 @@ class FastTextTrainingResult(NamedTuple):
     # Parameters
 
     num_words : `int`
-        The words of the corpus, each as often as it occurs.
+        The number of words in the corpus.
     dictionary_size : `int`
-        The words that have a row of their own, fastText's end of a sentence among them.
+        The number of words with a row of their own, including fastText's end of a sentence.
     dim : `int`
     file_size : `int`
         In bytes.
@@ -68,40 +69,41 @@ def train_fasttext(
     """
     Trains unsupervised fastText vectors and saves them as a `.bin` file.
 
-    Threads update the vectors without waiting for each other, so two runs on the same text give
-    slightly different vectors. No seed changes that.
+    Threads update the vectors without locks, so two runs on the same text give slightly different
+    vectors. No seed changes that.
 
     # Parameters
 
     corpus : `Sequence[Union[str, os.PathLike]]`
         Files, directories and globs of text, UTF-8, one tokenised sentence a line. fastText reads
-        one file: several are joined in a temporary file beside `out_path`.
+        one file, so several are joined in a temporary file beside `out_path`.
     out_path : `Union[str, os.PathLike]`
-        Must end in `.bin`. Its directory is made if it is missing. The file appears once it is
-        whole.
+        Must end in `.bin`. Its directory is made if it is missing. The file appears when it is
+        complete.
     model : `str`, optional (default = `"skipgram"`)
         `"skipgram"` or `"cbow"`.
     dim : `int`, optional (default = `300`)
         The dimension of the vectors.
     minn : `int`, optional (default = `3`)
-        The characters of the shortest n-gram.
+        The length of the shortest n-gram, in characters.
     maxn : `int`, optional (default = `6`)
-        The characters of the longest n-gram. With 0 there are no n-grams, and `minn` and `bucket`
-        mean nothing.
+        The length of the longest n-gram. With 0 there are no n-grams, and `minn` and `bucket` are
+        ignored.
     bucket : `int`, optional (default = `2000000`)
-        The rows that all n-grams share. They make up most of the file: `4 · dim · bucket` bytes.
+        The number of rows that all n-grams share. They are most of the file: `4 · dim · bucket`
+        bytes.
     min_count : `int`, optional (default = `5`)
         How often a word must occur to have a row of its own.
     epoch : `int`, optional (default = `5`)
     lr : `float`, optional (default = `0.05`)
         The learning rate at the start.
     ws : `int`, optional (default = `5`)
-        The words on each side that are context.
+        The number of context words on each side.
     neg : `int`, optional (default = `5`)
-        The wrong words that are contrasted with each right one.
+        The number of negative samples.
     threads : `int`, optional (default = `None`)
-        `None` means the number of cores. Never fewer than 11, however few are asked for: with
-        fewer, fastText leaves rows uninitialised.
+        By default the number of cores. At least 11 are used: with fewer, fastText leaves rows
+        uninitialised.
     force : `bool`, optional (default = `False`)
         Whether to replace `out_path`.
 
@@ -112,8 +114,8 @@ def train_fasttext(
     # Raises
 
     `ConfigurationError`
-        If an option or the corpus is wrong, which shows before the training, or if no sound model
-        comes out of it. Then nothing is left at `out_path`, or what was there before.
+        If an option, `out_path` or the corpus is wrong, before the training; or if the training
+        fails. `out_path` stays as it was.
     """
     started = time.monotonic()
     out = Path(out_path)
@@ -129,29 +131,35 @@ def train_fasttext(
         "ws": ws,
         "neg": neg,
         "thread": _number_of_threads(threads),
-        # By default, a word that begins with "__label__" is no word. None begins with a line's end.
+        # By default, fastText skips words that begin with "__label__". No word has a line feed.
         "label": "\n",
         "verbose": 2,
     }
     _check_options(arguments)
-    _check_out(out, force=force)
-    unfinished = out.with_name(out.name + ".tmp")
-    joined = out.with_name(out.name + ".corpus.tmp")
-    files = find_text_files(corpus, exclude=[out, unfinished, joined])
+    if out.suffix != ".bin":
+        # Without OUT.bin on the command line, the last file of the corpus is taken for it.
+        raise ConfigurationError(f"{out}: the name of the file of vectors must end in .bin")
+    check_output_path(out, force=force)
+    files = find_text_files(corpus, exclude=[out])
     if out.resolve() in {path.resolve() for path in files}:
         raise ConfigurationError(f"{out}: it is the corpus as well; give the vectors another name")
     # fastText seeks in its input, which a pipe does not allow.
     join = len(files) > 1 or not files[0].is_file()
 
-    _make_directory(out.parent)
-    with _removing(unfinished, joined):
-        _check_disk(out, arguments, sum(path.stat().st_size for path in files) if join else 0)
-        with joined.open("wb") if join else nullcontext() as copy:
-            num_words = read_corpus(files, min_count=min_count, copy_to=copy)
-        logger.info("Training on %s words, with %d threads.", f"{num_words:,}", arguments["thread"])
-        arguments["input"] = str(joined if join else files[0])
-        result = _run_worker(arguments, out, unfinished)
-        os.replace(unfinished, out)
+    joined = out.with_name(f".{out.name}.corpus")
+    with write_file(out) as unfinished:
+        try:
+            _check_disk(out, arguments, sum(path.stat().st_size for path in files) if join else 0)
+            with joined.open("wb") if join else nullcontext() as copy:
+                num_words = read_corpus(files, min_count=min_count, copy_to=copy)
+            logger.info(
+                "Training on %s words, with %d threads.", f"{num_words:,}", arguments["thread"]
+            )
+            arguments["input"] = str(joined if join else files[0])
+            result = _run_worker(arguments, out, unfinished)
+        finally:
+            # Also the one of a run that was killed.
+            joined.unlink(missing_ok=True)
     return FastTextTrainingResult(
         num_words=num_words,
         dictionary_size=result["dictionary_size"],
@@ -196,16 +204,6 @@ def _check_options(arguments: Dict[str, Any]) -> None:
         raise ConfigurationError(f"--lr: {arguments['lr']}; it takes a number above 0")
 
 
-def _check_out(out: Path, *, force: bool) -> None:
-    if out.is_dir():
-        raise ConfigurationError(f"{out}: it is a directory; give the name of a file in it")
-    if out.suffix != ".bin":
-        # Whoever forgets it would otherwise have the last file of the corpus taken for it.
-        raise ConfigurationError(f"{out}: the name of the file of vectors must end in .bin")
-    if out.exists() and not force:
-        raise ConfigurationError(f"{out}: it exists; give another name, or --force to replace it")
-
-
 def _check_disk(out: Path, arguments: Dict[str, Any], size_of_copy: int) -> None:
     needed = 4 * arguments["dim"] * arguments["bucket"] + size_of_copy
     free = shutil.disk_usage(out.parent).free
@@ -214,32 +212,6 @@ def _check_disk(out: Path, arguments: Dict[str, Any], size_of_copy: int) -> None
             f"{out}: at least {format_size(needed)} are needed there and {format_size(free)} are "
             "free; make room, or lower --bucket or --dim"
         )
-
-
-def _make_directory(directory: Path) -> None:
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigurationError(
-            f"{directory}: it cannot be made ({error.strerror}); give the vectors another place"
-        ) from error
-    if not os.access(directory, os.W_OK):
-        raise ConfigurationError(f"{directory}: not writable; give the vectors another place")
-
-
-@contextmanager
-def _removing(*paths: Path) -> Iterator[None]:
-    """Removes what this run leaves, whatever happens, and what a killed run has left."""
-
-    def remove() -> None:
-        for path in paths:
-            path.unlink(missing_ok=True)
-
-    remove()
-    try:
-        yield
-    finally:
-        remove()
 
 
 def _run_worker(arguments: Dict[str, Any], out: Path, unfinished: Path) -> Dict[str, Any]:
@@ -268,7 +240,7 @@ def _run_worker(arguments: Dict[str, Any], out: Path, unfinished: Path) -> Dict[
 
 
 def _show_progress(messages: IO[bytes]) -> str:
-    """Turns what fastText says of its progress into a bar, and returns the last other message."""
+    """Shows fastText's progress as a bar, and returns its last other message."""
     last_message = ""
     bar_format = "{desc}: {percentage:5.1f}%|{bar}| {elapsed}<{remaining}{postfix}"
     interval = 10.0 if common_logging.FILE_FRIENDLY_LOGGING else 0.5

@@ -1,4 +1,4 @@
-"""Takes the character CNN out of a trained language model."""
+"""Exports the character CNN of a trained language model."""
 
 import os
 from pathlib import Path
@@ -12,10 +12,11 @@ from allennlp.modules import TextFieldEmbedder
 from allennlp.modules.seq2vec_encoders import CnnHighwayEncoder
 from allennlp.modules.token_embedders import TokenCharactersEncoder
 
+from allennlp_semfit.common.output import check_output_path
 from allennlp_semfit.modules.token_embedders.elmo_checkpoint import (
+    CONTENTS,
     NUM_CHARACTERS,
     CharacterCnnOptions,
-    check_place,
     extract_weights,
     write_character_cnn,
 )
@@ -34,16 +35,17 @@ def export_character_cnn(
     archive_file: str, out_dir: Union[str, os.PathLike], *, force: bool = False
 ) -> CharacterCnnOptions:
     """
-    Writes what the `elmo_character_cnn` embedder, and AllenNLP's own ELMo, read as a character CNN.
+    Writes the character CNN of a language model in ELMo's format, which the `elmo_character_cnn`
+    embedder and AllenNLP's own ELMo read.
 
     # Parameters
 
     archive_file : `str`
         The archive of a `bidirectional_lm`, or the directory of its training.
     out_dir : `Union[str, os.PathLike]`
-        Where `options.json` and `weights.hdf5` go. It is made if it is missing.
+        The directory for `options.json` and `weights.hdf5`. It is made if it is missing.
     force : `bool`, optional (default = `False`)
-        Whether to replace the two if they are there.
+        Whether to replace the two files. Other files in `out_dir` stay.
 
     # Returns
 
@@ -53,18 +55,18 @@ def export_character_cnn(
     # Raises
 
     `ConfigurationError`
-        If the files are there, the archive cannot be read, or its model has no character CNN or one
-        that ELMo's format cannot hold.
+        If `out_dir` cannot be used, the archive cannot be read, or its model has no character CNN
+        that ELMo's format can represent.
     """
-    # The model takes its time to load.
-    check_place(Path(out_dir), force=force)
+    # Loading the model takes a while.
+    check_output_path(Path(out_dir), contents=CONTENTS, force=force)
     params, model = load_language_model(archive_file)
     try:
         embedder = _find_embedder(params, model.eval()._text_field_embedder)
         options, weights = _take_out(embedder)
     except ConfigurationError as error:
         raise ConfigurationError(f"Language model {archive_file} {error}") from None
-    write_character_cnn(Path(out_dir), options, weights, force=force)
+    write_character_cnn(Path(out_dir), options, weights)
     return options
 
 

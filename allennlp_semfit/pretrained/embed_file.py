@@ -1,20 +1,26 @@
-"""Vectors for a whole file of sentences."""
+"""Vectors for a file of sentences, as HDF5."""
 
+import json
 import logging
+import math
 import os
 import shutil
 import time
-from itertools import islice
+from contextlib import contextmanager, suppress
+from itertools import accumulate, islice
 from pathlib import Path
-from typing import List, NamedTuple, Tuple, Union
+from typing import Any, BinaryIO, Callable, Dict, Iterator, NamedTuple, Sequence, Union
 
+import h5py
 import numpy
 from allennlp.common import Tqdm
 from allennlp.common import logging as common_logging
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import format_size
+from filelock import FileLock, Timeout
+from more_itertools import constrained_batches
 
-from allennlp_semfit.pretrained.fingerprint import Fingerprint, Part
+from allennlp_semfit.common.output import check_output_path, write_file
 from allennlp_semfit.pretrained.layer_pooling import MODES, pool_layers
 from allennlp_semfit.pretrained.sentence_embedder import (
     DEFAULT_BATCH_SIZE,
@@ -22,20 +28,19 @@ from allennlp_semfit.pretrained.sentence_embedder import (
     batches_by_length,
 )
 from allennlp_semfit.pretrained.sentences_file import SentencesFile
-from allennlp_semfit.pretrained.vectors_file import VectorsFile, check_place
 
 __all__ = ["EmbeddingSummary", "embed_file"]
 
 logger = logging.getLogger(__name__)
 
-# What is sorted by length at a time, and lost if the program is killed.
+# Sentences are sorted by length within a window. An interrupted run repeats its last window.
 WINDOW_SENTENCES = 5_000
 WINDOW_WORDS = 50_000
 
-# What they are to the language model stands for the identity of its fastText file or tokenizer.
-_PROBED_SENTENCES = 100
+# The fastText file is large: the input vectors of so many sentences stand for it.
+_NUM_PROBES = 100
 
-# HDF5 keeps the length of a string in 32 bits, and quotes and indices take their share.
+# HDF5 stores the length of a string in 32 bits. Quotes and indices need some of it.
 _MAX_BYTES_OF_SENTENCES = 2**31
 
 
@@ -48,7 +53,7 @@ class EmbeddingSummary(NamedTuple):
     file_size : `int`
         In bytes.
     words_per_second : `float`, optional (default = `0.0`)
-        Of the words that were embedded now, and not by an interrupted run before.
+        Without the words that an interrupted run embedded before.
     made_before : `bool`, optional (default = `False`)
         Whether there was nothing to do.
     """
@@ -72,33 +77,33 @@ def embed_file(
     force: bool = False,
 ) -> EmbeddingSummary:
     """
-    Writes the vectors of the words of sentences to an HDF5 file. If it was interrupted, it goes on
-    where it was, and the file becomes what it would have become.
+    Writes the vectors of the words in a file of sentences to an HDF5 file. The same call resumes an
+    interrupted run.
 
-    In memory are some thousand sentences and the vectors of a batch, whatever the file's size; at
-    the end, unless `forget_sentences`, all sentences.
+    An HDF5 file can become unreadable if the process that writes it is killed. So the vectors are
+    first written to the file `<out_file>.unfinished`, and copied at the end. Memory holds
+    a few thousand sentences and the vectors of a batch; at the end, unless `forget_sentences`, all
+    sentences.
 
     # Parameters
 
     embedder : `SentenceEmbedder`
     sentences_file : `Union[str, os.PathLike]`
-        UTF-8, one sentence a line, spaces between its words. It is read more than once.
+        UTF-8, one sentence a line, spaces between words.
     out_file : `Union[str, os.PathLike]`
-        For each line it has a dataset, whose name is the line's number, counted from 0.
-        An empty line has one too, of 0 words.
+        Has a dataset for each line, named by the index of the line from `"0"`, also for empty ones.
     layers : `str`, optional (default = `"all"`)
-        See `pool_layers`. With `"all"` each dataset has the shape `(num_layers, length, dim)`,
+        See `pool_layers`. Each dataset has the shape `(num_layers, length, dim)` with `"all"`,
         otherwise `(length, dim)`.
     dtype : `str`, optional (default = `"float32"`)
         Or `"float16"`.
     batch_size : `int`, optional (default = `64`)
-        See `batches_by_length`. The vectors depend on it no more than by rounding: an interrupted
-        run can go on with another.
+        See `batches_by_length`. The vectors depend on it only by rounding.
     forget_sentences : `bool`, optional (default = `False`)
-        Whether to leave out the dataset `"sentence_to_index"`, shape `(1,)`: a JSON object that
-        gives the name of a sentence's dataset, the last one's if there are several.
+        Whether to omit the dataset `"sentence_to_index"`, shape `(1,)`: a JSON object that maps
+        each sentence to the name of its dataset, a repeated sentence to its last one.
     force : `bool`, optional (default = `False`)
-        Whether to replace `out_file`, which stays until then.
+        Whether to replace `out_file`, which stays until the new one is complete.
 
     # Returns
 
@@ -107,8 +112,8 @@ def embed_file(
     # Raises
 
     `ConfigurationError`
-        If an option, the sentences or the place for the file cannot be used, or if something else
-        is there.
+        If an option, the sentences or `out_file` cannot be used; or if `out_file` or the unfinished
+        file exists and was made with other arguments.
     """
     for name, value, allowed in (
         ("layers", layers, MODES),
@@ -119,103 +124,190 @@ def embed_file(
     if batch_size < 1:
         raise ConfigurationError(f"--batch-size: {batch_size}; it takes 1 or more")
     sentences, out = SentencesFile(Path(sentences_file)), Path(out_file)
-    check_place(out)
-    _check_size(sentences, forget_sentences=forget_sentences)
-    summary = sentences.summarize()
-    probe = (line.split() for line in islice(sentences, _PROBED_SENTENCES))
-    identity = Fingerprint(
-        sentences_sha256=summary.sha256,
-        num_sentences=summary.num_sentences,
-        num_words=summary.num_words,
-        model_sha256=embedder.model_fingerprint(),
-        word_vectors_sha256=embedder.input_fingerprint(probe),
-        layers=layers,
-        dtype=dtype,
-        sentence_to_index=not forget_sentences,
-    )
-    target = VectorsFile(out, identity)
-    with target.locked():
-        if not force and target.is_finished():
-            return EmbeddingSummary(
-                identity.num_sentences, identity.num_words, out.stat().st_size, made_before=True
-            )
-        target.check_vacant(force=force)
-        _check_disk(target, embedder)
-        start = time.monotonic()
-        parts, num_embedded = _write_parts(target, embedder, sentences, batch_size)
-        seconds = time.monotonic() - start
-        target.join_parts(
-            parts, None if forget_sentences else {line: str(i) for i, line in enumerate(sentences)}
-        )
-    return EmbeddingSummary(
-        identity.num_sentences, identity.num_words, out.stat().st_size, num_embedded / seconds
-    )
-
-
-def _write_parts(
-    target: VectorsFile, embedder: SentenceEmbedder, sentences: SentencesFile, batch_size: int
-) -> Tuple[List[Part], int]:
-    """Writes the parts that are not there yet. Returns all, and the number of words it embedded."""
-    parts: List[Part] = []
-    num_words = target.identity.num_words
-    finished = target.finished_parts()
-    words_before = sum(part.num_words for part in finished.values())
-    if finished:
-        logger.info(
-            "Going on after an interruption: of %s words, %s have their vectors.",
-            f"{num_words:,}",
-            f"{words_before:,}",
-        )
-    progress = Tqdm.tqdm(
-        total=num_words,
-        initial=words_before,
-        desc="embedding",
-        unit=" words",
-        unit_scale=True,
-        mininterval=10.0 if common_logging.FILE_FRIENDLY_LOGGING else 0.5,
-        # Sentences of one length come together: the mean over all says best when it will end.
-        smoothing=0,
-    )
-    with progress:
-        first = 0
-        for number, window in enumerate(
-            sentences.windows(max_sentences=WINDOW_SENTENCES, max_words=WINDOW_WORDS)
-        ):
-            lengths = [len(words) for words in window]
-            part = Part(first, len(window), sum(lengths))
-            parts.append(part)
-            first += len(window)
-            if finished.get(number) == part:
-                continue
-            with target.write_part(number, part) as add:
-                for batch in batches_by_length(lengths, batch_size):
-                    embedded = embedder.embed_batch([window[index] for index in batch])
-                    for index, vectors in zip(batch, embedded):
-                        joined = pool_layers(vectors, target.identity.layers)
-                        add(part.first + index, joined.astype(target.identity.dtype, copy=False))
-                    progress.update(sum(lengths[index] for index in batch))
-    return parts, num_words - words_before
-
-
-def _check_size(sentences: SentencesFile, *, forget_sentences: bool) -> None:
+    check_output_path(out, force=True)
     size = sentences.path.stat().st_size
     if size > _MAX_BYTES_OF_SENTENCES and not forget_sentences:
         raise ConfigurationError(
-            f"{sentences.path}: it is {format_size(size)}, and HDF5 has no room for so many "
-            "sentences in `sentence_to_index`; add --forget-sentences, which leaves that out"
+            f"{sentences.path}: its {format_size(size)} do not fit into `sentence_to_index`; add "
+            "--forget-sentences, which omits that"
+        )
+    summary = sentences.summarize()
+    sha256, num_sentences, num_words = summary
+    probes = (line.split() for line in islice(sentences, _NUM_PROBES))
+    fingerprint = {
+        "sentences_sha256": sha256,
+        "model_sha256": embedder.model_fingerprint(),
+        "input_sha256": embedder.input_fingerprint(probes),
+        "layers": layers,
+        "dtype": dtype,
+        "sentence_to_index": not forget_sentences,
+        "window_sentences": WINDOW_SENTENCES,
+        "window_words": WINDOW_WORDS,
+    }
+    shape = [-1, embedder.get_output_dim()]
+    if layers == "all":
+        shape.insert(0, embedder.num_layers)
+    bytes_per_word = abs(math.prod(shape)) * numpy.dtype(dtype).itemsize
+    unfinished = out.with_name(f"{out.name}.unfinished")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with _lock(out):
+        is_begun = _read_fingerprint(unfinished) == fingerprint
+        if out.exists() and not force:
+            _check_fingerprint(out, fingerprint)
+            if is_begun:
+                unfinished.unlink()
+            return EmbeddingSummary(num_sentences, num_words, out.stat().st_size, made_before=True)
+        if unfinished.exists() and not force:
+            _check_fingerprint(unfinished, fingerprint)
+        _check_disk(unfinished, num_words * bytes_per_word)
+        if not is_begun:
+            with write_file(unfinished) as new:
+                new.write_bytes(json.dumps(fingerprint).encode() + b"\n")
+
+        def embed(batch: Sequence[Sequence[str]]) -> Iterator[bytes]:
+            for vectors in embedder.embed_batch(batch):
+                yield pool_layers(vectors, layers).astype(dtype, copy=False).tobytes()
+
+        with unfinished.open("r+b") as file, _write_errors(out):
+            start = time.monotonic()
+            with _progress("embedding", num_words) as bar:
+                _write_vectors(file, sentences, embed, bytes_per_word, batch_size, bar)
+            words_per_second = (bar.n - bar.initial) / (time.monotonic() - start)
+            if sentences.summarize() != summary:
+                raise ConfigurationError(
+                    f"{sentences.path}: it changed during the run; repeat the command with --force"
+                )
+            # HDF5 can crash on a full disk.
+            _check_disk(unfinished, num_words * bytes_per_word)
+            file.seek(0)
+            file.readline()
+            with write_file(out) as new, h5py.File(new, "w") as hdf5:
+                with _progress("copying", num_words) as bar:
+                    for index, words in enumerate(map(str.split, sentences)):
+                        values = numpy.frombuffer(file.read(len(words) * bytes_per_word), dtype)
+                        hdf5[str(index)] = values.reshape(shape)
+                        bar.update(len(words))
+                if not forget_sentences:
+                    indices = {line: str(index) for index, line in enumerate(sentences)}
+                    hdf5.create_dataset("sentence_to_index", (1,), h5py.string_dtype())
+                    hdf5["sentence_to_index"][0] = json.dumps(indices, ensure_ascii=False)
+                hdf5.attrs.update(fingerprint)
+        unfinished.unlink()
+    return EmbeddingSummary(num_sentences, num_words, out.stat().st_size, words_per_second)
+
+
+@contextmanager
+def _lock(out: Path) -> Iterator[None]:
+    lock_path = out.with_name(f".{out.name}.lock")
+    try:
+        lock = FileLock(str(lock_path), timeout=0).acquire()
+    except Timeout:
+        raise ConfigurationError(
+            f"{out}: another process is writing it; wait until it ends, or give another name"
+        ) from None
+    with lock:
+        try:
+            yield
+        finally:
+            lock_path.unlink(missing_ok=True)
+
+
+def _write_vectors(
+    file: BinaryIO,
+    sentences: SentencesFile,
+    embed: Callable[[Sequence[Sequence[str]]], Iterator[bytes]],
+    bytes_per_word: int,
+    batch_size: int,
+    bar: Any,
+) -> None:
+    """Writes the vectors that the unfinished file lacks, in the order of the sentences."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    end = len(file.readline())
+    for window in constrained_batches(
+        map(str.split, sentences), WINDOW_WORDS, WINDOW_SENTENCES, strict=False
+    ):
+        lengths = [len(words) for words in window]
+        *offsets, end = accumulate([end, *(length * bytes_per_word for length in lengths)])
+        # A window is written to the disk before the next one begins.
+        if end < size:
+            bar.initial += sum(lengths)
+            bar.update(sum(lengths))
+            continue
+        if bar.n == bar.initial > 0:
+            logger.info("Resuming after %s of %s words.", f"{bar.n:,}", f"{bar.total:,}")
+        for batch in batches_by_length(lengths, batch_size):
+            for index, vectors in zip(batch, embed([window[index] for index in batch])):
+                file.seek(offsets[index])
+                file.write(vectors)
+            bar.update(sum(lengths[index] for index in batch))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _read_fingerprint(path: Path) -> Dict[str, Any]:
+    """Reads the attributes of an HDF5 file, or the first line of an unfinished file."""
+    with suppress(OSError), h5py.File(path, "r") as hdf5:
+        return dict(hdf5.attrs)
+    with suppress(OSError, ValueError, TypeError), path.open("rb") as file:
+        return dict(json.loads(file.readline(10_000)))
+    return {}
+
+
+def _check_fingerprint(path: Path, wanted: Dict[str, Any]) -> None:
+    found = _read_fingerprint(path)
+    if not wanted.keys() <= found.keys():
+        causes = ["by something else than `allennlp embed`"]
+    else:
+        explanations = {
+            "sentences_sha256": "from other sentences",
+            "model_sha256": "with another language model",
+            "input_sha256": "with another fastText file or other boundary tokens or, for a subword "
+            "model, another tokenizer or --sub-token-mode",
+            "layers": f"with --{found['layers']}, not --{wanted['layers']}",
+            "dtype": f"with --dtype {found['dtype']}, not {wanted['dtype']}",
+            "sentence_to_index": f"with{'out' if found['sentence_to_index'] else ''} "
+            "--forget-sentences",
+        }
+        differences = [name for name in explanations if found[name] != wanted[name]]
+        # Other sentences or another model have another input.
+        if "input_sha256" in differences[1:]:
+            differences.remove("input_sha256")
+        causes = [explanations[name] for name in differences]
+    if causes:
+        raise ConfigurationError(
+            f"{path}: it was made {', '.join(causes)}. Give another name, or --force to replace it"
         )
 
 
-def _check_disk(target: VectorsFile, embedder: SentenceEmbedder) -> None:
-    identity = target.identity
-    vectors_a_word = embedder.num_layers if identity.layers == "all" else 1
-    bytes_a_vector = embedder.get_output_dim() * numpy.dtype(identity.dtype).itemsize
-    size = identity.num_words * vectors_a_word * bytes_a_vector
-    needed = 2 * size - target.bytes_in_parts()
-    free = shutil.disk_usage(target.path.parent).free
+def _check_disk(unfinished: Path, size: int) -> None:
+    needed = 2 * size - (unfinished.stat().st_size if unfinished.exists() else 0)
+    free = shutil.disk_usage(unfinished.parent).free
     if needed > free:
         raise ConfigurationError(
-            f"{target.path}: {format_size(needed)} are needed there until its parts are joined, "
-            f"and {format_size(free)} are free; make room, or take --top, --average, "
+            f"{unfinished.parent}: {format_size(needed)} more are needed for the vectors and their "
+            f"copy, and {format_size(free)} are free; make room, or take --top, --average, "
             "--normalized or --dtype float16"
         )
+
+
+@contextmanager
+def _write_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ConfigurationError(
+            f"{path}: it cannot be written ({str(error).splitlines()[0]}); make room, then give "
+            "the same command again"
+        ) from error
+
+
+def _progress(description: str, num_words: int) -> Any:
+    return Tqdm.tqdm(
+        total=num_words,
+        desc=description,
+        unit=" words",
+        unit_scale=True,
+        mininterval=10.0 if common_logging.FILE_FRIENDLY_LOGGING else 0.5,
+        smoothing=0,  # the mean speed, because lengths vary
+    )

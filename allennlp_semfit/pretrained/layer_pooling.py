@@ -9,20 +9,23 @@ MODES = ("all", "top", "average", "normalized")
 
 def pool_layers(layers: numpy.ndarray, mode: str) -> numpy.ndarray:
     """
+    Reduces the layers of a language model to one, or keeps them all.
+
     # Parameters
 
     layers : `numpy.ndarray`
-        Of the words of a sentence. Shape `(num_layers, length, dim)`.
+        The vectors of the words of a sentence. Shape `(num_layers, length, dim)`.
     mode : `str`
-        `"all"`, the layers as they are; `"top"`, the last; `"average"`, their mean, as in Li et
-        al. 2019; or `"normalized"`, the same once each word's vector in each layer has been moved
-        and scaled to mean 0 and variance 1 over its elements, so that none drowns in a longer one,
-        as Peters et al. 2018 have it where it helped.
+        - `"all"`: the layers as they are;
+        - `"top"`: the last layer;
+        - `"average"`: the mean of the layers, as in Li et al. 2019;
+        - `"normalized"`: the mean of the layers after layer normalisation of each, so that layers
+          with longer vectors do not dominate (Peters et al. 2018).
 
     # Returns
 
     `numpy.ndarray`
-        Shape `(num_layers, length, dim)` if it is `"all"`, otherwise `(length, dim)`.
+        Shape `(num_layers, length, dim)` with `"all"`, otherwise `(length, dim)`.
     """
     if mode == "top":
         return layers[-1]

@@ -3,34 +3,18 @@
 import hashlib
 from codecs import BOM_UTF8
 from pathlib import Path
-from typing import Iterator, List, NamedTuple
+from typing import Iterator, Tuple
 
 from allennlp.common.checks import ConfigurationError
 
 from allennlp_semfit.common.text_files import read_text
 
-__all__ = ["SentencesFile", "SentencesSummary"]
-
-
-class SentencesSummary(NamedTuple):
-    """
-    # Parameters
-
-    sha256 : `str`
-        Of the file.
-    num_sentences : `int`
-        Its lines, empty ones included.
-    num_words : `int`
-    """
-
-    sha256: str
-    num_sentences: int
-    num_words: int
+__all__ = ["SentencesFile"]
 
 
 class SentencesFile:
     """
-    Text of one sentence a line, whose words have spaces between them. It may be read many times.
+    Text in UTF-8 with one sentence a line and spaces between words. It can be read many times.
 
     # Parameters
 
@@ -48,14 +32,19 @@ class SentencesFile:
             raise ConfigurationError(f"{path}: {found}; give one with a tokenised sentence a line")
         self.path = path
 
-    def summarize(self) -> SentencesSummary:
+    def summarize(self) -> Tuple[str, int, int]:
         """
-        Reads all of it.
+        Reads the whole file.
+
+        # Returns
+
+        `Tuple[str, int, int]`
+            The SHA-256 of the file, its number of lines, also empty ones, and of words.
 
         # Raises
 
         `ConfigurationError`
-            If it is not UTF-8, or has no word.
+            If the file is not UTF-8, or has no word.
         """
         digest = hashlib.sha256()
         num_lines, num_words = 0, 0
@@ -69,37 +58,12 @@ class SentencesFile:
             raise ConfigurationError(
                 f"{self.path}: there is no word in it; give text with a tokenised sentence a line"
             )
-        return SentencesSummary(digest.hexdigest(), num_lines + (last_byte != b"\n"), num_words)
+        return digest.hexdigest(), num_lines + (last_byte != b"\n"), num_words
 
     def __iter__(self) -> Iterator[str]:
-        """Its lines, without the spaces at both ends."""
+        """Yields each line, without white space at both ends."""
         with self.path.open("rb") as file:
             if file.read(len(BOM_UTF8)) != BOM_UTF8:
                 file.seek(0)
             for line in file:
                 yield line.decode("utf-8").strip()
-
-    def windows(self, *, max_sentences: int, max_words: int) -> Iterator[List[List[str]]]:
-        """
-        # Parameters
-
-        max_sentences : `int`
-        max_words : `int`
-            A sentence with more words is a window by itself.
-
-        # Returns
-
-        `Iterator[List[List[str]]]`
-            Successive sentences, in words.
-        """
-        window: List[List[str]] = []
-        num_words = 0
-        for line in self:
-            words = line.split()
-            if window and (len(window) == max_sentences or num_words + len(words) > max_words):
-                yield window
-                window, num_words = [], 0
-            window.append(words)
-            num_words += len(words)
-        if window:
-            yield window

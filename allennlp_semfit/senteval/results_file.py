@@ -1,12 +1,12 @@
-"""The file of results, which an interrupted run goes on with."""
+"""The results file of `senteval`, from which an interrupted run resumes."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional
 
 from allennlp.common.checks import ConfigurationError
 
+from allennlp_semfit.common.output import write_file
 from allennlp_semfit.senteval.sentence_vectors import SentenceVectors
 from allennlp_semfit.senteval.tasks import TASKS
 
@@ -17,24 +17,24 @@ _DECIMALS = 2
 
 class ResultsFile:
     """
-    What the tasks gave, written as JSON whenever one is done.
+    The results of the tasks, written as JSON after each task.
 
     # Parameters
 
     path : `Path`, optional
-        Without one, the results are in memory alone.
+        Without it, the results are only kept in memory.
     folds : `int`
     seed : `int`
     data_sha256 : `Mapping[str, str]`
-        Of the files of each task that is wanted.
+        The SHA-256 of the data of each task to run.
     force : `bool`, optional (default = `False`)
-        Whether to begin anew, and to replace the file once a task is done.
+        Whether to ignore an existing file, and replace it after the first task.
 
     # Raises
 
     `ConfigurationError`
-        If there is no place for the file, or something else than results of these tasks, this
-        number of folds and this seed, unless `force`.
+        If the file exists and does not have results of this data, number of folds and seed, unless
+        `force`.
     """
 
     def __init__(
@@ -67,12 +67,12 @@ class ResultsFile:
 
     def claim(self, archive: str, vectors: SentenceVectors) -> None:
         """
-        Says which model's results they are.
+        Sets the model whose results are added.
 
         # Raises
 
         `ConfigurationError`
-            If there are results of another one.
+            If the file has results of another model.
         """
         model = {
             "archive": archive,
@@ -96,13 +96,11 @@ class ResultsFile:
 
     @property
     def contents(self) -> Dict[str, Any]:
-        """
-        The file's contents. `"average"` is among them once all ten tasks are.
-        """
+        """The contents of the file. They have `"average"` if they have all ten tasks."""
         return self._contents
 
     def add(self, name: str, result: Mapping[str, Any]) -> None:
-        """Adds what the task `name` gave, and writes the file."""
+        """Adds the result of the task `name`, and writes the file."""
         tasks = self._contents["tasks"]
         tasks[name] = {**result, "data_sha256": self._data_sha256[name]}
         self._contents["tasks"] = {each: tasks[each] for each in TASKS if each in tasks}
@@ -110,9 +108,8 @@ class ResultsFile:
             mean = sum(each["score"] for each in tasks.values()) / len(tasks)
             self._contents["average"] = round(mean, _DECIMALS)
         if self._path:
-            unfinished = self._path.with_name(self._path.name + ".tmp")
-            unfinished.write_text(json.dumps(self._contents, indent=2) + "\n", encoding="utf-8")
-            os.replace(unfinished, self._path)
+            with write_file(self._path) as unfinished:
+                unfinished.write_text(json.dumps(self._contents, indent=2) + "\n", encoding="utf-8")
 
     def _refuse(self, differences: List[str]) -> None:
         if differences:

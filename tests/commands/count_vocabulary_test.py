@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from allennlp_semfit.commands import count_vocabulary as module
 from allennlp_semfit.commands.count_vocabulary import CountVocabulary
+from allennlp_semfit.corpus import vocabulary
 from allennlp_semfit.corpus.vocabulary import count_vocabulary
 from allennlp_semfit.data.dataset_readers.language_modeling import LanguageModelingReader
 
@@ -44,8 +45,8 @@ def run(monkeypatch, *arguments):
 
 
 def words_in(directory, namespace="tokens"):
-    vocabulary = Vocabulary.from_files(directory)
-    words = list(vocabulary.get_index_to_token_vocabulary(namespace).items())
+    vocab = Vocabulary.from_files(directory)
+    words = list(vocab.get_index_to_token_vocabulary(namespace).items())
     assert words[:2] == list(enumerate(SPECIAL))
     assert [index for index, _ in words] == list(range(len(words)))
     return [word for _, word in words[2:]]
@@ -101,9 +102,11 @@ def test_it_does_not_depend_on_the_number_of_workers(tmp_path, monkeypatch):
     for number in range(4):
         lines = (f"w{i * i % (number + 50)} w{i % 7}" for i in range(400))
         (tmp_path / f"{number}.txt").write_text("\n".join(lines))
-    count_words = module.count_words
+    count_words = vocabulary.count_words
     monkeypatch.setattr(
-        module, "count_words", lambda *args, **kwargs: count_words(*args, **kwargs, chunk_bytes=256)
+        vocabulary,
+        "count_words",
+        lambda *args, **kwargs: count_words(*args, **kwargs, chunk_bytes=256),
     )
     made = []
     for num_workers in (1, 2, 3):
@@ -165,7 +168,7 @@ class TestCountVocabulary:
         options = ["--namespace", "words", "--max-size", 3, "--end-tokens", ""]
         run(monkeypatch, text, out, "--start-tokens", "<a> <b>", *options)
         assert words_in(out, "words") == ["the", "<a>", "<b>"]
-        with pytest.raises(SystemExit, match="there is a vocabulary"):
+        with pytest.raises(SystemExit, match="it is not empty"):
             run(monkeypatch, text, out, *options)
         run(monkeypatch, text, out, *options, "--force", "--min-count", 4)
         assert words_in(out, "words") == ["</s>", "the"][1:]
@@ -185,7 +188,7 @@ class TestCountVocabulary:
             (["missing.txt", "out"], "missing.txt: there is no such file"),
             (["latin.txt", "out"], "latin.txt: not UTF-8: byte 0xf6 in line 2 "),
             (["blank.txt", "out"], "blank.txt: no words found"),
-            (["in.txt", "."], "it holds something else, blank.txt;"),
+            (["in.txt", "."], "it contains another file, blank.txt;"),
             (["in.txt", "blank.txt"], "blank.txt: it is a file"),
             (["in.txt", "out", "--min-count", "0"], "--min-count: 0; it takes 1 or more"),
             (["in.txt", "out", "--min-count", "7"], "--min-count: no word occurs 7 times or more"),
@@ -224,8 +227,8 @@ class TestCountVocabulary:
             # What a shell starts in the background ignores it.
             "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
             "import allennlp.__main__\n"
-            "from allennlp_semfit.commands import count_vocabulary as module\n"
-            "from allennlp_semfit.corpus import word_counts\n"
+            "import allennlp_semfit.commands.count_vocabulary\n"
+            "from allennlp_semfit.corpus import vocabulary as module, word_counts\n"
             "def slow_read(chunk):\n"
             "    print(os.getpid(), flush=True)\n"
             "    time.sleep(0.2)\n"

@@ -20,24 +20,33 @@ from tests.tolerance import assert_same_but_for_rounding
 
 HELD_OUT = FIXTURES / "corpus" / "heldout.txt"
 
-# As a user's, but for small parts, and killed when it has written some.
+# As a user's command, but with small windows, and killed while it embeds or while it copies.
 KILLED = """
 import os, signal
-import allennlp_semfit.pretrained.vectors_file as vectors_file
-import allennlp_semfit.pretrained.embed_file as embed_file
+from allennlp_semfit.pretrained import embed_file
 from allennlp.__main__ import run
 
 embed_file.WINDOW_SENTENCES = 2
-add = vectors_file.h5py.File.create_dataset
 
-def add_or_die(self, name, **options):
-    if name == "5":
-        os.kill(os.getpid(), signal.SIGKILL)
-    return add(self, name, **options)
+def kill_at(owner, name, count):
+    function = getattr(owner, name)
 
-vectors_file.h5py.File.create_dataset = add_or_die
+    def call(*args):
+        nonlocal count
+        count -= 1
+        if not count:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return function(*args)
+
+    setattr(owner, name, call)
+
+{kill_at}
 run()
 """
+KILLED_WHILE = {
+    "embedding": 'kill_at(embed_file, "pool_layers", 6)',
+    "copying": 'kill_at(embed_file.h5py.Group, "__setitem__", 6)',
+}
 
 
 @pytest.fixture(autouse=True)
@@ -65,11 +74,6 @@ def in_a_process(python_options, *args):
         text=True,
         check=False,
     )
-
-
-def vectors_in(path):
-    with h5py.File(path, "r") as file:
-        return {name: file[name][...].tobytes() for name in file if name != "sentence_to_index"}
 
 
 def test_is_registered():
@@ -115,7 +119,7 @@ def test_every_option_arrives(lm_archive, tmp_path, caplog):
     assert "model.contextualizer" not in caplog.text
     caplog.clear()
     run(lm_archive, HELD_OUT, out, *options.split()[:-1], "--fasttext-model-path", VECTORS)
-    assert f"Nothing to do: {out} is there" in caplog.text
+    assert f"Nothing to do: {out} has these vectors." in caplog.text
     assert " words a second" not in caplog.text
 
 
@@ -132,8 +136,8 @@ def test_the_options_of_a_subword_model_arrive(tmp_path):
         for index, line in enumerate(HELD_OUT.read_text().splitlines()):
             expected = embedder.embed_sentence(line.split())
             assert_same_but_for_rounding(file[str(index)][...], expected)
-    # It is not gone on with in another mode.
-    with pytest.raises(SystemExit, match="holds something else"):
+    # These vectors are other ones.
+    with pytest.raises(SystemExit, match="it was made with another fastText file"):
         run(language_model, HELD_OUT, out, *options, "first")
 
 
@@ -151,8 +155,8 @@ def test_one_choice_of_layers(capsys):
         (["ARCHIVE", "no.txt", "out.h5"], "no.txt: there is no such file"),
         (["ARCHIVE", "latin.txt", "out.h5"], "latin.txt: not UTF-8: byte 0xf6 in line 1"),
         (["ARCHIVE", "empty.txt", "out.h5"], "empty.txt: there is no word in it"),
-        (["ARCHIVE", "in.txt", "no/out.h5"], "no/out.h5: there is no directory no"),
-        (["ARCHIVE", "in.txt", "in.txt"], "in.txt: it holds something else"),
+        (["no.tar.gz", "in.txt", "in.txt/out.h5"], "in.txt: it is a file, not a directory"),
+        (["ARCHIVE", "in.txt", "in.txt"], "in.txt: it was made by something else"),
         (["no.tar.gz", "in.txt", "out.h5", "--batch-size", "0"], "--batch-size: 0"),
         (["ARCHIVE", "in.txt", "out.h5", "--cuda-device", "99"], "There is no GPU 99"),
         (
@@ -187,25 +191,24 @@ def test_an_interruption_is_no_traceback(lm_archive, tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(SentenceEmbedder, "embed_batch", interrupt)
-    with pytest.raises(SystemExit, match="the same command goes on where it was"):
+    with pytest.raises(SystemExit, match="interrupted; the same command resumes"):
         run(lm_archive, HELD_OUT, tmp_path / "out.h5", "--fasttext-model-path", VECTORS)
 
 
-def test_a_killed_command_goes_on(lm_archive, tmp_path):
+@pytest.mark.parametrize("step", KILLED_WHILE)
+def test_a_killed_command_resumes(lm_archive, tmp_path, step, monkeypatch, caplog):
+    caplog.set_level("INFO")
     out, whole = tmp_path / "vectors.h5", tmp_path / "whole.h5"
-    killed = in_a_process(["-c", KILLED], lm_archive, HELD_OUT, out)
+    code = KILLED.replace("{kill_at}", KILLED_WHILE[step])
+    killed = in_a_process(["-c", code], lm_archive, HELD_OUT, out)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
-    parts = tmp_path / "vectors.h5.parts"
-    assert sorted(path.name for path in parts.glob("part*")) == [
-        "part-000000.h5",
-        "part-000001.h5",
-        "part-000002.tmp",
-    ]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("allennlp_semfit.pretrained.embed_file.WINDOW_SENTENCES", 2)
-        run(lm_archive, HELD_OUT, whole, "--fasttext-model-path", VECTORS)
-        run(lm_archive, HELD_OUT, out, "--fasttext-model-path", VECTORS)
-    assert vectors_in(out) == vectors_in(whole)
+    assert [name for name in os.listdir(tmp_path) if name[0] != "."] == ["vectors.h5.unfinished"]
+    monkeypatch.setattr("allennlp_semfit.pretrained.embed_file.WINDOW_SENTENCES", 2)
+    run(lm_archive, HELD_OUT, whole, "--fasttext-model-path", VECTORS)
+    assert "Resuming" not in caplog.text
+    run(lm_archive, HELD_OUT, out, "--fasttext-model-path", VECTORS)
+    assert "Resuming after " in caplog.text
+    assert out.read_bytes() == whole.read_bytes()
     assert sorted(os.listdir(tmp_path)) == ["vectors.h5", "whole.h5"]
 
 

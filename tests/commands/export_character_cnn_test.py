@@ -275,7 +275,10 @@ class TestCommand:
         # It is known before the model is read.
         with pytest.raises(SystemExit) as error:
             run("missing.tar.gz", tmp_path)
-        assert error.value.code.startswith(f"export-character-cnn: {tmp_path / name}: it exists;")
+        assert error.value.code == (
+            f"export-character-cnn: {tmp_path}: it is not empty; give another directory, or "
+            "--force to replace weights.hdf5, options.json in it"
+        )
         assert (tmp_path / name).read_text() == "precious"
         run(language_model, tmp_path, "--force")
         options_file, weight_file = files_in(tmp_path)

@@ -53,7 +53,7 @@ class TestPrepareCorpus:
             (["in.txt", "out", "--held-out", "2"], "held_out is 2.0; it must be from 0 to 0.5"),
             (["in.txt", "out", "--num-shards", "0"], "num_shards is 0"),
             (["in.txt", "out", "--language", "zz"], "language 'zz'"),
-            (["in.txt", "."], "already holds something else"),
+            (["in.txt", "."], "it is not empty; give another directory"),
         ],
     )
     def test_an_error_is_one_line(self, monkeypatch, text, tmp_path, arguments, message):

@@ -118,7 +118,10 @@ def test_the_options_of_a_subword_model_arrive(data_dir, tmp_path):
         ([VECTORS, "DATA", "--normalized"], "--normalized is for language models"),
         (["no.bin", "DATA", "--folds", "1"], "--folds: 1; it must be at least 2"),
         (["no.bin", "DATA", "--folds", "9"], "--folds 9 needs"),
-        (["no.bin", "DATA", "--output-file", "no/out.json"], "there is no directory no"),
+        (
+            ["no.bin", "DATA", "--output-file", "text/out.json"],
+            "text: it is a file, not a directory",
+        ),
         (["no.bin", "DATA", "--output-file", "text"], "text: it holds something else"),
         ([VECTORS, "DATA", "--fasttext-model-path", "x"], "--fasttext-model-path is for language"),
         ([VECTORS, "DATA", "--tokenizer-path", "x"], "--tokenizer-path is for language models"),
@@ -143,7 +146,7 @@ def test_an_error_is_one_line(data_dir, tmp_path, monkeypatch, arguments, messag
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [([], "nothing was written"), (["--output-file", "out.json"], "goes on with the next task")],
+    [([], "nothing was written"), (["--output-file", "out.json"], "resumes with the next task")],
 )
 def test_an_interruption_is_no_traceback(data_dir, tmp_path, monkeypatch, options, message):
     def interrupt(*_):

@@ -194,7 +194,7 @@ class TestFinishedAndUnfinished:
             (out / "corpus.json").write_text("[]")
         (out / "vectors.bin").write_text("vectors")
         before = files(out)
-        with pytest.raises(ConfigurationError, match="already holds something else.*--force"):
+        with pytest.raises(ConfigurationError, match="it is not empty; .*--force"):
             prepare_corpus([text], out, options, num_workers=1)
         assert files(out) == before
         prepare_corpus([text], out, options, num_workers=1, force=True)
@@ -234,7 +234,7 @@ class TestFinishedAndUnfinished:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-        while not any(p.stat().st_size for p in tmp_path.glob("out.partial-*/train/*")):
+        while not any(p.stat().st_size for p in tmp_path.glob(".out.partial-*/new/train/*")):
             assert process.poll() is None
             time.sleep(0.02)
         process.send_signal(signal.SIGKILL)
@@ -291,5 +291,7 @@ class TestErrors:
             prepare_corpus([tmp_path / "in.txt"], tmp_path / "out", options, num_workers=1)
 
     def test_the_output_is_a_file(self, text):
-        with pytest.raises(ConfigurationError, match="in.txt is a file: name a directory"):
+        with pytest.raises(
+            ConfigurationError, match="in.txt: it is a file; give the name of a directory"
+        ):
             prepare_corpus([text], text, force=True)

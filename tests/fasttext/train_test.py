@@ -113,7 +113,7 @@ class TestTrainFastText:
 
     def test_does_not_take_what_it_makes_for_the_corpus(self, corpus):
         out = corpus.with_name("vectors.bin")
-        out.with_name("vectors.bin.tmp").write_bytes(b"\xff of a run that was killed")
+        out.with_name(".vectors.bin.partial").write_bytes(b"\xff of a run that was killed")
         for _ in range(2):
             train_fasttext([corpus.parent], out, force=True, **SMALL)
         assert sorted(os.listdir(corpus.parent)) == ["corpus.txt", "vectors.bin"]
@@ -174,7 +174,7 @@ class TestErrors:
             train_fasttext([corpus], directory)
         with pytest.raises(ConfigurationError, match=r"corpus\.txt: .*must end in \.bin"):
             train_fasttext([corpus], corpus, force=True)
-        with pytest.raises(ConfigurationError, match=r"corpus\.txt: it cannot be made"):
+        with pytest.raises(ConfigurationError, match=r"corpus\.txt: it is a file, not a directory"):
             train_fasttext([corpus], corpus / "vectors.bin")
 
     def test_names_a_corpus_that_is_not_utf8(self, corpus, out):
@@ -208,7 +208,7 @@ class TestInterruptions:
         wait_until(lambda: pid_file.exists() and pid_file.read_text().endswith("\n"))
         worker = int(pid_file.read_text())
         assert is_running(worker)
-        assert os.listdir(out.parent) == ["vectors.bin.corpus.tmp"]
+        assert os.listdir(out.parent) == [".vectors.bin.corpus"]
         assert run.pid is not None
         os.kill(run.pid, number)
         run.join()

@@ -6,6 +6,7 @@ import h5py
 import numpy
 import pytest
 from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import format_size
 from allennlp.models.archival import load_archive
 from allennlp.predictors import Predictor
 from hypothesis import given, settings
@@ -48,7 +49,6 @@ def out(tmp_path):
 @pytest.fixture
 def _small_windows(monkeypatch):
     monkeypatch.setattr(module, "WINDOW_SENTENCES", 3)
-    monkeypatch.setattr(module, "WINDOW_WORDS", 12)
 
 
 def contents(path):
@@ -137,50 +137,132 @@ class Recorder:
         return self.embedder.embed_batch(batch)
 
 
+def interrupt(embedder, batches, sentences, out, **options):
+    with pytest.raises(KeyboardInterrupt):
+        embed_file(Recorder(embedder, batches=batches), sentences, out, batch_size=2, **options)
+
+
 @pytest.mark.usefixtures("_small_windows")
-def test_goes_on_where_it_was_interrupted(embedder, sentences, out, caplog):
+@pytest.mark.parametrize("layers", ["all", "top"])
+def test_resumes_after_an_interruption(embedder, sentences, out, layers, caplog):
     caplog.set_level("INFO")
     whole = out.with_name("whole.h5")
-    embed_file(embedder, sentences, whole, batch_size=2)
-    interrupted = Recorder(embedder, batches=6)
-    with pytest.raises(KeyboardInterrupt):
-        embed_file(interrupted, sentences, out, batch_size=2)
-    parts = out.with_name("vectors.h5.parts")
-    finished = {path: path.stat().st_mtime_ns for path in parts.glob("part-*.h5")}
-    assert len(finished) == 3
-    assert not out.exists()
-
-    # Again, this time while the parts are being joined.
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "replace", _interrupt_at(out, os.replace))
-        recorder = Recorder(embedder)
-        with pytest.raises(KeyboardInterrupt):
-            embed_file(recorder, sentences, out, batch_size=2)
-    num_words = len(" ".join(LINES).split())
-    assert f"Going on after an interruption: of {num_words} words, 31 have" in caplog.text
-    assert {path: path.stat().st_mtime_ns for path in finished} == finished
-    words = [line.split() for line in LINES]
-    in_finished = 0
-    for path in finished:
-        with h5py.File(path, "r") as file:
-            in_finished += file.attrs["part_num_sentences"]
-    assert sorted(recorder.embedded) == sorted(words[in_finished:])
-    assert not out.exists()
-
+    embed_file(embedder, sentences, whole, batch_size=2, layers=layers)
+    # Windows of 3 sentences, each 2 batches: it is interrupted after the first half of the third.
+    interrupt(embedder, 5, sentences, out, layers=layers)
+    assert sorted(os.listdir(out.parent)) == [
+        *["sentences.txt", "vectors.h5.unfinished", "whole.h5"]
+    ]
     recorder = Recorder(embedder)
-    embed_file(recorder, sentences, out, batch_size=2)
-    assert recorder.embedded == []
-    assert contents(out) == contents(whole)
-    assert not parts.exists()
+    embed_file(recorder, sentences, out, batch_size=2, layers=layers)
+    words = [line.split() for line in LINES]
+    assert sorted(recorder.embedded) == sorted(words[6:])
+    num_words = [len(" ".join(lines).split()) for lines in (LINES[:6], LINES)]
+    assert "Resuming after {} of {} words.".format(*num_words) in caplog.text
+    assert out.read_bytes() == whole.read_bytes()
+    assert sorted(os.listdir(out.parent)) == ["sentences.txt", "vectors.h5", "whole.h5"]
 
 
-def _interrupt_at(target, replace):
-    def interrupting(source, destination):
-        if destination == target:
+@pytest.mark.usefixtures("_small_windows")
+@pytest.mark.parametrize("window_words", [6, 50_000])
+def test_resumes_wherever_the_unfinished_file_ends(
+    embedder, sentences, out, window_words, monkeypatch
+):
+    monkeypatch.setattr(module, "WINDOW_WORDS", window_words)
+    whole, unfinished = out.with_name("whole.h5"), out.with_name("vectors.h5.unfinished")
+    embed_file(embedder, sentences, whole, batch_size=2)
+    interrupt(embedder, 5, sentences, out)
+    written = unfinished.read_bytes()
+    header = written.index(b"\n") + 1
+    for size in (*range(header, len(written), 301), len(written)):
+        unfinished.write_bytes(written[:size])
+        embed_file(embedder, sentences, out, batch_size=2)
+        assert out.read_bytes() == whole.read_bytes()
+        out.unlink()
+    # If the machine stops, the window that was being written can contain anything.
+    in_window = header + 4 * 3 * 12 * len(" ".join(LINES[:6]).split())
+    unfinished.write_bytes(written[:in_window] + bytes(len(written) - in_window))
+    embed_file(embedder, sentences, out, batch_size=2)
+    assert out.read_bytes() == whole.read_bytes()
+
+
+@pytest.mark.usefixtures("_small_windows")
+def test_resumes_after_an_interruption_at_the_end(embedder, sentences, out, monkeypatch):
+    def replace_or_stop(source, destination):
+        if destination == out:
             raise KeyboardInterrupt
         replace(source, destination)
 
-    return interrupting
+    replace = os.replace
+    monkeypatch.setattr(os, "replace", replace_or_stop)
+    interrupt(embedder, None, sentences, out)
+    assert not out.exists()
+    monkeypatch.setattr(os, "replace", replace)
+    # Of the last window it cannot be known that it was written to the disk.
+    recorder = Recorder(embedder)
+    unfinished = out.with_name("vectors.h5.unfinished").read_bytes()
+    embed_file(recorder, sentences, out, batch_size=2)
+    assert sorted(recorder.embedded) == sorted(line.split() for line in LINES[9:])
+    # The last step may be missing too.
+    out.with_name("vectors.h5.unfinished").write_bytes(unfinished)
+    assert embed_file(embedder, sentences, out).made_before
+    assert sorted(os.listdir(out.parent)) == ["sentences.txt", "vectors.h5"]
+
+
+@pytest.mark.usefixtures("_small_windows")
+def test_an_unfinished_file_of_other_vectors(embedder, sentences, out):
+    unfinished = out.with_name("vectors.h5.unfinished")
+    interrupt(embedder, 3, sentences, out, layers="top")
+    before = unfinished.read_bytes()
+    message = r"vectors.h5.unfinished: it was made with --top, not --all\. .*or --force to replace"
+    with pytest.raises(ConfigurationError, match=message):
+        embed_file(embedder, sentences, out)
+    assert unfinished.read_bytes() == before
+    # With --force it is replaced, or resumed if it has the same vectors.
+    interrupt(embedder, 3, sentences, out, force=True)
+    recorder = Recorder(embedder)
+    embed_file(recorder, sentences, out, batch_size=2, force=True)
+    assert sorted(recorder.embedded) == sorted(line.split() for line in LINES[3:])
+    # One that belongs to no finished file stays.
+    unfinished.write_bytes(before)
+    assert embed_file(embedder, sentences, out).made_before
+    assert unfinished.read_bytes() == before
+
+
+def test_sentences_that_change_during_the_run(embedder, sentences, out):
+    class Editor(Recorder):
+        def embed_batch(self, batch):
+            sentences.write_text("Something else .\n")
+            return super().embed_batch(batch)
+
+    with pytest.raises(ConfigurationError, match=r"sentences.txt: it changed during the run"):
+        embed_file(Editor(embedder), sentences, out)
+    assert not out.exists()
+    embed_file(embedder, sentences, out, force=True)
+    assert list(contents(out)[1]) == ["Something else ."]
+
+
+def test_a_full_disk_is_one_line(embedder, sentences, out, monkeypatch):
+    def fail(*_):
+        raise OSError("No space left on device\nat H5Dwrite")
+
+    monkeypatch.setattr(h5py.Group, "__setitem__", fail)
+    with pytest.raises(ConfigurationError) as raised:
+        embed_file(embedder, sentences, out)
+    assert str(raised.value) == (
+        f"{out}: it cannot be written (No space left on device); make room, then give the same "
+        "command again"
+    )
+    assert sorted(os.listdir(out.parent)) == ["sentences.txt", "vectors.h5.unfinished"]
+
+
+def test_an_error_of_the_model_is_not_taken_for_a_full_disk(embedder, sentences, out, monkeypatch):
+    def fail(batch):
+        raise RuntimeError("out of memory")
+
+    monkeypatch.setattr(embedder, "embed_batch", fail)
+    with pytest.raises(RuntimeError, match="^out of memory$"):
+        embed_file(embedder, sentences, out)
 
 
 def test_what_is_there_is_not_made_again(embedder, sentences, out):
@@ -208,17 +290,17 @@ def test_another_model_other_vectors_and_other_sentences_are_told_apart(
         return str(error.value)
 
     other = SentenceEmbedder(lm_archive, fasttext_model_path=str(FIXTURES / "words_only.bin"))
-    assert "vectors made with another fastText file or other boundaries" in complaint(other)
+    assert "made with another fastText file or other boundary tokens" in complaint(other)
     other = SentenceEmbedder(lm_archive, fasttext_model_path=VECTORS)
     for parameter in other._layers.parameters():
         parameter.data *= 2
-    assert "something else: vectors of another language model. " in complaint(other)
-    assert "something else: --all, not --top. " in complaint(embedder, layers="top")
-    assert "--dtype float32, not float16. " in complaint(embedder, dtype="float16")
-    forgetful = complaint(embedder, forget_sentences=True)
-    assert "something else: what was made without --forget-sentences. " in forgetful
+    assert "it was made with another language model. " in complaint(other)
+    assert "it was made with --all, not --top. " in complaint(embedder, layers="top")
+    assert "it was made with --dtype float32, not float16. " in complaint(embedder, dtype="float16")
+    forgetful = complaint(embedder, forget_sentences=True, layers="top")
+    assert "made with --all, not --top, without --forget-sentences. " in forgetful
     sentences.write_text("Something else .\n")
-    assert "something else: vectors of other sentences. " in complaint(embedder)
+    assert "it was made from other sentences. Give another name, or --force" in complaint(embedder)
 
     embed_file(embedder, sentences, out, force=True, forget_sentences=True)
     with h5py.File(out, "r") as file:
@@ -232,11 +314,11 @@ def test_what_another_process_is_writing_is_left_alone(
     def embed_again(*args):
         with pytest.raises(ConfigurationError, match="another process is writing it"):
             embed_file(embedder, sentences, out, layers="top", force=force)
-        return write_parts(*args)
+        return write_vectors(*args)
 
     embed_file(embedder, sentences, out, layers="average")
-    write_parts = module._write_parts
-    monkeypatch.setattr(module, "_write_parts", embed_again)
+    write_vectors = module._write_vectors
+    monkeypatch.setattr(module, "_write_vectors", embed_again)
     embed_file(embedder, sentences, out, force=True)
     vectors, _, attributes = contents(out)
     assert attributes["layers"] == "all"
@@ -253,18 +335,18 @@ def test_errors_before_anything_is_written(embedder, sentences, out, monkeypatch
 
     assert "missing.txt: there is no such file" in complaint(out.parent / "missing.txt", out)
     assert "it is a directory" in complaint(sentences, out.parent)
-    assert "there is no directory" in complaint(sentences, out / "missing" / "vectors.h5")
+    assert "it is a file, not a directory" in complaint(sentences, sentences / "vectors.h5")
     assert "--batch-size: 0; it takes 1 or more" in complaint(sentences, out, batch_size=0)
     assert "layers: 'last'; it takes one of" in complaint(sentences, out, layers="last")
     assert "dtype: 'int8'; it takes one of" in complaint(sentences, out, dtype="int8")
     # Its sentences would be gone.
-    assert "what `allennlp embed` did not make" in complaint(sentences, sentences)
+    assert "made by something else than `allennlp embed`" in complaint(sentences, sentences)
     monkeypatch.setattr(module, "_MAX_BYTES_OF_SENTENCES", 10)
     assert "add --forget-sentences" in complaint(sentences, out)
     monkeypatch.setattr(module.shutil, "disk_usage", lambda path: SimpleNamespace(free=100))
-    assert "needed there until its parts are joined, and 100B are free" in complaint(
-        sentences, out, forget_sentences=True
-    )
+    message = complaint(sentences, out, forget_sentences=True)
+    needed = format_size(2 * 4 * 3 * 12 * len(" ".join(LINES).split()))
+    assert f"{needed} more are needed for the vectors and their copy, and 100B are free" in message
     sentences.write_bytes(b"sch\xf6n\n")
     assert "not UTF-8: byte 0xf6 in line 1" in complaint(sentences, out, forget_sentences=True)
     sentences.write_bytes(b"\n")

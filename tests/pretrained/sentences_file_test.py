@@ -29,34 +29,21 @@ def write(tmp_path, content):
 def test_lines_and_words(tmp_path, content, lines, num_words):
     sentences = write(tmp_path, content)
     assert list(sentences) == lines
-    summary = sentences.summarize()
-    assert summary == (hashlib.sha256(content).hexdigest(), len(lines), num_words)
-    windows = list(sentences.windows(max_sentences=10, max_words=100))
-    assert windows == [[line.split() for line in lines]]
+    digest = hashlib.sha256(content).hexdigest()
+    assert sentences.summarize() == (digest, len(lines), num_words)
 
 
 @given(text=st.text(st.sampled_from("ab \n\x85\u3000ж\ufeff漢"), max_size=30))
-def test_the_summary_does_not_depend_on_the_subwords_that_are_read(text, tmp_path_factory):
+def test_the_summary_does_not_depend_on_the_chunks_that_are_read(text, tmp_path_factory):
     path = tmp_path_factory.mktemp("sentences") / "sentences.txt"
     path.write_text("first " + text, "utf-8")
     sentences = SentencesFile(path)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(text_files, "CHUNK_SIZE", 5)
-        summary = sentences.summarize()
+        _, num_sentences, num_words = sentences.summarize()
     lines = list(sentences)
-    assert summary.num_sentences == len(lines)
-    assert summary.num_words == sum(len(line.split()) for line in lines)
-
-
-def test_windows_are_bounded_in_sentences_and_in_words(tmp_path):
-    sentences = write(tmp_path, b"a\nb\nc\n\nd e\nf g h i j\nk\n")
-    windows = list(sentences.windows(max_sentences=3, max_words=4))
-    assert windows == [
-        [["a"], ["b"], ["c"]],
-        [[], ["d", "e"]],
-        [["f", "g", "h", "i", "j"]],
-        [["k"]],
-    ]
+    assert num_sentences == len(lines)
+    assert num_words == sum(len(line.split()) for line in lines)
 
 
 @pytest.mark.parametrize("content", [b"", b"\n \n", b"\xef\xbb\xbf\n"])

@@ -17,12 +17,13 @@ from allennlp.data.token_indexers.elmo_indexer import ELMoCharacterMapper
 from allennlp.modules.token_embedders import Embedding
 
 from allennlp_semfit.common.errors import InvalidFileError
+from allennlp_semfit.common.output import write_directory
 
 __all__ = [
+    "CONTENTS",
     "MAX_CHARACTERS",
     "NUM_CHARACTERS",
     "CharacterCnnOptions",
-    "check_place",
     "extract_weights",
     "load_weights",
     "parse_options",
@@ -41,6 +42,9 @@ what fills a word up. The indexer's ids are larger by one, for the 0 of padding 
 """
 
 _OPTIONS, _WEIGHTS = "options.json", "weights.hdf5"
+
+CONTENTS = (_WEIGHTS, _OPTIONS)
+"""The files that `write_character_cnn` writes."""
 
 
 class CharacterCnnOptions(NamedTuple):
@@ -312,63 +316,26 @@ def _error(what: str, file: Union[str, os.PathLike], found: str, remedy: str) ->
     return InvalidFileError(file, found, remedy, kind=f"ELMo's {what}")
 
 
-def check_place(directory: Path, *, force: bool = False) -> None:
-    """
-    # Raises
-
-    `ConfigurationError`
-        If `write_character_cnn` could not write there.
-    """
-    if directory.exists() and not directory.is_dir():
-        raise ConfigurationError(f"{directory}: it is a file; give the name of a directory")
-    for path in (directory / _OPTIONS, directory / _WEIGHTS):
-        if path.is_dir():
-            raise ConfigurationError(f"{path}: it is a directory; give another name")
-        if path.exists() and not force:
-            raise ConfigurationError(
-                f"{path}: it exists; give another directory, or --force to replace it"
-            )
-
-
 def write_character_cnn(
-    directory: Path,
-    options: CharacterCnnOptions,
-    weights: Dict[str, numpy.ndarray],
-    *,
-    force: bool = False,
+    directory: Path, options: CharacterCnnOptions, weights: Dict[str, numpy.ndarray]
 ) -> None:
     """
+    Writes `options.json` and `weights.hdf5`, and replaces existing ones. There are never the
+    options of one model beside the weights of another.
+
     # Parameters
 
     directory : `Path`
-        Where `options.json` and `weights.hdf5` go. It is made if it is missing. There are never
-        the options of one model beside the weights of another.
+        It is made if it is missing.
     options : `CharacterCnnOptions`
     weights : `Dict[str, numpy.ndarray]`
-        By the names, and of the shapes, that `weight_shapes` gives.
-    force : `bool`, optional (default = `False`)
-        Whether to replace the two if they are there.
-
-    # Raises
-
-    `ConfigurationError`
-        If they are there, without `force`.
+        With the names and shapes of `weight_shapes`.
     """
-    check_place(directory, force=force)
     shapes = weight_shapes(options)
     if {name: array.shape for name, array in weights.items()} != shapes:
         raise ValueError(f"The weights must have the shapes {shapes}.")
-    directory.mkdir(parents=True, exist_ok=True)
-    paths = directory / _OPTIONS, directory / _WEIGHTS
-    unfinished = tuple(path.with_name(f"{path.name}.tmp") for path in paths)
-    try:
-        unfinished[0].write_text(json.dumps(options.to_json(), indent=2) + "\n", encoding="utf-8")
-        with h5py.File(unfinished[1], "w") as file:
+    with write_directory(directory, CONTENTS) as new:
+        (new / _OPTIONS).write_text(json.dumps(options.to_json(), indent=2) + "\n", "utf-8")
+        with h5py.File(new / _WEIGHTS, "w") as file:
             for name, array in weights.items():
                 file.create_dataset(name, data=array, dtype="float32")
-        paths[0].unlink(missing_ok=True)
-        os.replace(unfinished[1], paths[1])
-        os.replace(unfinished[0], paths[0])
-    finally:
-        for path in unfinished:
-            path.unlink(missing_ok=True)

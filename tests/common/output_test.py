@@ -1,0 +1,234 @@
+import multiprocessing
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from allennlp.common.checks import ConfigurationError
+
+from allennlp_semfit.common.output import check_output_path, write_directory, write_file
+
+CONTENTS = ("shards/", "extra.txt", "record.json")
+
+
+def files_in(directory):
+    return {
+        str(path.relative_to(directory)): path.read_text()
+        for path in directory.rglob("*")
+        if path.is_file()
+    }
+
+
+def write_output(directory, text):
+    (directory / "shards").mkdir()
+    (directory / "shards" / "0.txt").write_text(text)
+    (directory / "record.json").write_text(text)
+
+
+def write_half(context_manager, error):
+    with context_manager as temporary:
+        path = temporary / "shards" if temporary.is_dir() else temporary
+        path.write_text("half")
+        raise error
+
+
+class TestCheckOutputPath:
+    @pytest.mark.parametrize("contents", [(), CONTENTS])
+    def test_accepts_a_new_path_and_creates_nothing(self, tmp_path, contents, monkeypatch):
+        check_output_path(tmp_path / "new", contents=contents)
+        check_output_path(tmp_path / "missing" / "new", contents=contents)
+        monkeypatch.chdir(tmp_path)
+        check_output_path(Path("new"), contents=contents)
+        assert not os.listdir(tmp_path)
+
+    def test_an_existing_file_needs_force(self, tmp_path):
+        path = tmp_path / "out.bin"
+        path.write_text("old")
+        with pytest.raises(ConfigurationError, match=r"out\.bin: it exists; .* or --force to repl"):
+            check_output_path(path)
+        check_output_path(path, force=True)
+        assert path.read_text() == "old"
+
+    def test_an_existing_directory_needs_force_unless_it_is_empty(self, tmp_path):
+        (tmp_path / ".lock").touch()
+        check_output_path(tmp_path, contents=CONTENTS)
+        (tmp_path / "notes").touch()
+        with pytest.raises(ConfigurationError) as error:
+            check_output_path(tmp_path, contents=CONTENTS)
+        assert str(error.value) == (
+            f"{tmp_path}: it is not empty; give another directory, or --force to replace shards/, "
+            "extra.txt, record.json in it"
+        )
+        check_output_path(tmp_path, contents=CONTENTS, force=True)
+
+    @pytest.mark.parametrize("force", [False, True])
+    def test_a_file_is_no_directory_nor_the_reverse(self, tmp_path, force):
+        file = tmp_path / "file"
+        file.touch()
+        with pytest.raises(ConfigurationError, match="file: it is a file; give the name of a dir"):
+            check_output_path(file, contents=CONTENTS, force=force)
+        for contents in ((), CONTENTS):
+            with pytest.raises(ConfigurationError, match="file: it is a file, not a directory"):
+                check_output_path(file / "below" / "it", contents=contents, force=force)
+        with pytest.raises(ConfigurationError, match=f"^{tmp_path}: it is a directory, not a file"):
+            check_output_path(tmp_path, force=force)
+
+    def test_force_does_not_replace_a_directory_by_a_file(self, tmp_path):
+        for name in ("shards", "record.json"):
+            (tmp_path / name).mkdir()
+        with pytest.raises(ConfigurationError, match=r"record\.json: it is a directory"):
+            check_output_path(tmp_path, contents=CONTENTS, force=True)
+
+    @pytest.mark.parametrize("contents", [(), CONTENTS])
+    def test_a_directory_without_write_permission(self, tmp_path, contents, monkeypatch):
+        monkeypatch.setattr(os, "access", lambda path, mode: path != tmp_path)
+        for name in ("new", "missing/new"):
+            with pytest.raises(ConfigurationError, match=f"^{tmp_path}: it is not writable"):
+                check_output_path(tmp_path / name, contents=contents)
+
+
+class TestWriteFile:
+    def test_the_file_appears_at_the_end(self, tmp_path):
+        path = tmp_path / "missing" / "out.txt"
+        with write_file(path) as temporary:
+            temporary.write_text("new")
+            assert not path.exists()
+        assert files_in(tmp_path) == {"missing/out.txt": "new"}
+
+    def test_the_former_file_stays_until_then(self, tmp_path):
+        path = tmp_path / "out.txt"
+        path.write_text("old")
+        with write_file(path) as temporary:
+            temporary.write_text("new")
+            assert path.read_text() == "old"
+        assert files_in(tmp_path) == {"out.txt": "new"}
+
+    @pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
+    @pytest.mark.parametrize("before", [{}, {"out.txt": "old"}])
+    def test_a_failure_changes_nothing(self, tmp_path, error, before):
+        for name, text in before.items():
+            (tmp_path / name).write_text(text)
+        with pytest.raises(error):
+            write_half(write_file(tmp_path / "out.txt"), error)
+        assert files_in(tmp_path) == before
+
+    def test_a_file_that_was_not_written_is_an_error(self, tmp_path):
+        (tmp_path / "out.txt").write_text("old")
+        with pytest.raises(FileNotFoundError), write_file(tmp_path / "out.txt"):
+            pass
+        assert files_in(tmp_path) == {"out.txt": "old"}
+
+    def test_what_a_killed_process_leaves_is_hidden_and_goes_with_the_next_run(self, tmp_path):
+        path = tmp_path / "out.txt"
+        path.write_text("old")
+        kill(write_file, path)
+        assert path.read_text() == "old"
+        assert [name for name in os.listdir(tmp_path) if not name.startswith(".")] == ["out.txt"]
+        with write_file(path) as temporary:
+            assert not temporary.exists()
+            temporary.write_text("new")
+        assert files_in(tmp_path) == {"out.txt": "new"}
+
+
+class TestWriteDirectory:
+    @pytest.mark.parametrize("place", ["new", "missing/new"])
+    def test_a_new_directory_appears_whole(self, tmp_path, place):
+        path = tmp_path / place
+        with write_directory(path, CONTENTS) as temporary:
+            write_output(temporary, "new")
+            assert not path.exists()
+        assert files_in(path) == {"shards/0.txt": "new", "record.json": "new"}
+        assert os.listdir(path.parent) == ["new"]
+
+    def test_its_permissions_are_those_of_any_other(self, tmp_path):
+        (tmp_path / "other").mkdir()
+        with write_directory(tmp_path / "new", CONTENTS):
+            pass
+        assert (tmp_path / "new").stat().st_mode == (tmp_path / "other").stat().st_mode
+
+    def test_in_an_existing_directory_only_the_contents_are_replaced(self, tmp_path):
+        path = tmp_path / "out"
+        path.mkdir()
+        write_output(path, "old")
+        (path / "shards" / "1.txt").write_text("old")
+        (path / "extra.txt").write_text("old")
+        (path / "notes.txt").write_text("mine")
+        before = files_in(path)
+        with write_directory(path, CONTENTS) as temporary:
+            write_output(temporary, "new")
+            assert {name: text for name, text in files_in(path).items() if "/new/" not in name} == (
+                before
+            )
+        # Of the old output nothing is left, not even what the new one lacks.
+        assert files_in(tmp_path) == {
+            "out/shards/0.txt": "new",
+            "out/record.json": "new",
+            "out/notes.txt": "mine",
+        }
+
+    def test_links_are_followed_to_the_directory_but_not_from_it(self, tmp_path):
+        path, data = tmp_path / "link", tmp_path / "data"
+        (tmp_path / "out").mkdir()
+        data.mkdir()
+        (data / "0.txt").write_text("data")
+        path.symlink_to("out")
+        (path / "shards").symlink_to(data)
+        with write_directory(path, CONTENTS) as temporary:
+            write_output(temporary, "new")
+        assert path.is_symlink()
+        assert files_in(tmp_path / "out") == {"shards/0.txt": "new", "record.json": "new"}
+        assert files_in(data) == {"0.txt": "data"}
+
+    @pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
+    @pytest.mark.parametrize("exists", [False, True])
+    def test_a_failure_changes_nothing(self, tmp_path, error, exists):
+        path = tmp_path / "out"
+        if exists:
+            path.mkdir()
+            write_output(path, "old")
+        before = sorted(tmp_path.rglob("*")), files_in(tmp_path)
+        with pytest.raises(error):
+            write_half(write_directory(path, CONTENTS), error)
+        assert (sorted(tmp_path.rglob("*")), files_in(tmp_path)) == before
+
+    def test_a_failure_while_moving_leaves_no_mark_of_completeness(self, tmp_path, monkeypatch):
+        write_output(tmp_path, "old")
+        replace = os.replace
+
+        def fail(source, destination):
+            if destination == tmp_path / "record.json":
+                raise KeyboardInterrupt
+            replace(source, destination)
+
+        monkeypatch.setattr(os, "replace", fail)
+        with pytest.raises(KeyboardInterrupt), write_directory(tmp_path, CONTENTS) as temporary:
+            write_output(temporary, "new")
+        assert files_in(tmp_path) == {"shards/0.txt": "new"}
+
+    @pytest.mark.parametrize("exists", [False, True])
+    def test_what_a_killed_process_leaves_is_named(self, tmp_path, exists, caplog):
+        path = tmp_path / "out"
+        if exists:
+            path.mkdir()
+        kill(write_directory, path, CONTENTS)
+        check_output_path(path, contents=CONTENTS)
+        with write_directory(path, CONTENTS) as temporary:
+            write_output(temporary, "new")
+        assert path.joinpath("record.json").read_text() == "new"
+        (left,) = (path if exists else tmp_path).glob(".*")
+        assert f"{left} was left by an interrupted run. You can delete it." in caplog.text
+
+
+def kill(context_manager, *arguments):
+    """Kills a process that is writing."""
+
+    def write() -> None:
+        with context_manager(*arguments) as temporary:
+            path = temporary / "record.json" if temporary.is_dir() else temporary
+            path.write_text("half")
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    process = multiprocessing.get_context("fork").Process(target=write)
+    process.start()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
