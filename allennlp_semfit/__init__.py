@@ -1,8 +1,8 @@
 """
 ELMo-style word representations without a softmax, as an AllenNLP plugin.
 
-AllenNLP imports this package, by `.allennlp_plugins` or `--include-package`, and nothing below it:
-what this file does not import stays unregistered, and no config can name it.
+For a plugin that `.allennlp_plugins` lists, AllenNLP imports this file alone: what it does not
+import stays unregistered, and no config can name it. `--include-package` imports every module.
 """
 
 from allennlp_semfit.commands.count_vocabulary import CountVocabulary

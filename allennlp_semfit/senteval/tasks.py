@@ -9,13 +9,6 @@ from typing import Callable, Dict, Iterator, List, NamedTuple, Sequence, Tuple, 
 from allennlp.common.checks import ConfigurationError
 
 from allennlp_semfit.common.errors import InvalidFileError
-from allennlp_semfit.senteval.protocols import (
-    Protocol,
-    dev_and_test,
-    folds_and_test,
-    nested_folds,
-    relatedness,
-)
 
 __all__ = ["TASKS", "Example", "Sentence", "Task", "TaskData", "read_tasks"]
 
@@ -73,14 +66,14 @@ class Task(NamedTuple):
     # Parameters
 
     files : `Tuple[_File, ...]`
-    protocol : `Protocol`
-        What makes a score of the features.
+    protocol : `str`
+        The function of `protocols` that makes a score of the features.
     min_of_class : `int`
         How many examples for each fold a class must have.
     """
 
     files: Tuple[_File, ...]
-    protocol: Protocol
+    protocol: str
     min_of_class: int = 0
 
 
@@ -157,16 +150,16 @@ def _two_classes(folder: str, positive: str, negative: str) -> Task:
         _File("train", f"{folder}/{negative}", _of_class(0)),
     )
     # A fold's own training set is divided once more.
-    return Task(files, nested_folds, min_of_class=2)
+    return Task(files, "nested_folds", min_of_class=2)
 
 
 def _sst(folder: str, format_: _Format) -> Task:
     splits = ("train", "dev", "test")
     files = tuple(_File(split, f"SST/{folder}/sentiment-{split}", format_) for split in splits)
-    return Task(files, dev_and_test)
+    return Task(files, "dev_and_test")
 
 
-def _sick(format_: _Format, protocol: Protocol) -> Task:
+def _sick(format_: _Format, protocol: str) -> Task:
     names = {"train": "SICK_train", "dev": "SICK_trial", "test": "SICK_test_annotated"}
     files = tuple(_File(split, f"SICK/{name}.txt", format_) for split, name in names.items())
     return Task(files, protocol)
@@ -174,7 +167,7 @@ def _sick(format_: _Format, protocol: Protocol) -> Task:
 
 def _train_and_test(train: str, test: str, format_: _Format) -> Task:
     files = (_File("train", train, format_), _File("test", test, format_))
-    return Task(files, folds_and_test, min_of_class=1)
+    return Task(files, "folds_and_test", min_of_class=1)
 
 
 TASKS: Dict[str, Task] = {
@@ -188,8 +181,8 @@ TASKS: Dict[str, Task] = {
     "MRPC": _train_and_test(
         "MRPC/msr_paraphrase_train.txt", "MRPC/msr_paraphrase_test.txt", _PARAPHRASES
     ),
-    "SICK-E": _sick(_ENTAILMENT, dev_and_test),
-    "SICK-R": _sick(_RELATEDNESS, relatedness),
+    "SICK-E": _sick(_ENTAILMENT, "dev_and_test"),
+    "SICK-R": _sick(_RELATEDNESS, "relatedness"),
 }
 
 
