@@ -3,7 +3,8 @@ PYTHON ?= $(firstword $(foreach python,python3 python3.12 python3.11,$(shell \
 	$(python) -c 'import sys; print("$(python)") if sys.version_info[:2] in ((3, 11), (3, 12)) else None' 2>/dev/null)))
 BIN := .venv/bin
 UV := uv==0.13.8
-PLUGIN := --include-package allennlp_semfit
+# Their own bounds exclude every PyTorch that these Pythons can install; `setup.py` has others.
+ALLENNLP := allennlp==2.10.1 allennlp-models==2.10.1
 SAMPLE := data/sample
 OUTPUT := output/elmo_semfit
 
@@ -20,18 +21,18 @@ train: data
 	@if [ -e $(OUTPUT)/model.tar.gz ]; then \
 		echo "$(OUTPUT) is trained already; remove it to train again."; \
 	else \
-		$(BIN)/allennlp train training_config/elmo_semfit.jsonnet $(PLUGIN) -s $(OUTPUT) \
+		$(BIN)/allennlp train training_config/elmo_semfit.jsonnet -s $(OUTPUT) \
 			$$([ -e $(OUTPUT)/config.json ] && echo --recover); \
 	fi
-	@$(BIN)/allennlp show-training $(OUTPUT) $(PLUGIN)
+	@$(BIN)/allennlp show-training $(OUTPUT)
 
 data: $(SAMPLE)/vectors.bin
 
 $(SAMPLE)/corpus.json: | .venv/synced
-	@$(BIN)/allennlp prepare-corpus "$$($(BIN)/python -c 'import gensim, pathlib; print(*(pathlib.Path(gensim.__path__[0]) / "test" / "test_data").glob("enwiki-*shortened.bz2"))')" $(SAMPLE) --held-out 0.05 $(PLUGIN)
+	@$(BIN)/allennlp prepare-corpus "$$($(BIN)/python -c 'import gensim, pathlib; print(*(pathlib.Path(gensim.__path__[0]) / "test" / "test_data").glob("enwiki-*shortened.bz2"))')" $(SAMPLE) --held-out 0.05
 
 $(SAMPLE)/vectors.bin: $(SAMPLE)/corpus.json
-	@$(BIN)/allennlp train-fasttext $(SAMPLE)/train $@ --dim 100 --bucket 200000 --epoch 10 --force $(PLUGIN)
+	@$(BIN)/allennlp train-fasttext $(SAMPLE)/train $@ --dim 100 --bucket 200000 --epoch 10 --force
 
 test: .venv/synced
 	$(BIN)/pytest
@@ -49,8 +50,8 @@ typecheck: .venv/synced
 
 # Compiles the pins anew from the inputs.
 requirements: .venv/synced
-	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --upgrade \
-		--override requirements/overrides.txt requirements/dev.in -o requirements/requirements.txt
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --upgrade --extra corpus \
+		setup.py requirements/dev.in -o requirements/requirements.txt
 
 .venv/synced: $(wildcard requirements/*) setup.py
 	@if [ -z "$(PYTHON)" ]; then \
@@ -60,7 +61,9 @@ requirements: .venv/synced
 	@$(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $(UV)
 	@$(BIN)/uv pip sync --quiet --python $(BIN)/python requirements/requirements.txt
-	@$(BIN)/uv pip install --python $(BIN)/python --quiet --no-deps --editable .
+	@$(BIN)/uv pip install --python $(BIN)/python --quiet --no-deps $(ALLENNLP) --editable .
+	@# allennlp-models looks for this directory on import, and downloads what nothing here uses.
+	@mkdir -p .venv/nltk_data/tokenizers/punkt
 	@touch $@
 
 clean:

@@ -1,8 +1,44 @@
-"""Metadata and loose bounds. The versions that are tested stand in `requirements/`."""
+"""
+Metadata and loose bounds. The versions that are tested stand in `requirements/requirements.txt`.
+
+AllenNLP 2.10.1, the last version, allows PyTorch before 1.13 alone, which no Python from 3.11 on
+can install. There it has to be installed without its dependencies (`allennlp_semfit/__init__.py`
+has the command), and what it imports is listed here, with the bounds that hold.
+"""
 
 from pathlib import Path
 
 from setuptools import find_packages, setup
+
+ALLENNLP_IMPORTS = [
+    "base58>=2.1.1",
+    "cached-path>=1.6",
+    "conllu==4.4.2",
+    "dill>=0.3.4",
+    "fairscale>=0.4.13",
+    "ftfy",
+    # 1.0 drops `HfFolder`.
+    "huggingface-hub>=0.24,<1.0",
+    "lmdb>=1.2.1",
+    "more-itertools>=8.12",
+    "nltk>=3.6.5",
+    "py-rouge==1.1",
+    "pytest>=6.2.5",
+    # The tokenizers of some pretrained transformers.
+    "sentencepiece>=0.1.96",
+    # py-rouge imports `pkg_resources`, which later versions lack.
+    "setuptools<82",
+    "scikit-learn>=1.2",
+    "scipy>=1.7.3",
+    "spacy>=3.7,<3.9",
+    "tensorboardX>=1.2",
+    "termcolor>=1.1",
+    "torchvision<0.27",
+    "tqdm>=4.62",
+    # 4.46 drops `AdamW`.
+    "transformers>=4.45,<4.46",
+    "word2number>=1.1",
+]
 
 setup(
     name="allennlp_semfit",
@@ -11,25 +47,34 @@ setup(
     long_description=Path(__file__).with_name("README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
     license="Apache-2.0",
-    packages=find_packages(include=["allennlp_semfit", "allennlp_semfit.*"]),
+    packages=[
+        *find_packages(include=["allennlp_semfit", "allennlp_semfit.*"]),
+        # What `allennlp copy-configs` copies.
+        "allennlp_semfit.training_config",
+    ],
+    package_dir={"allennlp_semfit.training_config": "training_config"},
+    package_data={"allennlp_semfit.training_config": ["**/*.jsonnet", "**/*.libsonnet", "**/*.md"]},
     python_requires=">=3.8",
     install_requires=[
-        "allennlp>=2.10,<3",
-        "allennlp-models>=2.10,<3",
         "fasttext>=0.9.2",
         "filelock>=3.0",
-        "h5py>=3.0",
+        "h5py>=3.6",
         "jsonnet>=0.10",
         "more-itertools>=9.0",
-        # 1.2 has the solver that `allennlp senteval` takes.
-        "scikit-learn>=1.2",
+        "numpy>=1.21,<2.5",
         "tokenizers>=0.12",
-        "torch>=1.12",
-        "numpy>=1.21",
+        "torch>=1.12,<2.12",
+        *(
+            f"{package}; python_version < '3.11'"
+            for package in ("allennlp>=2.10,<3", "allennlp-models>=2.10,<3")
+        ),
+        *(f"{package}; python_version >= '3.11'" for package in ALLENNLP_IMPORTS),
     ],
     extras_require={
-        # `allennlp prepare-corpus`
-        "corpus": ["mwparserfromhell>=0.6", "spacy>=3.0"],
+        # `allennlp prepare-corpus`, of a MediaWiki dump
+        "corpus": ["mwparserfromhell>=0.6"],
+        # `allennlp senteval`: 1.2 has the solver.
+        "senteval": ["scikit-learn>=1.2"],
     },
     classifiers=[
         "License :: OSI Approved :: Apache Software License",

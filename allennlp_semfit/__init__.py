@@ -1,10 +1,20 @@
 """
 ELMo-style word representations without a softmax, as an AllenNLP plugin.
 
-AllenNLP imports this package, by `.allennlp_plugins` or `--include-package`, and nothing below it:
-what this file does not import stays unregistered, and no config can name it.
+For a plugin that `.allennlp_plugins` lists, AllenNLP imports this file alone: what it does not
+import stays unregistered, and no config can name it. `--include-package` imports every module.
 """
 
+from importlib.util import find_spec
+
+if find_spec("allennlp") is None:
+    raise ImportError(
+        "allennlp_semfit needs AllenNLP, which declares bounds that no installer can meet from "
+        "Python 3.11 on. All that it imports is installed already. Install it by itself:\n"
+        "  pip install --no-deps allennlp==2.10.1 allennlp-models==2.10.1"
+    )
+
+from allennlp_semfit.commands.copy_configs import CopyConfigs
 from allennlp_semfit.commands.count_vocabulary import CountVocabulary
 from allennlp_semfit.commands.embed import Embed
 from allennlp_semfit.commands.export_character_cnn import ExportCharacterCnn

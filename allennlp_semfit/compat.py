@@ -17,6 +17,7 @@ from typing import Any, Callable, Iterator, List, Optional, Sequence, Union
 from unittest import mock
 
 import torch
+from allennlp.common import cached_transformers
 from allennlp.data import Instance
 from allennlp.data.data_loaders import MultiProcessDataLoader, multiprocess_data_loader
 from allennlp.data.samplers import MaxTokensBatchSampler
@@ -50,6 +51,9 @@ def apply_patches() -> None:
       `max_tokens`.
     * `--recover` passes over a checkpoint in whose writing the run was killed. AllenNLP takes it
       for the latest, fails to read it, and would not write it again either.
+    * Tokenizers, indexers and embedders of type `pretrained_transformer` can be built. Recent
+      versions of Transformers refuse the argument `add_special_tokens`, which AllenNLP passes when
+      it loads a tokenizer. It has no effect there: each call of a tokenizer sets it.
     """
     if "verbose" not in inspect.signature(torch.optim.lr_scheduler.ReduceLROnPlateau).parameters:
         ReduceOnPlateauLearningRateScheduler.__init__ = (  # type: ignore[method-assign]
@@ -67,6 +71,10 @@ def apply_patches() -> None:
         start_workers = getattr(MultiProcessDataLoader, name)
         if not hasattr(start_workers, "__wrapped__"):
             setattr(MultiProcessDataLoader, name, _with_lock_of_context(start_workers))
+    if not hasattr(cached_transformers.get_tokenizer, "__wrapped__"):
+        cached_transformers.get_tokenizer = _without_add_special_tokens(
+            cached_transformers.get_tokenizer
+        )
 
 
 def _init_reduce_on_plateau(
@@ -120,6 +128,15 @@ def _without_empty_batches(get_batch_indices: Callable) -> Callable:
         return filter(None, get_batch_indices(self, instances))
 
     return get_batch_indices_without_empty_batches
+
+
+def _without_add_special_tokens(get_tokenizer: Callable) -> Callable:
+    @functools.wraps(get_tokenizer)
+    def get_tokenizer_without_add_special_tokens(model_name: str, **kwargs: Any) -> Any:
+        kwargs.pop("add_special_tokens", None)
+        return get_tokenizer(model_name, **kwargs)
+
+    return get_tokenizer_without_add_special_tokens
 
 
 def _load_checkpoint(self: Checkpointer) -> Optional[TrainerCheckpoint]:

@@ -4,6 +4,7 @@ import inspect
 import logging
 import os
 import sys
+from copy import deepcopy
 from pathlib import Path
 from typing import Any, Dict
 
@@ -16,11 +17,14 @@ from allennlp.data import DatasetReader, Instance, Token, Vocabulary
 from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.data.fields import TextField
 from allennlp.data.samplers import MaxTokensBatchSampler
-from allennlp.models import SimpleTagger
+from allennlp.data.tokenizers import PretrainedTransformerTokenizer
+from allennlp.models import SimpleTagger, load_archive
 from allennlp.training import GradientDescentTrainer
 from allennlp.training.learning_rate_schedulers import LearningRateScheduler
+from transformers import BertConfig, BertModel, BertTokenizerFast
 
 from allennlp_semfit import compat
+from tests import FIXTURES
 
 SENTENCES = ["a###D cat###N sleeps###V", "the###D old###A dog###N barks###V loudly###R"] * 4
 
@@ -209,6 +213,67 @@ def test_no_batch_of_so_many_tokens_is_empty():
     sampler = MaxTokensBatchSampler(max_tokens=4, sorting_keys=["source"], padding_noise=0)
     batches = sampler.get_batch_indices([Instance({"source": field}) for field in fields])
     assert sorted(batches) == [[0], [1], [2]]
+
+
+class TestPretrainedTransformer:
+    @pytest.fixture
+    def bert(self, tmp_path):
+        path = tmp_path / "bert"
+        words = "[PAD] [UNK] [CLS] [SEP] [MASK] a b the cat dog sleep ##s bark loud ##ly 1 2"
+        (tmp_path / "vocab.txt").write_text("\n".join(words.split()))
+        tokenizer = BertTokenizerFast(str(tmp_path / "vocab.txt"))
+        tokenizer.save_pretrained(path)
+        config = BertConfig(
+            vocab_size=len(tokenizer),
+            hidden_size=8,
+            num_hidden_layers=1,
+            num_attention_heads=2,
+            intermediate_size=16,
+        )
+        BertModel(config).save_pretrained(path)
+        return str(path)
+
+    @pytest.mark.parametrize("add_special_tokens", [True, False])
+    def test_the_tokenizer_adds_special_tokens_where_it_is_told_to(self, bert, add_special_tokens):
+        tokenizer = PretrainedTransformerTokenizer(bert, add_special_tokens)
+        subwords = [token.text for token in tokenizer.tokenize("the cat sleeps")]
+        expected = ["the", "cat", "sleep", "##s"]
+        assert subwords == (["[CLS]", *expected, "[SEP]"] if add_special_tokens else expected)
+
+    @pytest.mark.parametrize("suffix", ["", "_mismatched"])
+    def test_bert_trains_beside_elmo(self, suffix, bert, directory, tmp_path, lm_archive):
+        # The language model looks for its vectors by a relative path.
+        (tmp_path / FIXTURES.name).symlink_to(FIXTURES)
+        both: Dict[str, Any] = {
+            "bert": {"type": f"pretrained_transformer{suffix}", "model_name": bert},
+            "elmo": {"type": "elmo_semfit", "archive_file": lm_archive},
+        }
+        params = {
+            "dataset_reader": {"type": "sequence_tagging", "token_indexers": deepcopy(both)},
+            "train_data_path": "tagged.tsv",
+            "model": {
+                "type": "simple_tagger",
+                "text_field_embedder": {"token_embedders": both},
+                # BERT's 8 dimensions, and the language model's 12.
+                "encoder": {"type": "pass_through", "input_dim": 20},
+            },
+            "data_loader": {"batch_size": 8},
+            "trainer": {
+                "num_epochs": 1,
+                "cuda_device": -1,
+                "optimizer": {"type": "sgd", "lr": 0.1},
+            },
+        }
+        model = train_model(Params(params), "run")
+        name = "embeddings.word_embeddings.weight"
+        before = BertModel.from_pretrained(bert).state_dict()[name]
+        (after,) = [value for key, value in model.state_dict().items() if key.endswith(name)]
+        assert not torch.equal(after, before)
+        archive = load_archive("run/model.tar.gz")
+        instance = next(iter(archive.dataset_reader.read("tagged.tsv")))
+        expected = model.eval().forward_on_instance(instance)["logits"]
+        actual = archive.model.eval().forward_on_instance(instance)["logits"]
+        numpy.testing.assert_array_equal(actual, expected)
 
 
 def test_a_missing_vocabulary_is_the_error_that_hosts_expect(tmp_path):

@@ -1,6 +1,8 @@
 """The package's folders import each other in one direction only."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 from typing import Iterator
 
@@ -53,3 +55,30 @@ def test_each_folder_has_a_place_in_the_order():
 def test_imports_go_down(path):
     allowed = ORDER[: ORDER.index(folder_of(path)) + 1]
     assert set(imported_folders(path)) <= set(allowed)
+
+
+def test_the_plugin_imports_without_what_only_some_commands_need():
+    script = """
+import sys
+
+# `None` makes an import fail. AllenNLP itself imports scikit-learn and spaCy.
+for name in ("fasttext", "gensim", "matplotlib", "mwparserfromhell"):
+    sys.modules[name] = None
+
+import allennlp_semfit
+
+print(*(name for name in sys.modules if name.startswith("allennlp_semfit.")))
+
+# What `--include-package` does.
+from allennlp.common.util import import_module_and_submodules
+
+import_module_and_submodules("allennlp_semfit")
+"""
+    process = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, cwd=PACKAGE.parent
+    )
+    assert process.returncode == 0, process.stderr
+    imported = set(process.stdout.split())
+    assert "allennlp_semfit.commands.senteval" in imported
+    # These import scikit-learn and spaCy.
+    assert not imported & {"allennlp_semfit.senteval.protocols", "allennlp_semfit.corpus.sentences"}

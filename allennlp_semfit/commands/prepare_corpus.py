@@ -96,14 +96,9 @@ def prepare_corpus_from_args(args: argparse.Namespace) -> None:
     `SystemExit`
         With the code 1 and one line for the user, if the corpus cannot be made.
     """
-    # Its packages are an extra, and take time to import.
-    try:
-        from allennlp_semfit.corpus.prepare import prepare_corpus
-    except ModuleNotFoundError as error:
-        sys.exit(
-            f"prepare-corpus: the package {error.name} is missing; install it with "
-            "`pip install 'allennlp_semfit[corpus]'`"
-        )
+    # spaCy takes time to import.
+    from allennlp_semfit.corpus.prepare import prepare_corpus
+
     try:
         options = CorpusOptions(
             language=args.language,

@@ -22,7 +22,6 @@ from allennlp_semfit.commands.options import (
 )
 from allennlp_semfit.common.output import check_output_path
 from allennlp_semfit.senteval.results_file import ResultsFile
-from allennlp_semfit.senteval.run import describe_results, run_tasks
 from allennlp_semfit.senteval.sentence_vectors import (
     FastTextVectors,
     LanguageModelVectors,
@@ -108,6 +107,9 @@ def senteval_from_args(args: argparse.Namespace) -> None:
     `SystemExit`
         With the code 1 and one line for the user, if the tasks cannot be run.
     """
+    # scikit-learn takes time to import.
+    from allennlp_semfit.senteval.run import describe_results, run_tasks
+
     apply_progress_option(args)
     out = Path(args.output_file) if args.output_file else None
     try:

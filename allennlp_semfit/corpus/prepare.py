@@ -4,6 +4,7 @@ import os
 import time
 from contextlib import closing
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Dict, Optional, Sequence, Union
 
@@ -62,6 +63,11 @@ def prepare_corpus(
             raise ConfigurationError(
                 f"The input {source.path} is a MediaWiki dump, which is not tokenised: leave "
                 "already_tokenized out."
+            )
+        if source.is_dump and find_spec("mwparserfromhell") is None:
+            raise ConfigurationError(
+                f"The input {source.path} is a MediaWiki dump, which takes the package "
+                "mwparserfromhell. Install it: pip install mwparserfromhell"
             )
     job = _describe(sources, options)
     out_dir = Path(out_dir).resolve()

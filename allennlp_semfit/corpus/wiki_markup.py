@@ -6,19 +6,12 @@ bullets, captions, table cells or file names in the text.
 """
 
 import re
-from typing import Collection, List
+from typing import TYPE_CHECKING, Collection, List
 
-import mwparserfromhell
-from mwparserfromhell.nodes import (
-    ExternalLink,
-    HTMLEntity,
-    Node,
-    Tag,
-    Template,
-    Text,
-    Wikilink,
-)
-from mwparserfromhell.wikicode import Wikicode
+# The package is an extra, and `--include-package` imports this module for every command.
+if TYPE_CHECKING:
+    from mwparserfromhell.nodes import Node, Tag, Template, Wikilink
+    from mwparserfromhell.wikicode import Wikicode
 
 # Elements that are removed. Other tags are replaced by their content.
 _DROPPED_TAGS = frozenset(
@@ -89,6 +82,8 @@ def strip_markup(markup: str, hidden_namespaces: Collection[str]) -> List[str]:
         The paragraphs of running text, without tables, footnotes, formulas, pictures, captions,
         headings, most templates, and list items that do not end like a sentence.
     """
+    import mwparserfromhell
+
     markup = _MAGIC_WORD.sub("", markup.replace(_ITEM_MARK, ""))
     markup = _LANGUAGE_VARIANT.sub(r"\1", _SPACE_IN_TAG.sub(r"\1 ", markup))
     text = _render(mwparserfromhell.parse(markup), frozenset(hidden_namespaces))
@@ -96,35 +91,38 @@ def strip_markup(markup: str, hidden_namespaces: Collection[str]) -> List[str]:
     return [paragraph for paragraph in paragraphs if _LETTER.search(paragraph)]
 
 
-def _render(code: Wikicode, hidden: Collection[str]) -> str:
+def _render(code: "Wikicode", hidden: Collection[str]) -> str:
     return "".join(_render_node(node, hidden) for node in code.nodes)
 
 
-def _render_node(node: Node, hidden: Collection[str]) -> str:
-    if isinstance(node, Text):
+def _render_node(node: "Node", hidden: Collection[str]) -> str:
+    from mwparserfromhell import nodes
+
+    if isinstance(node, nodes.Text):
         return _BROKEN_TAG.sub("", node.value)
-    if isinstance(node, Wikilink):
+    if isinstance(node, nodes.Wikilink):
         return _render_link(node, hidden)
-    if isinstance(node, Tag):
+    if isinstance(node, nodes.Tag):
         return _render_tag(node, hidden)
-    if isinstance(node, HTMLEntity):
+    if isinstance(node, nodes.HTMLEntity):
         return node.normalize()
-    if isinstance(node, ExternalLink):
+    if isinstance(node, nodes.ExternalLink):
         # Without a title, it is displayed as a number or URL.
         return _render(node.title, hidden) if node.title else ""
-    if isinstance(node, Template):
+    if isinstance(node, nodes.Template):
         return _render_template(node, hidden)
     # Headings, comments and template parameters.
     return ""
 
 
-def _render_tag(tag: Tag, hidden: Collection[str]) -> str:
+def _render_tag(tag: "Tag", hidden: Collection[str]) -> str:
     name = str(tag.tag).strip().lower()
     if name == "table":
         # A table that contains a heading was not closed. The article continues at the heading.
         headings = tag.contents.filter_headings(recursive=False)
         if headings:
-            return _render(Wikicode(tag.contents.nodes[tag.contents.index(headings[0]) :]), hidden)
+            behind = tag.contents.nodes[tag.contents.index(headings[0]) :]
+            return "".join(_render_node(node, hidden) for node in behind)
     if name in _DROPPED_TAGS:
         return ""
     if tag.wiki_markup in ("*", "#", ";"):
@@ -133,7 +131,7 @@ def _render_tag(tag: Tag, hidden: Collection[str]) -> str:
     return f"\n{content}\n" if name in _BREAKING_TAGS and tag.wiki_markup != ":" else content
 
 
-def _render_link(link: Wikilink, hidden: Collection[str]) -> str:
+def _render_link(link: "Wikilink", hidden: Collection[str]) -> str:
     target = str(link.title).strip()
     prefix, colon, _ = target.partition(":")
     prefix = prefix.strip().replace("_", " ").lower()
@@ -143,7 +141,7 @@ def _render_link(link: Wikilink, hidden: Collection[str]) -> str:
     return _render(link.text, hidden) if link.text else target.lstrip(":")
 
 
-def _render_template(template: Template, hidden: Collection[str]) -> str:
+def _render_template(template: "Template", hidden: Collection[str]) -> str:
     name = " ".join(str(template.name).replace("_", " ").lower().split())
     arguments = [
         " ".join(_render(parameter.value, hidden).split())

@@ -6,7 +6,8 @@ from typing import Any, Dict, List, Mapping
 
 import numpy
 
-from allennlp_semfit.senteval.protocols import LabelledFeatures
+from allennlp_semfit.senteval import protocols
+from allennlp_semfit.senteval.protocols import LabelledFeatures, Protocol
 from allennlp_semfit.senteval.results_file import ResultsFile
 from allennlp_semfit.senteval.sentence_vectors import SentenceVectors
 from allennlp_semfit.senteval.tasks import TASKS, Example, TaskData
@@ -34,7 +35,8 @@ def run_tasks(vectors: SentenceVectors, data: Mapping[str, TaskData], results: R
             logger.info("%s: already evaluated.", name)
             continue
         start = time.monotonic()
-        outcome = TASKS[name].protocol(_embed(vectors, task_data.splits), folds, seed)
+        protocol: Protocol = getattr(protocols, TASKS[name].protocol)
+        outcome = protocol(_embed(vectors, task_data.splits), folds, seed)
         examples = [example for split in task_data.splits.values() for example in split]
         result: Dict[str, Any] = {
             "score": outcome.score,

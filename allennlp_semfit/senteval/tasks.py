@@ -9,13 +9,6 @@ from typing import Callable, Dict, Iterator, List, NamedTuple, Sequence, Tuple, 
 from allennlp.common.checks import ConfigurationError
 
 from allennlp_semfit.common.errors import InvalidFileError
-from allennlp_semfit.senteval.protocols import (
-    Protocol,
-    dev_and_test,
-    folds_and_test,
-    nested_folds,
-    relatedness,
-)
 
 __all__ = ["TASKS", "Example", "Sentence", "Task", "TaskData", "read_tasks"]
 
@@ -73,14 +66,14 @@ class Task(NamedTuple):
     # Parameters
 
     files : `Tuple[_File, ...]`
-    protocol : `Protocol`
-        Computes a score from the features.
+    protocol : `str`
+        The function of `protocols` that computes a score from the features.
     min_examples_per_fold : `int`
         The minimum number of examples of each class for each fold.
     """
 
     files: Tuple[_File, ...]
-    protocol: Protocol
+    protocol: str
     min_examples_per_fold: int = 0
 
 
@@ -159,16 +152,16 @@ def _two_classes(folder: str, positive: str, negative: str) -> Task:
         _File("train", f"{folder}/{negative}", _class_format(0)),
     )
     # The training set of each fold is split into folds again.
-    return Task(files, nested_folds, min_examples_per_fold=2)
+    return Task(files, "nested_folds", min_examples_per_fold=2)
 
 
 def _sst(folder: str, format_: _Format) -> Task:
     splits = ("train", "dev", "test")
     files = tuple(_File(split, f"SST/{folder}/sentiment-{split}", format_) for split in splits)
-    return Task(files, dev_and_test)
+    return Task(files, "dev_and_test")
 
 
-def _sick(format_: _Format, protocol: Protocol) -> Task:
+def _sick(format_: _Format, protocol: str) -> Task:
     names = {"train": "SICK_train", "dev": "SICK_trial", "test": "SICK_test_annotated"}
     files = tuple(_File(split, f"SICK/{name}.txt", format_) for split, name in names.items())
     return Task(files, protocol)
@@ -176,7 +169,7 @@ def _sick(format_: _Format, protocol: Protocol) -> Task:
 
 def _train_and_test(train: str, test: str, format_: _Format) -> Task:
     files = (_File("train", train, format_), _File("test", test, format_))
-    return Task(files, folds_and_test, min_examples_per_fold=1)
+    return Task(files, "folds_and_test", min_examples_per_fold=1)
 
 
 TASKS: Dict[str, Task] = {
@@ -190,8 +183,8 @@ TASKS: Dict[str, Task] = {
     "MRPC": _train_and_test(
         "MRPC/msr_paraphrase_train.txt", "MRPC/msr_paraphrase_test.txt", _PARAPHRASES
     ),
-    "SICK-E": _sick(_ENTAILMENT, dev_and_test),
-    "SICK-R": _sick(_RELATEDNESS, relatedness),
+    "SICK-E": _sick(_ENTAILMENT, "dev_and_test"),
+    "SICK-R": _sick(_RELATEDNESS, "relatedness"),
 }
 
 

@@ -275,6 +275,11 @@ class TestErrors:
         with pytest.raises(ConfigurationError, match="bgwiki.*leave already_tokenized out"):
             prepare_corpus([BULGARIAN], tmp_path / "out", CorpusOptions(already_tokenized=True))
 
+    def test_a_dump_takes_an_extra(self, tmp_path, monkeypatch):
+        monkeypatch.setitem(sys.modules, "mwparserfromhell", None)
+        with pytest.raises(ConfigurationError, match="pip install mwparserfromhell"):
+            prepare_corpus([BULGARIAN], tmp_path / "out")
+
     def test_no_sentence(self, tmp_path):
         (tmp_path / "in.txt").write_text(" \n\u2028\nA b.\n")
         with pytest.raises(ConfigurationError, match="no sentence of at least 9 words in .*in.txt"):

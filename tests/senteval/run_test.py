@@ -5,6 +5,7 @@ import numpy
 import pytest
 from allennlp.common.checks import ConfigurationError
 
+from allennlp_semfit.senteval import protocols
 from allennlp_semfit.senteval.results_file import ResultsFile
 from allennlp_semfit.senteval.run import describe_results, run_tasks
 from allennlp_semfit.senteval.sentence_vectors import ModelFingerprint, SentenceVectors
@@ -102,7 +103,7 @@ def test_features_of_pairs(data, monkeypatch):
         found.update(splits)
         raise KeyboardInterrupt
 
-    monkeypatch.setitem(TASKS, "SICK-E", TASKS["SICK-E"]._replace(protocol=protocol))
+    monkeypatch.setattr(protocols, TASKS["SICK-E"].protocol, protocol)
     with pytest.raises(KeyboardInterrupt):
         run(None, {"SICK-E": data["SICK-E"]})
     counts = Counts()

@@ -1,0 +1,87 @@
+"""The source distribution and, built of it, the wheel."""
+
+import shutil
+import subprocess
+import sys
+import tarfile
+from email.parser import HeaderParser
+from importlib.metadata import version
+from zipfile import ZipFile
+
+import pytest
+from packaging.requirements import Requirement
+
+from tests import FIXTURES
+
+ROOT = FIXTURES.parent
+SOURCES = ["allennlp_semfit", "requirements", "training_config", ".allennlp_plugins"]
+SOURCES += ["CHANGELOG.md", "LICENSE", "Makefile", "MANIFEST.in", "README.md"]
+SOURCES += ["pyproject.toml", "setup.py"]
+NEITHER_CODE_NOR_CONFIG = shutil.ignore_patterns("__pycache__", "*.egg-info")
+
+
+def files(directory, prefix=""):
+    return {
+        prefix + str(path.relative_to(directory))
+        for path in directory.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+
+
+def build(kind, directory, out):
+    script = f"from setuptools import build_meta; build_meta.build_{kind}({str(out)!r})"
+    subprocess.run([sys.executable, "-c", script], cwd=directory, check=True, capture_output=True)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """The directory of the unpacked source distribution, and the wheel."""
+    directory = tmp_path_factory.mktemp("packaging")
+    copy = directory / "copy"
+    copy.mkdir()
+    for name in SOURCES:
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, copy / name, ignore=NEITHER_CODE_NOR_CONFIG)
+        else:
+            shutil.copy(ROOT / name, copy)
+    build("sdist", copy, directory)
+    (sdist,) = directory.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(directory)
+    unpacked = directory / sdist.name[: -len(".tar.gz")]
+    build("wheel", unpacked, directory)
+    (wheel,) = directory.glob("*.whl")
+    return unpacked, ZipFile(wheel)
+
+
+def test_the_source_distribution_has_all_that_make_needs(built):
+    directory, _ = built
+    found = files(directory)
+    for name in SOURCES:
+        if (ROOT / name).is_dir():
+            assert files(ROOT / name, f"{name}/") <= found
+        else:
+            assert name in found
+
+
+def test_the_wheel_has_the_modules_and_the_configs(built):
+    _, wheel = built
+    found = {name for name in wheel.namelist() if ".dist-info/" not in name}
+    assert found == files(ROOT / "allennlp_semfit", "allennlp_semfit/") | files(
+        ROOT / "training_config", "allennlp_semfit/training_config/"
+    )
+
+
+def test_the_bounds_allow_the_versions_that_are_tested(built):
+    _, wheel = built
+    (metadata,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
+    headers = HeaderParser().parsestr(wheel.read(metadata).decode())
+    required = {}
+    for line in headers.get_all("Requires-Dist"):
+        requirement = Requirement(line)
+        if requirement.marker is None or requirement.marker.evaluate({"extra": "corpus"}):
+            required[requirement.name] = requirement.specifier
+    # Its own bounds would leave an installer nothing to install.
+    assert not {"allennlp", "allennlp-models"} & set(required)
+    for name, specifier in required.items():
+        assert specifier.contains(version(name)), name
