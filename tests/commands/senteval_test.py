@@ -72,7 +72,7 @@ def test_a_language_model_on_all_tasks(lm_archive, data_dir, tmp_path, caplog):
     assert (contents["folds"], contents["seed"]) == (2, 3)
     assert list(contents["tasks"]) == list(TASKS)
     run(lm_archive, data_dir, *options, "--fasttext-model-path", VECTORS)
-    assert "SICK-R: there already." in caplog.text
+    assert "SICK-R: already evaluated." in caplog.text
     assert json.loads(out.read_text()) == contents
     with pytest.raises(SystemExit, match="out.json: it holds results of another model"):
         run(VECTORS, data_dir, *options)

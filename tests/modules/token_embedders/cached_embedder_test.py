@@ -106,17 +106,17 @@ def test_it_returns_the_output_of_the_embedder(cnn, batches, max_words):
 def test_the_oldest_words_are_evicted_only_if_necessary(batches, max_words):
     embedder = Counting()
     cached = CachedEmbedder(embedder, max_words)
-    remembered = []
+    cached_numbers = []
     for batch in batches:
         del embedder.words[:]
         numbers = torch.tensor([batch])
         assert torch.equal(cached(numbers), embedder.table(numbers))
-        expected = [number for number in dict.fromkeys(batch) if number not in remembered]
+        expected = [number for number in dict.fromkeys(batch) if number not in cached_numbers]
         assert embedder.words == expected
-        remembered = (remembered + expected[:max_words])[-max_words:]
+        cached_numbers = (cached_numbers + expected[:max_words])[-max_words:]
         size = len(cached._cache._table)
-        assert len(remembered) <= size <= min(max_words, 2 * len(remembered))
-        assert len(cached._cache._slots) == len(remembered)
+        assert len(cached_numbers) <= size <= min(max_words, 2 * len(cached_numbers))
+        assert len(cached._cache._slots) == len(cached_numbers)
 
 
 def test_the_embedder_always_runs_in_evaluation_mode_without_gradients():
@@ -166,7 +166,7 @@ def test_vectors_cached_in_inference_mode_can_be_used_in_training():
     assert embedder.words == [1, 2, 3, 4]
 
 
-class TestForgetting:
+class TestClearing:
     NUMBERS = torch.tensor([[1, 2, 1]])
 
     @pytest.fixture
