@@ -75,8 +75,9 @@ def ordered_map(
             while pending:
                 yield pending.popleft().result()
         except BrokenProcessPool as error:
+            remedy = "take fewer workers" if num_workers > 1 else "take less data"
             raise ConfigurationError(
-                "A worker process died, most likely for lack of memory: take fewer workers "
+                f"A worker process died, most likely for lack of memory: {remedy} "
                 f"(num_workers is {num_workers})."
             ) from error
         finally:
