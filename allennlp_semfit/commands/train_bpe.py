@@ -59,7 +59,7 @@ class TrainBpe(Subcommand):
             default=("</s>",),
             metavar="TOKENS",
             help="the reader's start_tokens and end_tokens, each kept as one subword, in one "
-            "argument, separated by spaces; '' for none; by default the reader's default, </s>",
+            "argument, separated by spaces; '' for none",
         )
         subparser.add_argument(
             "--num-workers",
