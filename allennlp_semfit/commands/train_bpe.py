@@ -1,6 +1,6 @@
 """
-The `train-bpe` subcommand learns the subwords that a subword language model reads and
-predicts, from text with one sentence a line.
+The `train-bpe` subcommand trains byte-level BPE, the subwords of a subword language model, on text
+with one tokenised sentence a line.
 
     allennlp train-bpe corpus/train corpus/subwords --merges 30000
 """
@@ -26,51 +26,50 @@ class TrainBpe(Subcommand):
     """
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        description = """Learn the subwords, byte-level BPE, from text with one tokenised
-            sentence a line. OUT_DIR gets tokenizer.json, for the tokenizer "subword", and
-            vocabulary, with the subwords in the namespace "subwords". The same text gives the same
-            subwords."""
+        description = """Train byte-level BPE on text with one tokenised sentence a line. Writes
+            tokenizer.json, for the tokenizer "subword", and vocabulary, with the subwords in the
+            namespace "subwords", to OUT_DIR. The same text always gives the same subwords."""
         subparser = parser.add_parser(
-            self.name, description=description, help="Learn the subwords (BPE)."
+            self.name, description=description, help="Train subwords (byte-level BPE)."
         )
         subparser.add_argument(
             "corpus",
             nargs="+",
             metavar="CORPUS",
-            help="text in UTF-8: files, directories (all files in them), or quoted globs",
+            help="UTF-8 text: files, directories (all files in them), or quoted globs",
         )
         subparser.add_argument(
-            "out_dir", metavar="OUT_DIR", help="where the results go; it may be missing"
+            "out_dir", metavar="OUT_DIR", help="the output directory, created if missing"
         )
         subparser.add_argument(
             "--merges",
             type=int,
             default=30_000,
-            help="how many subwords to make besides the 256 that are bytes",
+            help="the maximum number of subwords besides the 256 bytes",
         )
         subparser.add_argument(
             "--min-frequency",
             type=int,
             default=2,
-            help="how often a pair of subwords must occur to become one subword",
+            help="how often a pair of subwords must occur to be merged",
         )
         subparser.add_argument(
             "--boundary-tokens",
             type=str.split,
             default=("</s>",),
             metavar="TOKENS",
-            help="the reader's start_tokens and end_tokens, each a subword of its own, in one "
-            "argument with spaces between them, '' for none; by default the reader's default, </s>",
+            help="the reader's start_tokens and end_tokens, each kept as one subword, in one "
+            "argument, separated by spaces; '' for none",
         )
         subparser.add_argument(
             "--num-workers",
             type=int,
-            help="processes that count words, and threads that merge (default = one for each CPU)",
+            help="processes that count words and threads that train (default = number of CPUs)",
         )
         subparser.add_argument(
             "--force",
             action="store_true",
-            help="replace tokenizer.json and vocabulary if they are in OUT_DIR",
+            help="replace tokenizer.json and vocabulary in OUT_DIR",
         )
         add_progress_option(subparser)
         subparser.set_defaults(func=train_bpe_from_args)
@@ -79,7 +78,7 @@ class TrainBpe(Subcommand):
 
 def train_bpe_from_args(args: argparse.Namespace) -> None:
     """
-    Runs `train_bpe` with the arguments of the command line.
+    Calls `train_bpe` with the command line's arguments.
 
     # Parameters
 
@@ -88,7 +87,7 @@ def train_bpe_from_args(args: argparse.Namespace) -> None:
     # Raises
 
     `SystemExit`
-        With the code 1 and one line for the user, when the subwords cannot be made.
+        With exit code 1 and a message of one line, if the training fails.
     """
     apply_progress_option(args)
     try:
@@ -101,13 +100,13 @@ def train_bpe_from_args(args: argparse.Namespace) -> None:
             num_workers=args.num_workers,
             force=args.force,
         )
-    # A full disk is the user's to mend as well.
+    # `OSError` for a full disk.
     except (ConfigurationError, OSError) as error:
         sys.exit(f"train-bpe: {error}")
     except KeyboardInterrupt:
         sys.exit("train-bpe: interrupted; nothing was written")
     logger.info(
-        "%s: %s words read, %s merges, %s subwords in the vocabulary, %.3f subwords a word, "
+        "%s: %s words, %s merges, %s subwords in the vocabulary, %.3f subwords per word, "
         "%.1f seconds.",
         args.out_dir,
         f"{result.num_words:,}",

@@ -77,8 +77,9 @@ def ordered_map(
             while pending:
                 yield pending.popleft().result()
         except BrokenProcessPool as error:
+            remedy = "use fewer workers" if num_workers > 1 else "use less data"
             raise ConfigurationError(
-                "A worker process died, most likely for lack of memory: use fewer workers "
+                f"A worker process died, most likely for lack of memory: {remedy} "
                 f"(num_workers is {num_workers})."
             ) from error
         finally:

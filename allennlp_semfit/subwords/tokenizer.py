@@ -16,38 +16,36 @@ from allennlp_semfit.common.errors import InvalidFileError, with_config_key
 
 __all__ = ["SubwordTokenizer"]
 
-_SPACE_MARK = "Ġ"
-_LONGEST_CACHED_WORD = 32
+_WORD_START = "Ġ"
+_MAX_CACHED_LENGTH = 32
 
 
 @Tokenizer.register("subword")
 class SubwordTokenizer(Tokenizer):
     """
-    Cuts each word that white space separates into subwords which `allennlp train-bpe` has learnt:
-    byte-level BPE (Sennrich et al. 2016, "Neural Machine Translation of Rare Words with Subword
-    Units", over bytes). A word's first subword begins with `Ġ`, which marks where words begin.
-    Every byte is a subword, so that no word in any language is unknown. A word that is a boundary
-    token is one subword; no boundaries are added.
+    Splits text at white space and each word into subwords, with the byte-level BPE that `allennlp
+    train-bpe` has trained (Sennrich et al. 2016, "Neural Machine Translation of Rare Words with
+    Subword Units", over bytes). The first subword of each word starts with `Ġ`. Every byte is a
+    subword, so that no word is unknown in any language. A word that is a boundary token stays one
+    subword. The tokenizer does not add boundary tokens.
 
-    A subword is the same `Token` wherever it occurs: do not change it. What a word was cut into is
-    remembered for the words that were last used, in 25 MB with words as they are in text, and a
-    quarter of a gigabyte at worst.
+    The subwords of recently used words are cached, which takes about 25 MB for ordinary text and at
+    most 250 MB. All occurrences of a subword share one `Token`: do not modify it.
 
     Registered as a `Tokenizer` with name "subword".
 
     # Parameters
 
     model_path : `str`
-        The `tokenizer.json` that `allennlp train-bpe` has made, or anything that AllenNLP's
-        `cached_path` resolves to one. It is read at once: copies of this object, in the workers of
-        a data loader too, no longer need the file.
+        The `tokenizer.json` that `allennlp train-bpe` writes, as a path or URL for AllenNLP's
+        `cached_path`. Pickled copies, as in the workers of a data loader, do not need the file.
     cache_size : `int`, optional (default = `131072`)
-        How many words are remembered, of those with 32 characters or fewer.
+        The maximum number of cached words. Words of more than 32 characters are not cached.
 
     # Raises
 
     `InvalidFileError`
-        If the file is missing, damaged or no byte-level BPE that marks where words begin.
+        If the file is missing, damaged, or not byte-level BPE that marks the start of words.
 
     # Example
 
@@ -73,15 +71,14 @@ class SubwordTokenizer(Tokenizer):
             reason = " ".join(str(error).split()) or type(error).__name__
             raise _error(
                 self._path,
-                f"is damaged, or no tokenizer.json at all ({reason[:200]})",
-                "Make it again with `allennlp train-bpe`, or copy it again from where it is whole.",
+                f"is damaged, or is not a tokenizer.json ({reason[:200]})",
+                "Train it with `allennlp train-bpe`, or copy it again.",
             ) from None
         if not marks_words:
             raise _error(
                 self._path,
-                "is not made by `allennlp train-bpe`: not every byte is a subword of its own, or "
-                "the subwords do not mark where words begin",
-                "Make one with `allennlp train-bpe`.",
+                "has not a subword for each byte, or does not mark the start of words",
+                "Train one with `allennlp train-bpe`.",
             )
 
     @classmethod
@@ -98,12 +95,12 @@ class SubwordTokenizer(Tokenizer):
         self._set_up(state["model"])
 
     def __deepcopy__(self, memo: Dict[int, Any]) -> "SubwordTokenizer":
-        # Nothing about it changes but what it remembers.
+        # Only the cache changes.
         return self
 
     @property
     def subwords(self) -> List[str]:
-        """All subwords, boundary tokens included, in the order of their ids in the file."""
+        """All subwords, including boundary tokens, in the order of their ids in the file."""
         return list(self._tokens)
 
     def tokenize(self, text: str) -> List[Token]:
@@ -126,14 +123,13 @@ class SubwordTokenizer(Tokenizer):
         # Parameters
 
         string_tokens : `List[str]`
-            Words, which may be any strings.
+            Words. Any strings are valid.
 
         # Returns
 
         `Tuple[List[Token], List[Tuple[int, int]]]`
-            The subwords of all words, and for each word the indices of its first and of its last
-            subword. A word without any, because it is empty or white space, has the subword
-            `@@UNKNOWN@@`.
+            The subwords of all words, and for each word the indices of its first and its last
+            subword. A word that is empty or white space has the one subword `@@UNKNOWN@@`.
         """
         tokens: List[Token] = []
         offsets = []
@@ -144,10 +140,9 @@ class SubwordTokenizer(Tokenizer):
         return tokens, offsets
 
     def _set_up(self, model: str) -> None:
-        # What is pickled: the object that it makes does not say whether it can be.
         self._model = model
         description = json.loads(model)
-        # Without them, nothing in the middle of a word is taken for a boundary.
+        # `tokenizers` would find these inside words too.
         added = {token["id"]: token["content"] for token in description.pop("added_tokens", [])}
         for part in ("truncation", "padding", "post_processor"):
             description.pop(part, None)
@@ -157,23 +152,23 @@ class SubwordTokenizer(Tokenizer):
         self._tokens = {subwords[index]: Token(subwords[index]) for index in sorted(subwords)}
         self._boundaries = {token: (self._tokens[token],) for token in added.values()}
         self._unknown = (Token(DEFAULT_OOV_TOKEN),)
-        self._remembered = lru_cache(maxsize=self._cache_size)(self._cut)
+        self._cached_encode = lru_cache(maxsize=self._cache_size)(self._encode)
 
     def _marks_words(self) -> bool:
         return self._tokens.keys() >= set(ByteLevel.alphabet()) and all(
-            "".join(subword.ensure_text() for subword in self._cut(word)) == _SPACE_MARK + word
+            "".join(subword.ensure_text() for subword in self._encode(word)) == _WORD_START + word
             for word in ("a", "A")
         )
 
     def _subwords_of(self, word: str) -> Tuple[Token, ...]:
-        return self._remembered(word) if len(word) <= _LONGEST_CACHED_WORD else self._cut(word)
+        return self._cached_encode(word) if len(word) <= _MAX_CACHED_LENGTH else self._encode(word)
 
-    def _cut(self, word: str) -> Tuple[Token, ...]:
+    def _encode(self, word: str) -> Tuple[Token, ...]:
         if word in self._boundaries:
             return self._boundaries[word]
-        # A lone surrogate is the only thing in a string that UTF-8 cannot say.
+        # UTF-8 has no lone surrogates: they become question marks.
         text = word.encode("utf-8", errors="replace").decode("utf-8")
-        # Of one text, not of a batch: that takes threads, which do not live through a fork.
+        # `encode_batch` would use threads, which do not survive a fork.
         subwords = self._tokenizer.encode(text, add_special_tokens=False).tokens
         return tuple(map(self._tokens.__getitem__, subwords)) or self._unknown
 
@@ -185,17 +180,17 @@ def _read(path: str) -> str:
         raise _error(
             path,
             f"does not exist (working directory: {os.getcwd()})",
-            "`allennlp train-bpe` makes such a file.",
+            "Train it with `allennlp train-bpe`.",
         ) from None
     if os.path.isdir(resolved):
-        raise _error(path, "is a directory", "The tokenizer.json in it is wanted.")
+        raise _error(path, "is a directory", "Give the tokenizer.json in it.")
     try:
         return Path(resolved).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise _error(
             path,
             f"cannot be read ({error})",
-            "`allennlp train-bpe` makes a tokenizer.json, which is text in UTF-8.",
+            "It must be a tokenizer.json, which is UTF-8 text, as `allennlp train-bpe` writes it.",
         ) from None
 
 

@@ -1,27 +1,23 @@
-"""Learns the subwords that a subword language model reads and predicts."""
+"""Trains the subwords of a language model: byte-level BPE."""
 
-import json
 import logging
 import os
-import re
-import subprocess
-import sys
-import tempfile
+import signal
 import time
-from contextlib import contextmanager
+from collections import Counter
 from pathlib import Path
-from typing import Any, Dict, Iterator, NamedTuple, Optional, Sequence, Union
+from typing import Any, Dict, Iterator, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Counter as CounterType
 
-from allennlp.common import Tqdm
 from allennlp.common.checks import ConfigurationError
-from tokenizers.pre_tokenizers import ByteLevel
+from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from allennlp_semfit.common.parallel import available_cpus
+from allennlp_semfit.common.output import check_output_path, write_directory
+from allennlp_semfit.common.parallel import available_cpus, ordered_map
 from allennlp_semfit.common.text_files import find_text_files
-from allennlp_semfit.corpus.vocabulary import VocabularyWriter
+from allennlp_semfit.corpus.vocabulary import NEWLINE, VocabularyWriter
 from allennlp_semfit.corpus.word_counts import count_words
-from allennlp_semfit.subwords import bpe_worker
-from allennlp_semfit.subwords.bpe_words import RESERVED, to_byte_level
 from allennlp_semfit.subwords.tokenizer import SubwordTokenizer
 
 __all__ = ["NAMESPACE", "BpeTrainingResult", "train_bpe"]
@@ -32,20 +28,20 @@ NAMESPACE = "subwords"
 TOKENIZER = "tokenizer.json"
 VOCABULARY = "vocabulary"
 
+# In characters. The time of a merge grows with the length of the words that contain it.
+MAX_WORD_LENGTH = 1000
+# `tokenizers` counts pairs in 32-bit integers and does not check for overflow.
+MAX_PAIR_COUNT = 2**31 - 1
+# These have a meaning of their own in the files of AllenNLP's vocabulary.
+RESERVED = (DEFAULT_PADDING_TOKEN, DEFAULT_OOV_TOKEN, NEWLINE)
+# `str.split` splits at more characters than `pre_tokenizers.WhitespaceSplit`.
+WHITESPACE = "[\t-\r\x1c- \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
+
 
 class BpeTrainingResult(NamedTuple):
     """
-    # Parameters
-
-    num_words : `int`
-        The words of the corpus, each as often as it occurs.
-    num_merges : `int`
-        Fewer than were asked for if no other pair is frequent enough.
-    subwords_per_word : `float`
-        The mean over the words of the corpus.
-    vocabulary_size : `int`
-        The bytes, the boundary tokens and the merges; padding and `@@UNKNOWN@@` not.
-    seconds : `float`
+    `num_merges` is less than requested if too few pairs are frequent enough. `subwords_per_word` is
+    the mean over the corpus. `vocabulary_size` does not count padding and `@@UNKNOWN@@`.
     """
 
     num_words: int
@@ -66,33 +62,30 @@ def train_bpe(
     force: bool = False,
 ) -> BpeTrainingResult:
     """
-    Trains byte-level BPE, and writes `tokenizer.json`, in the format of Hugging Face's
-    `tokenizers`, for `SubwordTokenizer`; and `vocabulary`, in which AllenNLP's `Vocabulary` has the
-    subwords in the order of their ids, in the namespace `subwords`.
+    Trains byte-level BPE with Hugging Face's `tokenizers`. Writes `tokenizer.json`, which
+    `SubwordTokenizer` and `tokenizers` read, and `vocabulary`, a directory for AllenNLP's
+    `Vocabulary` with the subwords in the namespace `subwords`, in the order of their ids.
 
-    Words are divided as the `language_modeling` reader does by default, and nothing else divides
-    them. The same corpus gives the same files, whatever the number of workers.
-
-    Words that hold a boundary token, or one of AllenNLP's own, teach nothing: no subword of a word
-    must be one of these.
+    Words are split at white space only, as the `language_modeling` reader does by default. Words
+    that contain a boundary token or a special token of AllenNLP are ignored, so that no merge
+    yields one. The result depends neither on the order of the words nor on `num_workers`.
 
     # Parameters
 
     corpus : `Sequence[Union[str, os.PathLike]]`
-        Files, directories and globs of text, UTF-8, one tokenised sentence a line.
+        Files, directories and globs of UTF-8 text, one tokenised sentence a line.
     out_dir : `Union[str, os.PathLike]`
-        The directories above it are made if they are missing. Both results appear in it whole, once
-        both are made.
+        Created if it is missing. It is written only when both outputs are ready.
     merges : `int`, optional (default = `30000`)
-        How many subwords to make besides the 256 that are bytes.
+        The maximum number of subwords besides the 256 bytes.
     min_frequency : `int`, optional (default = `2`)
-        How often a pair of subwords must occur to become one.
+        How often a pair of subwords must occur to be merged.
     boundary_tokens : `Sequence[str]`, optional (default = `("</s>",)`)
-        Words that stay one subword: what the reader puts before and after each sentence.
+        The tokens that the reader adds before and after each sentence. Each stays one subword.
     num_workers : `int`, optional (default = `None`)
-        Processes that count words, and threads that merge: by default one for each CPU.
+        The number of processes that count words and of threads that train. Default: all CPUs.
     force : `bool`, optional (default = `False`)
-        Whether to replace what is already in `out_dir` under these two names.
+        Whether to replace existing outputs in `out_dir`.
 
     # Returns
 
@@ -101,51 +94,50 @@ def train_bpe(
     # Raises
 
     `ConfigurationError`
-        If an option or `out_dir` is wrong, which shows before the training, or the corpus cannot be
-        read, or the training is cut off. Then nothing is left in `out_dir`, or what was there
-        before.
+        If an option or `out_dir` is invalid, which is checked first, the corpus cannot be read or
+        is too large, or the training process dies. `out_dir` is then left unchanged.
     """
     started = time.monotonic()
     workers = available_cpus() if num_workers is None else num_workers
     boundaries = list(dict.fromkeys(boundary_tokens))
     _check_options(merges, min_frequency, boundaries, workers)
     out = Path(out_dir).resolve()
-    _check_vacant(out, force=force)
-    vocabulary = VocabularyWriter(out / VOCABULARY, NAMESPACE)
-    files = find_text_files(corpus, exclude=[out / TOKENIZER, *vocabulary.paths])
+    contents = (VOCABULARY, TOKENIZER)
+    check_output_path(out, contents=contents, force=force)
+    files = find_text_files(corpus, exclude=[out / TOKENIZER, *(out / VOCABULARY).glob("*")])
 
-    with _unfinished(out) as unfinished:
-        counts = count_words(files, num_workers=workers).counts
-        num_words = sum(counts.values())
-        spelled_path = unfinished / "words"
-        spelled = to_byte_level(counts, spelled_path, boundary_tokens=boundaries)
-        made = unfinished / "made"
-        made.mkdir()
-        options = {
-            "counts_path": str(spelled_path),
-            "out_path": str(made / TOKENIZER),
-            # Each merge makes one of the words shorter; room is taken for as many as are asked for.
-            "merges": min(merges, spelled.distinct_bytes),
-            "min_frequency": min_frequency,
-            "boundary_tokens": boundaries,
-        }
-        logger.info("Training on %s words, with %d threads.", f"{spelled.num_words:,}", workers)
-        _run_worker(options, num_words=spelled.num_words, num_threads=workers)
-        tokenizer = SubwordTokenizer(made / TOKENIZER)
-        VocabularyWriter(made / VOCABULARY, NAMESPACE).write(tokenizer.subwords)
-        num_subwords = _count_subwords(tokenizer, counts)
-        _publish(made, out)
-    num_merges = len(tokenizer.subwords) - len(ByteLevel.alphabet()) - len(boundaries)
-    if num_merges < merges:
-        logger.info(
-            "Made %s merges, not %s: no other pair of subwords occurs %d times.",
-            f"{num_merges:,}",
-            f"{merges:,}",
-            min_frequency,
+    counts = count_words(files, num_workers=workers).counts
+    words = _to_byte_level(counts, excluded=[*boundaries, *RESERVED])
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    options = {
+        # `tokenizers` allocates memory for all merges. Each merge shortens a word.
+        "vocab_size": len(alphabet) + len(boundaries) + min(merges, sum(map(len, words))),
+        "min_frequency": min_frequency,
+        "special_tokens": boundaries,
+        "initial_alphabet": alphabet,
+    }
+    logger.info("Training on %s distinct words.", f"{len(words):,}")
+    # In a process of its own: Ctrl-C cannot interrupt `tokenizers`, which also prints a warning at
+    # each fork of a process that has used its threads.
+    (tokenizer_json,) = ordered_map(
+        _train,
+        [(words, options)],
+        num_workers=1,
+        items_per_worker=1,
+        set_up=_set_up_worker,
+        arguments=(workers,),
+    )
+    with write_directory(out, contents) as directory:
+        (directory / TOKENIZER).write_text(tokenizer_json, encoding="utf-8")
+        tokenizer = SubwordTokenizer(directory / TOKENIZER)
+        VocabularyWriter(directory / VOCABULARY, NAMESPACE).write(tokenizer.subwords)
+        num_subwords = sum(
+            count * len(tokenizer.intra_word_tokenize([word])[0]) for word, count in counts.items()
         )
+    num_words = sum(counts.values())
     return BpeTrainingResult(
         num_words=num_words,
-        num_merges=num_merges,
+        num_merges=len(tokenizer.subwords) - len(alphabet) - len(boundaries),
         subwords_per_word=num_subwords / num_words,
         vocabulary_size=len(tokenizer.subwords),
         seconds=time.monotonic() - started,
@@ -160,100 +152,70 @@ def _check_options(
         ("--min-frequency", min_frequency, 1),
         ("--num-workers", num_workers, 1),
     ):
-        if not minimum <= value < 2**31:
-            raise ConfigurationError(f"{option}: {value}; it takes {minimum} or more, below 2^31")
-    alphabet = set(ByteLevel.alphabet())
+        if value < minimum:
+            raise ConfigurationError(f"{option}: {value}; it must be {minimum} or more")
     for token in boundaries:
-        is_text = not re.search("[\ud800-\udfff]", token)
-        if token.split() != [token] or not is_text or any(word in token for word in RESERVED):
+        # Each single byte is a subword already. Lone surrogates are not printable.
+        is_word = token.split() == [token] and token.isprintable() and len(token) > 1
+        if not is_word or any(word in token for word in RESERVED):
             raise ConfigurationError(
-                f"--boundary-tokens: {ascii(token)}; each is a word in UTF-8, without "
-                f"{', '.join(RESERVED)}"
-            )
-        if token in alphabet:
-            raise ConfigurationError(
-                f"--boundary-tokens: {token!r}, which is the subword for a byte; take a longer one"
+                f"--boundary-tokens: {ascii(token)}; each must be a word of two or more printable "
+                f"characters that does not contain {', '.join(RESERVED)}"
             )
 
 
-def _check_vacant(out: Path, *, force: bool) -> None:
-    place = _existing(out)
-    if not place.is_dir():
-        raise ConfigurationError(f"{place}: it is a file; name a directory for the subwords")
-    if not os.access(place, os.W_OK):
-        raise ConfigurationError(f"{place}: not writable; give the subwords another place")
-    if place == out and not force and any(out.glob("[!.]*")):
+def _to_byte_level(counts: Dict[str, int], excluded: Sequence[str]) -> Dict[str, int]:
+    """Maps words to the symbols that byte-level BPE has for their bytes, with a space before."""
+    byte_level = pre_tokenizers.ByteLevel(add_prefix_space=True, use_regex=False)
+    words: CounterType[str] = Counter()
+    for word, count in counts.items():
+        for start in range(0, len(word), MAX_WORD_LENGTH):
+            part = word[start : start + MAX_WORD_LENGTH]
+            ((symbols, _),) = byte_level.pre_tokenize_str(part)
+            if not any(token in symbols for token in excluded):
+                words[symbols] += count
+    pairs: CounterType[Tuple[str, str]] = Counter()
+    for symbols, count in words.items():
+        for pair in zip(symbols, symbols[1:]):
+            pairs[pair] += count
+    if max(pairs.values(), default=0) > MAX_PAIR_COUNT:
         raise ConfigurationError(
-            f"{out}: it is not empty; name another directory, or take --force, which replaces "
-            f"{TOKENIZER} and {VOCABULARY} in it"
+            f"the corpus is too large: a pair of bytes occurs more than {MAX_PAIR_COUNT:,} times, "
+            "which is the limit of `tokenizers`; give a part of the files"
         )
+    return words
 
 
-def _existing(path: Path) -> Path:
-    return next(place for place in (path, *path.parents) if place.exists())
+def _set_up_worker(num_threads: int) -> None:
+    # Ends the process at once. A handler in Python would run after the training.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    # Without threads the training time is quadratic in the number of distinct words.
+    os.environ.pop("TOKENIZERS_PARALLELISM", None)
+    os.environ["RAYON_NUM_THREADS"] = str(num_threads)
 
 
-@contextmanager
-def _unfinished(out: Path) -> Iterator[Path]:
-    """A directory on the same disk as `out`, for what is not finished."""
-    place = _existing(out)
-    with tempfile.TemporaryDirectory(prefix=f".{out.name}-unfinished-", dir=place) as directory:
-        yield Path(directory)
+def _train(words_and_options: Tuple[Dict[str, int], Dict[str, Any]]) -> str:
+    """Returns the contents of `tokenizer.json`."""
+    words, options = words_and_options
 
+    # `tokenizers` takes text, not counts. It reads up to 256 texts ahead.
+    max_words = 1000
+    num_texts = sum(-(-count // max_words) for count in words.values())
 
-def _publish(made: Path, out: Path) -> None:
-    if not out.exists():
-        out.parent.mkdir(parents=True, exist_ok=True)
-        os.replace(made, out)
-        return
-    # The tokenizer goes first and comes last: it never stands beside a vocabulary not its own.
-    (out / TOKENIZER).unlink(missing_ok=True)
-    if (out / VOCABULARY).exists():
-        os.replace(out / VOCABULARY, made.with_name("former"))
-    for name in (VOCABULARY, TOKENIZER):
-        os.replace(made / name, out / name)
+    def texts() -> Iterator[str]:
+        for word, count in words.items():
+            for start in range(0, count, max_words):
+                yield f"{word} " * min(max_words, count - start)
 
-
-def _run_worker(options: Dict[str, Any], *, num_words: int, num_threads: int) -> None:
-    command = [sys.executable, bpe_worker.__file__, json.dumps(options)]
-    environment = {
-        **os.environ,
-        # Without threads it takes time with the square of the number of words.
-        "TOKENIZERS_PARALLELISM": "true",
-        "RAYON_NUM_THREADS": str(num_threads),
-    }
-    last_message = ""
-    progress = Tqdm.tqdm(total=num_words, unit="word", unit_scale=True, desc="reading words")
-    with progress, subprocess.Popen(
-        command,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        encoding="utf-8",
-        errors="replace",
-    ) as process:
-        assert process.stdout is not None
-        try:
-            for line in map(str.strip, process.stdout):
-                if line.isdigit():
-                    progress.update(int(line) - progress.n)
-                    if progress.n == num_words:
-                        logger.info("All words are read. Merging …")
-                elif line:
-                    last_message = line
-        except BaseException:
-            process.kill()
-            raise
-    if process.returncode:
-        code = process.returncode
-        ending = f"signal {-code}" if code < 0 else last_message
-        raise ConfigurationError(
-            f"the training was cut off ({ending}); if memory ran out, give less text"
-        )
-
-
-def _count_subwords(tokenizer: SubwordTokenizer, counts: Dict[str, int]) -> int:
-    return sum(
-        count * len(tokenizer.intra_word_tokenize([word])[0])
-        for word, count in Tqdm.tqdm(counts.items(), desc="counting subwords")
+    tokenizer = Tokenizer(models.BPE())
+    # Converting each occurrence of a word to byte level would double the training time.
+    tokenizer.pre_tokenizer = pre_tokenizers.CharDelimiterSplit(" ")
+    tokenizer.train_from_iterator(texts(), trainers.BpeTrainer(**options), num_texts)
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(f"{WHITESPACE}+"), "removed"),
+            pre_tokenizers.ByteLevel(add_prefix_space=True, use_regex=False),
+        ]
     )
+    tokenizer.decoder = decoders.Sequence([decoders.ByteLevel(), decoders.Strip(" ", 1, 0)])
+    return tokenizer.to_str(pretty=True)

@@ -66,8 +66,8 @@ def test_trains_and_says_what_is_next(monkeypatch, corpus, tmp_path, caplog):
     words = corpus.read_text().split() * 2
     mean = len(tokenizer.tokenize(" ".join(words))) / len(words)
     assert (
-        f"{out}/: 640 words read, 12 merges, 270 subwords in the vocabulary, "
-        f"{mean:.3f} subwords a word" in caplog.text
+        f"{out}/: 640 words, 12 merges, 270 subwords in the vocabulary, "
+        f"{mean:.3f} subwords per word" in caplog.text
     )
     assert f"Next: SUBWORDS_PATH='{out}' allennlp train training_config/" in caplog.text
     assert common_logging.FILE_FRIENDLY_LOGGING
@@ -133,7 +133,7 @@ def test_the_user_sees_it_in_a_terminal(corpus, tmp_path):
     command = [sys.executable, "-c", code, "train-bpe", str(corpus), str(tmp_path / "out")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert "320 words read" in done.stderr
+    assert "320 words, " in done.stderr
     assert "100%" in done.stderr
     assert "Traceback" not in done.stderr
     assert "huggingface" not in done.stdout + done.stderr

@@ -1,4 +1,4 @@
-"""Byte-level BPE by its definition, to compare with."""
+"""Byte-level BPE by its definition, as a reference for tests."""
 
 from collections import Counter
 from typing import Dict, List, Sequence, Tuple
@@ -7,11 +7,11 @@ Pair = Tuple[str, str]
 
 
 def _character_of_each_byte() -> Dict[int, str]:
-    # Those that Latin-1 shows stand for themselves, and the others for characters beyond it.
-    shown = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
-    others = [byte for byte in range(256) if byte not in shown]
+    # The printable characters of Latin-1 stand for themselves, characters beyond it for the rest.
+    printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
+    others = [byte for byte in range(256) if byte not in printable]
     return {
-        **{byte: chr(byte) for byte in shown},
+        **{byte: chr(byte) for byte in printable},
         **{byte: chr(256 + i) for i, byte in enumerate(others)},
     }
 
@@ -20,7 +20,7 @@ CHARACTERS = _character_of_each_byte()
 BYTES = {character: byte for byte, character in CHARACTERS.items()}
 
 
-def spell(word: str) -> List[str]:
+def to_byte_level(word: str) -> List[str]:
     return [CHARACTERS[byte] for byte in f" {word}".encode()]
 
 
@@ -40,14 +40,14 @@ def merge(subwords: Sequence[str], pair: Pair) -> List[str]:
     return merged
 
 
-def learn(
+def train_merges(
     counts: Dict[str, int], *, merges: int, min_frequency: int, boundary_tokens: Sequence[str] = ()
 ) -> List[Pair]:
-    """Of pairs that are equally frequent, the one whose subwords came first."""
+    """Of equally frequent pairs, merges the one whose subwords were added first."""
     subwords = [*boundary_tokens, *sorted(BYTES)]
-    words = {word: spell(word) for word in counts}
-    learnt: List[Pair] = []
-    while len(learnt) < merges:
+    words = {word: to_byte_level(word) for word in counts}
+    merged_pairs: List[Pair] = []
+    while len(merged_pairs) < merges:
         frequencies: Counter = Counter()
         for word, count in counts.items():
             for pair in zip(words[word], words[word][1:]):
@@ -58,14 +58,14 @@ def learn(
         best = min(
             frequencies, key=lambda p: (-frequencies[p], subwords.index(p[0]), subwords.index(p[1]))
         )
-        learnt.append(best)
+        merged_pairs.append(best)
         subwords.append("".join(best))
         words = {word: merge(parts, best) for word, parts in words.items()}
-    return learnt
+    return merged_pairs
 
 
-def cut(word: str, merges: Sequence[Pair]) -> List[str]:
-    subwords = spell(word)
+def encode(word: str, merges: Sequence[Pair]) -> List[str]:
+    subwords = to_byte_level(word)
     for pair in merges:
         subwords = merge(subwords, pair)
     return subwords

@@ -22,7 +22,7 @@ from allennlp_semfit.subwords import tokenizer as tokenizer_module
 from allennlp_semfit.subwords.tokenizer import SubwordTokenizer
 from allennlp_semfit.subwords.train import train_bpe
 from tests import FIXTURES
-from tests.subwords.naive_bpe import cut, decode
+from tests.subwords.naive_bpe import decode, encode
 
 TRAIN = FIXTURES / "corpus" / "train"
 
@@ -85,10 +85,10 @@ WORDS = st.one_of(
 ).filter(lambda word: word.split() == [word])
 
 
-class TestPieces:
+class TestSubwords:
     @given(st.lists(WORDS))
     def test_are_those_of_the_definition(self, tokenizer, merges, words):
-        expected = [[word] if word in ("</s>", "<S>") else cut(word, merges) for word in words]
+        expected = [[word] if word in ("</s>", "<S>") else encode(word, merges) for word in words]
         assert texts(tokenizer.tokenize(" ".join(words))) == list(chain(*expected))
 
     @given(st.lists(st.text(min_size=1).filter(str.strip)))
@@ -151,23 +151,23 @@ class TestOffsets:
         assert offsets[1] == (len(tokens) - 1, len(tokens) - 1)
 
 
-class TestMemory:
-    def test_a_word_is_cut_once_while_it_is_remembered(self, path):
+class TestCache:
+    def test_a_word_is_encoded_once_while_it_is_cached(self, path):
         tokenizer = SubwordTokenizer(path, cache_size=2)
         subwords = tokenizer.tokenize("unseen")
         assert all(a is b for a, b in zip(subwords, tokenizer.tokenize("unseen")))
         tokenizer.tokenize("unseen other unseen third unseen")
-        assert tokenizer._remembered.cache_info()[:2] == (4, 3)
+        assert tokenizer._cached_encode.cache_info()[:2] == (4, 3)
         tokenizer.tokenize("other")
-        assert tokenizer._remembered.cache_info()[1:] == (4, 2, 2)
+        assert tokenizer._cached_encode.cache_info()[1:] == (4, 2, 2)
 
-    def test_long_words_are_not_remembered(self, path):
+    def test_long_words_are_not_cached(self, path):
         tokenizer = SubwordTokenizer(path)
-        longest = "é" * tokenizer_module._LONGEST_CACHED_WORD
+        longest = "é" * tokenizer_module._MAX_CACHED_LENGTH
         assert decode(texts(tokenizer.tokenize(longest + "é"))) == f" {longest}é"
-        assert tokenizer._remembered.cache_info().currsize == 0
+        assert tokenizer._cached_encode.cache_info().currsize == 0
         tokenizer.tokenize(longest)
-        assert tokenizer._remembered.cache_info().currsize == 1
+        assert tokenizer._cached_encode.cache_info().currsize == 1
 
 
 def loaded(tokenizer, vocabulary, **kwargs):
@@ -192,7 +192,7 @@ class TestProcesses:
         expected = [
             (
                 boundary,
-                *(index[subword] for word in line.split() for subword in cut(word, merges)),
+                *(index[subword] for word in line.split() for subword in encode(word, merges)),
                 boundary,
             )
             for path in TRAIN.iterdir()
@@ -212,9 +212,9 @@ class TestProcesses:
         for each in (pickle.loads(pickled), copy.deepcopy(original), copy.copy(original)):
             assert each.tokenize(text) == original.tokenize(text) != []
             assert each.subwords == original.subwords
-            assert each._remembered.cache_info().maxsize == 7
+            assert each._cached_encode.cache_info().maxsize == 7
 
-    def test_a_fork_after_training_and_cutting_neither_hangs_nor_warns(self, tmp_path, monkeypatch):
+    def test_a_fork_after_training_neither_hangs_nor_warns(self, tmp_path, monkeypatch):
         monkeypatch.delenv("TOKENIZERS_PARALLELISM", raising=False)
         command = [sys.executable, "-c", FORKS, str(TRAIN), str(tmp_path / "out")]
         root = FIXTURES.parent
@@ -242,22 +242,22 @@ class TestErrors:
             Tokenizer.from_params(params["reader"]["tokenizer"])
         message = str(raised.value)
         assert message.startswith("subword tokenizer no.json does not exist (working directory: ")
-        assert "`allennlp train-bpe` makes such a file" in message
+        assert "train it with `allennlp train-bpe`" in message
         assert "`reader.tokenizer.model_path`" in message
 
     def test_a_directory(self, directory):
-        with pytest.raises(InvalidFileError, match="made is a directory. .*tokenizer.json in it"):
+        with pytest.raises(InvalidFileError, match="made is a directory. Give the tokenizer.json"):
             SubwordTokenizer(directory)
 
     def test_what_is_no_text(self, tmp_path):
         (tmp_path / "vectors.bin").write_bytes(b"\xff\xfe\x00")
-        with pytest.raises(InvalidFileError, match="vectors.bin cannot be read .*text in UTF-8"):
+        with pytest.raises(InvalidFileError, match="vectors.bin cannot be read .*UTF-8 text"):
             SubwordTokenizer(tmp_path / "vectors.bin")
 
     @pytest.mark.parametrize("text", ["", "words", "[]", "null", "{}", '{"model": {}}'])
     def test_what_is_no_tokenizer(self, text, tmp_path):
         (tmp_path / "it.json").write_text(text)
-        with pytest.raises(InvalidFileError, match="it.json is damaged, or no tokenizer.json"):
+        with pytest.raises(InvalidFileError, match="it.json is damaged, or is not a tok"):
             SubwordTokenizer(tmp_path / "it.json")
 
     @given(share=st.floats(0, 1, exclude_max=True))
@@ -289,5 +289,5 @@ class TestErrors:
             ),
         }[kind]()
         (tmp_path / "it.json").write_text(text, "utf-8")
-        with pytest.raises(InvalidFileError, match="it.json is not made by `allennlp train-bpe`"):
+        with pytest.raises(InvalidFileError, match="it.json was not trained by `allennlp tr"):
             SubwordTokenizer(tmp_path / "it.json")
