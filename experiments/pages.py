@@ -3,7 +3,8 @@ Writes the tables of gathered results into a page:
 
     python -m experiments.pages RESULTS.json PAGE.md
 
-Each stands between `<!-- table: NAME -->` and `<!-- end -->`, the names being those of `TABLES`.
+Each stands between `<!-- table: NAME -->` and `<!-- end -->`, the names being those of `TABLES`, and
+`speed`, which has the figures of `benchmarks/results`.
 What is around them is left as it is.
 """
 
@@ -15,6 +16,7 @@ from pathlib import Path
 from allennlp_semfit.common.errors import InvalidFileError
 from experiments.json_files import read_json
 from experiments.results import Results
+from experiments.speed import speed_table
 from experiments.tables import TABLES
 
 __all__ = ["fill_page"]
@@ -53,11 +55,16 @@ def fill_page(page: str, results: Results, *, name: str) -> str:
         )
 
     def replace(match: "re.Match[str]") -> str:
-        if match[2] not in TABLES:
+        if match[2] == "speed":
+            table = speed_table()
+        elif match[2] in TABLES:
+            table = TABLES[match[2]](results)
+        else:
             raise InvalidFileError(
-                f"{name}: `<!-- table: {match[2]} -->` names none of the tables {', '.join(TABLES)}"
+                f"{name}: `<!-- table: {match[2]} -->` names none of the tables "
+                f"{', '.join([*TABLES, 'speed'])}"
             )
-        return f"{match[1]}\n{TABLES[match[2]](results)}\n\n{match[3]}"
+        return f"{match[1]}\n{table}\n\n{match[3]}"
 
     return _MARKED.sub(replace, page)
 

@@ -22,6 +22,22 @@ __all__ = ["TABLES"]
 _REFERENCE = "elmo_semfit"
 _SENTEVAL = ["MR", "CR", "SUBJ", "MPQA", "SST-2", "SST-5", "TREC", "MRPC", "SICK-E", "SICK-R"]
 
+_IN_SUMMARY = {
+    "fasttext": "fastText alone",
+    "elmo": "ELMo",
+    "elmo_adaptive": "ELMo-A",
+    "elmo_semfit": "ELMo-S",
+    "elmo_semfit_whitened": "ELMo-S, whitened targets",
+}
+# In the order of `TASKS`, with the data of the laptop's scale.
+_SUMMARY_HEADER = [
+    "SNLI, accuracy",
+    "coreference (LitBank), F1",
+    "SST-5, accuracy",
+    "NER (WNUT-17), F1",
+    "SRL (web), F1",
+]
+
 
 def _grid(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     if not rows:
@@ -54,6 +70,16 @@ def _tasks(results: Results, tasks: Mapping[str, str] = TASKS, way: str = "") ->
     )
     rows = [[f"`{name}`", *(_score(results, task, name) for task in tasks)] for name in names]
     return _grid(["representation", *_task_header(tasks)], rows)
+
+
+def _summary(results: Results) -> str:
+    """The README's: the models that most readers ask for, by the names that they know."""
+    rows = [
+        [title, *(_score(results, task, name) for task in TASKS)]
+        for name, title in _IN_SUMMARY.items()
+        if any(scores_of(results, task, name) for task in TASKS)
+    ]
+    return _grid(["", *_SUMMARY_HEADER], rows)
 
 
 def _bc5cdr(results: Results) -> str:
@@ -205,6 +231,7 @@ def _spectra(results: Results) -> str:
 
 TABLES: Dict[str, Callable[[Results], str]] = {
     "tasks": _tasks,
+    "summary": _summary,
     "tasks of the paper": _paper_tasks,
     "unnormalized tasks": partial(_tasks, way=UNNORMALIZED),
     "equal time": _in_time,

@@ -1,5 +1,5 @@
 // A config of this package on NUM_MACHINES machines alike, with the first of them at PRIMARY_ADDRESS:
-// docs/distributed.md. Each update has as many times the words, so an epoch has so many times fewer
+// docs/howto/training.md. Each update has as many times the words, so an epoch has so many times fewer
 // updates, and the learning rate rises so many times higher.
 local num_machines = std.parseInt(std.extVar('NUM_MACHINES'));
 

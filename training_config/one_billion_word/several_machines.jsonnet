@@ -4,6 +4,6 @@
 //   allennlp train training_config/one_billion_word/several_machines.jsonnet --include-package allennlp_semfit -s output/elmo_semfit_1b --node-rank 0
 //
 // with `--node-rank` 0 on the machine at PRIMARY_ADDRESS, and 1, 2, … on the others. The paper's other
-// models take the same second line, and docs/distributed.md says what happens. It has been built, but
+// models take the same second line, and docs/howto/training.md explains it. It has been built, but
 // not run.
 (import 'elmo_semfit.jsonnet') + (import '../lib/several_machines.libsonnet')
