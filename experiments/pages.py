@@ -3,8 +3,8 @@ Writes the tables of gathered results into a page:
 
     python -m experiments.pages RESULTS.json PAGE.md
 
-Each stands between `<!-- table: NAME -->` and `<!-- end -->`, the names being those of `TABLES`, and
-`speed`, which has the figures of `benchmarks/results`.
+Each stands between `<!-- table: NAME -->` and `<!-- end -->`, where NAME is one of `TABLES`, or
+`speed`, the figures of `benchmarks/results`.
 What is around them is left as it is.
 """
 

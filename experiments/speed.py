@@ -13,7 +13,7 @@ _ROWS = [
     (
         "models_sparse-cpu.json",
         "elmo, sparse gradients",
-        "… with sparse gradients (one device only)",
+        "ELMo with sparse gradients, on one device",
     ),
     ("models-cpu.json", "elmo_adaptive", "ELMo-A: fastText, adaptive softmax"),
     ("models-cpu.json", "elmo_semfit", "ELMo-S: fastText, Semfit"),

@@ -1,6 +1,6 @@
 """
-Prints what `--help` shows for each command of the package, as JSON by name. The site's hook calls it
-with the Python that has AllenNLP.
+Prints what `--help` shows for each command of the package, as JSON by name. The site's hook calls
+it with the Python that has AllenNLP.
 """
 
 import json

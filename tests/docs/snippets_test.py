@@ -1,6 +1,6 @@
 """
-Runs the snippets of the documentation that are marked as runnable, from the first page to the last, in
-one directory:
+Runs the snippets of the documentation that are marked as runnable, from the first page to the last,
+in one directory:
 
     <!-- runnable -->                     shell commands or Python
     <!-- runnable: mine.jsonnet -->       a file, which is there from the beginning
