@@ -25,7 +25,13 @@ def anchors_of(path):
     return {heading.replace(" ", "-") for heading in plain}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+OTHERS = [
+    ROOT / folder / "README.md"
+    for folder in ("benchmarks", "experiments", "training_config/downstream")
+]
+
+
+@pytest.mark.parametrize("page", PAGES + OTHERS, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_to_files_and_headings(page):
     for path, anchor in LINK.findall(without_code(page.read_text("utf-8"))):
         target = (page.parent / path).resolve() if path else page
