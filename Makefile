@@ -14,7 +14,7 @@ export OMP_NUM_THREADS ?= 1
 # Libraries of AllenNLP's age warn of what to others is long past.
 export PYTHONWARNINGS ?= ignore
 
-.PHONY: train data test lint format typecheck requirements clean
+.PHONY: train data test lint format typecheck docs requirements clean
 
 # Trains ELMo-S on a sample of Wikipedia; once started and stopped, goes on where it was.
 train: data
@@ -48,12 +48,19 @@ format: .venv/synced
 typecheck: .venv/synced
 	$(BIN)/mypy
 
+# Builds the website in site/. Its packages are in an environment of their own, so that the others do
+# not wait for them.
+docs: .venv/synced .venv-docs/synced
+	@PROJECT_PYTHON=$(BIN)/python NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build
+
 # Compiles the pins anew from the inputs.
 requirements: .venv/synced
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --upgrade --extra corpus \
 		setup.py requirements/dev.in -o requirements/requirements.txt
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --upgrade \
+		requirements/docs.in -o requirements/docs.txt
 
-.venv/synced: $(wildcard requirements/*) setup.py
+.venv/synced: $(filter-out requirements/docs.%,$(wildcard requirements/*)) setup.py
 	@if [ -z "$(PYTHON)" ]; then \
 		echo "No Python 3.11 or 3.12 found. Install one, or name it: make PYTHON=/path/to/python3.12"; exit 1; \
 	fi
@@ -66,5 +73,11 @@ requirements: .venv/synced
 	@mkdir -p .venv/nltk_data/tokenizers/punkt
 	@touch $@
 
+.venv-docs/synced: requirements/docs.txt | .venv/synced
+	@echo "Installing the packages of the documentation into .venv-docs …"
+	@$(PYTHON) -m venv .venv-docs
+	@$(BIN)/uv pip sync --quiet --python .venv-docs/bin/python requirements/docs.txt
+	@touch $@
+
 clean:
-	rm -rf .venv data output build *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-docs site data output build *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -20,5 +20,5 @@ FOLDS := 5
 # The seeds for ABLATIONS and EQUAL_TIME.
 OTHER_SEEDS ?= 1
 
-PAGES ?= docs/results.md docs/results-details.md docs/performance.md
+PAGES ?= README.md docs/results.md docs/results-details.md docs/performance.md
 IMAGES ?= docs/images/results

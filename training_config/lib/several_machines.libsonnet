@@ -1,5 +1,5 @@
 // Trains a config of this package on NUM_MACHINES identical machines, the first at PRIMARY_ADDRESS: see
-// docs/distributed.md. An update has NUM_MACHINES times the words, so an epoch has fewer updates by this
+// docs/howto/training.md. An update has NUM_MACHINES times the words, so an epoch has fewer updates by this
 // factor, and the peak learning rate is higher by it.
 local num_machines = std.parseInt(std.extVar('NUM_MACHINES'));
 

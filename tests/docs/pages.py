@@ -1,0 +1,28 @@
+"""The pages of the documentation."""
+
+from tests import FIXTURES
+
+ROOT = FIXTURES.parent
+# In the order in which a reader meets them.
+PAGES = [
+    ROOT / "README.md",
+    *(
+        ROOT / "docs" / f"{name}.md"
+        for name in (
+            "tutorial",
+            "concepts",
+            "howto/corpus",
+            "howto/models",
+            "howto/training",
+            "howto/vectors",
+            "howto/tasks",
+            "reference/components",
+            "reference/commands",
+            "reference/python",
+            "results",
+            "performance",
+            "troubleshooting",
+        )
+    ),
+    ROOT / "CONTRIBUTING.md",
+]

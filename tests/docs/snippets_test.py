@@ -1,0 +1,101 @@
+"""
+Runs the snippets of the documentation that are marked as runnable, from the first page to the last,
+in one directory:
+
+    <!-- runnable -->                     shell commands or Python
+    <!-- runnable: mine.jsonnet -->       a file, which is there from the beginning
+
+`allennlp` is called in this process, because importing it anew takes ten seconds.
+"""
+
+import gzip
+import logging
+import re
+import shlex
+import subprocess
+import sys
+
+import h5py
+import pytest
+from allennlp.commands import main
+
+from tests import FIXTURES
+from tests.docs.pages import PAGES, ROOT
+
+SNIPPET = re.compile(
+    r"^<!-- runnable(?:: (\S+))? -->\n```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE
+)
+# What a user trains in an hour, in a second.
+SMALLER = {
+    "--dim 100": "--dim 10 --bucket 2000",
+    "embedding_dim=100": "embedding_dim=10",
+    "hidden_dim=128": "hidden_dim=6",
+    "2 * 128": "2 * 6",
+    "cell_size=512": "cell_size=8",
+    "num_epochs=4": "num_epochs=1",
+}
+
+
+def snippets():
+    """Where each is, the file that it is, its language, and the snippet."""
+    unused = set(SMALLER)
+    for page in PAGES:
+        text = page.read_text("utf-8")
+        assert len(SNIPPET.findall(text)) == len(
+            re.findall("^<!-- runnable", text, flags=re.MULTILINE)
+        )
+        for match in SNIPPET.finditer(text):
+            line = text.count("\n", 0, match.start()) + 1
+            code = match[3]
+            for large, small in SMALLER.items():
+                if large in code:
+                    unused.discard(large)
+                    code = code.replace(large, small)
+            yield f"{page.relative_to(ROOT)}:{line}", match[1], match[2], code
+    assert not unused
+
+
+def run_shell(code, monkeypatch):
+    for line in code.replace("\\\n", " ").splitlines():
+        if line.startswith("allennlp "):
+            monkeypatch.setattr(sys, "argv", shlex.split(line, comments=True))
+            main(prog="allennlp")
+        else:
+            subprocess.run(["bash", "-c", line], check=True)
+
+
+@pytest.fixture
+def directory(tmp_path, monkeypatch):
+    """With what the snippets take for granted: a user's own text, and the repository's configs."""
+    sentences = (FIXTURES / "corpus" / "train" / "shard-00.txt").read_text("utf-8")
+    (tmp_path / "my-text.txt.gz").write_bytes(gzip.compress((40 * sentences).encode()))
+    (tmp_path / "brown.txt").write_text(4 * sentences)
+    (tmp_path / "training_config").symlink_to(ROOT / "training_config")
+    monkeypatch.chdir(tmp_path)
+    # `allennlp` changes the level of loggers, and `train` their handlers.
+    levels = {name: logging.getLogger(name).level for name in ("", "allennlp", "filelock")}
+    yield tmp_path
+    for name, level in levels.items():
+        logging.getLogger(name).setLevel(level)
+
+
+def test_runnable_snippets_run(directory, monkeypatch):
+    commands = []
+    for place, file, language, code in snippets():
+        if file:
+            (directory / file).write_text(code)
+        else:
+            commands.append((place, language, code))
+    names = {}
+    for place, language, code in commands:
+        print(place)  # noqa: T201 (which one fails)
+        if language == "python":
+            exec(code, names)
+        else:
+            assert language == "bash", place
+            run_shell(code, monkeypatch)
+    num_held_out = len((directory / "data/mine/heldout.txt").read_text().splitlines())
+    with h5py.File(directory / "vectors.h5") as vectors:
+        assert vectors["0"].shape[::2] == (3, 12)
+        assert len(vectors) == num_held_out + 1
+    assert len((directory / "labels.json").read_text().splitlines()) == 2
