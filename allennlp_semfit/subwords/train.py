@@ -102,7 +102,7 @@ def train_bpe(
     boundaries = list(dict.fromkeys(boundary_tokens))
     _check_options(merges, min_frequency, boundaries, workers)
     out = Path(out_dir).resolve()
-    contents = (VOCABULARY, TOKENIZER)
+    contents = (f"{VOCABULARY}/", TOKENIZER)
     check_output_path(out, contents=contents, force=force)
     files = find_text_files(corpus, exclude=[out / TOKENIZER, *(out / VOCABULARY).glob("*")])
 
@@ -124,8 +124,8 @@ def train_bpe(
         [(words, options)],
         num_workers=1,
         items_per_worker=1,
-        set_up=_set_up_worker,
-        arguments=(workers,),
+        initializer=_set_up_worker,
+        initargs=(workers,),
     )
     with write_directory(out, contents) as directory:
         (directory / TOKENIZER).write_text(tokenizer_json, encoding="utf-8")

@@ -20,6 +20,7 @@ PAGES = [
             "reference/commands",
             "reference/python",
             "results",
+            "results-details",
             "performance",
             "troubleshooting",
         )

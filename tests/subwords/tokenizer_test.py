@@ -242,7 +242,7 @@ class TestErrors:
             Tokenizer.from_params(params["reader"]["tokenizer"])
         message = str(raised.value)
         assert message.startswith("subword tokenizer no.json does not exist (working directory: ")
-        assert "train it with `allennlp train-bpe`" in message
+        assert "Train it with `allennlp train-bpe`" in message
         assert "`reader.tokenizer.model_path`" in message
 
     def test_a_directory(self, directory):
