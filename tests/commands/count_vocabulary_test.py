@@ -22,6 +22,7 @@ from allennlp_semfit.commands.count_vocabulary import CountVocabulary
 from allennlp_semfit.corpus import vocabulary
 from allennlp_semfit.corpus.vocabulary import count_vocabulary
 from allennlp_semfit.data.dataset_readers.language_modeling import LanguageModelingReader
+from tests.processes import run_module
 
 TEXT = "the river and the sea\n\nthe boat and a ferry\n  \na boat and the @@UNKNOWN@@\n"
 SPECIAL = ["@@PADDING@@", "@@UNKNOWN@@"]
@@ -256,14 +257,9 @@ class TestCountVocabulary:
         assert list(tmp_path.iterdir()) == [text]
 
     def test_the_user_sees_it_in_a_terminal(self, text, tmp_path):
-        code = (
-            "import allennlp.__main__, allennlp_semfit.commands.count_vocabulary; "
-            "allennlp.__main__.run()"
-        )
-        command = [sys.executable, "-c", code, "count-vocabulary", str(text), str(tmp_path / "out")]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        assert "3 sentences read, 15 words of 8 types" in done.stderr
-        assert "100%" in done.stderr
-        assert 'Next: "vocabulary": {"type": "from_files"' in done.stderr
-        assert "Traceback" not in done.stderr
+        arguments = ["count-vocabulary", text, tmp_path / "out"]
+        shown = run_module("allennlp", *arguments, output=tmp_path / "log").output
+        assert "3 sentences read, 15 words of 8 types" in shown
+        assert "100%" in shown
+        assert 'Next: "vocabulary": {"type": "from_files"' in shown
+        assert "Traceback" not in shown

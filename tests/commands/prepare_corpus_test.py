@@ -1,5 +1,4 @@
 import logging
-import subprocess
 import sys
 
 import pytest
@@ -7,6 +6,7 @@ from allennlp.commands import main
 from allennlp.commands.subcommand import Subcommand
 
 from allennlp_semfit.commands.prepare_corpus import PrepareCorpus
+from tests.processes import run_module
 
 
 @pytest.fixture
@@ -66,14 +66,8 @@ class TestPrepareCorpus:
         assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]
 
     def test_the_user_sees_it_in_a_terminal(self, text, tmp_path):
-        # As the plugin does, before AllenNLP reads the command line.
-        code = (
-            "import allennlp.__main__, allennlp_semfit.commands.prepare_corpus; "
-            "allennlp.__main__.run()"
-        )
-        command = [sys.executable, "-c", code, "prepare-corpus", str(text), str(tmp_path / "out")]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        assert "200 sentences (700 words)" in done.stderr
-        assert "100%" in done.stderr
-        assert "Traceback" not in done.stderr
+        arguments = ["prepare-corpus", text, tmp_path / "out"]
+        shown = run_module("allennlp", *arguments, output=tmp_path / "log").output
+        assert "200 sentences (700 words)" in shown
+        assert "100%" in shown
+        assert "Traceback" not in shown

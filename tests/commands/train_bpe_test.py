@@ -1,7 +1,6 @@
 import argparse
 import inspect
 import logging
-import subprocess
 import sys
 
 import pytest
@@ -14,6 +13,7 @@ from allennlp_semfit.commands import train_bpe as module
 from allennlp_semfit.commands.train_bpe import TrainBpe
 from allennlp_semfit.subwords.tokenizer import SubwordTokenizer
 from allennlp_semfit.subwords.train import train_bpe
+from tests.processes import run_module
 
 
 @pytest.fixture(autouse=True)
@@ -128,12 +128,9 @@ def test_writes_lines_where_there_is_no_terminal(is_terminal, monkeypatch):
 
 
 def test_the_user_sees_it_in_a_terminal(corpus, tmp_path):
-    # As the plugin does, before AllenNLP reads the command line.
-    code = "import allennlp.__main__, allennlp_semfit.commands.train_bpe; allennlp.__main__.run()"
-    command = [sys.executable, "-c", code, "train-bpe", str(corpus), str(tmp_path / "out")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "320 words, " in done.stderr
-    assert "100%" in done.stderr
-    assert "Traceback" not in done.stderr
-    assert "huggingface" not in done.stdout + done.stderr
+    arguments = ["train-bpe", corpus, tmp_path / "out"]
+    shown = run_module("allennlp", *arguments, output=tmp_path / "log").output
+    assert "320 words, " in shown
+    assert "100%" in shown
+    assert "Traceback" not in shown
+    assert "huggingface" not in shown

@@ -1,8 +1,6 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
 
 import pytest
 from allennlp.commands.evaluate import evaluate_from_archive
@@ -13,6 +11,7 @@ from allennlp_semfit.senteval.tasks import read_tasks
 from experiments.checkpoints import learning_curve, nearest_checkpoint, write_archive
 from experiments.run_records import find_checkpoints
 from tests import FIXTURES, VECTORS
+from tests.processes import run_module
 from tests.senteval.data import write_data
 from tests.training_config.language_models_test import CONFIGS, config_of
 
@@ -84,8 +83,8 @@ def test_the_checkpoint_in_the_time_of_another_run(training, tmp_path):
         seconds = training.joinpath(file.name).stat().st_mtime / 2
         os.utime(file, (seconds, seconds))
     out = tmp_path / "equal_time" / "elmo.tar.gz"
-    command = [sys.executable, "-m", "experiments.checkpoints", "at", training, faster, out]
-    subprocess.run(command, cwd=FIXTURES.parent, check=True)
+    arguments = ["at", training, faster, out]
+    run_module("experiments.checkpoints", *arguments, output=tmp_path / "log")
     assert json.loads(out.with_name("elmo.json").read_text()) == {"updates": 3, "seconds": 30}
     text = str(FIXTURES / "corpus" / "heldout.txt")
     (third,) = (each for each in find_checkpoints(training) if each.updates == 3)
@@ -99,7 +98,8 @@ def test_a_run_without_checkpoints_is_named(training, tmp_path):
     bare = tmp_path / "bare"
     bare.mkdir()
     shutil.copy(training / "config.json", bare)
-    command = [sys.executable, "-m", "experiments.checkpoints", "at", bare, training, "x.tar.gz"]
-    process = subprocess.run(command, cwd=FIXTURES.parent, capture_output=True, text=True)
+    arguments = ["at", bare, training, "x.tar.gz"]
+    log = tmp_path / "log"
+    process = run_module("experiments.checkpoints", *arguments, output=log, check=False)
     assert process.returncode == 1
-    assert f"checkpoints: {bare} has fewer than two checkpoints" in process.stderr
+    assert f"checkpoints: {bare} has fewer than two checkpoints" in process.output

@@ -1,8 +1,6 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
 
 import pytest
 
@@ -11,6 +9,7 @@ from allennlp_semfit.subwords.tokenizer import SubwordTokenizer
 from allennlp_semfit.subwords.train import train_bpe
 from experiments.collect_results import METRICS, collect_results
 from tests import FIXTURES
+from tests.processes import run_module
 
 TRAINED = {"epoch": 1, "best_epoch": 0, "best_validation_cosine": 0.75}
 # 6 sentences of 16 words.
@@ -52,15 +51,10 @@ def out(tmp_path):
 
 
 def test_a_directory_that_is_none_is_named(tmp_path):
-    command = [
-        sys.executable,
-        "-m",
-        "experiments.collect_results",
-        tmp_path,
-        tmp_path / "results.json",
-    ]
-    process = subprocess.run(command, cwd=FIXTURES.parent, capture_output=True, text=True)
-    (line,) = (line for line in process.stderr.splitlines() if "Warning" not in line and line)
+    arguments = [tmp_path, tmp_path / "results.json"]
+    log = tmp_path / "log"
+    process = run_module("experiments.collect_results", *arguments, output=log, check=False)
+    line = process.output.splitlines()[-1]
     assert line.startswith(f"{tmp_path} has neither CORPUS/models nor tasks. Give")
     assert process.returncode == 1
     assert not (tmp_path / "results.json").exists()

@@ -1,13 +1,11 @@
 import json
-import subprocess
-import sys
 
 import pytest
 
 from allennlp_semfit.common.errors import InvalidFileError
 from experiments.pages import fill_page
 from experiments.tables import TABLES
-from tests import FIXTURES
+from tests.processes import run_module
 
 RESULTS = {
     "tasks": [
@@ -18,16 +16,15 @@ RESULTS = {
 EMPTY = {"tasks": []}
 
 
-def test_a_page_keeps_its_prose_and_is_the_same_again(tmp_path):
+def test_a_page_keeps_its_prose_and_is_the_same_again(tmp_path, monkeypatch):
     page = (
         "# Title\n\n<!-- table: tasks -->\n<!-- end -->\n\nProse, 28.0.\n\n"
         "<!-- table: bc5cdr -->\n\n| old | 99.9 |\n\n<!-- end -->\nEnd.\n"
     )
     (tmp_path / "page.md").write_text(page)
     (tmp_path / "results.json").write_text(json.dumps(RESULTS))
-    command = [sys.executable, "-m", "experiments.pages", "results.json", "page.md"]
-    environment = {"PYTHONPATH": str(FIXTURES.parent), "PATH": ""}
-    subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True)
+    monkeypatch.chdir(tmp_path)
+    run_module("experiments.pages", "results.json", "page.md", output=tmp_path / "log")
     filled = (tmp_path / "page.md").read_text()
     assert filled == (
         f"# Title\n\n<!-- table: tasks -->\n\n{TABLES['tasks'](RESULTS)}\n\n<!-- end -->\n\n"
