@@ -67,8 +67,8 @@ requirements: .venv/synced
 	@echo "Installing the pinned packages into .venv, which takes a minute or more …"
 	@$(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $(UV)
-	@$(BIN)/uv pip sync --quiet --python $(BIN)/python requirements/requirements.txt
-	@$(BIN)/uv pip install --python $(BIN)/python --quiet --no-deps $(ALLENNLP) --editable .
+	@$(BIN)/uv pip sync --quiet --compile-bytecode --python $(BIN)/python requirements/requirements.txt
+	@$(BIN)/uv pip install --python $(BIN)/python --quiet --no-deps --compile-bytecode $(ALLENNLP) --editable .
 	@# allennlp-models looks for this directory on import, and downloads what nothing here uses.
 	@mkdir -p .venv/nltk_data/tokenizers/punkt
 	@touch $@

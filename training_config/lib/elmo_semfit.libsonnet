@@ -91,6 +91,8 @@ function(
   validation_data_loader: { batch_size: 64 },
   trainer: {
     num_epochs: $.sizes.num_epochs,
+    // No training stops early. Without a number, AllenNLP warns of that.
+    patience: 1000,
     optimizer: { type: 'adam', lr: $.sizes.learning_rate },
     learning_rate_scheduler: {
       type: 'large_batch',
