@@ -3,20 +3,20 @@ PYTHON ?= $(firstword $(foreach python,python3 python3.12 python3.11,$(shell \
 	$(python) -c 'import sys; print("$(python)") if sys.version_info[:2] in ((3, 11), (3, 12)) else None' 2>/dev/null)))
 BIN := .venv/bin
 UV := uv==0.13.8
-# Their own bounds exclude every PyTorch that these Pythons can install; `setup.py` has others.
+# AllenNLP declares bounds that exclude every PyTorch for these Pythons; `setup.py` has bounds that hold.
 ALLENNLP := allennlp==2.10.1 allennlp-models==2.10.1
 SAMPLE := data/sample
 OUTPUT := output/elmo_semfit
 
-# At the sample's size two threads are half as fast again as one, if nothing else runs. If anything
-# does, they spin while they wait for each other, and are a hundred times slower.
+# Two threads train the sample's model 1.5 times as fast as one on an idle machine. On a busy one they
+# spin while they wait for each other, and are a hundred times slower.
 export OMP_NUM_THREADS ?= 1
-# Libraries of AllenNLP's age warn of what to others is long past.
+# AllenNLP uses deprecated interfaces of other libraries.
 export PYTHONWARNINGS ?= ignore
 
 .PHONY: train data test lint format typecheck docs requirements clean
 
-# Trains ELMo-S on a sample of Wikipedia; once started and stopped, goes on where it was.
+# Trains ELMo-S on a sample of Wikipedia. If it was interrupted, it resumes.
 train: data
 	@if [ -e $(OUTPUT)/model.tar.gz ]; then \
 		echo "$(OUTPUT) is trained already; remove it to train again."; \
@@ -48,12 +48,11 @@ format: .venv/synced
 typecheck: .venv/synced
 	$(BIN)/mypy
 
-# Builds the website in site/. Its packages are in an environment of their own, so that the others do
-# not wait for them.
+# Builds the website in site/, in an environment of its own.
 docs: .venv/synced .venv-docs/synced
 	@PROJECT_PYTHON=$(BIN)/python NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build
 
-# Compiles the pins anew from the inputs.
+# Recompiles the pinned versions.
 requirements: .venv/synced
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --upgrade --extra corpus \
 		setup.py requirements/dev.in -o requirements/requirements.txt
