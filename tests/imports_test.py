@@ -61,7 +61,17 @@ def test_the_plugin_imports_without_what_only_some_commands_need():
     script = """
 import sys
 
-# `None` makes an import fail. AllenNLP itself imports scikit-learn and spaCy.
+# `None` makes an import fail.
+sys.modules["allennlp"] = None
+try:
+    import allennlp_semfit
+except ImportError as error:
+    assert "pip install --no-deps allennlp==" in str(error)
+else:
+    raise AssertionError
+del sys.modules["allennlp"]
+
+# AllenNLP itself imports scikit-learn and spaCy.
 for name in ("fasttext", "gensim", "matplotlib", "mwparserfromhell"):
     sys.modules[name] = None
 
