@@ -217,7 +217,9 @@ def test_no_batch_of_so_many_tokens_is_empty():
 
 class TestPretrainedTransformer:
     @pytest.fixture
-    def bert(self, tmp_path):
+    def bert(self, tmp_path, monkeypatch):
+        # A process that has used the threads of `tokenizers` prints a warning at each later fork.
+        monkeypatch.setenv("TOKENIZERS_PARALLELISM", "false")
         path = tmp_path / "bert"
         words = "[PAD] [UNK] [CLS] [SEP] [MASK] a b the cat dog sleep ##s bark loud ##ly 1 2"
         (tmp_path / "vocab.txt").write_text("\n".join(words.split()))

@@ -1,5 +1,6 @@
 import os
 import random
+import signal
 from functools import partial
 
 import numpy
@@ -19,6 +20,10 @@ settings.load_profile("semfit")
 # of threads made anew where their number is next set: here, before two of them do so at once.
 torch.set_num_threads(1)
 os.register_at_fork(after_in_child=partial(torch.set_num_threads, 1))
+
+
+# What a shell starts in the background ignores Ctrl-C, and some tests send it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
