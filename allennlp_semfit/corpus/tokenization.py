@@ -17,7 +17,7 @@ _BATCHES_PER_WORKER = 4
 
 
 class Sentences(NamedTuple):
-    """The sentences of a document, each with a line end, and how many and how long they are."""
+    """A document: `lines` has its sentences, each with a line end."""
 
     lines: str
     sentences: int
