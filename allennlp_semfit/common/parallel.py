@@ -18,12 +18,7 @@ Result = TypeVar("Result")
 
 
 def available_cpus() -> int:
-    """
-    # Returns
-
-    `int`
-        The number of CPUs that this process may use.
-    """
+    """The number of CPUs that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -43,22 +38,8 @@ def ordered_map(
     raises the error of the first item that has one, and it raises an error when a worker is killed,
     instead of waiting forever. The workers run until the generator is closed.
 
-    # Parameters
-
-    function : `Callable[[Item], Result]`
-    items : `Iterable[Item]`
-    num_workers : `int`
-    items_per_worker : `int`
-        The maximum number of items that are read ahead for each worker.
-    initializer : `Callable[..., None]`, optional (default = `None`)
-        Called in each worker before its first item.
-    initargs : `Tuple[Any, ...]`, optional (default = `()`)
-        The arguments of `initializer`.
-
-    # Returns
-
-    `Generator[Result, None, None]`
-        The results, in the order of the items.
+    At most `items_per_worker` items are read ahead for each worker. Each worker calls
+    `initializer(*initargs)` before its first item.
 
     # Raises
 

@@ -27,10 +27,6 @@ def find_text_files(
     exclude : `Sequence[Path]`, optional (default = `()`)
         Files to skip in directories and globs.
 
-    # Returns
-
-    `List[Path]`
-
     # Raises
 
     `ConfigurationError`
@@ -69,16 +65,7 @@ def find_text_files(
 
 def read_text(path: Path) -> Iterator[bytes]:
     """
-    Reads a file in chunks and checks its encoding.
-
-    # Parameters
-
-    path : `Path`
-
-    # Returns
-
-    `Iterator[bytes]`
-        Chunks of about one megabyte, in UTF-8, which end at the end of a word.
+    Yields chunks of about one megabyte, in UTF-8, which end at the end of a word.
 
     # Raises
 

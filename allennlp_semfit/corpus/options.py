@@ -54,22 +54,9 @@ class CorpusOptions:
 
 class CorpusSummary(NamedTuple):
     """
-    The size of a prepared corpus.
-
-    # Parameters
-
-    documents : `int`
-        The number of articles or blocks of lines.
-    sentences : `int`
-        Including held-out sentences.
-    words : `int`
-        Including held-out words.
-    shards : `int`
-    held_out_sentences : `int`
-    seconds : `float`
-        The time it took to prepare.
-    made_before : `bool`
-        Whether it already existed, made from the same input with the same options.
+    The size of a prepared corpus. `documents` are articles or blocks of lines; they, `sentences`
+    and `words` include the held-out text. `made_before` is whether the corpus already existed, made
+    from the same input with the same options.
     """
 
     documents: int
@@ -82,21 +69,7 @@ class CorpusSummary(NamedTuple):
 
 
 def check_range(name: str, value: float, low: float, high: Optional[float]) -> None:
-    """
-    # Parameters
-
-    name : `str`
-        The name of the option, for the error message.
-    value : `float`
-    low : `float`
-    high : `Optional[float]`
-        `None` for no limit.
-
-    # Raises
-
-    `ConfigurationError`
-        If the value is out of range.
-    """
+    """Raises a `ConfigurationError` if the option `name` is not in the range."""
     # Written so that NaN fails.
     if not (value >= low and (high is None or value <= high)):
         expected = f"at least {low}" if high is None else f"from {low} to {high}"

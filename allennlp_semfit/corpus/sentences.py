@@ -39,15 +39,8 @@ class _Token(NamedTuple):
 
 def normalize_whitespace(text: str) -> str:
     """
-    # Parameters
-
-    text : `str`
-
-    # Returns
-
-    `str`
-        The words of the text, separated by single spaces. Line separators, control characters and
-        lone surrogates are replaced by spaces.
+    Separates the words by single spaces. Line separators, control characters and lone surrogates
+    count as spaces.
     """
     return " ".join(_CONTROL_CHARACTERS.sub(" ", text).split())
 
@@ -79,16 +72,9 @@ class SentenceSplitter:
 
     def split(self, paragraph: str) -> List[str]:
         """
-        # Parameters
-
-        paragraph : `str`
-
-        # Returns
-
-        `List[str]`
-            The sentences, with their tokens joined by single spaces. All characters of the
-            paragraph are kept in order, except whitespace and control characters. A word of more
-            than 2,000 characters is not split.
+        Returns the sentences, with their tokens joined by single spaces. All characters of the
+        paragraph are kept in order, except whitespace and control characters. A word of more than
+        2,000 characters is not split.
         """
         text = normalize_whitespace(paragraph)
         if not text:
@@ -111,11 +97,8 @@ class SentenceSplitter:
     def _tokens(self, text: str) -> Iterator[_Token]:
         tokenizer = self._nlp.tokenizer
         for chunk in self._chunks(text):
-            if (
-                len(chunk) > _MAX_WORD_CHARACTERS
-                and " " not in chunk
-                and self._splits_on_whitespace
-            ):
+            is_long_word = len(chunk) > _MAX_WORD_CHARACTERS and " " not in chunk
+            if is_long_word and self._splits_on_whitespace:
                 yield _Token(chunk, True)
                 continue
             for token in tokenizer(chunk):

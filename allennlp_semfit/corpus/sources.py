@@ -54,15 +54,11 @@ _MAX_BLOCK_CHARACTERS = 1 << 18
 
 class Document(NamedTuple):
     """
-    An article, or a block of lines of a text file. It is either held out or trained on as a whole.
+    The wiki markup of an article, or a block of lines of a text file. It is either held out or
+    trained on as a whole.
 
-    # Parameters
-
-    text : `str`
-        The wiki markup of an article, or lines of text.
-    hidden_namespaces : `Optional[FrozenSet[str]]`
-        `None` for text. For an article, the prefixes of links that are not displayed as text, such
-        as `file` and `category`: in lower case, in the language of the dump.
+    `hidden_namespaces` is `None` for text. For an article, it has the prefixes of links that are
+    not displayed as text, such as `file` and `category`: in lower case, in the dump's language.
     """
 
     text: str
@@ -71,19 +67,8 @@ class Document(NamedTuple):
 
 class Source(NamedTuple):
     """
-    One input file.
-
-    # Parameters
-
-    path : `Path`
-    size : `int`
-        The size on disk, in bytes.
-    modified : `int`
-        The modification time, in nanoseconds.
-    is_dump : `bool`
-        Whether it is a MediaWiki dump or text.
-    decompress : `Callable[[IO[bytes]], IO[bytes]]`
-        Opens the file's content from the stream of the file.
+    An input file, with its size on disk and its modification time in nanoseconds. `is_dump` is
+    whether it is a MediaWiki dump or text, `decompress` opens the content of the file's stream.
     """
 
     path: Path
@@ -95,15 +80,8 @@ class Source(NamedTuple):
 
 def find_sources(inputs: Sequence[Union[str, "os.PathLike[str]"]]) -> List[Source]:
     """
-    # Parameters
-
-    inputs : `Sequence[Union[str, os.PathLike]]`
-        Files, directories or globs: see `find_text_files`.
-
-    # Returns
-
-    `List[Source]`
-        One for each file. The format is detected from the start of the file, not from its name.
+    Finds the files of `inputs`, as `find_text_files` does, and detects their formats: from the
+    start of a file, not from its name.
 
     # Raises
 
@@ -117,16 +95,8 @@ def find_sources(inputs: Sequence[Union[str, "os.PathLike[str]"]]) -> List[Sourc
 
 def read_documents(sources: Iterable[Source], on_bytes: Callable[[int], Any]) -> Iterator[Document]:
     """
-    # Parameters
-
-    sources : `Iterable[Source]`
-    on_bytes : `Callable[[int], Any]`
-        Called with the number of bytes on disk that were read since the last call.
-
-    # Returns
-
-    `Iterator[Document]`
-        The documents in the order of the input, one at a time in memory.
+    Yields the documents in the order of the input, with one at a time in memory. Calls `on_bytes`
+    with the number of bytes on disk that were read since the last call.
 
     # Raises
 

@@ -3,7 +3,8 @@ Splits documents into tokenised sentences, in parallel.
 """
 
 from contextlib import closing
-from typing import Generator, Iterable, Iterator, List, NamedTuple, Optional
+from functools import lru_cache, partial
+from typing import Generator, Iterable, Iterator, List, NamedTuple
 
 from allennlp_semfit.common.parallel import ordered_map
 from allennlp_semfit.corpus.options import CorpusOptions
@@ -16,18 +17,7 @@ _BATCHES_PER_WORKER = 4
 
 
 class Sentences(NamedTuple):
-    """
-    The sentences of a document.
-
-    # Parameters
-
-    lines : `str`
-        One sentence per line, each with a newline.
-    sentences : `int`
-        The number of sentences.
-    words : `int`
-        The number of words.
-    """
+    """A document: `lines` has its sentences, each with a line end."""
 
     lines: str
     sentences: int
@@ -38,37 +28,25 @@ def split_documents(
     documents: Iterable[Document], options: CorpusOptions, num_workers: int
 ) -> Generator[Sentences, None, None]:
     """
-    # Parameters
-
-    documents : `Iterable[Document]`
-    options : `CorpusOptions`
-    num_workers : `int`
-        With 1, no other processes are started.
-
-    # Returns
-
-    `Generator[Sentences, None, None]`
-        One for each document, in order. It does not depend on the number of workers.
+    Yields the sentences of each document, in order. With `num_workers` 1, no other processes are
+    started.
 
     # Raises
 
     `ConfigurationError`
         If a worker dies, or reading the documents fails.
     """
-    batches = _batches(documents)
+    process = partial(_process, options)
     if num_workers == 1:
-        worker = _Worker(options)
-        for batch in batches:
-            yield from worker.process(batch)
+        for batch in _batches(documents):
+            yield from process(batch)
         return
     # The workers run until the generator is closed.
     results = ordered_map(
-        _process,
-        batches,
+        process,
+        _batches(documents),
         num_workers=num_workers,
         items_per_worker=_BATCHES_PER_WORKER,
-        initializer=_initialize_worker,
-        initargs=(options,),
     )
     with closing(results):
         for result in results:
@@ -88,44 +66,32 @@ def _batches(documents: Iterable[Document]) -> Iterator[List[Document]]:
         yield batch
 
 
-class _Worker:
-    def __init__(self, options: CorpusOptions) -> None:
-        self._options = options
-        self._splitter = SentenceSplitter(options.language)
-
-    def process(self, batch: List[Document]) -> List[Sentences]:
-        return [self._process_document(document) for document in batch]
-
-    def _process_document(self, document: Document) -> Sentences:
-        if document.hidden_namespaces is None:
-            paragraphs = document.text.split("\n")
-        else:
-            paragraphs = strip_markup(document.text, document.hidden_namespaces)
-        lines: List[str] = []
-        words = 0
-        for paragraph in paragraphs:
-            for sentence in self._sentences(paragraph):
-                length = sentence.count(" ") + 1
-                if length >= self._options.min_words:
-                    lines.append(sentence + "\n")
-                    words += length
-        return Sentences("".join(lines), len(lines), words)
-
-    def _sentences(self, paragraph: str) -> List[str]:
-        if self._options.already_tokenized:
-            sentence = normalize_whitespace(paragraph)
-            return [sentence] if sentence else []
-        return self._splitter.split(paragraph)
+def _process(options: CorpusOptions, batch: List[Document]) -> List[Sentences]:
+    return [_process_document(options, document) for document in batch]
 
 
-_worker: Optional[_Worker] = None
+def _process_document(options: CorpusOptions, document: Document) -> Sentences:
+    if document.hidden_namespaces is None:
+        paragraphs = document.text.split("\n")
+    else:
+        paragraphs = strip_markup(document.text, document.hidden_namespaces)
+    lines: List[str] = []
+    words = 0
+    for paragraph in paragraphs:
+        for sentence in _sentences(options, paragraph):
+            length = sentence.count(" ") + 1
+            if length >= options.min_words:
+                lines.append(sentence + "\n")
+                words += length
+    return Sentences("".join(lines), len(lines), words)
 
 
-def _initialize_worker(options: CorpusOptions) -> None:
-    global _worker
-    _worker = _Worker(options)
+def _sentences(options: CorpusOptions, paragraph: str) -> List[str]:
+    if options.already_tokenized:
+        sentence = normalize_whitespace(paragraph)
+        return [sentence] if sentence else []
+    return _splitter(options.language).split(paragraph)
 
 
-def _process(batch: List[Document]) -> List[Sentences]:
-    assert _worker is not None
-    return _worker.process(batch)
+# Each process makes one, when it needs it.
+_splitter = lru_cache(maxsize=1)(SentenceSplitter)

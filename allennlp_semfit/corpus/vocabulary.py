@@ -41,19 +41,9 @@ NEWLINE = "@@NEWLINE@@"
 
 class VocabularySummary(NamedTuple):
     """
-    # Parameters
-
-    num_sentences : `int`
-    num_words : `int`
-        The number of words in the corpus, without boundary tokens.
-    num_types : `int`
-        The number of distinct words in the corpus.
-    vocabulary_size : `int`
-        The number of words in the vocabulary, with boundary tokens, without padding and
-        `@@UNKNOWN@@`.
-    kept_share : `float`
-        The share of `num_words` that is in the vocabulary. The rest is read as `@@UNKNOWN@@`.
-    seconds : `float`
+    `num_words` and `num_types` (distinct words) are without boundary tokens, `vocabulary_size` is
+    with them, but without padding and `@@UNKNOWN@@`. `kept_share` is the share of `num_words` that
+    is in the vocabulary. The rest is read as `@@UNKNOWN@@`.
     """
 
     num_sentences: int
@@ -195,11 +185,6 @@ class VocabularyWriter:
     Writes a vocabulary in AllenNLP's format: padding has the index 0, `@@UNKNOWN@@` 1, and then
     come the words.
 
-    # Parameters
-
-    directory : `Path`
-    namespace : `str`
-
     # Raises
 
     `ConfigurationError`
@@ -231,16 +216,9 @@ class VocabularyWriter:
 
     def check_output_path(self, *, force: bool) -> None:
         """
-        # Parameters
-
-        force : `bool`
-            Whether an existing vocabulary may be replaced.
-
-        # Raises
-
-        `ConfigurationError`
-            If the files cannot be written, or the directory has others: AllenNLP reads each file in
-            it as a namespace, but for hidden ones.
+        Raises a `ConfigurationError` if the files cannot be written, or the directory has others:
+        AllenNLP reads each file in it as a namespace, but for hidden ones. With `force`, an
+        existing vocabulary may be replaced.
         """
         others = set(self._directory.glob("[!.]*")) - set(self.paths)
         if others:
@@ -252,12 +230,8 @@ class VocabularyWriter:
 
     def write(self, words: Sequence[str]) -> None:
         """
-        Writes the files, and replaces an existing vocabulary.
-
-        # Parameters
-
-        words : `Sequence[str]`
-            In their order, each once, without padding, `@@UNKNOWN@@` and words with `NEWLINE`.
+        Writes the files, and replaces an existing vocabulary. The words are in their order, each
+        once, without padding, `@@UNKNOWN@@` and words with `NEWLINE`.
         """
         vocabulary = Vocabulary(tokens_to_add={self._namespace: list(words)})
         with write_directory(self._directory, self._contents) as directory:

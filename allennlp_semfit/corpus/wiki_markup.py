@@ -69,18 +69,9 @@ _INVISIBLE = {
 
 def strip_markup(markup: str, hidden_namespaces: Collection[str]) -> List[str]:
     """
-    # Parameters
-
-    markup : `str`
-        The wiki markup of an article.
-    hidden_namespaces : `Collection[str]`
-        Prefixes, in lower case, of links that are removed with their text: files, categories.
-
-    # Returns
-
-    `List[str]`
-        The paragraphs of running text, without tables, footnotes, formulas, pictures, captions,
-        headings, most templates, and list items that do not end like a sentence.
+    Returns an article's paragraphs of running text, without tables, footnotes, formulas, pictures,
+    captions, headings, most templates, and list items that do not end like a sentence.
+    `hidden_namespaces` are the prefixes, in lower case, of links that are removed with their text.
     """
     import mwparserfromhell
 

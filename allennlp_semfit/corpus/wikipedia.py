@@ -18,16 +18,9 @@ _ARTICLE_KEY = "0"
 
 def read_articles(stream: IO[bytes]) -> Iterator[Tuple[str, FrozenSet[str]]]:
     """
-    # Parameters
-
-    stream : `IO[bytes]`
-        The XML of a `pages-articles` dump.
-
-    # Returns
-
-    `Iterator[Tuple[str, FrozenSet[str]]]`
-        The wiki markup of each article, and the names, in lower case, of the namespaces whose links
-        are not text. Redirects, talk pages and templates are skipped.
+    Yields the wiki markup of each article in the XML of a `pages-articles` dump, and the names, in
+    lower case, of the namespaces whose links are not text. Redirects, talk pages and templates are
+    skipped.
 
     # Raises
 

@@ -23,14 +23,7 @@ _LINE_BYTES = 2**20
 
 
 class WordCounts(NamedTuple):
-    """
-    # Parameters
-
-    counts : `Dict[str, int]`
-        The number of occurrences of each word.
-    num_sentences : `int`
-        The number of lines with at least one word.
-    """
+    """How often each word occurs, and the number of lines with at least one word."""
 
     counts: Dict[str, int]
     num_sentences: int
@@ -57,11 +50,6 @@ def count_words(
     chunk_bytes : `int`, optional (default = `CHUNK_BYTES`)
         The minimum size of a chunk, which is extended to the end of the line.
 
-    # Returns
-
-    `WordCounts`
-        The counts, without boundary tokens.
-
     # Raises
 
     `ConfigurationError`
@@ -70,7 +58,7 @@ def count_words(
     """
     sizes = [_file_size(path) for path in files]
     num_chunks = sum(-(-size // chunk_bytes) for size in sizes)
-    results = _count_chunks(_chunks(files, chunk_bytes), max(1, min(num_workers, num_chunks)))
+    results = _count_chunks(_chunks(files, chunk_bytes), min(num_workers, num_chunks))
     counts: CounterType[str] = Counter()
     num_sentences = 0
     progress = Tqdm.tqdm(total=sum(sizes), unit="B", unit_scale=True, desc="counting words")
@@ -89,18 +77,7 @@ def count_words(
 
 
 def sort_by_frequency(counts: Dict[str, int], *, min_count: int = 1) -> List[str]:
-    """
-    # Parameters
-
-    counts : `Dict[str, int]`
-    min_count : `int`, optional (default = `1`)
-        Rarer words are skipped.
-
-    # Returns
-
-    `List[str]`
-        The words, sorted by decreasing frequency and then by code points.
-    """
+    """The words that are frequent enough, by decreasing frequency and then by code points."""
     words = sorted(word for word, count in counts.items() if count >= min_count)
     # Sorting is stable, also in reverse.
     words.sort(key=counts.__getitem__, reverse=True)
@@ -108,18 +85,7 @@ def sort_by_frequency(counts: Dict[str, int], *, min_count: int = 1) -> List[str
 
 
 def find_word(files: Iterable[Path], word: str) -> Tuple[Path, int]:
-    """
-    # Parameters
-
-    files : `Iterable[Path]`
-    word : `str`
-        A word counted by `count_words`.
-
-    # Returns
-
-    `Tuple[Path, int]`
-        The first file that contains the word, and the number of its first line there, from 1.
-    """
+    """The first file that contains the word, and the number of its first line there, from 1."""
     for path in files:
         with path.open("rb") as file:
             for number, line in enumerate(file, start=1):
@@ -186,14 +152,11 @@ def _end_of_line(path: Path, offset: int) -> int:
 def _count_chunks(
     chunks: Iterable[_Chunk], num_workers: int
 ) -> Generator[_ChunkCounts, None, None]:
-    if num_workers == 1:
-        yield from map(_count_chunk, chunks)
-        return
-    results = ordered_map(
+    if num_workers <= 1:
+        return (_count_chunk(chunk) for chunk in chunks)
+    return ordered_map(
         _count_chunk, chunks, num_workers=num_workers, items_per_worker=_CHUNKS_PER_WORKER
     )
-    with closing(results):
-        yield from results
 
 
 def _count_chunk(chunk: _Chunk) -> _ChunkCounts:

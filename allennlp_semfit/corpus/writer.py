@@ -54,16 +54,7 @@ class CorpusWriter:
         return len(self._shards)
 
     def add(self, lines: str, sentences: int, words: int) -> None:
-        """
-        # Parameters
-
-        lines : `str`
-            The sentences of a document, each with a line end.
-        sentences : `int`
-            The number of sentences in `lines`.
-        words : `int`
-            The number of words in `lines`.
-        """
+        """Writes a document: `lines` has its sentences, each with a line end."""
         if not sentences:
             return
         if self._is_held_out():
@@ -102,14 +93,8 @@ class CorpusWriter:
 
 def write_record(directory: Path, record: Dict[str, Any]) -> None:
     """
-    Writes the file that marks a corpus as complete.
-
-    # Parameters
-
-    directory : `Path`
-        Contains the files of the corpus, closed.
-    record : `Dict[str, Any]`
-        The sizes of the files are added under the key `"files"`.
+    Writes the file that marks a corpus as complete: `record`, and the sizes of the corpus's files
+    under the key `"files"`. They must be closed.
     """
     files = {
         str(path.relative_to(directory)): path.stat().st_size
@@ -120,12 +105,7 @@ def write_record(directory: Path, record: Dict[str, Any]) -> None:
 
 
 def read_record(directory: Path) -> Optional[Dict[str, Any]]:
-    """
-    # Returns
-
-    `Optional[Dict[str, Any]]`
-        The record of the corpus in `directory`. `None` if there is no corpus or it is incomplete.
-    """
+    """The record of the corpus in `directory`; `None` if there is none or it is incomplete."""
     try:
         record = json.loads((directory / RECORD).read_text(encoding="utf-8"))
         sizes: List[Tuple[str, int]] = list(record["files"].items())

@@ -21,20 +21,8 @@ def read_corpus(
 ) -> int:
     """
     Reads and checks a corpus, because fastText would report problems late or not at all: with fewer
-    than two words in its dictionary, its negative sampling never ends.
-
-    # Parameters
-
-    files : `Sequence[Path]`
-    min_count : `int`
-        The minimum frequency of a word in the dictionary.
-    copy_to : `BinaryIO`, optional (default = `None`)
-        A file to write all text to, with a newline after each input file.
-
-    # Returns
-
-    `int`
-        The number of whitespace-separated words.
+    than two words in its dictionary, its negative sampling never ends. Writes all text to
+    `copy_to`, with a newline after each file. Returns the number of words.
 
     # Raises
 

@@ -23,21 +23,9 @@ class FastTextDictionary:
     per word. They are arrays, which forked processes share. A `dict` would be copied in each
     process, because accessing an object changes its reference count.
 
-    # Parameters
-
-    file : `int`
-        The descriptor of the model's file. It must stay open while the dictionary is used.
-    buffer : `mmap.mmap`
-        The same file, for the constructor only.
-    start : `int`
-        The offset of the first entry.
-    num_entries : `int`
-        The number of entries.
-
-    # Raises
-
-    `EOFError`
-        If the file ends before the dictionary does.
+    The descriptor `file` must stay open while the dictionary is used; `buffer` is the same file,
+    for the constructor only. The first entry is at the offset `start`. If the file ends before the
+    dictionary does, the constructor raises `EOFError`.
     """
 
     def __init__(self, file: int, buffer: mmap.mmap, start: int, num_entries: int) -> None:

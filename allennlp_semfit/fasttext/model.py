@@ -45,9 +45,8 @@ class FastTextModel:
     `fasttext` returns zeros.
 
     Opening a model reads its dictionary: for two million words, this takes one to two seconds and
-    32 MB, which forked processes share. The rows of the matrix are read when a word is looked up.
-    The operating system's page cache keeps them for all processes; each process also caches its
-    most recently used vectors, about 1.7 kB each at 300 dimensions. The object is pickled as its
+    32 MB, which forked processes share. The rows of the matrix are read when a word is looked up,
+    and kept in the operating system's page cache for all processes. The object is pickled as its
     path, and `copy.deepcopy` returns the object itself.
 
     Use [`open`](#open), which returns the same object for the same file.
@@ -58,8 +57,8 @@ class FastTextModel:
         A model saved by `fasttext` or `allennlp train-fasttext`: a path, or a URL that AllenNLP's
         `cached_path` can download.
     cache_size : `int`, optional (default = `65536`)
-        The number of most recently used vectors to cache. A vector that is still referenced
-        elsewhere is shared even after its eviction.
+        The number of most recently used vectors to cache in each process, about 1.7 kB each at 300
+        dimensions. A vector that is still referenced elsewhere is shared even after its eviction.
 
     # Raises
 
@@ -75,10 +74,7 @@ class FastTextModel:
         finalize(self, os.close, self._file)
         size = os.fstat(self._file).st_size
         if size < _HEADER.size:
-            raise self._error(
-                "is truncated" if size else "is empty",
-                "Train it or copy it again.",
-            )
+            raise self._error("is truncated" if size else "is empty")
         # The mapping is used for parsing only. Reading rows through it would be faster, but mapped
         # pages count as the process's memory, including those around each row.
         with mmap.mmap(self._file, 0, access=mmap.ACCESS_READ) as buffer:
@@ -237,8 +233,7 @@ class FastTextModel:
         if dim != self._dim or num_rows != self._num_words + self._bucket:
             raise self._error(
                 f"has a matrix of {num_rows} x {dim}, but its header says {self._num_words} words, "
-                f"{self._bucket} buckets and dimension {self._dim}",
-                "Train it or copy it again.",
+                f"{self._bucket} buckets and dimension {self._dim}"
             )
         # The output matrix is not needed, but its end shows whether the file is complete.
         output_rows, output_dim, output_start = self._read_matrix_shape(
@@ -258,10 +253,7 @@ class FastTextModel:
         return num_rows, num_columns, position + 1 + _MATRIX_SHAPE.size
 
     def _truncated_error(self) -> InvalidFileError:
-        return self._error(
-            f"is truncated after {os.fstat(self._file).st_size} bytes",
-            "Train it or copy it again.",
-        )
+        return self._error(f"is truncated after {os.fstat(self._file).st_size} bytes")
 
     def _quantised_error(self) -> InvalidFileError:
         return self._error(
@@ -269,7 +261,7 @@ class FastTextModel:
             "Its vectors are only approximate: use the `.bin` file that it was made from.",
         )
 
-    def _error(self, found: str, remedy: str) -> InvalidFileError:
+    def _error(self, found: str, remedy: str = "Train it or copy it again.") -> InvalidFileError:
         return _error(self.path, found, remedy)
 
 
@@ -278,11 +270,8 @@ def _resolve(path: str) -> str:
     try:
         resolved = cached_path(path)
     except FileNotFoundError:
-        raise _error(
-            path,
-            f"does not exist (working directory: {os.getcwd()})",
-            "`allennlp train-fasttext` makes such a file.",
-        ) from None
+        found = f"does not exist (working directory: {os.getcwd()})"
+        raise _error(path, found, "`allennlp train-fasttext` makes such a file.") from None
     if os.path.isdir(resolved):
         raise _error(path, "is a directory", "The `.bin` file itself is wanted.")
     return str(resolved)

@@ -14,19 +14,8 @@ _MAX_BYTES_PER_CHARACTER = 4
 
 def ngram_hashes(word: bytes, min_length: int, max_length: int) -> List[int]:
     """
-    The hashes of the n-grams of `<word>`, by start position and then by length.
-
-    # Parameters
-
-    word : `bytes`
-        The word in UTF-8.
-    min_length, max_length : `int`
-        The lengths of the n-grams in characters (`minn` and `maxn`).
-
-    # Returns
-
-    `List[int]`
-        One 32-bit hash for each n-gram, including repeated ones.
+    The 32-bit hashes of all n-grams of `<word>`, by start position and then by length. `word` is in
+    UTF-8; the lengths, fastText's `minn` and `maxn`, are in characters.
     """
     if not max_length:
         return []

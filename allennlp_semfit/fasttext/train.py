@@ -30,16 +30,8 @@ MINIMUM_THREADS = 11
 
 class FastTextTrainingResult(NamedTuple):
     """
-    # Parameters
-
-    num_words : `int`
-        The number of words in the corpus.
-    dictionary_size : `int`
-        The number of words with a row of their own, including fastText's end of a sentence.
-    dim : `int`
-    file_size : `int`
-        In bytes.
-    seconds : `float`
+    `num_words` is the number of words in the corpus, `dictionary_size` that of words with a row of
+    their own, including fastText's end of a sentence. `file_size` is in bytes.
     """
 
     num_words: int
@@ -188,8 +180,8 @@ def _check_options(arguments: Dict[str, Any]) -> None:
     if arguments["model"] not in ("skipgram", "cbow"):
         raise ConfigurationError(f"--model: {arguments['model']!r}; it takes skipgram or cbow")
     names = {"minCount": "min-count", "thread": "threads"}
-    smallest = {"dim": 1, "minCount": 1, "epoch": 1, "ws": 1, "neg": 1, "thread": 1}
-    smallest.update({"minn": 0, "maxn": 0, "bucket": 1 if arguments["maxn"] else 0})
+    smallest = {"dim": 1, "minCount": 1, "epoch": 1, "ws": 1, "neg": 1, "thread": 1, "minn": 0}
+    smallest.update({"maxn": 0, "bucket": 1 if arguments["maxn"] else 0})
     for key, minimum in smallest.items():
         if not minimum <= arguments[key] < 2**31:
             raise ConfigurationError(
@@ -227,8 +219,7 @@ def _run_worker(arguments: Dict[str, Any], out: Path, unfinished: Path) -> Dict[
             process.kill()
             raise
     if process.returncode:
-        code = process.returncode
-        ending = f"signal {-code}" if code < 0 else last_message
+        ending = f"signal {-process.returncode}" if process.returncode < 0 else last_message
         raise ConfigurationError(
             f"{out}: the training was cut off ({ending}); if memory ran out, lower --bucket or "
             "--dim"
@@ -244,10 +235,9 @@ def _show_progress(messages: IO[bytes]) -> str:
     last_message = ""
     bar_format = "{desc}: {percentage:5.1f}%|{bar}| {elapsed}<{remaining}{postfix}"
     interval = 10.0 if common_logging.FILE_FRIENDLY_LOGGING else 0.5
-    bar = Tqdm.tqdm(
+    with Tqdm.tqdm(
         total=100, desc="training fastText", bar_format=bar_format, mininterval=interval
-    )
-    with bar:
+    ) as bar:
         for message in _split_lines(messages):
             progress = re.match(r"Progress:\s*([\d.]+)%.*loss:\s*(\S+)", message)
             if progress:

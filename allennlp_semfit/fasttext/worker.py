@@ -24,22 +24,11 @@ class TrainingError(Exception):
 
 
 def count_faulty_rows(matrix: "numpy.ndarray") -> int:
-    """
-    Counts the rows with a NaN or infinity, or with zeros only.
-
-    # Parameters
-
-    matrix : `numpy.ndarray`
-        Shape `(num_rows, dim)`. It is processed in chunks, because a mask of the same size might
-        not fit into memory beside a large matrix.
-
-    # Returns
-
-    `int`
-    """
+    """Counts the rows with a NaN or infinity, or with zeros only."""
     import numpy
 
     faulty = 0
+    # A mask of the whole matrix might not fit into memory beside it.
     for start in range(0, len(matrix), CHUNK_ROWS):
         # The maximum is NaN or infinite if any value is. Subnormal numbers come from uninitialised
         # memory, not from training.
@@ -50,22 +39,12 @@ def count_faulty_rows(matrix: "numpy.ndarray") -> int:
 
 def is_initialised(num_values: int, threads: int) -> bool:
     """
-    Whether fastText initialises every value of its input matrix.
+    Whether fastText initialises all n = `num_values` values of its input matrix.
 
     In fastText 0.9, thread k initialises the values from k · ⌊n/10⌋ to (k + 1) · ⌊n/10⌋, whatever
     the number of threads. So each missing thread leaves a tenth uninitialised, and ten threads
     leave the last values unless n is a multiple of ten. Uninitialised memory mostly contains zeros,
     sometimes NaN.
-
-    # Parameters
-
-    num_values : `int`
-        n, the number of values in the matrix.
-    threads : `int`
-
-    # Returns
-
-    `bool`
     """
     return threads > 1 and threads * (num_values // 10) >= num_values
 
@@ -74,14 +53,6 @@ def expected_file_size(model: Any) -> int:
     """
     The size of a model's file in bytes. fastText does not detect a full disk: it leaves a truncated
     file, and reads the missing part as zeros.
-
-    # Parameters
-
-    model : `fasttext.FastText._FastText`
-
-    # Returns
-
-    `int`
     """
     import numpy
 
@@ -98,19 +69,8 @@ def expected_file_size(model: Any) -> int:
 
 def train(arguments: Dict[str, Any], out_path: str) -> Dict[str, Any]:
     """
-    Trains a model, checks it and saves it.
-
-    # Parameters
-
-    arguments : `Dict[str, Any]`
-        The keyword arguments of `fasttext.train_unsupervised`.
-    out_path : `str`
-        Where to save the model if it is valid.
-
-    # Returns
-
-    `Dict[str, Any]`
-        `{"dictionary_size": …}`, the number of words in the dictionary.
+    Calls `fasttext.train_unsupervised` with the arguments, and saves the model if it is valid.
+    Returns `{"dictionary_size": …}`, the number of words in the dictionary.
 
     # Raises
 
@@ -156,13 +116,8 @@ def _diverged(learning_rate: float) -> str:
 
 def main(options: str) -> None:
     """
-    Runs `train`. fastText's progress goes to stderr; the result, or `{"error": …}`, is written to
-    stdout as JSON.
-
-    # Parameters
-
-    options : `str`
-        The arguments of `train` as JSON: `{"arguments": …, "out_path": …}`.
+    Runs `train` with the arguments in `options`, as JSON. fastText's progress goes to stderr; the
+    result, or `{"error": …}`, is written to stdout as JSON.
     """
     # If the parent is killed, the next progress output ends this process too.
     if hasattr(signal, "SIGPIPE"):

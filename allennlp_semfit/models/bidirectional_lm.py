@@ -181,26 +181,14 @@ def _check_compatible(
         )
     embedding_dim = text_field_embedder.get_output_dim()
     context_dim = contextualizer.get_output_dim() // 2
-    _check_dims(
-        "the text_field_embedder's output",
-        embedding_dim,
-        "the contextualizer's `input_dim`",
-        contextualizer.get_input_dim(),
-    )
-    _check_dims(
-        "each direction of the contextualizer (`hidden_dim`)",
-        context_dim,
-        "the head's `input_dim`",
-        head.get_input_dim(),
-    )
+    embeddings = "the text_field_embedder's output"
+    contexts = "each direction of the contextualizer (`hidden_dim`)"
+    input_dim = contextualizer.get_input_dim()
+    _check_dims(embeddings, embedding_dim, "the contextualizer's `input_dim`", input_dim)
+    _check_dims(contexts, context_dim, "the head's `input_dim`", head.get_input_dim())
     target_dim = head.get_target_dim()
     if target_dim is not None:
-        _check_dims(
-            "the text_field_embedder's output",
-            embedding_dim,
-            "the head's `embedding_dim`",
-            target_dim,
-        )
+        _check_dims(embeddings, embedding_dim, "the head's `embedding_dim`", target_dim)
         if any(parameter.requires_grad for parameter in text_field_embedder.parameters()):
             raise ConfigurationError(
                 "bidirectional_lm: the head's targets are the text_field_embedder's vectors, but "

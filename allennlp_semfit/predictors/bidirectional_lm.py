@@ -28,17 +28,7 @@ class BidirectionalLmPredictor(Predictor):
         model.return_all_layers = True  # type: ignore[assignment]
 
     def predict(self, sentence: str) -> JsonDict:
-        """
-        # Parameters
-
-        sentence : `str`
-            Tokenised like the training text.
-
-        # Returns
-
-        `JsonDict`
-            The output described above.
-        """
+        """The output described above, for a sentence tokenised like the training text."""
         return self.predict_json({"sentence": sentence})
 
     def predict_instance(self, instance: Instance) -> JsonDict:

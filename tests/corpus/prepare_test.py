@@ -246,7 +246,7 @@ class TestFinishedAndUnfinished:
         assert not prepare_corpus([text], tmp_path / "out", options, num_workers=2).made_before
 
     def test_a_worker_that_dies_is_an_error(self, text, tmp_path, monkeypatch):
-        monkeypatch.setattr(tokenization._Worker, "process", lambda *_: os._exit(9))
+        monkeypatch.setattr(tokenization, "_sentences", lambda *_: os._exit(9))
         with pytest.raises(ConfigurationError, match="A worker process died.*num_workers is 2"):
             prepare_corpus([text], tmp_path / "out", num_workers=2)
         assert list(tmp_path.iterdir()) == [text]

@@ -160,7 +160,8 @@ def test_the_workers_end_with_the_parent(tmp_path):
         "import pathlib, sys, time\n"
         "from allennlp_semfit.corpus import word_counts\n"
         "def slow_read(chunk):\n"
-        "    print('begun', flush=True)\n"
+        # In one piece, also where standard output is not buffered: two workers write at once.
+        "    print('begun\\n', end='', flush=True)\n"
         "    time.sleep(0.2)\n"
         "    return b''\n"
         "word_counts._read = slow_read\n"

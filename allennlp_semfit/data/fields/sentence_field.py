@@ -20,12 +20,6 @@ class SentenceField(TextField):
     the time of reading a corpus. Any indexer goes with it. A `WordIndexer`, such as `fasttext`,
     gets the words as they are, and pads the whole batch at once; any other gets new `Token`s. The
     batch is the one that `TextField`s would give.
-
-    # Parameters
-
-    words : `List[str]`
-    token_indexers : `Dict[str, TokenIndexer]`, optional (default = `None`)
-        See `TextField`.
     """
 
     __slots__ = ["words"]
@@ -55,16 +49,8 @@ class SentenceField(TextField):
 
     def as_tensor(self, padding_lengths: Dict[str, int]) -> Dict[str, Any]:
         """
-        # Returns
-
-        `Dict[str, Any]`
-            What `batch_tensors` takes. For a `WordIndexer` that is the indexed words and the
-            lengths to pad them to, for any other indexer its tensors.
-
-        # Raises
-
-        `ConfigurationError`
-            If the field is not indexed.
+        What `batch_tensors` takes: for a `WordIndexer` the indexed words and the lengths to pad
+        them to, for any other indexer its tensors.
         """
         if self._indexed_tokens is None:
             raise ConfigurationError("SentenceField: `index` comes before `as_tensor`.")

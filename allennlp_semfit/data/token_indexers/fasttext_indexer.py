@@ -64,12 +64,9 @@ class FastTextIndexer(WordIndexer):
 
     def words_to_indices(self, words: List[str]) -> IndexedTokenList:
         """
-        # Returns
-
-        `IndexedTokenList`
-            `"vectors"`: an array of shape `(dim,)` for each word, the same object for the same
-            word. `"word_mask"`: `True` for each word. It is not called `"mask"`, of which AllenNLP
-            allows one in a text field: other indexers beside this one may have that.
+        `"vectors"`: an array of shape `(dim,)` for each word, the same object for the same word.
+        `"word_mask"`: `True` for each word. It is not called `"mask"`, of which AllenNLP allows one
+        in a text field: other indexers beside this one may have that.
         """
         return {
             "vectors": list(map(self._model.get_word_vector, words)),
@@ -83,11 +80,8 @@ class FastTextIndexer(WordIndexer):
         self, sentences: Sequence[IndexedTokenList], padding_lengths: Dict[str, int]
     ) -> Dict[str, torch.Tensor]:
         """
-        # Returns
-
-        `Dict[str, torch.Tensor]`
-            `"vectors"`: shape `(batch_size, length, dim)`, `float32`, zero where padded.
-            `"word_mask"`: shape `(batch_size, length)`, `bool`.
+        `"vectors"`: shape `(batch_size, length, dim)`, `float32`, zero where padded. `"word_mask"`:
+        shape `(batch_size, length)`, `bool`.
         """
         length = padding_lengths["vectors"]
         padding = [numpy.zeros(self._model.dim, dtype=numpy.float32)] * length

@@ -31,9 +31,7 @@ def cosine(context: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
 
     # Parameters
 
-    context : `torch.Tensor`
-        Shape `(..., m)`.
-    target : `torch.Tensor`
+    context, target : `torch.Tensor`
         Shape `(..., m)`.
 
     # Returns
@@ -52,9 +50,7 @@ def l2(context: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
 
     # Parameters
 
-    context : `torch.Tensor`
-        Shape `(..., m)`.
-    target : `torch.Tensor`
+    context, target : `torch.Tensor`
         Shape `(..., m)`.
 
     # Returns
@@ -75,9 +71,7 @@ def nllvmf(
 
     # Parameters
 
-    context : `torch.Tensor`
-        Shape `(..., m)`.
-    target : `torch.Tensor`
+    context, target : `torch.Tensor`
         Shape `(..., m)`.
     lambda_1 : `float`, optional (default = `0.02`)
         The weight of the penalty on the norm of the context vector.
@@ -103,17 +97,8 @@ def log_vmf_normalizer(concentration: torch.Tensor, dim: int) -> torch.Tensor:
     Bessel function of the first kind. Differentiable once, with the exact derivative
     `-I_{m/2}(k) / I_{m/2-1}(k)`. Neither value nor derivative over- or underflows.
 
-    # Parameters
-
-    concentration : `torch.Tensor`
-        `k`, non-negative, of any shape.
-    dim : `int`
-        `m`, 2 or more.
-
-    # Returns
-
-    `torch.Tensor`
-        The shape and type of `concentration`.
+    `concentration` is `k`, non-negative and of any shape, which the result has too; `dim` is `m`, 2
+    or more.
     """
     return _LogVmfNormalizer.apply(concentration, dim)
 
@@ -194,9 +179,8 @@ class Distance(Registrable):
         """
         The constant prediction that training starts from. By default it is the mean direction of
         the targets, scaled so that its elements are about 1/3. An optimizer such as Adam changes
-        each element by about the learning rate in an update, whatever the norm of the prediction,
-        so the scale sets how fast its direction changes: with a much smaller norm, the first
-        updates change it too fast; with a larger norm, training is slow.
+        each element by about the learning rate in an update, so the scale sets how fast the
+        direction changes: with a much smaller norm too fast at first, with a larger one too slowly.
 
         # Parameters
 
@@ -216,7 +200,7 @@ class Distance(Registrable):
 @Distance.register("cosine")
 class CosineDistance(Distance):
     """
-    See [`cosine`](#cosine). It has no hyper-parameter; the paper uses it.
+    The paper's distance: see [`cosine`](#cosine).
 
     Registered as a `Distance` with name "cosine", the default.
     """

@@ -14,15 +14,11 @@ _MAX_MEAN_RANK = 0.35
 class FrequencyOrderCheck:
     """
     Checks on the first 10,000 targets that the classes are sorted by decreasing frequency. An
-    adaptive softmax over unsorted classes works, but is slow.
+    adaptive softmax over unsorted classes works, but is slow. `name` is that of the vocabulary, for
+    the error message.
 
     The distinct classes are ranked from 0, the first, to 1, the last. If they are sorted, low ranks
     are the most frequent, so the mean rank of the targets is far below 0.5.
-
-    # Parameters
-
-    name : `str`
-        The name of the vocabulary, for the error message.
     """
 
     def __init__(self, name: str) -> None:
@@ -31,17 +27,7 @@ class FrequencyOrderCheck:
         self._is_done = False
 
     def __call__(self, targets: torch.Tensor) -> None:
-        """
-        # Parameters
-
-        targets : `torch.Tensor`
-            The classes of a batch of running text. Shape `(N,)`.
-
-        # Raises
-
-        `ConfigurationError`
-            If 10,000 targets have been seen and their classes are not sorted.
-        """
+        """Checks the classes of a batch of running text, shape `(N,)`."""
         if self._is_done:
             return
         self._targets.append(targets.detach().cpu())

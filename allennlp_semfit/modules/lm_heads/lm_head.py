@@ -31,20 +31,13 @@ class LmHead(torch.nn.Module, Registrable):
         return self.input_dim
 
     def get_target_dim(self) -> Optional[int]:
-        """
-        The dimension of the targets if they are the model's input vectors, otherwise `None`.
-        """
+        """The dimension of the targets if they are the model's input vectors, otherwise `None`."""
         return None
 
     def tie_weights(self, text_field_embedder: TextFieldEmbedder) -> None:
         """
         Shares parameters with the model's input, if the head does so. The model's constructor calls
         it once.
-
-        # Parameters
-
-        text_field_embedder : `TextFieldEmbedder`
-            The model's text field embedder.
         """
 
     def targets(self, source: TextFieldTensors, input_vectors: torch.Tensor) -> torch.Tensor:

@@ -25,9 +25,8 @@ class SampledSoftmaxHead(SoftmaxHeadBase):
     batch share; in evaluation, over the whole vocabulary. The sample is drawn from a log-uniform
     distribution over the indices, so the vocabulary should be sorted by decreasing frequency.
 
-    The training loss is that of the sampled softmax, which is not a log-likelihood. The
-    `perplexity` is always that of the full softmax. In training, it is estimated on a random subset
-    of each batch, at a tenth of the cost of the sampled softmax.
+    The training loss is not a log-likelihood. The `perplexity` is always that of the full softmax;
+    in training, it is estimated on a random subset of each batch, at a tenth of the loss's cost.
 
     Registered as an `LmHead` with name "sampled_softmax".
 
@@ -94,12 +93,8 @@ class SampledSoftmaxHead(SoftmaxHeadBase):
         # From a random start, so that all words are equally likely.
         start = numpy.random.randint(self._stride)
         with torch.no_grad():
-            self._negative_log_likelihood(
-                self.losses(
-                    context[start :: self._stride],
-                    targets[start :: self._stride],
-                )
-            )
+            subset = slice(start, None, self._stride)
+            self._negative_log_likelihood(self.losses(context[subset], targets[subset]))
         # Without targets, AllenNLP's loss has no gradient.
         return self.softmax(context, targets) if len(targets) else context.sum()
 
@@ -114,17 +109,7 @@ def log_uniform_sample(num_words: int, num_samples: int) -> Tuple[numpy.ndarray,
     """
     Draws words with replacement until there are `num_samples` distinct ones. The probability of the
     word `k` is `log((k + 2) / (k + 1)) / log(num_words + 1)`. With the same random numbers, the
-    sample is the same as that of AllenNLP's `_choice`.
-
-    # Parameters
-
-    num_words : `int`
-    num_samples : `int`
-
-    # Returns
-
-    `Tuple[numpy.ndarray, int]`
-        The sample, shape `(num_samples,)`, and the number of draws.
+    sample is the same as that of AllenNLP's `_choice`. Returns it and the number of draws.
     """
     draws = numpy.empty(0, dtype=numpy.int64)
     first_draws = draws

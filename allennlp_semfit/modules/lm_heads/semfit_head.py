@@ -40,9 +40,6 @@ class SemfitHead(LmHead):
     checkpoint or an `initializer` has set it. Without this, the contextualizer would have to learn
     what all word vectors have in common.
 
-    With `whiten_targets`, the targets are whitened first: see `TargetWhitening`. The paper does not
-    do this.
-
     A distance gives no perplexity (section 4.3 of the paper). The metrics are, for any distance:
 
     - `cosine`: the mean cosine of prediction and target.
@@ -67,7 +64,8 @@ class SemfitHead(LmHead):
         The number of words whose target vectors are cached if the target embedder computes them:
         see `CachedEmbedder`. With 512 dimensions, the default takes up to 205 MB.
     whiten_targets : `bool`, optional (default = `False`)
-        Whether to whiten the targets. The training text must then be in random order.
+        Whether to whiten the targets first, which the paper does not do: see `TargetWhitening`. The
+        training text must then be in random order.
 
     # Raises
 
@@ -137,13 +135,6 @@ class SemfitHead(LmHead):
         return self.embedding_dim if self.target_embedder is None else None
 
     def targets(self, source: TextFieldTensors, input_vectors: torch.Tensor) -> torch.Tensor:
-        """
-        # Returns
-
-        `torch.Tensor`
-            `input_vectors`, or the target embedder's, whitened if asked for. Shape
-            `(batch_size, length, embedding_dim)`.
-        """
         vectors = self._target_vectors(source, input_vectors)
         if self.whitening is None:
             return vectors

@@ -23,16 +23,8 @@ class SoftmaxHeadBase(LmHead):
     Reports `perplexity`: the exponential of the mean negative log-likelihood, averaged over the
     words of both directions.
 
-    # Parameters
-
-    vocab : `Vocabulary`
-    input_dim : `int`
-        The dimension of a context vector.
-    namespace : `str`
-        The namespace of the vocabulary.
-    indexer : `str`
-        The name of the `single_id` indexer, in the reader's `token_indexers`, that provides the
-        words' indices in that namespace.
+    The `single_id` indexer named `indexer`, in the reader's `token_indexers`, provides the words'
+    indices in the namespace.
 
     # Raises
 
@@ -65,12 +57,7 @@ class SoftmaxHeadBase(LmHead):
         self._negative_log_likelihood = TokenAverage()
 
     def targets(self, source: TextFieldTensors, input_vectors: torch.Tensor) -> torch.Tensor:
-        """
-        # Returns
-
-        `torch.Tensor`
-            The class of each word, -1 for padding. Shape `(batch_size, length)`.
-        """
+        """The class of each word, -1 for padding. Shape `(batch_size, length)`."""
         if self.indexer not in source:
             raise ConfigurationError(
                 f"The softmax head reads its targets from the indexer {self.indexer!r}, but the "
@@ -88,17 +75,8 @@ class SoftmaxHeadBase(LmHead):
 
     def losses(self, context: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """
-        # Parameters
-
-        context : `torch.Tensor`
-            Shape `(N, input_dim)`.
-        targets : `torch.Tensor`
-            The classes. Shape `(N,)`.
-
-        # Returns
-
-        `torch.Tensor`
-            The negative log-likelihood of each target, in nats. Shape `(N,)`.
+        The negative log-likelihood of each target, in nats, shape `(N,)`. The contexts have the
+        shape `(N, input_dim)`, the targets, which are classes, `(N,)`.
         """
         raise NotImplementedError
 
@@ -112,25 +90,10 @@ def softmax_losses(
     context: torch.Tensor, targets: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor
 ) -> torch.Tensor:
     """
-    Equation 1 of Li et al. 2019, with a bias: `-(c·w + b) + log Σ_w' exp(c·w' + b')`.
+    Equation 1 of Li et al. 2019, with a bias: `-(c·w + b) + log Σ_w' exp(c·w' + b')`. `context` has
+    the shape `(N, dim)`, `weight` `(num_classes, dim)`; the result has the shape `(N,)`.
 
     Without gradients, it works in chunks, so its memory use does not grow with `N`.
-
-    # Parameters
-
-    context : `torch.Tensor`
-        Shape `(N, dim)`.
-    targets : `torch.Tensor`
-        Shape `(N,)`.
-    weight : `torch.Tensor`
-        Shape `(num_classes, dim)`.
-    bias : `torch.Tensor`
-        Shape `(num_classes,)`.
-
-    # Returns
-
-    `torch.Tensor`
-        Shape `(N,)`.
     """
     chunk_size = context.size(0)
     if not torch.is_grad_enabled():

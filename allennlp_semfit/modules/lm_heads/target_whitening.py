@@ -56,15 +56,9 @@ class TargetWhitening(torch.nn.Module):
     @torch.no_grad()
     def update(self, targets: torch.Tensor, mask: Optional[torch.Tensor] = None) -> None:
         """
-        Adds targets to the estimates of mean and covariance, unless these are final. In distributed
-        training, all processes must call it equally often.
-
-        # Parameters
-
-        targets : `torch.Tensor`
-            Shape `(..., m)`.
-        mask : `torch.BoolTensor`, optional (default = `None`)
-            Which of the targets to use. Shape `(...)`.
+        Adds targets, shape `(..., m)`, to the estimates of mean and covariance, unless these are
+        final. Those where `mask`, shape `(...)`, is `False` do not count. In distributed training,
+        all processes must call it equally often.
         """
         if self.is_fitted:
             return
@@ -99,16 +93,8 @@ class TargetWhitening(torch.nn.Module):
 
     def forward(self, targets: torch.Tensor) -> torch.Tensor:
         """
-        # Parameters
-
-        targets : `torch.Tensor`
-            Shape `(..., m)`.
-
-        # Returns
-
-        `torch.Tensor`
-            Shape `(..., m)`, of type `float32` or, if it is more precise, the targets' type. Their
-            mean squared norm is about 1. Zero vectors stay zero.
+        The whitened targets, shape `(..., m)`, of type `float32` or, if it is more precise, the
+        targets' type. Their mean squared norm is about 1. Zero vectors stay zero.
         """
         dtype = torch.promote_types(targets.dtype, torch.float32)
         with torch.autocast(targets.device.type, enabled=False):

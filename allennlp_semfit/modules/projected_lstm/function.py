@@ -27,25 +27,11 @@ class ProjectedLstmFunction(torch.autograd.Function):
     before clipping; everything else is recomputed. Under `torch.autocast`, the matrix products use
     autocast's type; the cell state, the states and the layer norm use `float32`.
 
-    # Parameters
-
-    inputs : `torch.Tensor`
-        Shape `(layers, words, hidden_dim)`, in the layout that `run_in_lockstep` describes.
-    batch_sizes : `List[int]`
-    cell_clip_value, state_clip_value : `Optional[float]`
-        `None` for no clipping.
-    eps : `Optional[float]`
-        The layer norm's epsilon; `None` for no layer norm.
-    weights : `Optional[torch.Tensor]`
-        The input weights of all layers, then the state weights of all layers, both of shape
-        `(4 * cell_size, hidden_dim)`; the biases, shape `(4 * cell_size,)`; the projections, shape
-        `(hidden_dim, cell_size)`; and the layer norms' weights and biases, shape `(hidden_dim,)`,
-        or `None`.
-
-    # Returns
-
-    `torch.Tensor`
-        The states, of the weights' type. Shape `(layers, words, hidden_dim)`.
+    The inputs and the states, shape `(layers, words, hidden_dim)`, have the layout that
+    `run_in_lockstep` describes. The weights are the input weights of all layers, then the state
+    weights of all layers, both of shape `(4 * cell_size, hidden_dim)`; the biases, shape
+    `(4 * cell_size,)`; the projections, shape `(hidden_dim, cell_size)`; and the layer norms'
+    weights and biases, shape `(hidden_dim,)`, or `None`. Without a layer norm, `eps` is `None`.
     """
 
     @staticmethod
@@ -148,8 +134,7 @@ class ProjectedLstmFunction(torch.autograd.Function):
                 grads_by_weight = [
                     _grad_weight(grad_gates, inputs),
                     _grad_weight(
-                        grad_gates[:, first:],
-                        torch.cat([recurrent[:, :0], *previous], dim=1),
+                        grad_gates[:, first:], torch.cat([recurrent[:, :0], *previous], dim=1)
                     ),
                     grad_gates.sum(1, dtype=grad_states.dtype),
                     _grad_weight(grad_projected, hidden),

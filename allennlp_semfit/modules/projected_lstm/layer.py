@@ -59,17 +59,7 @@ class ProjectedLstm(torch.nn.Module):
         self.state_linearity.bias.data[self.cell_size : 2 * self.cell_size].fill_(1.0)
 
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-        """
-        # Parameters
-
-        inputs : `torch.Tensor`
-            Shape `(batch_size, length, hidden_dim)`.
-
-        # Returns
-
-        `torch.Tensor`
-            Shape `(batch_size, length, hidden_dim)`.
-        """
+        """The inputs and the states have the shape `(batch_size, length, hidden_dim)`."""
         batch_size, length, hidden_dim = inputs.shape
         time_major = inputs.transpose(0, 1).reshape(1, length * batch_size, hidden_dim)
         (outputs,) = run_in_lockstep([self], time_major, [batch_size] * length)

@@ -1,8 +1,16 @@
 """
 The operations of a projected LSTM between the matrix products of a step, in PyTorch.
 
-All arguments are views of buffers for all steps. In the shapes, `layers` is the number of layers
-that run in parallel, and `n` the number of sentences that have a word at this step.
+The tensors are views of buffers for all steps. Where `layers` is the number of layers that run in
+parallel, and `n` the number of sentences that have a word at this step, the shapes are
+
+- `(layers, n, 4 * cell_size)` for `gates` (input, forget, candidate, output);
+- `(layers, n, cell_size)` for `cell_state` (before clipping), `previous_cell_state` (`None` at the
+  first step) and `hidden` (the output before projection);
+- `(layers, n, hidden_dim)` for `projected`, `state` and `recurrent`;
+- `(layers, 1, hidden_dim)` for `weight` and `bias` of the layer norm (`None` without one).
+
+A gradient has the shape of its tensor. A `clip_value` of `None` stands for no clipping.
 """
 
 from typing import Any, Optional, Tuple
@@ -29,21 +37,8 @@ def cell_forward(
     hidden: torch.Tensor,
 ) -> None:
     """
-    Computes the cell state and the output before projection.
-
-    # Parameters
-
-    gates : `torch.Tensor`
-        The pre-activations of the input, forget, candidate and output gates; replaced by the
-        activations. Shape `(layers, n, 4 * cell_size)`.
-    previous_cell_state : `torch.Tensor`
-        `cell_state` of the previous step; `None` at the first step. Shape `(layers, n, cell_size)`.
-    clip_value : `Optional[float]`
-        The clip value of the cell state.
-    cell_state : `torch.Tensor`
-        Receives the cell state before clipping. Shape `(layers, n, cell_size)`.
-    hidden : `torch.Tensor`
-        Receives the output before projection. Shape `(layers, n, cell_size)`.
+    Replaces the gates' pre-activations by their activations, and computes `cell_state` and
+    `hidden`.
     """
     cell_size = cell_state.size(-1)
     gates[..., : 2 * cell_size].sigmoid_()
@@ -67,23 +62,9 @@ def cell_backward(
     hidden: torch.Tensor,
 ) -> None:
     """
-    The backward pass of `cell_forward`.
-
-    # Parameters
-
-    grad_hidden : `torch.Tensor`
-        Shape `(layers, n, cell_size)`.
-    gates : `torch.Tensor`
-        The gate activations. Shape `(layers, n, 4 * cell_size)`.
-    previous_cell_state, clip_value, cell_state
-        As in `cell_forward`.
-    grad_cell_state : `torch.Tensor`
-        The next step's gradient of this step's clipped cell state; replaced by this step's gradient
-        of the previous one. Shape `(layers, n, cell_size)`.
-    grad_gates : `torch.Tensor`
-        Receives the gradient of the gates' pre-activations. Shape `(layers, n, 4 * cell_size)`.
-    hidden : `torch.Tensor`
-        Receives the output before projection, recomputed. Shape `(layers, n, cell_size)`.
+    The backward pass of `cell_forward`. Computes `grad_gates`, the gradient of the pre-activations,
+    and `hidden`, again. `grad_cell_state` is the next step's gradient of this step's clipped cell
+    state; this step's gradient of the previous one replaces it.
     """
     input_gate, forget_gate, candidate, output_gate = gates.chunk(4, dim=-1)
     grad_input, grad_forget, grad_candidate, grad_output = grad_gates.chunk(4, dim=-1)
@@ -118,21 +99,8 @@ def state_forward(
     recurrent: torch.Tensor,
 ) -> None:
     """
-    Computes the state: clips and normalises the projected output.
-
-    # Parameters
-
-    projected : `torch.Tensor`
-        Shape `(layers, n, hidden_dim)`.
-    weight, bias : `torch.Tensor`
-        The layer norm's parameters, shape `(layers, 1, hidden_dim)`; `None` for no layer norm.
-    eps : `float`
-    clip_value : `Optional[float]`
-        The clip value of the state.
-    state : `torch.Tensor`
-        Receives the state. Shape `(layers, n, hidden_dim)`.
-    recurrent : `torch.Tensor`
-        `state` itself, or a tensor of the same shape and another type that receives a copy.
+    Computes `state`: clips and normalises the projected output. `recurrent` is `state` itself, or a
+    tensor of another type that receives a copy.
     """
     clipped = _clip(projected, clip_value)
     if weight is None or bias is None:
@@ -152,18 +120,7 @@ def state_backward(
     clip_value: Optional[float],
     grad_projected: torch.Tensor,
 ) -> None:
-    """
-    The backward pass of `state_forward`, except for the layer norm's parameters.
-
-    # Parameters
-
-    grad_state : `torch.Tensor`
-        Shape `(layers, n, hidden_dim)`.
-    projected, weight, eps, clip_value
-        As in `state_forward`.
-    grad_projected : `torch.Tensor`
-        Receives the gradient. Shape `(layers, n, hidden_dim)`.
-    """
+    """The backward pass of `state_forward`, except for the layer norm's parameters."""
     if weight is not None:
         clipped = _clip(projected, clip_value).to(grad_state.dtype)
         shape = list(clipped.shape[-1:])
@@ -187,20 +144,8 @@ def norm_backward(
     clip_value: Optional[float],
 ) -> Tuple[Any, Any]:
     """
-    The gradients of the layer norm's parameters, for all steps at once.
-
-    # Parameters
-
-    grad_state, projected : `torch.Tensor`
-        Shape `(layers, words, hidden_dim)`.
-    weight, eps, clip_value
-        As in `state_forward`.
-
-    # Returns
-
-    `Tuple[Any, Any]`
-        The gradients of the weights and the biases, shape `(layers, hidden_dim)`; without a layer
-        norm, two lists of `None` for each layer.
+    The gradients of the layer norm's weights and biases, shape `(layers, hidden_dim)`, for all
+    steps at once; without a layer norm, two lists of `None` for each layer.
     """
     if weight is None:
         no_grads = [None] * len(projected)

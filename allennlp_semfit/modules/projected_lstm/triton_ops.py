@@ -221,15 +221,8 @@ def cell_backward(
     hidden: torch.Tensor,
 ) -> None:
     """As `torch_ops.cell_backward`."""
-    tensors = (
-        grad_hidden,
-        gates,
-        previous_cell_state,
-        cell_state,
-        grad_cell_state,
-        grad_gates,
-        hidden,
-    )
+    states = (gates, previous_cell_state, cell_state)
+    tensors = (grad_hidden, *states, grad_cell_state, grad_gates, hidden)
     _launch_on_cells(_cell_backward, tensors, cell_state, previous_cell_state, clip_value)
 
 

@@ -171,13 +171,8 @@ class BidirectionalLanguageModelLstm(Seq2SeqEncoder):
 
 def _pack_indices(mask: torch.BoolTensor) -> Tuple[torch.Tensor, List[int]]:
     """
-    The indices that pack a batch into the layout of `run_in_lockstep`.
-
-    # Returns
-
-    `Tuple[torch.Tensor, List[int]]`
-        For each direction, the indices of the words in the flattened batch, shape `(2, words)`; and
-        the number of words at each step.
+    The indices that pack a flattened batch into the layout of `run_in_lockstep`, shape `(2, words)`
+    for the two directions; and the number of words at each step.
     """
     num_sentences, length = mask.shape
     lengths = mask.sum(dim=1)

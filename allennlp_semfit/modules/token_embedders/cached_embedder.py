@@ -28,10 +28,9 @@ class CachedEmbedder(TokenEmbedder):
         It must be frozen, and a word's vector must not depend on its context.
     max_words : `int`, optional (default = `100000`)
         The maximum number of cached vectors. When the cache is full, the oldest are evicted. The
-        vectors take up to `4 * max_words * get_output_dim()` bytes on the device of the inputs:
-        205 MB at 512 dimensions and the default. The buffer grows by doubling. The keys are kept in
-        main memory: the bytes of a word's tensors and about 130 more, 53 MB for the default with
-        `elmo_characters`.
+        vectors take up to `4 * max_words * get_output_dim()` bytes on the device of the inputs, 205
+        MB at 512 dimensions and the default. The keys take main memory, 53 MB for the default with
+        `elmo_characters`: the bytes of a word's tensors and about 130 more.
 
     # Raises
 
@@ -108,7 +107,8 @@ class CachedEmbedder(TokenEmbedder):
         `ConfigurationError`
             If a tensor does not have the shape `(batch_size, length, ...)`.
         """
-        if len(tensors) == 1 and not args and _num_arguments(self.embedder) == 1:
+        num_arguments = len(inspect.signature(self.embedder.forward).parameters)
+        if len(tensors) == num_arguments == 1 and not args:
             args, tensors = tuple(tensors.values()), {}
         names = sorted(tensors)
         inputs = [*args, *(tensors[name] for name in names)]
@@ -130,10 +130,6 @@ class CachedEmbedder(TokenEmbedder):
             with torch.autocast(words[0].device.type, enabled=False):
                 vectors = self._cache.lookup(words, embed)
             return vectors.view(*shape, self.get_output_dim())
-
-
-def _num_arguments(embedder: TokenEmbedder) -> int:
-    return len(inspect.signature(embedder.forward).parameters)
 
 
 def _batch_and_length(names: List[str], inputs: List[torch.Tensor]) -> torch.Size:
@@ -172,22 +168,11 @@ class _VectorCache:
         return self._table is None or self._table.device == device
 
     def lookup(
-        self,
-        inputs: List[torch.Tensor],
-        embed: Callable[[List[torch.Tensor]], torch.Tensor],
+        self, inputs: List[torch.Tensor], embed: Callable[[List[torch.Tensor]], torch.Tensor]
     ) -> torch.Tensor:
         """
-        # Parameters
-
-        inputs : `List[torch.Tensor]`
-            Each of shape `(num_words, ...)`, with at least one word.
-        embed : `Callable[[List[torch.Tensor]], torch.Tensor]`
-            Computes vectors, shape `(n, dim)`, from the rows of `inputs` for `n` of the words.
-
-        # Returns
-
-        `torch.Tensor`
-            Shape `(num_words, dim)`.
+        The vectors, shape `(num_words, dim)`, for inputs of shape `(num_words, ...)` with at least
+        one word. `embed` computes those of some of the words from their rows of `inputs`.
         """
         with self._lock:
             words = self._keys(inputs)
@@ -205,12 +190,8 @@ class _VectorCache:
             rows_of_words = to_device([rows[word] for word in words])
             cached_slots = to_device([self._slots[word] for word in cached])
             new_positions = to_device([first_positions[word] for word in new])
-            new_slots = to_device(
-                [
-                    (self._next_slot + i) % self.max_words
-                    for i in range(min(len(new), self.max_words))
-                ]
-            )
+            stop = self._next_slot + min(len(new), self.max_words)
+            new_slots = to_device([i % self.max_words for i in range(self._next_slot, stop)])
 
             vectors = []
             if cached:
@@ -252,9 +233,7 @@ class _VectorCache:
         # Bytes alone identify a word only among tensors of the same types and shapes.
         layout = tuple((tensor.dtype, tensor.shape[1:]) for tensor in inputs)
         layout_id = self._layouts.setdefault(layout, len(self._layouts).to_bytes(4, "big"))
-        columns = [
-            tensor.reshape(len(tensor), -1).contiguous().view(torch.uint8) for tensor in inputs
-        ]
+        columns = [x.reshape(len(x), -1).contiguous().view(torch.uint8) for x in inputs]
         table = torch.cat(columns, dim=1).cpu().numpy()
         words: List[bytes] = table.view(f"V{table.shape[1]}").ravel().tolist()
         return [word + layout_id for word in words]

@@ -90,9 +90,8 @@ class ElmoCharacterCnnEmbedder(TokenEmbedder):
             try:
                 sizes = parse_options(options)
             except ConfigurationError as error:
-                raise ConfigurationError(
-                    f"elmo_character_cnn: `options`: {error.message}"
-                ) from None
+                message = f"elmo_character_cnn: `options`: {error.message}"
+                raise ConfigurationError(message) from None
         # The indexer's ids are ELMo's plus 1, for the padding.
         self._embedding = Embedding(sizes.character_dim, NUM_CHARACTERS + 1)
         self._encoder = CnnHighwayEncoder(
@@ -106,7 +105,7 @@ class ElmoCharacterCnnEmbedder(TokenEmbedder):
         self._encoder._layer_norm = torch.nn.Identity()
         self._has_weights = pretrained_file is not None
         if pretrained_file is not None:
-            load_weights(pretrained_file, sizes, self._embedding, self._encoder)
+            load_weights(pretrained_file, self._embedding, self._encoder)
         self.requires_grad_(False)
 
     @classmethod

@@ -6,7 +6,7 @@ its weights in HDF5.
 import json
 import os
 from pathlib import Path
-from typing import Any, Dict, NamedTuple, Tuple, Union
+from typing import Any, Callable, Dict, NamedTuple, Tuple, Union
 
 import h5py
 import numpy
@@ -28,7 +28,6 @@ __all__ = [
     "load_weights",
     "parse_options",
     "read_options",
-    "weight_shapes",
     "write_character_cnn",
 ]
 
@@ -48,18 +47,7 @@ CONTENTS = (_WEIGHTS, _OPTIONS)
 
 
 class CharacterCnnOptions(NamedTuple):
-    """
-    # Parameters
-
-    activation : `str`
-        After the convolutions: `"relu"` or `"tanh"`.
-    filters : `Tuple[Tuple[int, int], ...]`
-        How many characters wide, and how many of that width.
-    num_highways : `int`
-    character_dim : `int`
-    projection_dim : `int`
-        The dimension of the result.
-    """
+    """`filters` are pairs: the width in characters, and the number of filters of that width."""
 
     activation: str
     filters: Tuple[Tuple[int, int], ...]
@@ -69,7 +57,7 @@ class CharacterCnnOptions(NamedTuple):
 
     @property
     def num_filters(self) -> int:
-        """Of all widths."""
+        """The number of filters of all widths."""
         return sum(number for _, number in self.filters)
 
     def to_json(self) -> Dict[str, Any]:
@@ -87,32 +75,9 @@ class CharacterCnnOptions(NamedTuple):
         }
 
 
-def weight_shapes(options: CharacterCnnOptions) -> Dict[str, Tuple[int, ...]]:
-    """
-    # Returns
-
-    `Dict[str, Tuple[int, ...]]`
-        The shape of each dataset that a file of weights has for these options.
-    """
-    shapes: Dict[str, Tuple[int, ...]] = {"char_embed": (NUM_CHARACTERS, options.character_dim)}
-    for index, (width, number) in enumerate(options.filters):
-        shapes[f"CNN/W_cnn_{index}"] = (1, width, options.character_dim, number)
-        shapes[f"CNN/b_cnn_{index}"] = (number,)
-    for index in range(options.num_highways):
-        for gate in ("transform", "carry"):
-            shapes[f"CNN_high_{index}/W_{gate}"] = (options.num_filters, options.num_filters)
-            shapes[f"CNN_high_{index}/b_{gate}"] = (options.num_filters,)
-    shapes["CNN_proj/W_proj"] = (options.num_filters, options.projection_dim)
-    shapes["CNN_proj/b_proj"] = (options.projection_dim,)
-    return shapes
-
-
 def read_options(options_file: Union[str, os.PathLike]) -> CharacterCnnOptions:
     """
-    # Parameters
-
-    options_file : `Union[str, os.PathLike]`
-        ELMo's `options.json`, a path or a URL.
+    Reads ELMo's `options.json`, a path or a URL.
 
     # Raises
 
@@ -121,67 +86,36 @@ def read_options(options_file: Union[str, os.PathLike]) -> CharacterCnnOptions:
     """
     path = _fetch("options", options_file)
     try:
-        options = json.loads(Path(path).read_bytes().decode("utf-8"))
-    except (ValueError, OSError, RecursionError) as error:
-        raise _error(
-            "options",
-            options_file,
-            f"cannot be read as JSON ({error})",
-            "The options.json that belongs to the weights is wanted.",
-        ) from None
-    try:
-        return parse_options(options)
+        return parse_options(json.loads(Path(path).read_text("utf-8")))
     except ConfigurationError as error:
-        raise _error(
-            "options",
-            options_file,
-            f"are not valid: {error}",
-            "The options.json that belongs to the weights is wanted.",
-        ) from None
+        found = f"are not valid: {error}"
+    except (ValueError, OSError, RecursionError) as error:
+        found = f"cannot be read as JSON ({error})"
+    remedy = "The options.json that belongs to the weights is wanted."
+    raise _error("options", options_file, found, remedy)
 
 
 def parse_options(options: Any) -> CharacterCnnOptions:
     """
-    # Parameters
-
-    options : `Any`
-        The contents of ELMo's `options.json`.
+    Parses the contents of ELMo's `options.json`.
 
     # Raises
 
     `ConfigurationError`
         If they do not describe a character CNN.
     """
-
-    def value(key: str) -> Any:
-        found = options
+    values = []
+    for key, (is_valid, wanted) in _CHECKS.items():
+        value = options
         for part in key.split("."):
-            if not isinstance(found, dict) or part not in found:
+            if not isinstance(value, dict) or part not in value:
                 raise ConfigurationError(f"there is no `{key}`")
-            found = found[part]
-        return found
-
-    def check(key: str, is_right: bool, wanted: str) -> None:
-        if not is_right:
-            raise ConfigurationError(f"`{key}` is {json.dumps(value(key)):.200}; it takes {wanted}")
-
-    def size(key: str, minimum: int = 1) -> int:
-        check(key, _is_size(value(key), minimum), f"a whole number, {minimum} or more")
-        return int(value(key))
-
-    key = "char_cnn.activation"
-    check(key, value(key) in ("relu", "tanh"), '"relu" or "tanh"')
-    key = "char_cnn.filters"
-    check(key, _are_filters(value(key)), f"a list of [width up to {MAX_CHARACTERS}, number]")
-    key = "char_cnn.max_characters_per_token"
-    check(key, value(key) == MAX_CHARACTERS, f"{MAX_CHARACTERS}, as `elmo_characters` gives them")
-    return CharacterCnnOptions(
-        activation=value("char_cnn.activation"),
-        filters=tuple((width, number) for width, number in value("char_cnn.filters")),
-        num_highways=size("char_cnn.n_highway", 0),
-        character_dim=size("char_cnn.embedding.dim"),
-        projection_dim=size("lstm.projection_dim"),
-    )
+            value = value[part]
+        if not is_valid(value):
+            raise ConfigurationError(f"`{key}` is {json.dumps(value):.200}; it takes {wanted}")
+        values.append(value)
+    activation, filters, *sizes, _ = values
+    return CharacterCnnOptions(activation, tuple(map(tuple, filters)), *sizes)
 
 
 def _is_size(value: Any, minimum: int = 1) -> bool:
@@ -198,12 +132,21 @@ def _are_filters(value: Any) -> bool:
     )
 
 
-def load_weights(
-    weight_file: Union[str, os.PathLike],
-    options: CharacterCnnOptions,
-    embedding: Embedding,
-    encoder: Any,
-) -> None:
+# In the order of the fields of `CharacterCnnOptions`.
+_CHECKS: Dict[str, Tuple[Callable[[Any], bool], str]] = {
+    "char_cnn.activation": (lambda value: value in ("relu", "tanh"), '"relu" or "tanh"'),
+    "char_cnn.filters": (_are_filters, f"a list of [width up to {MAX_CHARACTERS}, number]"),
+    "char_cnn.n_highway": (lambda value: _is_size(value, 0), "a whole number, 0 or more"),
+    "char_cnn.embedding.dim": (_is_size, "a whole number, 1 or more"),
+    "lstm.projection_dim": (_is_size, "a whole number, 1 or more"),
+    "char_cnn.max_characters_per_token": (
+        lambda value: value == MAX_CHARACTERS,
+        f"{MAX_CHARACTERS}, as `elmo_characters` gives them",
+    ),
+}
+
+
+def load_weights(weight_file: Union[str, os.PathLike], embedding: Embedding, encoder: Any) -> None:
     """
     Copies the weights of a file into AllenNLP's modules.
 
@@ -211,102 +154,77 @@ def load_weights(
 
     weight_file : `Union[str, os.PathLike]`
         ELMo's weights as HDF5, a path or a URL. Those of its LSTM are not read.
-    options : `CharacterCnnOptions`
     embedding : `Embedding`
-        Of the characters, shape `(NUM_CHARACTERS + 1, character_dim)`. Row 0, the padding between
-        sentences, stays as it is.
+        The embedding of the characters, shape `(NUM_CHARACTERS + 1, character_dim)`. Row 0, the
+        padding between sentences, is not changed.
     encoder : `CnnHighwayEncoder`
-        Of the sizes that `options` says.
 
     # Raises
 
     `InvalidFileError`
         If there is no such file, it is not HDF5, or it lacks a dataset or has it in another shape.
     """
-    weights = {}
     path = _fetch("weights", weight_file)
+    remedy = "The weights that belong to the options are wanted."
     try:
-        with h5py.File(path, "r") as file:
-            for name, shape in weight_shapes(options).items():
-                dataset = file.get(name)
+        with h5py.File(path, "r") as file, torch.no_grad():
+            for name, weight in _elmo_views(embedding.weight[1:], encoder).items():
+                dataset, shape = file.get(name), tuple(weight.shape)
                 if not isinstance(dataset, h5py.Dataset):
-                    raise _error(
-                        "weights",
-                        weight_file,
-                        f"hold no `{name}`",
-                        "The weights that belong to the options are wanted.",
-                    )
+                    raise _error("weights", weight_file, f"hold no `{name}`", remedy)
                 if dataset.shape != shape or dataset.dtype.kind != "f":
-                    raise _error(
-                        "weights",
-                        weight_file,
+                    found = (
                         f"do not fit the options: `{name}` has the shape {dataset.shape} and the "
-                        f"type {dataset.dtype}; the shape {shape} and a type of floats are wanted",
-                        "The weights that belong to the options are wanted.",
+                        f"type {dataset.dtype}; the shape {shape} and a type of floats are wanted"
                     )
-                weights[name] = torch.from_numpy(dataset[...].astype("float32"))
+                    raise _error("weights", weight_file, found, remedy)
+                values = torch.from_numpy(dataset[...].astype("float32"))
+                weight.copy_(-values if name.endswith("_carry") else values)
     except (OSError, RuntimeError, KeyError) as error:
-        raise _error(
-            "weights",
-            weight_file,
-            f"are no HDF5, or damaged ({error})",
-            "Copy them again from where they are whole.",
-        ) from None
-    with torch.no_grad():
-        embedding.weight[1:] = weights["char_embed"]
-        for index, convolution in enumerate(encoder._convolutions):
-            convolution.weight.copy_(weights[f"CNN/W_cnn_{index}"].squeeze(0).permute(2, 1, 0))
-            convolution.bias.copy_(weights[f"CNN/b_cnn_{index}"])
-        for index, layer in enumerate(encoder._highways._layers):
-            # AllenNLP's gate is the share of the input that is carried, ELMo's the share that is
-            # transformed.
-            for parameter, kind in ((layer.weight, "W"), (layer.bias, "b")):
-                transform = weights[f"CNN_high_{index}/{kind}_transform"]
-                carry = weights[f"CNN_high_{index}/{kind}_carry"]
-                parameter.copy_(torch.cat([transform.t(), -carry.t()]))
-        encoder._projection.weight.copy_(weights["CNN_proj/W_proj"].t())
-        encoder._projection.bias.copy_(weights["CNN_proj/b_proj"])
+        found = f"are no HDF5, or damaged ({error})"
+        remedy = "Copy them again from where they are whole."
+        raise _error("weights", weight_file, found, remedy) from None
 
 
 def extract_weights(embedding: Embedding, encoder: Any) -> Dict[str, numpy.ndarray]:
-    """
-    The inverse of `load_weights`.
-
-    # Returns
-
-    `Dict[str, numpy.ndarray]`
-        What `write_character_cnn` takes.
-    """
+    """The inverse of `load_weights`: what `write_character_cnn` takes."""
     with torch.no_grad():
         # Looked up, not copied: an embedding may project or rescale its rows.
-        weights = {"char_embed": embedding(torch.arange(1, NUM_CHARACTERS + 1))}
-        for index, convolution in enumerate(encoder._convolutions):
-            weights[f"CNN/W_cnn_{index}"] = convolution.weight.permute(2, 1, 0).unsqueeze(0)
-            weights[f"CNN/b_cnn_{index}"] = convolution.bias
-        for index, layer in enumerate(encoder._highways._layers):
-            for kind, values in (("W", layer.weight.t()), ("b", layer.bias)):
-                transform, carry = values.chunk(2, dim=-1)
-                weights[f"CNN_high_{index}/{kind}_transform"] = transform
-                weights[f"CNN_high_{index}/{kind}_carry"] = -carry
-        weights["CNN_proj/W_proj"] = encoder._projection.weight.t()
-        weights["CNN_proj/b_proj"] = encoder._projection.bias
-        return {name: tensor.detach().float().numpy() for name, tensor in weights.items()}
+        views = _elmo_views(embedding(torch.arange(1, NUM_CHARACTERS + 1)), encoder)
+        return {
+            name: (-weight if name.endswith("_carry") else weight).detach().float().numpy()
+            for name, weight in views.items()
+        }
+
+
+def _elmo_views(char_embed: torch.Tensor, encoder: Any) -> Dict[str, torch.Tensor]:
+    """
+    The weights under ELMo's names and in its shapes, as views. AllenNLP's gate is the share of the
+    input that is carried, ELMo's the share that is transformed, so `carry` has the other sign.
+    """
+    views = {"char_embed": char_embed}
+    for index, convolution in enumerate(encoder._convolutions):
+        views[f"CNN/W_cnn_{index}"] = convolution.weight.permute(2, 1, 0).unsqueeze(0)
+        views[f"CNN/b_cnn_{index}"] = convolution.bias
+    for index, layer in enumerate(encoder._highways._layers):
+        for kind, values in (("W", layer.weight.t()), ("b", layer.bias)):
+            transform, carry = values.chunk(2, dim=-1)
+            views[f"CNN_high_{index}/{kind}_transform"] = transform
+            views[f"CNN_high_{index}/{kind}_carry"] = carry
+    views["CNN_proj/W_proj"] = encoder._projection.weight.t()
+    views["CNN_proj/b_proj"] = encoder._projection.bias
+    return views
 
 
 def _fetch(what: str, file: Union[str, os.PathLike]) -> str:
     try:
         path = str(cached_path(file))
     except FileNotFoundError:
-        raise _error(
-            what,
-            file,
-            f"do not exist (working directory: {os.getcwd()})",
-            "Give the path of the file.",
-        ) from None
+        found = f"do not exist (working directory: {os.getcwd()})"
+        raise _error(what, file, found, "Give the path of the file.") from None
     except (OSError, ValueError) as error:
-        raise _error(
-            what, file, f"cannot be fetched ({error})", "Try again, or give a local copy."
-        ) from error
+        found, remedy = f"cannot be fetched ({error})", "Try again, or give a local copy."
+        raise _error(what, file, found, remedy) from error
     if os.path.isdir(path):
         raise _error(what, file, "are a directory", "A file is wanted.")
     return path
@@ -322,18 +240,7 @@ def write_character_cnn(
     """
     Writes `options.json` and `weights.hdf5`, and replaces existing ones. There are never the
     options of one model beside the weights of another.
-
-    # Parameters
-
-    directory : `Path`
-        It is made if it is missing.
-    options : `CharacterCnnOptions`
-    weights : `Dict[str, numpy.ndarray]`
-        With the names and shapes of `weight_shapes`.
     """
-    shapes = weight_shapes(options)
-    if {name: array.shape for name, array in weights.items()} != shapes:
-        raise ValueError(f"The weights must have the shapes {shapes}.")
     with write_directory(directory, CONTENTS) as new:
         (new / _OPTIONS).write_text(json.dumps(options.to_json(), indent=2) + "\n", "utf-8")
         with h5py.File(new / _WEIGHTS, "w") as file:

@@ -21,8 +21,7 @@ class LargeBatchLearningRateScheduler(LearningRateScheduler):
     It increases linearly from `lr` to `n lr` until update `n p`, stays constant, decreases
     exponentially to `lr / 2` from update `s / n` to update `e / n`, and then stays constant.
 
-    Registered as a `LearningRateScheduler` with name "large_batch". The "optimizer" argument does
-    not get an entry in a configuration file for the object.
+    Registered as a `LearningRateScheduler` with name "large_batch".
 
     # Parameters
 
@@ -66,14 +65,11 @@ class LargeBatchLearningRateScheduler(LearningRateScheduler):
         decay_end: float,
         last_epoch: int = -1,
     ) -> None:
-        if num_replicas < 1:
-            raise ConfigurationError(
-                f"large_batch: `num_replicas` is {num_replicas}; it must be at least 1."
-            )
-        if warmup_steps < 1:
-            raise ConfigurationError(
-                f"large_batch: `warmup_steps` is {warmup_steps}; it must be at least 1."
-            )
+        for name, value in (("num_replicas", num_replicas), ("warmup_steps", warmup_steps)):
+            if value < 1:
+                raise ConfigurationError(
+                    f"large_batch: `{name}` is {value}; it must be at least 1."
+                )
         if not 0 <= decay_start < decay_end:
             raise ConfigurationError(
                 f"large_batch: `decay_start` is {decay_start} and `decay_end` is {decay_end}; "

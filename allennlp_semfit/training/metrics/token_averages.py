@@ -41,21 +41,11 @@ class TokenAverage(_RunningMean):
     """
 
     def __call__(self, values: torch.Tensor) -> None:  # type: ignore[override]
-        """
-        # Parameters
-
-        values : `torch.Tensor`
-            One value for each token, of any shape.
-        """
+        """Adds one value for each token, in a tensor of any shape."""
         self._add(values.reshape(-1, 1))
 
     def get_metric(self, reset: bool = False) -> float:
-        """
-        # Returns
-
-        `float`
-            The mean; 0 without any tokens.
-        """
+        """The mean; 0 without any tokens."""
         mean = self._mean().item()
         if reset:
             self.reset()
@@ -73,21 +63,11 @@ class MeanDirection(_RunningMean):
     """
 
     def __call__(self, vectors: torch.Tensor) -> None:  # type: ignore[override]
-        """
-        # Parameters
-
-        vectors : `torch.Tensor`
-            Shape `(N, dim)`.
-        """
+        """Adds vectors, shape `(N, dim)`."""
         self._add(normalize(vectors.float(), dim=-1))
 
     def get_metric(self, reset: bool = False) -> float:
-        """
-        # Returns
-
-        `float`
-            Between 0 and 1; 0 without any vectors.
-        """
+        """The cosine, between 0 and 1; 0 without any vectors."""
         norm = torch.linalg.vector_norm(self._mean()).item()
         if reset:
             self.reset()
