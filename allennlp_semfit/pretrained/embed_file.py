@@ -54,7 +54,7 @@ class EmbeddingSummary(NamedTuple):
         In bytes.
     words_per_second : `float`, optional (default = `0.0`)
         Without the words that an interrupted run embedded before.
-    made_before : `bool`, optional (default = `False`)
+    already_complete : `bool`, optional (default = `False`)
         Whether there was nothing to do.
     """
 
@@ -62,7 +62,7 @@ class EmbeddingSummary(NamedTuple):
     num_words: int
     file_size: int
     words_per_second: float = 0.0
-    made_before: bool = False
+    already_complete: bool = False
 
 
 def embed_file(
@@ -156,7 +156,7 @@ def embed_file(
             _check_fingerprint(out, fingerprint)
             if is_begun:
                 unfinished.unlink()
-            return EmbeddingSummary(num_sentences, num_words, out.stat().st_size, made_before=True)
+            return EmbeddingSummary(num_sentences, num_words, out.stat().st_size, already_complete=True)
         if unfinished.exists() and not force:
             _check_fingerprint(unfinished, fingerprint)
         _check_disk(unfinished, num_words * bytes_per_word)

@@ -119,7 +119,7 @@ def test_every_option_arrives(lm_archive, tmp_path, caplog):
     assert "model.contextualizer" not in caplog.text
     caplog.clear()
     run(lm_archive, HELD_OUT, out, *options.split()[:-1], "--fasttext-model-path", VECTORS)
-    assert f"Nothing to do: {out} has these vectors." in caplog.text
+    assert f"Nothing to do: {out} already has these vectors." in caplog.text
     assert " words a second" not in caplog.text
 
 

@@ -67,7 +67,7 @@ def test_the_vectors_are_those_of_the_predictor(
     summary = embed_file(embedder, sentences, out, layers=layers, dtype=dtype, batch_size=2)
     num_words = sum(len(line.split()) for line in LINES)
     assert summary[:3] == (len(LINES), num_words, out.stat().st_size)
-    assert not summary.made_before
+    assert not summary.already_complete
     predictor = Predictor.from_archive(load_archive(lm_archive))
     with h5py.File(out, "r") as file:
         assert set(file) == {*map(str, range(len(LINES))), "sentence_to_index"}
@@ -205,7 +205,7 @@ def test_resumes_after_an_interruption_at_the_end(embedder, sentences, out, monk
     assert sorted(recorder.embedded) == sorted(line.split() for line in LINES[9:])
     # The last step may be missing too.
     out.with_name("vectors.h5.unfinished").write_bytes(unfinished)
-    assert embed_file(embedder, sentences, out).made_before
+    assert embed_file(embedder, sentences, out).already_complete
     assert sorted(os.listdir(out.parent)) == ["sentences.txt", "vectors.h5"]
 
 
@@ -225,7 +225,7 @@ def test_an_unfinished_file_of_other_vectors(embedder, sentences, out):
     assert sorted(recorder.embedded) == sorted(line.split() for line in LINES[3:])
     # One that belongs to no finished file stays.
     unfinished.write_bytes(before)
-    assert embed_file(embedder, sentences, out).made_before
+    assert embed_file(embedder, sentences, out).already_complete
     assert unfinished.read_bytes() == before
 
 
@@ -269,7 +269,7 @@ def test_what_is_there_is_not_made_again(embedder, sentences, out):
     embed_file(embedder, sentences, out)
     recorder = Recorder(embedder)
     summary = embed_file(recorder, sentences, out, batch_size=3)
-    assert summary.made_before
+    assert summary.already_complete
     assert summary.num_sentences == len(LINES)
     assert recorder.embedded == []
     embed_file(recorder, sentences, out, force=True)
