@@ -94,7 +94,7 @@ def _run(args: argparse.Namespace) -> None:
         forget_sentences=args.forget_sentences,
         force=args.force,
     )
-    if summary.already_complete:
+    if summary.already_done:
         logger.info("Nothing to do: %s already has these vectors.", args.out)
     logger.info(
         "%s: %s sentences, %s words, %s%s",

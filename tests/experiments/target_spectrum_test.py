@@ -64,7 +64,7 @@ def test_the_targets_of_a_text(tmp_path):
     [
         ("no.bin", str(TRAIN), "no.bin does not exist"),
         (VECTORS, "no", "no: "),
-        (VECTORS, "empty", "empty: there is no word in it"),
+        (VECTORS, "empty", "empty: it has no words"),
     ],
 )
 def test_an_error_is_one_line(vectors, train, message, tmp_path, monkeypatch):
