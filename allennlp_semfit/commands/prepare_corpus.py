@@ -26,9 +26,7 @@ class PrepareCorpus(Subcommand):
         description = """Convert plain text or a Wikipedia dump into shards with one tokenised
             sentence per line (OUT_DIR/train/shard-00.txt, ...) and OUT_DIR/heldout.txt."""
         subparser = parser.add_parser(
-            self.name,
-            description=description,
-            help="Convert text or a Wikipedia dump to a corpus.",
+            self.name, description=description, help="Convert text or a Wikipedia dump to a corpus."
         )
         defaults = CorpusOptions()
         subparser.add_argument(

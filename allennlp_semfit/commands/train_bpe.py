@@ -63,9 +63,7 @@ class TrainBpe(Subcommand):
             help="processes that count words and threads that train (default = number of CPUs)",
         )
         subparser.add_argument(
-            "--force",
-            action="store_true",
-            help="replace tokenizer.json and vocabulary in OUT_DIR",
+            "--force", action="store_true", help="replace tokenizer.json and vocabulary in OUT_DIR"
         )
         add_progress_option(subparser)
         subparser.set_defaults(func=_run)
