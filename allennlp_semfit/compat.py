@@ -1,11 +1,9 @@
 """
-Mends AllenNLP 2.10.1, the last version there is, where a later PyTorch or Python or a killed run
-breaks it.
+Fixes for AllenNLP 2.10.1, its last version, with recent versions of PyTorch and Python.
 
-`apply_patches` replaces methods of AllenNLP's own classes. Registering subclasses under the same
-names is not enough: `Trainer` builds a `Checkpointer` without the registry, and code that imports
-the scheduler's class would still get the broken one. `allennlp_semfit` calls it on import, so each
-process that imports the plugin is patched. Calling it again has no effect.
+`apply_patches` replaces methods of AllenNLP's own classes, because not all code finds subclasses
+through the registry: `Trainer` builds a `Checkpointer` directly. `allennlp_semfit` calls it on
+import, so it applies in each process that imports the plugin. Calling it again has no effect.
 """
 
 import functools
@@ -33,27 +31,24 @@ logger = logging.getLogger(__name__)
 
 def apply_patches() -> None:
     """
-    Applies all mends that the installed PyTorch calls for:
+    Applies all fixes that the installed PyTorch needs:
 
-    * The learning rate scheduler `reduce_on_plateau` can be built. PyTorch's scheduler no longer
-      takes `verbose`, which AllenNLP always passes. Configs may still set it, and it does nothing.
-    * `allennlp train --recover` reads any training state that the run has written. Since PyTorch
-      2.6 `torch.load` refuses all but tensors and a few plain types, and a state holds more: the
-      learning rate of the scheduler `cosine` is a NumPy number, a metric of a model may be one, and
-      a callback or a scheduler stores what it likes. No list of classes to allow can be complete
-      for that. The model's weights are read as strictly as before.
-    * `MultiProcessDataLoader` can spawn its workers. It hands them a lock of the default context,
-      which Python has come to refuse where that is another one than theirs.
-    * Workers that stream batches of `max_tokens_sampler` wait until some of them are taken.
-      The sampler says that it puts -1 sentences into a batch, from which the loader concludes that
-      any number of batches may lie ready, and the workers fill the shared memory with the corpus.
-      Nor is a batch empty any more, as the first one is if it begins with a sentence of more than
-      `max_tokens`.
-    * `--recover` passes over a checkpoint in whose writing the run was killed. AllenNLP takes it
-      for the latest, fails to read it, and would not write it again either.
+    * The scheduler `reduce_on_plateau` can be built. PyTorch's class no longer has the parameter
+      `verbose`, which AllenNLP always passes. Configs may still set it, without effect.
+    * `allennlp train --recover` reads all training states. Since PyTorch 2.6 `torch.load` accepts
+      only tensors and a few plain types, but schedulers, metrics and callbacks store others, such
+      as NumPy numbers. The model's weights are read as strictly as before.
+    * `--recover` skips a checkpoint that a killed run left incomplete. AllenNLP would fail to read
+      it, and would not write it again.
+    * `MultiProcessDataLoader` can spawn its workers. It passes them a lock of the default context,
+      which recent versions of Python reject in another context.
+    * Workers that stream batches of `max_tokens_sampler` wait for the consumer. The sampler reports
+      a batch size of -1, so that the loader does not limit its queue and the workers fill the
+      shared memory. Empty batches, which come before a sentence of more than `max_tokens`, are
+      skipped.
     * Tokenizers, indexers and embedders of type `pretrained_transformer` can be built. Recent
-      versions of Transformers refuse the argument `add_special_tokens`, which AllenNLP passes when
-      it loads a tokenizer. It has no effect there: each call of a tokenizer sets it.
+      versions of Transformers reject `add_special_tokens` when a tokenizer is loaded, where it has
+      no effect: AllenNLP also sets it in each call.
     """
     if "verbose" not in inspect.signature(torch.optim.lr_scheduler.ReduceLROnPlateau).parameters:
         ReduceOnPlateauLearningRateScheduler.__init__ = (  # type: ignore[method-assign]
@@ -63,18 +58,22 @@ def apply_patches() -> None:
     MaxTokensBatchSampler.get_batch_size = (  # type: ignore[method-assign]
         _usual_batch_size  # type: ignore[assignment]
     )
-    if not hasattr(MaxTokensBatchSampler.get_batch_indices, "__wrapped__"):
-        MaxTokensBatchSampler.get_batch_indices = (  # type: ignore[method-assign]
-            _without_empty_batches(MaxTokensBatchSampler.get_batch_indices)
-        )
-    for name in ("_start_instance_workers", "_start_batch_workers"):
-        start_workers = getattr(MultiProcessDataLoader, name)
-        if not hasattr(start_workers, "__wrapped__"):
-            setattr(MultiProcessDataLoader, name, _with_lock_of_context(start_workers))
-    if not hasattr(cached_transformers.get_tokenizer, "__wrapped__"):
-        cached_transformers.get_tokenizer = _without_add_special_tokens(
-            cached_transformers.get_tokenizer
-        )
+    _wrap(MaxTokensBatchSampler, "get_batch_indices", _skip_empty_batches)
+    _wrap(MultiProcessDataLoader, "_start_instance_workers", _start_with_lock_of_context)
+    _wrap(MultiProcessDataLoader, "_start_batch_workers", _start_with_lock_of_context)
+    _wrap(cached_transformers, "get_tokenizer", _drop_add_special_tokens)
+
+
+def _wrap(owner: Any, name: str, wrapper: Callable) -> None:
+    function = getattr(owner, name)
+    if hasattr(function, "__wrapped__"):
+        return
+
+    @functools.wraps(function)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        return wrapper(function, *args, **kwargs)
+
+    setattr(owner, name, wrapped)
 
 
 def _init_reduce_on_plateau(
@@ -90,7 +89,7 @@ def _init_reduce_on_plateau(
     min_lr: Union[float, List[float]] = 0,
     eps: float = 1e-8,
 ) -> None:
-    # Any: PyTorch's annotations of it differ from AllenNLP's, and from one version to the next.
+    # `Any`, because its annotations differ from AllenNLP's, and between versions.
     scheduler: Any = torch.optim.lr_scheduler.ReduceLROnPlateau
     self.lr_scheduler = scheduler(
         optimizer,
@@ -105,53 +104,36 @@ def _init_reduce_on_plateau(
     )
 
 
-def _with_lock_of_context(start_workers: Callable) -> Callable:
-    @functools.wraps(start_workers)
-    def start_workers_with_lock_of_context(self: MultiProcessDataLoader, queue: Any, context: Any):
-        # All that the method takes from this module is the lock.
-        with mock.patch.object(multiprocess_data_loader, "mp", context):
-            return start_workers(self, queue, context)
-
-    return start_workers_with_lock_of_context
+def _start_with_lock_of_context(
+    start_workers: Callable, self: MultiProcessDataLoader, queue: Any, context: Any
+) -> Any:
+    # The method uses the module `mp` only for the lock.
+    with mock.patch.object(multiprocess_data_loader, "mp", context):
+        return start_workers(self, queue, context)
 
 
 def _usual_batch_size(self: MaxTokensBatchSampler) -> int:
-    # Before any is read: as many sentences of 25 words as go into a batch.
+    # An estimate, for sentences of 25 words.
     return max(self.max_tokens // 25, 1)
 
 
-def _without_empty_batches(get_batch_indices: Callable) -> Callable:
-    @functools.wraps(get_batch_indices)
-    def get_batch_indices_without_empty_batches(
-        self: MaxTokensBatchSampler, instances: Sequence[Instance]
-    ) -> Iterator[List[int]]:
-        return filter(None, get_batch_indices(self, instances))
-
-    return get_batch_indices_without_empty_batches
+def _skip_empty_batches(
+    get_batch_indices: Callable, self: MaxTokensBatchSampler, instances: Sequence[Instance]
+) -> Iterator[List[int]]:
+    return filter(None, get_batch_indices(self, instances))
 
 
-def _without_add_special_tokens(get_tokenizer: Callable) -> Callable:
-    @functools.wraps(get_tokenizer)
-    def get_tokenizer_without_add_special_tokens(model_name: str, **kwargs: Any) -> Any:
-        kwargs.pop("add_special_tokens", None)
-        return get_tokenizer(model_name, **kwargs)
-
-    return get_tokenizer_without_add_special_tokens
+def _drop_add_special_tokens(get_tokenizer: Callable, model_name: str, **kwargs: Any) -> Any:
+    kwargs.pop("add_special_tokens", None)
+    return get_tokenizer(model_name, **kwargs)
 
 
 def _load_checkpoint(self: Checkpointer) -> Optional[TrainerCheckpoint]:
-    """
-    Loads the latest checkpoint that is complete, and puts later ones out of AllenNLP's sight.
-
-    # Returns
-
-    `Optional[TrainerCheckpoint]`
-        `None` if there is none.
-    """
+    """Loads the latest complete checkpoint, and renames later ones to hide them from AllenNLP."""
     for point_in_time in sorted(self._find_all_checkpoints(), reverse=True):
         paths = self._model_state_path(*point_in_time), self._training_state_path(*point_in_time)
-        # Of a sharded state the other processes' shards count too, which only AllenNLP's own rule,
-        # to take the latest, treats alike in all of them.
+        # A process cannot check the other processes' shards, and all must choose the same
+        # checkpoint. So a sharded state follows AllenNLP's own rule, to take the latest.
         if self.state_is_sharded or all(map(_is_complete, paths)):
             model_state, training_state = paths
             device = nn_util.device_mapping(-1)
@@ -161,8 +143,8 @@ def _load_checkpoint(self: Checkpointer) -> Optional[TrainerCheckpoint]:
             )
         if self._is_primary:
             logger.warning(
-                "The checkpoint in %s and %s is incomplete: the run was killed while it wrote it. "
-                "Renaming it to *.incomplete and looking for an earlier one.",
+                "The checkpoint in %s and %s is incomplete, because the run was killed. Renaming "
+                "it to *.incomplete and looking for an earlier one.",
                 *paths,
             )
             for path in filter(os.path.exists, paths):
@@ -171,12 +153,12 @@ def _load_checkpoint(self: Checkpointer) -> Optional[TrainerCheckpoint]:
 
 
 def _is_complete(path: str) -> bool:
-    # What `torch.save` writes is a zip archive, whose directory comes last.
+    # `torch.save` writes a zip archive, whose directory comes last.
     return zipfile.is_zipfile(path)
 
 
 def _load_own_file(path: str, **kwargs):
-    # PyTorch before 1.13 has no such parameter, and reads everything.
+    # PyTorch before 1.13 lacks this parameter and loads all types.
     if "weights_only" in inspect.signature(torch.load).parameters:
         kwargs["weights_only"] = False
     return torch.load(path, **kwargs)

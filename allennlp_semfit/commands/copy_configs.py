@@ -8,10 +8,12 @@ repository.
 
 import argparse
 import shutil
-import sys
 from pathlib import Path
 
 from allennlp.commands.subcommand import Subcommand
+from allennlp.common.checks import ConfigurationError
+
+from allennlp_semfit.commands.options import exit_on_error
 
 _PACKAGE = Path(__file__).parents[1]
 _NAME = "training_config"
@@ -19,45 +21,26 @@ _NAME = "training_config"
 
 @Subcommand.register("copy-configs")
 class CopyConfigs(Subcommand):
-    """
-    Registered as a "Subcommand" with name "copy-configs".
-    """
+    """Registered as a "Subcommand" with name "copy-configs"."""
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        description = """Copy the configs that come with allennlp_semfit, and the functions that a
-            config of your own imports, such as training_config/lib/elmo_semfit.libsonnet. A clone
-            of the repository has them already."""
+        description = """Copy the configs of allennlp_semfit, and the functions that your own
+            configs can import, such as training_config/lib/elmo_semfit.libsonnet. A clone of the
+            repository already has them."""
         subparser = parser.add_parser(
             self.name, description=description, help="Copy the configs of allennlp_semfit."
         )
         subparser.add_argument(
-            "out_dir",
-            metavar="OUT_DIR",
-            nargs="?",
-            default=_NAME,
-            help="the directory to make",
+            "out_dir", metavar="OUT_DIR", nargs="?", default=_NAME, help="the directory to create"
         )
-        subparser.set_defaults(func=copy_configs_from_args)
+        subparser.set_defaults(func=_run)
         return subparser
 
 
-def copy_configs_from_args(args: argparse.Namespace) -> None:
-    """
-    # Parameters
-
-    args : `argparse.Namespace`
-
-    # Raises
-
-    `SystemExit`
-        With the code 1 and one line for the user, when the directory exists or cannot be made.
-    """
+@exit_on_error("copy-configs", interrupted="the copy is incomplete")
+def _run(args: argparse.Namespace) -> None:
+    if Path(args.out_dir).exists():
+        raise ConfigurationError(f"{args.out_dir} exists; give the name of another directory")
     installed = _PACKAGE / _NAME
-    # A package that runs from its repository has them beside it.
-    source = installed if installed.is_dir() else _PACKAGE.parent / _NAME
-    try:
-        shutil.copytree(source, args.out_dir)
-    except FileExistsError:
-        sys.exit(f"copy-configs: {args.out_dir} exists; give the name of another directory")
-    except OSError as error:
-        sys.exit(f"copy-configs: {error}")
+    # In a clone of the repository, they are next to the package.
+    shutil.copytree(installed if installed.is_dir() else _PACKAGE.parent / _NAME, args.out_dir)

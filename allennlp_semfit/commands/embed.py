@@ -8,11 +8,9 @@ HDF5 file, as AllenNLP's `elmo` subcommand did.
 
 import argparse
 import logging
-import sys
 from pathlib import Path
 
 from allennlp.commands.subcommand import Subcommand
-from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import format_size
 
 from allennlp_semfit.commands.options import (
@@ -20,6 +18,7 @@ from allennlp_semfit.commands.options import (
     add_layers_options,
     add_progress_option,
     apply_progress_option,
+    exit_on_error,
     load_language_model,
 )
 from allennlp_semfit.common.output import check_output_path
@@ -31,16 +30,14 @@ logger = logging.getLogger(__name__)
 
 @Subcommand.register("embed")
 class Embed(Subcommand):
-    """
-    Registered as a "Subcommand" with name "embed".
-    """
+    """Registered as a "Subcommand" with name "embed"."""
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
         description = """Write a language model's vectors for the words of sentences to an HDF5
-            file: for each line a dataset, named by the index of the line from 0, and
-            "sentence_to_index", JSON that maps each sentence to its dataset. An empty line has a
-            dataset of length 0. The same command resumes an interrupted run. Until the end, the
-            vectors are in OUT.h5.unfinished; while they are copied, they take twice the space."""
+            file: one dataset per line, named by the line's index from 0, and
+            "sentence_to_index", JSON that maps each sentence to its dataset. The dataset of an
+            empty line has length 0. The same command resumes an interrupted run. Until it is
+            complete, the vectors are in OUT.h5.unfinished; copying them takes twice the space."""
         subparser = parser.add_parser(
             self.name, description=description, help="Write the vectors of sentences to HDF5."
         )
@@ -48,11 +45,9 @@ class Embed(Subcommand):
             "archive", metavar="ARCHIVE", help="the model.tar.gz of a language model"
         )
         subparser.add_argument(
-            "sentences",
-            metavar="SENTENCES",
-            help="text in UTF-8, one sentence a line, spaces between its words",
+            "sentences", metavar="SENTENCES", help="UTF-8 text, one tokenised sentence per line"
         )
-        subparser.add_argument("out", metavar="OUT.h5", help="file for the vectors")
+        subparser.add_argument("out", metavar="OUT.h5", help="the output file")
         add_layers_options(
             subparser,
             default="all",
@@ -65,60 +60,42 @@ class Embed(Subcommand):
             "--dtype",
             choices=["float32", "float16"],
             default="float32",
-            help="float16 takes half the space",
+            help="the type of the vectors' elements; float16 takes half the space",
         )
         add_language_model_options(subparser)
         subparser.add_argument(
             "--forget-sentences",
             action="store_true",
-            help='omit "sentence_to_index", for which all sentences are held in memory',
+            help='omit "sentence_to_index", which needs all sentences in memory',
         )
         subparser.add_argument(
             "--force",
             action="store_true",
-            help="replace OUT.h5 if it exists, when the new one is complete",
+            help="replace an existing OUT.h5 once the new one is complete",
         )
         add_progress_option(subparser)
-        subparser.set_defaults(func=embed_from_args)
+        subparser.set_defaults(func=_run)
         return subparser
 
 
-def embed_from_args(args: argparse.Namespace) -> None:
-    """
-    Runs `embed_file` with the arguments of the command line.
-
-    # Parameters
-
-    args : `argparse.Namespace`
-
-    # Raises
-
-    `SystemExit`
-        With the code 1 and one line for the user, if the vectors cannot be written.
-    """
+@exit_on_error("embed", interrupted="the same command resumes")
+def _run(args: argparse.Namespace) -> None:
     apply_progress_option(args)
-    try:
-        # Loading the model takes a while.
-        check_output_path(Path(args.out), force=True)
-        SentencesFile(Path(args.sentences))
-        embedder = load_language_model(args)
-        summary = embed_file(
-            embedder,
-            args.sentences,
-            args.out,
-            layers=args.layers,
-            dtype=args.dtype,
-            batch_size=args.batch_size,
-            forget_sentences=args.forget_sentences,
-            force=args.force,
-        )
-    # OSError: a full disk, for example.
-    except (ConfigurationError, OSError) as error:
-        sys.exit(f"embed: {error}")
-    except KeyboardInterrupt:
-        sys.exit("embed: interrupted; the same command resumes")
-    if summary.made_before:
-        logger.info("Nothing to do: %s has these vectors.", args.out)
+    # Both are checked before the model, which takes a while to load.
+    check_output_path(Path(args.out), force=True)
+    SentencesFile(Path(args.sentences))
+    summary = embed_file(
+        load_language_model(args),
+        args.sentences,
+        args.out,
+        layers=args.layers,
+        dtype=args.dtype,
+        batch_size=args.batch_size,
+        forget_sentences=args.forget_sentences,
+        force=args.force,
+    )
+    if summary.already_done:
+        logger.info("Nothing to do: %s already has these vectors.", args.out)
     logger.info(
         "%s: %s sentences, %s words, %s%s",
         args.out,

@@ -8,12 +8,11 @@ format.
 import argparse
 import json
 import logging
-import sys
 from pathlib import Path
 
 from allennlp.commands.subcommand import Subcommand
-from allennlp.common.checks import ConfigurationError
 
+from allennlp_semfit.commands.options import exit_on_error
 from allennlp_semfit.pretrained.character_cnn import export_character_cnn
 
 logger = logging.getLogger(__name__)
@@ -21,9 +20,7 @@ logger = logging.getLogger(__name__)
 
 @Subcommand.register("export-character-cnn")
 class ExportCharacterCnn(Subcommand):
-    """
-    Registered as a "Subcommand" with name "export-character-cnn".
-    """
+    """Registered as a "Subcommand" with name "export-character-cnn"."""
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
         description = """Write the character CNN of a trained language model in ELMo's format, as
@@ -36,36 +33,21 @@ class ExportCharacterCnn(Subcommand):
         subparser.add_argument(
             "archive",
             metavar="ARCHIVE",
-            help="the model.tar.gz of a language model, or the directory of its training",
+            help="the model.tar.gz of a language model, or its serialization directory",
         )
         subparser.add_argument(
-            "out_dir", metavar="OUT_DIR", help="directory for the two files; made if it is missing"
+            "out_dir", metavar="OUT_DIR", help="the output directory, created if missing"
         )
         subparser.add_argument(
             "--force", action="store_true", help="replace the two files if they exist"
         )
-        subparser.set_defaults(func=export_character_cnn_from_args)
+        subparser.set_defaults(func=_run)
         return subparser
 
 
-def export_character_cnn_from_args(args: argparse.Namespace) -> None:
-    """
-    Runs `export_character_cnn` with the arguments of the command line.
-
-    # Parameters
-
-    args : `argparse.Namespace`
-
-    # Raises
-
-    `SystemExit`
-        With the code 1 and one line for the user, if the files cannot be written.
-    """
-    try:
-        options = export_character_cnn(args.archive, args.out_dir, force=args.force)
-    # OSError: a full disk, for example.
-    except (ConfigurationError, OSError) as error:
-        sys.exit(f"export-character-cnn: {error}")
+@exit_on_error("export-character-cnn")
+def _run(args: argparse.Namespace) -> None:
+    options = export_character_cnn(args.archive, args.out_dir, force=args.force)
     logger.info(
         "%s: a character CNN of %s filters, %d highway layers, %d dimensions.",
         args.out_dir,
@@ -79,5 +61,5 @@ def export_character_cnn_from_args(args: argparse.Namespace) -> None:
         "pretrained_file": str(Path(args.out_dir) / "weights.hdf5"),
     }
     logger.info(
-        "Next: beside an indexer of type `elmo_characters`, the embedder %s", json.dumps(embedder)
+        "Next: with an indexer of type `elmo_characters`, use the embedder %s", json.dumps(embedder)
     )

@@ -13,12 +13,45 @@ from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.pretrained.sentence_embedder import DEFAULT_BATCH_SIZE, SentenceEmbedder
 
 __all__ = [
+    "add_corpus_argument",
     "add_language_model_options",
     "add_layers_options",
     "add_progress_option",
     "apply_progress_option",
+    "exit_on_error",
     "load_language_model",
 ]
+
+
+@contextmanager
+def exit_on_error(command: str, interrupted: str = "nothing was written") -> Iterator[None]:
+    """
+    A context manager or decorator that ends the program with one line instead of a traceback, for
+    invalid input, an I/O error such as a full disk, and Ctrl-C.
+
+    # Parameters
+
+    command : `str`
+        Its name, with which the line begins.
+    interrupted : `str`, optional (default = `"nothing was written"`)
+        What to tell the user after Ctrl-C.
+    """
+    try:
+        yield
+    except (ConfigurationError, OSError) as error:
+        sys.exit(f"{command}: {error}")
+    except KeyboardInterrupt:
+        sys.exit(f"{command}: interrupted; {interrupted}")
+
+
+def add_corpus_argument(subparser: argparse.ArgumentParser) -> None:
+    """Adds `corpus`, one or more inputs for `find_text_files`."""
+    subparser.add_argument(
+        "corpus",
+        nargs="+",
+        metavar="CORPUS",
+        help="UTF-8 text: files, directories (all files in them), or quoted globs",
+    )
 
 
 def add_progress_option(subparser: argparse.ArgumentParser) -> None:
@@ -26,82 +59,63 @@ def add_progress_option(subparser: argparse.ArgumentParser) -> None:
     subparser.add_argument(
         "--file-friendly-logging",
         action="store_true",
-        help="show progress in lines, now and then, as is done where there is no terminal",
+        help="print progress on separate lines and less often; the default without a terminal",
     )
 
 
 def apply_progress_option(args: argparse.Namespace) -> None:
-    """Lets AllenNLP's `Tqdm` show progress as the option says."""
+    """Sets how AllenNLP's `Tqdm` shows progress."""
     common_logging.FILE_FRIENDLY_LOGGING = args.file_friendly_logging or not sys.stderr.isatty()
 
 
 def add_layers_options(subparser: argparse.ArgumentParser, *, default: str, **texts: str) -> None:
     """
-    Adds options such as `--all`, of which one is put into the argument `layers`.
-
-    # Parameters
-
-    default : `str`
-        One of them.
-    **texts : `str`
-        The help for each: `all="…", top="…", average="…"`.
+    Adds mutually exclusive options that set the argument `layers`. `texts` maps their names to help
+    texts; `default` is one of the names.
     """
     layers = subparser.add_mutually_exclusive_group()
     for name, text in texts.items():
-        layers.add_argument(
-            f"--{name}",
-            dest="layers",
-            action="store_const",
-            const=name,
-            help=text + ("; the default" if name == default else ""),
-        )
+        text += "; the default" if name == default else ""
+        layers.add_argument(f"--{name}", dest="layers", action="store_const", const=name, help=text)
     subparser.set_defaults(layers=default)
 
 
 def add_language_model_options(subparser: argparse.ArgumentParser) -> None:
-    """Adds what a `SentenceEmbedder` takes beside its archive, and `--batch-size`."""
+    """Adds the options that `load_language_model` reads."""
     subparser.add_argument(
         "--batch-size",
         type=int,
         default=DEFAULT_BATCH_SIZE,
-        help="the most sentences that are embedded at once; fewer where they are long, so that "
-        "there are at most 50 words to each, padding included",
+        help="the maximum number of sentences in a batch; batches of long sentences have fewer, so "
+        "that they have at most 50 words per sentence, including padding",
     )
     subparser.add_argument(
-        "--cuda-device", type=int, default=-1, help="the GPU to run on; -1: the CPU"
+        "--cuda-device", type=int, default=-1, help="the GPU to run on; -1 for the CPU"
     )
     subparser.add_argument(
         "--fasttext-model-path",
         metavar="VECTORS.bin",
-        help="the language model's fastText file, if it is not where it was in training",
+        help="the language model's fastText file, if it has been moved since training",
     )
     subparser.add_argument(
         "--tokenizer-path",
         metavar="TOKENIZER.json",
-        help="a subword model's tokenizer, if it is not where it was in training",
+        help="a subword model's tokenizer, if it has been moved since training",
     )
     subparser.add_argument(
         "--sub-token-mode",
         choices=["first", "avg"],
         default="first",
-        help="what a word has of its subwords, of a subword model: the vector of the first, or "
-        "the mean of all",
+        help="for a subword model, use the vector of a word's first subword or the mean of all",
     )
 
 
 def load_language_model(args: argparse.Namespace) -> SentenceEmbedder:
-    """
-    Loads the language model of the argument `archive`.
-
-    # Raises
-
-    `ConfigurationError`
-        As `SentenceEmbedder`, and if the batch size is not positive.
-    """
+    """Loads the language model of the argument `archive`; raises what `SentenceEmbedder` raises."""
     if args.batch_size < 1:
         raise ConfigurationError(f"--batch-size: {args.batch_size}; it takes 1 or more")
     try:
-        with _without_params():
+        with _no_params_logged():
             return SentenceEmbedder(
                 args.archive,
                 args.cuda_device,
@@ -117,8 +131,8 @@ def load_language_model(args: argparse.Namespace) -> SentenceEmbedder:
 
 
 @contextmanager
-def _without_params() -> Iterator[None]:
-    """Without a line for each parameter of the model's configuration."""
+def _no_params_logged() -> Iterator[None]:
+    """Turns off AllenNLP's log line for each parameter of the model's configuration."""
     params_logger = logging.getLogger("allennlp.common.params")
     level = params_logger.level
     params_logger.setLevel(max(level, logging.WARNING))

@@ -7,7 +7,6 @@ The `senteval` subcommand scores a language model's sentence vectors on ten task
 
 import argparse
 import logging
-import sys
 from pathlib import Path
 
 from allennlp.commands.subcommand import Subcommand
@@ -18,6 +17,7 @@ from allennlp_semfit.commands.options import (
     add_layers_options,
     add_progress_option,
     apply_progress_option,
+    exit_on_error,
     load_language_model,
 )
 from allennlp_semfit.common.output import check_output_path
@@ -34,16 +34,14 @@ logger = logging.getLogger(__name__)
 
 @Subcommand.register("senteval")
 class SentEval(Subcommand):
-    """
-    Registered as a "Subcommand" with name "senteval".
-    """
+    """Registered as a "Subcommand" with name "senteval"."""
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        description = """Score sentence vectors on ten tasks of SentEval, by logistic regressions on
-            top of them. A sentence's vector is the mean over its words of the mean of the language
-            model's layers, or of the words' fastText vectors. Each score is in percent: the
-            accuracy, or for SICK-R 100 times Pearson's correlation. With --output-file, the same
-            command resumes an interrupted run."""
+        description = """Score sentence vectors on ten tasks of SentEval with logistic regression. A
+            sentence's vector is the mean over its words of the mean of the language model's layers,
+            or of the words' fastText vectors. Scores are in percent: the accuracy or, for SICK-R,
+            100 times Pearson's correlation. With --output-file, the same command resumes an
+            interrupted run."""
         subparser = parser.add_parser(
             self.name, description=description, help="Score sentence vectors on SentEval's tasks."
         )
@@ -52,29 +50,25 @@ class SentEval(Subcommand):
             metavar="ARCHIVE",
             help="the model.tar.gz of a language model, or a fastText .bin",
         )
-        subparser.add_argument(
-            "data_dir", metavar="DATA_DIR", help="the directory data/downstream of SentEval"
-        )
+        subparser.add_argument("data_dir", metavar="DATA_DIR", help="SentEval's data/downstream")
         subparser.add_argument(
             "--tasks",
             nargs="+",
             choices=list(TASKS),
             default=list(TASKS),
             metavar="TASK",
-            help=f"some of {', '.join(TASKS)}; all by default",
+            help=f"some of {', '.join(TASKS)}; default: all",
         )
         subparser.add_argument(
             "--folds",
             type=int,
             default=10,
-            help="of the cross-validations, 10 by default; 5 take about a quarter of the time",
+            help="folds for cross-validation, 10 by default; 5 take about a quarter of the time",
         )
         subparser.add_argument(
-            "--seed", type=int, default=1111, help="for the division into folds; 1111 by default"
+            "--seed", type=int, default=1111, help="seed for the folds, 1111 by default"
         )
-        subparser.add_argument(
-            "--output-file", metavar="OUT.json", help="where to write the results"
-        )
+        subparser.add_argument("--output-file", metavar="OUT.json", help="file for the results")
         add_layers_options(
             subparser,
             default="average",
@@ -87,33 +81,22 @@ class SentEval(Subcommand):
         subparser.add_argument(
             "--force",
             action="store_true",
-            help="start again, and replace OUT.json if it exists, after the first task",
+            help="start from scratch and replace an existing OUT.json after the first task",
         )
         add_progress_option(subparser)
-        subparser.set_defaults(func=senteval_from_args)
+        subparser.set_defaults(func=_run)
         return subparser
 
 
-def senteval_from_args(args: argparse.Namespace) -> None:
-    """
-    Runs the tasks with the arguments of the command line.
-
-    # Parameters
-
-    args : `argparse.Namespace`
-
-    # Raises
-
-    `SystemExit`
-        With the code 1 and one line for the user, if the tasks cannot be run.
-    """
+def _run(args: argparse.Namespace) -> None:
     # scikit-learn takes time to import.
     from allennlp_semfit.senteval.run import describe_results, run_tasks
 
     apply_progress_option(args)
     out = Path(args.output_file) if args.output_file else None
-    try:
-        # Loading the model takes a while.
+    resumes = "the same command resumes with the next task"
+    with exit_on_error("senteval", interrupted=resumes if out else "nothing was written"):
+        # Checked before the model, which takes a while to load.
         if out:
             check_output_path(out, force=True)
         data = read_tasks(args.data_dir, args.tasks, folds=args.folds)
@@ -127,14 +110,6 @@ def senteval_from_args(args: argparse.Namespace) -> None:
         vectors = _load(args)
         results.claim(args.archive, vectors)
         run_tasks(vectors, data, results)
-    # OSError: a full disk, for example.
-    except (ConfigurationError, OSError) as error:
-        sys.exit(f"senteval: {error}")
-    except KeyboardInterrupt:
-        sys.exit(
-            "senteval: interrupted; "
-            + ("the same command resumes with the next task" if out else "nothing was written")
-        )
     logger.info("%s:\n%s", args.archive, describe_results(results.contents))
 
 

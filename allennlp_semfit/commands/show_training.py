@@ -1,6 +1,6 @@
 """
-The `show-training` subcommand tells, in a dozen lines, what a language model learnt: its figures
-epoch by epoch, where its archive is, and what can be done with it.
+The `show-training` subcommand prints a language model's metrics for each epoch, the path of its
+archive, and commands that use it.
 """
 
 import argparse
@@ -14,9 +14,11 @@ from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError
 from allennlp.models.archival import CONFIG_NAME
 
+from allennlp_semfit.commands.options import exit_on_error
+
 __all__ = ["ShowTraining", "describe_training"]
 
-# A metric of the trainer's `metrics_epoch_N.json`, and what a reader is told that it is.
+# The title of each metric of `metrics_epoch_N.json`.
 _COLUMNS = {
     "training_cosine": "training",
     "validation_cosine": "held out",
@@ -26,22 +28,21 @@ _COLUMNS = {
 
 @Subcommand.register("show-training")
 class ShowTraining(Subcommand):
+    """Registered as a "Subcommand" with name "show-training"."""
+
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        description = "Show what a language model learnt, epoch by epoch, and what to do next."
+        description = "Show the metrics of a language model for each epoch, and what to do next."
         subparser = parser.add_parser(self.name, description=description, help=description)
         subparser.add_argument(
             "serialization_dir", help="the directory that `allennlp train -s` was given"
         )
-        subparser.set_defaults(func=_show_training)
+        subparser.set_defaults(func=_run)
         return subparser
 
 
-def _show_training(args: argparse.Namespace) -> None:
-    try:
-        description = describe_training(args.serialization_dir)
-    except ConfigurationError as error:
-        sys.exit(str(error))
-    sys.stdout.write(description)
+@exit_on_error("show-training")
+def _run(args: argparse.Namespace) -> None:
+    sys.stdout.write(describe_training(args.serialization_dir))
 
 
 def describe_training(serialization_dir: str) -> str:
@@ -54,12 +55,12 @@ def describe_training(serialization_dir: str) -> str:
     # Returns
 
     `str`
-        A table with a line for each epoch that was completed, and the next commands.
+        A table with a line for each completed epoch, and the next commands.
 
     # Raises
 
     `ConfigurationError`
-        If no epoch of such a training was completed there.
+        If it has no completed epoch of such a training.
     """
     epochs = _read_epochs(serialization_dir)
     lines = [
@@ -72,9 +73,8 @@ def describe_training(serialization_dir: str) -> str:
         lines.append(f"  {epoch['epoch']:5}  " + "  ".join(cells))
     lines += [
         "",
-        "A constant answer is one and the same vector for every word, the best one for the held-out"
-        " text:",
-        "what is above it was learnt from the words around.",
+        "A constant answer is the same vector for every word, the best one for the held-out text:",
+        "what is above it was learnt from the context.",
         "",
     ]
     archive = os.path.join(serialization_dir, "model.tar.gz")
@@ -82,8 +82,8 @@ def describe_training(serialization_dir: str) -> str:
         lines += _next_commands(serialization_dir, archive)
     else:
         lines += [
-            "Training has not ended. To go on from the last checkpoint, repeat the command that",
-            "started it, with --recover.",
+            "The training is incomplete. To resume it from the last checkpoint, repeat the command",
+            "that started it with --recover.",
         ]
     return "\n".join(lines) + "\n"
 
@@ -91,7 +91,7 @@ def describe_training(serialization_dir: str) -> str:
 def _next_commands(serialization_dir: str, archive: str) -> List[str]:
     with open(os.path.join(serialization_dir, CONFIG_NAME), encoding="utf-8") as file:
         config = json.load(file)
-    # As it can be pasted: with its path, if the shell would not find it.
+    # With its path if it is not on PATH, so that the commands can be pasted.
     program = "allennlp"
     if not shutil.which(program) and os.path.basename(sys.argv[0]) == program:
         program = os.path.relpath(sys.argv[0])
@@ -100,12 +100,12 @@ def _next_commands(serialization_dir: str, archive: str) -> List[str]:
     return [
         f"The model of the best epoch: {archive}",
         "",
-        "Its figures on any text of one tokenised sentence a line:",
+        "Its metrics on any text with one tokenised sentence per line:",
         f"  {program} evaluate {archive} {text} --output-file metrics.json {plugin}",
         "The vectors of a sentence's words, all layers, as JSON:",
         '  echo \'{"sentence": "The cat sat on the mat ."}\' | '
         f"{program} predict {archive} - --silent --output-file vectors.json {plugin}",
-        "Those of all sentences of a text, as HDF5:",
+        "Those of all sentences of a file, as HDF5:",
         f"  {program} embed {archive} {text} vectors.h5 {plugin}",
         "As a token embedder, in a task's config:",
         f'  {{"type": "elmo_semfit", "archive_file": "{archive}", "do_layer_norm": true}}',
@@ -120,7 +120,7 @@ def _read_epochs(serialization_dir: str) -> List[Dict[str, Any]]:
             break
         with open(path, encoding="utf-8") as file:
             epochs.append(json.load(file))
-    # An epoch that was recovered at its last batch has no training figures.
+    # An epoch that was resumed at its last batch has no training metrics.
     if not any("training_cosine" in epoch or "validation_cosine" in epoch for epoch in epochs):
         raise ConfigurationError(
             f"{serialization_dir} holds no completed epoch of a language model with the semfit "

@@ -1,6 +1,6 @@
 """
 The `train-bpe` subcommand trains byte-level BPE, the subwords of a subword language model, on text
-with one tokenised sentence a line.
+with one tokenised sentence per line.
 
     allennlp train-bpe corpus/train corpus/subwords --merges 30000
 """
@@ -8,12 +8,15 @@ with one tokenised sentence a line.
 import argparse
 import logging
 import shlex
-import sys
 
 from allennlp.commands.subcommand import Subcommand
-from allennlp.common.checks import ConfigurationError
 
-from allennlp_semfit.commands.options import add_progress_option, apply_progress_option
+from allennlp_semfit.commands.options import (
+    add_corpus_argument,
+    add_progress_option,
+    apply_progress_option,
+    exit_on_error,
+)
 from allennlp_semfit.subwords.train import train_bpe
 
 logger = logging.getLogger(__name__)
@@ -21,23 +24,16 @@ logger = logging.getLogger(__name__)
 
 @Subcommand.register("train-bpe")
 class TrainBpe(Subcommand):
-    """
-    Registered as a "Subcommand" with name "train-bpe".
-    """
+    """Registered as a "Subcommand" with name "train-bpe"."""
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        description = """Train byte-level BPE on text with one tokenised sentence a line. Writes
+        description = """Train byte-level BPE on text with one tokenised sentence per line. Writes
             tokenizer.json, for the tokenizer "subword", and vocabulary, with the subwords in the
             namespace "subwords", to OUT_DIR. The same text always gives the same subwords."""
         subparser = parser.add_parser(
             self.name, description=description, help="Train subwords (byte-level BPE)."
         )
-        subparser.add_argument(
-            "corpus",
-            nargs="+",
-            metavar="CORPUS",
-            help="UTF-8 text: files, directories (all files in them), or quoted globs",
-        )
+        add_corpus_argument(subparser)
         subparser.add_argument(
             "out_dir", metavar="OUT_DIR", help="the output directory, created if missing"
         )
@@ -67,44 +63,25 @@ class TrainBpe(Subcommand):
             help="processes that count words and threads that train (default = number of CPUs)",
         )
         subparser.add_argument(
-            "--force",
-            action="store_true",
-            help="replace tokenizer.json and vocabulary in OUT_DIR",
+            "--force", action="store_true", help="replace tokenizer.json and vocabulary in OUT_DIR"
         )
         add_progress_option(subparser)
-        subparser.set_defaults(func=train_bpe_from_args)
+        subparser.set_defaults(func=_run)
         return subparser
 
 
-def train_bpe_from_args(args: argparse.Namespace) -> None:
-    """
-    Calls `train_bpe` with the command line's arguments.
-
-    # Parameters
-
-    args : `argparse.Namespace`
-
-    # Raises
-
-    `SystemExit`
-        With exit code 1 and a message of one line, if the training fails.
-    """
+@exit_on_error("train-bpe")
+def _run(args: argparse.Namespace) -> None:
     apply_progress_option(args)
-    try:
-        result = train_bpe(
-            args.corpus,
-            args.out_dir,
-            merges=args.merges,
-            min_frequency=args.min_frequency,
-            boundary_tokens=args.boundary_tokens,
-            num_workers=args.num_workers,
-            force=args.force,
-        )
-    # `OSError` for a full disk.
-    except (ConfigurationError, OSError) as error:
-        sys.exit(f"train-bpe: {error}")
-    except KeyboardInterrupt:
-        sys.exit("train-bpe: interrupted; nothing was written")
+    result = train_bpe(
+        args.corpus,
+        args.out_dir,
+        merges=args.merges,
+        min_frequency=args.min_frequency,
+        boundary_tokens=args.boundary_tokens,
+        num_workers=args.num_workers,
+        force=args.force,
+    )
     logger.info(
         "%s: %s words, %s merges, %s subwords in the vocabulary, %.3f subwords per word, "
         "%.1f seconds.",

@@ -11,9 +11,8 @@ __all__ = ["InvalidFileError", "with_config_key"]
 
 class InvalidFileError(ConfigurationError):
     """
-    A file that the user names is missing, or is not what it should be. The message is
-    "`kind` `file` `found`. `remedy`", followed by the configuration key if that is known. Code that
-    knows more than the place that raised the error sets the fields.
+    A file of the user is missing or invalid. The message is "`kind` `file` `found`. `remedy`",
+    followed by the configuration key if that is known. Callers can add to the fields.
 
     # Parameters
 
@@ -24,12 +23,11 @@ class InvalidFileError(ConfigurationError):
     remedy : `str`
         What to do, in one or more sentences.
     kind : `str`, optional (default = `""`)
-        What the file should be, if its path does not say: `"fastText model"`.
+        The expected kind of file: `"fastText model"`.
     parameter : `str`, optional (default = `None`)
-        The constructor's parameter that takes another file, if `file` was not named by the
-        configuration that is being read.
+        The constructor parameter for another file, if the configuration does not name `file`.
     key : `str`, optional (default = `None`)
-        The full key of the configuration that names the file; see `with_config_key`.
+        The full configuration key of the file; see `with_config_key`.
     """
 
     def __init__(
@@ -56,28 +54,22 @@ class InvalidFileError(ConfigurationError):
 
     @property
     def message(self) -> str:  # type: ignore[override]
-        """What `str` gives."""
+        """The text of `str(error)`."""
         message = f"{self.kind} {self.file} {self.found}. {self.remedy}".lstrip()
         if self.key is None:
             return message
         override = json.dumps({self.key: "/path/to/it"})
         return (
-            f"{message} In the configuration, that is `{self.key}`; to name another file, for an "
-            f"archive too, give -o '{override}', along with what else is overridden."
+            f"{message} In the configuration, that is `{self.key}`; to use another file, even with "
+            f"an archive, add -o '{override}' to any other overrides."
         )
 
 
 @contextmanager
 def with_config_key(params: Params, parameter: str) -> Iterator[None]:
     """
-    Sets the key of an `InvalidFileError` from inside it.
-
-    # Parameters
-
-    params : `Params`
-        The parameters of what is being constructed.
-    parameter : `str`
-        The one that names the file, unless the error names another.
+    A context manager that adds the configuration key to an `InvalidFileError`: that of `parameter`
+    in `params`, unless the error has another `parameter`.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""Output files and directories: checked before any long work, and put in place whole."""
+"""Output files and directories: checked before a long run, and replaced atomically."""
 
 import logging
 import os
@@ -17,22 +17,22 @@ logger = logging.getLogger(__name__)
 
 def check_output_path(path: Path, *, contents: Sequence[str] = (), force: bool = False) -> None:
     """
-    Checks that a command can write its output. Missing parent directories are no error.
+    Checks that a command can write its output. Parent directories may be missing.
 
     # Parameters
 
     path : `Path`
         The file to write or, with `contents`, the directory.
     contents : `Sequence[str]`, optional (default = `()`)
-        The names of the files, and of the directories with a final `/`, to write to the directory.
+        The names of the files in the directory, and of its subdirectories with a trailing `/`.
     force : `bool`, optional (default = `False`)
         Whether an existing file may be replaced or, in an existing directory, `contents`.
 
     # Raises
 
     `ConfigurationError`
-        If the output cannot be written there, or exists without `force`. A directory may exist if
-        it is empty but for hidden files.
+        If the output cannot be written or, without `force`, exists. A directory may exist if it is
+        empty except for hidden files.
     """
     path = path.absolute()
     existing = next(place for place in (path, *path.parents) if place.exists())
@@ -62,21 +62,16 @@ def check_output_path(path: Path, *, contents: Sequence[str] = (), force: bool =
 def write_file(path: Path) -> Iterator[Path]:
     """
     A context manager that yields the path of a temporary file, which replaces `path` at the end. If
-    the block raises, the temporary file is removed and `path` stays as it was. What a killed
-    process leaves is removed by the next one, so two processes must not write the same file at
-    once.
-
-    # Parameters
-
-    path : `Path`
-        Its directory is made if it is missing.
+    the block raises, the temporary file is removed and `path` is unchanged. A missing directory is
+    created. Two processes must not write the same file at the same time, because each removes the
+    temporary file that a killed process has left.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.partial")
     partial.unlink(missing_ok=True)
     try:
         yield partial
-        # Otherwise a machine that stops can leave the new name and none of the contents.
+        # Otherwise a crash of the machine can leave an empty file.
         with partial.open("rb") as written:
             os.fsync(written.fileno())
         os.replace(partial, path)
@@ -88,26 +83,25 @@ def write_file(path: Path) -> Iterator[Path]:
 def write_directory(path: Path, contents: Sequence[str]) -> Iterator[Path]:
     """
     A context manager that yields a temporary directory, whose contents are moved to `path` at the
-    end. If the block raises, they are removed and `path` stays as it was.
+    end. If the block raises, they are removed and `path` is unchanged.
 
     # Parameters
 
     path : `Path`
-        It is made if it is missing. Other files in it stay.
+        Created if missing. Other files in it stay.
     contents : `Sequence[str]`
-        The names of the files and directories to move; those that were not written are skipped. In
-        an existing directory the last one marks the output as complete: it is removed first and
-        moved last.
+        The names of the files and directories to move, if they were written. The last one marks an
+        existing directory as complete: it is removed first and moved last.
     """
     path = path.absolute()
-    # Inside `path` if that exists, since it may be the root of another disk.
+    # Inside `path` if that exists, because it may be a mount point.
     place = path if path.exists() else path.parent
     place.mkdir(parents=True, exist_ok=True)
     prefix = f".{path.name}.partial-"
     for left in sorted(place.glob(f"{prefix}*")):
         logger.warning("%s was left by an interrupted run. You can delete it.", left)
     with TemporaryDirectory(prefix=prefix, dir=place) as temporary:
-        # The temporary directory itself is readable by its owner alone.
+        # The temporary directory itself is readable only by its owner.
         new = Path(temporary, "new")
         new.mkdir()
         yield new

@@ -3,7 +3,6 @@
 import gzip
 import os
 import pickle
-import posixpath
 import tarfile
 import zlib
 from contextlib import ExitStack, contextmanager
@@ -24,38 +23,24 @@ from allennlp_semfit.models.bidirectional_lm import BidirectionalLm
 __all__ = ["load_config", "load_language_model", "load_vocabulary"]
 
 _VOCABULARY = "vocabulary"
-_ARCHIVE_IS_WANTED = "A `model.tar.gz` is wanted, as `allennlp train` makes it."
+_EXPECTED = "It must be a `model.tar.gz` of `allennlp train`."
 
-# What an archive has beside its weights. To get at it, all of the archive must be decompressed, a
-# minute's work for a large one, and several parts of a task ask for it one after the other.
+# The files of the last archive except for its weights, by the archive's path, size and mtime.
+# Several parts of a task read them in turn, and each would have to decompress the whole archive.
 _small_files: Dict[Tuple[str, int, int], Dict[str, bytes]] = {}
 
 
 def load_language_model(archive_file: str) -> Tuple[Params, BidirectionalLm]:
     """
-    # Parameters
-
-    archive_file : `str`
-        The archive of a `bidirectional_lm`, or the directory of its training.
-
-    # Returns
-
-    `Tuple[Params, BidirectionalLm]`
-        Its configuration, and the model. The file that its indexer or its tokenizer reads is not
-        looked for.
+    Loads the configuration and the model from the archive of a `bidirectional_lm`, or from its
+    serialization directory. The file of its indexer or tokenizer is not needed.
 
     # Raises
 
     `InvalidFileError`
-        If there is no such archive, it cannot be read, or it holds another model.
+        If the archive does not exist, cannot be read, or has another model.
     """
-    path = _fetch(archive_file)
-    with ExitStack() as stack:
-        directory = path
-        if not os.path.isdir(path):
-            with _decompressing(archive_file):
-                directory = str(stack.enter_context(extracted_archive(path)))
-            _keep(path, _read_directory(directory))
+    with _unpacked(archive_file, with_weights=True) as directory:
         params = _read_config(archive_file, directory)
         weights_file = get_weights_path(directory)
         _check_exists(archive_file, weights_file)
@@ -67,46 +52,14 @@ def load_language_model(archive_file: str) -> Tuple[Params, BidirectionalLm]:
 
 
 def load_config(archive_file: str) -> Params:
-    """
-    The configuration of a language model, without its weights.
-
-    # Parameters
-
-    archive_file : `str`
-        The archive of a `bidirectional_lm`, or the directory of its training.
-
-    # Returns
-
-    `Params`
-
-    # Raises
-
-    `InvalidFileError`
-        If there is no such archive, it cannot be read, or it holds another model.
-    """
-    with _unpacked_without_weights(archive_file) as directory:
+    """Loads only the configuration; see `load_language_model`."""
+    with _unpacked(archive_file) as directory:
         return _read_config(archive_file, directory)
 
 
 def load_vocabulary(archive_file: str) -> Vocabulary:
-    """
-    The vocabulary of a language model, without its weights.
-
-    # Parameters
-
-    archive_file : `str`
-        The archive of a `bidirectional_lm`, or the directory of its training.
-
-    # Returns
-
-    `Vocabulary`
-
-    # Raises
-
-    `InvalidFileError`
-        If there is no such archive, it cannot be read, or it holds another model.
-    """
-    with _unpacked_without_weights(archive_file) as directory:
+    """Loads only the vocabulary; see `load_language_model`."""
+    with _unpacked(archive_file) as directory:
         params = _read_config(archive_file, directory).get("vocabulary", Params({}))
         _check_has_vocabulary(archive_file, directory)
         with _reading(archive_file):
@@ -120,6 +73,35 @@ def load_vocabulary(archive_file: str) -> Vocabulary:
             )
     assert isinstance(vocabulary, Vocabulary)
     return vocabulary
+
+
+@contextmanager
+def _unpacked(archive_file: str, *, with_weights: bool = False) -> Iterator[str]:
+    """Yields a directory with the files of the archive, which may lack the weights."""
+    path = _fetch(archive_file)
+    if os.path.isdir(path):
+        yield path
+        return
+    stat = os.stat(path)
+    key = (os.path.realpath(path), stat.st_size, stat.st_mtime_ns)
+    with ExitStack() as stack:
+        if with_weights or key not in _small_files:
+            with _decompressing(archive_file):
+                directory = Path(stack.enter_context(extracted_archive(path)))
+            _small_files.clear()
+            # Without the lock that AllenNLP leaves in the vocabulary.
+            files = (directory / CONFIG_NAME, *(directory / _VOCABULARY).glob("[!.]*"))
+            _small_files[key] = {
+                str(file.relative_to(directory)): file.read_bytes()
+                for file in files
+                if file.is_file()
+            }
+        else:
+            directory = Path(stack.enter_context(TemporaryDirectory()))
+            for name, content in _small_files[key].items():
+                (directory / name).parent.mkdir(exist_ok=True)
+                (directory / name).write_bytes(content)
+        yield str(directory)
 
 
 def _fetch(archive_file: str) -> str:
@@ -143,7 +125,7 @@ def _decompressing(archive_file: str) -> Iterator[None]:
         yield
     except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise _error(
-            archive_file, f"is no archive, or is cut short ({error})", _ARCHIVE_IS_WANTED
+            archive_file, f"is not an archive, or is truncated ({error})", _EXPECTED
         ) from None
 
 
@@ -155,65 +137,8 @@ def _reading(archive_file: str) -> Iterator[None]:
         raise _error(
             archive_file,
             f"cannot be read ({str(error).splitlines()[0]})",
-            "Copy it again from where it is whole, or train it again.",
+            "Copy it again from an intact file, or train it again.",
         ) from error
-
-
-@contextmanager
-def _unpacked_without_weights(archive_file: str) -> Iterator[str]:
-    """A directory with the language model's configuration and vocabulary."""
-    path = _fetch(archive_file)
-    if os.path.isdir(path):
-        yield path
-        return
-    key = _key(path)
-    if key not in _small_files:
-        with _decompressing(archive_file):
-            _keep(path, _read_archive(path))
-    with TemporaryDirectory() as directory:
-        for name, content in _small_files[key].items():
-            file = Path(directory) / name
-            file.parent.mkdir(exist_ok=True)
-            file.write_bytes(content)
-        yield directory
-
-
-def _key(path: str) -> Tuple[str, int, int]:
-    stat = os.stat(path)
-    return os.path.realpath(path), stat.st_size, stat.st_mtime_ns
-
-
-def _keep(path: str, files: Dict[str, bytes]) -> None:
-    # Those of one archive at a time: a vocabulary of a million words has ten megabytes.
-    _small_files.clear()
-    _small_files[_key(path)] = files
-
-
-def _read_archive(path: str) -> Dict[str, bytes]:
-    files = {}
-    with tarfile.open(path, "r:gz") as archive:
-        for member in archive:
-            name = posixpath.normpath(member.name)
-            if member.isfile() and _is_small(name):
-                content = archive.extractfile(member)
-                assert content is not None
-                files[name] = content.read()
-    return files
-
-
-def _read_directory(directory: str) -> Dict[str, bytes]:
-    files = {}
-    for path in (Path(directory) / CONFIG_NAME, *(Path(directory) / _VOCABULARY).glob("*")):
-        name = path.relative_to(directory).as_posix()
-        if path.is_file() and _is_small(name):
-            files[name] = path.read_bytes()
-    return files
-
-
-def _is_small(name: str) -> bool:
-    parent, file = posixpath.split(name)
-    # AllenNLP leaves a lock among the words.
-    return name == CONFIG_NAME or (parent == _VOCABULARY and not file.startswith("."))
 
 
 def _read_config(archive_file: str, directory: str) -> Params:
@@ -221,11 +146,11 @@ def _read_config(archive_file: str, directory: str) -> Params:
     _check_exists(archive_file, config_file)
     with _reading(archive_file):
         params = Params.from_file(config_file)
-    for key, wanted in (("model", "bidirectional_lm"), ("dataset_reader", "language_modeling")):
+    for key, expected in (("model", "bidirectional_lm"), ("dataset_reader", "language_modeling")):
         found = params.get(key, Params({})).get("type")
-        if found != wanted:
+        if found != expected:
             raise _error(
-                archive_file, f"holds a {key} of type {found!r}", f"A `{wanted}` is wanted."
+                archive_file, f"has a {key} of type {found!r}", f"It must be a `{expected}`."
             )
     return params
 
@@ -238,7 +163,7 @@ def _check_has_vocabulary(archive_file: str, directory: str) -> None:
 
 def _check_exists(archive_file: str, path: str) -> None:
     if not os.path.exists(path):
-        raise _error(archive_file, f"holds no {os.path.basename(path)}", _ARCHIVE_IS_WANTED)
+        raise _error(archive_file, f"has no {os.path.basename(path)}", _EXPECTED)
 
 
 def _error(archive_file: str, found: str, remedy: str) -> InvalidFileError:

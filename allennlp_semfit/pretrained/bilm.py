@@ -23,29 +23,27 @@ __all__ = ["PretrainedBiLm"]
 
 class PretrainedBiLm(torch.nn.Module):
     """
-    All layers of a trained language model, for sentences without boundaries: it puts round each
-    sentence the boundary tokens that the model was trained with, and runs the model without its
-    output layer. Where the model reads subwords, it joins their vectors.
+    The layers of a trained language model, without its output layer. Adds the boundary tokens of
+    its training to each sentence, and pools the vectors of subwords to words.
 
     Build it with [`from_archive`](#from_archive).
 
     # Parameters
 
     model : `BidirectionalLm`
-        Its head is left behind.
     indexer_name : `str`
-        The name that the model's text field embedder knows the sentence's tensors by.
+        The key of the sentence's tensors in the model's text field embedder.
     tensor_prefix : `str`, optional (default = `""`)
-        What the names of these tensors begin with, as the `elmo_semfit` indexer gives them.
+        The prefix that the `elmo_semfit` indexer adds to the names of these tensors.
     is_subword : `bool`, optional (default = `False`)
         Whether the model reads subwords.
     sub_token_mode : `str`, optional (default = `"first"`)
-        What a word has of its subwords: `"first"`, the vector of the first; `"avg"`, their mean.
+        The vector of a word: `"first"`, that of its first subword, or `"avg"`, their mean.
 
     # Raises
 
     `ConfigurationError`
-        If `sub_token_mode` is something else.
+        If `sub_token_mode` is unknown.
     """
 
     def __init__(
@@ -72,15 +70,15 @@ class PretrainedBiLm(torch.nn.Module):
         self._contextualizer = model._contextualizer
         for module in self.modules():
             if isinstance(module, Embedding):
-                # AllenNLP extends all embeddings of a model that it loads by the words of the
-                # model's vocabulary, and that will be the task's.
+                # When AllenNLP loads the task's model, it would extend this embedding to the task's
+                # vocabulary.
                 module._vocab_namespace = None
         self._input_names: Optional[Set[str]] = None
         self._start = BoundaryTokens()
         self._end = BoundaryTokens()
         self._missing_file: Optional[InvalidFileError] = None
         self._is_frozen = False
-        # In a tuple: its parameters are the text field embedder's, and keep their names.
+        # In a tuple, so that its parameters, the text field embedder's, are not registered twice.
         self._cached_embedder: Optional[Tuple[CachedEmbedder]] = None
 
     @classmethod
@@ -94,21 +92,20 @@ class PretrainedBiLm(torch.nn.Module):
         # Parameters
 
         archive_file : `Union[str, os.PathLike]`
-            The archive of a `bidirectional_lm`, or the directory of its training.
+            The archive of a `bidirectional_lm`, or its serialization directory.
         fasttext_model_path : `str`, optional (default = `None`)
-            The model's fastText file, if it is no longer where the archive says. If there is
-            none, only a state dict that has the boundary tokens' vectors makes up for it.
+            The model's fastText file, if it has been moved since training. If there is none, the
+            vectors of the boundary tokens must come from a state dict before the first `forward`.
         sub_token_mode : `str`, optional (default = `"first"`)
             See the class.
 
         # Raises
 
         `InvalidFileError`
-            If there is no such archive, or it holds another model.
+            If the archive does not exist or has another model.
         `ConfigurationError`
-            If none or several of its indexers have an embedder that is not `empty`, if the fastText
-            file's vectors are of another dimension than those which the model was trained on, or
-            one is given and the model reads none; or if `sub_token_mode` is unknown.
+            If `sub_token_mode` is unknown, or the model does not fit the fastText file or has not
+            exactly one indexer whose embedder is not `empty`.
         """
         params, model = load_language_model(str(archive_file))
         model_input = InputSpec(archive_file, params)
@@ -130,8 +127,7 @@ class PretrainedBiLm(torch.nn.Module):
             raise ConfigurationError(
                 f"The language model {archive_file} was trained on vectors of dimension "
                 f"{layers.get_input_dim()}, but those of {indexer._model.path} have dimension "
-                f"{indexer.embedding_dim}. Give the file that it was trained with as "
-                "`fasttext_model_path`."
+                f"{indexer.embedding_dim}. Give the file of its training as `fasttext_model_path`."
             )
         layers._input_names = {
             layers.tensor_prefix + name for name in indexer.get_empty_token_list()
@@ -143,7 +139,7 @@ class PretrainedBiLm(torch.nn.Module):
         return layers
 
     def input_names(self) -> Optional[Set[str]]:
-        """The tensors that it takes; `None` if that is not known for want of the fastText file."""
+        """The names of the input tensors; `None` if the fastText file is missing."""
         return self._input_names
 
     def get_input_dim(self) -> int:
@@ -155,15 +151,14 @@ class PretrainedBiLm(torch.nn.Module):
 
     def freeze(self) -> None:
         """
-        Takes the gradients of all parameters, and dropout, for good. From here on, what a character
-        CNN makes of a word is computed once and remembered, as by a `CachedEmbedder`, whose
-        memory it takes; whoever changes weights but by loading them calls `clear_cache`.
+        Turns off gradients and dropout for good, and caches the vectors of a character CNN in a
+        `CachedEmbedder`. Call `clear_cache` after changing weights other than by loading them.
         """
         self._is_frozen = True
         self.requires_grad_(False).eval()
         text_field_embedder = self._text_field_embedder
         embedder: Any = getattr(text_field_embedder, f"token_embedder_{self.indexer_name}", None)
-        # Subclasses may do what they like; of these it is known that they look at nothing else.
+        # The output of these, unlike that of subclasses, is known to depend on the word alone.
         if type(text_field_embedder) is BasicTextFieldEmbedder and (
             type(embedder) in (TokenCharactersEncoder, ElmoCharacterCnnEmbedder)
         ):
@@ -181,7 +176,7 @@ class PretrainedBiLm(torch.nn.Module):
         super()._load_from_state_dict(*args, **kwargs)
 
     def clear_cache(self) -> None:
-        """Forgets what is remembered of words, where anything is."""
+        """Clears the cached vectors of a character CNN, if any."""
         if self._cached_embedder is not None:
             self._cached_embedder[0].clear_cache()
 
@@ -192,28 +187,27 @@ class PretrainedBiLm(torch.nn.Module):
         # Parameters
 
         tensors : `Dict[str, torch.Tensor]`
-            What the `elmo_semfit` indexer emits for sentences without boundaries: each of shape
-            `(batch_size, length, ...)`, where `length` is the most words or, where the language
-            model reads these, the most subwords.
+            The tensors of the `elmo_semfit` indexer, without boundary tokens. Shape
+            `(batch_size, length, ...)`, where `length` counts words or, of a subword model,
+            subwords.
 
         # Returns
 
         `List[torch.Tensor]`
-            The layers, the projected input first, boundaries included. `num_layers` tensors of
+            The layers, the projected input first, including boundaries. `num_layers` tensors of
             shape `(batch_size, start + length + end, get_output_dim())`.
         `torch.BoolTensor`
-            Their mask, shape `(batch_size, start + length + end)`.
+            Their mask. Shape `(batch_size, start + length + end)`.
 
         # Raises
 
         `ConfigurationError`
-            If the boundary tokens' vectors are not known.
+            If the vectors of the boundary tokens are unknown.
         """
         if not (self._start.is_known and self._end.is_known):
             raise ConfigurationError(
-                "The language model needs the vectors of the tokens that stand round a sentence, "
-                f"but: {self._missing_file} In a configuration, that is a parameter of the "
-                "embedder."
+                "The language model needs the vectors of its boundary tokens, but: "
+                f"{self._missing_file} In a configuration, that is a parameter of the embedder."
             )
         read = strip_prefix(tensors, self.tensor_prefix)
         lengths = get_text_field_mask({self.indexer_name: read}).sum(dim=1, keepdim=True)
@@ -232,51 +226,37 @@ class PretrainedBiLm(torch.nn.Module):
 
     def pool_to_words(self, tensor: torch.Tensor, tensors: Dict[str, torch.Tensor]) -> torch.Tensor:
         """
+        Removes the boundaries and pools subwords to words.
+
         # Parameters
 
         tensor : `torch.Tensor`
-            A layer, or a mixture of them. Shape `(batch_size, start + length + end, dim)`.
+            A layer, or a mix of layers. Shape `(batch_size, start + length + end, dim)`.
         tensors : `Dict[str, torch.Tensor]`
-            What the layers were made of.
+            The input of `forward`.
 
         # Returns
 
         `torch.Tensor`
-            What there is of each word: without the boundaries, and the subwords of a word joined.
             Shape `(batch_size, num_words, dim)`, zero where padded.
         """
         if self.is_subword:
             mask = tensors["word_mask"]
             spans = tensors["subword_spans"] + self._start.size
-            words = _join_subwords(tensor, spans, self.sub_token_mode)
+            words = _pool_subwords(tensor, spans, self.sub_token_mode)
         else:
             mask = get_text_field_mask({self.indexer_name: tensors})
             words = tensor[:, self._start.size : tensor.size(1) - self._end.size]
         return words * mask.unsqueeze(-1)
 
 
-def _join_subwords(tensor: torch.Tensor, spans: torch.Tensor, mode: str) -> torch.Tensor:
-    """
-    # Parameters
-
-    tensor : `torch.Tensor`
-        Shape `(batch_size, num_subwords, dim)`.
-    spans : `torch.Tensor`
-        Each word's first and last subword. Shape `(batch_size, num_words, 2)`.
-    mode : `str`
-        `"first"` or `"avg"`.
-
-    # Returns
-
-    `torch.Tensor`
-        The first subword of each word, or the mean of its subwords. Shape
-        `(batch_size, num_words, dim)`.
-    """
+def _pool_subwords(tensor: torch.Tensor, spans: torch.Tensor, mode: str) -> torch.Tensor:
+    """`spans` has the first and last subword of each word, shape `(batch_size, num_words, 2)`."""
     first, last = spans[..., :1], spans[..., 1:]
     if mode == "first":
         return tensor.gather(1, first.expand(-1, -1, tensor.size(-1)))
     subwords = torch.arange(tensor.size(1), device=tensor.device)
-    # A product of matrices, and not a sum over spans padded to the longest: there are words of
-    # hundreds of subwords.
+    # A matrix product, because some words have hundreds of subwords, to which a sum over spans
+    # would pad all words.
     is_within = (first <= subwords) & (subwords <= last)
     return torch.bmm(is_within.to(tensor), tensor) / (last - first + 1)

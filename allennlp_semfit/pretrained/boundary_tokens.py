@@ -1,4 +1,4 @@
-"""The tokens that stand round the sentences of a language model."""
+"""The tokens before and after the sentences of a language model."""
 
 from typing import Any, Dict, Sequence
 
@@ -10,8 +10,8 @@ __all__ = ["BoundaryTokens", "add_boundary_tokens"]
 
 class BoundaryTokens(torch.nn.Module):
     """
-    The tensors of the tokens on one side of a sentence. They are buffers, of which vectors are part
-    of the state dict: the file that they come from may be missing when that is loaded.
+    The tensors of the tokens on one side of a sentence, as buffers. Vectors are part of the state
+    dict, so that a trained task does not need the fastText file for them.
     """
 
     def __init__(self) -> None:
@@ -19,7 +19,7 @@ class BoundaryTokens(torch.nn.Module):
         self.is_known = False
 
     def index(self, tokens: Sequence[str], indexer: TokenIndexer, vocab: Vocabulary) -> None:
-        # Of no tokens, not every indexer gives tensors of the right shape. So there is another one.
+        # An extra token, because not every indexer gives the right shapes for an empty list.
         indexed = indexer.tokens_to_indices([Token(token) for token in (".", *tokens)], vocab)
         tensors = indexer.as_padded_tensor_dict(indexed, indexer.get_padding_lengths(indexed))
         for name, tensor in tensors.items():
@@ -53,21 +53,21 @@ def add_boundary_tokens(
     tensor: torch.Tensor, start: torch.Tensor, end: torch.Tensor, lengths: torch.Tensor
 ) -> torch.Tensor:
     """
-    Puts the boundary tokens round sentences: `start` before, `end` right after the last word.
+    Adds boundary tokens to sentences: `start` before the first word, `end` right after the last.
 
     # Parameters
 
     tensor : `torch.Tensor`
         Shape `(batch_size, length, ...)`.
     start, end : `torch.Tensor`
-        Shape `(number of tokens, ...)`.
+        Shape `(num_tokens, ...)`.
     lengths : `torch.Tensor`
         The number of words in each sentence. Shape `(batch_size, 1)`.
     """
     batch_size, _, *dims = tensor.size()
 
     def each(boundary: torch.Tensor) -> torch.Tensor:
-        # A state dict's device may be another.
+        # Loaded from a state dict, it may be on another device.
         return boundary.to(tensor).expand(batch_size, *boundary.size())
 
     bounded = torch.cat([each(start), tensor, torch.zeros_like(each(end))], dim=1)

@@ -41,16 +41,15 @@ def export_character_cnn(
     # Parameters
 
     archive_file : `str`
-        The archive of a `bidirectional_lm`, or the directory of its training.
+        The archive of a `bidirectional_lm`, or its serialization directory.
     out_dir : `Union[str, os.PathLike]`
-        The directory for `options.json` and `weights.hdf5`. It is made if it is missing.
+        The directory for `options.json` and `weights.hdf5`, created if missing.
     force : `bool`, optional (default = `False`)
         Whether to replace the two files. Other files in `out_dir` stay.
 
     # Returns
 
     `CharacterCnnOptions`
-        The sizes.
 
     # Raises
 
@@ -58,12 +57,12 @@ def export_character_cnn(
         If `out_dir` cannot be used, the archive cannot be read, or its model has no character CNN
         that ELMo's format can represent.
     """
-    # Loading the model takes a while.
+    # Checked before the model, which takes a while to load.
     check_output_path(Path(out_dir), contents=CONTENTS, force=force)
     params, model = load_language_model(archive_file)
     try:
         embedder = _find_embedder(params, model.eval()._text_field_embedder)
-        options, weights = _take_out(embedder)
+        options, weights = _extract(embedder)
     except ConfigurationError as error:
         raise ConfigurationError(f"Language model {archive_file} {error}") from None
     write_character_cnn(Path(out_dir), options, weights)
@@ -88,15 +87,15 @@ def _find_embedder(
             for name, embedder in embedders.items()
         }
         raise ConfigurationError(
-            f"has {len(found) or 'no'} trained character CNN{'s' if found else ''}, where one is "
-            f"wanted: its indexers and embedders are {kinds}. Train one with the indexer "
+            f"has {len(found) or 'no'} trained character CNN{'s' if found else ''}, but must have "
+            f"one: its indexers and embedders are {kinds}. Train one with the indexer "
             "`elmo_characters` and the embedder `character_encoding` with the encoder "
             "`cnn-highway`."
         )
     return found[0]
 
 
-def _take_out(
+def _extract(
     embedder: TokenCharactersEncoder,
 ) -> Tuple[CharacterCnnOptions, Dict[str, numpy.ndarray]]:
     embedding, encoder = embedder._embedding._module, embedder._encoder._module
@@ -107,11 +106,11 @@ def _take_out(
         f"`projection_location` {encoder._projection_location!r}",
         "'after_highway'",
     )
-    _check(not isinstance(encoder._layer_norm, torch.nn.Module), "`do_layer_norm`", "none")
+    _check(not isinstance(encoder._layer_norm, torch.nn.Module), "`do_layer_norm`", "false")
     _check(
         embedding.num_embeddings > NUM_CHARACTERS,
         f"`num_embeddings` {embedding.num_embeddings}",
-        f"{NUM_CHARACTERS + 1}, which `elmo_characters` counts to,",
+        f"{NUM_CHARACTERS + 1} or more, for the ids of `elmo_characters`",
     )
     options = CharacterCnnOptions(
         activation=str(activation),
@@ -123,9 +122,9 @@ def _take_out(
     return options, extract_weights(embedding, encoder)
 
 
-def _check(is_right: bool, found: str, wanted: str) -> None:
-    if not is_right:
+def _check(is_valid: bool, found: str, expected: str) -> None:
+    if not is_valid:
         raise ConfigurationError(
-            f"has a character CNN with {found}, which ELMo's format cannot hold; {wanted} is "
-            "wanted."
+            f"has a character CNN with {found}, which ELMo's format cannot represent; it must be "
+            f"{expected}."
         )

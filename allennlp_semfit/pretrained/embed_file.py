@@ -1,4 +1,4 @@
-"""Vectors for a file of sentences, as HDF5."""
+"""Writes the vectors of a file of sentences to HDF5."""
 
 import json
 import logging
@@ -29,7 +29,7 @@ from allennlp_semfit.pretrained.sentence_embedder import (
 )
 from allennlp_semfit.pretrained.sentences_file import SentencesFile
 
-__all__ = ["EmbeddingSummary", "embed_file"]
+__all__ = ["EmbeddingSummary", "embed_file", "progress_bar"]
 
 logger = logging.getLogger(__name__)
 
@@ -37,32 +37,24 @@ logger = logging.getLogger(__name__)
 WINDOW_SENTENCES = 5_000
 WINDOW_WORDS = 50_000
 
-# The fastText file is large: the input vectors of so many sentences stand for it.
+# The inputs of this many sentences identify the fastText file, which is too large to hash.
 _NUM_PROBES = 100
 
-# HDF5 stores the length of a string in 32 bits. Quotes and indices need some of it.
+# HDF5 stores the length of a string in 32 bits, of which quotes and indices need some.
 _MAX_BYTES_OF_SENTENCES = 2**31
 
 
 class EmbeddingSummary(NamedTuple):
     """
-    # Parameters
-
-    num_sentences : `int`
-    num_words : `int`
-    file_size : `int`
-        In bytes.
-    words_per_second : `float`, optional (default = `0.0`)
-        Without the words that an interrupted run embedded before.
-    made_before : `bool`, optional (default = `False`)
-        Whether there was nothing to do.
+    `file_size` is in bytes. `words_per_second` does not count words that an interrupted run had
+    embedded. `already_done` tells whether `out_file` already had these vectors.
     """
 
     num_sentences: int
     num_words: int
     file_size: int
     words_per_second: float = 0.0
-    made_before: bool = False
+    already_done: bool = False
 
 
 def embed_file(
@@ -80,40 +72,34 @@ def embed_file(
     Writes the vectors of the words in a file of sentences to an HDF5 file. The same call resumes an
     interrupted run.
 
-    An HDF5 file can become unreadable if the process that writes it is killed. So the vectors are
-    first written to the file `<out_file>.unfinished`, and copied at the end. Memory holds
-    a few thousand sentences and the vectors of a batch; at the end, unless `forget_sentences`, all
-    sentences.
+    A killed process can leave an HDF5 file unreadable. So the vectors are first written to
+    `<out_file>.unfinished`, and copied at the end. Memory holds a few thousand sentences and the
+    vectors of a batch; at the end, unless `forget_sentences`, all sentences.
 
     # Parameters
 
     embedder : `SentenceEmbedder`
     sentences_file : `Union[str, os.PathLike]`
-        UTF-8, one sentence a line, spaces between words.
+        UTF-8 text, one tokenised sentence per line.
     out_file : `Union[str, os.PathLike]`
-        Has a dataset for each line, named by the index of the line from `"0"`, also for empty ones.
+        Gets a dataset for each line, including empty ones, named by the line's index from `"0"`.
     layers : `str`, optional (default = `"all"`)
-        See `pool_layers`. Each dataset has the shape `(num_layers, length, dim)` with `"all"`,
-        otherwise `(length, dim)`.
+        See `pool_layers`, which also gives the shape of a dataset.
     dtype : `str`, optional (default = `"float32"`)
         Or `"float16"`.
     batch_size : `int`, optional (default = `64`)
-        See `batches_by_length`. The vectors depend on it only by rounding.
+        See `batches_by_length`. It changes the vectors only by rounding.
     forget_sentences : `bool`, optional (default = `False`)
         Whether to omit the dataset `"sentence_to_index"`, shape `(1,)`: a JSON object that maps
         each sentence to the name of its dataset, a repeated sentence to its last one.
     force : `bool`, optional (default = `False`)
-        Whether to replace `out_file`, which stays until the new one is complete.
-
-    # Returns
-
-    `EmbeddingSummary`
+        Whether to replace `out_file` once the new one is complete.
 
     # Raises
 
     `ConfigurationError`
-        If an option, the sentences or `out_file` cannot be used; or if `out_file` or the unfinished
-        file exists and was made with other arguments.
+        If an option, the sentences or `out_file` cannot be used, or if `out_file` or the unfinished
+        file was written with other arguments.
     """
     for name, value, allowed in (
         ("layers", layers, MODES),
@@ -129,7 +115,7 @@ def embed_file(
     if size > _MAX_BYTES_OF_SENTENCES and not forget_sentences:
         raise ConfigurationError(
             f"{sentences.path}: its {format_size(size)} do not fit into `sentence_to_index`; add "
-            "--forget-sentences, which omits that"
+            "--forget-sentences to omit it"
         )
     summary = sentences.summarize()
     sha256, num_sentences, num_words = summary
@@ -151,16 +137,16 @@ def embed_file(
     unfinished = out.with_name(f"{out.name}.unfinished")
     out.parent.mkdir(parents=True, exist_ok=True)
     with _lock(out):
-        is_begun = _read_fingerprint(unfinished) == fingerprint
+        resumes = _read_fingerprint(unfinished) == fingerprint
         if out.exists() and not force:
             _check_fingerprint(out, fingerprint)
-            if is_begun:
+            if resumes:
                 unfinished.unlink()
-            return EmbeddingSummary(num_sentences, num_words, out.stat().st_size, made_before=True)
+            return EmbeddingSummary(num_sentences, num_words, out.stat().st_size, already_done=True)
         if unfinished.exists() and not force:
             _check_fingerprint(unfinished, fingerprint)
         _check_disk(unfinished, num_words * bytes_per_word)
-        if not is_begun:
+        if not resumes:
             with write_file(unfinished) as new:
                 new.write_bytes(json.dumps(fingerprint).encode() + b"\n")
 
@@ -170,7 +156,7 @@ def embed_file(
 
         with unfinished.open("r+b") as file, _write_errors(out):
             start = time.monotonic()
-            with _progress("embedding", num_words) as bar:
+            with progress_bar("embedding", num_words) as bar:
                 _write_vectors(file, sentences, embed, bytes_per_word, batch_size, bar)
             words_per_second = (bar.n - bar.initial) / (time.monotonic() - start)
             if sentences.summarize() != summary:
@@ -182,7 +168,7 @@ def embed_file(
             file.seek(0)
             file.readline()
             with write_file(out) as new, h5py.File(new, "w") as hdf5:
-                with _progress("copying", num_words) as bar:
+                with progress_bar("copying", num_words) as bar:
                     for index, words in enumerate(map(str.split, sentences)):
                         values = numpy.frombuffer(file.read(len(words) * bytes_per_word), dtype)
                         hdf5[str(index)] = values.reshape(shape)
@@ -203,7 +189,7 @@ def _lock(out: Path) -> Iterator[None]:
         lock = FileLock(str(lock_path), timeout=0).acquire()
     except Timeout:
         raise ConfigurationError(
-            f"{out}: another process is writing it; wait until it ends, or give another name"
+            f"{out}: another process is writing it; wait for it to end, or give another name"
         ) from None
     with lock:
         try:
@@ -220,7 +206,7 @@ def _write_vectors(
     batch_size: int,
     bar: Any,
 ) -> None:
-    """Writes the vectors that the unfinished file lacks, in the order of the sentences."""
+    """Appends the missing vectors to the unfinished file, in the order of the sentences."""
     size = file.seek(0, os.SEEK_END)
     file.seek(0)
     end = len(file.readline())
@@ -229,7 +215,7 @@ def _write_vectors(
     ):
         lengths = [len(words) for words in window]
         *offsets, end = accumulate([end, *(length * bytes_per_word for length in lengths)])
-        # A window is written to the disk before the next one begins.
+        # Each window is flushed to the disk before the next, so only the last can be incomplete.
         if end < size:
             bar.initial += sum(lengths)
             bar.update(sum(lengths))
@@ -254,23 +240,23 @@ def _read_fingerprint(path: Path) -> Dict[str, Any]:
     return {}
 
 
-def _check_fingerprint(path: Path, wanted: Dict[str, Any]) -> None:
+def _check_fingerprint(path: Path, expected: Dict[str, Any]) -> None:
     found = _read_fingerprint(path)
-    if not wanted.keys() <= found.keys():
-        causes = ["by something else than `allennlp embed`"]
+    if not expected.keys() <= found.keys():
+        causes = ["by something other than `allennlp embed`"]
     else:
         explanations = {
             "sentences_sha256": "from other sentences",
             "model_sha256": "with another language model",
             "input_sha256": "with another fastText file or other boundary tokens or, for a subword "
             "model, another tokenizer or --sub-token-mode",
-            "layers": f"with --{found['layers']}, not --{wanted['layers']}",
-            "dtype": f"with --dtype {found['dtype']}, not {wanted['dtype']}",
+            "layers": f"with --{found['layers']}, not --{expected['layers']}",
+            "dtype": f"with --dtype {found['dtype']}, not {expected['dtype']}",
             "sentence_to_index": f"with{'out' if found['sentence_to_index'] else ''} "
             "--forget-sentences",
         }
-        differences = [name for name in explanations if found[name] != wanted[name]]
-        # Other sentences or another model have another input.
+        differences = [name for name in explanations if found[name] != expected[name]]
+        # Other sentences or another model imply another input.
         if "input_sha256" in differences[1:]:
             differences.remove("input_sha256")
         causes = [explanations[name] for name in differences]
@@ -285,9 +271,9 @@ def _check_disk(unfinished: Path, size: int) -> None:
     free = shutil.disk_usage(unfinished.parent).free
     if needed > free:
         raise ConfigurationError(
-            f"{unfinished.parent}: {format_size(needed)} more are needed for the vectors and their "
-            f"copy, and {format_size(free)} are free; make room, or take --top, --average, "
-            "--normalized or --dtype float16"
+            f"{unfinished.parent}: the vectors and their copy need {format_size(needed)} more, and "
+            f"{format_size(free)} are free; make room, or use --top, --average, --normalized or "
+            "--dtype float16"
         )
 
 
@@ -297,12 +283,13 @@ def _write_errors(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise ConfigurationError(
-            f"{path}: it cannot be written ({str(error).splitlines()[0]}); make room, then give "
-            "the same command again"
+            f"{path}: it cannot be written ({str(error).splitlines()[0]}); make room, then repeat "
+            "the command"
         ) from error
 
 
-def _progress(description: str, num_words: int) -> Any:
+def progress_bar(description: str, num_words: int) -> Any:
+    """Shows progress in words, less often with `--file-friendly-logging`."""
     return Tqdm.tqdm(
         total=num_words,
         desc=description,

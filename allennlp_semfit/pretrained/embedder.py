@@ -17,62 +17,53 @@ __all__ = ["ElmoSemfitEmbedder"]
 @TokenEmbedder.register("elmo_semfit")
 class ElmoSemfitEmbedder(TokenEmbedder):
     """
-    Embeds each word by what a trained `bidirectional_lm` makes of it in its sentence: a weighted
-    mean of all its layers, `γ Σ_j s_j h_j`, with `γ` and `s = softmax(w)` learnt by the task
-    (Peters et al. 2018, "Deep contextualized word representations", equation 1).
+    Embeds words with a trained `bidirectional_lm`: a weighted mean of its layers, `γ Σ_j s_j h_j`,
+    with `γ` and `s = softmax(w)` learned by the task (Peters et al. 2018, "Deep contextualized word
+    representations", equation 1). It replaces AllenNLP's `elmo_token_embedder`, with the same
+    parameters except for `do_layer_norm`.
 
-    It stands where AllenNLP's `elmo_token_embedder` stood, and its parameters mean what they mean
-    there, but for `do_layer_norm`. Its indexer, under the same name, is the `elmo_semfit` indexer
-    with the same archive. The sentence's boundaries are added and dropped inside, and where the
-    language model reads subwords, their vectors are joined.
+    The indexer of the same name must be an `elmo_semfit` indexer with the same archive or, for a
+    model without subwords, the language model's own `fasttext` or `elmo_characters` indexer. The
+    language model's weights become part of the task's archive.
 
-    Frozen, it runs without a graph and without the language model's dropout. If the language model
-    reads characters, the vectors of 100,000 words are then remembered, which at 512 dimensions take
-    up to 205 MB of the device's memory, so that a word does not go through its CNN at each
-    occurrence in each epoch. The language model's weights become part of the task's, and travel in
-    its archive.
+    A frozen language model runs without a graph and without dropout. If it reads characters, the
+    vectors of 100,000 words are cached, which at 512 dimensions take 205 MB of the device's memory.
 
-    An indexer of the language model's own type does as well, if it needs no vocabulary: `fasttext`
-    with the language model's file, or `elmo_characters`.
-
-    Two mistakes go unnoticed, and cost all that the language model has learnt: an indexer with
-    another archive or another fastText file of the same dimension; and an `initializer` of the
-    task's model with a regex that matches the language model's parameters too. A task that has one
-    should spare them: `"prevent_regexes": ["_text_field_embedder.*"]`.
+    Two mistakes are not detected: an indexer with another archive or another fastText file of the
+    same dimension; and an `initializer` of the task's model that overwrites the language model's
+    weights. Exclude them with `"prevent_regexes": ["_text_field_embedder.*"]`.
 
     Registered as a `TokenEmbedder` with name "elmo_semfit".
 
     # Parameters
 
     archive_file : `Union[str, os.PathLike]`
-        The language model's `model.tar.gz`, or the directory of its training.
+        The language model's `model.tar.gz`, or its serialization directory.
     dropout : `float`, optional (default = `0.5`)
-        The probability of dropping an element of the representation, before the projection.
+        The dropout probability of the representation, before the projection.
     do_layer_norm : `bool`, optional (default = `False`)
-        Whether to normalise each layer before they are mixed (Peters et al. 2018, section 3.2), so
-        that none drowns in a longer one: each vector by itself, a word's or a subword's, to mean 0
-        and variance 1.
-        AllenNLP's `ScalarMix` takes mean and variance of the whole batch, so that a sentence's
-        vectors depend on its company; here they do not.
+        Whether to normalise each layer before mixing (Peters et al. 2018, section 3.2), so that
+        layers with longer vectors do not dominate. Each vector is normalised to mean 0 and variance
+        1 by itself; AllenNLP's `ScalarMix` normalises over the whole batch.
     requires_grad : `bool`, optional (default = `False`)
-        Whether the task's training changes the language model too. What was frozen when the
-        language model was trained stays so.
+        Whether to fine-tune the language model. Parameters that were frozen in its training stay
+        frozen.
     projection_dim : `int`, optional (default = `None`)
         If given, the representation is projected to this dimension.
     scalar_mix_parameters : `List[float]`, optional (default = `None`)
-        One `w` a layer, the projected input's first. If given, they and `γ` are fixed.
+        A fixed `w` for each layer, the projected input first. `γ` is then fixed too.
     fasttext_model_path : `str`, optional (default = `None`)
-        The language model's fastText file, if it is no longer where its archive says.
-        Only the boundaries' vectors are taken from it.
+        The language model's fastText file, if it has been moved since training. Only the vectors of
+        boundary tokens are read from it.
     sub_token_mode : `str`, optional (default = `"first"`)
-        What a word has of its subwords, where the language model reads these: `"first"`, the vector
-        of the first one, or `"avg"`, their mean. Elsewhere it changes nothing.
+        For a subword model, the vector of a word: `"first"`, that of its first subword, or `"avg"`,
+        the mean of its subwords.
 
     # Raises
 
     `ConfigurationError`
-        If `archive_file` is missing, no archive or that of another model, if there are not as
-        many `scalar_mix_parameters` as layers, or if `sub_token_mode` is unknown.
+        If `archive_file` is missing or is not the archive of a `bidirectional_lm`, if the number of
+        `scalar_mix_parameters` is not that of the layers, or if `sub_token_mode` is unknown.
 
     # Example
 
@@ -114,8 +105,8 @@ class ElmoSemfitEmbedder(TokenEmbedder):
         if scalar_mix_parameters is not None and len(scalar_mix_parameters) != num_layers:
             raise ConfigurationError(
                 f"`scalar_mix_parameters` of the elmo_semfit embedder is {scalar_mix_parameters}, "
-                f"but the language model {archive_file} has {num_layers} layers. Give one number a "
-                "layer, the projected input's first, or none."
+                f"but the language model {archive_file} has {num_layers} layers. Give one number "
+                "per layer, the projected input's first, or none."
             )
         if not requires_grad:
             self._language_model.freeze()
@@ -149,31 +140,27 @@ class ElmoSemfitEmbedder(TokenEmbedder):
         **others: torch.Tensor,
     ) -> torch.Tensor:
         """
-        All tensors are passed by name, and are those of the `elmo_semfit` indexer: for a language
-        model with a `fasttext` input `vectors` and `word_mask`, with an `elmo_characters` input
-        `elmo_tokens`, with a `single_id` input `lm_tokens`; for a subword model `word_mask`,
-        `subword_spans` and those of its subwords, as `lm_…`.
+        Takes the tensors of the `elmo_semfit` indexer by name; see its `tokens_to_indices`.
 
         # Parameters
 
         word_mask : `torch.BoolTensor`, optional (default = `None`)
             Shape `(batch_size, length)`, with the padding on the right.
         subword_spans : `torch.LongTensor`, optional (default = `None`)
-            The first and the last subword of each word. Shape `(batch_size, length, 2)`.
+            The first and last subword of each word. Shape `(batch_size, length, 2)`.
         others : `torch.Tensor`
-            Shape `(batch_size, length, ...)`; of subwords, `(batch_size, num_subwords, ...)`.
+            Shape `(batch_size, length, ...)` or, for subwords, `(batch_size, num_subwords, ...)`.
 
         # Returns
 
         `torch.Tensor`
-            Shape `(batch_size, length, get_output_dim())`; zero where padded, if there is no
-            projection.
+            Shape `(batch_size, length, get_output_dim())`; without a projection, zero where padded.
 
         # Raises
 
         `ConfigurationError`
-            If these are not the tensors that the language model reads, or its vectors are of
-            another dimension than those which it was trained on.
+            If the names of the tensors or the dimension of the vectors are not those that the
+            language model was trained on.
         """
         found = {"word_mask": word_mask, "subword_spans": subword_spans, **others}
         tensors = {name: tensor for name, tensor in found.items() if tensor is not None}
@@ -187,15 +174,14 @@ class ElmoSemfitEmbedder(TokenEmbedder):
         return representation if self._projection is None else self._projection(representation)
 
     def _check(self, tensors: Dict[str, torch.Tensor]) -> None:
-        wanted = self._language_model.input_names()
+        expected = self._language_model.input_names()
         remedy = (
-            "Let that indexer be "
-            f'{{"type": "elmo_semfit", "archive_file": "{self._archive_file}"}}.'
+            f'Use the indexer {{"type": "elmo_semfit", "archive_file": "{self._archive_file}"}}.'
         )
-        if wanted is not None and wanted != set(tensors):
+        if expected is not None and expected != set(tensors):
             raise ConfigurationError(
                 f"The language model {self._archive_file} of the elmo_semfit embedder takes "
-                f"{sorted(wanted)}, but the indexer of the same name gave it {sorted(tensors)}. "
+                f"{sorted(expected)}, but the indexer of the same name gave it {sorted(tensors)}. "
                 f"{remedy}"
             )
         vectors = tensors.get("vectors")

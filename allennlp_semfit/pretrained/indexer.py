@@ -20,37 +20,33 @@ T = TypeVar("T")
 @TokenIndexer.register("elmo_semfit")
 class ElmoSemfitIndexer(TokenIndexer):
     """
-    Indexes a task's words as a trained `bidirectional_lm` reads them: with the language model's own
-    indexer and its own vocabulary, whatever the task's is, and cut into subwords if it is a subword
-    model. It goes with the `elmo_semfit` embedder of the same `archive_file`.
+    Indexes words for the `elmo_semfit` embedder with the same `archive_file`: with the indexer, the
+    vocabulary and, for a subword model, the subwords of the trained `bidirectional_lm`. The words
+    should be tokenised like the text that the language model was trained on.
 
-    The words are taken as the task has them: they should be tokenised as the language model's text
-    was.
-
-    Of the archive it takes the configuration and the vocabulary. The weights are not held, but
-    decompressed on the way, about 50 MB a second; the directory of the training spares that. What
-    the language model reads beside the archive, a fastText `.bin` or a `tokenizer.json`, it wants
-    where it was in training.
+    The weights are not kept, but must be decompressed with the archive, at about 50 MB per second;
+    a serialization directory avoids that. The language model's fastText `.bin` or `tokenizer.json`
+    must be where it was in training.
 
     Registered as a `TokenIndexer` with name "elmo_semfit".
 
     # Parameters
 
     archive_file : `Union[str, os.PathLike]`
-        The language model's `model.tar.gz`, or the directory of its training.
+        The language model's `model.tar.gz`, or its serialization directory.
     fasttext_model_path : `str`, optional (default = `None`)
-        The language model's fastText file, if it is no longer where its archive says.
+        The language model's fastText file, if it has been moved since training.
     tokenizer_path : `str`, optional (default = `None`)
-        The tokenizer of a subword model, if it is no longer where its archive says.
+        The tokenizer of a subword model, if it has been moved since training.
 
     # Raises
 
     `InvalidFileError`
-        If `archive_file` is missing, no archive or that of another model, or if the file that the
-        language model reads is missing.
+        If `archive_file` is missing or is not the archive of a `bidirectional_lm`, or if a file of
+        the language model is missing.
     `ConfigurationError`
-        If a path is given for a file that the language model does not read; or if it has none or
-        several indexers whose embedder is not `empty`.
+        If a path is given for a file that the language model does not use, or if it does not have
+        exactly one indexer whose embedder is not `empty`.
 
     # Example
 
@@ -68,10 +64,10 @@ class ElmoSemfitIndexer(TokenIndexer):
         super().__init__()
         model_input = InputSpec(archive_file, load_config(str(archive_file)))
         self._indexer = model_input.open_indexer(fasttext_model_path)
-        # Any: that it has `intra_word_tokenize` is why it is there.
+        # `Any`, because `Tokenizer` does not declare `intra_word_tokenize`.
         self._tokenizer: Any = model_input.open_tokenizer(tokenizer_path)
         self._prefix = model_input.tensor_prefix
-        # What has no prefix looks nothing up in it, and the vocabulary of a softmax may be large.
+        # An indexer without a prefix uses no vocabulary, and that of a softmax may be large.
         self._vocab = load_vocabulary(str(archive_file)) if self._prefix else Vocabulary.empty()
 
     @classmethod
@@ -80,7 +76,7 @@ class ElmoSemfitIndexer(TokenIndexer):
             return super().from_params(params, *args, **extras)
 
     def count_vocab_items(self, token: Token, counter: Dict[str, Dict[str, int]]) -> None:
-        # The vocabulary is there, and is not the task's.
+        # The language model has a vocabulary of its own.
         pass
 
     def tokens_to_indices(self, tokens: List[Token], vocabulary: Vocabulary) -> IndexedTokenList:
@@ -88,28 +84,27 @@ class ElmoSemfitIndexer(TokenIndexer):
         # Parameters
 
         tokens : `List[Token]`
-            Words, without boundaries.
+            Words, without boundary tokens.
         vocabulary : `Vocabulary`
-            The task's, which is not asked.
+            The task's vocabulary, which is not used.
 
         # Returns
 
         `IndexedTokenList`
-            What the language model's indexer gives for the words: `"vectors"` and `"word_mask"` of
-            `fasttext`, `"elmo_tokens"` of `elmo_characters`. Of any other indexer the names begin
-            with `lm_`, because AllenNLP gives some of them a meaning: `"lm_tokens"` of `single_id`.
+            The output of the language model's indexer: `"vectors"` and `"word_mask"` of `fasttext`,
+            `"elmo_tokens"` of `elmo_characters`. The names of other indexers get the prefix `lm_`,
+            because AllenNLP interprets some of them: `"lm_tokens"` of `single_id`.
 
-            For a subword model, `"word_mask"`: `True` for each word; `"subword_spans"`: for each
-            word, its first and its last subword; and then what the language model's indexer gives
-            for the subwords, as `lm_…`.
+            For a subword model, `"word_mask"`, `True` for each word; `"subword_spans"`, the first
+            and last subword of each word; and the output for the subwords, with the prefix `lm_`.
         """
         if self._tokenizer is None:
             return self._with_prefix(self._indexer.tokens_to_indices(tokens, self._vocab))
         subwords, spans = self._tokenizer.intra_word_tokenize(
             [token.ensure_text() for token in tokens]
         )
-        # AllenNLP takes the mask of a text field from the first of those with the fewest
-        # dimensions. It is not called "mask", of which a text field may have one.
+        # AllenNLP derives a text field's mask from the first tensor with the fewest dimensions. It
+        # is not called "mask", because a text field can have only one.
         return {
             "word_mask": [True] * len(tokens),
             "subword_spans": spans,
@@ -135,11 +130,9 @@ class ElmoSemfitIndexer(TokenIndexer):
         # Returns
 
         `Dict[str, torch.Tensor]`
-            The tensors of the language model's indexer; their first dimension is that of words.
-
-            For a subword model, it is that of subwords, and before them come `"word_mask"`, shape
-            `(num_words,)`, `bool`; and `"subword_spans"`, shape `(num_words, 2)`, zero where
-            padded.
+            The tensors of the language model's indexer, with words as the first dimension. For a
+            subword model, it is subwords, and there are `"word_mask"`, shape `(num_words,)`, and
+            `"subword_spans"`, shape `(num_words, 2)`, zero where padded.
         """
         tensors = self._with_prefix(
             self._indexer.as_padded_tensor_dict(
@@ -154,5 +147,5 @@ class ElmoSemfitIndexer(TokenIndexer):
         spans[: len(words)] = words
         return {"word_mask": torch.arange(length) < len(words), "subword_spans": spans, **tensors}
 
-    def _with_prefix(self, of_indexer: Mapping[str, T]) -> Dict[str, T]:
-        return {self._prefix + name: value for name, value in of_indexer.items()}
+    def _with_prefix(self, values: Mapping[str, T]) -> Dict[str, T]:
+        return {self._prefix + name: value for name, value in values.items()}

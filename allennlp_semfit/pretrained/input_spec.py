@@ -1,4 +1,4 @@
-"""How a trained language model reads its words, as its configuration says."""
+"""The input of a trained language model, according to its configuration."""
 
 import copy
 import os
@@ -19,19 +19,19 @@ T = TypeVar("T")
 
 class InputSpec:
     """
-    What a language model reads its words with. Nothing is opened before it is asked for.
+    The indexer, tokenizer and boundary tokens of a language model. Files are opened on demand.
 
     # Parameters
 
     archive_file : `Union[str, os.PathLike]`
-        What errors call the language model.
+        The name of the language model in error messages.
     params : `Params`
         The language model's configuration. It is not changed.
 
     # Raises
 
     `ConfigurationError`
-        If the language model has none or several indexers whose embedder is not `empty`.
+        If the language model does not have exactly one indexer whose embedder is not `empty`.
     """
 
     def __init__(self, archive_file: Union[str, os.PathLike], params: Params) -> None:
@@ -43,12 +43,12 @@ class InputSpec:
         names = [name for name in indexers if _type_of(embedders.get(name)) != "empty"]
         if len(names) != 1:
             raise ConfigurationError(
-                f"The language model {archive_file} reads its words with the indexers {names}; to "
-                "serve as an embedder it must have exactly one whose embedder is not `empty`."
+                f"The language model {archive_file} has the indexers {names}; to be used as an "
+                "embedder it must have exactly one whose embedder is not `empty`."
             )
         self.name: str = names[0]
         self._indexer_params = indexers[self.name]
-        # With neither of the two it opens no file.
+        # Without indexers and tokenizer, it opens no file.
         reader = DatasetReader.from_params(reader_params)
         assert isinstance(reader, LanguageModelingReader)
         self.start_tokens = reader.start_tokens
@@ -66,32 +66,23 @@ class InputSpec:
     @property
     def tensor_prefix(self) -> str:
         """
-        What the `elmo_semfit` indexer puts before the names of the tensors of the language model's
-        indexer. AllenNLP takes any `tokens` for indices of the task's words, and `offsets` and
-        `mask` for its own. What represents words without a vocabulary, under names that AllenNLP
-        gives no meaning, keeps them, so that its indexer goes with the embedder too.
+        What the `elmo_semfit` indexer adds to the names of the tensors, because AllenNLP takes
+        `tokens` for indices into the task's vocabulary, and interprets `offsets` and `mask`. It is
+        empty for indexers without a vocabulary, so that these work with the embedder too.
         """
         keeps_names = _type_of(self._indexer_params) in ("fasttext", "elmo_characters")
         return "" if keeps_names and not self.is_subword else "lm_"
 
     def open_indexer(self, fasttext_model_path: Optional[str] = None) -> TokenIndexer:
         """
-        # Parameters
-
-        fasttext_model_path : `str`, optional (default = `None`)
-            The language model's fastText file, if it is no longer where it was in training.
-
-        # Returns
-
-        `TokenIndexer`
-            The language model's own indexer of what it reads.
+        Opens the language model's indexer, with `fasttext_model_path` if the file has been moved.
 
         # Raises
 
         `InvalidFileError`
-            If the file is missing or no fastText model; its `parameter` is `fasttext_model_path`.
+            If the file is missing or invalid; its `parameter` is `fasttext_model_path`.
         `ConfigurationError`
-            If a file is given, and the language model reads none.
+            If a file is given, but the language model uses none.
         """
         reads_file = _type_of(self._indexer_params) == "fasttext"
         params = self._with_path(
@@ -101,25 +92,7 @@ class InputSpec:
             return TokenIndexer.from_params(params)
 
     def open_tokenizer(self, tokenizer_path: Optional[str] = None) -> Optional[Tokenizer]:
-        """
-        # Parameters
-
-        tokenizer_path : `str`, optional (default = `None`)
-            The file of a subword model's tokenizer, if it is no longer where it was in training.
-
-        # Returns
-
-        `Optional[Tokenizer]`
-            What cuts the words into subwords, with `intra_word_tokenize`; `None` where the language
-            model reads words.
-
-        # Raises
-
-        `InvalidFileError`
-            If the file is missing or no tokenizer; its `parameter` is `tokenizer_path`.
-        `ConfigurationError`
-            If a file is given, and the language model reads none.
-        """
+        """Opens a subword model's tokenizer, like `open_indexer`; `None` for other models."""
         params = self._with_path(
             self._tokenizer_params, self.is_subword, "tokenizer_path", tokenizer_path
         )
@@ -129,12 +102,12 @@ class InputSpec:
             return Tokenizer.from_params(params)
 
     def _with_path(self, params: Any, reads_file: bool, parameter: str, path: Optional[str]) -> Any:
-        """A copy of `params`, with `path`, if it is given, for the file."""
+        """Copies `params`, with the file `path` if it is given."""
         if path is None:
             return copy.deepcopy(params)
         if not reads_file:
             raise ConfigurationError(
-                f"`{parameter}` is {path}, but the language model {self._archive_file} reads no "
+                f"`{parameter}` is {path}, but the language model {self._archive_file} uses no "
                 "such file. Leave it out."
             )
         return Params({**params.as_dict(quiet=True), "model_path": path})
@@ -145,20 +118,20 @@ class InputSpec:
             yield
         except InvalidFileError as error:
             error.remedy += (
-                f" The language model {self._archive_file} reads its words with it: give the file "
-                f"that it was trained with as `{parameter}`."
+                f" The language model {self._archive_file} needs it: give the file of its training "
+                f"as `{parameter}`."
             )
             error.parameter = parameter
-            # It is that of the language model's configuration, which is not the user's.
+            # The key of the language model's configuration, which the user does not edit.
             error.key = None
             raise
 
 
 def strip_prefix(values: Mapping[str, T], prefix: str) -> Dict[str, T]:
-    """Those whose names begin with the prefix, by their names without it."""
+    """Selects the values whose names have the prefix, and removes it from the names."""
     return {name[len(prefix) :]: value for name, value in values.items() if name.startswith(prefix)}
 
 
 def _type_of(params: Union[Params, str, None]) -> Optional[str]:
-    # For `{"type": "empty"}`, a configuration may say "empty".
+    # A configuration may abbreviate `{"type": "empty"}` to "empty".
     return params.get("type") if isinstance(params, Params) else params

@@ -9,14 +9,14 @@ MODES = ("all", "top", "average", "normalized")
 
 def pool_layers(layers: numpy.ndarray, mode: str) -> numpy.ndarray:
     """
-    Reduces the layers of a language model to one, or keeps them all.
+    Pools the layers of a language model.
 
     # Parameters
 
     layers : `numpy.ndarray`
         The vectors of the words of a sentence. Shape `(num_layers, length, dim)`.
     mode : `str`
-        - `"all"`: the layers as they are;
+        - `"all"`: all layers;
         - `"top"`: the last layer;
         - `"average"`: the mean of the layers, as in Li et al. 2019;
         - `"normalized"`: the mean of the layers after layer normalisation of each, so that layers

@@ -15,43 +15,40 @@ __all__ = ["SentenceEmbedder", "batches_by_length"]
 
 DEFAULT_BATCH_SIZE = 64
 
-# Sentences are seldom longer. Of those that are twice as long, a batch holds half as many.
+# Sentences are rarely longer. A batch of longer ones has fewer sentences.
 _WORDS_A_SENTENCE = 50
 
 
 class SentenceEmbedder:
     """
-    Contextual vectors of the words of tokenised sentences, all layers of a trained language model.
-    Its methods are those that AllenNLP's `ElmoEmbedder` had.
+    Computes contextual vectors for the words of tokenised sentences: all layers of a trained
+    language model. It has the methods of AllenNLP's former `ElmoEmbedder`.
 
-    The words are taken as they are given: split the text as that was split which the language model
-    was trained on. A sentence may be longer than those were: it is one sequence.
-    Its vectors do not depend on the sentences that share its batch, nor on those before it.
+    Tokenise the text like the text that the language model was trained on. Sentences can have any
+    length. The vectors of a sentence depend on no other sentence.
 
     # Parameters
 
     archive_file : `Union[str, os.PathLike]`
-        The language model's `model.tar.gz`, or the directory of its training.
+        The language model's `model.tar.gz`, or its serialization directory.
     cuda_device : `Union[int, torch.device]`, optional (default = `-1`)
         The GPU to run on; `-1` for the CPU.
     fasttext_model_path : `str`, optional (default = `None`)
-        The language model's fastText file, if it is no longer where its archive says.
+        The language model's fastText file, if it has been moved since training.
     tokenizer_path : `str`, optional (default = `None`)
-        The tokenizer of a language model that reads subwords, if it is no longer where its
-        archive says.
+        The tokenizer of a subword model, if it has been moved since training.
     sub_token_mode : `str`, optional (default = `"first"`)
-        What a word has of its subwords, where the language model reads these: `"first"`, the vector
-        of the first one, or `"avg"`, their mean. Elsewhere it changes nothing.
+        For a subword model, the vector of a word: `"first"`, that of its first subword, or `"avg"`,
+        the mean of its subwords.
 
     # Raises
 
     `InvalidFileError`
-        If `archive_file` is missing, no archive or that of another model, or if the file that the
-        language model reads is missing.
+        If `archive_file` is missing or is not the archive of a `bidirectional_lm`, or if a file of
+        the language model is missing.
     `ConfigurationError`
-        If the fastText file's vectors are of another dimension than those which the language model
-        was trained on; if a file is given that it does not read; if `sub_token_mode` is unknown, or
-        there is no such device.
+        If a file does not fit the language model, `sub_token_mode` is unknown, or there is no such
+        device.
 
     # Example
 
@@ -78,7 +75,7 @@ class SentenceEmbedder:
 
     @property
     def num_layers(self) -> int:
-        """The layers of the language model; its projected input is the first."""
+        """The number of layers of the language model, including its projected input."""
         return self._layers.num_layers
 
     def get_output_dim(self) -> int:
@@ -95,8 +92,8 @@ class SentenceEmbedder:
         # Returns
 
         `numpy.ndarray`
-            Shape `(num_layers, length, get_output_dim())`, `float32`: the projected input first;
-            the forward half, then the backward half.
+            The layers, the projected input first; in each vector, the forward half first. Shape
+            `(num_layers, length, get_output_dim())`, `float32`.
 
         # Raises
 
@@ -107,18 +104,17 @@ class SentenceEmbedder:
 
     def embed_batch(self, batch: Sequence[Sequence[str]]) -> List[numpy.ndarray]:
         """
-        Embeds sentences all at once, each padded to the length of the longest.
+        Embeds sentences in one batch, padded to the length of the longest.
 
         # Parameters
 
         batch : `Sequence[Sequence[str]]`
-            Any of them may be empty.
+            Sentences may be empty.
 
         # Returns
 
         `List[numpy.ndarray]`
-            For each sentence, what `embed_sentence` gives. Shape
-            `(num_layers, length, get_output_dim())`.
+            For each sentence, the output of `embed_sentence`.
 
         # Raises
 
@@ -128,23 +124,23 @@ class SentenceEmbedder:
         for sentence in batch:
             if isinstance(sentence, str):
                 raise ConfigurationError(
-                    f"The sentence {sentence[:50]!r} is a string; a list of its words is wanted."
+                    f"The sentence {sentence[:50]!r} is a string; give a list of its words."
                 )
         if not any(len(sentence) for sentence in batch):
             return [self._empty_output() for _ in batch]
         tensors = {name: tensor.to(self._device) for name, tensor in self._index(batch).items()}
         with torch.inference_mode():
             layers, _ = self._layers(tensors)
-            of_words = [self._layers.pool_to_words(layer, tensors) for layer in layers]
-            vectors = torch.stack(of_words, dim=1).cpu().numpy()
-        # Copies, so that who keeps one sentence does not keep the batch.
-        return [of_one[:, : len(words)].copy() for of_one, words in zip(vectors, batch)]
+            pooled = [self._layers.pool_to_words(layer, tensors) for layer in layers]
+            vectors = torch.stack(pooled, dim=1).cpu().numpy()
+        # A view of one sentence would keep the whole batch in memory.
+        return [each[:, : len(words)].copy() for each, words in zip(vectors, batch)]
 
     def embed_sentences(
         self, sentences: Iterable[Sequence[str]], batch_size: int = DEFAULT_BATCH_SIZE
     ) -> Iterator[numpy.ndarray]:
         """
-        Embeds any number of sentences, `batch_size` of which are in memory.
+        Embeds any number of sentences, with `batch_size` of them in memory at a time.
 
         # Parameters
 
@@ -155,13 +151,12 @@ class SentenceEmbedder:
         # Returns
 
         `Iterator[numpy.ndarray]`
-            For each sentence, in the order given, what `embed_sentence` gives. Shape
-            `(num_layers, length, get_output_dim())`.
+            For each sentence, in the given order, the output of `embed_sentence`.
 
         # Raises
 
         `ConfigurationError`
-            If a sentence is a string, or `batch_size` less than 1.
+            If a sentence is a string, or `batch_size` is less than 1.
         """
         if batch_size < 1:
             raise ConfigurationError(f"`batch_size` is {batch_size}; it takes 1 or more.")
@@ -178,9 +173,8 @@ class SentenceEmbedder:
 
     def input_fingerprint(self, sentences: Iterable[Sequence[str]]) -> str:
         """
-        The SHA-256 of what the language model reads where there are these sentences, of what stands
-        round them, and of how the subwords are joined, if it reads these. It tells apart two
-        fastText files or tokenizers, but not two copies of one.
+        The SHA-256 of the input tensors for these sentences and for the boundary tokens, and of
+        `sub_token_mode`. It identifies the contents of the fastText file or tokenizer.
         """
         digest = hashlib.sha256(_digest(self._layers.named_buffers()).encode())
         if self._layers.is_subword:
@@ -190,7 +184,7 @@ class SentenceEmbedder:
         return digest.hexdigest()
 
     def _index(self, batch: Sequence[Sequence[str]]) -> Dict[str, torch.Tensor]:
-        # The indexer has a vocabulary of its own.
+        # The indexer uses the language model's vocabulary.
         vocab = Vocabulary.empty()
         indexed = [
             self._indexer.tokens_to_indices([Token(word) for word in words], vocab)
@@ -213,21 +207,21 @@ def batches_by_length(
     lengths: Sequence[int], batch_size: int = DEFAULT_BATCH_SIZE
 ) -> Iterator[List[int]]:
     """
-    Divides sentences into batches of similar length, the longest sentences first, so that a batch
-    that does not fit into memory is met at once.
+    Groups sentences into batches of similar length, the longest first, so that an out-of-memory
+    error occurs at once.
 
     # Parameters
 
     lengths : `Sequence[int]`
         The number of words in each sentence.
     batch_size : `int`, optional (default = `64`)
-        The most sentences in a batch. It has fewer where they are long: padded, it has at most
-        `50 * batch_size` words, or one sentence.
+        The maximum number of sentences in a batch. Including padding, a batch of several sentences
+        has at most `50 * batch_size` words.
 
     # Returns
 
     `Iterator[List[int]]`
-        The positions in `lengths`, each of them once.
+        The indices of the sentences of each batch.
     """
     batch: List[int] = []
     for index in sorted(range(len(lengths)), key=lambda index: (-lengths[index], index)):
@@ -253,6 +247,6 @@ def _check_device(device: torch.device) -> torch.device:
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise ConfigurationError(
             f"There is no GPU {device.index or 0}: PyTorch finds {torch.cuda.device_count()}, "
-            "counted from 0. Take -1, the default, to run on the CPU."
+            "counted from 0. Use -1, the default, to run on the CPU."
         )
     return device

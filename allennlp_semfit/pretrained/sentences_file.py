@@ -1,4 +1,4 @@
-"""Files of one tokenised sentence a line."""
+"""Files with one tokenised sentence per line."""
 
 import hashlib
 from codecs import BOM_UTF8
@@ -14,11 +14,7 @@ __all__ = ["SentencesFile"]
 
 class SentencesFile:
     """
-    Text in UTF-8 with one sentence a line and spaces between words. It can be read many times.
-
-    # Parameters
-
-    path : `Path`
+    UTF-8 text with one tokenised sentence per line. It can be read repeatedly.
 
     # Raises
 
@@ -28,18 +24,16 @@ class SentencesFile:
 
     def __init__(self, path: Path) -> None:
         if not path.is_file():
-            found = "it is no regular file" if path.exists() else "there is no such file"
-            raise ConfigurationError(f"{path}: {found}; give one with a tokenised sentence a line")
+            found = "it is not a regular file" if path.exists() else "there is no such file"
+            raise ConfigurationError(f"{path}: {found}; give text with one sentence per line")
         self.path = path
 
     def summarize(self) -> Tuple[str, int, int]:
         """
-        Reads the whole file.
-
         # Returns
 
         `Tuple[str, int, int]`
-            The SHA-256 of the file, its number of lines, also empty ones, and of words.
+            The SHA-256 of the file, its number of lines, including empty ones, and of words.
 
         # Raises
 
@@ -56,12 +50,12 @@ class SentencesFile:
             last_byte = chunk[-1:] or last_byte
         if not num_words:
             raise ConfigurationError(
-                f"{self.path}: there is no word in it; give text with a tokenised sentence a line"
+                f"{self.path}: it has no words; give text with a tokenised sentence per line"
             )
         return digest.hexdigest(), num_lines + (last_byte != b"\n"), num_words
 
     def __iter__(self) -> Iterator[str]:
-        """Yields each line, without white space at both ends."""
+        """Yields each line, without leading and trailing white space."""
         with self.path.open("rb") as file:
             if file.read(len(BOM_UTF8)) != BOM_UTF8:
                 file.seek(0)

@@ -31,35 +31,21 @@ _FOLDS_AND_TEST_C_VALUES = [2.0**exponent for exponent in range(-1, 6)]
 
 
 class LabelledFeatures(NamedTuple):
-    """
-    # Parameters
-
-    features : `numpy.ndarray`
-        Shape `(num_examples, dim)`.
-    labels : `numpy.ndarray`
-        Shape `(num_examples,)`.
-    """
+    """Shapes `(num_examples, dim)` and `(num_examples,)`."""
 
     features: numpy.ndarray
     labels: numpy.ndarray
 
     def select(self, indices: numpy.ndarray) -> "LabelledFeatures":
-        """The examples at these positions."""
+        """Returns the examples with these indices."""
         return LabelledFeatures(self.features[indices], self.labels[indices])
 
 
 class Outcome(NamedTuple):
     """
-    # Parameters
-
-    score : `float`
-        The accuracy in percent, or 100 times Pearson's correlation.
-    dev_score : `float`
-        The score on the held-out examples that `C` was chosen on; with several `C`, the mean.
-    c : `Union[float, List[float]]`
-        The chosen `C`; with nested folds, a list with one for each outer fold.
-    f1 : `float`, optional (default = `None`)
-        The F1 score of class 1 in percent, for tasks with two classes and a test set.
+    `score` is the accuracy in percent, or 100 times Pearson's correlation; `dev_score` that of the
+    held-out examples, for the chosen `c`. Nested folds give one `c` for each outer fold, and the
+    mean `dev_score`. `f1` is the F1 score of class 1 in percent, for two classes and a test set.
     """
 
     score: float

@@ -23,8 +23,7 @@ class ResultsFile:
 
     path : `Path`, optional
         Without it, the results are only kept in memory.
-    folds : `int`
-    seed : `int`
+    folds, seed : `int`
     data_sha256 : `Mapping[str, str]`
         The SHA-256 of the data of each task to run.
     force : `bool`, optional (default = `False`)
@@ -33,8 +32,7 @@ class ResultsFile:
     # Raises
 
     `ConfigurationError`
-        If the file exists and does not have results of this data, number of folds and seed, unless
-        `force`.
+        If, without `force`, the file has results of other data, folds or seeds.
     """
 
     def __init__(
@@ -66,14 +64,7 @@ class ResultsFile:
             self._contents = found
 
     def claim(self, archive: str, vectors: SentenceVectors) -> None:
-        """
-        Sets the model whose results are added.
-
-        # Raises
-
-        `ConfigurationError`
-            If the file has results of another model.
-        """
+        """Sets the model of the results; raises an error if the file has those of another model."""
         model = {
             "archive": archive,
             "vectors": vectors.description,
@@ -84,19 +75,18 @@ class ResultsFile:
         if found["sha256"] != model["sha256"]:
             self._refuse(["another model"])
         if found["input_sha256"] != model["input_sha256"]:
-            self._refuse(
-                [
-                    "this model with another fastText file or, for a subword model, another "
-                    "tokenizer or --sub-token-mode"
-                ]
+            difference = (
+                "this model with another fastText file or, for a subword model, another "
+                "tokenizer or --sub-token-mode"
             )
+            self._refuse([difference])
         if found["vectors"] != model["vectors"]:
             self._refuse([f"the {found['vectors']}, not the {model['vectors']}"])
         self._contents["model"] = model
 
     @property
     def contents(self) -> Dict[str, Any]:
-        """The contents of the file. They have `"average"` if they have all ten tasks."""
+        """The contents of the file, with `"average"` once all ten tasks are complete."""
         return self._contents
 
     def add(self, name: str, result: Mapping[str, Any]) -> None:
@@ -114,7 +104,7 @@ class ResultsFile:
     def _refuse(self, differences: List[str]) -> None:
         if differences:
             raise ConfigurationError(
-                f"{self._path}: it holds results of {', '.join(differences)}; give another name, "
+                f"{self._path}: it has results of {', '.join(differences)}; give another name, "
                 "or --force to replace it"
             )
 
@@ -131,6 +121,6 @@ def _read(path: Path) -> Dict[str, Any]:
     except (ValueError, KeyError, TypeError, AttributeError):
         pass
     raise ConfigurationError(
-        f"{path}: it holds something else than results of `allennlp senteval`; give another name, "
+        f"{path}: it has something other than results of `allennlp senteval`; give another name, "
         "or --force to replace it"
     )

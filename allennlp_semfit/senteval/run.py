@@ -2,6 +2,7 @@
 
 import logging
 import time
+from itertools import chain
 from typing import Any, Dict, List, Mapping
 
 import numpy
@@ -10,7 +11,7 @@ from allennlp_semfit.senteval import protocols
 from allennlp_semfit.senteval.protocols import LabelledFeatures, Protocol
 from allennlp_semfit.senteval.results_file import ResultsFile
 from allennlp_semfit.senteval.sentence_vectors import SentenceVectors
-from allennlp_semfit.senteval.tasks import TASKS, Example, TaskData
+from allennlp_semfit.senteval.tasks import TASKS, Example, Sentence, TaskData
 
 __all__ = ["describe_results", "run_tasks"]
 
@@ -19,15 +20,7 @@ logger = logging.getLogger(__name__)
 
 def run_tasks(vectors: SentenceVectors, data: Mapping[str, TaskData], results: ResultsFile) -> None:
     """
-    Evaluates vectors on the tasks that are not in `results` yet.
-
-    # Parameters
-
-    vectors : `SentenceVectors`
-    data : `Mapping[str, TaskData]`
-        The data by task name.
-    results : `ResultsFile`
-        Receives the result of each task when it is complete.
+    Evaluates vectors on the tasks of `data` that `results` lacks, and adds each result to it.
     """
     folds, seed = results.contents["folds"], results.contents["seed"]
     for name, task_data in data.items():
@@ -37,7 +30,7 @@ def run_tasks(vectors: SentenceVectors, data: Mapping[str, TaskData], results: R
         start = time.monotonic()
         protocol: Protocol = getattr(protocols, TASKS[name].protocol)
         outcome = protocol(_embed(vectors, task_data.splits), folds, seed)
-        examples = [example for split in task_data.splits.values() for example in split]
+        examples = list(chain.from_iterable(task_data.splits.values()))
         result: Dict[str, Any] = {
             "score": outcome.score,
             "dev_score": outcome.dev_score,
@@ -53,17 +46,7 @@ def run_tasks(vectors: SentenceVectors, data: Mapping[str, TaskData], results: R
 
 
 def describe_results(contents: Mapping[str, Any]) -> str:
-    """
-    # Parameters
-
-    contents : `Mapping[str, Any]`
-        The contents of a `ResultsFile`.
-
-    # Returns
-
-    `str`
-        A Markdown table.
-    """
+    """Formats the contents of a `ResultsFile` as a Markdown table."""
     lines = ["| task | score | held out | C | seconds |", "|---|---|---|---|---|"]
     for name, result in contents["tasks"].items():
         chosen = result["C"] if isinstance(result["C"], list) else [result["C"]]
@@ -84,18 +67,11 @@ def describe_results(contents: Mapping[str, Any]) -> str:
 def _embed(
     vectors: SentenceVectors, splits: Mapping[str, List[Example]]
 ) -> Dict[str, LabelledFeatures]:
-    """The features of the examples. Each distinct sentence is embedded once."""
-    distinct = {
-        sentence: index
-        for index, sentence in enumerate(
-            dict.fromkeys(
-                sentence
-                for examples in splits.values()
-                for example in examples
-                for sentence in example.sentences
-            )
-        )
-    }
+    """Computes the features of the examples. Each distinct sentence is embedded once."""
+    distinct: Dict[Sentence, int] = {}
+    for example in chain.from_iterable(splits.values()):
+        for sentence in example.sentences:
+            distinct.setdefault(sentence, len(distinct))
     embedded = vectors(list(distinct))
     labelled = {}
     for split, examples in splits.items():

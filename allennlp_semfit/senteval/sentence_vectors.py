@@ -4,11 +4,10 @@ import hashlib
 from typing import Iterator, List, NamedTuple, Sequence
 
 import numpy
-from allennlp.common import Tqdm
-from allennlp.common import logging as common_logging
 from allennlp.common.file_utils import cached_path
 
 from allennlp_semfit.fasttext.model import FastTextModel
+from allennlp_semfit.pretrained.embed_file import progress_bar
 from allennlp_semfit.pretrained.layer_pooling import pool_layers
 from allennlp_semfit.pretrained.sentence_embedder import DEFAULT_BATCH_SIZE, SentenceEmbedder
 
@@ -24,14 +23,8 @@ _PROBE_SENTENCES = (
 
 class ModelFingerprint(NamedTuple):
     """
-    Identifies the model that computes the vectors.
-
-    # Parameters
-
-    sha256 : `str`
-        The hash of the language model's parameters, or of the fastText file.
-    input_sha256 : `str`, optional (default = `""`)
-        The hash of a language model's input vectors or subwords for some probe sentences.
+    `sha256` is the hash of the language model's parameters or of the fastText file, `input_sha256`
+    that of the language model's inputs for some probe sentences.
     """
 
     sha256: str
@@ -40,15 +33,8 @@ class ModelFingerprint(NamedTuple):
 
 class SentenceVectors:
     """
-    The base class of sentence vectors. A sentence vector is the mean of the vectors of its words;
-    it is zero for an empty sentence.
-
-    # Parameters
-
-    dim : `int`
-    identity : `ModelFingerprint`
-    description : `str`
-        A human-readable description of the vectors.
+    The base class of sentence vectors: the mean of the vectors of the words, or zero for an empty
+    sentence. `description` is for humans.
     """
 
     def __init__(self, dim: int, identity: ModelFingerprint, description: str) -> None:
@@ -57,37 +43,21 @@ class SentenceVectors:
         self.description = description
 
     def __call__(self, sentences: Sequence[Sequence[str]]) -> numpy.ndarray:
-        """
-        # Parameters
-
-        sentences : `Sequence[Sequence[str]]`
-
-        # Returns
-
-        `numpy.ndarray`
-            Shape `(num_sentences, dim)`, `float32`.
-        """
+        """Returns the vectors of sentences, shape `(num_sentences, dim)`, `float32`."""
         vectors = numpy.zeros((len(sentences), self.dim), dtype=numpy.float32)
-        # Sort by length for batches of similar lengths, and start with those that need most memory.
+        # Sorted for batches of similar lengths, starting with those that need most memory.
         order = sorted(
             (index for index, words in enumerate(sentences) if words),
             key=lambda index: -len(sentences[index]),
         )
-        progress = Tqdm.tqdm(
-            total=sum(map(len, sentences)),
-            desc="embedding",
-            unit=" words",
-            unit_scale=True,
-            mininterval=10.0 if common_logging.FILE_FRIENDLY_LOGGING else 0.5,
-        )
-        with progress:
+        with progress_bar("embedding", sum(map(len, sentences))) as bar:
             for index, vector in zip(order, self._means([sentences[index] for index in order])):
                 vectors[index] = vector
-                progress.update(len(sentences[index]))
+                bar.update(len(sentences[index]))
         return vectors
 
     def _means(self, sentences: List[Sequence[str]]) -> Iterator[numpy.ndarray]:
-        """The vector of each sentence. No sentence is empty."""
+        """Yields the vector of each sentence. No sentence is empty."""
         raise NotImplementedError
 
 
@@ -99,7 +69,6 @@ class LanguageModelVectors(SentenceVectors):
 
     embedder : `SentenceEmbedder`
     batch_size : `int`, optional (default = `64`)
-        The maximum number of sentences in a batch.
     layers : `str`, optional (default = `"average"`)
         See `pool_layers`. `"all"` concatenates them, as in Perone et al. 2018
         (https://arxiv.org/abs/1806.06259).
@@ -123,9 +92,7 @@ class LanguageModelVectors(SentenceVectors):
             embedder.input_fingerprint([sentence.split() for sentence in _PROBE_SENTENCES]),
         )
         super().__init__(
-            width * embedder.get_output_dim(),
-            identity,
-            f"mean over the words of {description}",
+            width * embedder.get_output_dim(), identity, f"mean over the words of {description}"
         )
         self._layers = layers
         self._embedder = embedder
@@ -140,15 +107,10 @@ class FastTextVectors(SentenceVectors):
     """
     The mean of the words' fastText vectors.
 
-    # Parameters
-
-    path : `str`
-        The path of a fastText `.bin` file.
-
     # Raises
 
     `InvalidFileError`
-        If there is no such model.
+        If `path` is not a fastText `.bin` file.
     """
 
     def __init__(self, path: str) -> None:

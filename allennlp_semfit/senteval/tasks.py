@@ -17,14 +17,7 @@ Sentence = Tuple[str, ...]
 
 
 class Example(NamedTuple):
-    """
-    # Parameters
-
-    sentences : `Tuple[Sentence, ...]`
-        One sentence, or a pair.
-    label : `float`
-        The class, or the relatedness of a pair.
-    """
+    """One sentence or a pair, with its class or relatedness."""
 
     sentences: Tuple[Sentence, ...]
     label: float
@@ -32,13 +25,8 @@ class Example(NamedTuple):
 
 class TaskData(NamedTuple):
     """
-    # Parameters
-
-    splits : `Dict[str, List[Example]]`
-        The examples of `"train"`, `"dev"` and `"test"`, or some of these. They are sorted as in
-        SentEval, by the lengths of their sentences and then by label: the folds depend on it.
-    sha256 : `str`
-        The hash of the files.
+    `splits` has the examples of `"train"`, `"dev"` and `"test"`, or some of these, in the order of
+    SentEval, on which the folds depend: by length and then by label. `sha256` is that of the files.
     """
 
     splits: Dict[str, List[Example]]
@@ -63,13 +51,8 @@ class _File(NamedTuple):
 
 class Task(NamedTuple):
     """
-    # Parameters
-
-    files : `Tuple[_File, ...]`
-    protocol : `str`
-        The function of `protocols` that computes a score from the features.
-    min_examples_per_fold : `int`
-        The minimum number of examples of each class for each fold.
+    `protocol` is the name of a function of `protocols`, `min_examples_per_fold` the minimum number
+    of examples of each class for each fold.
     """
 
     files: Tuple[_File, ...]

@@ -23,11 +23,11 @@ _MAX_CACHED_LENGTH = 32
 @Tokenizer.register("subword")
 class SubwordTokenizer(Tokenizer):
     """
-    Splits text at white space and each word into subwords, with the byte-level BPE that `allennlp
-    train-bpe` has trained (Sennrich et al. 2016, "Neural Machine Translation of Rare Words with
-    Subword Units", over bytes). The first subword of each word starts with `Ġ`. Every byte is a
-    subword, so that no word is unknown in any language. A word that is a boundary token stays one
-    subword. The tokenizer does not add boundary tokens.
+    Splits text at white space, and words into subwords with the byte-level BPE of `allennlp
+    train-bpe` (Sennrich et al. 2016, "Neural Machine Translation of Rare Words with Subword Units",
+    over bytes). The first subword of each word starts with `Ġ`. Every byte is a subword, so that no
+    word is unknown in any language. Boundary tokens stay one subword; the tokenizer does not add
+    them.
 
     The subwords of recently used words are cached, which takes about 25 MB for ordinary text and at
     most 250 MB. All occurrences of a subword share one `Token`: do not modify it.
@@ -77,7 +77,7 @@ class SubwordTokenizer(Tokenizer):
         if not marks_words:
             raise _error(
                 self._path,
-                "has not a subword for each byte, or does not mark the start of words",
+                "lacks subwords for some bytes, or does not mark the start of words",
                 "Train one with `allennlp train-bpe`.",
             )
 
@@ -104,32 +104,15 @@ class SubwordTokenizer(Tokenizer):
         return list(self._tokens)
 
     def tokenize(self, text: str) -> List[Token]:
-        """
-        # Parameters
-
-        text : `str`
-
-        # Returns
-
-        `List[Token]`
-            The subwords of the words of `text.split()`.
-        """
+        """Returns the subwords of the words of `text.split()`."""
         return list(chain.from_iterable(map(self._subwords_of, text.split())))
 
     def intra_word_tokenize(
         self, string_tokens: List[str]
     ) -> Tuple[List[Token], List[Tuple[int, int]]]:
         """
-        # Parameters
-
-        string_tokens : `List[str]`
-            Words. Any strings are valid.
-
-        # Returns
-
-        `Tuple[List[Token], List[Tuple[int, int]]]`
-            The subwords of all words, and for each word the indices of its first and its last
-            subword. A word that is empty or white space has the one subword `@@UNKNOWN@@`.
+        Returns the subwords of all words, and for each word the indices of its first and last
+        subword. A word that is empty or white space has the single subword `@@UNKNOWN@@`.
         """
         tokens: List[Token] = []
         offsets = []

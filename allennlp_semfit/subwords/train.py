@@ -32,7 +32,7 @@ VOCABULARY = "vocabulary"
 MAX_WORD_LENGTH = 1000
 # `tokenizers` counts pairs in 32-bit integers and does not check for overflow.
 MAX_PAIR_COUNT = 2**31 - 1
-# These have a meaning of their own in the files of AllenNLP's vocabulary.
+# AllenNLP's vocabulary files give these a special meaning.
 RESERVED = (DEFAULT_PADDING_TOKEN, DEFAULT_OOV_TOKEN, NEWLINE)
 # `str.split` splits at more characters than `pre_tokenizers.WhitespaceSplit`.
 WHITESPACE = "[\t-\r\x1c- \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
@@ -73,29 +73,25 @@ def train_bpe(
     # Parameters
 
     corpus : `Sequence[Union[str, os.PathLike]]`
-        Files, directories and globs of UTF-8 text, one tokenised sentence a line.
+        Files, directories and globs of UTF-8 text, one tokenised sentence per line.
     out_dir : `Union[str, os.PathLike]`
-        Created if it is missing. It is written only when both outputs are ready.
+        Created if missing.
     merges : `int`, optional (default = `30000`)
         The maximum number of subwords besides the 256 bytes.
     min_frequency : `int`, optional (default = `2`)
         How often a pair of subwords must occur to be merged.
     boundary_tokens : `Sequence[str]`, optional (default = `("</s>",)`)
-        The tokens that the reader adds before and after each sentence. Each stays one subword.
+        The tokens that the reader adds to each sentence. Each stays one subword.
     num_workers : `int`, optional (default = `None`)
         The number of processes that count words and of threads that train. Default: all CPUs.
     force : `bool`, optional (default = `False`)
         Whether to replace existing outputs in `out_dir`.
 
-    # Returns
-
-    `BpeTrainingResult`
-
     # Raises
 
     `ConfigurationError`
-        If an option or `out_dir` is invalid, which is checked first, the corpus cannot be read or
-        is too large, or the training process dies. `out_dir` is then left unchanged.
+        If an option or `out_dir` is invalid, the corpus cannot be read or is too large, or the
+        training process dies. `out_dir` is then unchanged.
     """
     started = time.monotonic()
     workers = available_cpus() if num_workers is None else num_workers
@@ -117,8 +113,8 @@ def train_bpe(
         "initial_alphabet": alphabet,
     }
     logger.info("Training on %s distinct words.", f"{len(words):,}")
-    # In a process of its own: Ctrl-C cannot interrupt `tokenizers`, which also prints a warning at
-    # each fork of a process that has used its threads.
+    # In a separate process, because Ctrl-C cannot interrupt `tokenizers`, which also prints a
+    # warning at each fork of a process that has used its threads.
     (tokenizer_json,) = ordered_map(
         _train,
         [(words, options)],
@@ -155,7 +151,7 @@ def _check_options(
         if value < minimum:
             raise ConfigurationError(f"{option}: {value}; it must be {minimum} or more")
     for token in boundaries:
-        # Each single byte is a subword already. Lone surrogates are not printable.
+        # Single bytes are already subwords. Lone surrogates are not printable.
         is_word = token.split() == [token] and token.isprintable() and len(token) > 1
         if not is_word or any(word in token for word in RESERVED):
             raise ConfigurationError(
@@ -165,7 +161,7 @@ def _check_options(
 
 
 def _to_byte_level(counts: Dict[str, int], excluded: Sequence[str]) -> Dict[str, int]:
-    """Maps words to the symbols that byte-level BPE has for their bytes, with a space before."""
+    """Maps words, with a space before, to the symbols of byte-level BPE."""
     byte_level = pre_tokenizers.ByteLevel(add_prefix_space=True, use_regex=False)
     words: CounterType[str] = Counter()
     for word, count in counts.items():
@@ -181,13 +177,13 @@ def _to_byte_level(counts: Dict[str, int], excluded: Sequence[str]) -> Dict[str,
     if max(pairs.values(), default=0) > MAX_PAIR_COUNT:
         raise ConfigurationError(
             f"the corpus is too large: a pair of bytes occurs more than {MAX_PAIR_COUNT:,} times, "
-            "which is the limit of `tokenizers`; give a part of the files"
+            "which is the limit of `tokenizers`; use fewer files"
         )
     return words
 
 
 def _set_up_worker(num_threads: int) -> None:
-    # Ends the process at once. A handler in Python would run after the training.
+    # Exits at once. A Python handler would run only after the training.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     # Without threads the training time is quadratic in the number of distinct words.
     os.environ.pop("TOKENIZERS_PARALLELISM", None)

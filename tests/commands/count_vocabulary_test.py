@@ -17,7 +17,6 @@ from allennlp.data import Vocabulary
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allennlp_semfit.commands import count_vocabulary as module
 from allennlp_semfit.commands.count_vocabulary import CountVocabulary
 from allennlp_semfit.corpus import vocabulary
 from allennlp_semfit.corpus.vocabulary import count_vocabulary
@@ -158,7 +157,7 @@ class TestCountVocabulary:
         ]
         assert (
             f"{out}: 6 sentences read, 30 words of 8 types; 5 words kept, boundaries included, "
-            "which are 73.33% of the corpus: the rest will be read as @@UNKNOWN@@; "
+            "which are 73.33% of the corpus: the rest are read as @@UNKNOWN@@; "
         ) in caplog.text
         shown = caplog.text.split('Next: "vocabulary": ')[1].split(" in the config")[0]
         params = json.loads(shown)
@@ -215,7 +214,7 @@ class TestCountVocabulary:
     @pytest.mark.parametrize("is_terminal", [True, False])
     @pytest.mark.parametrize("option", [[], ["--file-friendly-logging"]])
     def test_it_writes_lines_where_there_is_no_terminal(self, is_terminal, option, monkeypatch):
-        monkeypatch.setattr(module.sys.stderr, "isatty", lambda: is_terminal, raising=False)
+        monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal, raising=False)
         with pytest.raises(SystemExit, match="no such file"):
             run(monkeypatch, "missing.txt", "out", *option)
         assert (bool(option) or not is_terminal) == common_logging.FILE_FRIENDLY_LOGGING

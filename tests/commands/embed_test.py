@@ -119,7 +119,7 @@ def test_every_option_arrives(lm_archive, tmp_path, caplog):
     assert "model.contextualizer" not in caplog.text
     caplog.clear()
     run(lm_archive, HELD_OUT, out, *options.split()[:-1], "--fasttext-model-path", VECTORS)
-    assert f"Nothing to do: {out} has these vectors." in caplog.text
+    assert f"Nothing to do: {out} already has these vectors." in caplog.text
     assert " words a second" not in caplog.text
 
 
@@ -151,12 +151,12 @@ def test_one_choice_of_layers(capsys):
     ("arguments", "message"),
     [
         (["no.tar.gz", "in.txt", "out.h5"], "Language model no.tar.gz does not exist"),
-        (["in.txt", "in.txt", "out.h5"], "Language model in.txt is no archive"),
+        (["in.txt", "in.txt", "out.h5"], "Language model in.txt is not an archive"),
         (["ARCHIVE", "no.txt", "out.h5"], "no.txt: there is no such file"),
         (["ARCHIVE", "latin.txt", "out.h5"], "latin.txt: not UTF-8: byte 0xf6 in line 1"),
-        (["ARCHIVE", "empty.txt", "out.h5"], "empty.txt: there is no word in it"),
+        (["ARCHIVE", "empty.txt", "out.h5"], "empty.txt: it has no words"),
         (["no.tar.gz", "in.txt", "in.txt/out.h5"], "in.txt: it is a file, not a directory"),
-        (["ARCHIVE", "in.txt", "in.txt"], "in.txt: it was made by something else"),
+        (["ARCHIVE", "in.txt", "in.txt"], "in.txt: it was made by something other"),
         (["no.tar.gz", "in.txt", "out.h5", "--batch-size", "0"], "--batch-size: 0"),
         (["ARCHIVE", "in.txt", "out.h5", "--cuda-device", "99"], "There is no GPU 99"),
         (

@@ -195,7 +195,7 @@ def test_the_files_are_in_elmos_format(exported):
         ({f"{EMBEDDER}.encoder.do_layer_norm": True}, "with `do_layer_norm`, which ELMo's format"),
         (
             {f"{EMBEDDER}.encoder.projection_location": "after_cnn"},
-            "`projection_location` 'after_cnn'.*'after_highway' is wanted",
+            "`projection_location` 'after_cnn'.*must be 'after_highway'",
         ),
         (
             {f"{EMBEDDER}.embedding": {"num_embeddings": 200, "embedding_dim": 4}},
@@ -239,7 +239,7 @@ def test_of_several_character_cnns_none_is_chosen(tmp_path):
             "dataset_reader.token_indexers.others": {"type": "elmo_characters"},
         },
     )
-    with pytest.raises(ConfigurationError, match="has 2 trained character CNNs, where one"):
+    with pytest.raises(ConfigurationError, match="has 2 trained character CNNs, but must have one"):
         export_character_cnn(str(language_model), tmp_path / "out")
 
 

@@ -74,7 +74,7 @@ def test_a_language_model_on_all_tasks(lm_archive, data_dir, tmp_path, caplog):
     run(lm_archive, data_dir, *options, "--fasttext-model-path", VECTORS)
     assert "SICK-R: already evaluated." in caplog.text
     assert json.loads(out.read_text()) == contents
-    with pytest.raises(SystemExit, match="out.json: it holds results of another model"):
+    with pytest.raises(SystemExit, match="out.json: it has results of another model"):
         run(VECTORS, data_dir, *options)
     run(VECTORS, data_dir, *options, "--force", "--tasks", "CR")
     assert list(json.loads(out.read_text())["tasks"]) == ["CR"]
@@ -122,7 +122,7 @@ def test_the_options_of_a_subword_model_arrive(data_dir, tmp_path):
             ["no.bin", "DATA", "--output-file", "text/out.json"],
             "text: it is a file, not a directory",
         ),
-        (["no.bin", "DATA", "--output-file", "text"], "text: it holds something else"),
+        (["no.bin", "DATA", "--output-file", "text"], "text: it has something other"),
         ([VECTORS, "DATA", "--fasttext-model-path", "x"], "--fasttext-model-path is for language"),
         ([VECTORS, "DATA", "--tokenizer-path", "x"], "--tokenizer-path is for language models"),
     ],

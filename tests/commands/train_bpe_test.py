@@ -121,7 +121,7 @@ def test_an_interruption_is_no_traceback(monkeypatch, corpus, tmp_path):
 
 @pytest.mark.parametrize("is_terminal", [True, False])
 def test_writes_lines_where_there_is_no_terminal(is_terminal, monkeypatch):
-    monkeypatch.setattr(module.sys.stderr, "isatty", lambda: is_terminal, raising=False)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal, raising=False)
     with pytest.raises(SystemExit, match="no such file"):
         run(monkeypatch, "missing.txt", "out")
     assert common_logging.FILE_FRIENDLY_LOGGING is not is_terminal

@@ -1,12 +1,12 @@
 import argparse
 import inspect
+import sys
 
 import fasttext
 import pytest
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common import logging as common_logging
 
-from allennlp_semfit.commands import train_fasttext as module
 from allennlp_semfit.commands.train_fasttext import TrainFastText, train_fasttext
 
 
@@ -69,14 +69,14 @@ def test_several_paths_are_corpus_but_for_the_last(corpus, tmp_path, monkeypatch
 def test_an_error_is_one_line(options, corpus, tmp_path):
     with pytest.raises(SystemExit) as error:
         run(corpus, tmp_path / "vectors.bin", *options)
-    assert str(error.value.code).startswith(options[0])
+    assert str(error.value.code).startswith(f"train-fasttext: {options[0]}")
     assert "\n" not in str(error.value.code)
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])
 @pytest.mark.parametrize("option", [[], ["--file-friendly-logging"]])
 def test_writes_lines_where_there_is_no_terminal(is_terminal, option, monkeypatch):
-    monkeypatch.setattr(module.sys.stderr, "isatty", lambda: is_terminal, raising=False)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal, raising=False)
     with pytest.raises(SystemExit, match="no such file"):
         run("missing.txt", "vectors.bin", *option)
     assert (bool(option) or not is_terminal) == common_logging.FILE_FRIENDLY_LOGGING

@@ -348,11 +348,11 @@ def test_what_is_no_archive_is_refused(content, lm_archive, tmp_path):
         with open(lm_archive, "rb") as file:
             content = file.read()[:3000]
     path.write_bytes(content)
-    with pytest.raises(InvalidFileError, match="model.tar.gz is no archive, or is cut short"):
+    with pytest.raises(InvalidFileError, match="model.tar.gz is not an archive, or is truncated"):
         PretrainedBiLm.from_archive(path)
 
 
-def test_weights_that_were_cut_short_are_refused(lm_archive, tmp_path):
+def test_truncated_weights_are_refused(lm_archive, tmp_path):
     directory = rewritten(lm_archive, tmp_path, lambda params: None)
     weights = directory / "weights.th"
     weights.write_bytes(weights.read_bytes()[:500])
@@ -365,7 +365,7 @@ def test_what_an_archive_lacks_is_named_with_it(lm_archive, tmp_path, missing):
     directory = rewritten(lm_archive, tmp_path, lambda params: None)
     (path,) = directory.rglob(missing)
     shutil.rmtree(path) if path.is_dir() else path.unlink()
-    with pytest.raises(InvalidFileError, match=f"{tmp_path} holds no {missing}"):
+    with pytest.raises(InvalidFileError, match=f"{tmp_path} has no {missing}"):
         PretrainedBiLm.from_archive(directory)
 
 
@@ -392,13 +392,13 @@ def test_an_archive_of_something_else_is_refused(tmp_path):
     path = tmp_path / "vectors.tar.gz"
     with tarfile.open(path, "w:gz") as archive:
         archive.addfile(tarfile.TarInfo("notes.txt"), io.BytesIO())
-    with pytest.raises(InvalidFileError, match="vectors.tar.gz holds no config.json"):
+    with pytest.raises(InvalidFileError, match="vectors.tar.gz has no config.json"):
         PretrainedBiLm.from_archive(path)
 
 
 def test_another_model_is_refused_with_its_type(lm_archive, tmp_path):
     archive = rewritten(lm_archive, tmp_path, lambda p: p.update(model={"type": "simple_tagger"}))
-    with pytest.raises(InvalidFileError, match="'simple_tagger'. A `bidirectional_lm` is wanted"):
+    with pytest.raises(InvalidFileError, match="'simple_tagger'. It must be a `bidirectional_lm`"):
         PretrainedBiLm.from_archive(archive)
 
 

@@ -67,7 +67,7 @@ def test_the_vectors_are_those_of_the_predictor(
     summary = embed_file(embedder, sentences, out, layers=layers, dtype=dtype, batch_size=2)
     num_words = sum(len(line.split()) for line in LINES)
     assert summary[:3] == (len(LINES), num_words, out.stat().st_size)
-    assert not summary.made_before
+    assert not summary.already_done
     predictor = Predictor.from_archive(load_archive(lm_archive))
     with h5py.File(out, "r") as file:
         assert set(file) == {*map(str, range(len(LINES))), "sentence_to_index"}
@@ -205,7 +205,7 @@ def test_resumes_after_an_interruption_at_the_end(embedder, sentences, out, monk
     assert sorted(recorder.embedded) == sorted(line.split() for line in LINES[9:])
     # The last step may be missing too.
     out.with_name("vectors.h5.unfinished").write_bytes(unfinished)
-    assert embed_file(embedder, sentences, out).made_before
+    assert embed_file(embedder, sentences, out).already_done
     assert sorted(os.listdir(out.parent)) == ["sentences.txt", "vectors.h5"]
 
 
@@ -225,7 +225,7 @@ def test_an_unfinished_file_of_other_vectors(embedder, sentences, out):
     assert sorted(recorder.embedded) == sorted(line.split() for line in LINES[3:])
     # One that belongs to no finished file stays.
     unfinished.write_bytes(before)
-    assert embed_file(embedder, sentences, out).made_before
+    assert embed_file(embedder, sentences, out).already_done
     assert unfinished.read_bytes() == before
 
 
@@ -269,7 +269,7 @@ def test_what_is_there_is_not_made_again(embedder, sentences, out):
     embed_file(embedder, sentences, out)
     recorder = Recorder(embedder)
     summary = embed_file(recorder, sentences, out, batch_size=3)
-    assert summary.made_before
+    assert summary.already_done
     assert summary.num_sentences == len(LINES)
     assert recorder.embedded == []
     embed_file(recorder, sentences, out, force=True)
@@ -340,14 +340,14 @@ def test_errors_before_anything_is_written(embedder, sentences, out, monkeypatch
     assert "layers: 'last'; it takes one of" in complaint(sentences, out, layers="last")
     assert "dtype: 'int8'; it takes one of" in complaint(sentences, out, dtype="int8")
     # Its sentences would be gone.
-    assert "made by something else than `allennlp embed`" in complaint(sentences, sentences)
+    assert "made by something other than `allennlp embed`" in complaint(sentences, sentences)
     monkeypatch.setattr(module, "_MAX_BYTES_OF_SENTENCES", 10)
     assert "add --forget-sentences" in complaint(sentences, out)
     monkeypatch.setattr(module.shutil, "disk_usage", lambda path: SimpleNamespace(free=100))
     message = complaint(sentences, out, forget_sentences=True)
     needed = format_size(2 * 4 * 3 * 12 * len(" ".join(LINES).split()))
-    assert f"{needed} more are needed for the vectors and their copy, and 100B are free" in message
+    assert f"the vectors and their copy need {needed} more, and 100B are free" in message
     sentences.write_bytes(b"sch\xf6n\n")
     assert "not UTF-8: byte 0xf6 in line 1" in complaint(sentences, out, forget_sentences=True)
     sentences.write_bytes(b"\n")
-    assert "there is no word in it" in complaint(sentences, out)
+    assert "it has no words" in complaint(sentences, out)

@@ -131,8 +131,8 @@ def test_another_indexer_is_refused(kind, tensors, wanted, language_models):
     with pytest.raises(ConfigurationError, match=rf"takes {wanted}, but .* gave it") as raised:
         embedder({"tokens": tensors})
     message = str(raised.value)
-    assert f"gave it {sorted(tensors)}. Let that indexer be " in message
-    remedy = message.partition("Let that indexer be ")[2].rstrip(".")
+    assert f"gave it {sorted(tensors)}. Use the indexer " in message
+    remedy = message.partition("Use the indexer ")[2].rstrip(".")
     assert json.loads(remedy) == {"type": "elmo_semfit", "archive_file": archive_file}
 
 

@@ -292,7 +292,7 @@ def test_a_file_of_the_language_model_that_is_missing_can_be_named(
     ("kind", "parameter"), [("subwords", "fasttext_model_path"), ("fasttext", "tokenizer_path")]
 )
 def test_a_file_that_the_language_model_does_not_read_is_refused(kind, parameter, language_models):
-    with pytest.raises(ConfigurationError, match=f"`{parameter}` is x.bin, but .*reads no such"):
+    with pytest.raises(ConfigurationError, match=f"`{parameter}` is x.bin, but .*uses no such"):
         build(archive_file=str(language_models[kind]), **{parameter: "x.bin"})
 
 
@@ -370,5 +370,5 @@ def test_a_directory_without_a_vocabulary_is_refused(language_models, tmp_path):
     directory = tmp_path / "lm"
     shutil.copytree(language_models["words"], directory)
     shutil.rmtree(directory / "vocabulary")
-    with pytest.raises(InvalidFileError, match="holds no vocabulary"):
+    with pytest.raises(InvalidFileError, match="has no vocabulary"):
         ElmoSemfitIndexer(directory)

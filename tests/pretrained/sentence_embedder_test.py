@@ -130,7 +130,7 @@ def test_a_batch_of_no_sentences_is_refused(embedder):
 
 
 def test_a_string_is_no_sentence(embedder):
-    with pytest.raises(ConfigurationError, match="'Snow .' is a string; a list of its words"):
+    with pytest.raises(ConfigurationError, match="'Snow .' is a string; give a list of its words"):
         embedder.embed_sentence("Snow .")
 
 

@@ -48,7 +48,7 @@ def test_the_summary_does_not_depend_on_the_chunks_that_are_read(text, tmp_path_
 
 @pytest.mark.parametrize("content", [b"", b"\n \n", b"\xef\xbb\xbf\n"])
 def test_no_word(tmp_path, content):
-    with pytest.raises(ConfigurationError, match="sentences.txt: there is no word in it"):
+    with pytest.raises(ConfigurationError, match="sentences.txt: it has no words"):
         write(tmp_path, content).summarize()
 
 
@@ -60,8 +60,8 @@ def test_not_utf8(tmp_path):
 def test_what_cannot_be_read_twice(tmp_path):
     with pytest.raises(ConfigurationError, match="there is no such file"):
         SentencesFile(tmp_path / "missing.txt")
-    with pytest.raises(ConfigurationError, match="it is no regular file"):
+    with pytest.raises(ConfigurationError, match="it is not a regular file"):
         SentencesFile(tmp_path)
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(ConfigurationError, match="it is no regular file"):
+    with pytest.raises(ConfigurationError, match="it is not a regular file"):
         SentencesFile(tmp_path / "pipe")

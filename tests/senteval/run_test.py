@@ -162,7 +162,7 @@ def test_results_of_something_else_stay(data, tmp_path, vectors, changes, differ
     data = {"CR": data["CR"]}
     run(path, data)
     before = path.read_bytes()
-    with pytest.raises(ConfigurationError, match=f"out.json: it holds results of {difference}"):
+    with pytest.raises(ConfigurationError, match=f"out.json: it has results of {difference}"):
         run(path, data, vectors, **changes)
     assert path.read_bytes() == before
     run(path, data, vectors, force=True, **changes)
@@ -184,7 +184,7 @@ def test_force_begins_anew(data, tmp_path):
 def test_what_is_no_file_of_results_stays(data, tmp_path, text):
     path = tmp_path / "out.json"
     path.write_text(text)
-    with pytest.raises(ConfigurationError, match="something else than results of `allennlp sente"):
+    with pytest.raises(ConfigurationError, match="something other than results of `allennlp sente"):
         open_results(path, data)
     assert path.read_text() == text
 

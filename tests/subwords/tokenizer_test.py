@@ -289,5 +289,5 @@ class TestErrors:
             ),
         }[kind]()
         (tmp_path / "it.json").write_text(text, "utf-8")
-        with pytest.raises(InvalidFileError, match="it.json has not a subword for each byte"):
+        with pytest.raises(InvalidFileError, match="it.json lacks subwords for some bytes"):
             SubwordTokenizer(tmp_path / "it.json")
