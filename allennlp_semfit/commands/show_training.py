@@ -22,7 +22,7 @@ __all__ = ["ShowTraining", "describe_training"]
 _COLUMNS = {
     "training_cosine": "training",
     "validation_cosine": "held out",
-    "validation_baseline_cosine": "constant answer",
+    "validation_baseline_cosine": "baseline",
 }
 
 
@@ -73,8 +73,8 @@ def describe_training(serialization_dir: str) -> str:
         lines.append(f"  {epoch['epoch']:5}  " + "  ".join(cells))
     lines += [
         "",
-        "A constant answer is the same vector for every word, the best one for the held-out text:",
-        "what is above it was learnt from the context.",
+        "The baseline predicts the same vector for every word, the best one for the held-out text.",
+        "The difference to it was learned from the context.",
         "",
     ]
     archive = os.path.join(serialization_dir, "model.tar.gz")
