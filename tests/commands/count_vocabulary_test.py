@@ -230,7 +230,8 @@ class TestCountVocabulary:
             "import allennlp_semfit.commands.count_vocabulary\n"
             "from allennlp_semfit.corpus import vocabulary as module, word_counts\n"
             "def slow_read(chunk):\n"
-            "    print(os.getpid(), flush=True)\n"
+            # In one write, because two processes share the pipe.
+            "    os.write(1, b'%d\\n' % os.getpid())\n"
             "    time.sleep(0.2)\n"
             "    return b''\n"
             "word_counts._read = slow_read\n"

@@ -250,8 +250,7 @@ def test_a_full_disk_is_one_line(embedder, sentences, out, monkeypatch):
     with pytest.raises(ConfigurationError) as raised:
         embed_file(embedder, sentences, out)
     assert str(raised.value) == (
-        f"{out}: it cannot be written (No space left on device); make room, then give the same "
-        "command again"
+        f"{out}: it cannot be written (No space left on device); make room, then repeat the command"
     )
     assert sorted(os.listdir(out.parent)) == ["sentences.txt", "vectors.h5.unfinished"]
 
