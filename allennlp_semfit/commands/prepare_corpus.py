@@ -97,7 +97,7 @@ def _run(args: argparse.Namespace) -> None:
         args.inputs, args.out_dir, options, num_workers=args.num_workers, force=args.force
     )
 
-    if summary.made_before:
+    if summary.already_done:
         logger.info("Nothing to do: %s was already made from these inputs.", args.out_dir)
     logger.info(
         "%s sentences (%s words) of %s documents in %s: %s shards, %s sentences held out, %s s",

@@ -55,7 +55,7 @@ class CorpusOptions:
 class CorpusSummary(NamedTuple):
     """
     The size of a prepared corpus. `documents` are articles or blocks of lines; they, `sentences`
-    and `words` include the held-out text. `made_before` is whether the corpus already existed, made
+    and `words` include the held-out text. `already_done` is whether the corpus already existed, made
     from the same input with the same options.
     """
 
@@ -65,7 +65,7 @@ class CorpusSummary(NamedTuple):
     shards: int
     held_out_sentences: int
     seconds: float
-    made_before: bool = False
+    already_done: bool = False
 
 
 def check_range(name: str, value: float, low: float, high: Optional[float]) -> None:

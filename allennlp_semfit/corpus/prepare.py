@@ -73,7 +73,7 @@ def prepare_corpus(
     out_dir = Path(out_dir).resolve()
     record = read_record(out_dir)
     if record is not None and not force and record.get("job") == job:
-        return CorpusSummary(**record["summary"], made_before=True)
+        return CorpusSummary(**record["summary"], already_done=True)
     check_output_path(out_dir, contents=CONTENTS, force=force)
     # An unknown language is an error at once, and not one in each worker.
     SentenceSplitter(options.language)
@@ -94,7 +94,7 @@ def prepare_corpus(
             seconds=round(time.monotonic() - start, 1),
         )
         fields = summary._asdict()
-        del fields["made_before"]
+        del fields["already_done"]
         write_record(directory, {"job": job, "summary": fields})
     return summary
 

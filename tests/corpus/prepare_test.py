@@ -60,7 +60,7 @@ class TestText:
         assert sorted(" ".join(actual).split(" ")) == sorted(" ".join(expected).split(" "))
         assert set(actual) >= {"It has 7 parts !", 'Or " more " ?'}
         assert (summary.sentences, summary.words) == (len(actual), len(" ".join(actual).split()))
-        assert (summary.shards, summary.made_before) == (10, False)
+        assert (summary.shards, summary.already_done) == (10, False)
         assert sorted(files(tmp_path / "out")) == [
             "heldout.txt",
             *(f"train/shard-{i:02d}.txt" for i in range(10)),
@@ -177,7 +177,7 @@ class TestFinishedAndUnfinished:
         (tmp_path / "out/vectors.bin").write_text("vectors")
         monkeypatch.setattr(prepare, "split_documents", None)
         again = prepare_corpus([text], tmp_path / "out", num_workers=2)
-        assert again == first._replace(made_before=True)
+        assert again == first._replace(already_done=True)
 
     @pytest.mark.parametrize("change", ["option", "input", "shard", "record"])
     def test_any_other_job_needs_force(self, text, tmp_path, change):
@@ -198,7 +198,7 @@ class TestFinishedAndUnfinished:
             prepare_corpus([text], out, options, num_workers=1)
         assert files(out) == before
         prepare_corpus([text], out, options, num_workers=1, force=True)
-        assert prepare_corpus([text], out, options, num_workers=1).made_before
+        assert prepare_corpus([text], out, options, num_workers=1).already_done
         prepare_corpus([text], tmp_path / "fresh", options, num_workers=1)
         assert files(out) == {**files(tmp_path / "fresh"), "vectors.bin": b"vectors"}
 
@@ -243,7 +243,7 @@ class TestFinishedAndUnfinished:
         # The workers do not outlive it.
         wait_until(lambda: not is_running(-process.pid))
         options = CorpusOptions(max_sentences=100, held_out=0)
-        assert not prepare_corpus([text], tmp_path / "out", options, num_workers=2).made_before
+        assert not prepare_corpus([text], tmp_path / "out", options, num_workers=2).already_done
 
     def test_a_worker_that_dies_is_an_error(self, text, tmp_path, monkeypatch):
         monkeypatch.setattr(tokenization, "_sentences", lambda *_: os._exit(9))
