@@ -68,8 +68,8 @@ def count_vocabulary(
 ) -> VocabularySummary:
     """
     Writes a vocabulary for `"vocabulary": {"type": "from_files", "directory": out_dir}`. Padding
-    has the index 0 and `@@UNKNOWN@@` 1; then come the words by descending frequency, and by code point
-    where the frequency is the same.
+    has the index 0 and `@@UNKNOWN@@` 1; then come the words by descending frequency, and by code
+    point where the frequency is the same.
 
     Words that contain `@@NEWLINE@@` are left out, because AllenNLP would read other words.
 
