@@ -49,6 +49,6 @@ from allennlp_semfit.subwords.tokenizer import SubwordTokenizer
 from allennlp_semfit.training.learning_rate_schedulers.large_batch import (
     LargeBatchLearningRateScheduler,
 )
-from allennlp_semfit.training.metrics.token_averages import MeanDirection, TokenAverage
+from allennlp_semfit.training.metrics.token_averages import BaselineCosine, TokenAverage
 
 apply_patches()

@@ -1,4 +1,4 @@
-// ELMo-S with whitened targets, which is not in the paper. docs/results.md evaluates it at laptop size. The
+// ELMo-S with whitened targets, which is not in the paper. docs/results-details.md evaluates it at laptop size. The
 // training text must be in random order.
 //
 //   export ONE_BILLION_WORD=…/1-billion-word-language-modeling-benchmark-r13output

@@ -12,7 +12,7 @@ from allennlp_semfit.modules.lm_heads.distances import CosineDistance, Distance,
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 from allennlp_semfit.modules.lm_heads.target_whitening import TargetWhitening
 from allennlp_semfit.modules.token_embedders.cached_embedder import CachedEmbedder
-from allennlp_semfit.training.metrics.token_averages import MeanDirection, TokenAverage
+from allennlp_semfit.training.metrics.token_averages import BaselineCosine, TokenAverage
 
 __all__ = ["SemfitHead"]
 
@@ -44,7 +44,7 @@ class SemfitHead(LmHead):
 
     - `cosine`: the mean cosine of prediction and target.
     - `baseline_cosine`: the mean cosine of the best constant prediction and the targets. The
-      difference of the two is what the model has learnt from the context.
+      difference of the two is what the model has learned from the context.
 
     Registered as an `LmHead` with name "semfit", the default.
 
@@ -123,7 +123,7 @@ class SemfitHead(LmHead):
             self.target_embedder = BasicTextFieldEmbedder({target_indexer: target_embedder})
         self.whitening = TargetWhitening(embedding_dim) if whiten_targets else None
         self._cosine = TokenAverage()
-        self._mean_target = MeanDirection()
+        self._baseline_cosine = BaselineCosine()
 
     def train(self, mode: bool = True) -> "SemfitHead":
         super().train(mode)
@@ -162,7 +162,7 @@ class SemfitHead(LmHead):
         predicted = self.projection(context)
         with torch.no_grad():
             self._cosine(-cosine(predicted, targets))
-            self._mean_target(targets)
+            self._baseline_cosine(targets)
         return self.distance(predicted, targets).sum()
 
     @torch.no_grad()
@@ -187,7 +187,7 @@ class SemfitHead(LmHead):
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
         return {
             "cosine": self._cosine.get_metric(reset),
-            "baseline_cosine": self._mean_target.get_metric(reset),
+            "baseline_cosine": self._baseline_cosine.get_metric(reset),
         }
 
 

@@ -7,7 +7,7 @@ from allennlp.nn.util import dist_reduce_sum
 from allennlp.training.metrics import Metric
 from torch.nn.functional import normalize
 
-__all__ = ["MeanDirection", "TokenAverage"]
+__all__ = ["BaselineCosine", "TokenAverage"]
 
 
 class _RunningMean(Metric):
@@ -52,14 +52,14 @@ class TokenAverage(_RunningMean):
         return mean
 
 
-@Metric.register("mean_direction")
-class MeanDirection(_RunningMean):
+@Metric.register("baseline_cosine")
+class BaselineCosine(_RunningMean):
     """
     The mean cosine of the best constant prediction: the largest mean cosine between a constant
     vector and the given vectors. It is the norm of their mean direction, which is also the best
     constant.
 
-    Registered as a `Metric` with name "mean_direction".
+    Registered as a `Metric` with name "baseline_cosine".
     """
 
     def __call__(self, vectors: torch.Tensor) -> None:  # type: ignore[override]

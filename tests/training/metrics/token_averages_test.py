@@ -3,7 +3,7 @@ import pytest
 import torch
 from allennlp.training.metrics import Metric
 
-from allennlp_semfit.training.metrics.token_averages import MeanDirection, TokenAverage
+from allennlp_semfit.training.metrics.token_averages import BaselineCosine, TokenAverage
 from tests.processes import run_in_two_processes
 
 
@@ -23,7 +23,7 @@ def test_the_mean_is_over_tokens_for_any_batches():
 
 
 def test_no_search_finds_a_better_constant_prediction():
-    metric = Metric.by_name("mean_direction")()
+    metric = Metric.by_name("baseline_cosine")()
     assert metric.get_metric() == 0.0
     vectors = batches()
     for batch in vectors:
@@ -42,7 +42,7 @@ def test_no_search_finds_a_better_constant_prediction():
 
 
 def _check_in_each_process(global_rank, world_size, gpu_id, values, expected, expected_direction):
-    average, direction = TokenAverage(), MeanDirection()
+    average, direction = TokenAverage(), BaselineCosine()
     average(values[global_rank][:, 0])
     direction(values[global_rank])
     assert average.get_metric() == pytest.approx(expected)
@@ -51,7 +51,7 @@ def _check_in_each_process(global_rank, world_size, gpu_id, values, expected, ex
 
 def test_all_processes_report_the_same():
     values = batches()[:2]
-    average, direction = TokenAverage(), MeanDirection()
+    average, direction = TokenAverage(), BaselineCosine()
     for batch in values:
         average(batch[:, 0])
         direction(batch)
