@@ -1,9 +1,9 @@
 """
-Metadata and loose bounds. The versions that are tested stand in `requirements/requirements.txt`.
+Metadata and version bounds. `requirements/requirements.txt` has the tested versions.
 
-AllenNLP 2.10.1, the last version, allows PyTorch before 1.13 alone, which no Python from 3.11 on
-can install. There it has to be installed without its dependencies (`allennlp_semfit/__init__.py`
-has the command), and what it imports is listed here, with the bounds that hold.
+AllenNLP 2.10.1, the last version, requires PyTorch < 1.13, which does not exist for Python 3.11 and
+later. There it must be installed without its dependencies (`allennlp_semfit/__init__.py` shows the
+command), and this file lists what it imports, with bounds that work.
 """
 
 from pathlib import Path
@@ -49,7 +49,7 @@ setup(
     license="Apache-2.0",
     packages=[
         *find_packages(include=["allennlp_semfit", "allennlp_semfit.*"]),
-        # What `allennlp copy-configs` copies.
+        # For `allennlp copy-configs`.
         "allennlp_semfit.training_config",
     ],
     package_dir={"allennlp_semfit.training_config": "training_config"},

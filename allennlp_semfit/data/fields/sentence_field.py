@@ -16,10 +16,10 @@ __all__ = ["SentenceField"]
 
 class SentenceField(TextField):
     """
-    A `TextField` that holds words and not `Token`s: to make, check and collect these takes much of
-    the time of reading a corpus. Any indexer goes with it. A `WordIndexer`, such as `fasttext`,
-    gets the words as they are, and pads the whole batch at once; any other gets new `Token`s. The
-    batch is the one that `TextField`s would give.
+    A `TextField` that stores strings instead of `Token`s, because creating, checking and garbage
+    collecting `Token`s takes much of the time of reading a corpus. A `WordIndexer`, such as
+    `fasttext`, indexes the strings directly and pads the whole batch at once. Any other indexer
+    gets new `Token`s. The batches are the same as those of `TextField`.
     """
 
     __slots__ = ["words"]
@@ -27,14 +27,14 @@ class SentenceField(TextField):
     def __init__(
         self, words: List[str], token_indexers: Optional[Dict[str, TokenIndexer]] = None
     ) -> None:
-        # Not `TextField`'s, which looks at every token.
+        # Does not call `TextField.__init__`, which checks every token.
         self.words = words
         self._token_indexers = token_indexers
         self._indexed_tokens = None
 
     @property
     def tokens(self) -> List[Token]:  # type: ignore[override]
-        """The words, as new `Token`s each time: to change one changes nothing here."""
+        """New `Token`s for the words; changing them does not change the field."""
         return [Token(word) for word in self.words]
 
     def index(self, vocab: Vocabulary) -> None:
@@ -49,8 +49,8 @@ class SentenceField(TextField):
 
     def as_tensor(self, padding_lengths: Dict[str, int]) -> Dict[str, Any]:
         """
-        What `batch_tensors` takes: for a `WordIndexer` the indexed words and the lengths to pad
-        them to, for any other indexer its tensors.
+        The input of `batch_tensors`: the indexed words and padding lengths of a `WordIndexer`, the
+        tensors of any other indexer.
         """
         if self._indexed_tokens is None:
             raise ConfigurationError("SentenceField: `index` comes before `as_tensor`.")

@@ -19,23 +19,23 @@ __all__ = ["FastTextIndexer"]
 @TokenIndexer.register("fasttext")
 class FastTextIndexer(WordIndexer):
     """
-    Represents each token by its fastText vector, looked up while the data is being read, so that
-    a model needs no table of vectors and no vocabulary: use it with
-    `"vocabulary": {"type": "empty"}` and the `fasttext` embedder.
+    Looks up the fastText vector of each token while the data is read, so that the model needs
+    neither a table of vectors nor a vocabulary. Use it with `"vocabulary": {"type": "empty"}` and
+    the `fasttext` embedder.
 
     Registered as a `TokenIndexer` with name "fasttext".
 
     # Parameters
 
     model_path : `str`
-        An unsupervised fastText `.bin`. Opened once in a process, and read as words are looked up.
+        An unsupervised fastText `.bin`. It is opened once per process and read on demand.
     token_min_padding_length : `int`, optional (default = `0`)
         See `TokenIndexer`.
 
     # Raises
 
     `ConfigurationError`
-        If `model_path` is missing or not a model to take vectors from; see `FastTextModel`.
+        If `model_path` is missing or is not an unsupervised model; see `FastTextModel`.
 
     # Example
 
@@ -65,8 +65,8 @@ class FastTextIndexer(WordIndexer):
     def words_to_indices(self, words: List[str]) -> IndexedTokenList:
         """
         `"vectors"`: an array of shape `(dim,)` for each word, the same object for the same word.
-        `"word_mask"`: `True` for each word. It is not called `"mask"`, of which AllenNLP allows one
-        in a text field: other indexers beside this one may have that.
+        `"word_mask"`: `True` for each word. It is not called `"mask"`, because AllenNLP allows only
+        one `"mask"` in a text field, which another indexer may have.
         """
         return {
             "vectors": list(map(self._model.get_word_vector, words)),
@@ -100,10 +100,10 @@ class FastTextIndexer(WordIndexer):
 def _empty(*shape: int) -> torch.Tensor:
     tensor = torch.empty(0)
     num_bytes = tensor.element_size() * math.prod(shape)
-    # A data loader's workers are daemons. What they make goes to the training process through
-    # shared memory, and is copied there unless it is there already, as in PyTorch's own collation.
+    # The workers of a data loader are daemons, and pass tensors through shared memory. Creating them
+    # there avoids a copy, as in PyTorch's own collation.
     is_in_worker = multiprocessing.current_process().daemon
-    # PyTorch 1.12 has no such method, and copies.
+    # PyTorch 1.12 lacks this method.
     if num_bytes and is_in_worker and hasattr(tensor, "untyped_storage"):
         tensor.set_(tensor.untyped_storage()._new_shared(num_bytes))
     return tensor.resize_(shape)

@@ -11,11 +11,11 @@ __all__ = ["WordIndexer"]
 
 class WordIndexer(TokenIndexer):
     """
-    A `TokenIndexer` that takes words as strings and pads a whole batch at once. A `SentenceField`
-    makes no `Token`s for it, and no tensors of single sentences.
+    A `TokenIndexer` that indexes strings and pads a whole batch at once, so that `SentenceField`
+    needs neither `Token`s nor tensors of single sentences.
 
-    Subclasses implement `words_to_indices` and `as_padded_batch`, and what a `TokenIndexer` has
-    besides its two methods here.
+    Subclasses implement `words_to_indices` and `as_padded_batch` in place of `tokens_to_indices`
+    and `as_padded_tensor_dict`.
     """
 
     def words_to_indices(self, words: List[str]) -> IndexedTokenList:
@@ -25,7 +25,7 @@ class WordIndexer(TokenIndexer):
     def as_padded_batch(
         self, sentences: Sequence[IndexedTokenList], padding_lengths: Dict[str, int]
     ) -> Dict[str, torch.Tensor]:
-        """What `as_padded_tensor_dict` gives for each of the sentences, stacked."""
+        """`as_padded_tensor_dict` of each sentence, stacked along a new first dimension."""
         raise NotImplementedError
 
     def tokens_to_indices(self, tokens: List[Token], vocabulary: Vocabulary) -> IndexedTokenList:
