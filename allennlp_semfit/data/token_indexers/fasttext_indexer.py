@@ -100,7 +100,7 @@ class FastTextIndexer(WordIndexer):
 def _empty(*shape: int) -> torch.Tensor:
     tensor = torch.empty(0)
     num_bytes = tensor.element_size() * math.prod(shape)
-    # The workers of a data loader are daemons, and pass tensors through shared memory. Creating them
+    # The workers of a data loader are daemons and pass tensors through shared memory. Creating them
     # there avoids a copy, as in PyTorch's own collation.
     is_in_worker = multiprocessing.current_process().daemon
     # PyTorch 1.12 lacks this method.
