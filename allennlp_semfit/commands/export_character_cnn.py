@@ -39,7 +39,7 @@ class ExportCharacterCnn(Subcommand):
             "out_dir", metavar="OUT_DIR", help="the output directory, created if missing"
         )
         subparser.add_argument(
-            "--force", action="store_true", help="replace the two files if they exist"
+            "--force", action="store_true", help="write to OUT_DIR even if it is not empty"
         )
         subparser.set_defaults(func=_run)
         return subparser

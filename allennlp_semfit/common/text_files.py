@@ -7,7 +7,7 @@ from typing import BinaryIO, Iterator, List, Sequence, Union
 
 from allennlp.common.checks import ConfigurationError
 
-__all__ = ["find_text_files", "read_text"]
+__all__ = ["find_text_files", "open_file", "read_text"]
 
 CHUNK_SIZE = 2**20
 
@@ -75,7 +75,7 @@ def read_text(path: Path) -> Iterator[bytes]:
     offset = 0
     num_lines = 0
     unfinished_word = b""
-    with _open(path) as file:
+    with open_file(path) as file:
         while True:
             chunk = file.read(CHUNK_SIZE)
             text = unfinished_word + chunk
@@ -98,7 +98,13 @@ def read_text(path: Path) -> Iterator[bytes]:
             num_lines += text.count(b"\n")
 
 
-def _open(path: Path) -> BinaryIO:
+def open_file(path: Path) -> BinaryIO:
+    """
+    # Raises
+
+    `ConfigurationError`
+        If the file cannot be opened.
+    """
     try:
         return path.open("rb")
     except OSError as error:

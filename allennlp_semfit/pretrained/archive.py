@@ -133,6 +133,10 @@ def _decompressing(archive_file: str) -> Iterator[None]:
 def _reading(archive_file: str) -> Iterator[None]:
     try:
         yield
+    except InvalidFileError as error:
+        # Of the language model's configuration, which the user does not edit.
+        error.key = None
+        raise _error(archive_file, "needs another file", str(error)) from None
     except (RuntimeError, OSError, EOFError, UnicodeError, pickle.UnpicklingError) as error:
         raise _error(
             archive_file,

@@ -157,8 +157,8 @@ def embed_file(
         with unfinished.open("r+b") as file, _write_errors(out):
             start = time.monotonic()
             with progress_bar("embedding", num_words) as bar:
-                _write_vectors(file, sentences, embed, bytes_per_word, batch_size, bar)
-            words_per_second = (bar.n - bar.initial) / (time.monotonic() - start)
+                embedded = _write_vectors(file, sentences, embed, bytes_per_word, batch_size, bar)
+            words_per_second = embedded / (time.monotonic() - start)
             if sentences.summarize() != summary:
                 raise ConfigurationError(
                     f"{sentences.path}: it changed during the run; repeat the command with --force"
@@ -205,8 +205,13 @@ def _write_vectors(
     bytes_per_word: int,
     batch_size: int,
     bar: Any,
-) -> None:
-    """Appends the missing vectors to the unfinished file, in the order of the sentences."""
+) -> int:
+    """
+    Appends the missing vectors to the unfinished file, in the order of the sentences. Returns the
+    number of their words.
+    """
+    # Not `bar.initial` and `bar.n`, which a disabled bar lacks or does not update.
+    resumed = embedded = 0
     size = file.seek(0, os.SEEK_END)
     file.seek(0)
     end = len(file.readline())
@@ -217,11 +222,12 @@ def _write_vectors(
         *offsets, end = accumulate([end, *(length * bytes_per_word for length in lengths)])
         # Each window is flushed to the disk before the next, so only the last can be incomplete.
         if end < size:
-            bar.initial += sum(lengths)
+            resumed += sum(lengths)
+            bar.initial = resumed
             bar.update(sum(lengths))
             continue
-        if bar.n == bar.initial > 0:
-            logger.info("Resuming after %s of %s words.", f"{bar.n:,}", f"{bar.total:,}")
+        if resumed and not embedded:
+            logger.info("Resuming after %s of %s words.", f"{resumed:,}", f"{bar.total:,}")
         for batch in batches_by_length(lengths, batch_size):
             for index, vectors in zip(batch, embed([window[index] for index in batch])):
                 file.seek(offsets[index])
@@ -229,6 +235,8 @@ def _write_vectors(
             bar.update(sum(lengths[index] for index in batch))
         file.flush()
         os.fsync(file.fileno())
+        embedded += sum(lengths)
+    return embedded
 
 
 def _read_fingerprint(path: Path) -> Dict[str, Any]:

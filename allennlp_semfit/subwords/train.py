@@ -1,23 +1,27 @@
 """Trains the subwords of a language model: byte-level BPE."""
 
+import json
 import logging
 import os
-import signal
+import subprocess
+import sys
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Any, Dict, Iterator, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple, Union
 from typing import Counter as CounterType
 
+from allennlp.common import logging as common_logging
 from allennlp.common.checks import ConfigurationError
 from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
-from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+from tokenizers import pre_tokenizers
 
 from allennlp_semfit.common.output import check_output_path, write_directory
-from allennlp_semfit.common.parallel import available_cpus, ordered_map
+from allennlp_semfit.common.parallel import available_cpus
 from allennlp_semfit.common.text_files import find_text_files
 from allennlp_semfit.corpus.vocabulary import NEWLINE, VocabularyWriter
 from allennlp_semfit.corpus.word_counts import count_words
+from allennlp_semfit.subwords import worker
 from allennlp_semfit.subwords.tokenizer import SubwordTokenizer
 
 __all__ = ["NAMESPACE", "BpeTrainingResult", "train_bpe"]
@@ -34,8 +38,6 @@ MAX_WORD_LENGTH = 1000
 MAX_PAIR_COUNT = 2**31 - 1
 # AllenNLP's vocabulary files give these a special meaning.
 RESERVED = (DEFAULT_PADDING_TOKEN, DEFAULT_OOV_TOKEN, NEWLINE)
-# `str.split` splits at more characters than `pre_tokenizers.WhitespaceSplit`.
-WHITESPACE = "[\t-\r\x1c- \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
 
 
 class BpeTrainingResult(NamedTuple):
@@ -111,18 +113,10 @@ def train_bpe(
         "min_frequency": min_frequency,
         "special_tokens": boundaries,
         "initial_alphabet": alphabet,
+        "show_progress": not common_logging.FILE_FRIENDLY_LOGGING,
     }
     logger.info("Training on %s distinct words.", f"{len(words):,}")
-    # In a separate process, because Ctrl-C cannot interrupt `tokenizers`, which also prints a
-    # warning at each fork of a process that has used its threads.
-    (tokenizer_json,) = ordered_map(
-        _train,
-        [(words, options)],
-        num_workers=1,
-        items_per_worker=1,
-        initializer=_set_up_worker,
-        initargs=(workers,),
-    )
+    tokenizer_json = _run_worker(words, options, num_threads=workers)
     with write_directory(out, contents) as directory:
         (directory / TOKENIZER).write_text(tokenizer_json, encoding="utf-8")
         tokenizer = SubwordTokenizer(directory / TOKENIZER)
@@ -168,7 +162,7 @@ def _to_byte_level(counts: Dict[str, int], excluded: Sequence[str]) -> Dict[str,
         for start in range(0, len(word), MAX_WORD_LENGTH):
             part = word[start : start + MAX_WORD_LENGTH]
             ((symbols, _),) = byte_level.pre_tokenize_str(part)
-            if not any(token in symbols for token in excluded):
+            if not any(token in word or token in symbols for token in excluded):
                 words[symbols] += count
     pairs: CounterType[Tuple[str, str]] = Counter()
     for symbols, count in words.items():
@@ -182,36 +176,24 @@ def _to_byte_level(counts: Dict[str, int], excluded: Sequence[str]) -> Dict[str,
     return words
 
 
-def _set_up_worker(num_threads: int) -> None:
-    # Exits at once. A Python handler would run only after the training.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    # Without threads the training time is quadratic in the number of distinct words.
-    os.environ.pop("TOKENIZERS_PARALLELISM", None)
-    os.environ["RAYON_NUM_THREADS"] = str(num_threads)
-
-
-def _train(words_and_options: Tuple[Dict[str, int], Dict[str, Any]]) -> str:
+def _run_worker(words: Dict[str, int], options: Dict[str, Any], *, num_threads: int) -> str:
     """Returns the contents of `tokenizer.json`."""
-    words, options = words_and_options
-
-    # `tokenizers` takes text, not counts. It reads up to 256 texts ahead.
-    max_words = 1000
-    num_texts = sum(-(-count // max_words) for count in words.values())
-
-    def texts() -> Iterator[str]:
-        for word, count in words.items():
-            for start in range(0, count, max_words):
-                yield f"{word} " * min(max_words, count - start)
-
-    tokenizer = Tokenizer(models.BPE())
-    # Converting each occurrence of a word to byte level would double the training time.
-    tokenizer.pre_tokenizer = pre_tokenizers.CharDelimiterSplit(" ")
-    tokenizer.train_from_iterator(texts(), trainers.BpeTrainer(**options), num_texts)
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [
-            pre_tokenizers.Split(Regex(f"{WHITESPACE}+"), "removed"),
-            pre_tokenizers.ByteLevel(add_prefix_space=True, use_regex=False),
-        ]
+    environment = {
+        "PYTHONUTF8": "1",
+        # Without threads the training time is quadratic in the number of distinct words.
+        "TOKENIZERS_PARALLELISM": "true",
+        "RAYON_NUM_THREADS": str(num_threads),
+    }
+    process = subprocess.run(
+        # -P: the modules beside the script must not hide others.
+        [sys.executable, "-P", worker.__file__],
+        input=json.dumps([words, options]),
+        stdout=subprocess.PIPE,
+        encoding="utf-8",
+        env={**os.environ, **environment},
     )
-    tokenizer.decoder = decoders.Sequence([decoders.ByteLevel(), decoders.Strip(" ", 1, 0)])
-    return tokenizer.to_str(pretty=True)
+    if process.returncode:
+        raise ConfigurationError(
+            "the training process died, most likely for lack of memory; use fewer files"
+        )
+    return process.stdout

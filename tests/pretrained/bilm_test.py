@@ -369,6 +369,21 @@ def test_what_an_archive_lacks_is_named_with_it(lm_archive, tmp_path, missing):
         PretrainedBiLm.from_archive(directory)
 
 
+def test_another_file_that_an_archive_needs_is_named_with_it(lm_archive, tmp_path):
+    def change(params):
+        params["model"]["text_field_embedder"]["token_embedders"] = {
+            "elmo": {"type": "elmo_character_cnn", "options_file": "gone.json"}
+        }
+
+    directory = rewritten(lm_archive, tmp_path, change)
+    with pytest.raises(
+        InvalidFileError, match=f"{tmp_path} needs another file.*gone.json"
+    ) as raised:
+        PretrainedBiLm.from_archive(directory)
+    # A key of the archive's configuration, which would be taken for one of the user's own.
+    assert raised.value.key is None
+
+
 @pytest.mark.parametrize("config", ["no jsonnet", "{}"])
 def test_a_config_that_is_none_is_refused(lm_archive, tmp_path, config):
     directory = rewritten(lm_archive, tmp_path, lambda params: None)

@@ -1,5 +1,6 @@
 import json
 import os
+from functools import partial
 from types import SimpleNamespace
 
 import h5py
@@ -11,6 +12,7 @@ from allennlp.models.archival import load_archive
 from allennlp.predictors import Predictor
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tqdm import tqdm
 
 from allennlp_semfit import SentenceEmbedder
 from allennlp_semfit.pretrained import embed_file as module
@@ -144,8 +146,15 @@ def interrupt(embedder, batches, sentences, out, **options):
 
 @pytest.mark.usefixtures("_small_windows")
 @pytest.mark.parametrize("layers", ["all", "top"])
-def test_resumes_after_an_interruption(embedder, sentences, out, layers, caplog):
+@pytest.mark.parametrize("shows_progress", [True, False])
+def test_resumes_after_an_interruption(
+    embedder, sentences, out, layers, shows_progress, caplog, monkeypatch
+):
     caplog.set_level("INFO")
+    # As the environment variable TQDM_DISABLE does.
+    monkeypatch.setattr(
+        module, "Tqdm", SimpleNamespace(tqdm=partial(tqdm, disable=not shows_progress))
+    )
     whole = out.with_name("whole.h5")
     embed_file(embedder, sentences, whole, batch_size=2, layers=layers)
     # Windows of 3 sentences, each 2 batches: it is interrupted after the first half of the third.

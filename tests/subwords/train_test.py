@@ -1,11 +1,7 @@
 import json
 import os
 import random
-import re
-import signal
-import sys
 from collections import Counter
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -16,6 +12,7 @@ from tokenizers import Tokenizer
 from allennlp_semfit.subwords import train
 from allennlp_semfit.subwords.train import train_bpe
 from tests import FIXTURES
+from tests.processes import is_running
 from tests.subwords.naive_bpe import BYTES, encode, train_merges
 
 TRAIN = FIXTURES / "corpus" / "train"
@@ -192,7 +189,7 @@ class TestOutput:
             assert result.num_words == len(corpus.read_text().split())
 
     @pytest.mark.parametrize("existed", [True, False])
-    @pytest.mark.parametrize("step", ["count_words", "ordered_map", "VocabularyWriter"])
+    @pytest.mark.parametrize("step", ["count_words", "_run_worker", "VocabularyWriter"])
     def test_an_interruption_leaves_nothing_new(self, step, existed, corpus, out, monkeypatch):
         def interrupt(*_, **__):
             raise KeyboardInterrupt
@@ -207,29 +204,27 @@ class TestOutput:
         assert out.exists() == existed
 
     def test_a_worker_that_dies_is_an_error(self, corpus, out, monkeypatch):
-        def die(*_, **__):
-            os.kill(os.getpid(), signal.SIGKILL)
-
-        monkeypatch.setattr(train.trainers, "BpeTrainer", die)
-        with pytest.raises(ConfigurationError, match="process died, .* memory: use less data"):
+        script = corpus.with_name("worker.py")
+        script.write_text("import os; os.kill(os.getpid(), 9)")
+        monkeypatch.setattr(train.worker, "__file__", str(script))
+        with pytest.raises(ConfigurationError, match="process died, .* memory; use fewer files"):
             train_bpe([corpus], out)
         assert not out.parent.exists()
 
     def test_an_interruption_ends_the_worker(self, corpus, out, monkeypatch):
-        test_process = os.getpid()
-        survived = corpus.with_name("survived")
-
-        def interrupt(*_, **__):
-            # As a terminal does. A handler in Python would not run while `tokenizers` trains.
-            os.kill(test_process, signal.SIGINT)
-            with suppress(KeyboardInterrupt):
-                signal.raise_signal(signal.SIGINT)
-            survived.touch()
-
-        monkeypatch.setattr(train.trainers, "BpeTrainer", interrupt)
+        pid = corpus.with_name("pid")
+        script = corpus.with_name("worker.py")
+        # Only the parent is interrupted, as by an IDE.
+        script.write_text(
+            "import os, pathlib, signal, time\n"
+            f"pathlib.Path({str(pid)!r}).write_text(str(os.getpid()))\n"
+            "os.kill(os.getppid(), signal.SIGINT)\n"
+            "time.sleep(300)\n"
+        )
+        monkeypatch.setattr(train.worker, "__file__", str(script))
         with pytest.raises(KeyboardInterrupt):
             train_bpe([corpus], out)
-        assert not survived.exists()
+        assert not is_running(int(pid.read_text()))
         assert not out.parent.exists()
 
 
@@ -281,9 +276,3 @@ class TestErrors:
         assert not out.parent.exists()
         monkeypatch.setattr(train, "MAX_PAIR_COUNT", 20)
         train_bpe([corpus], out)
-
-
-def test_white_space_is_that_of_python():
-    is_space = re.compile(train.WHITESPACE).fullmatch
-    for character in map(chr, range(sys.maxunicode + 1)):
-        assert bool(is_space(character)) == (character.split() == [])
