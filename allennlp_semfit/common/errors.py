@@ -5,8 +5,9 @@ from typing import Any, Iterator, Optional, Tuple, Union
 
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
+from allennlp.common.file_utils import cached_path
 
-__all__ = ["InvalidFileError", "with_config_key"]
+__all__ = ["InvalidFileError", "resolve_path", "with_config_key"]
 
 
 class InvalidFileError(ConfigurationError):
@@ -63,6 +64,31 @@ class InvalidFileError(ConfigurationError):
             f"{message} In the configuration, that is `{self.key}`; to use another file, even with "
             f"an archive, add -o '{override}' to any other overrides."
         )
+
+
+def resolve_path(path: Union[str, os.PathLike], remedy: str, kind: str) -> str:
+    """
+    Returns the local path of a file or directory, which AllenNLP's `cached_path` downloads first if
+    `path` is a URL.
+
+    # Parameters
+
+    remedy : `str`
+        What to do if there is none. This and `kind` are as for `InvalidFileError`.
+
+    # Raises
+
+    `InvalidFileError`
+        If it does not exist or cannot be downloaded.
+    """
+    try:
+        return str(cached_path(path))
+    except FileNotFoundError:
+        found = f"does not exist (working directory: {os.getcwd()})"
+        raise InvalidFileError(path, found, remedy, kind) from None
+    except (OSError, ValueError) as error:
+        remedy = "Try again, or give a local copy."
+        raise InvalidFileError(path, f"cannot be fetched ({error})", remedy, kind) from error
 
 
 @contextmanager

@@ -8,14 +8,14 @@ from typing import List, Sequence, Tuple, Union
 from weakref import WeakValueDictionary, finalize
 
 import numpy
-from allennlp.common.file_utils import cached_path
 
-from allennlp_semfit.common.errors import InvalidFileError
+from allennlp_semfit.common.errors import InvalidFileError, resolve_path
 from allennlp_semfit.fasttext.dictionary import FastTextDictionary
 from allennlp_semfit.fasttext.ngrams import ngram_hashes
 
 __all__ = ["FastTextModel"]
 
+_KIND = "fastText model"
 _MAGIC = 793712314
 _VERSIONS = (11, 12)
 _SUPERVISED = 3
@@ -267,18 +267,14 @@ class FastTextModel:
 
 def _resolve(path: str) -> str:
     """The local file for a path or URL."""
-    try:
-        resolved = cached_path(path)
-    except FileNotFoundError:
-        found = f"does not exist (working directory: {os.getcwd()})"
-        raise _error(path, found, "`allennlp train-fasttext` makes such a file.") from None
+    resolved = resolve_path(path, "`allennlp train-fasttext` makes such a file.", _KIND)
     if os.path.isdir(resolved):
         raise _error(path, "is a directory", "The `.bin` file itself is wanted.")
-    return str(resolved)
+    return resolved
 
 
 def _error(path: str, found: str, remedy: str) -> InvalidFileError:
-    return InvalidFileError(path, found, remedy, kind="fastText model")
+    return InvalidFileError(path, found, remedy, _KIND)
 
 
 def _encode(word: str) -> bytes:

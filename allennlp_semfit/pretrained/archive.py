@@ -11,18 +11,19 @@ from tempfile import TemporaryDirectory
 from typing import Dict, Iterator, Tuple
 
 from allennlp.common import Params
-from allennlp.common.file_utils import cached_path
 from allennlp.data import Vocabulary
 from allennlp.data.vocabulary import NAMESPACE_PADDING_FILE
 from allennlp.models import Model
 from allennlp.models.archival import CONFIG_NAME, extracted_archive, get_weights_path
 
-from allennlp_semfit.common.errors import InvalidFileError
+from allennlp_semfit.common.errors import InvalidFileError, resolve_path
 from allennlp_semfit.models.bidirectional_lm import BidirectionalLm
 
 __all__ = ["load_config", "load_language_model", "load_vocabulary"]
 
+_KIND = "Language model"
 _VOCABULARY = "vocabulary"
+_TRAIN = "`allennlp train` makes it with a config such as training_config/elmo_semfit.jsonnet."
 _EXPECTED = "It must be a `model.tar.gz` of `allennlp train`."
 
 # The files of the last archive except for its weights, by the archive's path, size and mtime.
@@ -78,7 +79,7 @@ def load_vocabulary(archive_file: str) -> Vocabulary:
 @contextmanager
 def _unpacked(archive_file: str, *, with_weights: bool = False) -> Iterator[str]:
     """Yields a directory with the files of the archive, which may lack the weights."""
-    path = _fetch(archive_file)
+    path = resolve_path(archive_file, _TRAIN, _KIND)
     if os.path.isdir(path):
         yield path
         return
@@ -102,21 +103,6 @@ def _unpacked(archive_file: str, *, with_weights: bool = False) -> Iterator[str]
                 (directory / name).parent.mkdir(exist_ok=True)
                 (directory / name).write_bytes(content)
         yield str(directory)
-
-
-def _fetch(archive_file: str) -> str:
-    try:
-        return str(cached_path(archive_file))
-    except FileNotFoundError:
-        raise _error(
-            archive_file,
-            f"does not exist (working directory: {os.getcwd()})",
-            "`allennlp train` makes it with a config such as training_config/elmo_semfit.jsonnet.",
-        ) from None
-    except OSError as error:
-        raise _error(
-            archive_file, f"cannot be fetched ({error})", "Try again, or give a local copy."
-        ) from error
 
 
 @contextmanager
@@ -171,4 +157,4 @@ def _check_exists(archive_file: str, path: str) -> None:
 
 
 def _error(archive_file: str, found: str, remedy: str) -> InvalidFileError:
-    return InvalidFileError(archive_file, found, remedy, kind="Language model")
+    return InvalidFileError(archive_file, found, remedy, _KIND)

@@ -6,16 +6,16 @@ from pathlib import Path
 from typing import Any, Dict, List, Tuple, Union
 
 from allennlp.common import Params
-from allennlp.common.file_utils import cached_path
 from allennlp.data.tokenizers import Token, Tokenizer
 from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN
 from tokenizers import Tokenizer as HuggingFaceTokenizer
 from tokenizers.pre_tokenizers import ByteLevel
 
-from allennlp_semfit.common.errors import InvalidFileError, with_config_key
+from allennlp_semfit.common.errors import InvalidFileError, resolve_path, with_config_key
 
 __all__ = ["SubwordTokenizer"]
 
+_KIND = "subword tokenizer"
 _WORD_START = "Ġ"
 _MAX_CACHED_LENGTH = 32
 
@@ -157,14 +157,7 @@ class SubwordTokenizer(Tokenizer):
 
 
 def _read(path: str) -> str:
-    try:
-        resolved = cached_path(path)
-    except FileNotFoundError:
-        raise _error(
-            path,
-            f"does not exist (working directory: {os.getcwd()})",
-            "Train it with `allennlp train-bpe`.",
-        ) from None
+    resolved = resolve_path(path, "Train it with `allennlp train-bpe`.", _KIND)
     if os.path.isdir(resolved):
         raise _error(path, "is a directory", "Give the tokenizer.json in it.")
     try:
@@ -178,4 +171,4 @@ def _read(path: str) -> str:
 
 
 def _error(path: str, found: str, remedy: str) -> InvalidFileError:
-    return InvalidFileError(path, found, remedy, kind="subword tokenizer")
+    return InvalidFileError(path, found, remedy, _KIND)

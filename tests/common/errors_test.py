@@ -1,12 +1,15 @@
 import json
+import os
 import pickle
 
 import pytest
+import requests
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader
 
-from allennlp_semfit.common.errors import InvalidFileError, with_config_key
+from allennlp_semfit.common import errors
+from allennlp_semfit.common.errors import InvalidFileError, resolve_path, with_config_key
 
 
 def test_the_message_names_the_file_what_was_found_and_the_remedy():
@@ -59,3 +62,32 @@ def test_an_indexer_is_located_in_either_reader(key):
     params = Params({key: reader})
     with pytest.raises(InvalidFileError, match=f'-o .*"{key}.token_indexers.words.model_path"'):
         DatasetReader.from_params(params.pop(key))
+
+
+class TestResolvePath:
+    def test_an_existing_file_or_directory_is_itself(self, tmp_path):
+        file = tmp_path / "model.bin"
+        file.touch()
+        for path in (tmp_path, file, str(file)):
+            assert resolve_path(path, "Train one.", "model") == str(path)
+
+    def test_a_missing_file(self, tmp_path):
+        file = tmp_path / "gone.bin"
+        with pytest.raises(InvalidFileError) as raised:
+            resolve_path(file, "Train one.", "model")
+        message = f"model {file} does not exist (working directory: {os.getcwd()}). Train one."
+        assert str(raised.value) == message
+
+    def test_an_unknown_kind_of_url(self):
+        url = "ftp://localhost/model.bin"
+        with pytest.raises(InvalidFileError, match=f"^model {url} cannot be fetched .*local copy"):
+            resolve_path(url, "Train one.", "model")
+
+    def test_an_unreachable_host(self, monkeypatch):
+        def unreachable(path):
+            raise requests.ConnectionError("no route to host")
+
+        # AllenNLP tries for half a minute.
+        monkeypatch.setattr(errors, "cached_path", unreachable)
+        with pytest.raises(InvalidFileError, match=r"cannot be fetched \(no route to host\)"):
+            resolve_path("https://localhost/model.bin", "Train one.", "model")

@@ -193,7 +193,7 @@ def test_a_vocabulary_that_is_not_asked_is_not_kept(kind, indexers):
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_a_pickled_copy_gives_the_same(kind, indexers, language_models, monkeypatch, tmp_path):
     pickled = pickle.dumps(indexers[kind])
-    monkeypatch.setattr(archive_module, "_fetch", None)
+    monkeypatch.setattr(archive_module, "_unpacked", None)
     copied = tensors_of(pickle.loads(pickled), SENTENCES)
     for name, tensor in tensors_of(indexers[kind], SENTENCES).items():
         assert torch.equal(copied[name], tensor)

@@ -12,11 +12,10 @@ import h5py
 import numpy
 import torch
 from allennlp.common.checks import ConfigurationError
-from allennlp.common.file_utils import cached_path
 from allennlp.data.token_indexers.elmo_indexer import ELMoCharacterMapper
 from allennlp.modules.token_embedders import Embedding
 
-from allennlp_semfit.common.errors import InvalidFileError
+from allennlp_semfit.common.errors import InvalidFileError, resolve_path
 from allennlp_semfit.common.output import write_directory
 
 __all__ = [
@@ -84,15 +83,15 @@ def read_options(options_file: Union[str, os.PathLike]) -> CharacterCnnOptions:
     `InvalidFileError`
         If there is no such file, or it does not describe a character CNN.
     """
-    path = _fetch("options", options_file)
+    path = _fetch("options file", options_file)
     try:
         return parse_options(json.loads(Path(path).read_text("utf-8")))
     except ConfigurationError as error:
-        found = f"are not valid: {error}"
+        found = f"is not valid: {error}"
     except (ValueError, OSError, RecursionError) as error:
         found = f"cannot be read as JSON ({error})"
     remedy = "The options.json that belongs to the weights is wanted."
-    raise _error("options", options_file, found, remedy)
+    raise _error("options file", options_file, found, remedy)
 
 
 def parse_options(options: Any) -> CharacterCnnOptions:
@@ -164,26 +163,26 @@ def load_weights(weight_file: Union[str, os.PathLike], embedding: Embedding, enc
     `InvalidFileError`
         If there is no such file, it is not HDF5, or it lacks a dataset or has it in another shape.
     """
-    path = _fetch("weights", weight_file)
+    path = _fetch("weight file", weight_file)
     remedy = "The weights that belong to the options are wanted."
     try:
         with h5py.File(path, "r") as file, torch.no_grad():
             for name, weight in _elmo_views(embedding.weight[1:], encoder).items():
                 dataset, shape = file.get(name), tuple(weight.shape)
                 if not isinstance(dataset, h5py.Dataset):
-                    raise _error("weights", weight_file, f"hold no `{name}`", remedy)
+                    raise _error("weight file", weight_file, f"has no `{name}`", remedy)
                 if dataset.shape != shape or dataset.dtype.kind != "f":
                     found = (
-                        f"do not fit the options: `{name}` has the shape {dataset.shape} and the "
+                        f"does not fit the options: `{name}` has the shape {dataset.shape} and the "
                         f"type {dataset.dtype}; the shape {shape} and a type of floats are wanted"
                     )
-                    raise _error("weights", weight_file, found, remedy)
+                    raise _error("weight file", weight_file, found, remedy)
                 values = torch.from_numpy(dataset[...].astype("float32"))
                 weight.copy_(-values if name.endswith("_carry") else values)
     except (OSError, RuntimeError, KeyError) as error:
-        found = f"are no HDF5, or damaged ({error})"
-        remedy = "Copy them again from where they are whole."
-        raise _error("weights", weight_file, found, remedy) from None
+        found = f"is no HDF5, or damaged ({error})"
+        remedy = "Copy it again from an intact file."
+        raise _error("weight file", weight_file, found, remedy) from None
 
 
 def extract_weights(embedding: Embedding, encoder: Any) -> Dict[str, numpy.ndarray]:
@@ -217,16 +216,9 @@ def _elmo_views(char_embed: torch.Tensor, encoder: Any) -> Dict[str, torch.Tenso
 
 
 def _fetch(what: str, file: Union[str, os.PathLike]) -> str:
-    try:
-        path = str(cached_path(file))
-    except FileNotFoundError:
-        found = f"do not exist (working directory: {os.getcwd()})"
-        raise _error(what, file, found, "Give the path of the file.") from None
-    except (OSError, ValueError) as error:
-        found, remedy = f"cannot be fetched ({error})", "Try again, or give a local copy."
-        raise _error(what, file, found, remedy) from error
+    path = resolve_path(file, "Give the path of the file.", f"ELMo's {what}")
     if os.path.isdir(path):
-        raise _error(what, file, "are a directory", "A file is wanted.")
+        raise _error(what, file, "is a directory", "A file is wanted.")
     return path
 
 

@@ -184,7 +184,7 @@ FILTERS = "char_cnn.filters"
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (lambda options, weights: options.unlink(), "do not exist"),
+        (lambda options, weights: options.unlink(), "does not exist"),
         (lambda options, weights: options.write_text("{"), "cannot be read as JSON"),
         (lambda options, weights: options.write_bytes(b'"\xff"'), "cannot be read as JSON"),
         (lambda options, weights: options.write_text("[" * 10**5), "cannot be read as JSON"),
@@ -213,7 +213,7 @@ def test_wrong_options_are_named_with_their_key(damage, message, tmp_path):
     damage(options_file, weight_file)
     with pytest.raises(InvalidFileError, match=message) as error:
         from_params(options_file, weight_file)
-    assert str(error.value).startswith(f"ELMo's options {options_file}")
+    assert str(error.value).startswith(f"ELMo's options file {options_file}")
     assert "`model.embedder.options_file`" in str(error.value)
     assert "\n" not in str(error.value)
 
@@ -234,16 +234,16 @@ SHAPES = {
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (lambda options, weights: weights.unlink(), "do not exist"),
-        (lambda options, weights: weights.write_text("no"), "are no HDF5, or damaged"),
-        (lambda options, weights: (weights.unlink(), weights.mkdir()), "are a directory"),
-        (cut_short, "are no HDF5, or damaged"),
-        (rewrite("CNN", None), "hold no `CNN/W_cnn_0`"),
-        (rewrite("CNN_proj", numpy.zeros(3)), "hold no `CNN_proj/W_proj`"),
+        (lambda options, weights: weights.unlink(), "does not exist"),
+        (lambda options, weights: weights.write_text("no"), "is no HDF5, or damaged"),
+        (lambda options, weights: (weights.unlink(), weights.mkdir()), "is a directory"),
+        (cut_short, "is no HDF5, or damaged"),
+        (rewrite("CNN", None), "has no `CNN/W_cnn_0`"),
+        (rewrite("CNN_proj", numpy.zeros(3)), "has no `CNN_proj/W_proj`"),
         (rewrite("char_embed", numpy.zeros((261, 4), "int32")), "the type int32"),
         (change(FILTERS, [[1, 3], [3, 4]]), "`CNN/W_cnn_1` has the shape"),
         (change("lstm.projection_dim", 6), r"`CNN_proj/W_proj` has the shape \(7, 5\).*\(7, 6\)"),
-        (change("char_cnn.n_highway", 2), "hold no `CNN_high_1/W_transform`"),
+        (change("char_cnn.n_highway", 2), "has no `CNN_high_1/W_transform`"),
         *[
             (
                 # One number, or one row, could be copied to all places without a word.
@@ -252,7 +252,7 @@ SHAPES = {
             )
             for name, shape in SHAPES.items()
         ],
-        *[(rewrite(name, None), f"hold no `{name}`") for name in SHAPES],
+        *[(rewrite(name, None), f"has no `{name}`") for name in SHAPES],
     ],
 )
 def test_wrong_weights_are_named_with_their_key(damage, message, tmp_path):
@@ -260,7 +260,7 @@ def test_wrong_weights_are_named_with_their_key(damage, message, tmp_path):
     damage(options_file, weight_file)
     with pytest.raises(InvalidFileError, match=message) as error:
         from_params(options_file, weight_file)
-    assert f"ELMo's weights {weight_file}" in str(error.value)
+    assert f"ELMo's weight file {weight_file}" in str(error.value)
     assert "`model.embedder.pretrained_file`" in str(error.value)
     assert "\n" not in str(error.value)
 
@@ -342,7 +342,7 @@ def test_an_archive_needs_no_file(tmp_path):
 def test_an_archive_needs_the_options_that_its_config_does_not_hold(tmp_path):
     train_model(Params(tagging_config(tmp_path / "data")), str(tmp_path / "task"))
     shutil.move(tmp_path / "data", tmp_path / "elsewhere")
-    with pytest.raises(InvalidFileError, match="options.json do not exist") as raised:
+    with pytest.raises(InvalidFileError, match="options.json does not exist") as raised:
         load_archive(tmp_path / "task" / "model.tar.gz")
     override = json.loads(str(raised.value).partition("-o '")[2].partition("'")[0])
     options_file = tmp_path / "elsewhere" / "options.json"
@@ -369,5 +369,5 @@ def test_without_weights_it_embeds_nothing(files):
 def test_training_needs_both_files(tmp_path):
     config = tagging_config(tmp_path / "data")
     (tmp_path / "data" / "weights.hdf5").unlink()
-    with pytest.raises(InvalidFileError, match="weights.hdf5 do not exist"):
+    with pytest.raises(InvalidFileError, match="weights.hdf5 does not exist"):
         train_model(Params(config), str(tmp_path / "task"))
