@@ -7,7 +7,7 @@ from collections import deque
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import connection, parent_process
-from typing import Any, Callable, Deque, Generator, Iterable, Optional, Tuple, TypeVar
+from typing import Callable, Deque, Generator, Iterable, TypeVar
 
 from allennlp.common.checks import ConfigurationError
 
@@ -30,16 +30,13 @@ def ordered_map(
     *,
     num_workers: int,
     items_per_worker: int,
-    initializer: Optional[Callable[..., None]] = None,
-    initargs: Tuple[Any, ...] = (),
 ) -> Generator[Result, None, None]:
     """
     Like `multiprocessing.Pool.imap`, with three differences: it reads only a few items ahead, it
     raises the error of the first item that has one, and it raises an error when a worker is killed,
     instead of waiting forever. The workers run until the generator is closed.
 
-    At most `items_per_worker` items are read ahead for each worker. Each worker calls
-    `initializer(*initargs)` before its first item.
+    At most `items_per_worker` items are read ahead for each worker.
 
     # Raises
 
@@ -47,9 +44,7 @@ def ordered_map(
         If a worker dies. Errors of `items` and `function` are raised too.
     """
     pending: Deque[Future[Result]] = deque()
-    with ProcessPoolExecutor(
-        num_workers, initializer=_initialize_worker, initargs=(initializer, initargs)
-    ) as pool:
+    with ProcessPoolExecutor(num_workers, initializer=_initialize_worker) as pool:
         try:
             for item in items:
                 pending.append(pool.submit(function, item))
@@ -68,15 +63,11 @@ def ordered_map(
                 future.cancel()
 
 
-def _initialize_worker(
-    initializer: Optional[Callable[..., None]], initargs: Tuple[Any, ...]
-) -> None:
+def _initialize_worker() -> None:
     # Ctrl-C is sent to all processes. Only the parent handles it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     threading.Thread(target=_exit_with_parent, daemon=True).start()
-    if initializer is not None:
-        initializer(*initargs)
 
 
 def _exit_with_parent() -> None:

@@ -208,8 +208,12 @@ def _check_disk(out: Path, arguments: Dict[str, Any], size_of_copy: int) -> None
 
 def _run_worker(arguments: Dict[str, Any], out: Path, unfinished: Path) -> Dict[str, Any]:
     options = json.dumps({"arguments": arguments, "out_path": str(unfinished)})
+    # The modules beside the script must not hide others.
+    environment = {**os.environ, "PYTHONSAFEPATH": "1"}
     command = [sys.executable, worker.__file__, options]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
+    ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         try:

@@ -130,6 +130,4 @@ def main(options: str) -> None:
 
 
 if __name__ == "__main__":
-    # Remove the script's folder, whose modules would shadow libraries of the same name.
-    sys.path.pop(0)
     main(sys.argv[1])

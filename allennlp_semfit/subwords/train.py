@@ -180,13 +180,14 @@ def _run_worker(words: Dict[str, int], options: Dict[str, Any], *, num_threads: 
     """Returns the contents of `tokenizer.json`."""
     environment = {
         "PYTHONUTF8": "1",
+        # The modules beside the script must not hide others.
+        "PYTHONSAFEPATH": "1",
         # Without threads the training time is quadratic in the number of distinct words.
         "TOKENIZERS_PARALLELISM": "true",
         "RAYON_NUM_THREADS": str(num_threads),
     }
     process = subprocess.run(
-        # -P: the modules beside the script must not hide others.
-        [sys.executable, "-P", worker.__file__],
+        [sys.executable, worker.__file__],
         input=json.dumps([words, options]),
         stdout=subprocess.PIPE,
         encoding="utf-8",

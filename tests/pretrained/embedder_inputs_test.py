@@ -22,6 +22,7 @@ from allennlp_semfit.pretrained.embedder import ElmoSemfitEmbedder
 from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
 from tests import VECTORS
 from tests.language_models import KINDS, tensors_of, write_language_model
+from tests.tagging import tagging_config
 from tests.tolerance import assert_same_but_for_rounding
 
 SENTENCES = [
@@ -147,35 +148,15 @@ class TestInATask:
         return request.param
 
     def config(self, directory, data, archive_file, namespace="tokens"):
-        (directory / "tagged.tsv").write_text(data)
-        elmo = json.dumps({"type": "elmo_semfit", "archive_file": str(archive_file)})
-        return {
-            "dataset_reader": {
-                "type": "sequence_tagging",
-                "token_indexers": {
-                    "elmo": json.loads(elmo),
-                    "tokens": {"type": "single_id", "namespace": namespace},
-                },
-            },
-            "train_data_path": str(directory / "tagged.tsv"),
-            "validation_data_path": str(directory / "tagged.tsv"),
-            "model": {
-                "type": "simple_tagger",
-                "text_field_embedder": {
-                    "token_embedders": {
-                        "elmo": json.loads(elmo),
-                        "tokens": {
-                            "type": "embedding",
-                            "embedding_dim": 3,
-                            "vocab_namespace": namespace,
-                        },
-                    }
-                },
-                "encoder": {"type": "pass_through", "input_dim": 15},
-            },
-            "data_loader": {"batch_size": 4},
-            "trainer": {"num_epochs": 1, "optimizer": "adam"},
-        }
+        elmo = {"type": "elmo_semfit", "archive_file": str(archive_file)}
+        words = {"type": "embedding", "embedding_dim": 3, "vocab_namespace": namespace}
+        return tagging_config(
+            directory,
+            {"elmo": elmo, "tokens": {"type": "single_id", "namespace": namespace}},
+            {"elmo": elmo, "tokens": words},
+            {"type": "pass_through", "input_dim": 15},
+            data,
+        )
 
     @pytest.mark.parametrize("data", [FEW, MANY])
     def test_it_trains_saves_loads_and_predicts_the_same(

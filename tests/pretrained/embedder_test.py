@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.data.token_indexers.fasttext_indexer import FastTextIndexer
 from tests import FIXTURES, VECTORS
+from tests.tagging import tagging_config
 from tests.tolerance import assert_same_but_for_rounding
 
 SENTENCES = [
@@ -270,31 +271,20 @@ class TestInAModel(ModelTestCase):
         )
 
 
-def tagging_config(directory):
-    return {
-        "dataset_reader": {
-            "type": "sequence_tagging",
-            "token_indexers": {
-                "words": {"type": "fasttext", "model_path": str(directory / "vectors.bin")}
-            },
+def config_in(directory):
+    vectors = str(directory / "vectors.bin")
+    return tagging_config(
+        directory,
+        {"words": {"type": "fasttext", "model_path": vectors}},
+        {
+            "words": {
+                "type": "elmo_semfit",
+                "archive_file": str(directory / "lm.tar.gz"),
+                "fasttext_model_path": vectors,
+            }
         },
-        "train_data_path": str(directory / "tagged.tsv"),
-        "model": {
-            "type": "simple_tagger",
-            "text_field_embedder": {
-                "token_embedders": {
-                    "words": {
-                        "type": "elmo_semfit",
-                        "archive_file": str(directory / "lm.tar.gz"),
-                        "fasttext_model_path": str(directory / "vectors.bin"),
-                    }
-                }
-            },
-            "encoder": {"type": "pass_through", "input_dim": 12},
-        },
-        "data_loader": {"batch_size": 4},
-        "trainer": {"num_epochs": 1, "optimizer": "adam"},
-    }
+        {"type": "pass_through", "input_dim": 12},
+    )
 
 
 class TestTravel:
@@ -313,8 +303,7 @@ class TestTravel:
         home.mkdir()
         shutil.copy(VECTORS, home / "vectors.bin")
         shutil.copy(lm_archive, home / "lm.tar.gz")
-        (home / "tagged.tsv").write_text("The###D gate###N closed###V\nSnow###N fell###V\n" * 3)
-        train_model(Params(tagging_config(home)), str(tmp_path / "task"))
+        train_model(Params(config_in(home)), str(tmp_path / "task"))
         archive_file = str(tmp_path / "task" / "model.tar.gz")
         return archive_file, home, self.predict(archive_file)
 

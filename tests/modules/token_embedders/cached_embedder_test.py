@@ -21,6 +21,7 @@ from allennlp_semfit.modules.token_embedders.elmo_character_cnn_embedder import 
 )
 from allennlp_semfit.modules.token_embedders.fasttext_embedder import FastTextEmbedder
 from tests.elmo_weights import write_elmo
+from tests.tagging import tagging_config
 
 
 class Counting(TokenEmbedder):
@@ -321,35 +322,23 @@ def test_a_trainable_embedder_is_refused():
 
 class TestInAModel(ModelTestCase):
     def test_it_trains_saves_loads_and_predicts_the_same(self, elmo_files, tmp_path):
-        (tmp_path / "tagged.tsv").write_text("The###D gate###N closed###V\nSnow###N fell###V\n" * 3)
         options_file, weight_file = elmo_files
-        config = {
-            "dataset_reader": {
-                "type": "sequence_tagging",
-                "token_indexers": {"words": {"type": "elmo_characters"}},
+        config = tagging_config(
+            tmp_path,
+            {"words": {"type": "elmo_characters"}},
+            {
+                "words": {
+                    "type": "cached",
+                    "max_words": 3,
+                    "embedder": {
+                        "type": "elmo_character_cnn",
+                        "options_file": options_file,
+                        "pretrained_file": weight_file,
+                    },
+                }
             },
-            "train_data_path": str(tmp_path / "tagged.tsv"),
-            "validation_data_path": str(tmp_path / "tagged.tsv"),
-            "model": {
-                "type": "simple_tagger",
-                "text_field_embedder": {
-                    "token_embedders": {
-                        "words": {
-                            "type": "cached",
-                            "max_words": 3,
-                            "embedder": {
-                                "type": "elmo_character_cnn",
-                                "options_file": options_file,
-                                "pretrained_file": weight_file,
-                            },
-                        }
-                    }
-                },
-                "encoder": {"type": "lstm", "input_size": 5, "hidden_size": 3},
-            },
-            "data_loader": {"batch_size": 4},
-            "trainer": {"num_epochs": 1, "optimizer": "adam"},
-        }
+            {"type": "lstm", "input_size": 5, "hidden_size": 3},
+        )
         config_file = tmp_path / "config.json"
         config_file.write_text(json.dumps(config))
         self.ensure_model_can_train_save_and_load(config_file)

@@ -32,6 +32,7 @@ from allennlp_semfit.modules.token_embedders.elmo_character_cnn_embedder import 
     ElmoCharacterCnnEmbedder,
 )
 from tests.elmo_weights import write_elmo
+from tests.tagging import tagging_config
 
 SENTENCES = [
     ["The", "captain", "closed", "the", "gate", "."],
@@ -287,43 +288,31 @@ def test_what_another_indexer_gives_is_refused(embedder):
             embedder(torch.ones(shape, dtype=torch.long))
 
 
-def tagging_config(directory):
+def config_in(directory):
     options_file, weight_file = write_elmo(directory)
-    (directory / "tagged.tsv").write_text("The###D gate###N closed###V\nSnow###N fell###V\n" * 3)
-    return {
-        "dataset_reader": {
-            "type": "sequence_tagging",
-            "token_indexers": {"words": {"type": "elmo_characters"}},
+    return tagging_config(
+        directory,
+        {"words": {"type": "elmo_characters"}},
+        {
+            "words": {
+                "type": "elmo_character_cnn",
+                "options_file": str(options_file),
+                "pretrained_file": str(weight_file),
+            }
         },
-        "train_data_path": str(directory / "tagged.tsv"),
-        "validation_data_path": str(directory / "tagged.tsv"),
-        "model": {
-            "type": "simple_tagger",
-            "text_field_embedder": {
-                "token_embedders": {
-                    "words": {
-                        "type": "elmo_character_cnn",
-                        "options_file": str(options_file),
-                        "pretrained_file": str(weight_file),
-                    }
-                }
-            },
-            "encoder": {"type": "lstm", "input_size": 5, "hidden_size": 3},
-        },
-        "data_loader": {"batch_size": 4},
-        "trainer": {"num_epochs": 1, "optimizer": "adam"},
-    }
+        {"type": "lstm", "input_size": 5, "hidden_size": 3},
+    )
 
 
 class TestInAModel(ModelTestCase):
     def test_it_trains_saves_loads_and_predicts_the_same(self, tmp_path):
         config_file = tmp_path / "config.json"
-        config_file.write_text(json.dumps(tagging_config(tmp_path / "data")))
+        config_file.write_text(json.dumps(config_in(tmp_path / "data")))
         self.ensure_model_can_train_save_and_load(config_file)
 
 
 def test_an_archive_needs_no_file(tmp_path):
-    config = tagging_config(tmp_path / "data")
+    config = config_in(tmp_path / "data")
     embedder = config["model"]["text_field_embedder"]["token_embedders"]["words"]
     embedder["options"] = json.loads(Path(embedder.pop("options_file")).read_text())
     config["model"]["text_field_embedder"]["token_embedders"]["words"] = {
@@ -340,7 +329,7 @@ def test_an_archive_needs_no_file(tmp_path):
 
 
 def test_an_archive_needs_the_options_that_its_config_does_not_hold(tmp_path):
-    train_model(Params(tagging_config(tmp_path / "data")), str(tmp_path / "task"))
+    train_model(Params(config_in(tmp_path / "data")), str(tmp_path / "task"))
     shutil.move(tmp_path / "data", tmp_path / "elsewhere")
     with pytest.raises(InvalidFileError, match="options.json does not exist") as raised:
         load_archive(tmp_path / "task" / "model.tar.gz")
@@ -367,7 +356,7 @@ def test_without_weights_it_embeds_nothing(files):
 
 
 def test_training_needs_both_files(tmp_path):
-    config = tagging_config(tmp_path / "data")
+    config = config_in(tmp_path / "data")
     (tmp_path / "data" / "weights.hdf5").unlink()
     with pytest.raises(InvalidFileError, match="weights.hdf5 does not exist"):
         train_model(Params(config), str(tmp_path / "task"))
