@@ -32,9 +32,10 @@ def ordered_map(
     items_per_worker: int,
 ) -> Generator[Result, None, None]:
     """
-    Like `multiprocessing.Pool.imap`, with three differences: it reads only a few items ahead, it
-    raises the error of the first item that has one, and it raises an error when a worker is killed,
-    instead of waiting forever. The workers run until the generator is closed.
+    Like `multiprocessing.Pool.imap`, with four differences: it starts no process for one worker, it
+    reads only a few items ahead, it raises the error of the first item that has one, and it raises
+    an error when a worker is killed, instead of waiting forever. The workers run until the
+    generator is closed.
 
     At most `items_per_worker` items are read ahead for each worker.
 
@@ -43,6 +44,9 @@ def ordered_map(
     `ConfigurationError`
         If a worker dies. Errors of `items` and `function` are raised too.
     """
+    if num_workers <= 1:
+        yield from map(function, items)
+        return
     pending: Deque[Future[Result]] = deque()
     with ProcessPoolExecutor(num_workers, initializer=_initialize_worker) as pool:
         try:
@@ -53,9 +57,8 @@ def ordered_map(
             while pending:
                 yield pending.popleft().result()
         except BrokenProcessPool as error:
-            remedy = "use fewer workers" if num_workers > 1 else "use less data"
             raise ConfigurationError(
-                f"A worker process died, most likely for lack of memory: {remedy} "
+                "A worker process died, most likely for lack of memory: use fewer workers "
                 f"(num_workers is {num_workers})."
             ) from error
         finally:

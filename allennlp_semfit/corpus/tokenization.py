@@ -37,10 +37,6 @@ def split_documents(
         If a worker dies, or reading the documents fails.
     """
     process = partial(_process, options)
-    if num_workers == 1:
-        for batch in _batches(documents):
-            yield from process(batch)
-        return
     # The workers run until the generator is closed.
     results = ordered_map(
         process,

@@ -24,7 +24,7 @@ from allennlp_semfit.corpus.word_counts import count_words, find_word, sort_by_f
 
 __all__ = [
     "DEFAULT_BOUNDARY_TOKEN",
-    "NEWLINE",
+    "RESERVED",
     "VocabularySummary",
     "VocabularyWriter",
     "count_vocabulary",
@@ -37,6 +37,9 @@ DEFAULT_BOUNDARY_TOKEN = "</s>"
 
 NEWLINE = "@@NEWLINE@@"
 """How the files write a line feed: AllenNLP reads a word that contains it as another word."""
+
+RESERVED = (DEFAULT_PADDING_TOKEN, DEFAULT_OOV_TOKEN, NEWLINE)
+"""What AllenNLP's vocabulary files give a special meaning."""
 
 
 class VocabularySummary(NamedTuple):
@@ -146,14 +149,13 @@ def count_vocabulary(
 def _boundaries(start_tokens: Optional[List[str]], end_tokens: Optional[List[str]]) -> List[str]:
     start = [DEFAULT_BOUNDARY_TOKEN] if start_tokens is None else start_tokens
     end = [DEFAULT_BOUNDARY_TOKEN] if end_tokens is None else end_tokens
-    special = (DEFAULT_PADDING_TOKEN, DEFAULT_OOV_TOKEN, NEWLINE)
     for option, tokens in (("start", start), ("end", end)):
         for token in tokens:
             is_text = not re.search("[\ud800-\udfff]", token)
-            if token.split() != [token] or not is_text or any(word in token for word in special):
+            if token.split() != [token] or not is_text or any(word in token for word in RESERVED):
                 raise ConfigurationError(
                     f"--{option}-tokens: {ascii(token)}; each is a word in UTF-8, without "
-                    f"{', '.join(special)}"
+                    f"{', '.join(RESERVED)}"
                 )
     return [*start, *end]
 

@@ -7,7 +7,7 @@ from contextlib import closing
 from itertools import chain
 from pathlib import Path
 from typing import Counter as CounterType
-from typing import Dict, Generator, Iterable, Iterator, List, NamedTuple, Sequence, Tuple
+from typing import Dict, Iterable, Iterator, List, NamedTuple, Sequence, Tuple
 
 from allennlp.common import Tqdm
 from allennlp.common.checks import ConfigurationError
@@ -58,7 +58,12 @@ def count_words(
     """
     sizes = [_file_size(path) for path in files]
     num_chunks = sum(-(-size // chunk_bytes) for size in sizes)
-    results = _count_chunks(_chunks(files, chunk_bytes), min(num_workers, num_chunks))
+    results = ordered_map(
+        _count_chunk,
+        _chunks(files, chunk_bytes),
+        num_workers=min(num_workers, num_chunks),
+        items_per_worker=_CHUNKS_PER_WORKER,
+    )
     counts: CounterType[str] = Counter()
     num_sentences = 0
     progress = Tqdm.tqdm(total=sum(sizes), unit="B", unit_scale=True, desc="counting words")
@@ -147,16 +152,6 @@ def _end_of_line(path: Path, offset: int) -> int:
             if not part or part.endswith(b"\n"):
                 # If the offset is past the end of the file, this is the offset.
                 return file.tell()
-
-
-def _count_chunks(
-    chunks: Iterable[_Chunk], num_workers: int
-) -> Generator[_ChunkCounts, None, None]:
-    if num_workers <= 1:
-        return (_count_chunk(chunk) for chunk in chunks)
-    return ordered_map(
-        _count_chunk, chunks, num_workers=num_workers, items_per_worker=_CHUNKS_PER_WORKER
-    )
 
 
 def _count_chunk(chunk: _Chunk) -> _ChunkCounts:

@@ -18,6 +18,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import format_size
 
 from allennlp_semfit.common.output import check_output_path, write_file
+from allennlp_semfit.common.parallel import available_cpus
 from allennlp_semfit.common.text_files import find_text_files
 from allennlp_semfit.fasttext import worker
 from allennlp_semfit.fasttext.corpus_check import read_corpus
@@ -163,7 +164,7 @@ def train_fasttext(
 
 def _number_of_threads(asked: Optional[int]) -> int:
     if asked is None:
-        return max(os.cpu_count() or 1, MINIMUM_THREADS)
+        return max(available_cpus(), MINIMUM_THREADS)
     if asked < 1:
         raise ConfigurationError(f"--threads: {asked}; it takes 1 or more")
     if asked < MINIMUM_THREADS:

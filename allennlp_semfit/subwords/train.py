@@ -13,13 +13,12 @@ from typing import Counter as CounterType
 
 from allennlp.common import logging as common_logging
 from allennlp.common.checks import ConfigurationError
-from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
 from tokenizers import pre_tokenizers
 
 from allennlp_semfit.common.output import check_output_path, write_directory
 from allennlp_semfit.common.parallel import available_cpus
 from allennlp_semfit.common.text_files import find_text_files
-from allennlp_semfit.corpus.vocabulary import NEWLINE, VocabularyWriter
+from allennlp_semfit.corpus.vocabulary import DEFAULT_BOUNDARY_TOKEN, RESERVED, VocabularyWriter
 from allennlp_semfit.corpus.word_counts import count_words
 from allennlp_semfit.subwords import worker
 from allennlp_semfit.subwords.tokenizer import SubwordTokenizer
@@ -36,8 +35,6 @@ VOCABULARY = "vocabulary"
 MAX_WORD_LENGTH = 1000
 # `tokenizers` counts pairs in 32-bit integers and does not check for overflow.
 MAX_PAIR_COUNT = 2**31 - 1
-# AllenNLP's vocabulary files give these a special meaning.
-RESERVED = (DEFAULT_PADDING_TOKEN, DEFAULT_OOV_TOKEN, NEWLINE)
 
 
 class BpeTrainingResult(NamedTuple):
@@ -59,7 +56,7 @@ def train_bpe(
     *,
     merges: int = 30_000,
     min_frequency: int = 2,
-    boundary_tokens: Sequence[str] = ("</s>",),
+    boundary_tokens: Sequence[str] = (DEFAULT_BOUNDARY_TOKEN,),
     num_workers: Optional[int] = None,
     force: bool = False,
 ) -> BpeTrainingResult:
