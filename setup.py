@@ -8,7 +8,7 @@ command), and this file lists what it imports, with bounds that work.
 
 from pathlib import Path
 
-from setuptools import find_packages, setup
+from setuptools import Extension, find_packages, setup
 
 ALLENNLP_IMPORTS = [
     "base58>=2.1.1",
@@ -40,6 +40,16 @@ ALLENNLP_IMPORTS = [
     "word2number>=1.1",
 ]
 
+# The contextualizers' CPU kernels. `optional`: without a compiler, the installation succeeds with a
+# warning, and the contextualizers use PyTorch's operations.
+NATIVE_KERNELS = Extension(
+    "allennlp_semfit.modules.native_kernels",
+    ["allennlp_semfit/modules/native_kernels.cpp"],
+    language="c++",
+    extra_compile_args=["-O3", "-std=c++17", "-Wno-psabi"],
+    optional=True,
+)
+
 setup(
     name="allennlp_semfit",
     version="0.1.0",
@@ -53,7 +63,11 @@ setup(
         "allennlp_semfit.training_config",
     ],
     package_dir={"allennlp_semfit.training_config": "training_config"},
-    package_data={"allennlp_semfit.training_config": ["**/*.jsonnet", "**/*.libsonnet", "**/*.md"]},
+    package_data={
+        "allennlp_semfit.modules": ["*.cpp", "*.pyi"],
+        "allennlp_semfit.training_config": ["**/*.jsonnet", "**/*.libsonnet", "**/*.md"],
+    },
+    ext_modules=[NATIVE_KERNELS],
     python_requires=">=3.8",
     install_requires=[
         "fasttext>=0.9.2",

@@ -33,8 +33,20 @@ from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 from allennlp_semfit.modules.lm_heads.sampled_softmax_head import SampledSoftmaxHead
 from allennlp_semfit.modules.lm_heads.semfit_head import SemfitHead
 from allennlp_semfit.modules.lm_heads.softmax_head import SoftmaxHead
+from allennlp_semfit.modules.seq2seq_encoders.bidirectional_language_model_adapter import (
+    BidirectionalLanguageModelAdapter,
+)
 from allennlp_semfit.modules.seq2seq_encoders.bidirectional_language_model_lstm import (
     BidirectionalLanguageModelLstm,
+)
+from allennlp_semfit.modules.seq2seq_encoders.bidirectional_language_model_qrnn import (
+    BidirectionalLanguageModelQrnn,
+)
+from allennlp_semfit.modules.seq2seq_encoders.bidirectional_language_model_sru import (
+    BidirectionalLanguageModelSru,
+)
+from allennlp_semfit.modules.seq2seq_encoders.bidirectional_language_model_torch_lstm import (
+    BidirectionalLanguageModelTorchLstm,
 )
 from allennlp_semfit.modules.token_embedders.cached_embedder import CachedEmbedder
 from allennlp_semfit.modules.token_embedders.elmo_character_cnn_embedder import (
@@ -50,5 +62,6 @@ from allennlp_semfit.training.learning_rate_schedulers.large_batch import (
     LargeBatchLearningRateScheduler,
 )
 from allennlp_semfit.training.metrics.token_averages import BaselineCosine, TokenAverage
+from allennlp_semfit.training.optimizers.fused_adam import FusedAdam
 
 apply_patches()

@@ -16,15 +16,19 @@ from unittest import mock
 
 import torch
 from allennlp.common import cached_transformers
+from allennlp.common.util import int_to_device
 from allennlp.data import Instance
 from allennlp.data.data_loaders import MultiProcessDataLoader, multiprocess_data_loader
 from allennlp.data.samplers import MaxTokensBatchSampler
 from allennlp.nn import util as nn_util
+from allennlp.training import GradientDescentTrainer
 from allennlp.training.checkpointer import Checkpointer
 from allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers import (
     ReduceOnPlateauLearningRateScheduler,
 )
 from allennlp.training.trainer import TrainerCheckpoint
+
+from allennlp_semfit.common.cpu import has_bfloat16_instructions
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +50,8 @@ def apply_patches() -> None:
       a batch size of -1, so that the loader does not limit its queue and the workers fill the
       shared memory. Empty batches, which come before a sentence of more than `max_tokens`, are
       skipped.
+    * `"use_amp": true` trains on a CPU, too, in `bfloat16`. AllenNLP accepts it for GPUs only, and
+      some of its functions do not accept `bfloat16`.
     * Tokenizers, indexers and embedders of type `pretrained_transformer` can be built. Recent
       versions of Transformers reject `add_special_tokens` when a tokenizer is loaded, where it has
       no effect: AllenNLP also sets it in each call.
@@ -61,6 +67,9 @@ def apply_patches() -> None:
     _wrap(MaxTokensBatchSampler, "get_batch_indices", _skip_empty_batches)
     _wrap(MultiProcessDataLoader, "_start_instance_workers", _start_with_lock_of_context)
     _wrap(MultiProcessDataLoader, "_start_batch_workers", _start_with_lock_of_context)
+    _wrap(GradientDescentTrainer, "__init__", _init_trainer)
+    _wrap(GradientDescentTrainer, "batch_outputs", _batch_outputs)
+    _wrap(nn_util, "tiny_value_of_dtype", _tiny_value_of_dtype)
     _wrap(cached_transformers, "get_tokenizer", _drop_add_special_tokens)
 
 
@@ -121,6 +130,38 @@ def _skip_empty_batches(
     get_batch_indices: Callable, self: MaxTokensBatchSampler, instances: Sequence[Instance]
 ) -> Iterator[List[int]]:
     return filter(None, get_batch_indices(self, instances))
+
+
+def _init_trainer(init: Callable, self: GradientDescentTrainer, *args: Any, **kwargs: Any) -> None:
+    bound = inspect.signature(init).bind(self, *args, **kwargs)
+    device = bound.arguments.get("cuda_device")
+    if device is None:
+        device = 0 if torch.cuda.device_count() else -1
+    use_amp = bound.arguments.get("use_amp", False)
+    use_cpu_amp = use_amp and int_to_device(device).type == "cpu"
+    if use_cpu_amp:
+        bound.arguments["use_amp"] = False
+        if not has_bfloat16_instructions():
+            logger.warning(
+                "`use_amp` is set, but this CPU has no instructions for bfloat16. The training "
+                "works, but it is slower than without `use_amp`."
+            )
+    init(*bound.args, **bound.kwargs)
+    self._use_cpu_amp = use_cpu_amp  # type: ignore[attr-defined]
+
+
+def _batch_outputs(
+    batch_outputs: Callable, self: GradientDescentTrainer, *args: Any, **kwargs: Any
+) -> Any:
+    enabled = self._use_cpu_amp  # type: ignore[attr-defined]
+    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=enabled):
+        return batch_outputs(self, *args, **kwargs)
+
+
+def _tiny_value_of_dtype(tiny_value_of_dtype: Callable, dtype: torch.dtype) -> float:
+    # It has the range of `float32`.
+    value: float = tiny_value_of_dtype(torch.float if dtype == torch.bfloat16 else dtype)
+    return value
 
 
 def _drop_add_special_tokens(get_tokenizer: Callable, model_name: str, **kwargs: Any) -> Any:

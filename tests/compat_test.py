@@ -1,6 +1,7 @@
 import glob
 import importlib
 import inspect
+import json
 import logging
 import os
 import sys
@@ -21,6 +22,7 @@ from allennlp.data.tokenizers import PretrainedTransformerTokenizer
 from allennlp.models import SimpleTagger, load_archive
 from allennlp.training import GradientDescentTrainer
 from allennlp.training.learning_rate_schedulers import LearningRateScheduler
+from allennlp.training.optimizers import SgdOptimizer
 from transformers import BertConfig, BertModel, BertTokenizerFast
 
 from allennlp_semfit import compat
@@ -46,7 +48,7 @@ def directory(tmp_path, monkeypatch):
     root.setLevel(level)
 
 
-def train(scheduler: Any, *, recover: bool = False) -> Dict[str, Any]:
+def train(scheduler: Any, *, recover: bool = False, use_amp: bool = False) -> Dict[str, Any]:
     """Trains for three epochs of two batches, and returns the training state at the end."""
     params = Params(
         {
@@ -67,6 +69,7 @@ def train(scheduler: Any, *, recover: bool = False) -> Dict[str, Any]:
                 "optimizer": {"type": "sgd", "lr": 0.1},
                 "validation_metric": "+accuracy",
                 "learning_rate_scheduler": scheduler,
+                "use_amp": use_amp,
             },
         }
     )
@@ -213,6 +216,46 @@ def test_no_batch_of_so_many_tokens_is_empty():
     sampler = MaxTokensBatchSampler(max_tokens=4, sorting_keys=["source"], padding_noise=0)
     batches = sampler.get_batch_indices([Instance({"source": field}) for field in fields])
     assert sorted(batches) == [[0], [1], [2]]
+
+
+class TestCpuAmp:
+    @pytest.fixture
+    def observed(self, monkeypatch):
+        """The type of a matrix product in each forward pass and each update."""
+        found = {"forward": set(), "update": set()}
+
+        def observe(owner, method, where):
+            original = getattr(owner, method)
+
+            def observing(self, *args, **kwargs):
+                found[where].add((torch.ones(1, 1) @ torch.ones(1, 1)).dtype)
+                return original(self, *args, **kwargs)
+
+            monkeypatch.setattr(owner, method, observing)
+
+        observe(SimpleTagger, "forward", "forward")
+        # AllenNLP's optimizers are subclasses of PyTorch's, whose `step` PyTorch wraps.
+        observe(SgdOptimizer, "step", "update")
+        return found
+
+    def test_it_trains_in_bfloat16(self, directory, observed, monkeypatch):
+        monkeypatch.setattr(compat, "has_bfloat16_instructions", lambda: True)
+        train(None, use_amp=True)
+        assert observed == {"forward": {torch.bfloat16}, "update": {torch.float32}}
+        assert "no instructions for bfloat16" not in Path("run/out.log").read_text()
+        model = load_archive("run/model.tar.gz").model
+        assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
+        metrics = json.loads(Path("run/metrics.json").read_text())
+        assert metrics["training_loss"] > 0
+
+    def test_it_is_off_by_default(self, directory, observed):
+        train(None)
+        assert observed == {"forward": {torch.float32}, "update": {torch.float32}}
+
+    def test_it_warns_where_it_is_slow(self, directory, monkeypatch):
+        monkeypatch.setattr(compat, "has_bfloat16_instructions", lambda: False)
+        train(None, use_amp=True)
+        assert Path("run/out.log").read_text().count("no instructions for bfloat16") == 1
 
 
 class TestPretrainedTransformer:

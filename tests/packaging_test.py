@@ -1,11 +1,13 @@
 """The source distribution and, built of it, the wheel."""
 
+import os
 import shutil
 import subprocess
 import sys
 import tarfile
 from email.parser import HeaderParser
 from importlib.metadata import version
+from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
@@ -17,20 +19,29 @@ ROOT = FIXTURES.parent
 SOURCES = ["allennlp_semfit", "requirements", "training_config", ".allennlp_plugins"]
 SOURCES += ["CHANGELOG.md", "LICENSE", "Makefile", "MANIFEST.in", "README.md"]
 SOURCES += ["pyproject.toml", "setup.py"]
-NEITHER_CODE_NOR_CONFIG = shutil.ignore_patterns("__pycache__", "*.egg-info")
+NEITHER_CODE_NOR_CONFIG = shutil.ignore_patterns("__pycache__", "*.egg-info", "*.so")
 
 
 def files(directory, prefix=""):
     return {
         prefix + str(path.relative_to(directory))
         for path in directory.rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
+        if path.is_file() and "__pycache__" not in path.parts and path.suffix != ".so"
     }
 
 
-def build(kind, directory, out):
+def build(kind, directory, out, **environment):
     script = f"from setuptools import build_meta; build_meta.build_{kind}({str(out)!r})"
-    subprocess.run([sys.executable, "-c", script], cwd=directory, check=True, capture_output=True)
+    process = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=directory,
+        env={**os.environ, **environment},
+        check=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    return process.stdout
 
 
 @pytest.fixture(scope="module")
@@ -67,9 +78,22 @@ def test_the_source_distribution_has_all_that_make_needs(built):
 def test_the_wheel_has_the_modules_and_the_configs(built):
     _, wheel = built
     found = {name for name in wheel.namelist() if ".dist-info/" not in name}
-    assert found == files(ROOT / "allennlp_semfit", "allennlp_semfit/") | files(
+    kernels = {name for name in found if name.endswith(".so")}
+    assert [name.split(".")[0] for name in kernels] == ["allennlp_semfit/modules/native_kernels"]
+    assert found - kernels == files(ROOT / "allennlp_semfit", "allennlp_semfit/") | files(
         ROOT / "training_config", "allennlp_semfit/training_config/"
     )
+
+
+def test_without_a_compiler_the_kernels_are_missing_and_nothing_else(built, tmp_path):
+    directory, wheel = built
+    copy = tmp_path / "copy"
+    shutil.copytree(directory, copy, ignore=shutil.ignore_patterns("build"))
+    output = build("wheel", copy, tmp_path, CC="no-compiler", CXX="no-compiler")
+    assert 'building extension "allennlp_semfit.modules.native_kernels" failed' in output
+    (path,) = tmp_path.glob("*.whl")
+    missing = set(wheel.namelist()) - set(ZipFile(path).namelist())
+    assert [Path(name).suffix for name in missing] == [".so"]
 
 
 def test_the_bounds_allow_the_versions_that_are_tested(built):

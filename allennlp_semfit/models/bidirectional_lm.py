@@ -102,8 +102,8 @@ class BidirectionalLm(Model):
                 raise ConfigurationError(
                     f"bidirectional_lm: the `contextualizer` is a "
                     f"{type(self._contextualizer).__name__}, which has no `{attribute}` and cannot "
-                    "return all its layers. To use the representations, train with "
-                    "`bidirectional_language_model_lstm`."
+                    "return all its layers. To use the representations, wrap it in "
+                    "`bidirectional_language_model_adapter`."
                 )
 
     def forward(self, source: TextFieldTensors) -> Dict[str, Any]:

@@ -1,8 +1,10 @@
 import copy
+import json
 
 import numpy
 import pytest
 import torch
+from allennlp.commands.train import train_model_from_file
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.params import Params
 from allennlp.common.testing import ModelTestCase, requires_gpu
@@ -13,6 +15,7 @@ from allennlp.nn.util import move_to_device
 from allennlp_semfit.data.dataset_readers.language_modeling import LanguageModelingReader
 from allennlp_semfit.modules.lm_heads.distances import cosine
 from allennlp_semfit.predictors.bidirectional_lm import BidirectionalLmPredictor
+from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
 from tests import FIXTURES
 
 TRAINABLE = {"type": "embedding", "embedding_dim": 10, "num_embeddings": 3}
@@ -30,6 +33,26 @@ class TestBidirectionalLm(ModelTestCase):
         self.ensure_model_can_train_save_and_load(
             self.param_file, overrides={"model.head.distance": distance}
         )
+
+    @pytest.mark.parametrize("kind", ["sru", "qrnn", "torch_lstm", "adapter"])
+    def test_every_contextualizer_trains_saves_loads_and_embeds(self, kind):
+        contextualizer = {"type": f"bidirectional_language_model_{kind}", "input_dim": 10}
+        if kind == "adapter":
+            layers = [[[3, 6]], [[2, 6]]]
+            encoder = {"type": "gated-cnn-encoder", "input_dim": 6, "layers": layers}
+            contextualizer["encoder"] = encoder
+        else:
+            contextualizer.update(hidden_dim=6, cell_size=8, num_layers=2)
+        config = Params.from_file(self.param_file).as_dict()
+        config["model"]["contextualizer"] = contextualizer
+        param_file = self.TEST_DIR / "config.json"
+        param_file.write_text(json.dumps(config))
+        self.ensure_model_can_train_save_and_load(param_file)
+        train_model_from_file(param_file, self.TEST_DIR / "trained")
+        embedder = SentenceEmbedder(self.TEST_DIR / "trained")
+        layers = embedder.embed_sentence(["The", "captain", "sleeps"])
+        assert layers.shape == (3, 3, 12)
+        assert numpy.isfinite(layers).all()
 
     def batch(self):
         return self.dataset.as_tensor_dict()

@@ -1,19 +1,14 @@
-import logging
-from functools import lru_cache
-from itertools import accumulate, chain
+from itertools import chain, count
 from typing import Any, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import torch
 from torch.autograd.function import once_differentiable
 
-from allennlp_semfit.modules.projected_lstm import torch_ops
+from allennlp_semfit.modules.implementation import choose_implementation
+from allennlp_semfit.modules.projected_lstm import native_ops, torch_ops
+from allennlp_semfit.modules.projected_lstm.threads import run_in_threads
 
 __all__ = ["ProjectedLstmFunction"]
-
-logger = logging.getLogger(__name__)
-
-# One matrix for each layer: a stacked tensor or a list.
-Matrices = Union[torch.Tensor, List[torch.Tensor]]
 
 
 class ProjectedLstmFunction(torch.autograd.Function):
@@ -21,11 +16,13 @@ class ProjectedLstmFunction(torch.autograd.Function):
     The forward and backward pass of [`ProjectedLstm`](../layer#projectedlstm), for several layers
     in parallel. The matrix products that do not depend on the previous state, including those of
     the weight gradients, are computed for all steps at once. The operations between the others are
-    fused and work in place.
+    fused and work in place. On a GPU, a product is that of all layers; on a CPU, the layers run in
+    threads of their own.
 
-    For the backward pass, it saves the gate activations, and the cell state and projected output
-    before clipping; everything else is recomputed. Under `torch.autocast`, the matrix products use
-    autocast's type; the cell state, the states and the layer norm use `float32`.
+    For the backward pass, it saves the gate activations, the states, the cell state and projected
+    output before clipping, and the weights in the type of the products; everything else is
+    recomputed. Under `torch.autocast`, the matrix products use autocast's type; the cell state, the
+    states and the layer norm use `float32`.
 
     The inputs and the states, shape `(layers, words, hidden_dim)`, have the layout that
     `run_in_lockstep` describes. The weights are the input weights of all layers, then the state
@@ -42,164 +39,242 @@ class ProjectedLstmFunction(torch.autograd.Function):
         cell_clip_value: Optional[float],
         state_clip_value: Optional[float],
         eps: Optional[float],
+        implementation: str,
         *weights: Optional[torch.Tensor],
     ) -> torch.Tensor:
-        dtype = _matmul_dtype(inputs)
-        inputs = inputs.to(dtype)
-        ops, slices = _select_ops(inputs), _step_slices(batch_sizes)
+        num_layers, num_words, _ = inputs.shape
+        dtype, bias = _matmul_dtype(inputs), weights[2 * num_layers]
+        assert bias is not None
+        inputs = inputs.to(dtype).contiguous()
+        ops, stacked = _select_ops(implementation, inputs, bias.dtype)
+        layers = _layers(weights, num_layers, dtype, stacked)
+        options = _Options(ops, batch_sizes, cell_clip_value, state_clip_value, eps)
+        gates = inputs.new_empty(num_layers, num_words, layers[0].input_weight.size(-2))
+        cell_state = inputs.new_empty(
+            num_layers,
+            num_words,
+            gates.size(2) // 4,
+            dtype=torch.promote_types(dtype, torch.float32),
+        )
+        projected = torch.empty_like(inputs)
+        states = torch.empty_like(inputs, dtype=bias.dtype)
+        # The states in the type of the matrix products.
+        recurrent = states if states.dtype == dtype else torch.empty_like(inputs)
+
+        def run(layer: _Layer) -> None:
+            buffers = (inputs, gates, cell_state, projected, states, recurrent)
+            _forward(layer, options, *(buffer[layer.number] for buffer in buffers))
+
         with torch.cuda.device_of(inputs), torch.autocast(inputs.device.type, enabled=False):
-            layers = _Layers.from_weights(weights, len(inputs), dtype)
-            num_layers, num_words, hidden_dim = inputs.shape
-            cell_size = layers.projection[0].size(1)
-            gates = inputs.new_empty(num_layers, num_words, 4 * cell_size)
-            _affine(inputs, _transposed(layers.input_weight), layers.bias, out=gates)
-            cell_state = inputs.new_empty(
-                num_layers, num_words, cell_size, dtype=torch.promote_types(dtype, torch.float32)
-            )
-            projected = torch.empty_like(inputs)
-            states = torch.empty_like(inputs, dtype=layers.bias[0].dtype)
-            # The states in the type of the matrix products.
-            recurrent = states if states.dtype == dtype else torch.empty_like(inputs)
-            to_gates, to_state = _transposed(layers.state_weight), _transposed(layers.projection)
-            for rows, previous_rows in slices:
-                if previous_rows is not None:
-                    _add_matmul(recurrent[:, previous_rows], to_gates, out=gates[:, rows])
-                hidden = inputs.new_empty(num_layers, rows.stop - rows.start, cell_size)
-                ops.cell_forward(
-                    gates[:, rows],
-                    None if previous_rows is None else cell_state[:, previous_rows],
-                    cell_clip_value,
-                    cell_state[:, rows],
-                    hidden,
-                )
-                _matmul(hidden, to_state, out=projected[:, rows])
-                ops.state_forward(
-                    projected[:, rows],
-                    layers.norm_weight,
-                    layers.norm_bias,
-                    eps,
-                    state_clip_value,
-                    states[:, rows],
-                    recurrent[:, rows],
-                )
-        ctx.save_for_backward(inputs, gates, cell_state, projected, recurrent, *weights)
-        ctx.slices, ctx.clip_values, ctx.eps = slices, (cell_clip_value, state_clip_value), eps
+            run_in_threads(run, layers)
+        # The converted weights too, because converting them again takes time.
+        converted = [weight for layer in layers for weight in layer[1:]]
+        ctx.save_for_backward(inputs, gates, cell_state, projected, recurrent, *converted, *weights)
+        ctx.numbers, ctx.options = [layer.number for layer in layers], options
         return states
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad_outputs: torch.Tensor) -> Tuple[Optional[torch.Tensor], ...]:
-        inputs, gates, cell_state, projected, recurrent, *weights = ctx.saved_tensors
-        slices, (cell_clip_value, state_clip_value), eps = ctx.slices, ctx.clip_values, ctx.eps
-        ops = _select_ops(inputs)
+        inputs, gates, cell_state, projected, recurrent, *others = ctx.saved_tensors
+        layers = [
+            _Layer(number, *others[start : start + _NUM_WEIGHTS])
+            for start, number in zip(count(0, _NUM_WEIGHTS), ctx.numbers)
+        ]
+        weights = others[_NUM_WEIGHTS * len(layers) :]
+        needs_inputs, needs_weights = ctx.needs_input_grad[0], any(ctx.needs_input_grad[6:])
+        # Each step adds to it the gradients from the next.
+        grad_states = grad_outputs.clone(memory_format=torch.contiguous_format)
+        grad_inputs = torch.empty_like(inputs) if needs_inputs else None
+
+        def run(layer: _Layer) -> Sequence[torch.Tensor]:
+            buffers = (grad_states, inputs, gates, cell_state, projected, recurrent)
+            of_layer = (buffer[layer.number] for buffer in buffers)
+            out = None if grad_inputs is None else grad_inputs[layer.number]
+            return _backward(layer, ctx.options, out, needs_weights, *of_layer)
+
         with torch.cuda.device_of(inputs), torch.autocast(inputs.device.type, enabled=False):
-            layers = _Layers.from_weights(weights, len(inputs), inputs.dtype)
-            # The loop adds to it the gradients from the next step.
-            grad_states = grad_outputs.clone(memory_format=torch.contiguous_format)
-            grad_gates = torch.empty_like(gates)
-            grad_projected = torch.empty_like(projected)
-            hidden = torch.empty_like(cell_state, dtype=inputs.dtype)
-            first = slices[0][0].stop if slices else 0
-            grad_cell_state = cell_state.new_zeros(len(inputs), first, cell_state.size(2))
-            for rows, previous_rows in reversed(slices):
-                size = rows.stop - rows.start
-                ops.state_backward(
-                    grad_states[:, rows],
-                    projected[:, rows],
-                    layers.norm_weight,
-                    eps,
-                    state_clip_value,
-                    grad_projected[:, rows],
-                )
-                ops.cell_backward(
-                    _matmul(grad_projected[:, rows], layers.projection),
-                    gates[:, rows],
-                    None if previous_rows is None else cell_state[:, previous_rows],
-                    cell_clip_value,
-                    cell_state[:, rows],
-                    grad_cell_state[:, :size],
-                    grad_gates[:, rows],
-                    hidden[:, rows],
-                )
-                if previous_rows is not None:
-                    _add_matmul(
-                        grad_gates[:, rows], layers.state_weight, out=grad_states[:, previous_rows]
-                    )
-            grad_inputs = None
-            if ctx.needs_input_grad[0]:
-                grad_inputs = _matmul(grad_gates, layers.input_weight)
-            grad_weights: List[Optional[torch.Tensor]] = [None] * len(weights)
-            if any(ctx.needs_input_grad[-len(weights) :]):
-                previous = [recurrent[:, previous_rows] for _, previous_rows in slices[1:]]
-                grads_by_weight = [
-                    _grad_weight(grad_gates, inputs),
-                    _grad_weight(
-                        grad_gates[:, first:], torch.cat([recurrent[:, :0], *previous], dim=1)
-                    ),
-                    grad_gates.sum(1, dtype=grad_states.dtype),
-                    _grad_weight(grad_projected, hidden),
-                    *torch_ops.norm_backward(
-                        grad_states, projected, layers.norm_weight, eps, state_clip_value
-                    ),
-                ]
-                grad_weights = [
-                    None if weight is None else gradient.to(weight.dtype)
-                    for weight, gradient in zip(weights, chain.from_iterable(grads_by_weight))
-                ]
-        return (grad_inputs, None, None, None, None, *grad_weights)
+            grads = run_in_threads(run, layers)
+        is_stacked = isinstance(layers[0].number, slice)
+        # By weight, then by layer.
+        by_weight = chain.from_iterable(grads[0] if is_stacked else zip(*grads))
+        grad_weights = [grad.to(weight.dtype) for grad, weight in zip(by_weight, weights)]
+        # Those of the missing layer norm, or of all weights.
+        missing = [None] * (len(weights) - len(grad_weights))
+        return (grad_inputs, None, None, None, None, None, *grad_weights, *missing)
 
 
-class _Layers(NamedTuple):
-    """The weights of all layers."""
+class _Options(NamedTuple):
+    ops: Any
+    batch_sizes: List[int]
+    cell_clip_value: Optional[float]
+    state_clip_value: Optional[float]
+    eps: Optional[float]
 
-    input_weight: Matrices
-    state_weight: Matrices
-    bias: Sequence[torch.Tensor]
-    projection: Matrices
+
+class _Layer(NamedTuple):
+    """The weights of a layer, or of all, stacked; matrices in the type of their products."""
+
+    # Or a slice of all layers.
+    number: Union[int, slice]
+    input_weight: torch.Tensor
+    state_weight: torch.Tensor
+    bias: torch.Tensor
+    projection: torch.Tensor
     norm_weight: Optional[torch.Tensor]
     norm_bias: Optional[torch.Tensor]
 
-    @classmethod
-    def from_weights(cls, weights: Sequence[Any], num_layers: int, dtype: torch.dtype) -> "_Layers":
-        input_weight, state_weight, bias, projection, norm_weight, norm_bias = (
-            weights[start : start + num_layers] for start in range(0, len(weights), num_layers)
-        )
-        return cls(
-            _matrices(input_weight, dtype),
-            _matrices(state_weight, dtype),
-            bias,
-            _matrices(projection, dtype),
+
+_NUM_WEIGHTS = len(_Layer._fields) - 1
+
+
+def _layers(
+    weights: Sequence[Any], num_layers: int, dtype: torch.dtype, stacked: bool
+) -> List[_Layer]:
+    by_weight = [
+        list(weights[start : start + num_layers]) for start in range(0, len(weights), num_layers)
+    ]
+    # The weights of products are matrices; those that are added or multiplied are vectors.
+    converted = [
+        [
+            weight.to(dtype) if weight is not None and weight.dim() == 2 else weight
+            for weight in of_layers
+        ]
+        for of_layers in by_weight
+    ]
+    if not stacked:
+        return [_Layer(number, *of_layer) for number, of_layer in enumerate(zip(*converted))]
+    together: List[Any] = [
+        None if of_layers[0] is None else torch.stack(of_layers) for of_layers in converted
+    ]
+    return [
+        _Layer(
+            slice(None),
             *(
-                None if weights[0] is None else torch.stack(list(weights)).unsqueeze(1)
-                for weights in (norm_weight, norm_bias)
+                weight.unsqueeze(1) if weight is not None and weight.dim() == 2 else weight
+                for weight in together
             ),
         )
+    ]
 
 
-def _select_ops(inputs: torch.Tensor) -> Any:
-    """The module with the operations between the matrix products: Triton kernels on a GPU."""
-    if inputs.is_cuda and inputs.dtype != torch.float64:
-        return _gpu_ops(inputs.device)
-    return torch_ops
+def _forward(
+    layer: _Layer,
+    options: _Options,
+    inputs: torch.Tensor,
+    gates: torch.Tensor,
+    cell_state: torch.Tensor,
+    projected: torch.Tensor,
+    states: torch.Tensor,
+    recurrent: torch.Tensor,
+) -> None:
+    ops, batch_sizes, cell_clip_value, state_clip_value, eps = options
+    _product(inputs, layer.input_weight.mT, out=gates)
+    if not batch_sizes:
+        return
+    to_gates, to_state = layer.state_weight.mT, layer.projection.mT
+    hidden = inputs.new_empty(*inputs.shape[:-2], batch_sizes[0], cell_state.size(-1))
+    previous_cell_state: Optional[torch.Tensor] = None
+    previous_recurrent: Optional[torch.Tensor] = None
+    buffers = (gates, cell_state, projected, states, recurrent)
+    for gate, cell, output, state, new_recurrent in zip(*_steps(buffers, batch_sizes)):
+        size = gate.size(-2)
+        if previous_cell_state is not None and previous_recurrent is not None:
+            previous_cell_state = _first_rows(previous_cell_state, size)
+            _add_product(_first_rows(previous_recurrent, size), to_gates, out=gate)
+        hidden = _first_rows(hidden, size)
+        ops.cell_forward(gate, layer.bias, previous_cell_state, cell_clip_value, cell, hidden)
+        _product(hidden, to_state, out=output)
+        ops.state_forward(
+            output, layer.norm_weight, layer.norm_bias, eps, state_clip_value, state, new_recurrent
+        )
+        previous_cell_state, previous_recurrent = cell, new_recurrent
 
 
-@lru_cache(maxsize=None)
-def _gpu_ops(device: torch.device) -> Any:
-    # Triton may be missing or lack a compiler, or the device may be too old: launch a kernel.
-    try:
+def _backward(
+    layer: _Layer,
+    options: _Options,
+    grad_inputs: Optional[torch.Tensor],
+    needs_weights: bool,
+    grad_states: torch.Tensor,
+    inputs: torch.Tensor,
+    gates: torch.Tensor,
+    cell_state: torch.Tensor,
+    projected: torch.Tensor,
+    recurrent: torch.Tensor,
+) -> Sequence[torch.Tensor]:
+    """The gradients of the weights, if needed. Writes those of the inputs to `grad_inputs`."""
+    ops, batch_sizes, cell_clip_value, state_clip_value, eps = options
+    grad_gates = torch.empty_like(gates)
+    grad_projected = torch.empty_like(projected)
+    hidden = torch.empty_like(cell_state, dtype=inputs.dtype)
+    first = batch_sizes[0] if batch_sizes else 0
+    shape = (*inputs.shape[:-2], first, cell_state.size(-1))
+    grad_hidden = inputs.new_empty(shape)
+    grad_recurrents = inputs.new_empty(*shape[:-1], inputs.size(-1))
+    grad_recurrent: Optional[torch.Tensor] = None
+    all_grad_cell_states = cell_state.new_zeros(shape)
+    buffers = (grad_states, gates, cell_state, projected, grad_gates, grad_projected, hidden)
+    steps = list(zip(*_steps(buffers, batch_sizes)))
+    for number in reversed(range(len(steps))):
+        grad_state, gate, cell, output, grad_gate, grad_output, cell_output = steps[number]
+        size = gate.size(-2)
+        ops.state_backward(
+            grad_state,
+            grad_recurrent,
+            output,
+            layer.norm_weight,
+            eps,
+            state_clip_value,
+            grad_output,
+        )
+        grad_cell_output = _first_rows(grad_hidden, size)
+        _product(grad_output, layer.projection, out=grad_cell_output)
+        ops.cell_backward(
+            grad_cell_output,
+            gate,
+            _first_rows(steps[number - 1][2], size) if number else None,
+            cell_clip_value,
+            cell,
+            _first_rows(all_grad_cell_states, size),
+            grad_gate,
+            cell_output,
+        )
+        if number:
+            grad_recurrent = _first_rows(grad_recurrents, size)
+            _product(grad_gate, layer.state_weight, out=grad_recurrent)
+    if grad_inputs is not None:
+        _product(grad_gates, layer.input_weight, out=grad_inputs)
+    if not needs_weights:
+        return ()
+    # The states of the previous step, for all words but the first ones.
+    previous = [
+        _first_rows(state, size)
+        for state, size in zip(recurrent.split(batch_sizes, dim=-2), batch_sizes[1:])
+    ]
+    grads = [
+        grad_gates.mT @ inputs,
+        grad_gates[..., first:, :].mT @ torch.cat([recurrent[..., :0, :], *previous], dim=-2),
+        ops.sum_rows(grad_gates),
+        grad_projected.mT @ hidden,
+    ]
+    if layer.norm_weight is not None:
+        grads += ops.norm_backward(grad_states, projected, eps, state_clip_value)
+    return grads
+
+
+def _select_ops(
+    implementation: str, inputs: torch.Tensor, parameter_dtype: torch.dtype
+) -> Tuple[Any, bool]:
+    """
+    The module with the operations between the matrix products, and whether all layers are stacked.
+    """
+    chosen = choose_implementation(implementation, inputs.device, inputs.dtype, parameter_dtype)
+    if chosen == "triton":
         from allennlp_semfit.modules.projected_lstm import triton_ops
 
-        probe = torch.zeros(1, 1, 1, device=device)
-        triton_ops.state_forward(probe, None, None, None, None, probe.clone(), probe.clone())
-    except Exception as error:
-        logger.warning(
-            "Triton cannot run the LSTM's kernels on %s (%s). The LSTM uses PyTorch's operations "
-            "instead, which are slower.",
-            device,
-            error,
-        )
-        return torch_ops
-    return triton_ops
+        return triton_ops, True
+    return {"torch": torch_ops, "native": native_ops}[chosen], inputs.is_cuda
 
 
 def _matmul_dtype(inputs: torch.Tensor) -> torch.dtype:
@@ -207,70 +282,22 @@ def _matmul_dtype(inputs: torch.Tensor) -> torch.dtype:
     return (inputs.new_empty(1, 0) @ inputs.new_empty(0, 1)).dtype
 
 
-def _step_slices(batch_sizes: List[int]) -> List[Tuple[slice, Optional[slice]]]:
-    """For each step, the rows of its words and those of the previous words (`None` at first)."""
-    starts = [0, *accumulate(batch_sizes)]
-    return [
-        (
-            slice(start, start + size),
-            slice(starts[step - 1], starts[step - 1] + size) if step else None,
-        )
-        for step, (start, size) in enumerate(zip(starts, batch_sizes))
-    ]
+def _steps(
+    tensors: Sequence[torch.Tensor], batch_sizes: List[int]
+) -> Sequence[Sequence[torch.Tensor]]:
+    """The rows of each step, for each tensor."""
+    return [tensor.split(batch_sizes, dim=-2) for tensor in tensors]
 
 
-def _matrices(weights: Sequence[torch.Tensor], dtype: torch.dtype) -> Matrices:
-    """
-    Stacks the weights on a GPU, where one kernel then multiplies all layers. On a CPU, the copy
-    would take longer than it saves.
-    """
-    matrices = [weight.to(dtype) for weight in weights]
-    return torch.stack(matrices) if matrices[0].is_cuda else matrices
+def _first_rows(tensor: torch.Tensor, size: int) -> torch.Tensor:
+    return tensor if tensor.size(-2) == size else tensor.narrow(-2, 0, size)
 
 
-def _transposed(matrices: Matrices) -> Matrices:
-    if isinstance(matrices, torch.Tensor):
-        return matrices.transpose(1, 2)
-    return [matrix.t() for matrix in matrices]
+def _product(rows: torch.Tensor, matrix: torch.Tensor, out: torch.Tensor) -> None:
+    """`out = rows @ matrix`."""
+    (torch.mm if rows.dim() == 2 else torch.bmm)(rows, matrix, out=out)
 
 
-def _matmul(
-    rows: torch.Tensor, matrices: Matrices, out: Optional[torch.Tensor] = None
-) -> torch.Tensor:
-    """`rows @ matrices`, layer by layer."""
-    if out is None:
-        out = rows.new_empty(*rows.shape[:2], matrices[0].size(1))
-    if isinstance(matrices, torch.Tensor):
-        return torch.bmm(rows, matrices, out=out)
-    for layer, matrix in enumerate(matrices):
-        torch.mm(rows[layer], matrix, out=out[layer])
-    return out
-
-
-def _add_matmul(rows: torch.Tensor, matrices: Matrices, out: torch.Tensor) -> None:
-    """`out += rows @ matrices`, layer by layer."""
-    if out.dtype != rows.dtype:
-        out += _matmul(rows, matrices)
-    elif isinstance(matrices, torch.Tensor):
-        out.baddbmm_(rows, matrices)
-    else:
-        for layer, matrix in enumerate(matrices):
-            out[layer].addmm_(rows[layer], matrix)
-
-
-def _affine(
-    rows: torch.Tensor, matrices: Matrices, bias: Sequence[torch.Tensor], out: torch.Tensor
-) -> None:
-    """`out = rows @ matrices + bias`, layer by layer."""
-    if isinstance(matrices, torch.Tensor):
-        torch.baddbmm(torch.stack(list(bias)).unsqueeze(1).to(rows.dtype), rows, matrices, out=out)
-    else:
-        for layer, matrix in enumerate(matrices):
-            torch.addmm(bias[layer].to(rows.dtype), rows[layer], matrix, out=out[layer])
-
-
-def _grad_weight(gradients: torch.Tensor, rows: torch.Tensor) -> Matrices:
-    """`gradients.T @ rows`, layer by layer: the gradient of the matrix that multiplies `rows`."""
-    if gradients.is_cuda:
-        return torch.bmm(gradients.transpose(1, 2), rows)
-    return [gradient.t() @ row for gradient, row in zip(gradients, rows)]
+def _add_product(rows: torch.Tensor, matrix: torch.Tensor, out: torch.Tensor) -> None:
+    """`out += rows @ matrix`."""
+    (torch.addmm if rows.dim() == 2 else torch.baddbmm)(out, rows, matrix, out=out)

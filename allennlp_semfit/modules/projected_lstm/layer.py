@@ -30,6 +30,9 @@ class ProjectedLstm(torch.nn.Module):
         The maximum magnitude of the cell state; `None` for no clipping.
     state_projection_clip_value : `float`
         The maximum magnitude of the projected output; `None` for no clipping.
+    implementation : `str`, optional (default = `"auto"`)
+        The implementation of the operations between the matrix products: see
+        [`choose_implementation`](../../implementation#choose_implementation).
     """
 
     def __init__(
@@ -39,8 +42,10 @@ class ProjectedLstm(torch.nn.Module):
         layer_norm: bool,
         memory_cell_clip_value: Optional[float],
         state_projection_clip_value: Optional[float],
+        implementation: str = "auto",
     ) -> None:
         super().__init__()
+        self.implementation = implementation
         self.hidden_dim = hidden_dim
         self.cell_size = cell_size
         self.memory_cell_clip_value = memory_cell_clip_value
@@ -105,5 +110,6 @@ def run_in_lockstep(
         first.memory_cell_clip_value,
         first.state_projection_clip_value,
         getattr(first.layer_norm, "eps", None),
+        first.implementation,
         *(weight for same_weights in zip(*weights) for weight in same_weights),
     )

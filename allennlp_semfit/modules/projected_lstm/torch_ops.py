@@ -2,9 +2,11 @@
 The operations of a projected LSTM between the matrix products of a step, in PyTorch.
 
 The tensors are views of buffers for all steps. Where `layers` is the number of layers that run in
-parallel, and `n` the number of sentences that have a word at this step, the shapes are
+parallel, a dimension that may be missing, and `n` the number of sentences that have a word at this
+step, the shapes are
 
-- `(layers, n, 4 * cell_size)` for `gates` (input, forget, candidate, output);
+- `(layers, n, 4 * cell_size)` for `gates` (input, forget, candidate, output), and
+  `(layers, 1, 4 * cell_size)` for their `bias`;
 - `(layers, n, cell_size)` for `cell_state` (before clipping), `previous_cell_state` (`None` at the
   first step) and `hidden` (the output before projection);
 - `(layers, n, hidden_dim)` for `projected`, `state` and `recurrent`;
@@ -13,12 +15,19 @@ parallel, and `n` the number of sentences that have a word at this step, the sha
 A gradient has the shape of its tensor. A `clip_value` of `None` stands for no clipping.
 """
 
-from typing import Any, Optional, Tuple
+from typing import Optional, Tuple
 
 import torch
 from torch.nn.functional import layer_norm
 
-__all__ = ["cell_backward", "cell_forward", "norm_backward", "state_backward", "state_forward"]
+__all__ = [
+    "cell_backward",
+    "cell_forward",
+    "norm_backward",
+    "state_backward",
+    "state_forward",
+    "sum_rows",
+]
 
 aten = torch.ops.aten
 _SIGMOID_BACKWARD = aten.sigmoid_backward.grad_input
@@ -31,16 +40,18 @@ def _clip(tensor: torch.Tensor, clip_value: Optional[float]) -> torch.Tensor:
 
 def cell_forward(
     gates: torch.Tensor,
+    bias: torch.Tensor,
     previous_cell_state: Optional[torch.Tensor],
     clip_value: Optional[float],
     cell_state: torch.Tensor,
     hidden: torch.Tensor,
 ) -> None:
     """
-    Replaces the gates' pre-activations by their activations, and computes `cell_state` and
-    `hidden`.
+    Adds the bias to the gates' pre-activations, replaces them by the activations, and computes
+    `cell_state` and `hidden`.
     """
     cell_size = cell_state.size(-1)
+    gates += bias
     gates[..., : 2 * cell_size].sigmoid_()
     gates[..., 2 * cell_size : 3 * cell_size].tanh_()
     gates[..., 3 * cell_size :].sigmoid_()
@@ -114,13 +125,20 @@ def state_forward(
 
 def state_backward(
     grad_state: torch.Tensor,
+    grad_recurrent: Optional[torch.Tensor],
     projected: torch.Tensor,
     weight: Optional[torch.Tensor],
     eps: float,
     clip_value: Optional[float],
     grad_projected: torch.Tensor,
 ) -> None:
-    """The backward pass of `state_forward`, except for the layer norm's parameters."""
+    """
+    The backward pass of `state_forward`, except for the layer norm's parameters. First adds
+    `grad_recurrent`, the gradient from the next step, to `grad_state`. It has the sentences of that
+    step only, and is `None` at the last one.
+    """
+    if grad_recurrent is not None:
+        grad_state[..., : grad_recurrent.size(-2), :] += grad_recurrent
     if weight is not None:
         clipped = _clip(projected, clip_value).to(grad_state.dtype)
         shape = list(clipped.shape[-1:])
@@ -139,17 +157,21 @@ def state_backward(
 def norm_backward(
     grad_state: torch.Tensor,
     projected: torch.Tensor,
-    weight: Optional[torch.Tensor],
     eps: float,
     clip_value: Optional[float],
-) -> Tuple[Any, Any]:
+) -> Tuple[torch.Tensor, torch.Tensor]:
     """
     The gradients of the layer norm's weights and biases, shape `(layers, hidden_dim)`, for all
-    steps at once; without a layer norm, two lists of `None` for each layer.
+    steps at once.
     """
-    if weight is None:
-        no_grads = [None] * len(projected)
-        return no_grads, no_grads
     clipped = _clip(projected, clip_value).to(grad_state.dtype)
     normalised = layer_norm(clipped, clipped.shape[-1:], eps=eps)
-    return (grad_state * normalised).sum(1), grad_state.sum(1)
+    return (grad_state * normalised).sum(-2), grad_state.sum(-2)
+
+
+def sum_rows(rows: torch.Tensor) -> torch.Tensor:
+    """
+    The gradient of the gates' biases, shape `(layers, 4 * cell_size)`, for all steps at once: the
+    sum of `grad_gates` in at least `float32`.
+    """
+    return rows.sum(-2, dtype=torch.promote_types(rows.dtype, torch.float32))

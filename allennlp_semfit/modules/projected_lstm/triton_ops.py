@@ -1,7 +1,7 @@
 """
-The functions of `torch_ops`, each as one Triton kernel. A step then launches two matrix products
-and two kernels, both in the forward and in the backward pass; under autocast, the backward pass
-launches one more.
+The functions of `torch_ops`. Each that a step calls is one Triton kernel, so that a step launches
+two matrix products and two kernels, both in the forward and in the backward pass; under autocast,
+the backward pass launches one more.
 
 All arithmetic is in `float32`, whatever the tensors' types.
 """
@@ -12,7 +12,16 @@ import torch
 import triton
 import triton.language as tl
 
-__all__ = ["cell_backward", "cell_forward", "state_backward", "state_forward"]
+from allennlp_semfit.modules.projected_lstm.torch_ops import norm_backward, sum_rows
+
+__all__ = [
+    "cell_backward",
+    "cell_forward",
+    "norm_backward",
+    "state_backward",
+    "state_forward",
+    "sum_rows",
+]
 
 _BLOCK = 1024
 
@@ -37,10 +46,12 @@ def _clipped(x, clip_value, has_clip_value: tl.constexpr):
 @triton.jit
 def _cell_forward(
     gates,
+    bias,
     previous_cell_state,
     cell_state,
     hidden,
     gates_stride,
+    bias_stride,
     previous_stride,
     cell_state_stride,
     hidden_stride,
@@ -55,21 +66,32 @@ def _cell_forward(
     cell = tl.program_id(0) * block + tl.arange(0, block)
     mask = cell < size
     # A row of gates has four values for each cell.
-    offset = cell // cell_size * 4 * cell_size + cell % cell_size
-    input_gate = tl.sigmoid(_load(gates, gates_stride, layer, offset, mask))
-    forget_gate = tl.sigmoid(_load(gates, gates_stride, layer, offset + cell_size, mask))
-    candidate = _tanh(_load(gates, gates_stride, layer, offset + 2 * cell_size, mask))
-    output_gate = tl.sigmoid(_load(gates, gates_stride, layer, offset + 3 * cell_size, mask))
+    column = cell % cell_size
+    offset = cell // cell_size * 4 * cell_size + column
+    input_gate = _load(gates, gates_stride, layer, offset, mask)
+    input_gate = tl.sigmoid(input_gate + _load(bias, bias_stride, layer, column, mask))
+    offset += cell_size
+    column += cell_size
+    forget_gate = _load(gates, gates_stride, layer, offset, mask)
+    forget_gate = tl.sigmoid(forget_gate + _load(bias, bias_stride, layer, column, mask))
+    offset += cell_size
+    column += cell_size
+    candidate = _load(gates, gates_stride, layer, offset, mask)
+    candidate = _tanh(candidate + _load(bias, bias_stride, layer, column, mask))
+    offset += cell_size
+    column += cell_size
+    output_gate = _load(gates, gates_stride, layer, offset, mask)
+    output_gate = tl.sigmoid(output_gate + _load(bias, bias_stride, layer, column, mask))
     new_cell_state = input_gate * candidate
     if has_previous:
         previous = _load(previous_cell_state, previous_stride, layer, cell, mask)
         new_cell_state += forget_gate * _clipped(previous, clip_value, has_clip_value)
     output = output_gate * _tanh(_clipped(new_cell_state, clip_value, has_clip_value))
     gates += layer * gates_stride
-    tl.store(gates + offset, input_gate, mask=mask)
-    tl.store(gates + offset + cell_size, forget_gate, mask=mask)
-    tl.store(gates + offset + 2 * cell_size, candidate, mask=mask)
-    tl.store(gates + offset + 3 * cell_size, output_gate, mask=mask)
+    tl.store(gates + offset, output_gate, mask=mask)
+    tl.store(gates + offset - cell_size, candidate, mask=mask)
+    tl.store(gates + offset - 2 * cell_size, forget_gate, mask=mask)
+    tl.store(gates + offset - 3 * cell_size, input_gate, mask=mask)
     tl.store(cell_state + layer * cell_state_stride + cell, new_cell_state, mask=mask)
     tl.store(hidden + layer * hidden_stride + cell, output, mask=mask)
 
@@ -166,12 +188,15 @@ def _state_forward(
 @triton.jit
 def _state_backward(
     grad_state,
+    grad_recurrent,
     projected,
     weight,
     grad_projected,
     grad_state_stride,
+    grad_recurrent_stride,
     projected_stride,
     grad_projected_stride,
+    recurrent_rows,
     eps,
     clip_value,
     hidden_dim: tl.constexpr,
@@ -184,6 +209,9 @@ def _state_backward(
     mask = column < hidden_dim
     offset = tl.program_id(0) * hidden_dim + column
     grad = _load(grad_state, grad_state_stride, layer, offset, mask)
+    is_recurrent = mask & (tl.program_id(0) < recurrent_rows)
+    grad += _load(grad_recurrent, grad_recurrent_stride, layer, offset, is_recurrent)
+    tl.store(grad_state + layer * grad_state_stride + offset, grad, mask=is_recurrent)
     unclipped = _load(projected, projected_stride, layer, offset, mask)
     if has_norm:
         values = _clipped(unclipped, clip_value, has_clip_value)
@@ -200,13 +228,14 @@ def _state_backward(
 
 def cell_forward(
     gates: torch.Tensor,
+    bias: torch.Tensor,
     previous_cell_state: Optional[torch.Tensor],
     clip_value: Optional[float],
     cell_state: torch.Tensor,
     hidden: torch.Tensor,
 ) -> None:
     """As `torch_ops.cell_forward`."""
-    tensors = (gates, previous_cell_state, cell_state, hidden)
+    tensors = (gates, bias, previous_cell_state, cell_state, hidden)
     _launch_on_cells(_cell_forward, tensors, cell_state, previous_cell_state, clip_value)
 
 
@@ -242,6 +271,7 @@ def state_forward(
 
 def state_backward(
     grad_state: torch.Tensor,
+    grad_recurrent: Optional[torch.Tensor],
     projected: torch.Tensor,
     weight: Optional[torch.Tensor],
     eps: Optional[float],
@@ -249,10 +279,12 @@ def state_backward(
     grad_projected: torch.Tensor,
 ) -> None:
     """As `torch_ops.state_backward`."""
-    tensors = (grad_state, projected, weight, grad_projected)
-    _launch_on_rows(
-        _state_backward, tensors, (grad_state, projected, grad_projected), eps, clip_value
-    )
+    # Any tensor can replace `None`: the kernel does not read it.
+    recurrent = grad_state if grad_recurrent is None else grad_recurrent
+    recurrent_rows = 0 if grad_recurrent is None else grad_recurrent.size(1)
+    tensors = (grad_state, recurrent, projected, weight, grad_projected)
+    strided = (grad_state, recurrent, projected, grad_projected)
+    _launch_on_rows(_state_backward, tensors, strided, eps, clip_value, recurrent_rows)
 
 
 def _launch_on_cells(
@@ -284,12 +316,14 @@ def _launch_on_rows(
     strided: Sequence[torch.Tensor],
     eps: Optional[float],
     clip_value: Optional[float],
+    *sizes: int,
 ) -> None:
     present = [strided[0] if tensor is None else tensor for tensor in tensors]
     num_layers, num_sentences, hidden_dim = strided[0].shape
     kernel[(num_sentences, num_layers)](
         *present,
         *(tensor.stride(0) for tensor in strided),
+        *sizes,
         eps or 0.0,
         clip_value or 0.0,
         hidden_dim=hidden_dim,

@@ -6,7 +6,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.modules.seq2vec_encoders import CnnHighwayEncoder
 from allennlp.modules.token_embedders import Embedding, TokenEmbedder
 
-from allennlp_semfit.common.errors import with_config_key
+from allennlp_semfit.common.errors import InvalidFileError, with_config_key
 from allennlp_semfit.modules.token_embedders.elmo_checkpoint import (
     MAX_CHARACTERS,
     NUM_CHARACTERS,
@@ -85,7 +85,11 @@ class ElmoCharacterCnnEmbedder(TokenEmbedder):
                 "elmo_character_cnn: it takes either `options` or `options_file`."
             )
         if options_file is not None:
-            sizes = read_options(options_file)
+            try:
+                sizes = read_options(options_file)
+            except InvalidFileError as error:
+                error.parameter = "options_file"
+                raise
         else:
             try:
                 sizes = parse_options(options)
@@ -110,11 +114,6 @@ class ElmoCharacterCnnEmbedder(TokenEmbedder):
 
     @classmethod
     def from_params(cls, params: Params, *args: Any, **extras: Any) -> "ElmoCharacterCnnEmbedder":
-        options_file = params.get("options_file")
-        if isinstance(options_file, str):
-            with with_config_key(params, "options_file"):
-                read_options(options_file)
-        # Any other error is about the weights.
         with with_config_key(params, "pretrained_file"):
             return super().from_params(params, *args, **extras)
 

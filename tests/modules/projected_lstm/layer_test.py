@@ -6,8 +6,9 @@ from allennlp.modules.lstm_cell_with_projection import LstmCellWithProjection
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allennlp_semfit.modules.projected_lstm import function, torch_ops
+from allennlp_semfit.modules.projected_lstm import function
 from allennlp_semfit.modules.projected_lstm.layer import ProjectedLstm, run_in_lockstep
+from tests.modules.kernels import SUPPORTED
 from tests.modules.projected_lstm.plain_projected_lstm import read_plainly
 
 # So narrow that some values are clipped and some are not.
@@ -155,22 +156,6 @@ def test_parameters_have_the_names_and_the_shapes_of_allennlps_cell():
     assert ours == {name: tensor.shape for name, tensor in theirs.items()}
 
 
-def test_it_falls_back_to_pytorch_without_triton(monkeypatch, caplog):
-    pytest.importorskip("triton")
-    from allennlp_semfit.modules.projected_lstm import triton_ops
-
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    choose = function._gpu_ops.__wrapped__
-    assert choose(device) is triton_ops
-
-    def no_compiler(*arguments):
-        raise RuntimeError("Failed to find C compiler")
-
-    monkeypatch.setattr(triton_ops, "state_forward", no_compiler)
-    assert choose(device) is torch_ops
-    assert "Failed to find C compiler" in caplog.text
-
-
 def test_changing_a_weight_before_the_backward_pass_is_an_error():
     layer = layer_of(5, 6)
     loss = layer(torch.randn(3, 4, 5, dtype=torch.float64)).sum()
@@ -200,12 +185,11 @@ def read_layers_plainly(layers, inputs):
     ]
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize(("implementation", "dtype"), SUPPORTED)
 @pytest.mark.parametrize("layer_norm", [True, False])
 @pytest.mark.parametrize("clips", [(0.2, 0.1), (None, None)])
-@pytest.mark.parametrize("steps", ["operations", "kernels"])
 def test_the_error_is_at_most_twice_that_of_the_plain_path(
-    monkeypatch, dtype, layer_norm, clips, steps
+    monkeypatch, dtype, layer_norm, clips, implementation
 ):
     """
     Against float64. More cells than a block of the kernels takes, and a dimension that is no power
@@ -213,14 +197,18 @@ def test_the_error_is_at_most_twice_that_of_the_plain_path(
     """
     torch.manual_seed(1)
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    module = torch_ops
-    if steps == "kernels":
+    if implementation == "native":
+        device = "cpu"
+    elif implementation == "triton":
         pytest.importorskip("triton")
-        if device == "cpu" and dtype == torch.bfloat16:
-            pytest.skip("Triton's interpreter truncates to bfloat16 where a GPU rounds")
-        from allennlp_semfit.modules.projected_lstm import triton_ops as module
-    monkeypatch.setattr(function, "_select_ops", lambda inputs: module)
-    layers = [ProjectedLstm(33, 301, layer_norm, *clips).to(device) for _ in range(2)]
+        if device == "cpu":
+            # The interpreter takes tensors of the CPU.
+            from allennlp_semfit.modules.projected_lstm import triton_ops
+
+            monkeypatch.setattr(function, "_select_ops", lambda *_: (triton_ops, True))
+    layers = [
+        ProjectedLstm(33, 301, layer_norm, *clips, implementation).to(device) for _ in range(2)
+    ]
     inputs = torch.randn(2, 4 * 4, 33, device=device)
     exact_layers = copy.deepcopy(layers)
     for layer in exact_layers:

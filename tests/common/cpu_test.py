@@ -1,0 +1,31 @@
+import platform
+
+import pytest
+
+from allennlp_semfit.common import cpu
+
+XEON = "model name\t: Intel(R) Xeon(R) CPU\nflags\t\t: fpu avx512f {} avx512vl\n"
+
+
+@pytest.mark.parametrize(
+    ("cpuinfo", "expected"),
+    [
+        (XEON.format(""), False),
+        (XEON.format("avx512_bf16"), True),
+        (XEON.format("amx_bf16 amx_tile"), True),
+        ("Features\t: fp asimd bf16 i8mm\n", True),
+        ("Features\t: fp asimd\n", False),
+        (None, False),
+    ],
+)
+def test_bfloat16_instructions(monkeypatch, tmp_path, cpuinfo, expected):
+    path = tmp_path / "cpuinfo"
+    if cpuinfo is not None:
+        path.write_text(cpuinfo)
+    monkeypatch.setattr(cpu, "_CPUINFO", path)
+    assert cpu.has_bfloat16_instructions.__wrapped__() is expected
+    name = cpu.processor_name()
+    if cpuinfo is not None and "Xeon" in cpuinfo:
+        assert name == "Intel(R) Xeon(R) CPU"
+    else:
+        assert name == platform.machine()

@@ -1,0 +1,192 @@
+"""What all contextualizers promise to a language model."""
+
+import allennlp_models.lm  # noqa: F401 (registers the transformer)
+import pytest
+import torch
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.modules.seq2seq_encoders import PassThroughEncoder, Seq2SeqEncoder
+from hypothesis import given
+from hypothesis import strategies as st
+
+SIZES = {"input_dim": 5, "hidden_dim": 8, "cell_size": 11, "num_layers": 3}
+TRANSFORMER = {
+    "type": "bidirectional_language_model_transformer",
+    "input_dim": 8,
+    "hidden_dim": 6,
+    "num_layers": 3,
+}
+GATED_CNN = {"type": "gated-cnn-encoder", "input_dim": 8, "layers": [[[3, 8]], [[2, 8]], [[2, 8]]]}
+ADAPTER = {"type": "bidirectional_language_model_adapter", "input_dim": 5}
+CONTEXTUALIZERS = {
+    **{
+        kind: {"type": f"bidirectional_language_model_{kind}", **SIZES}
+        for kind in ("lstm", "sru", "qrnn", "torch_lstm")
+    },
+    "transformer": {**ADAPTER, "encoder": TRANSFORMER},
+    "gated_cnn": {**ADAPTER, "encoder": GATED_CNN},
+}
+each_kind = pytest.mark.parametrize("kind", CONTEXTUALIZERS)
+
+
+def build(kind, **overrides):
+    torch.manual_seed(1)
+    params = Params({**CONTEXTUALIZERS[kind], **overrides})
+    return Seq2SeqEncoder.from_params(params).eval()
+
+
+def ragged_mask(*lengths):
+    return torch.arange(max(lengths)) < torch.tensor(lengths).unsqueeze(1)
+
+
+@each_kind
+def test_shapes_and_padding(kind):
+    encoder = build(kind)
+    assert encoder.is_bidirectional()
+    assert (encoder.get_input_dim(), encoder.get_output_dim()) == (5, 16)
+    assert encoder.num_layers == 3
+    inputs, mask = torch.randn(3, 9, 5), ragged_mask(4, 9, 1)
+    last = encoder(inputs, mask)
+    encoder.return_all_layers = True
+    layers = encoder(inputs, mask)
+    assert len(layers) == 4
+    for layer in layers:
+        assert layer.shape == (3, 9, 16)
+        assert not layer[~mask].any()
+        assert layer[mask].any(dim=-1).all()
+    assert torch.equal(layers[-1], last)
+
+
+@each_kind
+def test_neither_direction_depends_on_its_targets(kind):
+    encoder = build(kind, return_all_layers=True).double()
+    mask = ragged_mask(6, 8)
+    inputs = torch.randn(2, 8, 5, dtype=torch.float64, requires_grad=True)
+    for number, layer in enumerate(encoder(inputs, mask)):
+        for position in range(8):
+            halves = layer[:, position].chunk(2, dim=-1)
+            for states, unknown, seen in (
+                (halves[0], slice(position + 1, None), position),
+                (halves[1], slice(position), position),
+            ):
+                # The sum of a normalised state is constant.
+                loss = (states * torch.linspace(-1, 1, 8, dtype=torch.float64) ** 3).sum()
+                (gradient,) = torch.autograd.grad(loss, inputs, retain_graph=True)
+                assert not gradient[:, unknown].any()
+                assert gradient[1, seen].any()
+                # Nor does padding reach any word.
+                assert not gradient[0, 6:].any()
+                if number == 3 and 0 < position < 7:
+                    neighbour = position - 1 if states is halves[0] else position + 1
+                    assert gradient[1, neighbour].any()
+
+
+@each_kind
+@given(lengths=st.lists(st.integers(1, 6), min_size=1, max_size=4), extra=st.integers(0, 3))
+def test_a_sentence_has_the_same_states_in_any_batch(kind, lengths, extra):
+    encoder = build(kind).double()
+    mask = torch.nn.functional.pad(ragged_mask(*lengths), (0, extra))
+    inputs = torch.randn(*mask.shape, 5, dtype=torch.float64)
+    together = encoder(inputs, mask)
+    for row, length in enumerate(lengths):
+        alone = encoder(inputs[row : row + 1, :length], mask[row : row + 1, :length])
+        torch.testing.assert_close(together[row, :length], alone[0])
+
+
+@each_kind
+@pytest.mark.parametrize("shape", [(0, 3), (2, 0), (0, 0)])
+def test_a_batch_without_words(kind, shape):
+    outputs = build(kind)(torch.zeros(*shape, 5), torch.zeros(shape, dtype=torch.bool))
+    assert outputs.shape == (*shape, 16)
+
+
+@each_kind
+def test_under_autocast_the_states_are_float32_and_close(kind):
+    encoder = build(kind, return_all_layers=True)
+    inputs, mask = torch.randn(3, 9, 5), ragged_mask(4, 9, 1)
+    exact = encoder(inputs, mask)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        layers = encoder(inputs, mask)
+        layers[-1].square().mean().backward()
+    assert all(parameter.grad is not None for parameter in encoder.parameters())
+    for layer, expected in zip(layers[1:], exact[1:]):
+        assert layer.dtype == torch.float32
+        # Some roundings of bfloat16, which has 8 bits.
+        assert (layer - expected).norm() < 0.03 * expected.norm()
+
+
+@pytest.mark.parametrize("kind", ["lstm", "sru", "qrnn", "torch_lstm"])
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        ({"cell_size": 0}, "`cell_size` is 0"),
+        ({"num_layers": -1}, "`num_layers` is -1; it must be at least 1"),
+        ({"dropout": 1.0}, "`dropout` is 1.0; it must be at least 0 and less than 1"),
+    ],
+)
+def test_bad_sizes(kind, overrides, message):
+    with pytest.raises(ConfigurationError) as error:
+        build(kind, **overrides)
+    assert error.value.message.startswith(f"bidirectional_language_model_{kind}: {message}")
+
+
+@pytest.mark.parametrize("kind", ["lstm", "sru", "qrnn"])
+def test_an_unknown_implementation(kind):
+    with pytest.raises(ConfigurationError, match=f'{kind}: `implementation` is "fast"; .*"auto"'):
+        build(kind, implementation="fast")
+
+
+def test_a_window_without_words():
+    with pytest.raises(ConfigurationError, match="qrnn: `window_size` is 0"):
+        build("qrnn", window_size=0)
+
+
+@Seq2SeqEncoder.register("both_directions_at_once")
+class BothDirectionsAtOnce(PassThroughEncoder):
+    """Each half of its one layer has the sum of the sentence."""
+
+    def __init__(self, input_dim: int, return_all_layers: bool) -> None:
+        super().__init__(input_dim)
+
+    def get_output_dim(self):
+        return 2 * self.get_input_dim()
+
+    def forward(self, inputs, mask):
+        return [inputs.sum(1, keepdim=True).expand_as(inputs).repeat(1, 1, 2)]
+
+
+@Seq2SeqEncoder.register("normalised_sum")
+class NormalisedSum(BothDirectionsAtOnce):
+    """The same, normalised."""
+
+    def forward(self, inputs, mask):
+        (layer,) = super().forward(inputs, mask)
+        half = torch.nn.functional.layer_norm(inputs + layer[..., : inputs.size(-1)], [8])
+        return [torch.cat([half, half], dim=-1)]
+
+
+@pytest.mark.parametrize(
+    ("encoder", "message"),
+    [
+        ({"type": "normalised_sum", "input_dim": 8}, "depends on words that it would"),
+        ({"type": "both_directions_at_once", "input_dim": 8}, "depends on words that it would"),
+        (
+            {"type": "lstm", "input_size": 8, "hidden_size": 8, "bidirectional": True},
+            "returns only its last layer",
+        ),
+        ({"type": "pass_through", "input_dim": 8}, "outputs of 8; they must have 16"),
+    ],
+)
+def test_encoders_that_are_no_contextualizers(encoder, message):
+    with pytest.raises(ConfigurationError, match=message):
+        Seq2SeqEncoder.from_params(Params({**ADAPTER, "encoder": encoder}))
+
+
+def test_an_adapter_can_be_built_without_gradients():
+    with torch.no_grad():
+        assert build("transformer").num_layers == 3
+
+
+def test_an_adapter_without_input():
+    with pytest.raises(ConfigurationError, match="adapter: `input_dim` is 0"):
+        build("transformer", input_dim=0)
