@@ -8,13 +8,16 @@ import json
 import os
 import shutil
 import sys
+from contextlib import suppress
 from typing import Any, Dict, List
 
+import torch
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError
 from allennlp.models.archival import CONFIG_NAME
 
 from allennlp_semfit.commands.options import exit_on_error
+from allennlp_semfit.common.cpu import has_bfloat16_instructions
 
 __all__ = ["ShowTraining", "describe_training"]
 
@@ -77,9 +80,21 @@ def describe_training(serialization_dir: str) -> str:
         "The difference to it was learned from the context.",
         "",
     ]
+    config: Dict[str, Any] = {}
+    with suppress(FileNotFoundError), open(
+        os.path.join(serialization_dir, CONFIG_NAME), encoding="utf-8"
+    ) as file:
+        config = json.load(file)
+    uses_amp = config.get("trainer", {}).get("use_amp")
+    if config and not uses_amp and not torch.cuda.is_available() and has_bfloat16_instructions():
+        lines += [
+            "This CPU has instructions for bfloat16. A training on it would be faster with",
+            '"use_amp": true in the `trainer` of the config.',
+            "",
+        ]
     archive = os.path.join(serialization_dir, "model.tar.gz")
     if os.path.exists(archive):
-        lines += _next_commands(serialization_dir, archive)
+        lines += _next_commands(config, archive)
     else:
         lines += [
             "The training is incomplete. To resume it from the last checkpoint, repeat the command",
@@ -88,9 +103,7 @@ def describe_training(serialization_dir: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _next_commands(serialization_dir: str, archive: str) -> List[str]:
-    with open(os.path.join(serialization_dir, CONFIG_NAME), encoding="utf-8") as file:
-        config = json.load(file)
+def _next_commands(config: Dict[str, Any], archive: str) -> List[str]:
     # With its path if it is not on PATH, so that the commands can be pasted.
     program = "allennlp"
     if not shutil.which(program) and os.path.basename(sys.argv[0]) == program:

@@ -256,8 +256,8 @@ def _check_fingerprint(path: Path, expected: Dict[str, Any]) -> None:
         explanations = {
             "sentences_sha256": "from other sentences",
             "model_sha256": "with another language model",
-            "input_sha256": "with another fastText file or other boundary tokens or, for a subword "
-            "model, another tokenizer or --sub-token-mode",
+            "input_sha256": "with another fastText file, other boundary tokens, another setting of "
+            "--autocast or, for a subword model, another tokenizer or --sub-token-mode",
             "layers": f"with --{found['layers']}, not --{expected['layers']}",
             "dtype": f"with --dtype {found['dtype']}, not {expected['dtype']}",
             "sentence_to_index": f"with{'out' if found['sentence_to_index'] else ''} "

@@ -1,12 +1,14 @@
 import hashlib
 import os
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Union
+from contextlib import nullcontext
+from typing import Any, ContextManager, Dict, Iterable, Iterator, List, Optional, Sequence, Union
 
 import numpy
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import int_to_device, lazy_groups_of
-from allennlp.data import Token, Vocabulary
+from allennlp.data import Batch, Instance, Token, TokenIndexer, Vocabulary
+from allennlp.data.fields import TextField
 
 from allennlp_semfit.pretrained.bilm import PretrainedBiLm
 from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
@@ -40,6 +42,9 @@ class SentenceEmbedder:
     sub_token_mode : `str`, optional (default = `"first"`)
         For a subword model, the vector of a word: `"first"`, that of its first subword, or `"avg"`,
         the mean of its subwords.
+    autocast : `bool`, optional (default = `False`)
+        Whether to multiply matrices in `bfloat16`. It is faster on GPUs and on CPUs with
+        instructions for it, and changes the vectors by about one percent.
 
     # Raises
 
@@ -66,7 +71,9 @@ class SentenceEmbedder:
         fasttext_model_path: Optional[str] = None,
         tokenizer_path: Optional[str] = None,
         sub_token_mode: str = "first",
+        autocast: bool = False,
     ) -> None:
+        self._autocast = autocast
         self._device = _check_device(int_to_device(cuda_device))
         layers = PretrainedBiLm.from_archive(archive_file, fasttext_model_path, sub_token_mode)
         self._indexer = ElmoSemfitIndexer(archive_file, fasttext_model_path, tokenizer_path)
@@ -129,10 +136,14 @@ class SentenceEmbedder:
         if not any(len(sentence) for sentence in batch):
             return [self._empty_output() for _ in batch]
         tensors = {name: tensor.to(self._device) for name, tensor in self._index(batch).items()}
-        with torch.inference_mode():
+        # Not with `enabled=False`, which old versions of PyTorch refuse on old GPUs.
+        precision: ContextManager[Any] = nullcontext()
+        if self._autocast:
+            precision = torch.autocast(self._device.type, dtype=torch.bfloat16)
+        with torch.inference_mode(), precision:
             layers, _ = self._layers(tensors)
             pooled = [self._layers.pool_to_words(layer, tensors) for layer in layers]
-            vectors = torch.stack(pooled, dim=1).cpu().numpy()
+            vectors = torch.stack(pooled, dim=1).float().cpu().numpy()
         # A view of one sentence would keep the whole batch in memory.
         return [each[:, : len(words)].copy() for each, words in zip(vectors, batch)]
 
@@ -173,31 +184,31 @@ class SentenceEmbedder:
 
     def input_fingerprint(self, sentences: Iterable[Sequence[str]]) -> str:
         """
-        The SHA-256 of the input tensors for these sentences and for the boundary tokens, and of
-        `sub_token_mode`. It identifies the contents of the fastText file or tokenizer.
+        The SHA-256 of the input tensors for these sentences and for the boundary tokens, which
+        identify the contents of the fastText file or tokenizer, and of `sub_token_mode` and
+        `autocast`.
         """
         digest = hashlib.sha256(_digest(self._layers.named_buffers()).encode())
         if self._layers.is_subword:
             digest.update(self._layers.sub_token_mode.encode())
+        if self._autocast:
+            digest.update(b"autocast")
         for sentence in sentences:
             digest.update(_digest(self._index([sentence]).items()).encode())
         return digest.hexdigest()
 
     def _index(self, batch: Sequence[Sequence[str]]) -> Dict[str, torch.Tensor]:
+        indexers: Dict[str, TokenIndexer] = {"lm": self._indexer}
+        instances = Batch(
+            [
+                Instance({"words": TextField([Token(word) for word in words], indexers)})
+                for words in batch
+            ]
+        )
         # The indexer uses the language model's vocabulary.
-        vocab = Vocabulary.empty()
-        indexed = [
-            self._indexer.tokens_to_indices([Token(word) for word in words], vocab)
-            for words in batch
-        ]
-        padding_lengths: Dict[str, int] = {}
-        for tokens in indexed:
-            for name, length in self._indexer.get_padding_lengths(tokens).items():
-                padding_lengths[name] = max(length, padding_lengths.get(name, 0))
-        tensors: List[Dict[str, Any]] = [
-            self._indexer.as_padded_tensor_dict(tokens, padding_lengths) for tokens in indexed
-        ]
-        return {name: torch.stack([each[name] for each in tensors]) for name in tensors[0]}
+        instances.index_instances(Vocabulary.empty())
+        tensors: Dict[str, Any] = instances.as_tensor_dict()
+        return tensors["words"]["lm"]
 
     def _empty_output(self) -> numpy.ndarray:
         return numpy.zeros((self.num_layers, 0, self.get_output_dim()), dtype=numpy.float32)

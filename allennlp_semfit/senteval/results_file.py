@@ -76,8 +76,8 @@ class ResultsFile:
             self._refuse(["another model"])
         if found["input_sha256"] != model["input_sha256"]:
             difference = (
-                "this model with another fastText file or, for a subword model, another "
-                "tokenizer or --sub-token-mode"
+                "this model with another fastText file, another setting of --autocast or, for a "
+                "subword model, another tokenizer or --sub-token-mode"
             )
             self._refuse([difference])
         if found["vectors"] != model["vectors"]:

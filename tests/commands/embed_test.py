@@ -86,7 +86,13 @@ def test_defaults_are_those_of_the_function():
         if parameter.default is not parameter.empty:
             assert arguments[parameter.name] == parameter.default, parameter.name
     parameters = inspect.signature(SentenceEmbedder).parameters
-    for name in ("cuda_device", "fasttext_model_path", "tokenizer_path", "sub_token_mode"):
+    for name in (
+        "cuda_device",
+        "fasttext_model_path",
+        "tokenizer_path",
+        "sub_token_mode",
+        "autocast",
+    ):
         assert arguments[name] == parameters[name].default
 
 

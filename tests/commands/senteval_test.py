@@ -48,7 +48,13 @@ def test_defaults():
     assert arguments["seed"] == 1111
     assert arguments["output_file"] is None
     parameters = inspect.signature(SentenceEmbedder).parameters
-    for name in ("cuda_device", "fasttext_model_path", "tokenizer_path", "sub_token_mode"):
+    for name in (
+        "cuda_device",
+        "fasttext_model_path",
+        "tokenizer_path",
+        "sub_token_mode",
+        "autocast",
+    ):
         assert arguments[name] == parameters[name].default
 
 

@@ -298,7 +298,7 @@ def test_another_model_other_vectors_and_other_sentences_are_told_apart(
         return str(error.value)
 
     other = SentenceEmbedder(lm_archive, fasttext_model_path=str(FIXTURES / "words_only.bin"))
-    assert "made with another fastText file or other boundary tokens" in complaint(other)
+    assert "made with another fastText file, other boundary tokens" in complaint(other)
     other = SentenceEmbedder(lm_archive, fasttext_model_path=VECTORS)
     for parameter in other._layers.parameters():
         parameter.data *= 2

@@ -105,6 +105,27 @@ def test_a_batch_gives_what_its_sentences_give_alone(embedder):
     assert [vectors.shape for vectors in embedder.embed_batch([[], []])] == [(3, 0, 12)] * 2
 
 
+def test_several_threads_give_the_same(embedder):
+    expected = embedder.embed_batch(WORDS)
+    try:
+        torch.set_num_threads(2)
+        actual = embedder.embed_batch(WORDS)
+    finally:
+        torch.set_num_threads(1)
+    for one, other in zip(actual, expected):
+        assert_same_but_for_rounding(one, other)
+
+
+def test_autocast_changes_the_vectors_a_little(embedder, lm_archive):
+    rough = SentenceEmbedder(lm_archive, autocast=True)
+    sentence = ["The", "captain", "sleeps", "."]
+    vectors, expected = rough.embed_sentence(sentence), embedder.embed_sentence(sentence)
+    assert vectors.dtype == numpy.float32
+    assert 0 < numpy.linalg.norm(vectors - expected) < 0.03 * numpy.linalg.norm(expected)
+    # A file of one kind is not resumed with the other.
+    assert rough.input_fingerprint([sentence]) != embedder.input_fingerprint([sentence])
+
+
 @pytest.mark.parametrize("batch_size", [1, 2, 64])
 def test_any_number_of_sentences_in_the_order_given(embedder, batch_size):
     vectors = list(embedder.embed_sentences(iter(WORDS), batch_size))

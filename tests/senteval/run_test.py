@@ -150,7 +150,11 @@ def test_tasks_can_come_one_by_one(data, whole, tmp_path):
     ("vectors", "changes", "difference"),
     [
         (Counts("others"), {}, "another model"),
-        (Counts(input_sha256="x"), {}, "this model with another fastText file or"),
+        (
+            Counts(input_sha256="x"),
+            {},
+            "this model with another fastText file, another setting of --autocast or",
+        ),
         (Counts(), {"folds": 3}, "--folds 2, not 3"),
         (Counts(), {"seed": 3}, "--seed 1111, not 3"),
         (Counts(), {"digests": {"CR": "x"}}, "other data of CR"),
