@@ -3,6 +3,7 @@
 import json
 
 import _jsonnet
+import allennlp_models.lm  # noqa: F401 (registers the transformer)
 import pytest
 import torch
 from allennlp.commands.evaluate import evaluate_from_archive
@@ -19,7 +20,15 @@ from tests.elmo_weights import write_elmo
 from tests.modules.lm_heads.softmax_reference import vocabulary_of
 
 CONFIGS = FIXTURES.parent / "training_config"
+CONTEXTUALIZERS = [
+    "elmo_semfit_gated_cnn",
+    "elmo_semfit_qrnn",
+    "elmo_semfit_sru",
+    "elmo_semfit_torch_lstm",
+    "elmo_semfit_transformer",
+]
 MODELS = [
+    *CONTEXTUALIZERS,
     "elmo",
     "elmo_adaptive",
     "elmo_semfit",
@@ -36,8 +45,8 @@ CORPUS = FIXTURES / "corpus" / "train"
 # Those of the fixtures' vectors, and of `write_elmo`.
 SIZES = {
     "embedding_dim": 10,
-    "hidden_dim": 6,
-    "cell_size": 8,
+    "hidden_dim": 8,
+    "cell_size": 16,
     "num_epochs": 1,
     "num_updates": 2,
     "warmup_steps": 1,
@@ -62,6 +71,7 @@ PARAMETERS = {
     "elmo_semfit_whitened": (76, 0.02),
     "elmo_semfit_cnn": (76.4, 0.01),
     "elmo_subword": (85, 0.01),
+    **dict.fromkeys(CONTEXTUALIZERS, (76, 0.05)),
 }
 
 
@@ -118,18 +128,30 @@ def test_it_has_the_papers_number_of_parameters(name, variables):
     else:
         vocab = Vocabulary.empty()
     contextualizer = config["model"]["contextualizer"]
-    assert (contextualizer["cell_size"], contextualizer["hidden_dim"]) == (4096, 512)
+    if name not in CONTEXTUALIZERS:
+        assert (contextualizer["cell_size"], contextualizer["hidden_dim"]) == (4096, 512)
     params = Params(config["model"])
     # The fixture's character CNN is smaller.
     remove_weights_related_keys_from_params(params)
-    with torch.device("meta"):
+    # The adapter runs its encoder.
+    is_adapter = contextualizer["type"] == "bidirectional_language_model_adapter"
+    with torch.device("cpu" if is_adapter else "meta"):
         model = Model.from_params(params, vocab=vocab)
     trainable = sum(p.numel() for p in model.parameters() if p.requires_grad)
     expected, tolerance = PARAMETERS[name]
     assert trainable / 1e6 == pytest.approx(expected, rel=tolerance)
 
 
-@pytest.mark.parametrize("name", sorted(set(MODELS) - {"elmo_semfit"}))
+@pytest.mark.parametrize("name", CONTEXTUALIZERS)
+@pytest.mark.parametrize("size", ["one_billion_word", "laptop"])
+def test_it_differs_from_elmo_s_in_its_contextualizer_only(size, name, variables):
+    config = config_of(CONFIGS / size / f"{name}.jsonnet", variables)
+    base = config_of(CONFIGS / size / "elmo_semfit.jsonnet", variables)
+    assert config["model"].pop("contextualizer") != base["model"].pop("contextualizer")
+    assert config == base
+
+
+@pytest.mark.parametrize("name", sorted({*MODELS} - {*CONTEXTUALIZERS, "elmo_semfit"}))
 def test_it_differs_from_elmo_s_in_its_input_and_its_output_only(name, variables):
     directory = CONFIGS / "one_billion_word"
     config = config_of(directory / f"{name}.jsonnet", variables)

@@ -93,7 +93,7 @@ function(
     num_epochs: $.sizes.num_epochs,
     // No training stops early. Without a number, AllenNLP warns of that.
     patience: 1000,
-    optimizer: { type: 'adam', lr: $.sizes.learning_rate },
+    optimizer: { type: 'fused_adam', lr: $.sizes.learning_rate },
     learning_rate_scheduler: {
       type: 'large_batch',
       num_replicas: $.sizes.num_replicas,
