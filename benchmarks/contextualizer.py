@@ -1,15 +1,17 @@
 """
-Compares the contextualizer with AllenNLP's `ElmoLstm`, PyTorch's `LSTM` with `proj_size` and the
-matrix products of a training step alone, at three sizes.
+Compares contextualizers with AllenNLP's `ElmoLstm`, PyTorch's `LSTM` with `proj_size` and the
+matrix products of a training step alone, at several sizes and precisions.
 
     python -m benchmarks.contextualizer
 
 A step is a forward and a backward pass; the loss is the sum of the outputs. All have two layers in
 each direction. Ours has clipping and layer normalisation, `ElmoLstm` has no layer normalisation,
-and PyTorch's LSTM, one for each direction, has neither.
+and PyTorch's LSTM, one for each direction, has neither. The SRU and the QRNN have fewer parameters
+at the same size. In `bfloat16`, modules run under autocast.
 """
 
-from typing import Any, Callable, Dict, Optional
+import statistics
+from typing import Any, Callable, Dict
 
 import torch
 from allennlp.modules.elmo_lstm import ElmoLstm
@@ -17,22 +19,30 @@ from allennlp.modules.elmo_lstm import ElmoLstm
 from allennlp_semfit.modules.seq2seq_encoders.bidirectional_language_model_lstm import (
     BidirectionalLanguageModelLstm,
 )
+from allennlp_semfit.modules.seq2seq_encoders.bidirectional_language_model_qrnn import (
+    BidirectionalLanguageModelQrnn,
+)
+from allennlp_semfit.modules.seq2seq_encoders.bidirectional_language_model_sru import (
+    BidirectionalLanguageModelSru,
+)
 from benchmarks.reporting import Lines, argument_parser, parse_arguments, report
 from benchmarks.timing import time_interleaved
 
 OURS = "bidirectional_language_model_lstm"
 NUM_LAYERS = 2
+PLOTTED = ["ElmoLstm, float32", f"{OURS}, float32", f"{OURS}, bfloat16"]
+PLOTTED += ["bidirectional_language_model_sru, bfloat16"]
 
 
 def build_step(
-    module: torch.nn.Module, forward: Callable[[], torch.Tensor], autocast: Optional[torch.dtype]
+    module: torch.nn.Module, forward: Callable[[], torch.Tensor], dtype: torch.dtype
 ) -> Callable[[], None]:
     """A function that computes the gradients of all parameters of `module`."""
 
     def step() -> None:
         module.zero_grad(set_to_none=True)
         device = next(module.parameters()).device.type
-        with torch.autocast(device, dtype=autocast, enabled=autocast is not None):
+        with torch.autocast(device, dtype=dtype, enabled=dtype != torch.float32):
             loss = forward().float().sum()
         loss.backward()
 
@@ -88,28 +98,39 @@ def build_candidates(
     hidden_dim: int,
     cell_size: int,
     device: torch.device,
-    autocast: Optional[torch.dtype],
+    dtype: torch.dtype,
 ) -> Dict[str, Callable[[], None]]:
     """The candidates at one size."""
     inputs = torch.randn(batch_size, length, hidden_dim, device=device)
     mask = torch.ones(batch_size, length, dtype=torch.bool, device=device)
-    ours = BidirectionalLanguageModelLstm(hidden_dim, hidden_dim, cell_size, NUM_LAYERS).to(device)
-    elmo = ElmoLstm(hidden_dim, hidden_dim, cell_size, NUM_LAYERS, False, 0.0, 3.0, 3.0).to(device)
+    sizes = (hidden_dim, hidden_dim, cell_size, NUM_LAYERS)
+    elmo = ElmoLstm(*sizes, False, 0.0, 3.0, 3.0).to(device)
     directions = torch.nn.ModuleList(
         torch.nn.LSTM(hidden_dim, cell_size, NUM_LAYERS, batch_first=True, proj_size=hidden_dim)
         for _ in range(2)
     ).to(device)
     reversed_inputs = inputs.flip(1)
+    ours = {
+        OURS: BidirectionalLanguageModelLstm(*sizes),
+        f"{OURS}, PyTorch operations": BidirectionalLanguageModelLstm(
+            *sizes, implementation="torch"
+        ),
+        BidirectionalLanguageModelSru.name: BidirectionalLanguageModelSru(*sizes),
+        BidirectionalLanguageModelQrnn.name: BidirectionalLanguageModelQrnn(*sizes),
+    }
 
     def torch_lstm() -> torch.Tensor:
         return directions[0](inputs)[0] + directions[1](reversed_inputs)[0]
 
+    def step(module: torch.nn.Module) -> Callable[[], None]:
+        return build_step(module, lambda: module(inputs, mask), dtype)
+
     return {
-        "ElmoLstm": build_step(elmo, lambda: elmo(inputs, mask), autocast),
-        "torch.nn.LSTM": build_step(directions, torch_lstm, autocast),
-        OURS: build_step(ours, lambda: ours(inputs, mask), autocast),
+        "ElmoLstm": build_step(elmo, lambda: elmo(inputs, mask), dtype),
+        "torch.nn.LSTM": build_step(directions, torch_lstm, dtype),
+        **{name: step(module.to(device)) for name, module in ours.items()},
         "matrix products": matrix_products(
-            batch_size, length, hidden_dim, cell_size, device=device, dtype=autocast
+            batch_size, length, hidden_dim, cell_size, device=device, dtype=dtype
         ),
     }
 
@@ -127,33 +148,46 @@ def main() -> None:
     parser.add_argument("--batch-size", type=int, default=32, help="sentences; default: 32")
     parser.add_argument("--length", type=int, default=20, help="words per sentence; default: 20")
     parser.add_argument(
-        "--autocast",
-        type=lambda name: getattr(torch, name),
-        metavar="DTYPE",
-        help="bfloat16 or float16; default: single precision",
+        "--dtypes",
+        nargs="+",
+        choices=["float32", "bfloat16", "float16"],
+        default=["float32", "bfloat16"],
+        help="the types of the matrix products; default: float32 bfloat16",
     )
     args = parse_arguments(parser)
     torch.manual_seed(1)
     candidates, points, references = {}, {}, {}
     for cell_size, hidden_dim in args.sizes:
-        at_this_size = build_candidates(
-            args.batch_size, args.length, hidden_dim, cell_size, args.device, args.autocast
-        )
-        for name, step in at_this_size.items():
-            full_name = f"{name}, {cell_size} cells"
-            candidates[full_name] = step
-            points[full_name] = (name, cell_size)
-            references[full_name] = f"ElmoLstm, {cell_size} cells"
+        for dtype in args.dtypes:
+            at_this_size = build_candidates(
+                args.batch_size,
+                args.length,
+                hidden_dim,
+                cell_size,
+                args.device,
+                getattr(torch, dtype),
+            )
+            for name, step in at_this_size.items():
+                full_name = f"{name}, {dtype}, {cell_size} cells"
+                candidates[full_name] = step
+                if f"{name}, {dtype}" in PLOTTED:
+                    points[full_name] = (f"{name}, {dtype}", cell_size)
+                references[full_name] = f"ElmoLstm, {args.dtypes[0]}, {cell_size} cells"
+    timings = time_interleaved(candidates, repeats=args.repeats, device=args.device)
+    num_words = args.batch_size * args.length
     report(
-        time_interleaved(candidates, repeats=args.repeats, device=args.device),
+        timings,
         references,
         args.out,
         device=args.device,
-        lines=Lines("memory cells in each direction of a layer", points),
+        measures={
+            name: {"words_per_second": num_words / statistics.median(seconds)}
+            for name, seconds in timings.items()
+        },
+        lines=Lines("memory cells in each direction of a layer", points) if points else None,
         sizes=args.sizes,
         batch_size=args.batch_size,
         length=args.length,
-        autocast=str(args.autocast),
     )
 
 

@@ -19,9 +19,19 @@ from allennlp_semfit.models.bidirectional_lm import BidirectionalLm
 from benchmarks.peak_memory import MakeStep
 from benchmarks.synthetic_words import SizedVocabulary, sample_classes, word_for_class
 
-__all__ = ["LANGUAGE_MODELS", "build_batch", "build_language_model", "build_step", "training_step"]
+__all__ = [
+    "BFLOAT16",
+    "LANGUAGE_MODELS",
+    "build_batch",
+    "build_language_model",
+    "build_step",
+    "training_step",
+]
 
 CONFIGS = Path(__file__).parent.parent / "training_config" / "one_billion_word"
+
+# Suffix of a model whose step has its matrix products in bfloat16 and a fused Adam.
+BFLOAT16 = ", bfloat16"
 
 # The config, whether the contextualizer is AllenNLP's `ElmoLstm`, and whether the output layer has
 # sparse gradients.
@@ -31,6 +41,13 @@ LANGUAGE_MODELS = {
     "elmo, our contextualizer": ("elmo", False, False),
     "elmo_adaptive": ("elmo_adaptive", False, False),
     "elmo_semfit": ("elmo_semfit", False, False),
+    "elmo, bfloat16": ("elmo", True, False),
+    "elmo, sparse gradients, bfloat16": ("elmo", True, True),
+    "elmo_adaptive, bfloat16": ("elmo_adaptive", False, False),
+    "elmo_semfit, bfloat16": ("elmo_semfit", False, False),
+    "elmo_semfit_sru, bfloat16": ("elmo_semfit_sru", False, False),
+    "elmo_semfit_qrnn, bfloat16": ("elmo_semfit_qrnn", False, False),
+    "elmo_semfit_gated_cnn, bfloat16": ("elmo_semfit_gated_cnn", False, False),
 }
 
 
@@ -138,12 +155,13 @@ def training_step(
     device: torch.device,
     *,
     optimizer: Optional[torch.optim.Optimizer] = None,
+    is_fast: bool = False,
     loss_function: Callable[[BidirectionalLm, Dict[str, Any]], torch.Tensor] = _loss_function,
 ) -> MakeStep:
     """
-    A function from the number of sentences in a batch to a training step as in the configs, without
-    mixed precision: forward pass, backward pass, gradient clipping, Adam. Sparse gradients are not
-    clipped and use AllenNLP's `dense_sparse_adam`.
+    A function from the number of sentences in a batch to a training step: forward pass, backward
+    pass, gradient clipping, Adam. Sparse gradients are not clipped and use AllenNLP's
+    `dense_sparse_adam`.
 
     # Parameters
 
@@ -156,6 +174,8 @@ def training_step(
     optimizer : `torch.optim.Optimizer`, optional (default = `None`)
         May include parameters of other models, since it skips parameters without gradients. Models
         with sparse gradients ignore it.
+    is_fast : `bool`, optional (default = `False`)
+        Whether matrix products are in `bfloat16` and Adam, except with sparse gradients, is fused.
     loss_function : `Callable[[BidirectionalLm, Dict[str, Any]], torch.Tensor]`, optional
         A loss of the model and a batch. The default is the loss of the model.
     """
@@ -171,8 +191,14 @@ def training_step(
         source = build_batch(model, batch_size, num_words, num_classes, device)
 
         def step() -> None:
-            loss_function(model, source).backward()
+            with torch.autocast(device.type, dtype=torch.bfloat16, enabled=is_fast):
+                loss = loss_function(model, source)
+            loss.backward()
             torch.nn.utils.clip_grad_norm_(clipped, 5.0)
+            for group in optimizer.param_groups:
+                if "fused" in group:
+                    # On a GPU, the two kinds have states of different devices.
+                    group["fused"] = is_fast or device.type == "cuda"
             optimizer.step()
             # Free the gradients, so that only one candidate at a time has any.
             optimizer.zero_grad()
@@ -190,4 +216,4 @@ def build_step(
     device: torch.device,
 ) -> MakeStep:
     model = build_language_model(name, num_classes, sizes).to(device)
-    return training_step(model, num_words, num_classes, device)
+    return training_step(model, num_words, num_classes, device, is_fast=name.endswith(BFLOAT16))

@@ -6,8 +6,9 @@ sizes.
 
 ELMo has a character CNN, AllenNLP's `ElmoLstm` and a sampled softmax over 8,192 of 800,000 words.
 `elmo, our contextualizer` replaces the LSTM only, to separate its effect from that of the input and
-output layers. All use single precision and dense gradients, which training on several GPUs
-requires. A step is the forward pass, the backward pass, gradient clipping and Adam.
+output layers. All use dense gradients, which training on several GPUs requires. A step is the
+forward pass, the backward pass, gradient clipping and Adam, in single precision or, with the suffix
+`, bfloat16`, with matrix products in `bfloat16` and a fused Adam.
 
 On a single device ELMo can use faster sparse gradients. To save memory, this is a separate run:
 
@@ -26,6 +27,7 @@ import torch
 
 from allennlp_semfit.models.bidirectional_lm import BidirectionalLm
 from benchmarks.language_models import (
+    BFLOAT16,
     LANGUAGE_MODELS,
     build_language_model,
     build_step,
@@ -53,10 +55,17 @@ SMALL = {
 def build_all(
     names: Sequence[str], num_classes: int, sizes: Dict[str, Any], device: torch.device
 ) -> Dict[str, BidirectionalLm]:
-    """Builds the models. The two ELMos share their input and output layers to save memory."""
+    """
+    Builds the models. To save memory, a model is the same in both precisions, and the two ELMos
+    share their input and output layers.
+    """
     models: Dict[str, BidirectionalLm] = {}
     for name in names:
         logger.info("Building %s", name)
+        same = models.get(name[: -len(BFLOAT16)]) if name.endswith(BFLOAT16) else None
+        if same is not None:
+            models[name] = same
+            continue
         is_variant = name == "elmo, our contextualizer" and "elmo" in models
         model = build_language_model(
             name, min(num_classes, 10_000) if is_variant else num_classes, sizes
@@ -74,7 +83,7 @@ def main() -> None:
         "--candidates",
         nargs="+",
         choices=LANGUAGE_MODELS,
-        default=[name for name in LANGUAGE_MODELS if name != "elmo, sparse gradients"],
+        default=[name for name in LANGUAGE_MODELS if "sparse gradients" not in name],
         help="the first is the reference of the others",
     )
     parser.add_argument("--batch-size", type=int, default=32, help="sentences; at least 4")
@@ -112,7 +121,12 @@ def main() -> None:
     smaller: Dict[str, Callable[[], Any]] = {}
     for name, model in models.items():
         make_step = training_step(
-            model, args.num_words, args.vocabulary, device, optimizer=optimizer
+            model,
+            args.num_words,
+            args.vocabulary,
+            device,
+            optimizer=optimizer,
+            is_fast=name.endswith(BFLOAT16),
         )
         candidates[name] = make_step(args.batch_size)
         smaller[f"{name}, smaller"] = make_step(few)

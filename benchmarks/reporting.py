@@ -4,7 +4,6 @@ import argparse
 import json
 import logging
 import os
-import platform
 import statistics
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from allennlp_semfit.common.cpu import has_bfloat16_instructions, processor_name
 from benchmarks.timing import Timings
 
 __all__ = [
@@ -154,9 +154,11 @@ def report(
         for name, seconds in timings.items()
     }
     logger.info("\n%s", format_table(rows))
-    hardware = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()
+    hardware = torch.cuda.get_device_name(device) if device.type == "cuda" else processor_name()
     machine = {
         "hardware": hardware,
+        "cpu_capability": torch.backends.cpu.get_cpu_capability(),
+        "bfloat16_instructions": has_bfloat16_instructions(),
         "cores": os.cpu_count(),
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,

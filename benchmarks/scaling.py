@@ -28,6 +28,7 @@ from matplotlib.figure import Figure
 from benchmarks.allreduce import PCIE_3, allreduce_bytes, predict_speed, predict_speeds
 from benchmarks.data_parallel import time_processes
 from benchmarks.heads import SpeedTableModel
+from benchmarks.language_models import BFLOAT16
 from benchmarks.output_layers import (
     FASTTEXT_DIM,
     OUTPUT_LAYERS,
@@ -164,9 +165,14 @@ def compare_processes(args: Any, out: Path) -> None:
 def steps_at_paper_batch(
     measured: Dict[str, Any], times_as_fast: float
 ) -> Dict[str, Tuple[int, int, float]]:
-    """The parameters, and the words and seconds per step with the paper's batch, by model."""
+    """
+    The parameters, and the words and seconds per step with the paper's batch, by model, in single
+    precision.
+    """
     steps = {}
     for name, row in measured["timings"].items():
+        if name.endswith(BFLOAT16):
+            continue
         smaller = statistics.median(measured["smaller_seconds"][name])
         batch_size = PAPER_BATCH_SIZES.get(name, PAPER_BATCH_SIZES["elmo"])
         seconds = extrapolate(

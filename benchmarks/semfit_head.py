@@ -62,11 +62,15 @@ def main() -> None:
     torch.manual_seed(1)
     model = build_language_model("elmo_semfit", NUM_CLASSES, args.sizes).to(device)
     optimizer = torch.optim.Adam(list(model.parameters()), lr=2e-4)
+    losses: Dict[str, Dict[str, Any]] = {
+        "step": {},
+        "step, sum as loss": {"loss_function": sum_of_outputs},
+    }
     steps = {
         name: training_step(
             model, args.num_words, NUM_CLASSES, device, optimizer=optimizer, **loss
         )(args.batch_size)
-        for name, loss in (("step", {}), ("step, sum as loss", {"loss_function": sum_of_outputs}))
+        for name, loss in losses.items()
     }
     source = build_batch(model, args.batch_size, args.num_words, NUM_CLASSES, device)
     timings = time_interleaved(

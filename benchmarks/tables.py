@@ -35,17 +35,21 @@ def _ratio(results: Benchmarks, benchmark: str, slower: str, faster: str) -> str
 
 
 def _summary(results: Benchmarks) -> str:
-    ours, products = (
-        f"{name}, 4096 cells" for name in ("bidirectional_language_model_lstm", "matrix products")
+    of_contextualizer = "bidirectional_language_model_lstm, {}, 4096 cells"
+    ours, fast = (of_contextualizer.format(dtype) for dtype in ("float32", "bfloat16"))
+    products, fast_products = (
+        f"matrix products, {dtype}, 4096 cells" for dtype in ("float32", "bfloat16")
     )
     head = results["semfit_head"]["timings"]["head alone"]["share_of_step"]
     loaded = results["loader"]["timings"]["fasttext, workers: 1"]["words_per_second"]
     elmo_adaptive, elmo_semfit = (
         paper.TRAINING[name].speed_up for name in ("elmo_adaptive", "elmo_semfit")
     )
-    over_products = _median(results, "contextualizer", ours) / _median(
-        results, "contextualizer", products
-    )
+    over_products = [
+        _median(results, "contextualizer", contextualizer)
+        / _median(results, "contextualizer", its_products)
+        for contextualizer, its_products in ((ours, products), (fast, fast_products))
+    ]
     lookup = _ratio(results, "fasttext_memory", "fasttext", "allennlp_semfit")
     rows = [
         [
@@ -54,8 +58,28 @@ def _summary(results: Benchmarks) -> str:
             f"{elmo_semfit} ×",
         ],
         [
+            "… both in bfloat16, with a fused Adam",
+            _ratio(results, "models", "elmo, bfloat16", "elmo_semfit, bfloat16"),
+            "",
+        ],
+        [
+            "… with SRUs, both in bfloat16, with a fused Adam",
+            _ratio(results, "models", "elmo, bfloat16", "elmo_semfit_sru, bfloat16"),
+            "",
+        ],
+        [
             "training ELMo-S vs. ELMo with sparse gradients",
             _ratio(results, "models_sparse", "elmo, sparse gradients", "elmo_semfit"),
+            "",
+        ],
+        [
+            "… both in bfloat16, ELMo-S with a fused Adam",
+            _ratio(
+                results,
+                "models_sparse",
+                "elmo, sparse gradients, bfloat16",
+                "elmo_semfit, bfloat16",
+            ),
             "",
         ],
         [
@@ -65,10 +89,19 @@ def _summary(results: Benchmarks) -> str:
         ],
         [
             "contextualizer vs. AllenNLP's `ElmoLstm`",
-            _ratio(results, "contextualizer", "ElmoLstm, 4096 cells", ours),
+            _ratio(results, "contextualizer", "ElmoLstm, float32, 4096 cells", ours),
             "",
         ],
-        ["time of the contextualizer / time of its matrix products", f"{over_products:.2f}", ""],
+        [
+            "… in bfloat16 vs. `ElmoLstm` in float32",
+            _ratio(results, "contextualizer", "ElmoLstm, float32, 4096 cells", fast),
+            "",
+        ],
+        [
+            "time of the contextualizer / time of its matrix products, float32 and bfloat16",
+            ", ".join(f"{ratio:.2f}" for ratio in over_products),
+            "",
+        ],
         ["`semfit` head, share of the training step", f"{100 * head:.1f} %", ""],
         [
             "NER training step vs. AllenNLP's ELMo",
@@ -105,28 +138,63 @@ def _output_layers(results: Benchmarks) -> str:
     )
 
 
+def _contextualizers(results: Benchmarks) -> str:
+    sizes = {"contextualizer_16": 512, "contextualizer_64": 512, "contextualizer": 4096}
+    header = ["contextualizer"]
+    for benchmark, cells in sizes.items():
+        sentences = results[benchmark]["batch_size"]
+        header += [f"{cells} cells, {sentences} sentences, {t}" for t in ("float32", "bfloat16")]
+    names = {
+        "ElmoLstm": "AllenNLP's `ElmoLstm`",
+        "torch.nn.LSTM": "`torch.nn.LSTM`",
+        "bidirectional_language_model_lstm, PyTorch operations": '`…_lstm`, `"torch"`',
+        "bidirectional_language_model_lstm": '`…_lstm`, `"native"`',
+        "bidirectional_language_model_qrnn": "`…_qrnn`",
+        "bidirectional_language_model_sru": "`…_sru`",
+        "matrix products": "matrix products of `…_lstm`",
+    }
+
+    def timing(benchmark: str, name: str, dtype: str, cells: int) -> Mapping[str, float]:
+        found: Mapping[str, float] = results[benchmark]["timings"][
+            f"{name}, {dtype}, {cells} cells"
+        ]
+        return found
+
+    rows = [
+        [
+            title,
+            *(
+                f"{timing(benchmark, name, dtype, cells)['words_per_second']:,.0f}"
+                for benchmark, cells in sizes.items()
+                for dtype in ("float32", "bfloat16")
+            ),
+        ]
+        for name, title in names.items()
+    ]
+    return _grid(header, rows)
+
+
 def _models(results: Benchmarks) -> str:
     names = {
         "elmo": "ELMo: character CNN, `ElmoLstm`, sampled softmax",
-        "elmo, our contextualizer": "ELMo with our contextualizer",
         "elmo_adaptive": "ELMo-A: fastText, our contextualizer, adaptive softmax",
         "elmo_semfit": "ELMo-S: fastText, our contextualizer, `semfit`",
+        "elmo_semfit_sru": "ELMo-S with SRUs",
     }
     timings = results["models"]["timings"]
     rows: List[List[str]] = []
     for name, description in names.items():
-        row = timings[name]
-        speedup = timings["elmo"]["median_seconds"] / row["median_seconds"]
-        rows.append(
-            [
-                description,
-                f"{row['parameters'] / 1e6:,.0f} M",
-                f"{row['peak_memory_bytes'] / 1e9:.1f} GB",
-                f"{row['words_per_second']:,.0f}",
-                f"{speedup:.1f} ×",
-            ]
-        )
-    return _grid(["model", "parameters", "memory", "words/s", "speed vs. ELMo"], rows)
+        # In single precision, and in bfloat16 with a fused Adam.
+        both = [timings.get(name + suffix) for suffix in ("", ", bfloat16")]
+        row = next(filter(None, both))
+        cells = [description, f"{row['parameters'] / 1e6:,.0f} M"]
+        cells.append(f"{row['peak_memory_bytes'] / 1e9:.1f} GB")
+        for row in both:
+            speed_up = row and timings["elmo"]["median_seconds"] / row["median_seconds"]
+            cells += [f"{row['words_per_second']:,.0f}", f"{speed_up:.1f} ×"] if row else ["", ""]
+        rows.append(cells)
+    header = ["model", "parameters", "memory", "words/s", "speed vs. ELMo"]
+    return _grid([*header, "bfloat16, fused Adam: words/s", "speed vs. ELMo in float32"], rows)
 
 
 def _fasttext(results: Benchmarks) -> str:
@@ -163,6 +231,7 @@ def _table(function: Callable[[Benchmarks], str]) -> Callable[[Mapping[str, Any]
 TABLES: Dict[str, Callable[[Mapping[str, Any]], str]] = {
     "speed": _table(_summary),
     "speed of output layers": _table(_output_layers),
+    "speed of contextualizers": _table(_contextualizers),
     "speed of models": _table(_models),
     "speed of fastText readers": _table(_fasttext),
 }
