@@ -176,6 +176,25 @@ def _language_models(results: Results) -> str:
     return _grid([*header, "cosine", "baseline cosine", "perplexity per word"], rows)
 
 
+def _contextualizers(results: Results) -> str:
+    """The language models with their scores in the tasks of `scales/contextualizers.mk`."""
+    tasks = {task: TASKS[task] for task in ("ner", "snli", "srl")}
+    rows = [
+        [
+            f"`{name}`",
+            f"{model['trainable_parameters'] / 1e6:.2f} M",
+            f"{model['cosine']:.4f}" if "cosine" in model else "",
+            *(_score(results, task, name) for task in tasks),
+        ]
+        for (_, name), model in _by_corpus(results["language_models"]).items()
+    ]
+    scores = [_score(results, task, "fasttext") for task in tasks]
+    if any(scores):
+        rows.append(["`fasttext` alone", "", "", *scores])
+    header = ["representation", "parameters", "cosine, held out"]
+    return _grid([*header, *_task_header(tasks)], rows)
+
+
 def _paper_language_models(results: Results) -> str:
     header = ["model", "parameters", "days × GPUs", "speed vs. ELMo", "sentences per GPU"]
     rows = [
@@ -269,6 +288,7 @@ TABLES: Dict[str, Callable[[Results], str]] = {
     "unnormalized tasks": partial(_tasks, variant=UNNORMALIZED),
     "equal time": _equal_time,
     "language models": _language_models,
+    "contextualizers": _contextualizers,
     "language models of the paper": _paper_language_models,
     "senteval": _senteval,
     "senteval of the paper": _paper_senteval,

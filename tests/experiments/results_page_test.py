@@ -11,18 +11,20 @@ from tests import FIXTURES
 ROOT = FIXTURES.parent
 DOCS = ROOT / "docs"
 TABLES = {
-    "../README.md": "summary",
-    "results.md": "tasks",
-    "results-details.md": "layers",
-    "performance.md": "speed",
+    "../README.md": ("summary", "laptop"),
+    "results.md": ("tasks", "laptop"),
+    "results-details.md": ("layers", "laptop"),
+    "performance.md": ("speed", "laptop"),
+    "contextualizers.md": ("contextualizers", "contextualizers"),
 }
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_its_tables_are_those_of_the_results(name):
     page = (DOCS / name).read_text("utf-8")
-    results = json.loads((ROOT / "experiments" / "results" / "laptop.json").read_text("utf-8"))
-    assert f"<!-- table: {TABLES[name]} -->" in page
+    table, scale = TABLES[name]
+    results = json.loads((ROOT / "experiments" / "results" / f"{scale}.json").read_text("utf-8"))
+    assert f"<!-- table: {table} -->" in page
     assert fill_page(page, {**results, "benchmarks": read_benchmarks()}, name=name) == page
 
 

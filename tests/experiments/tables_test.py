@@ -147,6 +147,13 @@ def test_language_models():
     )
 
 
+def test_contextualizers_have_their_scores_beside_the_language_model():
+    found = rows("contextualizers")
+    assert found[0].startswith("| representation | parameters | cosine, held out | `ner`, F1 |")
+    assert "| `elmo_semfit` | 2.45 M | 0.7566 | 28.0 ± 3.6 |  |  |" in found
+    assert found[-1] == "| `fasttext` alone |  |  | 20.0 |  |  |"
+
+
 def test_the_summary_has_the_mean_over_the_tasks_of_the_means_over_the_seeds():
     scores = {"snli": [50.0], "coref": [40.0], "sst5": [30.0], "ner": [10.0, 14.0], "srl": [33.0]}
     tasks = [

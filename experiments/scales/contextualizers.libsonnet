@@ -1,0 +1,1 @@
+(import '../../training_config/laptop/override.libsonnet') + { trainer+: { use_amp: true } }

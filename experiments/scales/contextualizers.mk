@@ -1,0 +1,18 @@
+# ELMo-S with each contextualizer, at the size of the laptop scale, in bfloat16: four hours on one CPU core
+# with instructions for it.
+PAGES := docs/contextualizers.md
+IMAGES := experiments/results/contextualizers
+include scales/laptop.mk
+LM_OVERLAY := experiments/scales/contextualizers.libsonnet
+
+MODELS := elmo_semfit elmo_semfit_sru elmo_semfit_qrnn elmo_semfit_gated_cnn elmo_semfit_transformer elmo_semfit_torch_lstm
+PUBMED_MODELS :=
+SEEDED := ner
+ONCE := snli srl
+SEEDS ?= 1
+REPRESENTATIONS := none fasttext $(MODELS)
+ABLATIONS :=
+NORMALIZED :=
+ALL_LAYERS :=
+UNNORMALIZED :=
+EQUAL_TIME :=
