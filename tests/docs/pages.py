@@ -21,6 +21,7 @@ PAGES = [
             "reference/python",
             "results",
             "results-details",
+            "contextualizers",
             "performance",
             "troubleshooting",
         )
