@@ -16,6 +16,7 @@ from typing import Any, Callable, Dict
 import torch
 from allennlp.modules.elmo_lstm import ElmoLstm
 
+from allennlp_semfit.modules.products import select_product
 from allennlp_semfit.modules.seq2seq_encoders.bidirectional_language_model_lstm import (
     BidirectionalLanguageModelLstm,
 )
@@ -53,8 +54,8 @@ def matrix_products(
     batch_size: int, length: int, hidden_dim: int, cell_size: int, **tensor: Any
 ) -> Callable[[], None]:
     """
-    A function that computes the matrix products of a training step into preallocated tensors: for
-    the inputs and the weight gradients over all time steps at once, for the states step by step.
+    A function that computes the matrix products of a training step: for the inputs and the weight
+    gradients over all time steps at once, for the states step by step.
     """
 
     def matrix(*shape: int) -> torch.Tensor:
@@ -68,26 +69,24 @@ def matrix_products(
         for _ in range(2 * NUM_LAYERS)
     ]
     narrow, cells, wide = (matrix(words, n) for n in (hidden_dim, cell_size, 4 * cell_size))
-    # Inputs are never overwritten: repeated products would reach denormal or infinite values, which
-    # are slow.
-    to_narrow, to_cells, to_wide = (torch.empty_like(t) for t in (narrow, cells, wide))
     steps = [slice(start, start + batch_size) for start in range(0, words, batch_size)]
+    multiply = select_product(narrow.device, narrow.dtype)
 
     def products() -> None:
         for of_input, of_state, projection in layers:
-            torch.mm(narrow, of_input.t(), out=to_wide)
+            multiply(narrow, of_input.mT)
             for number, rows in enumerate(steps):
                 if number:
-                    to_wide[rows].addmm_(narrow[rows], of_state.t())
-                torch.mm(cells[rows], projection.t(), out=to_narrow[rows])
+                    multiply(narrow[rows], of_state.mT)
+                multiply(cells[rows], projection.mT)
             for number, rows in reversed(list(enumerate(steps))):
-                torch.mm(narrow[rows], projection, out=to_cells[rows])
+                multiply(narrow[rows], projection)
                 if number:
-                    to_narrow[rows].addmm_(wide[rows], of_state)
-            torch.mm(wide, of_input, out=to_narrow)
-            wide.t() @ narrow
-            wide.t() @ narrow
-            narrow.t() @ cells
+                    multiply(wide[rows], of_state)
+            multiply(wide, of_input)
+            multiply(wide.mT, narrow)
+            multiply(wide.mT, narrow)
+            multiply(narrow.mT, cells)
 
     return products
 

@@ -3,18 +3,31 @@ import re
 from functools import lru_cache
 from pathlib import Path
 
-__all__ = ["has_bfloat16_instructions", "processor_name"]
+__all__ = ["has_bfloat16_instructions", "has_instructions", "is_intel", "processor_name"]
 
 _CPUINFO = Path("/proc/cpuinfo")
 
 
-@lru_cache(maxsize=None)
 def has_bfloat16_instructions() -> bool:
     """
     Whether the CPU multiplies matrices in `bfloat16`: AVX512-BF16 or AMX of x86, or BF16 of Arm.
     Only Linux tells; elsewhere, `False`.
     """
-    return bool(re.search(r"\b(avx512_bf16|amx_bf16|bf16)\b", _read_cpuinfo()))
+    return has_instructions("avx512_bf16|amx_bf16|bf16")
+
+
+@lru_cache(maxsize=None)
+def has_instructions(names: str) -> bool:
+    """
+    Whether the CPU has one of these instruction sets, as Linux names them, separated by `|`. Only
+    Linux tells; elsewhere, `False`.
+    """
+    return bool(re.search(rf"\b({names})\b", _read_cpuinfo()))
+
+
+def is_intel() -> bool:
+    """Whether the CPU is one of Intel's. Only Linux tells; elsewhere, `False`."""
+    return "GenuineIntel" in _read_cpuinfo()
 
 
 def processor_name() -> str:

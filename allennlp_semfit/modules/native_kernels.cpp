@@ -170,6 +170,8 @@ INLINE void for_vectors(int64_t begin, int64_t end, Body body) {
 template <class Value>
 struct CellForward {
   Value* gates;
+  // Added to the gates, if not null.
+  const Value* recurrent_gates;
   const float* bias;
   const float* previous;
   float* cell_state;
@@ -182,14 +184,17 @@ struct CellForward {
     using Floats = typename Vector<W>::Floats;
     for (int64_t row = first_row; row < last_row; ++row) {
       Value* gate = gates + 4 * row * cells;
+      const Value* recurrent = recurrent_gates ? recurrent_gates + 4 * row * cells : nullptr;
       for_vectors<W>(0, cells, [&](int64_t cell, int64_t count) ALWAYS_INLINE {
-        auto biased = [&](int64_t at) ALWAYS_INLINE {
-          return load<W>(gate + at, count) + load<W>(bias + at, count);
+        auto preactivation = [&](int64_t at) ALWAYS_INLINE {
+          Floats total = load<W>(gate + at, count) + load<W>(bias + at, count);
+          if (recurrent) total += load<W>(recurrent + at, count);
+          return total;
         };
-        Floats input = sigmoid(biased(cell));
-        Floats forget = sigmoid(biased(cells + cell));
-        Floats candidate = hyperbolic_tangent(biased(2 * cells + cell));
-        Floats output = sigmoid(biased(3 * cells + cell));
+        Floats input = sigmoid(preactivation(cell));
+        Floats forget = sigmoid(preactivation(cells + cell));
+        Floats candidate = hyperbolic_tangent(preactivation(2 * cells + cell));
+        Floats output = sigmoid(preactivation(3 * cells + cell));
         Floats state = input * candidate;
         if (previous) state += forget * clip(load<W>(previous + row * cells + cell, count), bound);
         store<W>(gate + cell, input, count);
@@ -643,9 +648,9 @@ PyObject* call(Arguments& arguments, const Kernel& kernel, int64_t size, int64_t
 // Members are initialised in the order of the braces, so they read the arguments in order.
 template <class Value>
 PyObject* cell_forward(Arguments& a, int64_t rows, int64_t threads) {
-  CellForward<Value> kernel{a.pointer<Value>(), a.pointer<float>(), a.pointer<float>(),
-                            a.pointer<float>(), a.pointer<Value>(), a.integer(),
-                            a.number()};
+  CellForward<Value> kernel{a.pointer<Value>(), a.pointer<Value>(), a.pointer<float>(),
+                            a.pointer<float>(), a.pointer<float>(), a.pointer<Value>(),
+                            a.integer(),        a.number()};
   return call(a, kernel, rows, 1, rows * kernel.cells, threads);
 }
 

@@ -4,7 +4,10 @@ import pytest
 
 from allennlp_semfit.common import cpu
 
-XEON = "model name\t: Intel(R) Xeon(R) CPU\nflags\t\t: fpu avx512f {} avx512vl\n"
+XEON = """vendor_id\t: GenuineIntel
+model name\t: Intel(R) Xeon(R) CPU
+flags\t\t: fpu avx512f {} avx512vl
+"""
 
 
 @pytest.mark.parametrize(
@@ -23,9 +26,11 @@ def test_bfloat16_instructions(monkeypatch, tmp_path, cpuinfo, expected):
     if cpuinfo is not None:
         path.write_text(cpuinfo)
     monkeypatch.setattr(cpu, "_CPUINFO", path)
-    assert cpu.has_bfloat16_instructions.__wrapped__() is expected
+    cpu.has_instructions.cache_clear()
+    assert cpu.has_bfloat16_instructions() is expected
     name = cpu.processor_name()
-    if cpuinfo is not None and "Xeon" in cpuinfo:
+    assert cpu.is_intel() is (cpuinfo is not None and "Intel" in cpuinfo)
+    if cpu.is_intel():
         assert name == "Intel(R) Xeon(R) CPU"
     else:
         assert name == platform.machine()

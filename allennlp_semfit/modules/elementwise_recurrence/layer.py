@@ -4,6 +4,7 @@ from typing import List
 import torch
 
 from allennlp_semfit.modules.elementwise_recurrence.function import ElementwiseRecurrenceFunction
+from allennlp_semfit.modules.products import Linear
 
 __all__ = ["ElementwiseRecurrentLayer"]
 
@@ -58,11 +59,9 @@ class ElementwiseRecurrentLayer(torch.nn.Module):
         self.tanh_candidate = tanh_candidate
         self.highway = highway
         self.implementation = implementation
-        self.input_linearity = torch.nn.Linear(
-            window_size * hidden_dim, (4 if highway else 3) * cell_size
-        )
+        self.input_linearity = Linear(window_size * hidden_dim, (4 if highway else 3) * cell_size)
         self.peepholes = torch.nn.Parameter(torch.zeros(2, cell_size)) if peepholes else None
-        self.state_projection = torch.nn.Linear(cell_size, hidden_dim, bias=False)
+        self.state_projection = Linear(cell_size, hidden_dim, bias=False)
         self.layer_norm = torch.nn.LayerNorm(hidden_dim) if layer_norm else torch.nn.Identity()
         self.reset_parameters()
 

@@ -1,10 +1,11 @@
-from itertools import chain, count
+from itertools import chain
 from typing import Any, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import torch
 from torch.autograd.function import once_differentiable
 
 from allennlp_semfit.modules.implementation import choose_implementation
+from allennlp_semfit.modules.products import Product, product_dtype, select_product
 from allennlp_semfit.modules.projected_lstm import native_ops, torch_ops
 from allennlp_semfit.modules.projected_lstm.threads import run_in_threads
 
@@ -42,63 +43,56 @@ class ProjectedLstmFunction(torch.autograd.Function):
         implementation: str,
         *weights: Optional[torch.Tensor],
     ) -> torch.Tensor:
-        num_layers, num_words, _ = inputs.shape
-        dtype, bias = _matmul_dtype(inputs), weights[2 * num_layers]
+        dtype, bias = product_dtype(inputs), weights[2 * len(inputs)]
         assert bias is not None
         inputs = inputs.to(dtype).contiguous()
         ops, stacked = _select_ops(implementation, inputs, bias.dtype)
-        layers = _layers(weights, num_layers, dtype, stacked)
-        options = _Options(ops, batch_sizes, cell_clip_value, state_clip_value, eps)
-        gates = inputs.new_empty(num_layers, num_words, layers[0].input_weight.size(-2))
-        cell_state = inputs.new_empty(
-            num_layers,
-            num_words,
-            gates.size(2) // 4,
-            dtype=torch.promote_types(dtype, torch.float32),
-        )
-        projected = torch.empty_like(inputs)
+        multiply = torch.bmm if stacked else select_product(inputs.device, dtype)
+        options = _Options(ops, multiply, batch_sizes, cell_clip_value, state_clip_value, eps)
+        layers = _layers(weights, len(inputs), dtype, stacked)
         states = torch.empty_like(inputs, dtype=bias.dtype)
         # The states in the type of the matrix products.
         recurrent = states if states.dtype == dtype else torch.empty_like(inputs)
 
-        def run(layer: _Layer) -> None:
-            buffers = (inputs, gates, cell_state, projected, states, recurrent)
-            _forward(layer, options, *(buffer[layer.number] for buffer in buffers))
+        def run(layer: _Layer) -> Sequence[torch.Tensor]:
+            of_layer = (buffer[layer.number] for buffer in (inputs, states, recurrent))
+            return _forward(layer, options, *of_layer)
 
         with torch.cuda.device_of(inputs), torch.autocast(inputs.device.type, enabled=False):
-            run_in_threads(run, layers)
+            activations = run_in_threads(run, layers)
         # The converted weights too, because converting them again takes time.
-        converted = [weight for layer in layers for weight in layer[1:]]
-        ctx.save_for_backward(inputs, gates, cell_state, projected, recurrent, *converted, *weights)
+        saved = [tensor for layer, own in zip(layers, activations) for tensor in (*own, *layer[1:])]
+        ctx.save_for_backward(inputs, recurrent, *saved, *weights)
         ctx.numbers, ctx.options = [layer.number for layer in layers], options
         return states
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad_outputs: torch.Tensor) -> Tuple[Optional[torch.Tensor], ...]:
-        inputs, gates, cell_state, projected, recurrent, *others = ctx.saved_tensors
-        layers = [
-            _Layer(number, *others[start : start + _NUM_WEIGHTS])
-            for start, number in zip(count(0, _NUM_WEIGHTS), ctx.numbers)
-        ]
-        weights = others[_NUM_WEIGHTS * len(layers) :]
-        needs_inputs, needs_weights = ctx.needs_input_grad[0], any(ctx.needs_input_grad[6:])
+        inputs, recurrent, *others = ctx.saved_tensors
         # Each step adds to it the gradients from the next.
         grad_states = grad_outputs.clone(memory_format=torch.contiguous_format)
-        grad_inputs = torch.empty_like(inputs) if needs_inputs else None
+        needs_inputs, needs_weights = ctx.needs_input_grad[0], any(ctx.needs_input_grad[6:])
 
-        def run(layer: _Layer) -> Sequence[torch.Tensor]:
-            buffers = (grad_states, inputs, gates, cell_state, projected, recurrent)
-            of_layer = (buffer[layer.number] for buffer in buffers)
-            out = None if grad_inputs is None else grad_inputs[layer.number]
-            return _backward(layer, ctx.options, out, needs_weights, *of_layer)
+        def run(index: int) -> Tuple[Optional[torch.Tensor], Sequence[torch.Tensor]]:
+            number, start = ctx.numbers[index], index * (_NUM_ACTIVATIONS + _NUM_WEIGHTS)
+            activations = others[start : start + _NUM_ACTIVATIONS]
+            layer = _Layer(number, *others[start + _NUM_ACTIVATIONS :][:_NUM_WEIGHTS])
+            of_layer = (buffer[number] for buffer in (grad_states, inputs, recurrent))
+            return _backward(
+                layer, ctx.options, needs_inputs, needs_weights, *of_layer, *activations
+            )
 
         with torch.cuda.device_of(inputs), torch.autocast(inputs.device.type, enabled=False):
-            grads = run_in_threads(run, layers)
-        is_stacked = isinstance(layers[0].number, slice)
+            of_inputs, of_weights = zip(*run_in_threads(run, range(len(ctx.numbers))))
+        is_stacked = isinstance(ctx.numbers[0], slice)
+        grad_inputs = None
+        if needs_inputs:
+            grad_inputs = of_inputs[0] if is_stacked else torch.stack(of_inputs)
         # By weight, then by layer.
-        by_weight = chain.from_iterable(grads[0] if is_stacked else zip(*grads))
-        grad_weights = [grad.to(weight.dtype) for grad, weight in zip(by_weight, weights)]
+        grads = chain.from_iterable(of_weights[0] if is_stacked else zip(*of_weights))
+        weights = others[len(ctx.numbers) * (_NUM_ACTIVATIONS + _NUM_WEIGHTS) :]
+        grad_weights = [grad.to(weight.dtype) for grad, weight in zip(grads, weights)]
         # Those of the missing layer norm, or of all weights.
         missing = [None] * (len(weights) - len(grad_weights))
         return (grad_inputs, None, None, None, None, None, *grad_weights, *missing)
@@ -106,6 +100,7 @@ class ProjectedLstmFunction(torch.autograd.Function):
 
 class _Options(NamedTuple):
     ops: Any
+    multiply: Product
     batch_sizes: List[int]
     cell_clip_value: Optional[float]
     state_clip_value: Optional[float]
@@ -126,6 +121,8 @@ class _Layer(NamedTuple):
 
 
 _NUM_WEIGHTS = len(_Layer._fields) - 1
+# The gate activations, the cell state and the projected output.
+_NUM_ACTIVATIONS = 3
 
 
 def _layers(
@@ -162,58 +159,64 @@ def _forward(
     layer: _Layer,
     options: _Options,
     inputs: torch.Tensor,
-    gates: torch.Tensor,
-    cell_state: torch.Tensor,
-    projected: torch.Tensor,
     states: torch.Tensor,
     recurrent: torch.Tensor,
-) -> None:
-    ops, batch_sizes, cell_clip_value, state_clip_value, eps = options
-    _product(inputs, layer.input_weight.mT, out=gates)
+) -> Sequence[torch.Tensor]:
+    """
+    Writes `states` and `recurrent`. Returns the gate activations, the cell state and the projected
+    output, the latter two before clipping.
+    """
+    ops, multiply, batch_sizes, cell_clip_value, state_clip_value, eps = options
+    gates = multiply(inputs, layer.input_weight.mT)
+    cell_dtype = torch.promote_types(gates.dtype, torch.float32)
+    cell_state = gates.new_empty(*gates.shape[:-1], gates.size(-1) // 4, dtype=cell_dtype)
     if not batch_sizes:
-        return
+        return gates, cell_state, torch.empty_like(inputs)
     to_gates, to_state = layer.state_weight.mT, layer.projection.mT
-    hidden = inputs.new_empty(*inputs.shape[:-2], batch_sizes[0], cell_state.size(-1))
+    hidden = gates.new_empty(*gates.shape[:-2], batch_sizes[0], cell_state.size(-1))
     previous_cell_state: Optional[torch.Tensor] = None
     previous_recurrent: Optional[torch.Tensor] = None
-    buffers = (gates, cell_state, projected, states, recurrent)
-    for gate, cell, output, state, new_recurrent in zip(*_steps(buffers, batch_sizes)):
+    recurrent_gates: Optional[torch.Tensor] = None
+    projected = []
+    buffers = (gates, cell_state, states, recurrent)
+    for gate, cell, state, new_recurrent in zip(*_steps(buffers, batch_sizes)):
         size = gate.size(-2)
         if previous_cell_state is not None and previous_recurrent is not None:
             previous_cell_state = _first_rows(previous_cell_state, size)
-            _add_product(_first_rows(previous_recurrent, size), to_gates, out=gate)
+            recurrent_gates = multiply(_first_rows(previous_recurrent, size), to_gates)
         hidden = _first_rows(hidden, size)
-        ops.cell_forward(gate, layer.bias, previous_cell_state, cell_clip_value, cell, hidden)
-        _product(hidden, to_state, out=output)
+        ops.cell_forward(
+            gate, recurrent_gates, layer.bias, previous_cell_state, cell_clip_value, cell, hidden
+        )
+        output = multiply(hidden, to_state)
         ops.state_forward(
             output, layer.norm_weight, layer.norm_bias, eps, state_clip_value, state, new_recurrent
         )
+        projected.append(output)
         previous_cell_state, previous_recurrent = cell, new_recurrent
+    return gates, cell_state, torch.cat(projected, dim=-2)
 
 
 def _backward(
     layer: _Layer,
     options: _Options,
-    grad_inputs: Optional[torch.Tensor],
+    needs_inputs: bool,
     needs_weights: bool,
     grad_states: torch.Tensor,
     inputs: torch.Tensor,
+    recurrent: torch.Tensor,
     gates: torch.Tensor,
     cell_state: torch.Tensor,
     projected: torch.Tensor,
-    recurrent: torch.Tensor,
-) -> Sequence[torch.Tensor]:
-    """The gradients of the weights, if needed. Writes those of the inputs to `grad_inputs`."""
-    ops, batch_sizes, cell_clip_value, state_clip_value, eps = options
+) -> Tuple[Optional[torch.Tensor], Sequence[torch.Tensor]]:
+    """The gradients of the inputs and of the weights, those that are needed."""
+    ops, multiply, batch_sizes, cell_clip_value, state_clip_value, eps = options
     grad_gates = torch.empty_like(gates)
     grad_projected = torch.empty_like(projected)
     hidden = torch.empty_like(cell_state, dtype=inputs.dtype)
     first = batch_sizes[0] if batch_sizes else 0
-    shape = (*inputs.shape[:-2], first, cell_state.size(-1))
-    grad_hidden = inputs.new_empty(shape)
-    grad_recurrents = inputs.new_empty(*shape[:-1], inputs.size(-1))
+    grad_cell_states = cell_state.new_zeros(*gates.shape[:-2], first, cell_state.size(-1))
     grad_recurrent: Optional[torch.Tensor] = None
-    all_grad_cell_states = cell_state.new_zeros(shape)
     buffers = (grad_states, gates, cell_state, projected, grad_gates, grad_projected, hidden)
     steps = list(zip(*_steps(buffers, batch_sizes)))
     for number in reversed(range(len(steps))):
@@ -228,39 +231,37 @@ def _backward(
             state_clip_value,
             grad_output,
         )
-        grad_cell_output = _first_rows(grad_hidden, size)
-        _product(grad_output, layer.projection, out=grad_cell_output)
         ops.cell_backward(
-            grad_cell_output,
+            multiply(grad_output, layer.projection),
             gate,
             _first_rows(steps[number - 1][2], size) if number else None,
             cell_clip_value,
             cell,
-            _first_rows(all_grad_cell_states, size),
+            _first_rows(grad_cell_states, size),
             grad_gate,
             cell_output,
         )
         if number:
-            grad_recurrent = _first_rows(grad_recurrents, size)
-            _product(grad_gate, layer.state_weight, out=grad_recurrent)
-    if grad_inputs is not None:
-        _product(grad_gates, layer.input_weight, out=grad_inputs)
+            grad_recurrent = multiply(grad_gate, layer.state_weight)
+    grad_inputs = multiply(grad_gates, layer.input_weight) if needs_inputs else None
     if not needs_weights:
-        return ()
+        return grad_inputs, ()
     # The states of the previous step, for all words but the first ones.
     previous = [
         _first_rows(state, size)
         for state, size in zip(recurrent.split(batch_sizes, dim=-2), batch_sizes[1:])
     ]
     grads = [
-        grad_gates.mT @ inputs,
-        grad_gates[..., first:, :].mT @ torch.cat([recurrent[..., :0, :], *previous], dim=-2),
+        multiply(grad_gates.mT, inputs),
+        multiply(
+            grad_gates[..., first:, :].mT, torch.cat([recurrent[..., :0, :], *previous], dim=-2)
+        ),
         ops.sum_rows(grad_gates),
-        grad_projected.mT @ hidden,
+        multiply(grad_projected.mT, hidden),
     ]
     if layer.norm_weight is not None:
         grads += ops.norm_backward(grad_states, projected, eps, state_clip_value)
-    return grads
+    return grad_inputs, grads
 
 
 def _select_ops(
@@ -277,11 +278,6 @@ def _select_ops(
     return {"torch": torch_ops, "native": native_ops}[chosen], inputs.is_cuda
 
 
-def _matmul_dtype(inputs: torch.Tensor) -> torch.dtype:
-    # A product of empty matrices, because autocast's own functions differ by device and version.
-    return (inputs.new_empty(1, 0) @ inputs.new_empty(0, 1)).dtype
-
-
 def _steps(
     tensors: Sequence[torch.Tensor], batch_sizes: List[int]
 ) -> Sequence[Sequence[torch.Tensor]]:
@@ -291,13 +287,3 @@ def _steps(
 
 def _first_rows(tensor: torch.Tensor, size: int) -> torch.Tensor:
     return tensor if tensor.size(-2) == size else tensor.narrow(-2, 0, size)
-
-
-def _product(rows: torch.Tensor, matrix: torch.Tensor, out: torch.Tensor) -> None:
-    """`out = rows @ matrix`."""
-    (torch.mm if rows.dim() == 2 else torch.bmm)(rows, matrix, out=out)
-
-
-def _add_product(rows: torch.Tensor, matrix: torch.Tensor, out: torch.Tensor) -> None:
-    """`out += rows @ matrix`."""
-    (torch.addmm if rows.dim() == 2 else torch.baddbmm)(out, rows, matrix, out=out)

@@ -31,6 +31,7 @@ def _bound(clip_value: Optional[float]) -> float:
 
 def cell_forward(
     gates: torch.Tensor,
+    recurrent_gates: Optional[torch.Tensor],
     bias: torch.Tensor,
     previous_cell_state: Optional[torch.Tensor],
     clip_value: Optional[float],
@@ -43,6 +44,7 @@ def cell_forward(
         len(cell_state),
         torch.get_num_threads(),
         gates.data_ptr(),
+        _address(recurrent_gates),
         bias.data_ptr(),
         _address(previous_cell_state),
         cell_state.data_ptr(),

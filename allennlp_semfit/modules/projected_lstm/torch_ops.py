@@ -5,7 +5,8 @@ The tensors are views of buffers for all steps. Where `layers` is the number of 
 parallel, a dimension that may be missing, and `n` the number of sentences that have a word at this
 step, the shapes are
 
-- `(layers, n, 4 * cell_size)` for `gates` (input, forget, candidate, output), and
+- `(layers, n, 4 * cell_size)` for `gates` (input, forget, candidate, output) and the
+  `recurrent_gates`, what the previous state adds to them (`None` at the first step), and
   `(layers, 1, 4 * cell_size)` for their `bias`;
 - `(layers, n, cell_size)` for `cell_state` (before clipping), `previous_cell_state` (`None` at the
   first step) and `hidden` (the output before projection);
@@ -40,6 +41,7 @@ def _clip(tensor: torch.Tensor, clip_value: Optional[float]) -> torch.Tensor:
 
 def cell_forward(
     gates: torch.Tensor,
+    recurrent_gates: Optional[torch.Tensor],
     bias: torch.Tensor,
     previous_cell_state: Optional[torch.Tensor],
     clip_value: Optional[float],
@@ -47,11 +49,11 @@ def cell_forward(
     hidden: torch.Tensor,
 ) -> None:
     """
-    Adds the bias to the gates' pre-activations, replaces them by the activations, and computes
-    `cell_state` and `hidden`.
+    Adds `recurrent_gates` and the bias to the gates' pre-activations, replaces them by the
+    activations, and computes `cell_state` and `hidden`.
     """
     cell_size = cell_state.size(-1)
-    gates += bias
+    gates += bias if recurrent_gates is None else recurrent_gates + bias
     gates[..., : 2 * cell_size].sigmoid_()
     gates[..., 2 * cell_size : 3 * cell_size].tanh_()
     gates[..., 3 * cell_size :].sigmoid_()

@@ -46,11 +46,13 @@ def _clipped(x, clip_value, has_clip_value: tl.constexpr):
 @triton.jit
 def _cell_forward(
     gates,
+    recurrent_gates,
     bias,
     previous_cell_state,
     cell_state,
     hidden,
     gates_stride,
+    recurrent_gates_stride,
     bias_stride,
     previous_stride,
     cell_state_stride,
@@ -69,29 +71,30 @@ def _cell_forward(
     column = cell % cell_size
     offset = cell // cell_size * 4 * cell_size + column
     input_gate = _load(gates, gates_stride, layer, offset, mask)
-    input_gate = tl.sigmoid(input_gate + _load(bias, bias_stride, layer, column, mask))
-    offset += cell_size
-    column += cell_size
-    forget_gate = _load(gates, gates_stride, layer, offset, mask)
-    forget_gate = tl.sigmoid(forget_gate + _load(bias, bias_stride, layer, column, mask))
-    offset += cell_size
-    column += cell_size
-    candidate = _load(gates, gates_stride, layer, offset, mask)
-    candidate = _tanh(candidate + _load(bias, bias_stride, layer, column, mask))
-    offset += cell_size
-    column += cell_size
-    output_gate = _load(gates, gates_stride, layer, offset, mask)
-    output_gate = tl.sigmoid(output_gate + _load(bias, bias_stride, layer, column, mask))
+    forget_gate = _load(gates, gates_stride, layer, offset + cell_size, mask)
+    candidate = _load(gates, gates_stride, layer, offset + 2 * cell_size, mask)
+    output_gate = _load(gates, gates_stride, layer, offset + 3 * cell_size, mask)
+    if has_previous:
+        recurrent_gates += layer * recurrent_gates_stride + offset
+        input_gate += tl.load(recurrent_gates, mask=mask, other=0.0)
+        forget_gate += tl.load(recurrent_gates + cell_size, mask=mask, other=0.0)
+        candidate += tl.load(recurrent_gates + 2 * cell_size, mask=mask, other=0.0)
+        output_gate += tl.load(recurrent_gates + 3 * cell_size, mask=mask, other=0.0)
+    bias += layer * bias_stride + column
+    input_gate = tl.sigmoid(input_gate + tl.load(bias, mask=mask, other=0.0))
+    forget_gate = tl.sigmoid(forget_gate + tl.load(bias + cell_size, mask=mask, other=0.0))
+    candidate = _tanh(candidate + tl.load(bias + 2 * cell_size, mask=mask, other=0.0))
+    output_gate = tl.sigmoid(output_gate + tl.load(bias + 3 * cell_size, mask=mask, other=0.0))
     new_cell_state = input_gate * candidate
     if has_previous:
         previous = _load(previous_cell_state, previous_stride, layer, cell, mask)
         new_cell_state += forget_gate * _clipped(previous, clip_value, has_clip_value)
     output = output_gate * _tanh(_clipped(new_cell_state, clip_value, has_clip_value))
-    gates += layer * gates_stride
-    tl.store(gates + offset, output_gate, mask=mask)
-    tl.store(gates + offset - cell_size, candidate, mask=mask)
-    tl.store(gates + offset - 2 * cell_size, forget_gate, mask=mask)
-    tl.store(gates + offset - 3 * cell_size, input_gate, mask=mask)
+    gates += layer * gates_stride + offset
+    tl.store(gates, input_gate, mask=mask)
+    tl.store(gates + cell_size, forget_gate, mask=mask)
+    tl.store(gates + 2 * cell_size, candidate, mask=mask)
+    tl.store(gates + 3 * cell_size, output_gate, mask=mask)
     tl.store(cell_state + layer * cell_state_stride + cell, new_cell_state, mask=mask)
     tl.store(hidden + layer * hidden_stride + cell, output, mask=mask)
 
@@ -228,6 +231,7 @@ def _state_backward(
 
 def cell_forward(
     gates: torch.Tensor,
+    recurrent_gates: Optional[torch.Tensor],
     bias: torch.Tensor,
     previous_cell_state: Optional[torch.Tensor],
     clip_value: Optional[float],
@@ -235,7 +239,7 @@ def cell_forward(
     hidden: torch.Tensor,
 ) -> None:
     """As `torch_ops.cell_forward`."""
-    tensors = (gates, bias, previous_cell_state, cell_state, hidden)
+    tensors = (gates, recurrent_gates, bias, previous_cell_state, cell_state, hidden)
     _launch_on_cells(_cell_forward, tensors, cell_state, previous_cell_state, clip_value)
 
 

@@ -64,8 +64,9 @@ def test_cells(instruction_set, rows, cells, dtype, clip_value, has_previous, nu
         if not has_previous:
             read["previous_cell_state"] = None
         assert_as_exact("cell_backward", read, written, clip_value)
-        previous = {
+        read = {
             "previous_cell_state": read["previous_cell_state"],
+            "recurrent_gates": torch.randn(rows, 4 * cells).to(dtype) if has_previous else None,
             "bias": torch.randn(4 * cells),
         }
         written = {
@@ -73,7 +74,7 @@ def test_cells(instruction_set, rows, cells, dtype, clip_value, has_previous, nu
             "cell_state": torch.zeros(rows, cells),
             "hidden": torch.zeros(rows, cells, dtype=dtype),
         }
-        assert_as_exact("cell_forward", previous, written, clip_value)
+        assert_as_exact("cell_forward", read, written, clip_value)
     finally:
         torch.set_num_threads(1)
 
@@ -143,7 +144,7 @@ def test_extreme_gates(instruction_set, dtype):
         cell_state = torch.zeros(1, len(values))
         hidden = torch.zeros(1, len(values), dtype=dtype)
         bias = torch.zeros(4 * len(values))
-        module.cell_forward(gates, bias, torch.ones_like(cell_state), 3.0, cell_state, hidden)
+        module.cell_forward(gates, None, bias, torch.ones_like(cell_state), 3.0, cell_state, hidden)
         assert not hidden[:, :-1].isnan().any()
         results.append((gates, cell_state, hidden))
     for actual, expected in zip(*results):

@@ -1,0 +1,71 @@
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from allennlp_semfit.common import cpu
+from allennlp_semfit.modules import products
+from tests.tolerance import assert_as_exact_as
+
+SIZES = st.integers(0, 20)
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(autouse=True)
+def _forget_the_cpu():
+    yield
+    products._prefers_onednn.cache_clear()
+    cpu.has_instructions.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("cpuinfo", "with_onednn"),
+    [
+        ("vendor_id\t: AuthenticAMD\nflags\t\t: fpu avx2 avx512f\n", True),
+        ("vendor_id\t: AuthenticAMD\nflags\t\t: fpu avx2\n", False),
+        ("vendor_id\t: GenuineIntel\nflags\t\t: fpu avx2 avx512f\n", False),
+        ("Features\t: fp asimd\n", False),
+    ],
+)
+def test_onednn_serves_where_mkl_has_no_avx512(monkeypatch, tmp_path, cpuinfo, with_onednn):
+    path = tmp_path / "cpuinfo"
+    path.write_text(cpuinfo)
+    monkeypatch.setattr(cpu, "_CPUINFO", path)
+    products._prefers_onednn.cache_clear()
+    cpu.has_instructions.cache_clear()
+    assert (products.select_product(CPU, torch.float32) is not torch.mm) is with_onednn
+    for dtype in (torch.float64, torch.bfloat16):
+        assert products.select_product(CPU, dtype) is torch.mm
+    assert products.select_product(torch.device("cuda"), torch.float32) is torch.mm
+
+
+@given(SIZES, SIZES, SIZES, st.booleans(), st.booleans())
+def test_products(rows, inner, columns, transposes_left, transposes_right):
+    left = torch.randn(inner, rows).mT if transposes_left else torch.randn(rows, inner)
+    right = torch.randn(columns, inner).mT if transposes_right else torch.randn(inner, columns)
+    product = products._multiply_with_onednn(left, right)
+    assert product.is_contiguous()
+    if product.numel():
+        assert_as_exact_as(product, left @ right, left.double() @ right.double())
+    else:
+        assert product.shape == (rows, columns)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("frozen", [None, "inputs", "weight"])
+def test_linear(monkeypatch, bias, frozen):
+    linear = products.Linear(5, 3, bias=bias)
+    if frozen == "weight":
+        linear.weight.requires_grad_(False)
+    inputs = torch.randn(7, 5, requires_grad=frozen != "inputs")
+    weights = torch.randn(7, 3)
+    results = []
+    for prefers_onednn in (True, False):
+        monkeypatch.setattr(products, "_prefers_onednn", lambda prefers=prefers_onednn: prefers)
+        outputs = linear(inputs)
+        leaves = [leaf for leaf in (inputs, *linear.parameters()) if leaf.requires_grad]
+        results.append((outputs, *torch.autograd.grad((outputs * weights).sum(), leaves)))
+        with torch.autocast("cpu", torch.bfloat16):
+            assert linear(inputs).dtype == torch.bfloat16
+    for actual, expected in zip(*results):
+        torch.testing.assert_close(actual, expected)
