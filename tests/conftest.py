@@ -1,6 +1,7 @@
 import os
 import random
 import signal
+import sys
 from functools import partial
 
 import numpy
@@ -21,6 +22,9 @@ settings.load_profile("semfit")
 torch.set_num_threads(1)
 os.register_at_fork(after_in_child=partial(torch.set_num_threads, 1))
 
+# Processes that train together talk over the loopback interface, whatever the machine is called.
+if sys.platform == "linux":
+    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
 
 # What a shell starts in the background ignores Ctrl-C, and some tests send it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
