@@ -28,6 +28,7 @@ from allennlp_semfit.data.dataset_readers.language_modeling import LanguageModel
 from allennlp_semfit.data.token_indexers.fasttext_indexer import FastTextIndexer
 from allennlp_semfit.models.bidirectional_lm import BidirectionalLm
 from allennlp_semfit.modules.lm_heads.adaptive_softmax_head import AdaptiveSoftmaxHead
+from allennlp_semfit.modules.lm_heads.contrastive_head import ContrastiveHead
 from allennlp_semfit.modules.lm_heads.distances import Distance
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 from allennlp_semfit.modules.lm_heads.sampled_softmax_head import SampledSoftmaxHead

@@ -94,10 +94,9 @@ def _run_worker(
         )
     steps: Dict[str, Callable[[], None]] = {}
     for layer in layers:
-        model: torch.nn.Module = SpeedTableModel(layer, num_classes, hidden_dim)
-        if rank is not None:
-            model = DistributedDataParallel(model)
-        steps[layer] = training_step(model, layer, num_classes, num_words, CPU)(batch_size)
+        model = SpeedTableModel(layer, num_classes, hidden_dim)
+        replica = model if rank is None else DistributedDataParallel(model)
+        steps[layer] = training_step(replica, model.head, num_classes, num_words, CPU)(batch_size)
     while True:
         try:
             layer = connection.recv()

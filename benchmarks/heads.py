@@ -20,6 +20,7 @@ from typing import Any, Callable, Dict, Optional, Tuple
 
 import torch
 
+from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 from benchmarks.output_layers import (
     FASTTEXT_DIM,
     OUTPUT_LAYERS,
@@ -51,7 +52,7 @@ class SpeedTableModel(torch.nn.Module):
 
 def training_step(
     model: torch.nn.Module,
-    layer: str,
+    head: LmHead,
     num_classes: int,
     num_words: int,
     device: torch.device,
@@ -65,7 +66,7 @@ def training_step(
         classes = sample_classes(num_classes, batch_size * num_words)
 
         def step() -> None:
-            targets = targets_for(layer, classes, vectors, device)
+            targets = targets_for(head, classes, vectors, device)
             model(inputs, targets).backward()
             optimizer.step()
             # Free the gradients, so that only one candidate at a time has any.
@@ -80,7 +81,7 @@ def build(
     layer: str, num_classes: int, hidden_dim: int, num_words: int, device: torch.device
 ) -> MakeStep:
     model = SpeedTableModel(layer, num_classes, hidden_dim).to(device)
-    return training_step(model, layer, num_classes, num_words, device)
+    return training_step(model, model.head, num_classes, num_words, device)
 
 
 def measure_memory(
@@ -142,7 +143,7 @@ def main() -> None:
     for name, (layer, num_classes) in fitting.items():
         logger.info("Building %s", name)
         model = SpeedTableModel(layer, num_classes, args.hidden_dim).to(device)
-        make_step = training_step(model, layer, num_classes, args.num_words, device, vectors)
+        make_step = training_step(model, model.head, num_classes, args.num_words, device, vectors)
         candidates[name] = make_step(args.batch_size)
         largest = uses[name].largest_batch
         measures[name] = {

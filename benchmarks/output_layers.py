@@ -7,6 +7,7 @@ from allennlp.common import Params
 
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 from allennlp_semfit.modules.lm_heads.softmax_head_base import SoftmaxHeadBase
+from allennlp_semfit.modules.lm_heads.vector_head_base import VectorHeadBase
 from benchmarks.synthetic_words import SizedVocabulary
 
 __all__ = ["OUTPUT_LAYERS", "build_output_layer", "fixed_bytes", "targets_for"]
@@ -15,6 +16,7 @@ FASTTEXT_DIM = 300
 
 OUTPUT_LAYERS = [
     "semfit",
+    "contrastive",
     "adaptive_softmax",
     "sampled_softmax",
     "sampled_softmax, sparse",
@@ -47,8 +49,8 @@ class CutCrossEntropyHead(SoftmaxHeadBase):
 
 
 def _params_of(name: str, num_classes: int) -> Dict[str, Any]:
-    if name == "semfit":
-        return {"type": "semfit", "embedding_dim": FASTTEXT_DIM}
+    if name in ("semfit", "contrastive"):
+        return {"type": name, "embedding_dim": FASTTEXT_DIM}
     if name == "adaptive_softmax":
         return {"type": "adaptive_softmax", **_clusters(num_classes)}
     if name.startswith("sampled_softmax"):
@@ -75,7 +77,7 @@ def build_output_layer(name: str, num_classes: int, input_dim: int) -> LmHead:
     name : `str`
         One of `OUTPUT_LAYERS`.
     num_classes : `int`
-        The vocabulary size. "semfit" ignores it.
+        The vocabulary size. "semfit" and "contrastive" ignore it.
     input_dim : `int`
         The dimension of the context vectors.
     """
@@ -92,22 +94,24 @@ def fixed_bytes(name: str, num_classes: int, input_dim: int) -> int:
 
 
 def targets_for(
-    name: str, classes: torch.Tensor, vectors: Optional[torch.Tensor], device: torch.device
-) -> torch.Tensor:
+    head: LmHead, classes: torch.Tensor, vectors: Optional[torch.Tensor], device: torch.device
+) -> Any:
     """
     The targets of an output layer, on the device.
 
     # Parameters
 
-    name : `str`
+    head : `LmHead`
     classes : `torch.Tensor`
         The classes of the words. Shape `(N,)`.
     vectors : `torch.Tensor`
-        The vectors of all words, in which "semfit" looks up its targets. With `None` its targets
-        are random.
+        The vectors of all words. With `None`, the vectors of targets are random.
     """
-    if name != "semfit":
+    if not isinstance(head, VectorHeadBase):
         return classes.to(device)
     if vectors is None:
-        return torch.randn(len(classes), FASTTEXT_DIM, device=device)
-    return vectors[classes].to(device)
+        words, classes = classes.unique(return_inverse=True)
+        vectors = torch.randn(len(words), FASTTEXT_DIM)
+    # As one sentence. Number 0 is padding.
+    source = {"tokens": {"tokens": classes.unsqueeze(0).to(device) + 1}}
+    return head.targets(source, vectors[classes].unsqueeze(0).to(device))[0]

@@ -25,6 +25,7 @@ from typing import Any, Callable, Dict, Optional, Tuple
 import torch
 from matplotlib.figure import Figure
 
+from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 from benchmarks.allreduce import PCIE_3, allreduce_bytes, predict_speed, predict_speeds
 from benchmarks.data_parallel import time_processes
 from benchmarks.heads import SpeedTableModel
@@ -57,8 +58,7 @@ PAPER_BATCH_SIZES = {"elmo": 128, "elmo_adaptive": 256, "elmo_semfit": 768}
 
 
 def output_layer_step(
-    head: torch.nn.Module,
-    layer: str,
+    head: LmHead,
     num_classes: int,
     input_dim: int,
     num_words: int,
@@ -70,7 +70,7 @@ def output_layer_step(
     context = torch.randn(num_words, input_dim, device=device, requires_grad=True)
 
     def step() -> None:
-        targets = targets_for(layer, classes, vectors, device)
+        targets = targets_for(head, classes, vectors, device)
         (head(context, targets) / num_words).backward()
         optimizer.step()
         # Free the gradients, so that only one candidate at a time has any.
@@ -81,8 +81,9 @@ def output_layer_step(
 
 
 def minimum_bytes(layer: str, num_classes: int, input_dim: int, num_words: int) -> int:
-    """The size of the parameters and, for a full softmax, of the logits and their gradients."""
-    scores = 0 if layer.startswith(("semfit", "adaptive", "sampled")) else num_words * num_classes
+    """The size of the parameters and of the logits of all classes, if any, and their gradients."""
+    scored = {"softmax": num_classes, "cut-cross-entropy": num_classes, "contrastive": 4096}
+    scores = num_words * min(scored.get(layer, 0), num_classes)
     return fixed_bytes(layer, num_classes, input_dim) + 3 * 4 * scores
 
 
@@ -90,7 +91,7 @@ def compare_layers(args: Any, x_label: str, sizes: Dict[int, Tuple[int, int]], o
     """Times the output layers at each x. `sizes` has its vocabulary size and words per batch."""
     vectors = torch.randn(max(num_classes for num_classes, _ in sizes.values()), FASTTEXT_DIM)
     # Batches of different sizes share a head to save memory.
-    heads: Dict[Tuple[str, int], torch.nn.Module] = {}
+    heads: Dict[Tuple[str, int], LmHead] = {}
     candidates: Dict[str, Callable[[], Any]] = {}
     points: Dict[str, Tuple[str, float]] = {}
     left_out: Dict[str, int] = {}
@@ -107,7 +108,6 @@ def compare_layers(args: Any, x_label: str, sizes: Dict[int, Tuple[int, int]], o
                 heads[layer, num_classes] = head.to(args.device)
             candidates[name] = output_layer_step(
                 heads[layer, num_classes],
-                layer,
                 num_classes,
                 args.input_dim,
                 num_words,

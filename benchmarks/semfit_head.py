@@ -34,16 +34,16 @@ def head_alone(model: BidirectionalLm, source: Dict[str, Any]) -> Callable[[], N
     """The forward and backward pass of the head in both directions, from random contexts."""
     head = model._head
     vectors = model._text_field_embedder(source)
-    shape = (vectors.size(0) * (vectors.size(1) - 1), head.get_input_dim())
+    right = get_text_field_mask(source)[:, 1:].nonzero(as_tuple=True)
+    right, left = (right[0], right[1] + 1), right
+    shape = (len(left[0]), head.get_input_dim())
     forward_states, backward_states = (
         torch.randn(shape, device=vectors.device, requires_grad=True) for _ in range(2)
     )
 
     def run() -> None:
         targets = head.targets(source, vectors)
-        loss = head(forward_states, targets[:, 1:].flatten(0, 1))
-        loss = loss + head(backward_states, targets[:, :-1].flatten(0, 1))
-        loss.backward()
+        (head(forward_states, targets[right]) + head(backward_states, targets[left])).backward()
         forward_states.grad = backward_states.grad = None
         head.zero_grad()
 
@@ -52,6 +52,12 @@ def head_alone(model: BidirectionalLm, source: Dict[str, Any]) -> Callable[[], N
 
 def main() -> None:
     parser = argument_parser("semfit_head", __doc__)
+    parser.add_argument(
+        "--config",
+        default="elmo_semfit",
+        choices=["elmo_semfit", "elmo_semfit_contrastive"],
+        help="default: elmo_semfit",
+    )
     parser.add_argument("--batch-size", type=int, default=16, help="sentences")
     parser.add_argument("--num-words", type=int, default=20, help="words per sentence")
     parser.add_argument(
@@ -60,7 +66,7 @@ def main() -> None:
     args = parse_arguments(parser)
     device = args.device
     torch.manual_seed(1)
-    model = build_language_model("elmo_semfit", NUM_CLASSES, args.sizes).to(device)
+    model = build_language_model(args.config, NUM_CLASSES, args.sizes).to(device)
     optimizer = torch.optim.Adam(list(model.parameters()), lr=2e-4)
     losses: Dict[str, Dict[str, Any]] = {
         "step": {},
@@ -85,6 +91,7 @@ def main() -> None:
         measures={
             name: {"share_of_step": each / medians["step"]} for name, each in medians.items()
         },
+        config=args.config,
         batch_size=args.batch_size,
         num_words=args.num_words,
         sizes=args.sizes,

@@ -55,8 +55,8 @@ def collect_results(out: Path) -> Dict[str, List[Row]]:
 
     `Dict[str, List[Dict[str, Any]]]`
         `language_models`, `equal_time` (checkpoints of equal training time), `tasks`, `senteval`,
-        `curves`, `cloze`, `layers`, `oov_entities` and `spectra`. Durations are in seconds, scores
-        in percent, perplexities per word.
+        `curves`, `cloze`, `layers`, `oov_entities`, `spectra` and `probes`. Durations are in
+        seconds, scores in percent, perplexities per word.
 
     # Raises
 
@@ -65,10 +65,11 @@ def collect_results(out: Path) -> Dict[str, List[Row]]:
     """
     runs = [file.parent for file in _sorted(out, "*/models/*/config.json")]
     tasks = [file.with_name("metrics.json") for file in _sorted(out, "tasks/*/done")]
-    if not runs and not tasks:
+    probes = [file.parent for file in _sorted(out, "*/probes/*/done")]
+    if not runs and not tasks and not probes:
         raise InvalidFileError(
             out,
-            "has neither CORPUS/models nor tasks",
+            "has no CORPUS/models, CORPUS/probes or tasks",
             "Give the OUT directory of `make -C experiments`.",
         )
     roots = _roots(out, runs)
@@ -98,6 +99,7 @@ def collect_results(out: Path) -> Dict[str, List[Row]]:
             for file in _sorted(out, "*/spectrum.json")
             for row in read_json(file)
         ],
+        "probes": [row for run in probes for row in _probe(run)],
     }
 
 
@@ -223,6 +225,25 @@ def _senteval(file: Path) -> Row:
             "is not the output of `allennlp senteval`",
             "Give an object with `average` and `tasks`, each with a `score`.",
         ) from None
+
+
+def _probe(run: Path) -> List[Row]:
+    """One row for a short training of `make probe`, or none if not all has been measured."""
+    kinds = ("cloze", "bc5cdr", "wnut17", "sst2")
+    files = {kind: run.with_name(f"{run.name}.{kind}.json") for kind in kinds}
+    if not all(file.exists() for file in files.values()):
+        return []
+    name, _, seed = run.name.rpartition(".")
+    return [
+        {
+            "name": name,
+            "corpus": run.parent.parent.name,
+            "seed": int(seed),
+            "cloze": read_json(files["cloze"])["rows"],
+            "linear": {task: read_json(files[task]) for task in ("bc5cdr", "wnut17")},
+            "sst2": _senteval(files["sst2"])["scores"]["SST-2"],
+        }
+    ]
 
 
 def _curve(file: Path, models: List[Row]) -> Row:

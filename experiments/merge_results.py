@@ -17,6 +17,7 @@ _IDENTITY = {
     "layers": ("corpus", "name"),
     "oov_entities": ("run", "group", "label"),
     "spectra": ("corpus", "targets"),
+    "probes": ("corpus", "name", "seed"),
 }
 
 

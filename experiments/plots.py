@@ -50,6 +50,7 @@ _STYLES: Dict[str, Tuple[str, str]] = {
     "elmo_semfit_transformer": ("#AA4499", "8"),
     "elmo_semfit_torch_lstm": ("#999933", "H"),
     "elmo_semfit_whitened": ("#661100", "*"),
+    "elmo_semfit_contrastive": ("#882255", "h"),
     "elmo_semfit_oneb": ("#88CCEE", "v"),
     "elmo_semfit_cnn": ("#117733", "^"),
     "elmo_semfit_random": ("#999933", "P"),

@@ -33,6 +33,7 @@ _REPRESENTATIONS = [
     "elmo_semfit_transformer",
     "elmo_semfit_torch_lstm",
     "elmo_semfit_whitened",
+    "elmo_semfit_contrastive",
     "elmo_semfit_oneb",
     "elmo_semfit_cnn",
     "elmo_semfit_random",

@@ -109,6 +109,26 @@ def _cloze(results: Results, *, pubmed: bool = False) -> str:
     return _grid(["language model", *buckets], cells)
 
 
+def _probes(results: Results) -> str:
+    rows = []
+    buckets: List[str] = []
+    for name in sort_representations(row["name"] for row in results["probes"]):
+        found = [row for row in results["probes"] if row["name"] == name]
+        ranks = [{each["bucket"]: each["mrr"] for each in row["cloze"]} for row in found]
+        buckets = list(ranks[0])
+        cells = [f"{statistics.mean(rank[bucket] for rank in ranks):.2f}" for bucket in buckets]
+        all_ranks = statistics.mean(statistics.mean(rank.values()) for rank in ranks)
+        cells.append(f"{all_ranks:.2f}")
+        for task in ("bc5cdr", "wnut17"):
+            of_task = [row["linear"][task] for row in found]
+            f1, unseen = ([row[key] for row in of_task] for key in ("f1", "f1_unseen"))
+            cells.append(f"{_mean_and_deviation(f1)} ({statistics.mean(unseen):.1f})")
+        cells.append(_mean_and_deviation([row["sst2"] for row in found]))
+        rows.append([f"`{name}`", *cells])
+    scores = ["BC5CDR, F1 (unseen words)", "WNUT-17, F1 (unseen words)", "SST-2, accuracy"]
+    return _grid(["language model", *buckets, "mean MRR", *scores], rows)
+
+
 def _mrr(row: Optional[Mapping[str, Any]]) -> str:
     return f"{row['mrr']:.2f} / {row['mrr_same_frequency']:.2f}" if row else ""
 
@@ -298,4 +318,5 @@ TABLES: Dict[str, Callable[[Results], str]] = {
     "cloze on pubmed": partial(_cloze, pubmed=True),
     "layers": _layers,
     "spectra": _spectra,
+    "probes": _probes,
 }

@@ -21,7 +21,7 @@ from allennlp.common.util import lazy_groups_of
 from allennlp_semfit.common.text_files import find_text_files
 from allennlp_semfit.corpus.word_counts import count_words
 from allennlp_semfit.fasttext.model import FastTextModel
-from allennlp_semfit.modules.lm_heads.target_whitening import TargetWhitening
+from allennlp_semfit.modules.lm_heads.target_transforms import TargetWhitening
 from allennlp_semfit.pretrained.sentences_file import SentencesFile
 from experiments.json_files import write_json
 

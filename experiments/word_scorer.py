@@ -16,11 +16,14 @@ from allennlp_semfit.data.dataset_readers.language_modeling import LanguageModel
 from allennlp_semfit.data.fields.sentence_field import SentenceField
 from allennlp_semfit.models.bidirectional_lm import BidirectionalLm
 from allennlp_semfit.modules.lm_heads.adaptive_softmax_head import AdaptiveSoftmaxHead
+from allennlp_semfit.modules.lm_heads.contrastive_head import ContrastiveHead
+from allennlp_semfit.modules.lm_heads.distances import cosine
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 from allennlp_semfit.modules.lm_heads.sampled_softmax_head import SampledSoftmaxHead
 from allennlp_semfit.modules.lm_heads.semfit_head import SemfitHead
 from allennlp_semfit.modules.lm_heads.softmax_head import SoftmaxHead
 from allennlp_semfit.modules.lm_heads.softmax_head_base import SoftmaxHeadBase
+from allennlp_semfit.modules.lm_heads.vector_head_base import VectorHeadBase
 from allennlp_semfit.pretrained.sentence_embedder import batches_by_length
 
 __all__ = ["WordScorer"]
@@ -32,9 +35,9 @@ _BATCH_SIZE = 512
 class WordScorer:
     """
     The score of a word in a context is the negated loss of the language model for that word: its
-    log-likelihood with a softmax, its negated distance with `semfit`. Scores are comparable only
-    within one context. The likelihood of `@@UNKNOWN@@` is divided equally among the
-    out-of-vocabulary words.
+    log-likelihood with a softmax, its negated distance with `semfit`, the cosine with
+    `contrastive`. Scores are comparable only within one context. The likelihood of `@@UNKNOWN@@` is
+    divided equally among the out-of-vocabulary words.
 
     # Parameters
 
@@ -65,10 +68,11 @@ class WordScorer:
                 "word of a sentence has no context; give one that has both"
             )
         head = model._head
-        if not isinstance(head, (SemfitHead, AdaptiveSoftmaxHead, SampledSoftmaxHead, SoftmaxHead)):
+        supported = (VectorHeadBase, AdaptiveSoftmaxHead, SampledSoftmaxHead, SoftmaxHead)
+        if not isinstance(head, supported):
             raise ConfigurationError(
                 f"the head of the language model is an unsupported {type(head).__name__}; give one "
-                "with semfit, adaptive_softmax, sampled_softmax or softmax"
+                "with semfit, contrastive, adaptive_softmax, sampled_softmax or softmax"
             )
         self._model = model.eval()
         self._reader = reader
@@ -134,9 +138,10 @@ class WordScorer:
             Shape `(N, num_candidates)`.
         """
         head, targets = self._head, self._targets[candidates]
-        if isinstance(head, SemfitHead):
+        if isinstance(head, (SemfitHead, ContrastiveHead)):
             predicted = head.projection(contexts).double().unsqueeze(1)
-            return -head.distance(predicted.expand_as(targets), targets.double())
+            distance = head.distance if isinstance(head, SemfitHead) else cosine
+            return -distance(predicted.expand_as(targets), targets.double())
         if isinstance(head, AdaptiveSoftmaxHead):
             scores = head.softmax.log_prob(contexts).gather(1, targets)
         else:
@@ -160,7 +165,10 @@ class WordScorer:
             vectors = torch.empty(0)
             if self._head.get_target_dim() is not None:
                 vectors = self._model._text_field_embedder(source)
-            of_sentence = self._head.targets(source, vectors)[0]
+            if isinstance(self._head, VectorHeadBase):
+                of_sentence = self._head.transformed_vectors(source, vectors)[0]
+            else:
+                of_sentence = self._head.targets(source, vectors)[0]
             targets.append(of_sentence[first : first + len(some_words)])
         return torch.cat(targets)
 

@@ -32,8 +32,11 @@ class Linear(torch.nn.Linear):
     """`torch.nn.Linear`, with the fastest product for inputs of shape `(words, in_features)`."""
 
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        if inputs.device.type != "cpu" or inputs.dim() != 2 or inputs.dtype != self.weight.dtype:
+            return super().forward(inputs)
         multiply = select_product(inputs.device, product_dtype(inputs))
-        if multiply is torch.mm or inputs.dim() != 2:
+        # PyTorch's error for a wrong size is clearer.
+        if multiply is torch.mm or inputs.size(1) != self.in_features:
             return super().forward(inputs)
         outputs: torch.Tensor = _LinearFunction.apply(inputs, self.weight, self.bias, multiply)
         return outputs

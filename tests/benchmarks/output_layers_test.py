@@ -58,7 +58,7 @@ def test_each_layer_learns_what_it_is_given(layer):
     head = build_output_layer(layer, 20, 6)
     context = torch.randn(8, 6)
     vectors = torch.randn(20, 300)
-    targets = targets_for(layer, torch.arange(8), vectors, CPU)
+    targets = targets_for(head, torch.arange(8), vectors, CPU)
     if layer == "semfit":
         assert torch.equal(targets, vectors[:8])
     optimizer = torch.optim.SGD(head.parameters(), lr=0.1)

@@ -10,6 +10,13 @@ flags\t\t: fpu avx512f {} avx512vl
 """
 
 
+@pytest.fixture(autouse=True)
+def _forget_the_cpu():
+    cpu.has_instructions.cache_clear()
+    yield
+    cpu.has_instructions.cache_clear()
+
+
 @pytest.mark.parametrize(
     ("cpuinfo", "expected"),
     [
@@ -26,7 +33,6 @@ def test_bfloat16_instructions(monkeypatch, tmp_path, cpuinfo, expected):
     if cpuinfo is not None:
         path.write_text(cpuinfo)
     monkeypatch.setattr(cpu, "_CPUINFO", path)
-    cpu.has_instructions.cache_clear()
     assert cpu.has_bfloat16_instructions() is expected
     name = cpu.processor_name()
     assert cpu.is_intel() is (cpuinfo is not None and "Intel" in cpuinfo)

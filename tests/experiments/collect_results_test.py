@@ -55,7 +55,7 @@ def test_a_directory_that_is_none_is_named(tmp_path):
     log = tmp_path / "log"
     process = run_module("experiments.collect_results", *arguments, output=log, check=False)
     line = process.output.splitlines()[-1]
-    assert line.startswith(f"{tmp_path} has neither CORPUS/models nor tasks. Give")
+    assert line.startswith(f"{tmp_path} has no CORPUS/models, CORPUS/probes or tasks. Give")
     assert process.returncode == 1
     assert not (tmp_path / "results.json").exists()
 
@@ -272,6 +272,16 @@ def test_what_else_there_is(out):
     write_json(out / "novels/layers/elmo.json", [{"layer": 0, "norm": 5.5, "common_share": 0.1}])
     write_json(out / "oov_entities/b.json", {"rows": [{"recall": 0.5}], "other": 1})
     write_json(out / "oov_entities/a.json", {"rows": [{"recall": 0.25}]})
+    probe = out / "pubmed/probes/elmo_semfit.2"
+    (out / "pubmed/probes/elmo_semfit.3").mkdir(parents=True)
+    (out / "pubmed/probes/elmo_semfit.3/done").touch()
+    probe.mkdir()
+    (probe / "done").touch()
+    write_json(probe.with_name("elmo_semfit.2.cloze.json"), {"rows": [{"bucket": "0", "mrr": 0.1}]})
+    for task, f1 in (("bc5cdr", 75.0), ("wnut17", 25.0)):
+        write_json(probe.with_name(f"elmo_semfit.2.{task}.json"), {"f1": f1})
+    sst2 = {"tasks": {"SST-2": {"score": 80.0}}, "average": 80.0}
+    write_json(probe.with_name("elmo_semfit.2.sst2.json"), sst2)
     write_json(out / "novels/spectrum.json", [{"targets": "whitened", "largest_share": 0.1}])
     assert collect_results(out) == {
         "language_models": [],
@@ -291,6 +301,16 @@ def test_what_else_there_is(out):
         ],
         "oov_entities": [{"recall": 0.25}, {"recall": 0.5}],
         "spectra": [{"corpus": "novels", "targets": "whitened", "largest_share": 0.1}],
+        "probes": [
+            {
+                "name": "elmo_semfit",
+                "corpus": "pubmed",
+                "seed": 2,
+                "cloze": [{"bucket": "0", "mrr": 0.1}],
+                "linear": {"bc5cdr": {"f1": 75.0}, "wnut17": {"f1": 25.0}},
+                "sst2": 80.0,
+            }
+        ],
     }
     write_json(out / "senteval/fasttext.json", {"average": 79.0})
     with pytest.raises(

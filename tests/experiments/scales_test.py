@@ -170,3 +170,16 @@ def test_a_scale_that_is_none_is_named_with_those_that_are():
     assert process.returncode != 0
     assert "SCALE is huge. Set it to one of" in process.stderr
     assert all(scale in process.stderr for scale in SCALES)
+
+
+def test_a_probe_trains_briefly_and_measures_all(tmp_path):
+    lines = lines_of(tmp_path, "laptop", "probe", "PROBED=elmo_adaptive", "PROBE_SEEDS=7")
+    run = tmp_path / "pubmed" / "probes" / "elmo_adaptive.7"
+    (training,) = [line for line in lines if "./train" in line]
+    assert str(tmp_path / "configs" / "probes" / "elmo_adaptive.jsonnet") in training
+    assert "num_updates: 600" in "".join(lines)
+    assert f"VOCABULARY_PATH={tmp_path}/pubmed/vocabulary" in training
+    assert any("count-vocabulary" in line for line in lines)
+    for kind in ("cloze", "bc5cdr", "wnut17", "sst2"):
+        assert any(line.endswith(f"{run}.{kind}.json") for line in lines), kind
+    assert any('"pytorch_seed": 7' in line for line in lines)

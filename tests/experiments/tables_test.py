@@ -80,6 +80,20 @@ RESULTS = {
             ("elmo_semfit", "pubmed"),
         )
     ],
+    "probes": [
+        {
+            "name": "elmo_semfit",
+            "corpus": "pubmed",
+            "seed": seed,
+            "cloze": [{"bucket": "0", "mrr": 0.1 * seed}, {"bucket": "1–2", "mrr": 0.5}],
+            "linear": {
+                "bc5cdr": {"f1": 70.0 + 2 * seed, "f1_unseen": 60.0 + seed},
+                "wnut17": {"f1": 20.0, "f1_unseen": 10.0},
+            },
+            "sst2": 80.0,
+        }
+        for seed in (1, 3)
+    ],
     "cloze": [
         {
             "name": "elmo",
@@ -199,6 +213,16 @@ def test_entities_by_vocabulary():
 def test_scores_by_frequency():
     assert rows("cloze")[2:] == ["| `elmo` | 0.25 / 0.12 |"]
     assert rows("cloze on pubmed")[2:] == ["| `elmo` | 0.75 / 0.12 |"]
+
+
+def test_probes():
+    assert rows("probes") == [
+        "| language model | 0 | 1–2 | mean MRR | BC5CDR, F1 (unseen words) "
+        "| WNUT-17, F1 (unseen words) | SST-2, accuracy |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+        "| `elmo_semfit` | 0.20 | 0.50 | 0.35 | 74.0 ± 2.8 (62.0) "
+        "| 20.0 ± 0.0 (10.0) | 80.0 ± 0.0 |",
+    ]
 
 
 def test_spectra():

@@ -6,6 +6,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Batch
 from allennlp.models import load_archive
 
+from allennlp_semfit.fasttext.model import FastTextModel
 from experiments.word_scorer import WordScorer
 from tests import VECTORS
 from tests.language_models import EMPTY, KINDS, TARGETS, write_language_model
@@ -87,6 +88,31 @@ def test_words_score_by_the_loss_that_they_would_be(kind, tmp_path, monkeypatch)
         torch.testing.assert_close(
             found - found[:, :1], expected - expected[:, :1], atol=2e-5, rtol=1e-4
         )
+
+
+@pytest.mark.parametrize("center_targets", [False, True])
+def test_a_contrastive_head_scores_by_the_cosine(center_targets, tmp_path, monkeypatch):
+    kind = (
+        {"fasttext": FASTTEXT},
+        {"fasttext": FASTTEXT_EMBEDDER},
+        10,
+        {"type": "contrastive", "embedding_dim": 10, "center_targets": center_targets},
+    )
+    monkeypatch.setitem(KINDS, "contrastive", kind)
+    archive = load_archive(write_language_model(tmp_path / "model", "contrastive", archive=True))
+    head = archive.model._head
+    mean = torch.zeros(10)
+    if center_targets:
+        mean = torch.nn.init.normal_(head.target_transform.mean)
+    scores = WordScorer(archive, WORDS)
+    context = scores.contexts(SENTENCES, LOCATIONS)[:, 0]
+    found = scores(context, torch.arange(6).expand(len(LOCATIONS), 6))
+    fasttext = FastTextModel(VECTORS)
+    vectors = torch.stack([torch.from_numpy(fasttext.get_word_vector(word)) for word in WORDS])
+    vectors = torch.nn.functional.normalize(vectors, dim=-1) - mean
+    predicted = head.projection(context)
+    expected = torch.cosine_similarity(predicted.unsqueeze(1), vectors.unsqueeze(0), dim=-1)
+    torch.testing.assert_close(found, expected, check_dtype=False)
 
 
 def test_unknown_words_are_exactly_as_good_as_each_other(tmp_path):

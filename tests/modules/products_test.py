@@ -1,3 +1,5 @@
+import copy
+
 import pytest
 import torch
 from hypothesis import given
@@ -5,8 +7,12 @@ from hypothesis import strategies as st
 
 from allennlp_semfit.common import cpu
 from allennlp_semfit.modules import products
+from allennlp_semfit.modules.projected_lstm.layer import ProjectedLstm
 from tests.tolerance import assert_as_exact_as
 
+pytestmark = pytest.mark.skipif(
+    not hasattr(torch.ops.mkldnn, "_linear_pointwise"), reason="This PyTorch has no oneDNN"
+)
 SIZES = st.integers(0, 20)
 CPU = torch.device("cpu")
 
@@ -16,6 +22,12 @@ def _forget_the_cpu():
     yield
     products._prefers_onednn.cache_clear()
     cpu.has_instructions.cache_clear()
+
+
+@pytest.fixture
+def prefer_onednn(monkeypatch):
+    """A function that sets whether products in float32 are oneDNN's."""
+    return lambda prefers: monkeypatch.setattr(products, "_prefers_onednn", lambda: prefers)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +65,7 @@ def test_products(rows, inner, columns, transposes_left, transposes_right):
 
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("frozen", [None, "inputs", "weight"])
-def test_linear(monkeypatch, bias, frozen):
+def test_linear(prefer_onednn, bias, frozen):
     linear = products.Linear(5, 3, bias=bias)
     if frozen == "weight":
         linear.weight.requires_grad_(False)
@@ -61,7 +73,7 @@ def test_linear(monkeypatch, bias, frozen):
     weights = torch.randn(7, 3)
     results = []
     for prefers_onednn in (True, False):
-        monkeypatch.setattr(products, "_prefers_onednn", lambda prefers=prefers_onednn: prefers)
+        prefer_onednn(prefers_onednn)
         outputs = linear(inputs)
         leaves = [leaf for leaf in (inputs, *linear.parameters()) if leaf.requires_grad]
         results.append((outputs, *torch.autograd.grad((outputs * weights).sum(), leaves)))
@@ -69,3 +81,31 @@ def test_linear(monkeypatch, bias, frozen):
             assert linear(inputs).dtype == torch.bfloat16
     for actual, expected in zip(*results):
         torch.testing.assert_close(actual, expected)
+
+
+def test_linear_has_pytorchs_errors(prefer_onednn):
+    prefer_onednn(True)
+    linear = products.Linear(5, 3)
+    for inputs in (torch.randn(7, 4), torch.randn(7, 5).double()):
+        with pytest.raises(RuntimeError, match="shapes cannot be multiplied|same dtype"):
+            linear(inputs)
+
+
+@pytest.mark.parametrize("prefers_onednn", [True, False])
+def test_the_lstm_with_each_product(prefer_onednn, prefers_onednn):
+    prefer_onednn(prefers_onednn)
+    layer = ProjectedLstm(6, 9, True, 3.0, 3.0)
+    inputs = torch.randn(4, 5, 6, requires_grad=True)
+    weights = torch.randn(4, 5, 6)
+
+    def results(layer, inputs):
+        states = layer(inputs)
+        leaves = [inputs, *layer.parameters()]
+        return [states, *torch.autograd.grad((states * weights.to(states)).sum(), leaves)]
+
+    exact = results(copy.deepcopy(layer).double(), inputs.detach().double().requires_grad_())
+    reference = copy.deepcopy(layer)
+    reference.implementation = "torch"
+    plain = results(reference, inputs)
+    for actual, of_plain, of_exact in zip(results(layer, inputs), plain, exact):
+        assert_as_exact_as(actual, of_plain, of_exact)

@@ -22,6 +22,14 @@ WORDS = (FIXTURES / "corpus" / "heldout.txt").read_text("utf-8").split()
 
 HEADS = {
     "semfit": {},
+    "contrastive": {
+        "model.head": {
+            "type": "contrastive",
+            "input_dim": 6,
+            "embedding_dim": 10,
+            "center_targets": True,
+        }
+    },
     "whitened": {"model.head.whiten_targets": True},
     # The last two words come seldom: most batches of one process have neither.
     "adaptive": {
@@ -66,7 +74,7 @@ def overrides_of(inputs, num_processes, head="semfit"):
         "trainer.num_epochs": 1,
         **HEADS[head],
     }
-    if head not in ("semfit", "whitened"):
+    if head not in ("semfit", "contrastive", "whitened"):
         overrides["vocabulary"] = {
             "type": "from_files",
             "directory": str(inputs / "vocabulary"),

@@ -100,9 +100,10 @@ def test_an_update_changes_the_prediction_by_the_root_of_the_context_dimension(d
     assert head(context, targets) < loss
 
 
+@pytest.mark.parametrize("transform", ["center_targets", "whiten_targets"])
 @pytest.mark.parametrize("distance", ["cosine", "l2", "nllvmf"])
-def test_whitened_targets_have_no_common_direction(distance):
-    head = head_of(distance=distance, whiten_targets=True)
+def test_transformed_targets_have_no_common_direction(distance, transform):
+    head = head_of(distance=distance, **{transform: True})
     vectors = targets_with_much_in_common().view(40, 100, 7)
     # The padding, which the source shows, does not count.
     lengths = torch.arange(61, 101)

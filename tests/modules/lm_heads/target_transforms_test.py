@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allennlp_semfit.modules.lm_heads.target_whitening import TargetWhitening
+from allennlp_semfit.modules.lm_heads.target_transforms import TargetCentering, TargetWhitening
 
 
 def vectors(num, dim=7, seed=1):
@@ -39,6 +39,17 @@ def test_it_equals_the_formula():
     whitening = TargetWhitening(7)
     whitening.update(targets)
     numpy.testing.assert_allclose(whitening(targets), whitened_by_numpy(targets), atol=1e-4)
+
+
+def test_centring_subtracts_the_mean_direction():
+    targets = vectors(50)
+    centring = TargetCentering(7)
+    centring.update(targets[:20])
+    centring.update(targets[20:])
+    directions = targets.double().numpy()
+    directions /= numpy.linalg.norm(directions, axis=1, keepdims=True)
+    numpy.testing.assert_allclose(centring(targets), directions - directions.mean(0), atol=1e-6)
+    assert not centring(torch.zeros(2, 7)).any()
 
 
 def test_many_targets_have_the_same_variance_in_all_directions():

@@ -1,0 +1,146 @@
+"""Centring and whitening of target vectors."""
+
+from typing import Any, List, Optional
+
+import torch
+from allennlp.common.util import is_distributed
+
+__all__ = ["TargetCentering", "TargetWhitening"]
+
+# The number of tokens, for each dimension, from which mean and covariance are estimated.
+_MIN_TOKENS_PER_DIM = 1000
+
+
+class TargetCentering(torch.nn.Module):
+    """
+    Subtracts the mean from vectors, after scaling them to unit norm: `w / |w| - mean`. Word vectors
+    share a common direction: after training on a small corpus, their mean can have more than half
+    of their norm.
+
+    The mean is estimated from the first training batches with `1000 m` tokens in total, boundary
+    tokens included, and then stays fixed. All processes share it, and an archive contains it. The
+    training text must be in random order, so that its start is representative.
+
+    # Parameters
+
+    dim : `int`
+        `m`, the dimension of the vectors.
+    """
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.dim = dim
+        self.mean: torch.Tensor
+        self.sums: torch.Tensor
+        self.register_buffer("mean", torch.zeros(dim))
+        # The number of targets so far and the sums of their statistics.
+        self.register_buffer("sums", torch.zeros(1 + sum(self._num_statistics())))
+        self._is_fitted = False
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether the estimates are final."""
+        # Cached, because reading `sums` waits for the device.
+        self._is_fitted = self._is_fitted or bool(self.sums[0] >= _MIN_TOKENS_PER_DIM * self.dim)
+        return self._is_fitted
+
+    @torch.no_grad()
+    def update(self, targets: torch.Tensor, mask: Optional[torch.Tensor] = None) -> None:
+        """
+        Adds targets, shape `(..., m)`, to the estimates, unless these are final. Those where
+        `mask`, shape `(...)`, is `False` do not count. In distributed training, all processes must
+        call it equally often.
+        """
+        if self.is_fitted:
+            return
+        with torch.autocast(targets.device.type, enabled=False):
+            directions = torch.nn.functional.normalize(targets.float(), dim=-1)
+            # A zero vector has no direction.
+            is_used = directions.any(dim=-1)
+            directions = directions[is_used if mask is None else is_used & mask]
+            count = directions.new_full((1,), len(directions))
+            sums = torch.cat([count, *self._statistics(directions)])
+            if is_distributed():
+                torch.distributed.all_reduce(sums)
+            self.sums += sums
+            if self.sums[0] > 0:
+                means = self.sums[1:].double() / self.sums[0].double()
+                self._fit(*means.split(self._num_statistics()))
+
+    def forward(self, targets: torch.Tensor) -> torch.Tensor:
+        """
+        The transformed targets, shape `(..., m)`, of type `float32` or, if it is more precise, the
+        targets' type. Zero vectors stay zero.
+        """
+        dtype = torch.promote_types(targets.dtype, torch.float32)
+        with torch.autocast(targets.device.type, enabled=False):
+            directions = torch.nn.functional.normalize(targets.to(dtype), dim=-1)
+            transformed = self._transform(directions - self.mean.to(dtype))
+            return transformed * directions.any(dim=-1, keepdim=True)
+
+    def _num_statistics(self) -> List[int]:
+        """The number of elements of each of the `_statistics`."""
+        return [self.dim]
+
+    def _statistics(self, directions: torch.Tensor) -> List[torch.Tensor]:
+        """The sums, over all targets, of what `_fit` needs the means of."""
+        return [directions.sum(0)]
+
+    def _fit(self, *means: torch.Tensor) -> None:
+        self.mean.copy_(means[0])
+
+    def _transform(self, centred: torch.Tensor) -> torch.Tensor:
+        return centred
+
+    def _load_from_state_dict(self, *args: Any, **kwargs: Any) -> None:
+        self._is_fitted = False
+        super()._load_from_state_dict(*args, **kwargs)
+
+
+class TargetWhitening(TargetCentering):
+    """
+    Whitens vectors, after scaling them to unit norm:
+    `(w / |w| - mean) covariance^(-1/2) / sqrt(m)`. After whitening, the mean is 0, the variance is
+    the same in all directions, and the mean squared norm is about 1.
+
+    Mean and covariance are estimated as by `TargetCentering`. The covariance is regularised as if
+    `m` more tokens had been seen whose variance is the same in all directions. If all targets are
+    the same, they are only scaled to unit norm.
+
+    Of all whitening matrices, the symmetric root changes the vectors least (Kessy et al. 2018,
+    "Optimal Whitening and Decorrelation"). Mu and Viswanath 2018, "All-but-the-Top", show that word
+    vectors improve when their common components are removed.
+
+    # Parameters
+
+    dim : `int`
+        `m`, the dimension of the vectors.
+    """
+
+    def __init__(self, dim: int) -> None:
+        super().__init__(dim)
+        self.transform: torch.Tensor
+        self.register_buffer("transform", torch.eye(dim))
+
+    def _num_statistics(self) -> List[int]:
+        return [self.dim, self.dim * self.dim]
+
+    def _statistics(self, directions: torch.Tensor) -> List[torch.Tensor]:
+        return [directions.sum(0), (directions.T @ directions).flatten()]
+
+    def _fit(self, *means: torch.Tensor) -> None:
+        mean, moments = means
+        covariance = moments.view(self.dim, self.dim) - torch.outer(mean, mean)
+        variance = covariance.trace() / self.dim
+        if variance < 1e-6:
+            # All targets are the same, up to rounding.
+            return
+        count = self.sums[0].double()
+        covariance.diagonal().add_(self.dim / count * variance)
+        variances, directions = torch.linalg.eigh(covariance)
+        scales = (self.dim * variances).rsqrt()
+        self.mean.copy_(mean)
+        self.transform.copy_(directions * scales @ directions.T)
+
+    def _transform(self, centred: torch.Tensor) -> torch.Tensor:
+        return centred @ self.transform.to(centred.dtype)

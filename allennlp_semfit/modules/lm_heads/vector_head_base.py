@@ -1,0 +1,154 @@
+from typing import Optional
+
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import TextFieldTensors
+from allennlp.modules.text_field_embedders import BasicTextFieldEmbedder
+from allennlp.modules.token_embedders import Embedding, TokenEmbedder
+from allennlp.nn.util import get_text_field_mask
+
+from allennlp_semfit.modules.lm_heads.lm_head import LmHead
+from allennlp_semfit.modules.lm_heads.target_transforms import TargetCentering, TargetWhitening
+from allennlp_semfit.modules.token_embedders.cached_embedder import CachedEmbedder
+
+__all__ = ["ScaledLinear", "VectorHeadBase"]
+
+
+class VectorHeadBase(LmHead):
+    """
+    An output layer whose targets are fixed vectors of words: the model's own input vectors, which
+    must be frozen, or those of a `target_embedder`. This can be any embedder whose vector depends
+    on nothing but the word: `fasttext`, `elmo_character_cnn`, an `embedding` with a
+    `pretrained_file` in text or word2vec format or, as a control, an `embedding` without one, whose
+    vectors are random.
+
+    # Parameters
+
+    input_dim : `int`
+        The dimension of a context vector.
+    embedding_dim : `int`
+        The dimension of the target vectors.
+    target_embedder : `TokenEmbedder`, optional (default = `None`)
+        Embeds the targets. It must be frozen. By default, they are the model's input vectors.
+    target_indexer : `str`, optional (default = `None`)
+        The name of the indexer, in the reader's `token_indexers`, that the target embedder reads.
+        If the model's input does not, its `text_field_embedder` has `{"type": "empty"}` for it.
+    target_cache_size : `int`, optional (default = `100000`)
+        The number of words whose target vectors are cached if the target embedder computes them:
+        see `CachedEmbedder`. With 512 dimensions, the default takes up to 205 MB.
+    center_targets : `bool`, optional (default = `False`)
+        Whether to subtract the targets' mean first: see `TargetCentering`.
+    whiten_targets : `bool`, optional (default = `False`)
+        Whether to whiten the targets first: see `TargetWhitening`.
+
+    # Raises
+
+    `ConfigurationError`
+        If the target embedder is trainable or its dimension is not `embedding_dim`, if it comes
+        without a `target_indexer`, or if the targets are to be both centred and whitened; in
+        training, if there is no such indexer.
+    """
+
+    # The name it is registered under.
+    name: str
+
+    def __init__(
+        self,
+        input_dim: int,
+        embedding_dim: int,
+        target_embedder: Optional[TokenEmbedder] = None,
+        target_indexer: Optional[str] = None,
+        target_cache_size: int = 100_000,
+        center_targets: bool = False,
+        whiten_targets: bool = False,
+    ) -> None:
+        super().__init__(input_dim)
+        self.embedding_dim = embedding_dim
+        self.target_indexer = target_indexer
+        self.target_embedder: Optional[BasicTextFieldEmbedder] = None
+        if (target_embedder is None) != (target_indexer is None):
+            raise ConfigurationError(
+                f"{self.name}: `target_embedder` and `target_indexer` go together; the second "
+                "names the indexer, in the reader's `token_indexers`, that the first reads."
+            )
+        if center_targets and whiten_targets:
+            raise ConfigurationError(
+                f"{self.name}: both `center_targets` and `whiten_targets` are true, but whitened "
+                "targets are centred already. Remove `center_targets`."
+            )
+        if target_embedder is not None and target_indexer is not None:
+            self._check_target_embedder(target_embedder)
+            computes = any(True for _ in target_embedder.parameters())
+            if computes and not isinstance(target_embedder, (Embedding, CachedEmbedder)):
+                target_embedder = CachedEmbedder(target_embedder, target_cache_size)
+            self.target_embedder = BasicTextFieldEmbedder({target_indexer: target_embedder})
+        self.target_transform: Optional[TargetCentering] = None
+        if center_targets or whiten_targets:
+            transform = TargetWhitening if whiten_targets else TargetCentering
+            self.target_transform = transform(embedding_dim)
+
+    def train(self, mode: bool = True) -> "VectorHeadBase":
+        super().train(mode)
+        if self.target_embedder is not None:
+            self.target_embedder.eval()
+        return self
+
+    def get_target_dim(self) -> Optional[int]:
+        return self.embedding_dim if self.target_embedder is None else None
+
+    @torch.no_grad()
+    def target_vectors(self, source: TextFieldTensors, input_vectors: torch.Tensor) -> torch.Tensor:
+        """
+        The vectors of the words, shape `(batch_size, length, embedding_dim)`, before they are
+        transformed. In training, they update the transform's estimates.
+        """
+        if self.target_embedder is None:
+            vectors = input_vectors.detach()
+        elif self.target_indexer not in source:
+            raise ConfigurationError(
+                f"{self.name}: `target_indexer` is {self.target_indexer!r}, but the reader's "
+                f"`token_indexers` are {sorted(source)}. Add it there and, if the model is not to "
+                'read it, {"type": "empty"} of the same name to the `token_embedders`.'
+            )
+        else:
+            vectors = self.target_embedder({self.target_indexer: source[self.target_indexer]})
+        if self.training and self.target_transform is not None:
+            self.target_transform.update(vectors, get_text_field_mask(source))
+        return vectors
+
+    def transformed_vectors(
+        self, source: TextFieldTensors, input_vectors: torch.Tensor
+    ) -> torch.Tensor:
+        """`target_vectors`, centred or whitened if they are to be."""
+        vectors = self.target_vectors(source, input_vectors)
+        return vectors if self.target_transform is None else self.target_transform(vectors)
+
+    def _check_target_embedder(self, target_embedder: TokenEmbedder) -> None:
+        if target_embedder.get_output_dim() != self.embedding_dim:
+            raise ConfigurationError(
+                f"{self.name}: the `target_embedder` gives vectors of dimension "
+                f"{target_embedder.get_output_dim()}, but the head's `embedding_dim` is "
+                f"{self.embedding_dim}; set it to {target_embedder.get_output_dim()}."
+            )
+        if any(parameter.requires_grad for parameter in target_embedder.parameters()):
+            raise ConfigurationError(
+                f"{self.name}: the `target_embedder` is a {type(target_embedder).__name__} with "
+                "trainable parameters; its vectors would drift to where they are easy to predict. "
+                'Freeze it: an `embedding` with "trainable": false.'
+            )
+
+
+class ScaledLinear(torch.nn.Linear):
+    """
+    A linear map, zero at first, of the input divided by the square root of its dimension, as in the
+    parametrisation of Jacot et al. 2018, "Neural Tangent Kernel". Otherwise the first updates of an
+    optimizer such as Adam would be too large, because the layer norm of the contextualizer makes
+    long vectors.
+    """
+
+    def reset_parameters(self) -> None:
+        torch.nn.init.zeros_(self.weight)
+        torch.nn.init.zeros_(self.bias)
+
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        return super().forward(input * self.in_features**-0.5)

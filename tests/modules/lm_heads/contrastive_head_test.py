@@ -1,0 +1,241 @@
+import math
+
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.params import Params
+from allennlp.modules.token_embedders import Embedding
+from hypothesis import given
+from hypothesis import strategies as st
+
+from allennlp_semfit.modules.lm_heads import contrastive_head
+from allennlp_semfit.modules.lm_heads.contrastive_head import BatchWords, ContrastiveHead
+from allennlp_semfit.modules.lm_heads.lm_head import LmHead
+from tests.tolerance import assert_as_exact_as
+
+CONTEXT_DIM, DIM, NUM_WORDS = 5, 7, 12
+TABLE = torch.randn(NUM_WORDS, DIM, generator=torch.Generator().manual_seed(1)).double() + 1.0
+SENTENCES = st.lists(
+    st.lists(st.integers(-1, NUM_WORDS - 1), min_size=4, max_size=4), min_size=1, max_size=5
+)
+
+
+def head_of(**config):
+    config = {"input_dim": CONTEXT_DIM, "embedding_dim": DIM, **config}
+    return LmHead.from_params(Params({"type": "contrastive", **config}))
+
+
+def targets_of(head, numbers, table=TABLE):
+    """The targets of sentences of words, which are rows of `table`. -1 is padding."""
+    numbers = torch.as_tensor(numbers)
+    padded = torch.cat([table, torch.full_like(table[:1], 9.0)])
+    return head.targets({"tokens": {"tokens": numbers + 1}}, padded[numbers])
+
+
+def naive_losses(head, context, numbers, table, log_q=None):
+    """
+    The loss of each target by the formula, where `numbers` are those of all words of the batch.
+    """
+    predicted = context @ head.projection.weight.T / CONTEXT_DIM**0.5 + head.projection.bias
+    scale = head.log_scale.exp()
+    losses = []
+    for one, number in zip(predicted, numbers.tolist()):
+        scores = {
+            word: scale * torch.cosine_similarity(one, table[word], dim=0)
+            - (0.0 if log_q is None else log_q[word])
+            for word in set(numbers.tolist())
+        }
+        losses.append(torch.stack(list(scores.values())).logsumexp(0) - scores[number])
+    return torch.stack(losses)
+
+
+def assert_same_with_gradients(actual, expected, leaves):
+    torch.testing.assert_close(actual, expected)
+    gradients = [torch.autograd.grad(loss, leaves) for loss in (actual, expected)]
+    for one, other in zip(*gradients):
+        torch.testing.assert_close(one, other)
+
+
+@pytest.mark.parametrize("transform", [None, "center_targets", "whiten_targets"])
+@given(SENTENCES, st.booleans())
+def test_loss_and_gradients_are_those_of_the_formula(transform, sentences, training):
+    torch.manual_seed(1)
+    head = head_of(**({transform: True} if transform else {})).double()
+    numbers = torch.tensor([[0, 1, 2, 3], *sentences])
+    mask = numbers >= 0
+    targets_of(head, numbers)
+    # The transform's estimates are of all batches in training.
+    head.train(training)
+    batch_words = targets_of(head, numbers)
+    assert len(batch_words.directions) == len(numbers[mask].unique())
+    table = TABLE if transform is None else head.target_transform(TABLE)
+    context = torch.randn(int(mask.sum()), CONTEXT_DIM, dtype=torch.float64, requires_grad=True)
+    loss = head(context, batch_words[mask.nonzero(as_tuple=True)])
+    expected = naive_losses(head, context, numbers[mask], table)
+    assert_same_with_gradients(loss, expected.sum(), [context, *head.parameters()])
+    metrics = head.get_metrics(reset=True)
+    assert metrics["perplexity"] == pytest.approx(math.exp(expected.mean()))
+    predicted = head.projection(context)
+    cosines = torch.cosine_similarity(predicted, table[numbers[mask]], dim=-1)
+    assert metrics["cosine"] == pytest.approx(cosines.mean().item())
+    assert metrics["baseline_cosine"] <= 1.0
+    assert head.get_metrics() == {"perplexity": 1.0, "cosine": 0.0, "baseline_cosine": 0.0}
+
+
+def test_negatives_are_drawn_without_replacement(monkeypatch):
+    head = head_of(max_negatives=3).double()
+    numbers = torch.tensor([[0, 1, 2, 3, 4, 5, 3, 2]])
+    targets = targets_of(head, numbers)[0]
+    context = torch.randn(8, CONTEXT_DIM, dtype=torch.float64, requires_grad=True)
+    order = torch.tensor([5, 2, 0, 1, 3, 4])
+    monkeypatch.setattr(torch, "randperm", lambda *_, **__: order)
+    # Each target is compared with these and with itself.
+    drawn = [torch.nonzero((w == TABLE).all(-1)).item() for w in _table_rows(targets, order[:3])]
+    expected = [
+        naive_losses(head, one[None], torch.tensor([number, *set(drawn) - {number}]), TABLE)[0]
+        for one, number in zip(context, numbers[0].tolist())
+    ]
+    loss = head(context, targets)
+    assert_same_with_gradients(loss, torch.stack(expected).sum(), [context, *head.parameters()])
+    # In evaluation, with all words, so that the result does not depend on chance.
+    monkeypatch.setattr(contrastive_head, "_CHUNK_SIZE", 3)
+    everything = naive_losses(head, context, numbers[0], TABLE).sum()
+    torch.testing.assert_close(head.eval()(context, targets), everything)
+
+
+def _table_rows(targets, chosen):
+    """The rows of the table whose directions were chosen."""
+    directions = torch.nn.functional.normalize(TABLE, dim=-1)
+    return [
+        TABLE[(directions - targets.directions[index]).norm(dim=-1).argmin()] for index in chosen
+    ]
+
+
+def test_log_q_correction():
+    head = head_of(log_q_correction=True).double()
+    numbers = torch.tensor([[0, 1, 2, 0, 0, 1]])
+    for _ in range(2):
+        targets = targets_of(head, numbers)[0]
+    counts = {0: 6, 1: 4, 2: 2}
+    log_q = {
+        word: math.log(1 - (1 - (count + 1) / (12 + 3)) ** 6) for word, count in counts.items()
+    }
+    context = torch.randn(6, CONTEXT_DIM, dtype=torch.float64, requires_grad=True)
+    expected = naive_losses(head, context, numbers[0], TABLE, log_q).sum()
+    assert_same_with_gradients(head(context, targets), expected, [context, *head.parameters()])
+    # Frequencies are archived and not counted in evaluation.
+    other = head_of(log_q_correction=True).double().eval()
+    other.load_state_dict(head.state_dict())
+    for _ in range(2):
+        again = targets_of(other, numbers)
+    torch.testing.assert_close(again.log_probabilities, targets.log_probabilities)
+
+
+def test_equal_vectors_are_one_word_and_zero_vectors_none():
+    head = head_of()
+    table = torch.stack([TABLE[0], TABLE[1], TABLE[0], 0 * TABLE[0], -0.0 * TABLE[0]]).float()
+    table[:, 0] = 0.0
+    table[2, 0] = -0.0
+    targets = targets_of(head, [[0, 1, 2, 3, 4, -1]], table)
+    assert len(targets.directions) == 2
+    one, other, same, *none = targets.indices[0].tolist()
+    assert one == same != other
+    assert none == [-1, -1, -1]
+    context = torch.randn(6, CONTEXT_DIM)
+    loss = head(context, targets[0])
+    torch.testing.assert_close(loss, head(context[:3], targets[0, :3]))
+
+
+@pytest.mark.parametrize("sentences", [[[0, 0, 0]], [[1, 1, -1]], [[1, 0, 2]]])
+def test_fewer_than_two_words(sentences):
+    head = head_of()
+    table = torch.stack([TABLE[0], 0 * TABLE[0], TABLE[0]]).float()
+    with pytest.raises(ConfigurationError, match=r"has \d distinct.*`data_loader.batch_size`"):
+        targets_of(head, sentences, table)
+    # In evaluation there is nothing to tell a word from.
+    head.eval()
+    targets = targets_of(head, sentences, table)[0]
+    assert head(torch.randn(3, CONTEXT_DIM), targets).item() == 0.0
+
+
+def test_no_target_at_all():
+    head = head_of()
+    targets = targets_of(head, torch.zeros(2, 0, dtype=torch.long), TABLE.float())
+    loss = head(torch.zeros(0, CONTEXT_DIM), targets[0])
+    loss.backward()
+    assert loss.item() == 0.0
+    assert not head.projection.weight.grad.any()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_in_half_precision(dtype):
+    """Only the projection, and the vectors that come so, are in half precision."""
+    head = head_of()
+    context = torch.randn(6, CONTEXT_DIM)
+    table = TABLE.to(dtype)
+    numbers = torch.arange(6)[None]
+    with torch.autocast("cpu", dtype=dtype):
+        loss = head(context, targets_of(head, numbers, table)[0])
+    assert loss.dtype == torch.float32
+    # The formula, with the projection in half precision.
+    projection = head.projection
+    inputs = (context * CONTEXT_DIM**-0.5, projection.weight, projection.bias)
+    predicted = torch.nn.functional.linear(*(tensor.to(dtype) for tensor in inputs)).float()
+    cosines = torch.nn.functional.cosine_similarity(
+        predicted.unsqueeze(1), table[:6].float().unsqueeze(0), dim=-1
+    )
+    plain = torch.nn.functional.cross_entropy(10 * cosines, torch.arange(6), reduction="sum")
+    exact = head.double()(context.double(), targets_of(head, numbers, table.double())[0])
+    assert_as_exact_as(loss, plain, exact)
+
+
+def test_the_scale_is_bounded_and_can_fall_again():
+    head = head_of()
+    context, targets = torch.randn(4, CONTEXT_DIM), targets_of(head, [[0, 1, 2, 3]], TABLE.float())
+    losses = []
+    for scale in (100.0, 1e4):
+        head.log_scale.data.fill_(math.log(scale))
+        losses.append(head(context, targets[0]))
+    torch.testing.assert_close(*losses)
+    losses[1].backward()
+    assert head.log_scale.grad != 0
+    assert head.log_scale.exp().item() == pytest.approx(100.0)
+
+
+def test_other_types_of_contexts_than_of_vectors():
+    head = head_of().double()
+    context = torch.randn(4, CONTEXT_DIM, dtype=torch.float64)
+    losses = [
+        head(context, targets_of(head, [[0, 1, 2, 3]], table)[0])
+        for table in (TABLE.float(), TABLE)
+    ]
+    assert losses[0].dtype == torch.float64
+    torch.testing.assert_close(*losses, rtol=1e-6, atol=0.0)
+
+
+def test_targets_of_a_target_embedder():
+    embedder = Embedding(DIM, NUM_WORDS, trainable=False)
+    head = ContrastiveHead(CONTEXT_DIM, DIM, target_embedder=embedder, target_indexer="tokens")
+    numbers = torch.tensor([[3, 4, 3, 0]])
+    targets = head.targets({"tokens": {"tokens": numbers}}, torch.zeros(1, 4, 300))
+    expected = torch.nn.functional.normalize(embedder.weight[numbers[0, :3]], dim=-1)
+    assert torch.equal(targets.directions[targets.indices[0, :3]], expected)
+    assert targets.indices[0, 3] == -1
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"max_negatives": 0}, "contrastive: `max_negatives` is 0"),
+        ({"center_targets": True, "whiten_targets": True}, "Remove `center_targets`"),
+    ],
+)
+def test_invalid_options(config, message):
+    with pytest.raises(ConfigurationError, match=message):
+        head_of(**config)
+
+
+def test_an_index_selects_targets():
+    targets = BatchWords(torch.randn(3, DIM), None, torch.tensor([[0, 2], [1, -1]]))
+    assert targets[[0, 1], [1, 0]].indices.tolist() == [2, 1]
+    assert len(targets[0]) == 2
