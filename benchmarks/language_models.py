@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any, Callable, Dict, Optional
 
+import allennlp_models.lm  # noqa: F401 (registers the Transformer)
 import torch
 from _jsonnet import evaluate_snippet
 from allennlp.common import Params
@@ -48,6 +49,8 @@ LANGUAGE_MODELS = {
     "elmo_semfit_sru, bfloat16": ("elmo_semfit_sru", False, False),
     "elmo_semfit_qrnn, bfloat16": ("elmo_semfit_qrnn", False, False),
     "elmo_semfit_gated_cnn, bfloat16": ("elmo_semfit_gated_cnn", False, False),
+    "elmo_semfit_torch_lstm, bfloat16": ("elmo_semfit_torch_lstm", False, False),
+    "elmo_semfit_transformer, bfloat16": ("elmo_semfit_transformer", False, False),
 }
 
 

@@ -42,7 +42,7 @@ logger = logging.getLogger("benchmarks.models")
 # The sizes of the model for the warm-up step.
 SMALL = {
     "hidden_dim": 8,
-    "cell_size": 8,
+    "cell_size": 16,
     "cutoffs": [20, 60],
     "div_value": 2.0,
     "num_samples": 30,
