@@ -14,7 +14,10 @@ import allennlp_semfit  # noqa: F401 (registers what configs name)
 from tests import FIXTURES, processes  # noqa: F401 (what the fork server imports)
 
 # The first example of many a test opens a model, or compiles something; and a machine may be busy.
-settings.register_profile("semfit", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# The same examples in each run, so that a change is not blamed for what it did not break.
+settings.register_profile(
+    "semfit", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("semfit")
 
 # Some tests fork, and a fork of a process with OpenMP's threads waits for ever. A fork has the pool
