@@ -241,7 +241,7 @@ def _probe(run: Path) -> List[Row]:
             "seed": int(seed),
             "cloze": read_json(files["cloze"])["rows"],
             "linear": {task: read_json(files[task]) for task in ("bc5cdr", "wnut17")},
-            "sst2": _senteval(files["sst2"])["scores"]["SST-2"],
+            "sst2": read_json(files["sst2"])["tasks"]["SST-2"]["score"],
         }
     ]
 
