@@ -42,6 +42,7 @@ LANGUAGE_MODELS = {
     "elmo, our contextualizer": ("elmo", False, False),
     "elmo_adaptive": ("elmo_adaptive", False, False),
     "elmo_semfit": ("elmo_semfit", False, False),
+    "elmo_semfit_contrastive": ("elmo_semfit_contrastive", False, False),
     "elmo, bfloat16": ("elmo", True, False),
     "elmo, sparse gradients, bfloat16": ("elmo", True, True),
     "elmo_adaptive, bfloat16": ("elmo_adaptive", False, False),

@@ -100,10 +100,11 @@ def test_a_batch_has_the_boundaries_as_words():
     assert model(source)["batch_weight"] == 3 * 6
 
 
-def test_the_heads_part_of_a_step(tmp_path, monkeypatch):
+@pytest.mark.parametrize("config", ["elmo_semfit", "elmo_semfit_contrastive"])
+def test_the_heads_part_of_a_step(config, tmp_path, monkeypatch):
     out = tmp_path / "semfit_head-cpu.json"
     arguments = ["--batch-size", "2", "--num-words", "4", "--sizes", json.dumps(SIZES)]
-    arguments += ["--repeats", "2", "--device", "cpu", "--out", str(out)]
+    arguments += ["--repeats", "2", "--device", "cpu", "--out", str(out), "--config", config]
     monkeypatch.setattr(sys, "argv", ["semfit_head", *arguments])
     semfit_head.main()
     rows = json.loads(out.read_text())["timings"]
