@@ -6,7 +6,7 @@ from torch.autograd.function import once_differentiable
 
 from allennlp_semfit.common.cpu import has_instructions, is_intel
 
-__all__ = ["Linear", "Product", "product_dtype", "select_product"]
+__all__ = ["Linear", "Product", "linear", "product_dtype", "select_product"]
 
 Product = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
@@ -32,14 +32,21 @@ class Linear(torch.nn.Linear):
     """`torch.nn.Linear`, with the fastest product for inputs of shape `(words, in_features)`."""
 
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-        if inputs.device.type != "cpu" or inputs.dim() != 2 or inputs.dtype != self.weight.dtype:
-            return super().forward(inputs)
+        return linear(inputs, self.weight, self.bias)
+
+
+def linear(
+    inputs: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor] = None
+) -> torch.Tensor:
+    """`torch.nn.functional.linear`, with the fastest product for inputs of shape `(words, …)`."""
+    multiply: Product = torch.mm
+    if inputs.device.type == "cpu" and inputs.dim() == 2 and inputs.dtype == weight.dtype:
         multiply = select_product(inputs.device, product_dtype(inputs))
-        # PyTorch's error for a wrong size is clearer.
-        if multiply is torch.mm or inputs.size(1) != self.in_features:
-            return super().forward(inputs)
-        outputs: torch.Tensor = _LinearFunction.apply(inputs, self.weight, self.bias, multiply)
-        return outputs
+    # PyTorch's error for a wrong size is clearer.
+    if multiply is torch.mm or inputs.size(1) != weight.size(1):
+        return torch.nn.functional.linear(inputs, weight, bias)
+    outputs: torch.Tensor = _LinearFunction.apply(inputs, weight, bias, multiply)
+    return outputs
 
 
 class _LinearFunction(torch.autograd.Function):

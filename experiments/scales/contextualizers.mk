@@ -7,6 +7,7 @@ LM_OVERLAY := experiments/scales/contextualizers.libsonnet
 
 MODELS := elmo_semfit elmo_semfit_sru elmo_semfit_qrnn elmo_semfit_gated_cnn elmo_semfit_transformer elmo_semfit_torch_lstm
 PUBMED_MODELS :=
+PUBMED_REPRESENTATIONS :=
 SEEDED := ner
 ONCE := snli srl
 SEEDS ?= 1

@@ -10,6 +10,7 @@ from allennlp.nn.util import get_text_field_mask
 
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 from allennlp_semfit.modules.lm_heads.vector_head_base import ScaledLinear, VectorHeadBase
+from allennlp_semfit.modules.products import linear
 from allennlp_semfit.training.metrics.token_averages import BaselineCosine, TokenAverage
 
 __all__ = ["BatchWords", "ContrastiveHead"]
@@ -218,7 +219,7 @@ class ContrastiveHead(VectorHeadBase):
         if len(words) - 1 <= self.max_negatives:
             return _losses_among(words, log_probabilities, scaled, targets.indices)
         drawn = torch.randperm(len(words), device=words.device)[: self.max_negatives]
-        logits = scaled @ words[drawn].T
+        logits = linear(scaled, words[drawn])
         own = (scaled * words[targets.indices]).sum(-1)
         if log_probabilities is not None:
             logits = logits - log_probabilities[drawn]
@@ -241,7 +242,7 @@ def _losses_among(
     scaled: torch.Tensor,
     indices: torch.Tensor,
 ) -> torch.Tensor:
-    logits = scaled @ words.T
+    logits = linear(scaled, words)
     if log_probabilities is not None:
         logits = logits - log_probabilities
     return torch.nn.functional.cross_entropy(logits, indices, reduction="none")
