@@ -1,6 +1,5 @@
 import platform
 import re
-from functools import lru_cache
 from pathlib import Path
 
 __all__ = ["has_bfloat16_instructions", "has_instructions", "is_intel", "processor_name"]
@@ -16,7 +15,6 @@ def has_bfloat16_instructions() -> bool:
     return has_instructions("avx512_bf16|amx_bf16|bf16")
 
 
-@lru_cache(maxsize=None)
 def has_instructions(names: str) -> bool:
     """
     Whether the CPU has one of these instruction sets, as Linux names them, separated by `|`. Only

@@ -10,13 +10,6 @@ flags\t\t: fpu avx512f {} avx512vl
 """
 
 
-@pytest.fixture(autouse=True)
-def _forget_the_cpu():
-    cpu.has_instructions.cache_clear()
-    yield
-    cpu.has_instructions.cache_clear()
-
-
 @pytest.mark.parametrize(
     ("cpuinfo", "expected"),
     [

@@ -8,6 +8,7 @@ from allennlp.data import TextFieldTensors
 from allennlp.modules.token_embedders import TokenEmbedder
 from allennlp.nn.util import get_text_field_mask
 
+from allennlp_semfit.modules.lm_heads.distances import upcast_half
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 from allennlp_semfit.modules.lm_heads.vector_head_base import ScaledLinear, VectorHeadBase
 from allennlp_semfit.modules.products import linear
@@ -151,9 +152,7 @@ class ContrastiveHead(VectorHeadBase):
         self._baseline_cosine = BaselineCosine()
 
     @torch.no_grad()
-    def targets(  # type: ignore[override]
-        self, source: TextFieldTensors, input_vectors: torch.Tensor
-    ) -> BatchWords:
+    def targets(self, source: TextFieldTensors, input_vectors: torch.Tensor) -> BatchWords:
         vectors = self.target_vectors(source, input_vectors)
         mask = get_text_field_mask(source)
         is_word = mask & vectors.any(dim=-1)
@@ -166,7 +165,7 @@ class ContrastiveHead(VectorHeadBase):
             )
         if self.target_transform is not None:
             words = self.target_transform(words)
-        directions = torch.nn.functional.normalize(_at_least_single(words), dim=-1)
+        directions = torch.nn.functional.normalize(upcast_half(words), dim=-1)
         indices = torch.full_like(mask, -1, dtype=torch.long)
         indices[is_word] = numbers
         return BatchWords(directions, self._log_probabilities(keys, numbers), indices)
@@ -186,12 +185,10 @@ class ContrastiveHead(VectorHeadBase):
         # 1 - (1 - frequency)^tokens
         return (-torch.expm1(len(numbers) * torch.log1p(-frequencies))).log()
 
-    def forward(  # type: ignore[override]
-        self, context: torch.Tensor, targets: BatchWords
-    ) -> torch.Tensor:
+    def forward(self, context: torch.Tensor, targets: BatchWords) -> torch.Tensor:
         (is_target,) = (targets.indices >= 0).nonzero(as_tuple=True)
         targets = targets[is_target]
-        projected = _at_least_single(self.projection(context[is_target]))
+        projected = upcast_half(self.projection(context[is_target]))
         predicted = torch.nn.functional.normalize(projected, dim=-1)
         with torch.autocast(context.device.type, enabled=False):
             losses = self._losses(predicted, targets)
@@ -248,10 +245,6 @@ def _losses_among(
     return torch.nn.functional.cross_entropy(logits, indices, reduction="none")
 
 
-def _at_least_single(values: torch.Tensor) -> torch.Tensor:
-    return values.to(torch.promote_types(values.dtype, torch.float32))
-
-
 def _distinct(vectors: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """
     # Parameters
@@ -267,7 +260,7 @@ def _distinct(vectors: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor, torch.
     """
     # `torch.unique` of vectors sorts them, which is slow, so compare a random linear function of
     # their bits, which hardly ever has the same 64 bits for two words. 0 is to be the same as -0.
-    bits = (_at_least_single(vectors) + 0.0).contiguous().view(torch.int32).long()
+    bits = (upcast_half(vectors) + 0.0).contiguous().view(torch.int32).long()
     generator = torch.Generator().manual_seed(1)
     weights = torch.randint(-(1 << 62), 1 << 62, (bits.size(1),), generator=generator) * 2 + 1
     keys, numbers = (bits * weights.to(bits.device)).sum(-1).unique(return_inverse=True)

@@ -22,6 +22,7 @@ __all__ = [
     "l2",
     "log_vmf_normalizer",
     "nllvmf",
+    "upcast_half",
 ]
 
 
@@ -39,9 +40,7 @@ def cosine(context: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
     `torch.Tensor`
         Shape `(...)`, between -1 and 1.
     """
-    return -torch.nn.functional.cosine_similarity(
-        _upcast_half(context), _upcast_half(target), dim=-1
-    )
+    return -torch.nn.functional.cosine_similarity(upcast_half(context), upcast_half(target), dim=-1)
 
 
 def l2(context: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
@@ -58,7 +57,7 @@ def l2(context: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
     `torch.Tensor`
         Shape `(...)`.
     """
-    return (_upcast_half(context) - _upcast_half(target)).square().sum(dim=-1)
+    return (upcast_half(context) - upcast_half(target)).square().sum(dim=-1)
 
 
 def nllvmf(
@@ -83,8 +82,8 @@ def nllvmf(
     `torch.Tensor`
         Shape `(...)`.
     """
-    context = _upcast_half(context)
-    target = torch.nn.functional.normalize(_upcast_half(target), dim=-1)
+    context = upcast_half(context)
+    target = torch.nn.functional.normalize(upcast_half(target), dim=-1)
     concentration = torch.linalg.vector_norm(context, dim=-1)
     log_normalizer = log_vmf_normalizer(concentration, context.size(-1))
     dot_product = (context * target).sum(dim=-1)
@@ -271,5 +270,6 @@ class NllVmfDistance(Distance):
         return len(mean_direction) ** 0.5 * mean_direction
 
 
-def _upcast_half(tensor: torch.Tensor) -> torch.Tensor:
+def upcast_half(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor in `float32` if it is in half precision."""
     return tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor

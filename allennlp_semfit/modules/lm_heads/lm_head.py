@@ -1,4 +1,4 @@
-from typing import Dict, Optional
+from typing import Any, Dict, Optional
 
 import torch
 from allennlp.common import Registrable
@@ -40,7 +40,7 @@ class LmHead(torch.nn.Module, Registrable):
         it once.
         """
 
-    def targets(self, source: TextFieldTensors, input_vectors: torch.Tensor) -> torch.Tensor:
+    def targets(self, source: TextFieldTensors, input_vectors: torch.Tensor) -> Any:
         """
         The target at each position.
 
@@ -54,19 +54,19 @@ class LmHead(torch.nn.Module, Registrable):
 
         # Returns
 
-        `torch.Tensor`
-            Shape `(batch_size, length, ...)`.
+        `Any`
+            A tensor of shape `(batch_size, length, ...)`, or what can be indexed like one.
         """
         raise NotImplementedError
 
-    def forward(self, context: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    def forward(self, context: torch.Tensor, targets: Any) -> torch.Tensor:
         """
         # Parameters
 
         context : `torch.Tensor`
             Shape `(N, input_dim)`.
-        targets : `torch.Tensor`
-            Shape `(N, ...)`.
+        targets : `Any`
+            `N` of the `targets`: a tensor of shape `(N, ...)`.
 
         # Returns
 

@@ -5,6 +5,8 @@ from typing import Any, List, Optional
 import torch
 from allennlp.common.util import is_distributed
 
+from allennlp_semfit.modules.lm_heads.distances import upcast_half
+
 __all__ = ["TargetCentering", "TargetWhitening"]
 
 # The number of tokens, for each dimension, from which mean and covariance are estimated.
@@ -72,10 +74,9 @@ class TargetCentering(torch.nn.Module):
         The transformed targets, shape `(..., m)`, of type `float32` or, if it is more precise, the
         targets' type. Zero vectors stay zero.
         """
-        dtype = torch.promote_types(targets.dtype, torch.float32)
         with torch.autocast(targets.device.type, enabled=False):
-            directions = torch.nn.functional.normalize(targets.to(dtype), dim=-1)
-            transformed = self._transform(directions - self.mean.to(dtype))
+            directions = torch.nn.functional.normalize(upcast_half(targets), dim=-1)
+            transformed = self._transform(directions - self.mean.to(directions.dtype))
             return transformed * directions.any(dim=-1, keepdim=True)
 
     def _num_statistics(self) -> List[int]:
