@@ -1,4 +1,4 @@
-from typing import Any, Dict, List, Union
+from typing import Any, Dict, List, Optional, Union
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -8,7 +8,9 @@ from allennlp.modules import Seq2SeqEncoder, TextFieldEmbedder
 from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import get_text_field_mask
 
+from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
+from allennlp_semfit.pretrained.archive import load_weights
 
 __all__ = ["BidirectionalLm"]
 
@@ -37,12 +39,18 @@ class BidirectionalLm(Model):
     head : `LmHead`
         The output layer, shared by both directions.
     initializer : `InitializerApplicator`, optional (default = `None`)
+    pretrained_file : `str`, optional (default = `None`)
+        The archive of a `bidirectional_lm` with the same parameters, to continue its training on
+        other text. AllenNLP ignores this key when it loads the archive of the new model, which
+        therefore does not need the old one.
 
     # Raises
 
     `ConfigurationError`
         If the contextualizer is unidirectional, the dimensions of two modules do not match, or the
         targets are the input vectors and these are trainable.
+    `InvalidFileError`
+        If `pretrained_file` does not exist, cannot be read, or has other parameters.
 
     # Example
 
@@ -70,6 +78,7 @@ class BidirectionalLm(Model):
         contextualizer: Seq2SeqEncoder,
         head: LmHead,
         initializer: InitializerApplicator = None,
+        pretrained_file: Optional[str] = None,
         **kwargs,
     ) -> None:
         super().__init__(vocab, **kwargs)
@@ -80,6 +89,25 @@ class BidirectionalLm(Model):
         self._head = head
         if initializer is not None:
             initializer(self)
+        if pretrained_file is not None:
+            self._load_pretrained(pretrained_file)
+
+    def _load_pretrained(self, archive_file: str) -> None:
+        try:
+            weights = load_weights(archive_file)
+            differences = _differences(self.state_dict(), weights)
+            if differences:
+                raise InvalidFileError(
+                    archive_file,
+                    f"has other parameters than this model: {differences}",
+                    "Use the `model` of the archive's `config.json`, as "
+                    "training_config/continue.jsonnet does.",
+                    "Language model",
+                )
+        except InvalidFileError as error:
+            error.key = "model.pretrained_file"
+            raise
+        self.load_state_dict(weights)
 
     def num_layers(self) -> int:
         """The number of layers in the representation: the contextualizer's and its input."""
@@ -169,6 +197,21 @@ class BidirectionalLm(Model):
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
         return self._head.get_metrics(reset)
+
+
+def _differences(expected: Dict[str, torch.Tensor], found: Dict[str, torch.Tensor]) -> str:
+    """The first parameter or buffer that only one has, or that differs in shape, in words."""
+    for name in sorted({*expected, *found}):
+        if name not in found:
+            return f"it has no {name}"
+        if name not in expected:
+            return f"it has {name}"
+        if expected[name].shape != found[name].shape:
+            return (
+                f"{name} has shape {tuple(found[name].shape)} instead of "
+                f"{tuple(expected[name].shape)}"
+            )
+    return ""
 
 
 def _check_compatible(

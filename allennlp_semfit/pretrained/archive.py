@@ -8,18 +8,22 @@ import zlib
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Dict, Iterator, Tuple
+from typing import TYPE_CHECKING, Dict, Iterator, Tuple, cast
 
+import torch
 from allennlp.common import Params
 from allennlp.data import Vocabulary
 from allennlp.data.vocabulary import NAMESPACE_PADDING_FILE
 from allennlp.models import Model
 from allennlp.models.archival import CONFIG_NAME, extracted_archive, get_weights_path
+from allennlp.nn.util import read_state_dict
 
 from allennlp_semfit.common.errors import InvalidFileError, resolve_path
-from allennlp_semfit.models.bidirectional_lm import BidirectionalLm
 
-__all__ = ["load_config", "load_language_model", "load_vocabulary"]
+if TYPE_CHECKING:
+    from allennlp_semfit.models.bidirectional_lm import BidirectionalLm
+
+__all__ = ["load_config", "load_language_model", "load_vocabulary", "load_weights"]
 
 _KIND = "Language model"
 _VOCABULARY = "vocabulary"
@@ -31,7 +35,7 @@ _EXPECTED = "It must be a `model.tar.gz` of `allennlp train`."
 _small_files: Dict[Tuple[str, int, int], Dict[str, bytes]] = {}
 
 
-def load_language_model(archive_file: str) -> Tuple[Params, BidirectionalLm]:
+def load_language_model(archive_file: str) -> Tuple[Params, "BidirectionalLm"]:
     """
     Loads the configuration and the model from the archive of a `bidirectional_lm`, or from its
     serialization directory. The file of its indexer or tokenizer is not needed.
@@ -43,13 +47,21 @@ def load_language_model(archive_file: str) -> Tuple[Params, BidirectionalLm]:
     """
     with _unpacked(archive_file, with_weights=True) as directory:
         params = _read_config(archive_file, directory)
-        weights_file = get_weights_path(directory)
-        _check_exists(archive_file, weights_file)
+        weights_file = _find_weights(archive_file, directory)
         _check_has_vocabulary(archive_file, directory)
         with _reading(archive_file):
             model = Model.load(params.duplicate(), directory, weights_file)
-    assert isinstance(model, BidirectionalLm)
-    return params, model
+    return params, cast("BidirectionalLm", model)
+
+
+def load_weights(archive_file: str) -> Dict[str, torch.Tensor]:
+    """Loads only the parameters and buffers, to the CPU; see `load_language_model`."""
+    with _unpacked(archive_file, with_weights=True) as directory:
+        _read_config(archive_file, directory)
+        weights_file = _find_weights(archive_file, directory)
+        with _reading(archive_file):
+            weights: Dict[str, torch.Tensor] = read_state_dict(weights_file, cuda_device=-1)
+    return weights
 
 
 def load_config(archive_file: str) -> Params:
@@ -143,6 +155,12 @@ def _read_config(archive_file: str, directory: str) -> Params:
                 archive_file, f"has a {key} of type {found!r}", f"It must be a `{expected}`."
             )
     return params
+
+
+def _find_weights(archive_file: str, directory: str) -> str:
+    weights_file = str(get_weights_path(directory))
+    _check_exists(archive_file, weights_file)
+    return weights_file
 
 
 def _check_has_vocabulary(archive_file: str, directory: str) -> None:

@@ -59,6 +59,14 @@ SIZES = {
     "num_samples": 30,
 }
 BATCHES = {"batch_sampler": {"type": "bucket", "batch_size": 8, "sorting_keys": ["source"]}}
+TWO_STEPS = f"""{{
+    sizes+:: {json.dumps(SIZES)},
+    train_data_path: std.extVar('LM_TRAIN_DATA_PATH'),
+    validation_data_path: std.extVar('LM_DEV_DATA_PATH'),
+    data_loader: {json.dumps({**BATCHES, "batches_per_epoch": 2})},
+    trainer+: {{ use_amp: false, cuda_device: -1 }},
+    distributed:: null,
+}}"""
 
 # Millions. Table 2 has those of the first three.
 PARAMETERS = {
@@ -103,20 +111,40 @@ def config_of(path, variables, overlay=None):
 @pytest.mark.parametrize("size", ["one_billion_word", "laptop"])
 @pytest.mark.parametrize("name", MODELS)
 def test_it_trains_two_steps_and_its_archive_scores_the_same(name, size, variables, tmp_path):
-    overlay = f"""{{
-        sizes+:: {json.dumps(SIZES)},
-        train_data_path: std.extVar('LM_TRAIN_DATA_PATH'),
-        validation_data_path: std.extVar('LM_DEV_DATA_PATH'),
-        data_loader: {json.dumps({**BATCHES, "batches_per_epoch": 2})},
-        trainer+: {{ use_amp: false, cuda_device: -1 }},
-        distributed:: null,
-    }}"""
-    config = config_of(CONFIGS / size / f"{name}.jsonnet", variables, overlay)
+    config = config_of(CONFIGS / size / f"{name}.jsonnet", variables, TWO_STEPS)
     metric = config["trainer"]["validation_metric"].lstrip("+-")
     train_model(Params(config), serialization_dir=tmp_path)
 
     metrics = json.loads((tmp_path / "metrics.json").read_text("utf-8"))
     scores = evaluate_from_archive(tmp_path / "model.tar.gz", variables["LM_DEV_DATA_PATH"])
+    assert scores[metric] == pytest.approx(metrics[f"best_validation_{metric}"], rel=1e-4)
+
+
+@pytest.mark.parametrize("name", ["elmo_adaptive", "elmo_semfit", "elmo_subword"])
+def test_its_training_continues_on_other_text(name, variables, tmp_path):
+    config = config_of(CONFIGS / "laptop" / f"{name}.jsonnet", variables, TWO_STEPS)
+    trained = train_model(Params(config), serialization_dir=tmp_path / "trained").state_dict()
+
+    archive = tmp_path / "trained" / "model.tar.gz"
+    other_text = {
+        "LM_ARCHIVE_PATH": str(archive),
+        "LM_CONFIG": (tmp_path / "trained" / "config.json").read_text("utf-8"),
+        "LM_TRAIN_DATA_PATH": str(CORPUS / "shard-01.txt"),
+        "LM_DEV_DATA_PATH": str(CORPUS / "shard-00.txt"),
+    }
+    config = config_of(CONFIGS / "continue.jsonnet", other_text, "{ trainer+: { num_epochs: 2 } }")
+    # So small a rate that the weights remain those of the archive, but for the last digits.
+    config["trainer"]["optimizer"]["lr"] = 1e-9
+    metric = config["trainer"]["validation_metric"].lstrip("+-")
+    model = train_model(Params(config), serialization_dir=tmp_path / "continued")
+    for parameter, value in model.state_dict().items():
+        torch.testing.assert_close(value, trained[parameter], rtol=0, atol=1e-6)
+
+    archive.unlink()
+    metrics = json.loads((tmp_path / "continued" / "metrics.json").read_text("utf-8"))
+    scores = evaluate_from_archive(
+        tmp_path / "continued" / "model.tar.gz", other_text["LM_DEV_DATA_PATH"]
+    )
     assert scores[metric] == pytest.approx(metrics[f"best_validation_{metric}"], rel=1e-4)
 
 

@@ -1,0 +1,26 @@
+// Continues the training of a language model on other text. Everything that is not set here, from the
+// vectors to the head, is that of the trained model; see docs/howto/continue.md.
+//
+//   export LM_ARCHIVE_PATH=output/elmo_semfit/model.tar.gz
+//   export LM_CONFIG=$(tar -xzOf $LM_ARCHIVE_PATH config.json)
+//   export LM_TRAIN_DATA_PATH=… LM_DEV_DATA_PATH=…
+//   allennlp train training_config/continue.jsonnet --include-package allennlp_semfit -s output/continued
+local trained = std.parseJson(std.extVar('LM_CONFIG'));
+local archive = std.extVar('LM_ARCHIVE_PATH');
+
+trained {
+  train_data_path: std.extVar('LM_TRAIN_DATA_PATH'),
+  validation_data_path: std.extVar('LM_DEV_DATA_PATH'),
+  model+: { pretrained_file: archive },
+  // The indices of words or subwords, if the model has any, must remain the same.
+  vocabulary: if trained.vocabulary == { type: 'empty' } then trained.vocabulary else { type: 'from_files', directory: archive },
+  data_loader: { batch_sampler: { type: 'bucket', batch_size: 16, sorting_keys: ['source'] } },
+  trainer+: {
+    num_epochs: 5,
+    // A fourth of the highest rate of training_config/elmo_semfit.jsonnet.
+    optimizer+: { lr: 4e-4 },
+    // Up in the first tenth of the updates, then down to a 32nd.
+    learning_rate_scheduler: { type: 'slanted_triangular' },
+  },
+  distributed:: null,
+}
