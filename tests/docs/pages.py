@@ -14,6 +14,7 @@ PAGES = [
             "howto/corpus",
             "howto/models",
             "howto/training",
+            "howto/continue",
             "howto/vectors",
             "howto/tasks",
             "reference/components",

@@ -57,7 +57,13 @@ def snippets():
 
 def run_shell(code, monkeypatch):
     for line in code.replace("\\\n", " ").splitlines():
-        if line.startswith("allennlp "):
+        if line.startswith("export "):
+            exported = subprocess.run(
+                ["bash", "-c", f"{line}; env -0"], check=True, stdout=subprocess.PIPE, text=True
+            )
+            for variable in exported.stdout.split("\0")[:-1]:
+                monkeypatch.setenv(*variable.split("=", 1))
+        elif line.startswith("allennlp "):
             monkeypatch.setattr(sys, "argv", shlex.split(line, comments=True))
             main(prog="allennlp")
         else:
@@ -69,7 +75,8 @@ def directory(tmp_path, monkeypatch):
     """With what the snippets take for granted: a user's own text, and the repository's configs."""
     sentences = (FIXTURES / "corpus" / "train" / "shard-00.txt").read_text("utf-8")
     (tmp_path / "my-text.txt.gz").write_bytes(gzip.compress((40 * sentences).encode()))
-    (tmp_path / "brown.txt").write_text(4 * sentences)
+    for name in ("brown.txt", "my-domain.txt"):
+        (tmp_path / name).write_text(4 * sentences)
     (tmp_path / "training_config").symlink_to(ROOT / "training_config")
     monkeypatch.chdir(tmp_path)
     # `allennlp` changes the level of loggers, and `train` their handlers.

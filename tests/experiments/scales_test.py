@@ -133,14 +133,14 @@ def test_a_task_comes_after_its_language_model(task, scale, tmp_path):
 def test_all_makes_everything_that_the_tables_have(tmp_path):
     lines = lines_of(tmp_path, "laptop")
     trainings = [line for line in lines if "./train" in line.split()]
-    # Nine on novels and two on abstracts; six representations with five tasks, three of them
-    # thrice; four of these with layers as they are; five ablations and two others once; three with
+    # Ten on novels and three on abstracts; seven representations with five tasks, three of them
+    # thrice; four of these with layers as they are; five ablations and two others once; four with
     # the entities in abstracts, thrice.
-    assert len(trainings) == (9 + 2) + (6 + 4) * (2 + 3 * 3) + (5 + 2) * 5 + 3 * 3
-    # Four of the nine with normalised layers, and three with layers side by side, too.
-    assert sum("allennlp senteval" in line for line in lines) == 1 + 9 + 4 + 3
-    assert sum("experiments.oov_entities" in line for line in lines) == 3 * 3
-    assert sum("experiments.layer_statistics" in line for line in lines) == 9 + 2
+    assert len(trainings) == (10 + 3) + (7 + 4) * (2 + 3 * 3) + (5 + 2) * 5 + 4 * 3
+    # Four of the ten with normalised layers, and three with layers side by side, too.
+    assert sum("allennlp senteval" in line for line in lines) == 1 + 10 + 4 + 3
+    assert sum("experiments.oov_entities" in line for line in lines) == 4 * 3
+    assert sum("experiments.layer_statistics" in line for line in lines) == 10 + 3
 
 
 @pytest.mark.parametrize(("options", "keeps"), [((), False), (("KEEP=yes",), True)])

@@ -105,6 +105,14 @@ def test_a_batch_gives_what_its_sentences_give_alone(embedder):
     assert [vectors.shape for vectors in embedder.embed_batch([[], []])] == [(3, 0, 12)] * 2
 
 
+@pytest.mark.parametrize("kind", ["trained", *KINDS])
+def test_what_was_embedded_before_does_not_matter(kind, language_models):
+    embedder = SentenceEmbedder(language_models[kind])
+    first = embedder.embed_sentence(WORDS[0])
+    embedder.embed_batch(WORDS[::-1])
+    numpy.testing.assert_array_equal(embedder.embed_sentence(WORDS[0]), first)
+
+
 def test_several_threads_give_the_same(embedder):
     expected = embedder.embed_batch(WORDS)
     try:
