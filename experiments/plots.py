@@ -37,7 +37,7 @@ __all__ = ["PLOTS", "write_plots"]
 # In inches and dots per inch.
 _WIDTH, _RESOLUTION = 7.0, 120
 
-# Paul Tol's muted colours, which are safe for colour-blind readers, each with its own marker.
+# Paul Tol's muted and vibrant colours, which are safe for colour-blind readers, each with its own marker.
 _STYLES: Dict[str, Tuple[str, str]] = {
     "none": ("#999999", "x"),
     "fasttext": ("#000000", "+"),
@@ -50,7 +50,7 @@ _STYLES: Dict[str, Tuple[str, str]] = {
     "elmo_semfit_transformer": ("#AA4499", "8"),
     "elmo_semfit_torch_lstm": ("#999933", "H"),
     "elmo_semfit_whitened": ("#661100", "*"),
-    "elmo_semfit_contrastive": ("#882255", "h"),
+    "elmo_semfit_contrastive": ("#EE7733", "h"),
     "elmo_semfit_oneb": ("#88CCEE", "v"),
     "elmo_semfit_cnn": ("#117733", "^"),
     "elmo_semfit_random": ("#999933", "P"),
