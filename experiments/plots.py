@@ -37,7 +37,7 @@ __all__ = ["PLOTS", "write_plots"]
 # In inches and dots per inch.
 _WIDTH, _RESOLUTION = 7.0, 120
 
-# Paul Tol's muted and vibrant colours, which are safe for colour-blind readers, each with its own marker.
+# Paul Tol's muted and vibrant colours, which are safe for colour-blind readers, with markers.
 _STYLES: Dict[str, Tuple[str, str]] = {
     "none": ("#999999", "x"),
     "fasttext": ("#000000", "+"),
