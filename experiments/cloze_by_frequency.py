@@ -22,7 +22,7 @@ from allennlp.models import load_archive
 
 from allennlp_semfit.common.text_files import find_text_files
 from allennlp_semfit.corpus.word_counts import count_words
-from allennlp_semfit.pretrained.archive import load_config
+from allennlp_semfit.models.archive import load_config
 from allennlp_semfit.pretrained.sentences_file import SentencesFile
 from experiments.json_files import write_json
 from experiments.word_scorer import WordScorer

@@ -9,8 +9,8 @@ from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import get_text_field_mask
 
 from allennlp_semfit.common.errors import InvalidFileError
+from allennlp_semfit.models.archive import load_weights
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
-from allennlp_semfit.pretrained.archive import load_weights
 
 __all__ = ["BidirectionalLm"]
 

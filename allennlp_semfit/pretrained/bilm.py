@@ -9,12 +9,12 @@ from allennlp.nn.util import get_text_field_mask
 
 from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.data.token_indexers.fasttext_indexer import FastTextIndexer
+from allennlp_semfit.models.archive import load_language_model
 from allennlp_semfit.models.bidirectional_lm import BidirectionalLm
 from allennlp_semfit.modules.token_embedders.cached_embedder import CachedEmbedder
 from allennlp_semfit.modules.token_embedders.elmo_character_cnn_embedder import (
     ElmoCharacterCnnEmbedder,
 )
-from allennlp_semfit.pretrained.archive import load_language_model
 from allennlp_semfit.pretrained.boundary_tokens import BoundaryTokens, add_boundary_tokens
 from allennlp_semfit.pretrained.input_spec import InputSpec, strip_prefix
 

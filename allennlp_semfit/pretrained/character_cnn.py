@@ -13,6 +13,7 @@ from allennlp.modules.seq2vec_encoders import CnnHighwayEncoder
 from allennlp.modules.token_embedders import TokenCharactersEncoder
 
 from allennlp_semfit.common.output import check_output_path
+from allennlp_semfit.models.archive import load_language_model
 from allennlp_semfit.modules.token_embedders.elmo_checkpoint import (
     CONTENTS,
     NUM_CHARACTERS,
@@ -20,7 +21,6 @@ from allennlp_semfit.modules.token_embedders.elmo_checkpoint import (
     extract_weights,
     write_character_cnn,
 )
-from allennlp_semfit.pretrained.archive import load_language_model
 
 __all__ = ["export_character_cnn"]
 

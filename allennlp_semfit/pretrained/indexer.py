@@ -9,7 +9,7 @@ from allennlp.data.tokenizers import Token
 from allennlp.data.vocabulary import Vocabulary
 
 from allennlp_semfit.common.errors import with_config_key
-from allennlp_semfit.pretrained.archive import load_config, load_vocabulary
+from allennlp_semfit.models.archive import load_config, load_vocabulary
 from allennlp_semfit.pretrained.input_spec import InputSpec, strip_prefix
 
 __all__ = ["ElmoSemfitIndexer"]

@@ -18,11 +18,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allennlp_semfit.commands.export_character_cnn import ExportCharacterCnn
+from allennlp_semfit.models.archive import load_language_model
 from allennlp_semfit.modules.token_embedders import elmo_checkpoint
 from allennlp_semfit.modules.token_embedders.elmo_character_cnn_embedder import (
     ElmoCharacterCnnEmbedder,
 )
-from allennlp_semfit.pretrained.archive import load_language_model
 from allennlp_semfit.pretrained.character_cnn import export_character_cnn
 from tests import VECTORS
 

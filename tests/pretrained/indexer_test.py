@@ -29,7 +29,7 @@ from hypothesis import strategies as st
 
 from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.data.token_indexers.fasttext_indexer import FastTextIndexer
-from allennlp_semfit.pretrained import archive as archive_module
+from allennlp_semfit.models import archive as archive_module
 from allennlp_semfit.pretrained.embedder import ElmoSemfitEmbedder
 from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
 from tests import VECTORS
