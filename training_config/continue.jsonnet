@@ -13,7 +13,7 @@ trained {
   validation_data_path: std.extVar('LM_DEV_DATA_PATH'),
   model+: { pretrained_file: archive },
   // The indices of words or subwords, if the model has any, must remain the same.
-  vocabulary: if trained.vocabulary == { type: 'empty' } then trained.vocabulary else { type: 'from_files', directory: archive },
+  vocabulary: if std.get(trained, 'vocabulary') == { type: 'empty' } then trained.vocabulary else { type: 'from_files', directory: archive },
   data_loader: { batch_sampler: { type: 'bucket', batch_size: 16, sorting_keys: ['source'] } },
   trainer+: {
     num_epochs: 5,
