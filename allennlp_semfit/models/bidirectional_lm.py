@@ -1,22 +1,20 @@
 from typing import Any, Dict, List, Optional, Union
 
 import torch
-from allennlp.common.checks import ConfigurationError
 from allennlp.data import TextFieldTensors, Vocabulary
 from allennlp.models import Model
 from allennlp.modules import Seq2SeqEncoder, TextFieldEmbedder
 from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import get_text_field_mask
 
-from allennlp_semfit.common.errors import InvalidFileError
-from allennlp_semfit.models.archive import load_weights
+from allennlp_semfit.models.language_model_base import LanguageModelBase
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 
 __all__ = ["BidirectionalLm"]
 
 
 @Model.register("bidirectional_lm")
-class BidirectionalLm(Model):
+class BidirectionalLm(LanguageModelBase):
     """
     A bidirectional language model (Peters et al. 2018, section 3.1) with any output layer. At each
     word, the forward half of the contextualizer's last layer predicts the next word and the
@@ -69,7 +67,8 @@ class BidirectionalLm(Model):
     ```
     """
 
-    default_predictor = "bidirectional_lm"
+    name = "bidirectional_lm"
+    num_directions = 2
 
     def __init__(
         self,
@@ -81,58 +80,8 @@ class BidirectionalLm(Model):
         pretrained_file: Optional[str] = None,
         **kwargs,
     ) -> None:
-        super().__init__(vocab, **kwargs)
-        _check_compatible(text_field_embedder, contextualizer, head)
-        head.tie_weights(text_field_embedder)
-        self._text_field_embedder = text_field_embedder
-        self._contextualizer = contextualizer
-        self._head = head
-        if initializer is not None:
-            initializer(self)
-        if pretrained_file is not None:
-            self._load_pretrained(pretrained_file)
-
-    def _load_pretrained(self, archive_file: str) -> None:
-        try:
-            weights = load_weights(archive_file)
-            differences = _differences(self.state_dict(), weights)
-            if differences:
-                raise InvalidFileError(
-                    archive_file,
-                    f"has other parameters than this model: {differences}",
-                    "Use the `model` of the archive's `config.json`, as "
-                    "training_config/continue.jsonnet does.",
-                    "Language model",
-                )
-        except InvalidFileError as error:
-            error.key = "model.pretrained_file"
-            raise
-        self.load_state_dict(weights)
-
-    def num_layers(self) -> int:
-        """The number of layers in the representation: the contextualizer's and its input."""
-        self._check_returns_layers()
-        return int(self._contextualizer.num_layers) + 1  # type: ignore[arg-type]
-
-    @property
-    def return_all_layers(self) -> bool:
-        """Whether `lm_embeddings` has all layers or only the last one. It can be set."""
-        return bool(getattr(self._contextualizer, "return_all_layers", False))
-
-    @return_all_layers.setter
-    def return_all_layers(self, value: bool) -> None:
-        self._check_returns_layers()
-        self._contextualizer.return_all_layers = value  # type: ignore[assignment]
-
-    def _check_returns_layers(self) -> None:
-        for attribute in ("return_all_layers", "num_layers"):
-            if not hasattr(self._contextualizer, attribute):
-                raise ConfigurationError(
-                    f"bidirectional_lm: the `contextualizer` is a "
-                    f"{type(self._contextualizer).__name__}, which has no `{attribute}` and cannot "
-                    "return all its layers. To use the representations, wrap it in "
-                    "`bidirectional_language_model_adapter`."
-                )
+        super().__init__(vocab, text_field_embedder, contextualizer, head, **kwargs)
+        self._initialize(initializer, pretrained_file)
 
     def forward(self, source: TextFieldTensors) -> Dict[str, Any]:
         """
@@ -180,69 +129,3 @@ class BidirectionalLm(Model):
             "noncontextual_token_embeddings": embeddings,
             "mask": mask,
         }
-
-    def make_output_human_readable(self, output_dict: Dict[str, Any]) -> Dict[str, Any]:
-        """
-        Keeps the outputs that have a batch dimension: the layers, the input vectors and the mask. A
-        list of layers is stacked: shape `(batch_size, num_layers(), length, 2 * hidden_dim)`.
-        """
-        layers = output_dict["lm_embeddings"]
-        return {
-            "lm_embeddings": (
-                layers if isinstance(layers, torch.Tensor) else torch.stack(layers, dim=1)
-            ),
-            "noncontextual_token_embeddings": output_dict["noncontextual_token_embeddings"],
-            "mask": output_dict["mask"],
-        }
-
-    def get_metrics(self, reset: bool = False) -> Dict[str, float]:
-        return self._head.get_metrics(reset)
-
-
-def _differences(expected: Dict[str, torch.Tensor], found: Dict[str, torch.Tensor]) -> str:
-    """The first parameter or buffer that only one has, or that differs in shape, in words."""
-    for name in sorted({*expected, *found}):
-        if name not in found:
-            return f"it has no {name}"
-        if name not in expected:
-            return f"it has {name}"
-        if expected[name].shape != found[name].shape:
-            return (
-                f"{name} has shape {tuple(found[name].shape)} instead of "
-                f"{tuple(expected[name].shape)}"
-            )
-    return ""
-
-
-def _check_compatible(
-    text_field_embedder: TextFieldEmbedder, contextualizer: Seq2SeqEncoder, head: LmHead
-) -> None:
-    if not contextualizer.is_bidirectional():
-        raise ConfigurationError(
-            f"bidirectional_lm: the `contextualizer` is a {type(contextualizer).__name__} with one "
-            "direction; use a bidirectional one."
-        )
-    embedding_dim = text_field_embedder.get_output_dim()
-    context_dim = contextualizer.get_output_dim() // 2
-    embeddings = "the text_field_embedder's output"
-    contexts = "each direction of the contextualizer (`hidden_dim`)"
-    input_dim = contextualizer.get_input_dim()
-    _check_dims(embeddings, embedding_dim, "the contextualizer's `input_dim`", input_dim)
-    _check_dims(contexts, context_dim, "the head's `input_dim`", head.get_input_dim())
-    target_dim = head.get_target_dim()
-    if target_dim is not None:
-        _check_dims(embeddings, embedding_dim, "the head's `embedding_dim`", target_dim)
-        if any(parameter.requires_grad for parameter in text_field_embedder.parameters()):
-            raise ConfigurationError(
-                "bidirectional_lm: the head's targets are the text_field_embedder's vectors, but "
-                "these are trainable, so they would become trivial to predict. Use an embedder "
-                "without trainable parameters, such as `fasttext`."
-            )
-
-
-def _check_dims(one: str, one_dim: int, other: str, other_dim: int) -> None:
-    if one_dim != other_dim:
-        raise ConfigurationError(
-            f"bidirectional_lm: {one} has dimension {one_dim}, but {other} is {other_dim}; set it "
-            f"to {one_dim}."
-        )

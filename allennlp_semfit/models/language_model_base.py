@@ -1,0 +1,189 @@
+from typing import Any, Dict, Optional
+
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+from allennlp.models import Model
+from allennlp.modules import Seq2SeqEncoder, TextFieldEmbedder
+from allennlp.nn import InitializerApplicator
+
+from allennlp_semfit.common.errors import InvalidFileError
+from allennlp_semfit.models.archive import load_weights
+from allennlp_semfit.modules.lm_heads.lm_head import LmHead
+
+__all__ = ["LanguageModelBase"]
+
+
+class LanguageModelBase(Model):
+    """
+    A base class for language models with any output layer, whose layers are representations of
+    words: `bidirectional_lm` and `masked_lm`.
+
+    # Parameters
+
+    vocab : `Vocabulary`
+    text_field_embedder : `TextFieldEmbedder`
+        Embeds the words, independently of their context.
+    contextualizer : `Seq2SeqEncoder`
+        It must be bidirectional.
+    head : `LmHead`
+        The output layer.
+
+    # Raises
+
+    `ConfigurationError`
+        If the contextualizer is unidirectional, the dimensions of two modules do not match, or the
+        targets are the input vectors and these are trainable.
+    """
+
+    default_predictor = "bidirectional_lm"
+
+    name: str
+    """The name it is registered with."""
+
+    num_directions: int
+    """How many parts of equal size the contextualizer's output has. The head reads each one."""
+
+    def __init__(
+        self,
+        vocab: Vocabulary,
+        text_field_embedder: TextFieldEmbedder,
+        contextualizer: Seq2SeqEncoder,
+        head: LmHead,
+        **kwargs,
+    ) -> None:
+        super().__init__(vocab, **kwargs)
+        self._text_field_embedder = text_field_embedder
+        self._contextualizer = contextualizer
+        self._head = head
+        self._check_compatible()
+        head.tie_weights(text_field_embedder)
+
+    def _initialize(
+        self, initializer: Optional[InitializerApplicator], pretrained_file: Optional[str]
+    ) -> None:
+        """
+        Constructors call it at their end.
+
+        # Parameters
+
+        initializer : `Optional[InitializerApplicator]`
+        pretrained_file : `Optional[str]`
+            The archive of a model with the same parameters, whose weights are loaded.
+
+        # Raises
+
+        `InvalidFileError`
+            If `pretrained_file` does not exist, cannot be read, or has other parameters.
+        """
+        if initializer is not None:
+            initializer(self)
+        if pretrained_file is not None:
+            self._load_pretrained(pretrained_file)
+
+    def _load_pretrained(self, archive_file: str) -> None:
+        try:
+            weights = load_weights(archive_file)
+            differences = _differences(self.state_dict(), weights)
+            if differences:
+                raise InvalidFileError(
+                    archive_file,
+                    f"has other parameters than this model: {differences}",
+                    "Use the `model` of the archive's `config.json`, as "
+                    "training_config/continue.jsonnet does.",
+                    "Language model",
+                )
+        except InvalidFileError as error:
+            error.key = "model.pretrained_file"
+            raise
+        self.load_state_dict(weights)
+
+    def num_layers(self) -> int:
+        """The number of layers in the representation: the contextualizer's and its input."""
+        self._check_returns_layers()
+        return int(self._contextualizer.num_layers) + 1  # type: ignore[arg-type]
+
+    @property
+    def return_all_layers(self) -> bool:
+        """Whether `lm_embeddings` has all layers or only the last one. It can be set."""
+        return bool(getattr(self._contextualizer, "return_all_layers", False))
+
+    @return_all_layers.setter
+    def return_all_layers(self, value: bool) -> None:
+        self._check_returns_layers()
+        self._contextualizer.return_all_layers = value  # type: ignore[assignment]
+
+    def _check_returns_layers(self) -> None:
+        for attribute in ("return_all_layers", "num_layers"):
+            if not hasattr(self._contextualizer, attribute):
+                raise ConfigurationError(
+                    f"{self.name}: the `contextualizer` is a "
+                    f"{type(self._contextualizer).__name__}, which has no `{attribute}` and cannot "
+                    "return all its layers. To use the representations, wrap it in "
+                    "`bidirectional_language_model_adapter`."
+                )
+
+    def make_output_human_readable(self, output_dict: Dict[str, Any]) -> Dict[str, Any]:
+        """
+        Keeps the outputs that have a batch dimension: the layers, the input vectors and the mask. A
+        list of layers is stacked: shape `(batch_size, num_layers(), length, dim)`.
+        """
+        layers = output_dict["lm_embeddings"]
+        return {
+            "lm_embeddings": (
+                layers if isinstance(layers, torch.Tensor) else torch.stack(layers, dim=1)
+            ),
+            "noncontextual_token_embeddings": output_dict["noncontextual_token_embeddings"],
+            "mask": output_dict["mask"],
+        }
+
+    def get_metrics(self, reset: bool = False) -> Dict[str, float]:
+        return self._head.get_metrics(reset)
+
+    def _check_compatible(self) -> None:
+        if not self._contextualizer.is_bidirectional():
+            raise ConfigurationError(
+                f"{self.name}: the `contextualizer` is a {type(self._contextualizer).__name__} "
+                "with one direction; use a bidirectional one."
+            )
+        embedding_dim = self._text_field_embedder.get_output_dim()
+        context_dim = self._contextualizer.get_output_dim() // self.num_directions
+        embeddings = "the text_field_embedder's output"
+        contexts = "the contextualizer's output"
+        if self.num_directions > 1:
+            contexts = "each direction of the contextualizer (`hidden_dim`)"
+        input_dim = self._contextualizer.get_input_dim()
+        self._check_dims(embeddings, embedding_dim, "the contextualizer's `input_dim`", input_dim)
+        head_dim = self._head.get_input_dim()
+        self._check_dims(contexts, context_dim, "the head's `input_dim`", head_dim)
+        target_dim = self._head.get_target_dim()
+        if target_dim is not None:
+            self._check_dims(embeddings, embedding_dim, "the head's `embedding_dim`", target_dim)
+            if any(parameter.requires_grad for parameter in self._text_field_embedder.parameters()):
+                raise ConfigurationError(
+                    f"{self.name}: the head's targets are the text_field_embedder's vectors, but "
+                    "these are trainable, so they would become trivial to predict. Use an embedder "
+                    "without trainable parameters, such as `fasttext`."
+                )
+
+    def _check_dims(self, one: str, one_dim: int, other: str, other_dim: int) -> None:
+        if one_dim != other_dim:
+            raise ConfigurationError(
+                f"{self.name}: {one} has dimension {one_dim}, but {other} is {other_dim}; set it "
+                f"to {one_dim}."
+            )
+
+
+def _differences(expected: Dict[str, torch.Tensor], found: Dict[str, torch.Tensor]) -> str:
+    """The first parameter or buffer that only one has, or that differs in shape, in words."""
+    for name in sorted({*expected, *found}):
+        if name not in found:
+            return f"it has no {name}"
+        if name not in expected:
+            return f"it has {name}"
+        if expected[name].shape != found[name].shape:
+            return (
+                f"{name} has shape {tuple(found[name].shape)} instead of "
+                f"{tuple(expected[name].shape)}"
+            )
+    return ""
