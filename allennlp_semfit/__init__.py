@@ -27,6 +27,7 @@ from allennlp_semfit.compat import apply_patches
 from allennlp_semfit.data.dataset_readers.language_modeling import LanguageModelingReader
 from allennlp_semfit.data.token_indexers.fasttext_indexer import FastTextIndexer
 from allennlp_semfit.models.bidirectional_lm import BidirectionalLm
+from allennlp_semfit.models.masked_lm import MaskedLm
 from allennlp_semfit.modules.lm_heads.adaptive_softmax_head import AdaptiveSoftmaxHead
 from allennlp_semfit.modules.lm_heads.contrastive_head import ContrastiveHead
 from allennlp_semfit.modules.lm_heads.distances import Distance
@@ -49,6 +50,7 @@ from allennlp_semfit.modules.seq2seq_encoders.bidirectional_language_model_sru i
 from allennlp_semfit.modules.seq2seq_encoders.bidirectional_language_model_torch_lstm import (
     BidirectionalLanguageModelTorchLstm,
 )
+from allennlp_semfit.modules.seq2seq_encoders.hugging_face_encoder import HuggingFaceEncoder
 from allennlp_semfit.modules.token_embedders.cached_embedder import CachedEmbedder
 from allennlp_semfit.modules.token_embedders.elmo_character_cnn_embedder import (
     ElmoCharacterCnnEmbedder,

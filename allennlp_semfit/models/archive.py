@@ -21,13 +21,14 @@ from allennlp.nn.util import read_state_dict
 from allennlp_semfit.common.errors import InvalidFileError, resolve_path
 
 if TYPE_CHECKING:
-    from allennlp_semfit.models.bidirectional_lm import BidirectionalLm
+    from allennlp_semfit.models.language_model_base import LanguageModelBase
 
 __all__ = ["load_config", "load_language_model", "load_vocabulary", "load_weights"]
 
 _KIND = "Language model"
 _VOCABULARY = "vocabulary"
 _TRAIN = "`allennlp train` makes it with a config such as training_config/elmo_semfit.jsonnet."
+_TYPES = {"model": ("bidirectional_lm", "masked_lm"), "dataset_reader": ("language_modeling",)}
 _EXPECTED = "It must be a `model.tar.gz` of `allennlp train`."
 
 # The files of the last archive except for its weights, by the archive's path, size and mtime.
@@ -35,10 +36,10 @@ _EXPECTED = "It must be a `model.tar.gz` of `allennlp train`."
 _small_files: Dict[Tuple[str, int, int], Dict[str, bytes]] = {}
 
 
-def load_language_model(archive_file: str) -> Tuple[Params, "BidirectionalLm"]:
+def load_language_model(archive_file: str) -> Tuple[Params, "LanguageModelBase"]:
     """
-    Loads the configuration and the model from the archive of a `bidirectional_lm`, or from its
-    serialization directory. The file of its indexer or tokenizer is not needed.
+    Loads the configuration and the model from the archive of a `bidirectional_lm` or `masked_lm`,
+    or from its serialization directory. The file of its indexer or tokenizer is not needed.
 
     # Raises
 
@@ -51,7 +52,7 @@ def load_language_model(archive_file: str) -> Tuple[Params, "BidirectionalLm"]:
         _check_has_vocabulary(archive_file, directory)
         with _reading(archive_file):
             model = Model.load(params.duplicate(), directory, weights_file)
-    return params, cast("BidirectionalLm", model)
+    return params, cast("LanguageModelBase", model)
 
 
 def load_weights(archive_file: str) -> Dict[str, torch.Tensor]:
@@ -148,12 +149,11 @@ def _read_config(archive_file: str, directory: str) -> Params:
     _check_exists(archive_file, config_file)
     with _reading(archive_file):
         params = Params.from_file(config_file)
-    for key, expected in (("model", "bidirectional_lm"), ("dataset_reader", "language_modeling")):
+    for key, expected in _TYPES.items():
         found = params.get(key, Params({})).get("type")
-        if found != expected:
-            raise _error(
-                archive_file, f"has a {key} of type {found!r}", f"It must be a `{expected}`."
-            )
+        if found not in expected:
+            types = " or ".join(f"`{name}`" for name in expected)
+            raise _error(archive_file, f"has a {key} of type {found!r}", f"It must be a {types}.")
     return params
 
 

@@ -11,16 +11,17 @@ __all__ = ["BidirectionalLmPredictor"]
 @Predictor.register("bidirectional_lm")
 class BidirectionalLmPredictor(Predictor):
     """
-    Computes the representations of the words of a sentence with a `bidirectional_lm` model.
+    Computes the representations of the words of a sentence with a `bidirectional_lm` or
+    `masked_lm`.
 
-    Registered as a `Predictor` with name "bidirectional_lm", the default for that model.
+    Registered as a `Predictor` with name "bidirectional_lm", the default for these models.
 
     The input is `{"sentence": "A tokenised sentence ."}`, which the archive's reader splits into
     words. The output has, without boundary tokens:
 
     - `"tokens"`: the `length` words;
-    - `"layers"`: shape `(num_layers, length, 2 * hidden_dim)`. Layer 0 is the projected input; each
-      vector has the forward half first.
+    - `"layers"`: shape `(num_layers, length, dim)`. Layer 0 is the projected input; of a
+      `bidirectional_lm`, each vector has the forward half first.
     """
 
     def __init__(self, model: Model, dataset_reader: DatasetReader, frozen: bool = True) -> None:

@@ -10,7 +10,7 @@ from allennlp.nn.util import get_text_field_mask
 from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.data.token_indexers.fasttext_indexer import FastTextIndexer
 from allennlp_semfit.models.archive import load_language_model
-from allennlp_semfit.models.bidirectional_lm import BidirectionalLm
+from allennlp_semfit.models.language_model_base import LanguageModelBase
 from allennlp_semfit.modules.token_embedders.cached_embedder import CachedEmbedder
 from allennlp_semfit.modules.token_embedders.elmo_character_cnn_embedder import (
     ElmoCharacterCnnEmbedder,
@@ -30,7 +30,7 @@ class PretrainedBiLm(torch.nn.Module):
 
     # Parameters
 
-    model : `BidirectionalLm`
+    model : `LanguageModelBase`
     indexer_name : `str`
         The key of the sentence's tensors in the model's text field embedder.
     tensor_prefix : `str`, optional (default = `""`)
@@ -48,7 +48,7 @@ class PretrainedBiLm(torch.nn.Module):
 
     def __init__(
         self,
-        model: BidirectionalLm,
+        model: LanguageModelBase,
         indexer_name: str,
         *,
         tensor_prefix: str = "",
@@ -92,7 +92,7 @@ class PretrainedBiLm(torch.nn.Module):
         # Parameters
 
         archive_file : `Union[str, os.PathLike]`
-            The archive of a `bidirectional_lm`, or its serialization directory.
+            The archive of a `bidirectional_lm` or `masked_lm`, or its serialization directory.
         fasttext_model_path : `str`, optional (default = `None`)
             The model's fastText file, if it has been moved since training. If there is none, the
             vectors of the boundary tokens must come from a state dict before the first `forward`.

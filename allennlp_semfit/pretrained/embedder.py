@@ -17,7 +17,7 @@ __all__ = ["ElmoSemfitEmbedder"]
 @TokenEmbedder.register("elmo_semfit")
 class ElmoSemfitEmbedder(TokenEmbedder):
     """
-    Embeds words with a trained `bidirectional_lm`: a weighted mean of its layers, `γ Σ_j s_j h_j`,
+    Embeds words with a trained language model: a weighted mean of its layers, `γ Σ_j s_j h_j`,
     with `γ` and `s = softmax(w)` learned by the task (Peters et al. 2018, "Deep contextualized word
     representations", equation 1). It replaces AllenNLP's `elmo_token_embedder`, with the same
     parameters except for `do_layer_norm`.
@@ -62,7 +62,7 @@ class ElmoSemfitEmbedder(TokenEmbedder):
     # Raises
 
     `ConfigurationError`
-        If `archive_file` is missing or is not the archive of a `bidirectional_lm`, if the number of
+        If `archive_file` is missing or is not the archive of a language model, if the number of
         `scalar_mix_parameters` is not that of the layers, or if `sub_token_mode` is unknown.
 
     # Example

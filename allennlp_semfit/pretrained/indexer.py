@@ -21,7 +21,7 @@ T = TypeVar("T")
 class ElmoSemfitIndexer(TokenIndexer):
     """
     Indexes words for the `elmo_semfit` embedder with the same `archive_file`: with the indexer, the
-    vocabulary and, for a subword model, the subwords of the trained `bidirectional_lm`. The words
+    vocabulary and, for a subword model, the subwords of the trained language model. The words
     should be tokenised like the text that the language model was trained on.
 
     The weights are not kept, but must be decompressed with the archive, at about 50 MB per second;
@@ -42,7 +42,7 @@ class ElmoSemfitIndexer(TokenIndexer):
     # Raises
 
     `InvalidFileError`
-        If `archive_file` is missing or is not the archive of a `bidirectional_lm`, or if a file of
+        If `archive_file` is missing or is not the archive of a language model, or if a file of
         the language model is missing.
     `ConfigurationError`
         If a path is given for a file that the language model does not use, or if it does not have

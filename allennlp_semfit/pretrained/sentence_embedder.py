@@ -49,7 +49,7 @@ class SentenceEmbedder:
     # Raises
 
     `InvalidFileError`
-        If `archive_file` is missing or is not the archive of a `bidirectional_lm`, or if a file of
+        If `archive_file` is missing or is not the archive of a language model, or if a file of
         the language model is missing.
     `ConfigurationError`
         If a file does not fit the language model, `sub_token_mode` is unknown, or there is no such

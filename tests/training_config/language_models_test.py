@@ -40,6 +40,7 @@ MODELS = [
     "elmo_semfit_random",
     "elmo_semfit_whitened",
     "elmo_subword",
+    "masked_lm",
 ]
 CORPUS = FIXTURES / "corpus" / "train"
 
@@ -81,7 +82,7 @@ PARAMETERS = {
     "elmo_semfit_whitened": (76, 0.02),
     "elmo_semfit_cnn": (76.4, 0.01),
     "elmo_subword": (85, 0.01),
-    **dict.fromkeys(CONTEXTUALIZERS, (76, 0.05)),
+    **dict.fromkeys((*CONTEXTUALIZERS, "masked_lm"), (76, 0.05)),
 }
 
 
@@ -158,7 +159,7 @@ def test_it_has_the_papers_number_of_parameters(name, variables):
     else:
         vocab = Vocabulary.empty()
     contextualizer = config["model"]["contextualizer"]
-    if name not in CONTEXTUALIZERS:
+    if name not in (*CONTEXTUALIZERS, "masked_lm"):
         assert (contextualizer["cell_size"], contextualizer["hidden_dim"]) == (4096, 512)
     params = Params(config["model"])
     # The fixture's character CNN is smaller.
@@ -181,7 +182,7 @@ def test_it_differs_from_elmo_s_in_its_contextualizer_only(size, name, variables
     assert config == base
 
 
-@pytest.mark.parametrize("name", sorted({*MODELS} - {*CONTEXTUALIZERS, "elmo_semfit"}))
+@pytest.mark.parametrize("name", sorted({*MODELS} - {*CONTEXTUALIZERS, "elmo_semfit", "masked_lm"}))
 def test_it_differs_from_elmo_s_in_its_input_and_its_output_only(name, variables):
     directory = CONFIGS / "one_billion_word"
     config = config_of(directory / f"{name}.jsonnet", variables)

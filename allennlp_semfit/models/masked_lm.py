@@ -1,0 +1,160 @@
+from typing import Any, Dict, Optional, Tuple
+
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import TextFieldTensors, Vocabulary
+from allennlp.models import Model
+from allennlp.modules import Seq2SeqEncoder, TextFieldEmbedder
+from allennlp.nn import InitializerApplicator
+from allennlp.nn.util import get_text_field_mask
+
+from allennlp_semfit.models.language_model_base import LanguageModelBase
+from allennlp_semfit.modules.lm_heads.lm_head import LmHead
+
+__all__ = ["MaskedLm"]
+
+# Of the words to predict (Devlin et al. 2019, section 3.1). The rest is unchanged.
+_HIDDEN = 0.8
+_REPLACED = 0.1
+
+
+@Model.register("masked_lm")
+class MaskedLm(LanguageModelBase):
+    """
+    A masked language model (Devlin et al. 2019, "BERT: Pre-training of Deep Bidirectional
+    Transformers for Language Understanding", section 3.1) of whole words with any output layer. It
+    predicts words that are hidden from it, with the whole sentence as their context.
+
+    In each sentence, every word and boundary token is to be predicted with probability
+    `masking_probability`. Of these, 80 % are replaced by a learned vector, 10 % by another word of
+    the batch, and 10 % are unchanged. In evaluation, the choice depends on nothing but the shape of
+    the batch, so that two models are scored on the same words.
+
+    Registered as a `Model` with name "masked_lm".
+
+    # Parameters
+
+    vocab : `Vocabulary`
+    text_field_embedder : `TextFieldEmbedder`
+        Embeds the words, independently of their context.
+    contextualizer : `Seq2SeqEncoder`
+        It must be bidirectional, and may read the whole sentence for every word, such as
+        `hugging_face_encoder`.
+    head : `LmHead`
+        The output layer.
+    masking_probability : `float`, optional (default = `0.15`)
+        The probability that a word is to be predicted. Each batch has at least one such word.
+    initializer : `InitializerApplicator`, optional (default = `None`)
+    pretrained_file : `str`, optional (default = `None`)
+        The archive of a `masked_lm` with the same parameters, to continue its training on other
+        text. See `bidirectional_lm`.
+
+    # Raises
+
+    `ConfigurationError`
+        If `masking_probability` is not above 0 and at most 1, the contextualizer is
+        unidirectional, the dimensions of two modules do not match, or the targets are the input
+        vectors and these are trainable.
+    `InvalidFileError`
+        If `pretrained_file` does not exist, cannot be read, or has other parameters.
+
+    # Example
+
+    ```json
+    "model": {
+        "type": "masked_lm",
+        "text_field_embedder": {
+            "token_embedders": {"fasttext": {"type": "fasttext", "embedding_dim": 300}}
+        },
+        "contextualizer": {
+            "type": "hugging_face_encoder", "input_dim": 300,
+            "config": {
+                "hidden_size": 512, "num_hidden_layers": 6, "num_attention_heads": 8,
+                "intermediate_size": 2048
+            }
+        },
+        "head": {"type": "contrastive", "input_dim": 512, "embedding_dim": 300}
+    }
+    ```
+    """
+
+    name = "masked_lm"
+    num_directions = 1
+
+    def __init__(
+        self,
+        vocab: Vocabulary,
+        text_field_embedder: TextFieldEmbedder,
+        contextualizer: Seq2SeqEncoder,
+        head: LmHead,
+        masking_probability: float = 0.15,
+        initializer: InitializerApplicator = None,
+        pretrained_file: Optional[str] = None,
+        **kwargs,
+    ) -> None:
+        super().__init__(vocab, text_field_embedder, contextualizer, head, **kwargs)
+        if not 0 < masking_probability <= 1:
+            raise ConfigurationError(
+                f"{self.name}: `masking_probability` is {masking_probability}; it must be above 0 "
+                "and at most 1."
+            )
+        self.masking_probability = masking_probability
+        self.mask_vector = torch.nn.Parameter(torch.zeros(text_field_embedder.get_output_dim()))
+        self._initialize(initializer, pretrained_file)
+
+    def forward(self, source: TextFieldTensors) -> Dict[str, Any]:
+        """
+        # Parameters
+
+        source : `TextFieldTensors`
+            Sentences of `length` tokens, including the boundary tokens.
+
+        # Returns
+
+        `Dict[str, Any]`
+            - `"loss"`: the head's loss, averaged over the words to predict. A scalar.
+            - `"batch_weight"`: their number, for
+              `allennlp evaluate --batch-weight-key batch_weight`. A scalar.
+            - With `return_all_layers`, `"lm_embeddings"`: the layers of the sentences with all
+              their words, a list of `num_layers()` tensors of shape `(batch_size, length, dim)`.
+            - `"noncontextual_token_embeddings"`: shape `(batch_size, length, embedding_dim)`.
+            - `"mask"`: shape `(batch_size, length)`.
+        """
+        mask = get_text_field_mask(source)
+        embeddings = self._text_field_embedder(source)
+        is_target, inputs = self._hide_words(embeddings, mask)
+        positions = is_target.nonzero(as_tuple=True)
+        num_targets = positions[0].numel()
+        layers = self._contextualizer(inputs, mask)
+        last_layer = layers if isinstance(layers, torch.Tensor) else layers[-1]
+        targets = self._head.targets(source, embeddings)
+        outputs = {
+            "loss": self._head(last_layer[positions], targets[positions]) / max(num_targets, 1),
+            "batch_weight": mask.new_tensor(num_targets, dtype=torch.float),
+            "noncontextual_token_embeddings": embeddings,
+            "mask": mask,
+        }
+        if self.return_all_layers:
+            outputs["lm_embeddings"] = self._contextualizer(embeddings, mask)
+        return outputs
+
+    def _hide_words(
+        self, embeddings: torch.Tensor, mask: torch.BoolTensor
+    ) -> Tuple[torch.Tensor, torch.Tensor]:
+        """Which words to predict, and the input with some of these hidden or replaced."""
+        words = embeddings[mask]
+        if not len(words):
+            return mask, embeddings
+        generator = None if self.training else torch.Generator(mask.device).manual_seed(1)
+        choices, treatments, others = torch.rand(
+            3, *mask.shape, device=mask.device, generator=generator
+        )
+        # At least the word with the lowest number.
+        choices = choices.masked_fill(~mask, 1)
+        is_target = choices <= choices.min().clamp(min=self.masking_probability)
+        is_hidden = is_target & (treatments < _HIDDEN)
+        is_replaced = is_target & (treatments >= 1 - _REPLACED)
+        mask_vector = self.mask_vector.to(embeddings.dtype)
+        inputs = torch.where(is_hidden.unsqueeze(-1), mask_vector, embeddings)
+        replacements = words[(others * len(words)).long().clamp(max=len(words) - 1)]
+        return is_target & mask, torch.where(is_replaced.unsqueeze(-1), replacements, inputs)

@@ -1,0 +1,134 @@
+from typing import Any, Dict, List, Optional, Union
+
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
+from transformers import AutoConfig, AutoModel
+
+__all__ = ["HuggingFaceEncoder"]
+
+
+@Seq2SeqEncoder.register("hugging_face_encoder")
+class HuggingFaceEncoder(Seq2SeqEncoder):
+    """
+    A transformer encoder of the library `transformers` with new weights, built from the sizes in
+    its configuration. Nothing is downloaded. It reads word vectors, projected to its dimension, in
+    place of its own word embeddings.
+
+    Every state depends on the whole sentence, so it is for `masked_lm`. Parts that only read
+    words or only serve a task, its word embeddings and the pooler, are removed.
+
+    Registered as a `Seq2SeqEncoder` with name "hugging_face_encoder".
+
+    # Parameters
+
+    input_dim : `int`
+        The dimension of the word vectors.
+    model_type : `str`, optional (default = `"bert"`)
+        A `model_type` of `transformers` whose encoder takes `inputs_embeds`, such as `"bert"`,
+        `"electra"` or `"roformer"`.
+    config : `Dict[str, Any]`, optional (default = `None`)
+        The parameters of its configuration class that differ from their defaults. A sentence may
+        have as many words and boundary tokens as `max_position_embeddings`.
+    return_all_layers : `bool`, optional (default = `False`)
+        Whether `forward` returns all layers or only the last one.
+
+    # Raises
+
+    `ConfigurationError`
+        If `input_dim` is less than 1, `transformers` has no such model, or `config` does not
+        fit it; in `forward`, if a sentence is too long.
+
+    # Example
+
+    ```json
+    "contextualizer": {
+        "type": "hugging_face_encoder",
+        "input_dim": 300,
+        "config": {
+            "hidden_size": 256, "num_hidden_layers": 4, "num_attention_heads": 4,
+            "intermediate_size": 1024
+        }
+    }
+    ```
+    """
+
+    name = "hugging_face_encoder"
+
+    def __init__(
+        self,
+        input_dim: int,
+        model_type: str = "bert",
+        config: Optional[Dict[str, Any]] = None,
+        return_all_layers: bool = False,
+    ) -> None:
+        super().__init__()
+        if input_dim < 1:
+            raise ConfigurationError(
+                f"{self.name}: `input_dim` is {input_dim}; it must be at least 1."
+            )
+        try:
+            # Of the words, only the padding is left, until the word embeddings are removed.
+            sizes = {"vocab_size": 1, "pad_token_id": 0, **(config or {})}
+            self.encoder = AutoModel.from_config(AutoConfig.for_model(model_type, **sizes))
+        except (ValueError, TypeError, AttributeError) as error:
+            raise ConfigurationError(
+                f"{self.name}: transformers cannot build the model {model_type!r} from `config` "
+                f"{config} ({str(error).splitlines()[0]})."
+            ) from error
+        self.input_dim = input_dim
+        self.return_all_layers = return_all_layers
+        self.num_layers = int(self.encoder.config.num_hidden_layers)
+        embedding_dim = self.encoder.get_input_embeddings().embedding_dim
+        self.input_projection = torch.nn.Linear(input_dim, embedding_dim)
+        # Parameters without gradients would stop distributed training.
+        self.encoder.set_input_embeddings(None)
+        if getattr(self.encoder, "pooler", None) is not None:
+            self.encoder.pooler = None
+
+    def get_input_dim(self) -> int:
+        return self.input_dim
+
+    def get_output_dim(self) -> int:
+        return int(self.encoder.config.hidden_size)
+
+    def is_bidirectional(self) -> bool:
+        return True
+
+    def forward(
+        self, inputs: torch.Tensor, mask: torch.BoolTensor
+    ) -> Union[torch.Tensor, List[torch.Tensor]]:
+        """
+        # Parameters
+
+        inputs : `torch.Tensor`
+            Shape `(batch_size, length, input_dim)`.
+        mask : `torch.BoolTensor`
+            Shape `(batch_size, length)`. The padding must be on the right.
+
+        # Returns
+
+        `Union[torch.Tensor, List[torch.Tensor]]`
+            The last layer, shape `(batch_size, length, get_output_dim())`, zero for padding. With
+            `return_all_layers`, a list of `num_layers + 1` such tensors, the first of which is the
+            input of the first layer: the projected word vectors with their positions.
+        """
+        longest = getattr(self.encoder.config, "max_position_embeddings", mask.size(1))
+        if mask.size(1) > longest:
+            raise ConfigurationError(
+                f"{self.name}: a sentence has {mask.size(1)} words and boundary tokens, but the "
+                f"encoder has positions for {longest}. Split the sentence, also by "
+                "`max_sequence_length` in the language model's `dataset_reader`, or train it with "
+                "a larger `max_position_embeddings` in `config`."
+            )
+        if not mask.numel():
+            layers = [inputs.new_zeros(*mask.shape, self.get_output_dim())] * (self.num_layers + 1)
+        else:
+            layers = self.encoder(
+                inputs_embeds=self.input_projection(inputs),
+                attention_mask=mask.long(),
+                output_hidden_states=True,
+            ).hidden_states
+        # They may be in half precision under autocast.
+        layers = [layer.to(inputs.dtype) * mask.unsqueeze(-1) for layer in layers]
+        return layers if self.return_all_layers else layers[-1]

@@ -1,0 +1,31 @@
+// A masked language model of whole words (the paper's section 6 names it as future work): a BERT with fastText vectors as its
+// input and with the contrastive head in place of a softmax over subwords.
+//
+//   export ONE_BILLION_WORD=…/1-billion-word-language-modeling-benchmark-r13output
+//   export FASTTEXT_MODEL_PATH=…/cc.en.300.bin
+//   allennlp train training_config/one_billion_word/masked_lm.jsonnet --include-package allennlp_semfit -s output/masked_lm_1b
+//
+// The model has been built but not trained.
+(import 'elmo_semfit_contrastive.jsonnet') + {
+  // The dimension of the layers of ELMo-S.
+  local hidden_size = 2 * $.sizes.hidden_dim,
+  sizes+:: { num_layers: 6 },
+  model+: {
+    type: 'masked_lm',
+    contextualizer: {
+      type: 'hugging_face_encoder',
+      input_dim: $.sizes.embedding_dim,
+      config: {
+        hidden_size: hidden_size,
+        num_hidden_layers: $.sizes.num_layers,
+        num_attention_heads: std.ceil(hidden_size / 64),
+        intermediate_size: 4 * hidden_size,
+        hidden_dropout_prob: $.sizes.dropout,
+        attention_probs_dropout_prob: $.sizes.dropout,
+        // For vectors of longer sentences than those in training. The default of BERT.
+        max_position_embeddings: 512,
+      },
+    },
+    head+: { input_dim: hidden_size },
+  },
+}
