@@ -18,6 +18,7 @@ from allennlp_semfit.commands.copy_configs import CopyConfigs
 from allennlp_semfit.commands.count_vocabulary import CountVocabulary
 from allennlp_semfit.commands.embed import Embed
 from allennlp_semfit.commands.export_character_cnn import ExportCharacterCnn
+from allennlp_semfit.commands.nearest_words import NearestWordsCommand
 from allennlp_semfit.commands.prepare_corpus import PrepareCorpus
 from allennlp_semfit.commands.senteval import SentEval
 from allennlp_semfit.commands.show_training import ShowTraining

@@ -24,8 +24,8 @@ from allennlp_semfit.common.text_files import find_text_files
 from allennlp_semfit.corpus.word_counts import count_words
 from allennlp_semfit.models.archive import load_config
 from allennlp_semfit.pretrained.sentences_file import SentencesFile
+from allennlp_semfit.pretrained.word_scorer import WordScorer
 from experiments.json_files import write_json
-from experiments.word_scorer import WordScorer
 
 __all__ = [
     "BUCKETS",
@@ -198,7 +198,7 @@ def evaluate(
         start += number
         for candidates, suffix in zip(kinds, ("", "_same_frequency")):
             ranks = [
-                reciprocal_rank(scores(some_contexts[:, direction], some_candidates))
+                reciprocal_rank(scores(some_contexts[:, direction]).gather(1, some_candidates))
                 for some_contexts, some_candidates in zip(
                     of_bucket.split(BATCH_SIZE), candidates.split(BATCH_SIZE)
                 )

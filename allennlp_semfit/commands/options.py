@@ -20,6 +20,7 @@ __all__ = [
     "apply_progress_option",
     "exit_on_error",
     "load_language_model",
+    "no_params_logged",
 ]
 
 
@@ -121,7 +122,7 @@ def load_language_model(args: argparse.Namespace) -> SentenceEmbedder:
     if args.batch_size < 1:
         raise ConfigurationError(f"--batch-size: {args.batch_size}; it takes 1 or more")
     try:
-        with _no_params_logged():
+        with no_params_logged():
             return SentenceEmbedder(
                 args.archive,
                 args.cuda_device,
@@ -138,7 +139,7 @@ def load_language_model(args: argparse.Namespace) -> SentenceEmbedder:
 
 
 @contextmanager
-def _no_params_logged() -> Iterator[None]:
+def no_params_logged() -> Iterator[None]:
     """Turns off AllenNLP's log line for each parameter of the model's configuration."""
     params_logger = logging.getLogger("allennlp.common.params")
     level = params_logger.level

@@ -15,6 +15,7 @@ PAGES = [
             "howto/models",
             "howto/training",
             "howto/continue",
+            "howto/inspect",
             "howto/vectors",
             "howto/tasks",
             "reference/components",

@@ -100,8 +100,8 @@ class Oracle:
     def contexts(self, sentences, locations):
         return torch.tensor([[[sentence % 2], [1]] for sentence, _ in locations])
 
-    def __call__(self, contexts, candidates):
-        scores = torch.zeros(candidates.shape)
+    def __call__(self, contexts):
+        scores = torch.zeros(len(contexts), 10)
         scores[:, 0] = 1 - 2 * contexts[:, 0]
         return scores
 

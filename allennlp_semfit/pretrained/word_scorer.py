@@ -11,16 +11,15 @@ from allennlp.data import Batch
 from allennlp.data.fields.text_field import TextFieldTensors
 from allennlp.models.archival import Archive
 from allennlp.nn.util import get_text_field_mask
+from torch.nn.functional import normalize
 
 from allennlp_semfit.data.dataset_readers.language_modeling import LanguageModelingReader
 from allennlp_semfit.data.fields.sentence_field import SentenceField
 from allennlp_semfit.models.bidirectional_lm import BidirectionalLm
 from allennlp_semfit.modules.lm_heads.adaptive_softmax_head import AdaptiveSoftmaxHead
-from allennlp_semfit.modules.lm_heads.contrastive_head import ContrastiveHead
-from allennlp_semfit.modules.lm_heads.distances import cosine
+from allennlp_semfit.modules.lm_heads.distances import L2Distance, NllVmfDistance
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 from allennlp_semfit.modules.lm_heads.sampled_softmax_head import SampledSoftmaxHead
-from allennlp_semfit.modules.lm_heads.semfit_head import SemfitHead
 from allennlp_semfit.modules.lm_heads.softmax_head import SoftmaxHead
 from allennlp_semfit.modules.lm_heads.softmax_head_base import SoftmaxHeadBase
 from allennlp_semfit.modules.lm_heads.vector_head_base import VectorHeadBase
@@ -34,10 +33,10 @@ _BATCH_SIZE = 512
 
 class WordScorer:
     """
-    The score of a word in a context is the negated loss of the language model for that word: its
-    log-likelihood with a softmax, its negated distance with `semfit`, the cosine with
-    `contrastive`. Scores are comparable only within one context. The likelihood of `@@UNKNOWN@@` is
-    divided equally among the out-of-vocabulary words.
+    The score of a word in a context is the negated loss of the language model for that word, up to
+    a term that is the same for all words: its log-likelihood with a softmax, its negated distance
+    with `semfit`, the cosine with `contrastive`. Scores are comparable only within one context. The
+    likelihood of `@@UNKNOWN@@` is divided equally among the out-of-vocabulary words.
 
     # Parameters
 
@@ -55,7 +54,11 @@ class WordScorer:
 
     def __init__(self, archive: Archive, words: Sequence[str]) -> None:
         model, reader = archive.model, archive.dataset_reader
-        assert isinstance(model, BidirectionalLm)
+        if not isinstance(model, BidirectionalLm):
+            raise ConfigurationError(
+                f"the model is a {type(model).__name__}, which does not predict the next and the "
+                "previous word; give a bidirectional_lm"
+            )
         assert isinstance(reader, LanguageModelingReader)
         if not isinstance(reader.text_to_instance("a")["source"], SentenceField):
             raise ConfigurationError(
@@ -77,6 +80,7 @@ class WordScorer:
         self._model = model.eval()
         self._reader = reader
         self._head: LmHead = head
+        self.words = words
         self._targets = self._targets_of(words)
         self._log_num_unknown = 0.0
         if isinstance(head, SoftmaxHeadBase):
@@ -105,8 +109,7 @@ class WordScorer:
             positions[number].append(position)
         numbers = sorted(positions)
         found = {}
-        batches = list(batches_by_length([len(sentences[number]) for number in numbers]))
-        for batch in Tqdm.tqdm(batches, desc="reading contexts"):
+        for batch in batches_by_length([len(sentences[number]) for number in numbers]):
             source = self._index([sentences[numbers[index]] for index in batch])
             embeddings = self._model._text_field_embedder(source)
             layers = self._model._contextualizer(embeddings, get_text_field_mask(source))
@@ -123,36 +126,72 @@ class WordScorer:
         return torch.stack([found[location] for location in locations])
 
     @torch.inference_mode()
-    def __call__(self, contexts: torch.Tensor, candidates: torch.Tensor) -> torch.Tensor:
+    def __call__(self, contexts: torch.Tensor) -> torch.Tensor:
         """
         # Parameters
 
         contexts : `torch.Tensor`
             Shape `(N, hidden_dim)`.
-        candidates : `torch.Tensor`
-            Indices into `words`. Shape `(N, num_candidates)`.
 
         # Returns
 
         `torch.Tensor`
-            Shape `(N, num_candidates)`.
+            The score of each word. Shape `(N, len(words))`.
         """
-        head, targets = self._head, self._targets[candidates]
-        if isinstance(head, (SemfitHead, ContrastiveHead)):
-            predicted = head.projection(contexts).double().unsqueeze(1)
-            distance = head.distance if isinstance(head, SemfitHead) else cosine
-            return -distance(predicted.expand_as(targets), targets.double())
+        head, targets = self._head, self._targets
+        if isinstance(head, VectorHeadBase):
+            predicted = self.predict(contexts)
+            distance = getattr(head, "distance", None)
+            if isinstance(distance, L2Distance):
+                return -torch.cdist(predicted, targets).square()
+            directions = normalize(targets, dim=-1)
+            if isinstance(distance, NllVmfDistance):
+                return distance.lambda_2 * predicted @ directions.T
+            return normalize(predicted, dim=-1) @ directions.T
         if isinstance(head, AdaptiveSoftmaxHead):
-            scores = head.softmax.log_prob(contexts).gather(1, targets)
+            scores = head.softmax.log_prob(contexts)[:, targets]
         else:
             # The normalisation term is the same for all words.
             weight, bias = _output_layer(head)
             if isinstance(head, SoftmaxHead):
                 contexts = head.projection(contexts)
-            classes, locations = targets.unique(return_inverse=True)
-            logits = torch.nn.functional.linear(contexts, weight[classes], bias[classes])
-            scores = logits.gather(1, locations)
+            scores = torch.nn.functional.linear(contexts, weight[targets], bias[targets])
         return scores - (targets == _UNKNOWN) * self._log_num_unknown
+
+    @property
+    def vectors(self) -> torch.Tensor:
+        """
+        The vectors of the words, as the head predicts them: centred or whitened if its targets are.
+        Shape `(len(words), embedding_dim)`, `float64`.
+
+        # Raises
+
+        `ConfigurationError`
+            If the head is a softmax.
+        """
+        self._check_predicts_vectors()
+        return self._targets
+
+    @torch.inference_mode()
+    def predict(self, contexts: torch.Tensor) -> torch.Tensor:
+        """
+        The predicted vectors. Shape `(N, embedding_dim)`, `float64`.
+
+        # Raises
+
+        `ConfigurationError`
+            If the head is a softmax.
+        """
+        self._check_predicts_vectors()
+        predicted: torch.Tensor = self._head.projection(contexts)  # type: ignore[operator]
+        return predicted.double()
+
+    def _check_predicts_vectors(self) -> None:
+        if not isinstance(self._head, VectorHeadBase):
+            raise ConfigurationError(
+                f"the head of the language model is a {type(self._head).__name__}, which predicts "
+                "no vectors; give one with semfit or contrastive"
+            )
 
     @torch.inference_mode()
     def _targets_of(self, words: Sequence[str]) -> torch.Tensor:
@@ -166,7 +205,7 @@ class WordScorer:
             if self._head.get_target_dim() is not None:
                 vectors = self._model._text_field_embedder(source)
             if isinstance(self._head, VectorHeadBase):
-                of_sentence = self._head.transformed_vectors(source, vectors)[0]
+                of_sentence = self._head.transformed_vectors(source, vectors)[0].double()
             else:
                 of_sentence = self._head.targets(source, vectors)[0]
             targets.append(of_sentence[first : first + len(some_words)])

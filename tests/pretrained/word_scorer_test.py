@@ -7,7 +7,7 @@ from allennlp.data import Batch
 from allennlp.models import load_archive
 
 from allennlp_semfit.fasttext.model import FastTextModel
-from experiments.word_scorer import WordScorer
+from allennlp_semfit.pretrained.word_scorer import WordScorer
 from tests import VECTORS
 from tests.language_models import EMPTY, KINDS, TARGETS, write_language_model
 
@@ -73,7 +73,7 @@ def test_words_score_by_the_loss_that_they_would_be(kind, tmp_path, monkeypatch)
     candidates = torch.stack([torch.randperm(6, generator=generator)[:5] for _ in LOCATIONS])
     head = archive.model.eval()._head
     for direction in (0, 1):
-        found = scores(contexts[:, direction], candidates).double()
+        found = scores(contexts[:, direction]).gather(1, candidates).double()
         expected = torch.empty_like(found)
         for row, (sentence, position) in enumerate(LOCATIONS):
             layer, _ = forward(archive, SENTENCES[sentence])
@@ -106,7 +106,7 @@ def test_a_contrastive_head_scores_by_the_cosine(center_targets, tmp_path, monke
         mean = torch.nn.init.normal_(head.target_transform.mean)
     scores = WordScorer(archive, WORDS)
     context = scores.contexts(SENTENCES, LOCATIONS)[:, 0]
-    found = scores(context, torch.arange(6).expand(len(LOCATIONS), 6))
+    found = scores(context)
     fasttext = FastTextModel(VECTORS)
     vectors = torch.stack([torch.from_numpy(fasttext.get_word_vector(word)) for word in WORDS])
     vectors = torch.nn.functional.normalize(vectors, dim=-1) - mean
@@ -119,9 +119,8 @@ def test_unknown_words_are_exactly_as_good_as_each_other(tmp_path):
     archive = load_archive(write_language_model(tmp_path / "model", "fasttext", archive=True))
     scores = WordScorer(archive, WORDS)
     context = scores.contexts(SENTENCES, LOCATIONS)[:, 0]
-    both = torch.tensor([[WORDS.index("quagga"), WORDS.index("zebra")]]).expand(len(LOCATIONS), 2)
-    found = scores(context, both)
-    assert torch.equal(found[:, 0], found[:, 1])
+    found = scores(context)
+    assert torch.equal(found[:, WORDS.index("quagga")], found[:, WORDS.index("zebra")])
 
 
 def test_no_places_have_no_contexts(tmp_path):

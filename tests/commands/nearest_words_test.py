@@ -1,0 +1,80 @@
+import json
+import logging
+import sys
+
+import pytest
+from allennlp.commands import main
+from allennlp.commands.subcommand import Subcommand
+
+from allennlp_semfit.commands.nearest_words import NearestWordsCommand
+from tests import FIXTURES
+
+HELDOUT = FIXTURES / "corpus" / "heldout.txt"
+TRAIN = FIXTURES / "corpus" / "train"
+
+
+@pytest.fixture
+def run(monkeypatch, lm_archive):
+    def run(*args, archive=lm_archive):
+        argv = ["allennlp", "nearest-words", archive, *args]
+        monkeypatch.setattr(sys, "argv", [str(arg) for arg in argv])
+        main()
+
+    return run
+
+
+def test_is_registered():
+    assert Subcommand.by_name("nearest-words") is NearestWordsCommand
+
+
+def test_prints_words_and_a_summary(run, tmp_path, capsys, caplog):
+    caplog.set_level(logging.INFO, logger="allennlp_semfit")
+    sentences = tmp_path / "sentences.txt"
+    sentences.write_text("the captain\n\nquagga\n")
+    run(sentences, "--words", TRAIN, "--number", 3, "--correction", "csls")
+    blocks = capsys.readouterr().out.split("\n\n")
+    lines = blocks[0].splitlines()
+    assert lines[:2] == ["the captain", "  the"]
+    assert [line.split()[0] for line in lines[2:5]] == ["forward", "backward", "both"]
+    assert len(lines[2].split()) == 2 + 2 * 3
+    # It is not in the training text.
+    assert blocks[2].splitlines()[2].split()[:2] == ["forward", "[-]"]
+    summary = [record.message for record in caplog.records][-6:]
+    assert summary[0].startswith("forward: the word of the text is among the first 1 in ")
+    assert "most frequent nearest words" in summary[5]
+
+
+def test_json_has_the_same_words_with_and_without_more_candidates(run, tmp_path, capsys):
+    sentences = tmp_path / "sentences.txt"
+    sentences.write_text("the captain\n")
+    run(sentences, "--json")
+    (line,) = capsys.readouterr().out.splitlines()
+    first, second = json.loads(line)["words"]
+    assert (first["word"], second["word"]) == ("the", "captain")
+    assert sorted(word for word, _ in first["nearest"]["forward"]) == ["captain", "the"]
+    assert sorted(first["ranks"]) == ["backward", "both", "forward"]
+    words = tmp_path / "words.txt"
+    words.write_text("a captain of the gate of the harbour the\n")
+    run(sentences, "--json", "--words", words, "--max-words", 1)
+    (line,) = capsys.readouterr().out.splitlines()
+    assert [each["ranks"]["both"] for each in json.loads(line)["words"]] == [1, None]
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ([HELDOUT, "--number", 0], "nearest-words: --number: 0; it takes 1 or more"),
+        ([HELDOUT, "--max-words", 0], "--max-words: 0; it takes 1 or more"),
+        ([HELDOUT, "--min-count", 10_000], "--min-count: 10000, but no word occurs that often"),
+        ([HELDOUT.parent / "missing"], "missing: there is no such file"),
+        ([HELDOUT, "--words", HELDOUT.parent / "missing"], "missing: there is no such file"),
+    ],
+)
+def test_what_it_refuses(args, message, run):
+    with pytest.raises(SystemExit, match=message):
+        run(*args)
+
+
+def test_an_archive_that_is_none(run):
+    with pytest.raises(SystemExit, match="Language model .*heldout.txt is not an archive"):
+        run(HELDOUT, archive=HELDOUT)
