@@ -55,8 +55,8 @@ def collect_results(out: Path) -> Dict[str, List[Row]]:
 
     `Dict[str, List[Dict[str, Any]]]`
         `language_models`, `equal_time` (checkpoints of equal training time), `tasks`, `senteval`,
-        `curves`, `cloze`, `layers`, `oov_entities`, `spectra` and `probes`. Durations are in
-        seconds, scores in percent, perplexities per word.
+        `curves`, `cloze`, `decoding`, `layers`, `oov_entities`, `spectra` and `probes`. Durations
+        are in seconds, scores in percent, perplexities per word.
 
     # Raises
 
@@ -89,6 +89,11 @@ def collect_results(out: Path) -> Dict[str, List[Row]]:
         "curves": [_curve(file, models) for file in _sorted(out, "*/curves/*.json")],
         "cloze": [
             {**name, "rows": content["rows"]} for name, content in _files_of_models(out, "cloze")
+        ],
+        "decoding": [
+            {**name, **row}
+            for name, content in _files_of_models(out, "decoding")
+            for row in content["rows"]
         ],
         "layers": [{**name, "rows": rows} for name, rows in _files_of_models(out, "layers")],
         "oov_entities": [

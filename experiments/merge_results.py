@@ -14,6 +14,7 @@ _IDENTITY = {
     "senteval": ("representation",),
     "curves": ("corpus", "name"),
     "cloze": ("corpus", "name"),
+    "decoding": ("corpus", "name", "correction"),
     "layers": ("corpus", "name"),
     "oov_entities": ("run", "group", "label"),
     "spectra": ("corpus", "targets"),

@@ -129,6 +129,21 @@ def _probes(results: Results) -> str:
     return _grid(["language model", *buckets, "mean MRR", *scores], rows)
 
 
+def _decoding(results: Results, *, pubmed: bool = False) -> str:
+    found = [row for row in results["decoding"] if (row["corpus"] == PUBMED) == pubmed]
+    buckets = list(dict.fromkeys(each["bucket"] for row in found for each in row["buckets"]))
+    rows = []
+    for name in sort_representations(row["name"] for row in found):
+        for row in (row for row in found if row["name"] == name):
+            at_10 = {each["bucket"]: each["accuracy_at_10"] for each in row["buckets"]}
+            shares = [row["accuracy_at_1"], row["accuracy_at_10"], *map(at_10.get, buckets)]
+            hubs = sum(share for _, share in row["hubs"])
+            cells = ["" if share is None else f"{100 * share:.1f}" for share in [*shares, hubs]]
+            rows.append([f"`{name}`", row["correction"], *cells])
+    header = ["language model", "correction", "at 1", "at 10"]
+    return _grid([*header, *(f"at 10: {bucket}" for bucket in buckets), "ten hubs"], rows)
+
+
 def _mrr(row: Optional[Mapping[str, Any]]) -> str:
     return f"{row['mrr']:.2f} / {row['mrr_same_frequency']:.2f}" if row else ""
 
@@ -316,6 +331,8 @@ TABLES: Dict[str, Callable[[Results], str]] = {
     "oov entities": _oov_entities,
     "cloze": _cloze,
     "cloze on pubmed": partial(_cloze, pubmed=True),
+    "decoding": _decoding,
+    "decoding on pubmed": partial(_decoding, pubmed=True),
     "layers": _layers,
     "spectra": _spectra,
     "probes": _probes,

@@ -95,14 +95,13 @@ def find_nearest_words(
         raise ConfigurationError(
             f"`correction` is {correction!r}; it takes one of {', '.join(CORRECTIONS)}."
         )
-
-    def scores(contexts: torch.Tensor, direction: int) -> torch.Tensor:
-        return scorer(contexts)
-
+    scores: _Scores
     if correction == "whitening":
         scores = _whitened_scores(scorer)
     elif correction == "csls":
         scores = _csls_scores(scorer, sentences)
+    else:
+        scores = _plain_scores(scorer)
     return _decode(scorer, sentences, min(number, len(scorer.words)), scores)
 
 
@@ -151,6 +150,13 @@ def _contexts_of_groups(
             ]
             yield group, scorer.contexts(group, locations)
             progress.update(len(group))
+
+
+def _plain_scores(scorer: WordScorer) -> _Scores:
+    def scores(contexts: torch.Tensor, direction: int) -> torch.Tensor:
+        return scorer(contexts)
+
+    return scores
 
 
 def _whitened_scores(scorer: WordScorer) -> _Scores:

@@ -186,8 +186,13 @@ class WordScorer:
         predicted: torch.Tensor = self._head.projection(contexts)  # type: ignore[operator]
         return predicted.double()
 
+    @property
+    def predicts_vectors(self) -> bool:
+        """Whether the head predicts vectors, or is a softmax."""
+        return isinstance(self._head, VectorHeadBase)
+
     def _check_predicts_vectors(self) -> None:
-        if not isinstance(self._head, VectorHeadBase):
+        if not self.predicts_vectors:
             raise ConfigurationError(
                 f"the head of the language model is a {type(self._head).__name__}, which predicts "
                 "no vectors; give one with semfit or contrastive"

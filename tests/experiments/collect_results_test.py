@@ -269,6 +269,7 @@ def test_what_else_there_is(out):
     mr, cr = {"score": 77.5, "dev": 1}, {"score": 80.5}
     write_json(out / "senteval/fasttext.json", {"tasks": {"MR": mr, "CR": cr}, "average": 79.0})
     write_json(out / "novels/cloze/elmo.json", {"rows": [{"bucket": "0", "mrr": 0.1}]})
+    write_json(out / "novels/decoding/elmo.json", {"rows": [{"correction": "none", "hubs": []}]})
     write_json(out / "novels/layers/elmo.json", [{"layer": 0, "norm": 5.5, "common_share": 0.1}])
     write_json(out / "oov_entities/b.json", {"rows": [{"recall": 0.5}], "other": 1})
     write_json(out / "oov_entities/a.json", {"rows": [{"recall": 0.25}]})
@@ -293,6 +294,7 @@ def test_what_else_there_is(out):
         ],
         "curves": [],
         "cloze": [{"name": "elmo", "corpus": "novels", "rows": [{"bucket": "0", "mrr": 0.1}]}],
+        "decoding": [{"name": "elmo", "corpus": "novels", "correction": "none", "hubs": []}],
         "layers": [
             {
                 "name": "elmo",

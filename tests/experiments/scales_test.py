@@ -173,7 +173,9 @@ def test_a_scale_that_is_none_is_named_with_those_that_are():
 
 
 def test_a_probe_trains_briefly_and_measures_all(tmp_path):
-    lines = lines_of(tmp_path, "laptop", "probe", "PROBED=elmo_adaptive", "PROBE_SEEDS=7")
+    lines = lines_of(
+        tmp_path, "laptop", "probe", "PROBED=elmo_adaptive", "VARIATIONS=", "PROBE_SEEDS=7"
+    )
     run = tmp_path / "pubmed" / "probes" / "elmo_adaptive.7"
     (training,) = [line for line in lines if "./train" in line]
     assert str(tmp_path / "configs" / "probes" / "elmo_adaptive.jsonnet") in training
@@ -183,3 +185,14 @@ def test_a_probe_trains_briefly_and_measures_all(tmp_path):
     for kind in ("cloze", "bc5cdr", "wnut17", "sst2"):
         assert any(line.endswith(f"{run}.{kind}.json") for line in lines), kind
     assert any('"pytorch_seed": 7' in line for line in lines)
+
+
+def test_a_probe_of_a_variation_changes_the_config_of_its_model(tmp_path):
+    config = tmp_path / "configs" / "probes" / "elmo_semfit_contrastive-16_sentences.jsonnet"
+    (line,) = [line for line in lines_of(tmp_path, "laptop", str(config)) if "echo" in line]
+    text = line.partition('"')[2].rpartition('"')[0]
+    variables = dict.fromkeys(("LM_TRAIN_DATA_PATH", "LM_DEV_DATA_PATH", "FASTTEXT_MODEL_PATH"), "")
+    built = json.loads(_jsonnet.evaluate_snippet("probe", text, ext_vars=variables))
+    assert built["data_loader"]["batch_sampler"]["batch_size"] == 16
+    assert built["data_loader"]["batches_per_epoch"] == 2400
+    assert built["model"]["head"]["type"] == "contrastive"

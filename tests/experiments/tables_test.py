@@ -94,6 +94,18 @@ RESULTS = {
         }
         for seed in (1, 3)
     ],
+    "decoding": [
+        {
+            "name": "elmo",
+            "corpus": "novels",
+            "correction": "none",
+            "buckets": [{"bucket": "0", "count": 2, "accuracy_at_1": 0.0, "accuracy_at_10": 0.5}],
+            "count": 2,
+            "accuracy_at_1": 0.25,
+            "accuracy_at_10": 0.5,
+            "hubs": [["the", 0.5], [",", 0.125]],
+        }
+    ],
     "cloze": [
         {
             "name": "elmo",
@@ -213,6 +225,14 @@ def test_entities_by_vocabulary():
 def test_scores_by_frequency():
     assert rows("cloze")[2:] == ["| `elmo` | 0.25 / 0.12 |"]
     assert rows("cloze on pubmed")[2:] == ["| `elmo` | 0.75 / 0.12 |"]
+
+
+def test_decoding():
+    assert rows("decoding") == [
+        "| language model | correction | at 1 | at 10 | at 10: 0 | ten hubs |",
+        "| --- | --- | --- | --- | --- | --- |",
+        "| `elmo` | none | 25.0 | 50.0 | 50.0 | 62.5 |",
+    ]
 
 
 def test_probes():

@@ -1,0 +1,127 @@
+"""
+How often are held-out words among those nearest to the prediction of a language model, and which
+words are nearest to most predictions?
+
+    python -m experiments.decoding ARCHIVE HELDOUT TRAIN OUT.json
+"""
+
+import argparse
+import logging
+import random
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Sequence
+
+from allennlp.common.checks import ConfigurationError
+from allennlp.models import load_archive
+
+from allennlp_semfit.common.text_files import find_text_files
+from allennlp_semfit.corpus.word_counts import count_words, sort_by_frequency
+from allennlp_semfit.models.archive import load_config
+from allennlp_semfit.pretrained.nearest_words import CORRECTIONS, find_nearest_words
+from allennlp_semfit.pretrained.sentences_file import SentencesFile
+from allennlp_semfit.pretrained.word_scorer import WordScorer
+from experiments.cloze_by_frequency import BUCKETS, bucket_index, bucket_label
+from experiments.json_files import write_json
+
+__all__ = ["measure_decoding"]
+
+_NUMBER = 10
+_NUM_HUBS = 10
+
+
+def measure_decoding(
+    scorer: WordScorer,
+    sentences: Sequence[Sequence[str]],
+    counts: Dict[str, int],
+    correction: str,
+) -> Dict[str, Any]:
+    """
+    Decodes forwards, by the words before each position.
+
+    # Parameters
+
+    scorer : `WordScorer`
+    sentences : `Sequence[Sequence[str]]`
+        The held-out text. Words that the scorer does not know are left out.
+    counts : `Dict[str, int]`
+        The frequency of each word in the training text.
+    correction : `str`
+        One of `CORRECTIONS`.
+
+    # Returns
+
+    `Dict[str, Any]`
+        `"correction"`; `"buckets"`, for each frequency bucket with words its label as `"bucket"`,
+        their number as `"count"`, and the shares of those that are the nearest and among the ten
+        nearest words, `"accuracy_at_1"` and `"accuracy_at_10"`; the same for all words, `"count"`,
+        `"accuracy_at_1"` and `"accuracy_at_10"`; and `"hubs"`, the ten words that are most often
+        the nearest, each with its share of the positions.
+    """
+    found: List[Counter[str]] = [Counter() for _ in BUCKETS]
+    nearest: Counter[str] = Counter()
+    for sentence in find_nearest_words(scorer, sentences, number=_NUMBER, correction=correction):
+        for each in sentence:
+            rank = each.ranks["forward"]
+            if rank is None:
+                continue
+            nearest[each.nearest["forward"][0][0]] += 1
+            bucket = found[bucket_index(counts.get(each.word, 0))]
+            bucket.update(count=1, first=rank == 1, ten=rank <= _NUMBER)
+    total = sum(nearest.values())
+    return {
+        "correction": correction,
+        "buckets": [
+            {"bucket": bucket_label(index), **_accuracies(bucket)}
+            for index, bucket in enumerate(found)
+            if bucket["count"]
+        ],
+        **_accuracies(sum(found, Counter())),
+        "hubs": [[word, count / total] for word, count in nearest.most_common(_NUM_HUBS)],
+    }
+
+
+def _accuracies(found: "Counter[str]") -> Dict[str, Any]:
+    count = found["count"]
+    return {
+        "count": count,
+        "accuracy_at_1": found["first"] / max(count, 1),
+        "accuracy_at_10": found["ten"] / max(count, 1),
+    }
+
+
+def main(arguments: Optional[Sequence[str]] = None) -> None:
+    logging.basicConfig(level=logging.WARNING)
+    parser = argparse.ArgumentParser(prog="experiments.decoding", description=__doc__)
+    parser.add_argument("archive", type=Path, help="a language model's model.tar.gz")
+    parser.add_argument("heldout", type=Path, help="held-out text")
+    parser.add_argument("train", help="its training text: a file, a directory or a pattern")
+    parser.add_argument("out", type=Path, help="a JSON file")
+    parser.add_argument(
+        "--sentences", type=int, default=300, help="sentences to decode; default: 300"
+    )
+    parser.add_argument(
+        "--min-count", type=int, default=3, help="frequency of candidate words; default: 3"
+    )
+    parser.add_argument("--seed", type=int, default=1, help="seed of the sample; default: 1")
+    args = parser.parse_args(arguments)
+    try:
+        file = args.archive / "model.tar.gz" if args.archive.is_dir() else args.archive
+        load_config(str(file))
+        heldout = SentencesFile(args.heldout)
+        heldout.summarize()
+        counts = count_words(find_text_files([args.train])).counts
+        words = sort_by_frequency(counts, min_count=args.min_count)
+        sentences = [line.split() for line in heldout]
+        sample = random.Random(args.seed).sample(sentences, min(args.sentences, len(sentences)))
+        scorer = WordScorer(load_archive(file), words)
+        corrections = CORRECTIONS if scorer.predicts_vectors else CORRECTIONS[:1]
+        rows = [measure_decoding(scorer, sample, counts, correction) for correction in corrections]
+    except ConfigurationError as error:
+        sys.exit(f"decoding: {error}")
+    write_json(args.out, {"candidates": len(words), "rows": rows})
+
+
+if __name__ == "__main__":
+    main()
