@@ -265,10 +265,11 @@ def _truncated_svd(matrix: csr_matrix, dim: int, *, alpha: float) -> Tuple[numpy
     # ARPACK: exact where a randomised SVD underestimates the last singular values.
     _, values, vectors = svds(matrix, k=dim, v0=start, return_singular_vectors="vh")
     # In ascending order; rounding can make a zero negative.
-    values, vectors = numpy.maximum(values[::-1], 0), vectors[::-1].T
-    explained_share = (
-        numpy.square(values, dtype=float).sum() / numpy.square(matrix.data, dtype=float).sum()
-    )
+    values, vectors = numpy.maximum(values[::-1], 0), vectors[::-1].T.copy()
+    # Rounding errors have a direction, and a cosine sees nothing else.
+    vectors[matrix.getnnz(axis=0) == 0] = 0
+    norm = numpy.square(matrix.data, dtype=float).sum()
+    explained_share = numpy.square(values, dtype=float).sum() / norm
     return _fix_signs(vectors) * values**alpha, float(explained_share)
 
 
@@ -296,8 +297,10 @@ def _pca(
                 rare_count += count
                 progress.update()
     pca = PCA(dim, svd_solver="full").fit(vectors)
-    unknown = rare_sum / rare_count if rare_count else pca.mean_
-    reduced = pca.transform(numpy.vstack([unknown[None].astype(numpy.float32), vectors]))
+    reduced = numpy.zeros((1 + len(words), dim), numpy.float32)
+    reduced[1:] = pca.transform(vectors)
+    if rare_count:
+        reduced[0] = pca.transform((rare_sum / rare_count)[None])
     return _fix_signs(reduced), float(pca.explained_variance_ratio_.sum())
 
 
