@@ -24,6 +24,7 @@ from allennlp_semfit.commands.senteval import SentEval
 from allennlp_semfit.commands.show_training import ShowTraining
 from allennlp_semfit.commands.train_bpe import TrainBpe
 from allennlp_semfit.commands.train_fasttext import TrainFastText
+from allennlp_semfit.commands.train_svd import TrainSvd
 from allennlp_semfit.compat import apply_patches
 from allennlp_semfit.data.dataset_readers.language_modeling import LanguageModelingReader
 from allennlp_semfit.data.token_indexers.fasttext_indexer import FastTextIndexer

@@ -28,6 +28,7 @@ __all__ = [
     "VocabularySummary",
     "VocabularyWriter",
     "count_vocabulary",
+    "frequent_words",
 ]
 
 logger = logging.getLogger(__name__)
@@ -125,14 +126,9 @@ def count_vocabulary(
 
     counts, num_sentences = count_words(files, num_workers=workers)
     num_words, num_types = sum(counts.values()), len(counts)
-    _remove_special_words(counts, files)
     for token in boundaries:
         counts[token] = counts.get(token, 0) + num_sentences
-    words = sort_by_frequency(counts, min_count=min_count)[:max_size]
-    if not words:
-        raise ConfigurationError(
-            f"--min-count: no word occurs {min_count} times or more; lower it, or give more text"
-        )
+    words = frequent_words(counts, files, min_count=min_count, max_size=max_size)
     vocabulary.write(words)
     for token in boundaries:
         counts[token] -= num_sentences
@@ -144,6 +140,36 @@ def count_vocabulary(
         kept_share=sum(map(counts.__getitem__, words)) / num_words,
         seconds=time.monotonic() - started,
     )
+
+
+def frequent_words(
+    counts: Dict[str, int], files: Sequence[Path], *, min_count: int, max_size: Optional[int]
+) -> List[str]:
+    """
+    The words of a vocabulary, by descending frequency, and by code point where the frequency is the
+    same. Words that a vocabulary cannot have, and `@@UNKNOWN@@`, are removed from `counts`.
+
+    # Parameters
+
+    counts : `Dict[str, int]`
+        How often each word occurs, boundary tokens included.
+    files : `Sequence[Path]`
+        What was counted, for error messages.
+    min_count : `int`
+    max_size : `Optional[int]`
+
+    # Raises
+
+    `ConfigurationError`
+        If the text has the word `@@PADDING@@`, or no word is frequent enough.
+    """
+    _remove_special_words(counts, files)
+    words = sort_by_frequency(counts, min_count=min_count)[:max_size]
+    if not words:
+        raise ConfigurationError(
+            f"--min-count: no word occurs {min_count} times or more; lower it, or give more text"
+        )
+    return words
 
 
 def _boundaries(start_tokens: Optional[List[str]], end_tokens: Optional[List[str]]) -> List[str]:

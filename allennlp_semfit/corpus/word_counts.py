@@ -1,13 +1,25 @@
-"""Counts the words of a corpus in parallel."""
+"""Reads a corpus in parallel, in chunks of whole lines, and counts its words."""
 
 import os
 from codecs import BOM_UTF8
 from collections import Counter
 from contextlib import closing
+from functools import partial
 from itertools import chain
 from pathlib import Path
+from typing import (
+    Callable,
+    Dict,
+    Generator,
+    Iterable,
+    Iterator,
+    List,
+    NamedTuple,
+    Sequence,
+    Tuple,
+    TypeVar,
+)
 from typing import Counter as CounterType
-from typing import Dict, Iterable, Iterator, List, NamedTuple, Sequence, Tuple
 
 from allennlp.common import Tqdm
 from allennlp.common.checks import ConfigurationError
@@ -15,11 +27,20 @@ from allennlp.common.checks import ConfigurationError
 from allennlp_semfit.common.parallel import ordered_map
 from allennlp_semfit.common.text_files import read_text
 
-__all__ = ["CHUNK_BYTES", "WordCounts", "count_words", "find_word", "sort_by_frequency"]
+__all__ = [
+    "CHUNK_BYTES",
+    "WordCounts",
+    "count_words",
+    "find_word",
+    "map_chunks",
+    "sort_by_frequency",
+]
 
 CHUNK_BYTES = 2**22
 _CHUNKS_PER_WORKER = 2
 _LINE_BYTES = 2**20
+
+Result = TypeVar("Result")
 
 
 class WordCounts(NamedTuple):
@@ -56,29 +77,71 @@ def count_words(
         If a file cannot be read, is not UTF-8 or changes while it is read, if there are no words,
         or if a worker dies.
     """
-    sizes = [_file_size(path) for path in files]
-    num_chunks = sum(-(-size // chunk_bytes) for size in sizes)
-    results = ordered_map(
-        _count_chunk,
-        _chunks(files, chunk_bytes),
-        num_workers=min(num_workers, num_chunks),
-        items_per_worker=_CHUNKS_PER_WORKER,
+    results = map_chunks(
+        _count_lines,
+        files,
+        num_workers=num_workers,
+        chunk_bytes=chunk_bytes,
+        description="counting words",
     )
     counts: CounterType[str] = Counter()
     num_sentences = 0
-    progress = Tqdm.tqdm(total=sum(sizes), unit="B", unit_scale=True, desc="counting words")
     # The workers run until the generator is closed.
-    with progress, closing(results):
+    with closing(results):
         for result in results:
             counts.update(result.counts)
             num_sentences += result.num_sentences
-            progress.update(result.num_bytes)
     if not counts:
         raise ConfigurationError(
             f"{files[0]}{' and the other files' if files[1:] else ''}: no words found; give "
             "text with one sentence per line, as written by `allennlp prepare-corpus`"
         )
     return WordCounts(counts, num_sentences)
+
+
+def map_chunks(
+    function: Callable[[List[str]], Result],
+    files: Sequence[Path],
+    *,
+    num_workers: int = 1,
+    chunk_bytes: int = CHUNK_BYTES,
+    description: str,
+) -> Generator[Result, None, None]:
+    """
+    Yields what `function` returns for the lines of each chunk, in the order of the chunks, and
+    shows progress. The workers run until the generator is closed.
+
+    # Parameters
+
+    function : `Callable[[List[str]], Result]`
+        Pickled for each chunk. Its lines are decoded and have no line feeds.
+    files : `Sequence[Path]`
+        Read once, in chunks of whole lines.
+    num_workers : `int`, optional (default = `1`)
+        The maximum number of worker processes. With 1, none are started.
+    chunk_bytes : `int`, optional (default = `CHUNK_BYTES`)
+        The minimum size of a chunk, which is extended to the end of the line.
+    description : `str`
+        Of the progress bar.
+
+    # Raises
+
+    `ConfigurationError`
+        If a file cannot be read, is not UTF-8 or changes while it is read, or if a worker dies.
+    """
+    sizes = [_file_size(path) for path in files]
+    num_chunks = sum(-(-size // chunk_bytes) for size in sizes)
+    results = ordered_map(
+        partial(_apply_to_chunk, function),
+        _chunks(files, chunk_bytes),
+        num_workers=min(num_workers, num_chunks),
+        items_per_worker=_CHUNKS_PER_WORKER,
+    )
+    progress = Tqdm.tqdm(total=sum(sizes), unit="B", unit_scale=True, desc=description)
+    with progress, closing(results):
+        for result, num_bytes in results:
+            yield result
+            progress.update(num_bytes)
 
 
 def sort_by_frequency(counts: Dict[str, int], *, min_count: int = 1) -> List[str]:
@@ -103,12 +166,6 @@ class _Chunk(NamedTuple):
     path: Path
     start: int
     stop: int
-
-
-class _ChunkCounts(NamedTuple):
-    counts: Dict[str, int]
-    num_sentences: int
-    num_bytes: int
 
 
 def _file_size(path: Path) -> int:
@@ -154,15 +211,19 @@ def _end_of_line(path: Path, offset: int) -> int:
                 return file.tell()
 
 
-def _count_chunk(chunk: _Chunk) -> _ChunkCounts:
+def _apply_to_chunk(function: Callable[[List[str]], Result], chunk: _Chunk) -> Tuple[Result, int]:
+    """Returns the result, and the chunk's size in bytes."""
     try:
         lines = _read(chunk).decode("utf-8").split("\n")
     except (OSError, UnicodeDecodeError):
         raise _read_error(chunk.path) from None
-    return _ChunkCounts(
+    return function(lines), chunk.stop - chunk.start
+
+
+def _count_lines(lines: List[str]) -> WordCounts:
+    return WordCounts(
         counts=dict(Counter(chain.from_iterable(map(str.split, lines)))),
         num_sentences=sum(1 for line in lines if line and not line.isspace()),
-        num_bytes=chunk.stop - chunk.start,
     )
 
 

@@ -13,7 +13,7 @@ from allennlp.data import Vocabulary
 from allennlp.models import Model
 from allennlp.models.model import remove_weights_related_keys_from_params
 
-from allennlp_semfit.corpus.vocabulary import count_vocabulary
+from allennlp_semfit.static_vectors.svd import train_svd
 from allennlp_semfit.subwords.train import train_bpe
 from tests import FIXTURES, VECTORS
 from tests.elmo_weights import write_elmo
@@ -38,6 +38,8 @@ MODELS = [
     "elmo_semfit_nllvmf",
     "elmo_semfit_oneb",
     "elmo_semfit_random",
+    "elmo_semfit_svd",
+    "elmo_semfit_svd_input",
     "elmo_semfit_whitened",
     "elmo_subword",
     "masked_lm",
@@ -79,6 +81,8 @@ PARAMETERS = {
     "elmo_semfit_nllvmf": (76, 0.02),
     "elmo_semfit_oneb": (76, 0.01),
     "elmo_semfit_random": (76, 0.02),
+    "elmo_semfit_svd": (76, 0.02),
+    "elmo_semfit_svd_input": (76, 0.02),
     "elmo_semfit_whitened": (76, 0.02),
     "elmo_semfit_cnn": (76.4, 0.01),
     "elmo_subword": (85, 0.01),
@@ -89,7 +93,8 @@ PARAMETERS = {
 @pytest.fixture(scope="module")
 def variables(tmp_path_factory):
     directory = tmp_path_factory.mktemp("inputs")
-    count_vocabulary([CORPUS], directory / "vocabulary")
+    vocabulary = directory / "vocabulary"
+    train_svd([CORPUS], directory / "svd.txt", dim=10, min_count=2, vocabulary_dir=vocabulary)
     train_bpe([CORPUS], directory / "subwords", merges=100)
     _, weights = write_elmo(directory / "elmo")
     return {
@@ -98,7 +103,8 @@ def variables(tmp_path_factory):
         "LM_DEV_DATA_PATH": str(FIXTURES / "corpus" / "heldout.txt"),
         "FASTTEXT_MODEL_PATH": VECTORS,
         "OWN_FASTTEXT_MODEL_PATH": VECTORS,
-        "VOCABULARY_PATH": str(directory / "vocabulary"),
+        "SVD_PATH": str(directory / "svd.txt"),
+        "VOCABULARY_PATH": str(vocabulary),
         "SUBWORDS_PATH": str(directory / "subwords"),
         "ELMO_WEIGHTS_PATH": str(weights),
     }

@@ -1,0 +1,159 @@
+"""Counts which words of a corpus follow which, and makes the matrices that SVD decomposes."""
+
+from contextlib import closing
+from functools import partial
+from itertools import chain, repeat
+from pathlib import Path
+from typing import Dict, List, Sequence
+
+import numpy
+from scipy.sparse import coo_matrix, csr_matrix, vstack
+
+from allennlp_semfit.corpus.vocabulary import DEFAULT_BOUNDARY_TOKEN
+from allennlp_semfit.corpus.word_counts import CHUNK_BYTES, map_chunks
+
+__all__ = ["conditional_probabilities", "count_followers", "shifted_ppmi"]
+
+
+def count_followers(
+    files: Sequence[Path],
+    words: Sequence[str],
+    *,
+    window: int,
+    num_workers: int = 1,
+    chunk_bytes: int = CHUNK_BYTES,
+) -> csr_matrix:
+    """
+    Counts how often each word follows each other at a distance of up to `window` in a line. A line
+    with words begins and ends with the boundary token `</s>`, as the `language_modeling` reader
+    reads it by default, but however long it is.
+
+    This process keeps 12 bytes for each distinct pair of words, up to twice that before the last
+    counts are added, and up to three times that while they are. There are at most
+    `len(words) ** 2` pairs, and no more than words in the corpus times `window`. A worker keeps one
+    chunk: about 60 bytes for each word in it, and 40 more for each word of the window.
+
+    # Parameters
+
+    files : `Sequence[Path]`
+    words : `Sequence[str]`
+        All words that are not among them are counted as the first one.
+    window : `int`
+    num_workers : `int`, optional (default = `1`)
+        The maximum number of worker processes. With 1, none are started. The result does not depend
+        on it.
+    chunk_bytes : `int`, optional (default = `CHUNK_BYTES`)
+        See `map_chunks`.
+
+    # Returns
+
+    `csr_matrix`
+        Shape `(len(words), len(words))`, of 64-bit integers. The element `(i, j)` is the number of
+        times that the word `j` follows the word `i`.
+
+    # Raises
+
+    `ConfigurationError`
+        As for `map_chunks`.
+    """
+    results = map_chunks(
+        partial(_count_lines, {word: index for index, word in enumerate(words)}, window),
+        files,
+        num_workers=num_workers,
+        chunk_bytes=chunk_bytes,
+        description="counting pairs of words",
+    )
+    # Each is more than twice as large as the next, so that no pair is added many times.
+    sums: List[csr_matrix] = []
+    with closing(results):
+        for result in results:
+            sums.append(result)
+            while len(sums) > 1 and sums[-2].nnz <= 2 * sums[-1].nnz:
+                last = sums.pop()
+                sums[-1] = sums[-1] + last
+    while len(sums) > 1:
+        last = sums.pop()
+        sums[-1] = sums[-1] + last
+    return sums[0]
+
+
+def _count_lines(indices: Dict[str, int], window: int, lines: List[str]) -> csr_matrix:
+    boundary = [DEFAULT_BOUNDARY_TOKEN]
+    sentences = [boundary + words + boundary for words in map(str.split, lines) if words]
+    lengths = numpy.fromiter(map(len, sentences), numpy.int32, len(sentences))
+    words = map(indices.get, chain.from_iterable(sentences), repeat(0))
+    word = numpy.fromiter(words, numpy.int32, lengths.sum())
+    sentence = numpy.repeat(numpy.arange(len(sentences), dtype=numpy.int32), lengths)
+    pairs = []
+    for distance in range(1, min(window, lengths.max(initial=1) - 1) + 1):
+        is_pair = sentence[:-distance] == sentence[distance:]
+        pairs.append([word[:-distance][is_pair], word[distance:][is_pair]])
+    rows, columns = numpy.concatenate(pairs, axis=1) if pairs else numpy.zeros((2, 0), numpy.int32)
+    ones = numpy.ones(len(rows), numpy.int64)
+    # It adds the ones of equal pairs.
+    return coo_matrix((ones, (rows, columns)), shape=(len(indices), len(indices))).tocsr()
+
+
+def shifted_ppmi(
+    followers: csr_matrix, *, shift: float = 1.0, context_smoothing: float = 0.75
+) -> csr_matrix:
+    """
+    The shifted positive pointwise mutual information of words and contexts, where a word's contexts
+    are the words around it, before and after: Levy and Goldberg 2014, "Neural Word Embedding as
+    Implicit Matrix Factorization", section 5.1, `max(PMI(w, c) - log k, 0)`.
+
+    # Parameters
+
+    followers : `csr_matrix`
+        From `count_followers`, shape `(num_words, num_words)`.
+    shift : `float`, optional (default = `1.0`)
+        Their k, the number of negative samples in word2vec. 1 is no shift.
+    context_smoothing : `float`, optional (default = `0.75`)
+        The power to which the contexts' counts are raised in the PMI, which lowers that of rare
+        contexts: Levy, Goldberg and Dagan 2015, "Improving Distributional Similarity with Lessons
+        Learned from Word Embeddings", section 3.1. 1 is no smoothing.
+
+    # Returns
+
+    `csr_matrix`
+        Shape `(num_words, num_words)`, `float32`. The rows are contexts, the columns words.
+    """
+    ppmi = (followers + followers.T).tocsr().astype(numpy.float64)
+    # The matrix is symmetric: a word occurs in pairs as often as a context does.
+    counts = numpy.asarray(ppmi.sum(axis=0)).ravel()
+    contexts = counts**context_smoothing
+    with numpy.errstate(divide="ignore"):
+        log_words = numpy.log(counts)
+        log_contexts = numpy.log(contexts / contexts.sum())
+    numpy.log(ppmi.data, out=ppmi.data)
+    ppmi.data -= log_words[ppmi.indices]
+    ppmi.data -= numpy.repeat(log_contexts, numpy.diff(ppmi.indptr))
+    ppmi.data -= numpy.log(shift)
+    numpy.maximum(ppmi.data, 0, out=ppmi.data)
+    ppmi.eliminate_zeros()
+    return ppmi.astype(numpy.float32)
+
+
+def conditional_probabilities(followers: csr_matrix) -> csr_matrix:
+    """
+    The probability P(w|c) of each word in each context of a bidirectional language model that knows
+    one word: first those of the next word given the previous one, then those of the previous word
+    given the next one. Li et al. 2019 argue that the SVD of P gives the best targets (section 5.1,
+    where each row is a context).
+
+    # Parameters
+
+    followers : `csr_matrix`
+        From `count_followers`, shape `(num_words, num_words)`. With a window of more than 1, the
+        probability is that of a word in the window.
+
+    # Returns
+
+    `csr_matrix`
+        Shape `(2 * num_words, num_words)`, `float32`. Rows add up to 1, but for those of contexts
+        that do not occur.
+    """
+    probabilities = vstack([followers, followers.T], format="csr").astype(numpy.float64)
+    sums = numpy.asarray(probabilities.sum(axis=1)).ravel()
+    probabilities.data /= numpy.repeat(sums, numpy.diff(probabilities.indptr))
+    return probabilities.astype(numpy.float32)

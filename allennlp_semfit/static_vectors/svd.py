@@ -1,0 +1,310 @@
+"""Word vectors of a corpus by singular value decomposition, as targets of a language model."""
+
+import logging
+import math
+import os
+import time
+from pathlib import Path
+from typing import Dict, NamedTuple, Optional, Sequence, Tuple, Union
+
+import numpy
+from allennlp.common import Tqdm
+from allennlp.common.checks import ConfigurationError
+from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN
+from scipy.sparse import csr_matrix
+from scipy.sparse.linalg import svds
+
+from allennlp_semfit.common.output import check_output_path
+from allennlp_semfit.common.parallel import available_cpus
+from allennlp_semfit.common.text_files import find_text_files
+from allennlp_semfit.corpus.vocabulary import (
+    DEFAULT_BOUNDARY_TOKEN,
+    VocabularyWriter,
+    frequent_words,
+)
+from allennlp_semfit.corpus.word_counts import count_words
+from allennlp_semfit.fasttext.model import FastTextModel
+from allennlp_semfit.static_vectors.cooccurrence import (
+    conditional_probabilities,
+    count_followers,
+    shifted_ppmi,
+)
+from allennlp_semfit.static_vectors.table import write_table
+
+__all__ = ["SvdTrainingResult", "train_svd"]
+
+logger = logging.getLogger(__name__)
+
+# The options that only some matrices take, with their defaults.
+_DEFAULTS: Dict[str, Dict[str, float]] = {
+    "ppmi": {"window": 2, "shift": 1.0, "context_smoothing": 0.75, "alpha": 0.5},
+    "conditional": {"window": 1, "alpha": 0.5},
+    "fasttext": {},
+}
+_NAMESPACE = "tokens"
+
+
+class SvdTrainingResult(NamedTuple):
+    """
+    `num_words` is the number of words in the corpus, `table_size` that of vectors, including those
+    of `@@UNKNOWN@@` and `</s>`. `num_nonzeros` is that of the matrix, `None` for fastText's.
+    `explained_share` is the share of the matrix's squared Frobenius norm that the dimensions have;
+    for fastText's, which is centred, that is the share of the variance.
+    """
+
+    num_words: int
+    table_size: int
+    num_nonzeros: Optional[int]
+    explained_share: float
+    seconds: float
+
+
+def train_svd(
+    corpus: Sequence[Union[str, os.PathLike]],
+    out_path: Union[str, os.PathLike],
+    *,
+    matrix: str = "ppmi",
+    pca_of: Union[str, os.PathLike, None] = None,
+    dim: int = 300,
+    window: Optional[int] = None,
+    shift: Optional[float] = None,
+    context_smoothing: Optional[float] = None,
+    alpha: Optional[float] = None,
+    min_count: int = 5,
+    max_size: int = 100_000,
+    vocabulary_dir: Union[str, os.PathLike, None] = None,
+    num_workers: Optional[int] = None,
+    force: bool = False,
+) -> SvdTrainingResult:
+    """
+    Writes a table of word vectors, `Σ^α V`, from the truncated SVD of a matrix `M = U Σ Vᵀ` with a
+    row for each context and a column for each word. Li et al. 2019, "Efficient Contextual
+    Representation Learning Without Softmax Layer", section 5.1, argue that with `M = P(w|c)` these
+    are the best targets of their dimension: of all matrices of this rank, `U Σ Vᵀ` is the closest
+    to `M` (Eckart and Young 1936).
+
+    The first word of the table is `@@UNKNOWN@@`. It stands for all words that have no row, and its
+    vector is that of a word that occurs wherever one of them does. If there are none, it is zero.
+    Then come the words by descending frequency, those of `count_vocabulary` with the same
+    `min_count` and `max_size`. The boundary token `</s>` is one of them, counted at both ends of
+    each line.
+
+    The same text always gives the same file on the same machine, whatever `num_workers` is. Each
+    column's largest component is positive.
+
+    Memory: about 70 bytes for each distinct pair of words while the matrix is made, then 16 for
+    each and `12 · dim` for each word. There are at most `max_size` squared pairs, and no more than
+    `window` for each word of the corpus: lower either if the memory is not enough.
+
+    # Parameters
+
+    corpus : `Sequence[Union[str, os.PathLike]]`
+        Files, directories and globs of UTF-8 text, one tokenised sentence per line.
+    out_path : `Union[str, os.PathLike]`
+        Must end in `.txt` or `.vec`, so that AllenNLP reads it as text. Its directory is made if it
+        is missing. See `write_table` for the format.
+    matrix : `str`, optional (default = `"ppmi"`)
+        `"ppmi"` for `shifted_ppmi`, or `"conditional"` for `conditional_probabilities`.
+    pca_of : `Union[str, os.PathLike]`, optional (default = `None`)
+        A fastText model. Its vectors of the corpus's words, reduced to `dim` dimensions by PCA,
+        take the place of the matrix. `@@UNKNOWN@@` then has the mean vector of the words that have
+        no row, weighted by their frequency.
+    dim : `int`, optional (default = `300`)
+        The dimension of the vectors.
+    window : `int`, optional (default = `None`)
+        The number of context words on each side. Default: 2 for `"ppmi"`, 1 for `"conditional"`.
+    shift : `float`, optional (default = `None`)
+        See `shifted_ppmi`, as for `context_smoothing`. Default: 1, which is no shift.
+    context_smoothing : `float`, optional (default = `None`)
+        Default: 0.75.
+    alpha : `float`, optional (default = `None`)
+        How much the leading dimensions count. Default: 0.5.
+    min_count : `int`, optional (default = `5`)
+        Rarer words have no row.
+    max_size : `int`, optional (default = `100000`)
+        The maximum number of words, the most frequent, `</s>` included but not `@@UNKNOWN@@`.
+    vocabulary_dir : `Union[str, os.PathLike]`, optional (default = `None`)
+        Where to write the words of the table as AllenNLP's vocabulary, for an `embedding` with the
+        table as its `pretrained_file`. An `embedding` gives random vectors to other words.
+    num_workers : `int`, optional (default = `None`)
+        The number of processes that count. Default: all CPUs.
+    force : `bool`, optional (default = `False`)
+        Whether to replace `out_path` and `vocabulary_dir`.
+
+    # Returns
+
+    `SvdTrainingResult`
+
+    # Raises
+
+    `ConfigurationError`
+        If an option or an output is invalid, the corpus cannot be read or has too few words, or the
+        matrix is zero. Nothing is then written.
+    `InvalidFileError`
+        If `pca_of` is not an unsupervised fastText model.
+    """
+    started = time.monotonic()
+    workers = available_cpus() if num_workers is None else num_workers
+    if matrix not in ("ppmi", "conditional"):
+        raise ConfigurationError(f"--matrix: {matrix!r}; it takes ppmi or conditional")
+    options = _matrix_options(
+        "fasttext" if pca_of is not None else matrix,
+        {
+            "window": window,
+            "shift": shift,
+            "context_smoothing": context_smoothing,
+            "alpha": alpha,
+        },
+    )
+    for option, value in (
+        ("--dim", dim),
+        ("--min-count", min_count),
+        ("--max-size", max_size),
+        ("--num-workers", workers),
+    ):
+        if value < 1:
+            raise ConfigurationError(f"{option}: {value}; it takes 1 or more")
+    fasttext = None if pca_of is None else FastTextModel.open(pca_of)
+    if fasttext is not None and dim > fasttext.dim:
+        raise ConfigurationError(
+            f"--dim: {dim}, more than the dimension of {pca_of}; it takes {fasttext.dim} or less"
+        )
+    out = Path(out_path)
+    if out.suffix not in (".txt", ".vec"):
+        raise ConfigurationError(f"{out}: the name of the table must end in .txt or .vec")
+    check_output_path(out, force=force)
+    vocabulary = None
+    if vocabulary_dir is not None:
+        vocabulary = VocabularyWriter(Path(vocabulary_dir), _NAMESPACE)
+        vocabulary.check_output_path(force=force)
+    files = find_text_files(corpus, exclude=[out, *(vocabulary.paths if vocabulary else ())])
+    if out.resolve() in {path.resolve() for path in files}:
+        raise ConfigurationError(f"{out}: it is the corpus as well; give the table another name")
+
+    counts, num_sentences = count_words(files, num_workers=workers)
+    num_words = sum(counts.values())
+    counts[DEFAULT_BOUNDARY_TOKEN] = counts.get(DEFAULT_BOUNDARY_TOKEN, 0) + 2 * num_sentences
+    words = frequent_words(counts, files, min_count=min_count, max_size=max_size)
+    if dim >= len(words):
+        raise ConfigurationError(
+            f"--dim: {dim}; it must be less than the number of words in the table, {len(words)}; "
+            "lower it or --min-count, raise --max-size, or give more text"
+        )
+    num_nonzeros = None
+    if fasttext is None:
+        followers = count_followers(
+            files,
+            [DEFAULT_OOV_TOKEN, *words],
+            window=int(options.pop("window")),
+            num_workers=workers,
+        )
+        decomposed = _matrix(followers, matrix, options)
+        num_nonzeros = decomposed.nnz
+        del followers, counts
+        vectors, explained_share = _truncated_svd(decomposed, dim, alpha=options["alpha"])
+    else:
+        vectors, explained_share = _pca(fasttext, words, counts, dim)
+    write_table(out, [DEFAULT_OOV_TOKEN, *words], vectors)
+    if vocabulary is not None:
+        vocabulary.write(words)
+    return SvdTrainingResult(
+        num_words=num_words,
+        table_size=len(vectors),
+        num_nonzeros=num_nonzeros,
+        explained_share=explained_share,
+        seconds=time.monotonic() - started,
+    )
+
+
+def _matrix_options(matrix: str, given: Dict[str, Optional[float]]) -> Dict[str, float]:
+    """The options that the matrix takes, with defaults for those that are `None`."""
+    options = dict(_DEFAULTS[matrix])
+    for name, value in given.items():
+        if value is None:
+            continue
+        option = f"--{name.replace('_', '-')}"
+        if name not in options:
+            taken_by = [other for other in _DEFAULTS if name in _DEFAULTS[other]]
+            raise ConfigurationError(
+                f"{option}: {value}; leave it out, it is for --matrix {' and '.join(taken_by)} only"
+            )
+        minimum = 1 if name in ("window", "shift") else 0
+        maximum = 1 if name == "context_smoothing" else math.inf
+        if not minimum <= value <= maximum or math.isinf(value):
+            limits = f"from {minimum} to 1" if maximum == 1 else f"of {minimum} or more"
+            raise ConfigurationError(f"{option}: {value}; it takes a finite number {limits}")
+        options[name] = value
+    return options
+
+
+def _matrix(followers: csr_matrix, matrix: str, options: Dict[str, float]) -> csr_matrix:
+    """Shape `(num_contexts, num_words)`."""
+    if matrix == "conditional":
+        return conditional_probabilities(followers)
+    shift, context_smoothing = options["shift"], options["context_smoothing"]
+    ppmi = shifted_ppmi(followers, shift=shift, context_smoothing=context_smoothing)
+    if not ppmi.nnz:
+        raise ConfigurationError(
+            f"--shift: {shift:g}; no pair of words has a PMI above its logarithm; lower it, or "
+            "give more text"
+        )
+    return ppmi
+
+
+def _truncated_svd(matrix: csr_matrix, dim: int, *, alpha: float) -> Tuple[numpy.ndarray, float]:
+    """
+    Returns `Σ^α V` of the columns, shape `(num_words, dim)`, the leading dimension first, and the
+    share of the squared norm of `matrix` that is in them.
+    """
+    logger.info(
+        "Decomposing a matrix of %s x %s with %s nonzeros.",
+        *(f"{number:,}" for number in (*matrix.shape, matrix.nnz)),
+    )
+    # Not constant, so that it is in no invariant subspace.
+    start = numpy.random.RandomState(0).uniform(size=min(matrix.shape)).astype(matrix.dtype)
+    # ARPACK: exact where a randomised SVD underestimates the last singular values.
+    _, values, vectors = svds(matrix, k=dim, v0=start, return_singular_vectors="vh")
+    # In ascending order; rounding can make a zero negative.
+    values, vectors = numpy.maximum(values[::-1], 0), vectors[::-1].T.copy()
+    # Rounding errors have a direction, and a cosine sees nothing else.
+    vectors[matrix.getnnz(axis=0) == 0] = 0
+    norm = numpy.square(matrix.data, dtype=float).sum()
+    explained_share = numpy.square(values, dtype=float).sum() / norm
+    return _fix_signs(vectors) * values**alpha, float(explained_share)
+
+
+def _pca(
+    model: FastTextModel, words: Sequence[str], counts: Dict[str, int], dim: int
+) -> Tuple[numpy.ndarray, float]:
+    """
+    Returns the principal components of the vectors of `@@UNKNOWN@@` and the words, shape
+    `(1 + len(words), dim)`, and the share of the variance that is in them.
+    """
+    # Only this needs it.
+    from sklearn.decomposition import PCA
+
+    vectors = numpy.empty((len(words), model.dim), numpy.float32)
+    kept = set(words)
+    rare_sum, rare_count = numpy.zeros(model.dim), 0
+    progress = Tqdm.tqdm(total=len(counts), desc="looking up vectors")
+    with progress:
+        for index, word in enumerate(words):
+            vectors[index] = model.get_word_vector(word)
+            progress.update()
+        for word, count in counts.items():
+            if word not in kept:
+                rare_sum += count * model.get_word_vector(word)
+                rare_count += count
+                progress.update()
+    pca = PCA(dim, svd_solver="full").fit(vectors)
+    reduced = numpy.zeros((1 + len(words), dim), numpy.float32)
+    reduced[1:] = pca.transform(vectors)
+    if rare_count:
+        reduced[0] = pca.transform((rare_sum / rare_count)[None])
+    return _fix_signs(reduced), float(pca.explained_variance_ratio_.sum())
+
+
+def _fix_signs(vectors: numpy.ndarray) -> numpy.ndarray:
+    """Makes the largest component of each column positive."""
+    largest = vectors[numpy.abs(vectors).argmax(axis=0), numpy.arange(vectors.shape[1])]
+    return numpy.where(largest < 0, -vectors, vectors)

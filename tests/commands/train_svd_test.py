@@ -1,0 +1,140 @@
+import argparse
+import inspect
+import json
+import logging
+import re
+import sys
+
+import pytest
+from allennlp.commands import main
+from allennlp.commands.subcommand import Subcommand
+from allennlp.common import Params
+from allennlp.common import logging as common_logging
+from allennlp.data import Vocabulary
+from allennlp.modules.token_embedders import TokenEmbedder
+
+from allennlp_semfit.commands import train_svd as module
+from allennlp_semfit.commands.train_svd import TrainSvd
+from allennlp_semfit.static_vectors.svd import train_svd
+from tests import VECTORS
+
+
+@pytest.fixture(autouse=True)
+def _file_friendly_logging(monkeypatch):
+    monkeypatch.setattr(common_logging, "FILE_FRIENDLY_LOGGING", False)
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    path = tmp_path / "in.txt"
+    path.write_text("rain fell on the quiet harbour all night\nthe night fell\n" * 40)
+    return path
+
+
+def run(monkeypatch, *args):
+    monkeypatch.setattr(sys, "argv", ["allennlp", "train-svd", *map(str, args)])
+    main()
+
+
+def test_is_registered():
+    assert Subcommand.by_name("train-svd") is TrainSvd
+
+
+def test_defaults_are_those_of_the_function():
+    parser = argparse.ArgumentParser()
+    TrainSvd().add_subparser(parser.add_subparsers())
+    arguments = vars(parser.parse_args(["train-svd", "a.txt", "b", "out.txt"]))
+    assert (arguments["corpus"], arguments["out_path"]) == (["a.txt", "b"], "out.txt")
+    for parameter in inspect.signature(train_svd).parameters.values():
+        if parameter.default is not parameter.empty:
+            assert arguments[parameter.name] == parameter.default, parameter.name
+
+
+def test_every_option_arrives(monkeypatch, corpus):
+    given = {
+        "matrix": "conditional",
+        "pca_of": None,
+        "dim": 3,
+        "window": 4,
+        "shift": 1.5,
+        "context_smoothing": 0.5,
+        "alpha": 0.25,
+        "min_count": 6,
+        "max_size": 70,
+        "vocabulary_dir": "vocabulary",
+        "num_workers": 8,
+        "force": True,
+    }
+
+    def check(files, out, **options):
+        assert (files, out, options) == (["a.txt", "b"], "out.txt", given)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "train_svd", check)
+    options = [f"--{name.replace('_', '-')}={value}" for name, value in given.items() if value]
+    options[options.index("--force=True")] = "--force"
+    with pytest.raises(SystemExit, match="^train-svd: interrupted; nothing was written"):
+        run(monkeypatch, "a.txt", "b", "out.txt", *options)
+
+
+def test_trains_and_says_what_is_next(monkeypatch, corpus, tmp_path, caplog):
+    caplog.set_level(logging.INFO, logger="allennlp_semfit")
+    out, vocabulary = tmp_path / "the table.txt", tmp_path / "vocabulary"
+    options = ["--dim", 4, "--vocabulary-dir", vocabulary, "--num-workers", 2]
+    run(monkeypatch, corpus, corpus, out, *options, "--file-friendly-logging")
+    shown = re.search(
+        rf"{out}: 880 words in the corpus, 10 vectors, (\d+) nonzeros, 4 dimensions that explain "
+        r"\d\d\.\d% of the variance, \d+\.\d seconds\.",
+        caplog.text,
+    )
+    assert shown
+    assert common_logging.FILE_FRIENDLY_LOGGING
+
+    following = re.search(
+        'Next: "target_embedder": ({.*}) in the head and "vocabulary": ({.*}), as in '
+        "training_config/laptop/elmo_semfit_svd.jsonnet",
+        caplog.text,
+    )
+    vocab = Vocabulary.from_params(Params(json.loads(following[2])))
+    embedder = TokenEmbedder.from_params(Params(json.loads(following[1])), vocab=vocab)
+    assert embedder.weight.shape == (11, 4)
+    # The row of "fell" in the table.
+    row = out.read_text().split("\nfell ")[1].split("\n")[0].split(" ")
+    assert embedder.weight[vocab.get_token_index("fell")].tolist() == pytest.approx(
+        list(map(float, row))
+    )
+
+
+def test_pca_has_no_nonzeros(monkeypatch, corpus, tmp_path, caplog):
+    caplog.set_level(logging.INFO, logger="allennlp_semfit")
+    run(monkeypatch, corpus, tmp_path / "out.txt", "--pca-of", VECTORS, "--dim", 2)
+    assert "440 words in the corpus, 10 vectors, 2 dimensions that explain" in caplog.text
+    assert '"directory": "DIR"} with the DIR of --vocabulary-dir, as in' in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["missing.txt", "out.txt"], "missing.txt: there is no such file"),
+        (["in.txt", "in.txt"], "in.txt: it exists; give another name, or --force"),
+        (["latin.txt", "out.txt"], "latin.txt: not UTF-8: byte 0xf6 in line 1"),
+        (["in.txt", "out.txt", "--window", "0"], "--window: 0"),
+        (["in.txt", "out.txt"], "--dim: 300; it must be less than"),
+        (["in.txt", "out.txt", "--pca-of", "in.txt"], "fastText model in.txt is not a fastText"),
+    ],
+)
+def test_an_error_is_one_line(monkeypatch, corpus, tmp_path, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "latin.txt").write_bytes(b"sch\xf6n\n")
+    with pytest.raises(SystemExit) as error:
+        run(monkeypatch, *arguments)
+    assert str(error.value).startswith("train-svd: ")
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.txt", "latin.txt"]
+
+
+def test_a_matrix_and_pca_exclude_each_other(monkeypatch, corpus, capsys):
+    with pytest.raises(SystemExit):
+        run(monkeypatch, corpus, "out.txt", "--matrix", "conditional", "--pca-of", VECTORS)
+    assert "not allowed with argument --matrix" in capsys.readouterr().err

@@ -1,0 +1,132 @@
+import math
+from collections import Counter
+
+import numpy
+import pytest
+from allennlp.common.checks import ConfigurationError
+from hypothesis import given
+from hypothesis import strategies as st
+
+from allennlp_semfit.static_vectors.cooccurrence import (
+    conditional_probabilities,
+    count_followers,
+    shifted_ppmi,
+)
+from tests import FIXTURES
+
+CORPUS = sorted((FIXTURES / "corpus" / "train").iterdir())
+WORDS = ["@@UNKNOWN@@", "</s>", "a", "b", "c"]
+
+# The words "d" and "\x1c", which separates words, are not among them; and there are empty lines.
+LINES = st.lists(
+    st.text(st.sampled_from("abcd \u3000"), max_size=12).map(" ".join), min_size=1, max_size=6
+)
+
+
+def pairs(lines, words, window):
+    """Counts pair by pair."""
+    known = set(words)
+    counts = Counter()
+    for line in lines:
+        sentence = [word if word in known else words[0] for word in line.split()]
+        if not sentence:
+            continue
+        sentence = ["</s>", *sentence, "</s>"]
+        for i, word in enumerate(sentence):
+            for follower in sentence[i + 1 : i + 1 + window]:
+                counts[word, follower] += 1
+    return counts
+
+
+def dense(counts, words):
+    return numpy.array([[counts[first, second] for second in words] for first in words])
+
+
+@given(LINES, st.integers(1, 9), st.integers(1, 30))
+def test_it_counts_each_pair(tmp_path_factory, lines, window, chunk_bytes):
+    path = tmp_path_factory.mktemp("corpus") / "in.txt"
+    path.write_text("\n".join([*lines, "a"]), "utf-8")
+    followers = count_followers([path], WORDS, window=window, chunk_bytes=chunk_bytes)
+    numpy.testing.assert_array_equal(
+        followers.toarray(), dense(pairs([*lines, "a"], WORDS, window), WORDS)
+    )
+
+
+@pytest.mark.parametrize("num_workers", [1, 2, 3])
+@pytest.mark.parametrize("chunk_bytes", [50, 1000, 2**22])
+def test_neither_the_workers_nor_the_chunks_change_the_counts(num_workers, chunk_bytes):
+    lines = [line for path in CORPUS for line in path.read_text("utf-8").split("\n")]
+    words = ["@@UNKNOWN@@", *sorted({word for line in lines for word in line.split()})[::2], "</s>"]
+    followers = count_followers(
+        CORPUS, words, window=3, num_workers=num_workers, chunk_bytes=chunk_bytes
+    )
+    assert followers.has_canonical_format
+    numpy.testing.assert_array_equal(followers.toarray(), dense(pairs(lines, words, 3), words))
+
+
+def test_text_that_is_not_utf8_is_an_error(tmp_path):
+    path = tmp_path / "latin.txt"
+    path.write_bytes(b"sch\xf6n\n")
+    with pytest.raises(ConfigurationError, match="latin.txt: not UTF-8: byte 0xf6 in line 1"):
+        count_followers([path], WORDS, window=1)
+
+
+@pytest.fixture
+def lines():
+    return ["a b c a", "b b d", "", "c a b", "a"]
+
+
+@pytest.fixture
+def followers(lines, tmp_path):
+    path = tmp_path / "in.txt"
+    path.write_text("\n".join(lines))
+    return count_followers([path], WORDS, window=2)
+
+
+@pytest.mark.parametrize("shift", [1, 1.5])
+@pytest.mark.parametrize("smoothing", [0.0, 0.75, 1.0])
+def test_ppmi_is_that_of_the_definition(followers, lines, shift, smoothing):
+    counts = Counter()
+    for (first, second), count in pairs(lines, WORDS, 2).items():
+        counts[first, second] += count
+        counts[second, first] += count
+    total = sum(counts.values())
+    expected = numpy.zeros((len(WORDS), len(WORDS)))
+    occurrences = {
+        word: sum(count for pair, count in counts.items() if pair[0] == word) for word in WORDS
+    }
+    smoothed = {word: occurrences[word] ** smoothing for word in WORDS}
+    for i, context in enumerate(WORDS):
+        for j, word in enumerate(WORDS):
+            if counts[context, word]:
+                p_context = smoothed[context] / sum(smoothed.values())
+                p_word = occurrences[word] / total
+                pmi = math.log(counts[context, word] / total / p_context / p_word)
+                expected[i, j] = max(pmi - math.log(shift), 0)
+    ppmi = shifted_ppmi(followers, shift=shift, context_smoothing=smoothing)
+    numpy.testing.assert_allclose(ppmi.toarray(), expected, rtol=1e-6, atol=1e-7)
+    assert ppmi.nnz == (expected > 0).sum() > 0
+    assert ppmi.dtype == numpy.float32
+
+
+def test_conditional_probabilities_are_those_of_the_next_and_of_the_previous_word(followers, lines):
+    counts = pairs(lines, WORDS, 2)
+    expected = []
+    for swap in (False, True):
+        for context in WORDS:
+            given_context = [counts[(word, context) if swap else (context, word)] for word in WORDS]
+            expected.append([count / max(sum(given_context), 1) for count in given_context])
+    probabilities = conditional_probabilities(followers)
+    numpy.testing.assert_allclose(probabilities.toarray(), expected, rtol=1e-6)
+    assert probabilities.dtype == numpy.float32
+
+
+def test_words_that_do_not_occur_have_zeros(tmp_path):
+    path = tmp_path / "in.txt"
+    path.write_text("a b\nb a a\n")
+    followers = count_followers([path], WORDS, window=1)
+    ppmi, probabilities = shifted_ppmi(followers), conditional_probabilities(followers)
+    for matrix in (ppmi.toarray(), probabilities.toarray()):
+        assert numpy.isfinite(matrix).all()
+        assert not matrix[:, [0, 4]].any()
+        assert not matrix[[0, 4]].any()

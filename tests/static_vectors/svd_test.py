@@ -1,0 +1,302 @@
+import numpy
+import pytest
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+from gensim.models import KeyedVectors
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
+from sklearn.decomposition import PCA, TruncatedSVD
+
+from allennlp_semfit.common.errors import InvalidFileError
+from allennlp_semfit.corpus import word_counts
+from allennlp_semfit.corpus.vocabulary import count_vocabulary
+from allennlp_semfit.fasttext.model import FastTextModel
+from allennlp_semfit.static_vectors import cooccurrence, svd
+from allennlp_semfit.static_vectors.cooccurrence import (
+    conditional_probabilities,
+    count_followers,
+    shifted_ppmi,
+)
+from allennlp_semfit.static_vectors.svd import train_svd
+from tests import FIXTURES, VECTORS
+
+CORPUS = FIXTURES / "corpus" / "train"
+FILES = sorted(CORPUS.iterdir())
+
+
+def table(path):
+    """The words and their vectors, float64."""
+    read = KeyedVectors.load_word2vec_format(path)
+    return read.index_to_key, read.vectors.astype(float)
+
+
+def sparse(num_rows, num_columns, seed=0):
+    values = numpy.random.RandomState(seed).rand(num_rows, num_columns)
+    return numpy.where(values > 0.7, values, 0).astype(numpy.float32)
+
+
+def test_the_vectors_are_the_svds():
+    matrix = sparse(41, 29)
+    left, values, right = numpy.linalg.svd(matrix.astype(float))
+    for alpha in (0, 0.5, 1, 1.5):
+        vectors, explained_share = svd._truncated_svd(csr_matrix(matrix), 7, alpha=alpha)
+        expected = right[:7].T * values[:7] ** alpha
+        # Up to the sign of each column.
+        expected *= numpy.sign((expected * vectors).sum(axis=0))
+        numpy.testing.assert_allclose(vectors, expected, atol=2e-5 * values[0] ** alpha)
+        assert explained_share == pytest.approx((values[:7] ** 2).sum() / (values**2).sum())
+        largest = numpy.abs(vectors).argmax(axis=0)
+        assert (vectors[largest, range(7)] > 0).all()
+
+
+@pytest.mark.parametrize("shape", [(50, 31), (31, 31)])
+def test_their_products_are_those_of_scikit_learns_truncated_svd(shape):
+    matrix = sparse(*shape, seed=1)
+    reference = TruncatedSVD(9, algorithm="arpack", random_state=3).fit(matrix.astype(float))
+    components = (reference.components_ * reference.singular_values_[:, None]).T
+    vectors, _ = svd._truncated_svd(csr_matrix(matrix), 9, alpha=1)
+    expected = components @ components.T
+    numpy.testing.assert_allclose(vectors @ vectors.T, expected, atol=1e-5 * expected.max())
+
+
+@given(st.integers(2, 25), st.integers(2, 12), st.integers(0, 12), st.integers(0, 2**31))
+def test_a_matrix_of_any_rank_is_decomposed(num_rows, num_columns, rank, seed):
+    random = numpy.random.RandomState(seed)
+    matrix = 1 + random.rand(num_rows, rank) @ random.rand(rank, num_columns)
+    dim = min(num_rows, num_columns) - 1
+    vectors, _ = svd._truncated_svd(csr_matrix(matrix), dim, alpha=1)
+    left, values, right = numpy.linalg.svd(matrix, full_matrices=False)
+    expected = (right[:dim].T * values[:dim] ** 2) @ right[:dim]
+    numpy.testing.assert_allclose(vectors @ vectors.T, expected, atol=1e-5 * expected.max())
+
+
+def test_no_other_vectors_of_their_dimension_reconstruct_p_better():
+    probabilities = conditional_probabilities(
+        count_followers(FILES, ["@@UNKNOWN@@", "</s>", "a", "the", "and", "in", "."], window=1)
+    )
+    matrix = probabilities.toarray().astype(float)
+
+    def error(vectors):
+        """That of the best linear map from `P W`, what the head predicts, to P."""
+        predicted = matrix @ vectors
+        return numpy.linalg.norm(matrix - predicted @ numpy.linalg.lstsq(predicted, matrix)[0])
+
+    values = numpy.linalg.svd(matrix, compute_uv=False)
+    for dim in (1, 3, 5):
+        vectors, _ = svd._truncated_svd(probabilities, dim, alpha=0.5)
+        optimum = numpy.sqrt((values[dim:] ** 2).sum())
+        assert error(vectors) == pytest.approx(optimum, rel=1e-5)
+        # And W Wᵀ maps it back, as the paper has it.
+        (orthonormal, _) = svd._truncated_svd(probabilities, dim, alpha=0)
+        decoded = matrix @ orthonormal @ orthonormal.T
+        assert numpy.linalg.norm(matrix - decoded) == pytest.approx(optimum, rel=1e-5)
+        random = numpy.random.RandomState(0)
+        for _ in range(5):
+            nearby = vectors + 0.1 * random.randn(*vectors.shape)
+            assert error(nearby) > optimum * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("matrix", ["ppmi", "conditional"])
+def test_the_table_has_the_matrix_of_the_corpus(matrix, tmp_path):
+    result = train_svd(
+        [CORPUS], tmp_path / "svd.txt", matrix=matrix, dim=6, alpha=1, min_count=3, num_workers=1
+    )
+    words, vectors = table(tmp_path / "svd.txt")
+    count_vocabulary([CORPUS], tmp_path / "vocabulary", min_count=3, num_workers=1)
+    vocab = Vocabulary.from_files(tmp_path / "vocabulary")
+    assert words == list(vocab.get_token_to_index_vocabulary())[1:]
+    assert words[:2] == ["@@UNKNOWN@@", "</s>"]
+
+    window = {"ppmi": 2, "conditional": 1}[matrix]
+    function = {"ppmi": shifted_ppmi, "conditional": conditional_probabilities}[matrix]
+    expected = function(count_followers(FILES, words, window=window)).toarray().astype(float)
+    values = numpy.linalg.svd(expected, compute_uv=False)
+    numpy.testing.assert_allclose(numpy.linalg.norm(vectors, axis=0), values[:6], rtol=1e-4)
+    # They are right singular vectors.
+    image = expected.T @ (expected @ vectors)
+    numpy.testing.assert_allclose(image, vectors * values[:6] ** 2, atol=1e-3 * values[0] ** 3)
+    assert vectors[0].any()
+
+    assert result.num_words == sum(len(path.read_text("utf-8").split()) for path in FILES)
+    assert result.table_size == len(words)
+    assert result.num_nonzeros == (expected > 0).sum()
+    share = (values[:6] ** 2).sum() / (values**2).sum()
+    assert result.explained_share == pytest.approx(share, rel=1e-4)
+
+
+def test_each_option_is_used(tmp_path, monkeypatch):
+    calls = []
+    for name in ("count_followers", "shifted_ppmi"):
+        function = getattr(svd, name)
+
+        def call(*args, function=function, **kwargs):
+            calls.append(kwargs)
+            return function(*args, **kwargs)
+
+        monkeypatch.setattr(svd, name, call)
+    out = tmp_path / "svd.vec"
+    train_svd(
+        [CORPUS],
+        out,
+        dim=5,
+        window=3,
+        shift=2.5,
+        context_smoothing=0.5,
+        alpha=0,
+        min_count=2,
+        max_size=40,
+        num_workers=1,
+    )
+    assert calls == [
+        {"window": 3, "num_workers": 1},
+        {"shift": 2.5, "context_smoothing": 0.5},
+    ]
+    words, vectors = table(out)
+    assert len(words) == 41
+    numpy.testing.assert_allclose(vectors.T @ vectors, numpy.eye(5), atol=1e-5)
+
+
+def test_the_number_of_workers_changes_nothing(tmp_path, monkeypatch):
+    map_chunks = word_counts.map_chunks
+
+    def map_small_chunks(*args, **kwargs):
+        return map_chunks(*args, **{**kwargs, "chunk_bytes": 256})
+
+    monkeypatch.setattr(word_counts, "map_chunks", map_small_chunks)
+    monkeypatch.setattr(cooccurrence, "map_chunks", map_small_chunks)
+    written = set()
+    for num_workers in (1, 2, 3):
+        out = tmp_path / f"{num_workers}.txt"
+        train_svd([CORPUS], out, dim=20, min_count=2, num_workers=num_workers)
+        written.add(out.read_bytes())
+    assert len(written) == 1
+
+
+def test_the_vocabulary_has_the_tables_words(tmp_path):
+    out, vocabulary = tmp_path / "svd.txt", tmp_path / "vocabulary"
+    text = tmp_path / "in.txt"
+    text.write_text("one a@@NEWLINE@@b two @@UNKNOWN@@\ntwo one three\n" * 3)
+    for force in (False, True):
+        # Neither output is text of the second run.
+        train_svd(
+            [tmp_path / "**/*.txt"],
+            out,
+            dim=2,
+            min_count=1,
+            vocabulary_dir=vocabulary,
+            num_workers=1,
+            force=force,
+        )
+        words, vectors = table(out)
+        assert words == ["@@UNKNOWN@@", "</s>", "one", "two", "three"]
+        vocab = Vocabulary.from_files(vocabulary)
+        assert list(vocab.get_token_to_index_vocabulary()) == ["@@PADDING@@", *words]
+    # Two words of the text are read as it.
+    assert vectors[0].any()
+
+
+def test_without_rare_words_the_unknown_word_is_zero(tmp_path):
+    text, out = tmp_path / "in.txt", tmp_path / "svd.txt"
+    text.write_text("one two three\nthree one\n")
+    train_svd([text], out, dim=2, min_count=1, num_workers=1)
+    words, vectors = table(out)
+    assert (vectors.any(axis=1) == [word != "@@UNKNOWN@@" for word in words]).all()
+    train_svd([text], out, dim=2, min_count=1, num_workers=1, pca_of=VECTORS, force=True)
+    assert not table(out)[1][0].any()
+
+
+def test_pca_is_that_of_fasttexts_vectors(tmp_path):
+    out = tmp_path / "pca.txt"
+    result = train_svd([CORPUS], out, pca_of=VECTORS, dim=4, min_count=3, num_workers=1)
+    words, vectors = table(out)
+    model = FastTextModel.open(VECTORS)
+    original = numpy.array([model.get_word_vector(word) for word in words[1:]], dtype=float)
+    pca = PCA(4, svd_solver="covariance_eigh").fit(original)
+    expected = pca.transform(original)
+    expected *= numpy.sign((expected * vectors[1:]).sum(axis=0))
+    numpy.testing.assert_allclose(vectors[1:], expected, atol=1e-5 * numpy.abs(expected).max())
+    assert result.explained_share == pytest.approx(pca.explained_variance_ratio_.sum(), rel=1e-4)
+    assert result.num_nonzeros is None
+
+    rare = [
+        word for path in FILES for word in path.read_text("utf-8").split() if word not in set(words)
+    ]
+    mean = numpy.mean([model.get_word_vector(word) for word in rare], axis=0, dtype=float)
+    signs = numpy.sign((pca.transform(original) * vectors[1:]).sum(axis=0))
+    expected_unknown = pca.transform(mean[None])[0] * signs
+    numpy.testing.assert_allclose(vectors[0], expected_unknown, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"dim": 0}, "--dim: 0; it takes 1 or more"),
+        ({"min_count": 0}, "--min-count: 0; it takes 1 or more"),
+        ({"max_size": 0}, "--max-size: 0; it takes 1 or more"),
+        ({"num_workers": 0}, "--num-workers: 0; it takes 1 or more"),
+        ({"window": 0}, "--window: 0; it takes a finite number of 1 or more"),
+        ({"shift": 0.5}, "--shift: 0.5; it takes a finite number of 1 or more"),
+        ({"shift": float("inf")}, "--shift: inf; it takes a finite number"),
+        ({"alpha": -0.1}, "--alpha: -0.1; it takes a finite number of 0 or more"),
+        ({"alpha": float("nan")}, "--alpha: nan; it takes"),
+        ({"alpha": float("inf")}, "--alpha: inf; it takes"),
+        ({"context_smoothing": 1.1}, "--context-smoothing: 1.1; it takes .* from 0 to 1"),
+        ({"matrix": "pmi"}, "--matrix: 'pmi'; it takes ppmi or conditional"),
+        ({"matrix": "conditional", "shift": 2}, "--shift: 2; leave it out.* --matrix ppmi only"),
+        ({"pca_of": VECTORS, "window": 2}, "--window: 2; .* --matrix ppmi and conditional only"),
+        ({"pca_of": VECTORS, "dim": 11}, "--dim: 11, more than .*vectors.bin; it takes 10 or less"),
+        ({"vocabulary_dir": CORPUS}, "it contains another file, shard-00.txt"),
+    ],
+)
+def test_wrong_options_are_reported_before_the_corpus_is_read(
+    options, message, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(svd, "count_words", lambda *_, **__: pytest.fail("it counts"))
+    with pytest.raises(ConfigurationError, match=message):
+        train_svd([CORPUS], tmp_path / "svd.txt", **options)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["supervised.bin", "quantised.ftz", "missing.bin"])
+def test_pca_needs_an_unsupervised_model(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(svd, "count_words", lambda *_, **__: pytest.fail("it counts"))
+    with pytest.raises(InvalidFileError, match=f"fastText model .*{name} "):
+        train_svd([CORPUS], tmp_path / "svd.txt", pca_of=FIXTURES / name)
+
+
+def test_the_table_is_text_and_not_the_corpus(tmp_path):
+    text = tmp_path / "in.txt"
+    text.write_text("one two\n")
+    for out, message in (
+        (tmp_path / "out.gz", "out.gz: the name of the table must end in .txt or .vec"),
+        (text, "in.txt: it exists; give another name, or --force"),
+    ):
+        with pytest.raises(ConfigurationError, match=message):
+            train_svd([text], out)
+    with pytest.raises(ConfigurationError, match="in.txt: it is the corpus as well"):
+        train_svd([text], text, force=True)
+    assert text.read_text() == "one two\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("\n", {}, "in.txt: no words found"),
+        ("one two\n", {}, "--min-count: no word occurs 5 times or more"),
+        ("one two\n" * 5, {}, "--dim: 300; it must be less than the number of words.* 3;"),
+        ("one two\n", {"min_count": 1, "dim": 3}, "--dim: 3; it must be less .* 3; lower it"),
+        ("one @@PADDING@@\n", {}, "in.txt: line 1 holds the word @@PADDING@@"),
+        (
+            "one two\n",
+            {"min_count": 1, "dim": 1, "shift": 1e9},
+            r"--shift: 1e\+09; no pair of words has a PMI above",
+        ),
+    ],
+)
+def test_too_little_text_is_an_error(text, options, message, tmp_path):
+    path = tmp_path / "in.txt"
+    path.write_text(text)
+    with pytest.raises(ConfigurationError, match=message):
+        train_svd([path], tmp_path / "svd.txt", num_workers=1, **options)
+    assert list(tmp_path.iterdir()) == [path]
