@@ -55,8 +55,8 @@ def collect_results(out: Path) -> Dict[str, List[Row]]:
 
     `Dict[str, List[Dict[str, Any]]]`
         `language_models`, `equal_time` (checkpoints of equal training time), `tasks`, `senteval`,
-        `curves`, `cloze`, `decoding`, `layers`, `oov_entities`, `spectra` and `probes`. Durations
-        are in seconds, scores in percent, perplexities per word.
+        `curves`, `cloze`, `decoding`, `layers`, `oov_entities`, `spectra`, `projections` and
+        `probes`. Durations are in seconds, scores in percent, perplexities per word.
 
     # Raises
 
@@ -99,17 +99,23 @@ def collect_results(out: Path) -> Dict[str, List[Row]]:
         "oov_entities": [
             row for file in _sorted(out, "oov_entities/*.json") for row in read_json(file)["rows"]
         ],
-        "spectra": [
-            {"corpus": file.parent.name, **row}
-            for file in _sorted(out, "*/spectrum.json")
-            for row in read_json(file)
-        ],
+        "spectra": _rows_of_corpora(out, "spectrum.json"),
+        "projections": _rows_of_corpora(out, "projections.json"),
         "probes": [row for run in probes for row in _probe(run)],
     }
 
 
 def _sorted(out: Path, pattern: str) -> List[Path]:
     return sorted(out.glob(pattern))
+
+
+def _rows_of_corpora(out: Path, name: str) -> List[Row]:
+    """The rows of a file that each corpus has."""
+    return [
+        {"corpus": file.parent.name, **row}
+        for file in _sorted(out, f"*/{name}")
+        for row in read_json(file)
+    ]
 
 
 def _files_of_models(out: Path, part: str) -> Iterator[Tuple[Row, Any]]:

@@ -18,6 +18,7 @@ _IDENTITY = {
     "layers": ("corpus", "name"),
     "oov_entities": ("run", "group", "label"),
     "spectra": ("corpus", "targets"),
+    "projections": ("corpus", "targets", "by"),
     "probes": ("corpus", "name", "seed"),
 }
 

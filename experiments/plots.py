@@ -57,6 +57,9 @@ _STYLES: Dict[str, Tuple[str, str]] = {
     "elmo_semfit_l2": ("#44AA99", "<"),
     "elmo_semfit_nllvmf": ("#AA4499", ">"),
     "elmo_subword": ("#882255", "X"),
+    "elmo_semfit_svd": ("#DDCC77", "1"),
+    "elmo_semfit_svd_input": ("#BBBBBB", "2"),
+    "masked_lm": ("#0077BB", "3"),
 }
 _BASELINE = "fasttext"
 

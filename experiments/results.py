@@ -36,10 +36,13 @@ _REPRESENTATIONS = [
     "elmo_semfit_contrastive",
     "elmo_semfit_oneb",
     "elmo_semfit_cnn",
+    "elmo_semfit_svd",
+    "elmo_semfit_svd_input",
     "elmo_semfit_random",
     "elmo_semfit_l2",
     "elmo_semfit_nllvmf",
     "elmo_subword",
+    "masked_lm",
 ]
 # Suffix of a representation whose language model was stopped after the training time of ELMo-S.
 EQUAL_TIME = "-equal-time"

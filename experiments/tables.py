@@ -144,6 +144,19 @@ def _decoding(results: Results, *, pubmed: bool = False) -> str:
     return _grid([*header, *(f"at 10: {bucket}" for bucket in buckets), "ten hubs"], rows)
 
 
+def _projections(results: Results) -> str:
+    rows = [
+        [
+            row["corpus"],
+            row["targets"],
+            row["by"],
+            *(f"{100 * row[key]:.1f}" for key in ("first", "among_10", "hubs")),
+        ]
+        for row in results["projections"]
+    ]
+    return _grid(["text", "vectors", "decoded by", "first", "among ten", "ten hubs"], rows)
+
+
 def _mrr(row: Optional[Mapping[str, Any]]) -> str:
     return f"{row['mrr']:.2f} / {row['mrr_same_frequency']:.2f}" if row else ""
 
@@ -335,5 +348,6 @@ TABLES: Dict[str, Callable[[Results], str]] = {
     "decoding on pubmed": partial(_decoding, pubmed=True),
     "layers": _layers,
     "spectra": _spectra,
+    "projections": _projections,
     "probes": _probes,
 }

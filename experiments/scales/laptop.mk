@@ -11,7 +11,8 @@ pubmed_sentences := 78336
 pubmed_options := -o '{"data_loader.batches_per_epoch": 1224, "trainer.learning_rate_scheduler.decay_start": 2448, "trainer.learning_rate_scheduler.decay_end": 4896}'
 HELD_OUT := 1500
 
-FASTTEXT := --dim 100 --bucket 500000 --epoch 3
+DIM := 100
+FASTTEXT := --bucket 500000 --epoch 3
 MERGES := 8000
 
 DEV_SENTENCES := 400

@@ -284,6 +284,7 @@ def test_what_else_there_is(out):
     # The average is that of all ten tasks.
     sst2 = {"tasks": {"SST-2": {"score": 80.0}}}
     write_json(probe.with_name("elmo_semfit.2.sst2.json"), sst2)
+    write_json(out / "novels/projections.json", [{"targets": "random", "by": "cosine"}])
     write_json(out / "novels/spectrum.json", [{"targets": "whitened", "largest_share": 0.1}])
     assert collect_results(out) == {
         "language_models": [],
@@ -303,6 +304,7 @@ def test_what_else_there_is(out):
             }
         ],
         "oov_entities": [{"recall": 0.25}, {"recall": 0.5}],
+        "projections": [{"corpus": "novels", "targets": "random", "by": "cosine"}],
         "spectra": [{"corpus": "novels", "targets": "whitened", "largest_share": 0.1}],
         "probes": [
             {

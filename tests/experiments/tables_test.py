@@ -94,6 +94,16 @@ RESULTS = {
         }
         for seed in (1, 3)
     ],
+    "projections": [
+        {
+            "corpus": "novels",
+            "targets": "random",
+            "by": "cosine",
+            "first": 0.25,
+            "among_10": 0.5,
+            "hubs": 0.125,
+        }
+    ],
     "decoding": [
         {
             "name": "elmo",
@@ -225,6 +235,10 @@ def test_entities_by_vocabulary():
 def test_scores_by_frequency():
     assert rows("cloze")[2:] == ["| `elmo` | 0.25 / 0.12 |"]
     assert rows("cloze on pubmed")[2:] == ["| `elmo` | 0.75 / 0.12 |"]
+
+
+def test_projections():
+    assert rows("projections")[2:] == ["| novels | random | cosine | 25.0 | 50.0 | 12.5 |"]
 
 
 def test_decoding():
