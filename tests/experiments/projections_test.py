@@ -37,16 +37,16 @@ def test_decoding_is_that_of_the_definition(by_cosine, monkeypatch):
     assert found == pytest.approx({"first": first, "among_10": among_10, "hubs": hubs})
 
 
-def test_the_full_svd_keeps_every_word_and_fewer_dimensions_keep_most():
+def test_the_svd_is_the_best_projection_and_all_dimensions_keep_every_word():
     probabilities, weights = random_distributions()
     fasttext = numpy.random.default_rng(2).standard_normal((12, 6))
     found = word_vectors(csr_matrix(probabilities), weights, fasttext)
     assert {vectors.shape for vectors in found.values()} == {(12, 6)}
-    shares = {
-        name: decode(csr_matrix(probabilities), weights, vectors, by_cosine=False)["first"]
-        for name, vectors in found.items()
-    }
-    assert max(shares, key=shares.get) == "SVD of P"
+    vectors = found["SVD of P"]
+    # No other six dimensions are nearer to P.
+    lost = weights @ numpy.square(probabilities - probabilities @ vectors @ vectors.T).sum(axis=1)
+    weighted = numpy.sqrt(weights)[:, None] * probabilities
+    assert lost == pytest.approx(numpy.square(numpy.linalg.svd(weighted)[1][6:]).sum())
     identity = decode(csr_matrix(probabilities), weights, numpy.eye(12), by_cosine=False)
     assert identity["first"] == pytest.approx(1)
 
