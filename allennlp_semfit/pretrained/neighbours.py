@@ -2,7 +2,7 @@
 
 from difflib import get_close_matches
 from itertools import islice
-from typing import Dict, Iterable, Iterator, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Dict, Iterable, Iterator, List, Mapping, NamedTuple, Sequence, Tuple, Union
 
 import numpy
 import torch
@@ -24,6 +24,8 @@ __all__ = [
 
 # The words whose cosines are in memory at a time.
 _BLOCK_SIZE = 8_192
+
+_Rows = Union[slice, numpy.ndarray]
 
 
 class Occurrence(NamedTuple):
@@ -248,17 +250,16 @@ class TextVectors:
         for start in range(0, num_words, _BLOCK_SIZE):
             yield slice(start, min(start + _BLOCK_SIZE, num_words))
 
-    def _unit_vectors(self, rows, layers: str) -> torch.Tensor:
+    def _unit_vectors(self, rows: _Rows, layers: str) -> torch.Tensor:
         """The centred vectors of the rows, scaled to length 1, shape `(num_rows, dim)`."""
         if layers not in self._means:
-            total = sum(
-                self._pooled(block, layers).sum(dim=0, dtype=torch.double)
-                for block in self._blocks()
-            )
+            total = torch.zeros((), dtype=torch.double)
+            for block in self._blocks():
+                total = total + self._pooled(block, layers).sum(dim=0, dtype=torch.double)
             self._means[layers] = (total / len(self._occurrences)).float()
         return normalize(self._pooled(rows, layers) - self._means[layers], dim=-1)
 
-    def _pooled(self, rows, layers: str) -> torch.Tensor:
+    def _pooled(self, rows: _Rows, layers: str) -> torch.Tensor:
         if layers.isdigit():
             vectors = self._vectors[int(layers), rows].astype(numpy.float32)
         else:
