@@ -10,6 +10,7 @@ import argparse
 import json
 import logging
 import sys
+from itertools import chain
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Sequence
 
@@ -43,6 +44,8 @@ logger = logging.getLogger(__name__)
 # The characters of context on each side of a word.
 _WIDTH = 36
 
+# By layers and word.
+_Found = Dict[str, Dict[str, List[Neighbourhood]]]
 _Sentences = Mapping[int, Sequence[str]]
 
 
@@ -134,73 +137,56 @@ def _run(args: argparse.Namespace) -> None:
             f"{len(sentences):,}",
         )
     text = TextVectors(load_language_model(args), sentences, args.batch_size)
-    top = str(text.num_layers - 1)
-    selected = top if args.layers == "top" else args.layers
+    selected = str(text.num_layers - 1) if args.layers == "top" else args.layers
     choices = text.choices_of_layers if args.html or selected == "all" else [selected]
-    found = {
+    found: _Found = {
         layers: {
             word: text.neighbourhoods(occurrences[word], layers, args.number) for word in words
         }
         for layers in choices
     }
     if args.html:
-        maps = {
-            _name_of(layers, text): [
-                _map(text, word, neighbourhoods, layers)
-                for word, neighbourhoods in found[layers].items()
-            ]
-            for layers in choices
-        }
-        shown = _name_of("normalized" if selected == "all" else selected, text)
-        page = render_page(args.archive, args.text, sentences, maps, shown)
+        shown = "normalized" if selected == "all" else selected
+        page = render_page(
+            args.archive, args.text, sentences, _maps(text, found), _name_of(shown, text)
+        )
         with write_file(Path(args.html)) as out:
             out.write_text(page, encoding="utf-8")
         logger.info("%s: %s occurrences", args.html, sum(map(len, occurrences.values())))
-        return
-    for layers in choices:
-        if not args.json:
-            sys.stdout.write(f"{_name_of(layers, text)}\n\n")
-        for word, neighbourhoods in found[layers].items():
-            for neighbourhood in neighbourhoods:
-                if args.json:
-                    content = _as_json(layers, word, neighbourhood, sentences)
-                    sys.stdout.write(json.dumps(content, ensure_ascii=False) + "\n")
-                else:
-                    sys.stdout.write("\n".join(_describe(neighbourhood, sentences)) + "\n\n")
+    else:
+        sys.stdout.writelines((_to_json if args.json else _to_text)(text, found, sentences))
 
 
-def _name_of(layers: str, text: TextVectors) -> str:
-    """For humans."""
-    last = text.num_layers - 1
-    notes = {0: ", the words without their context", last: ", the last"}
-    if layers.isdigit():
-        return f"layer {layers}{notes.get(int(layers), '')}"
-    return {
-        "average": "mean of the layers",
-        "normalized": "mean of the normalised layers",
-    }[layers]
+def _to_json(text: TextVectors, found: _Found, sentences: _Sentences) -> Iterator[str]:
+    def place(occurrence: Occurrence) -> Dict[str, Any]:
+        return {**occurrence._asdict(), "sentence": sentences[occurrence.line]}
+
+    def scored(neighbours: List[Neighbour]) -> List[Dict[str, Any]]:
+        return [{"cosine": cosine, **place(occurrence)} for occurrence, cosine in neighbours]
+
+    for layers, words in found.items():
+        for word, neighbourhoods in words.items():
+            for occurrence, same_word, other_words in neighbourhoods:
+                content = {
+                    "layers": layers,
+                    "word": word,
+                    **place(occurrence),
+                    "same_word": scored(same_word),
+                    "other_words": scored(other_words),
+                }
+                yield json.dumps(content, ensure_ascii=False) + "\n"
 
 
-def _map(text: TextVectors, word: str, neighbourhoods: List[Neighbourhood], layers: str) -> WordMap:
-    shown = [each.occurrence for each in neighbourhoods]
-    near = [
-        neighbour.occurrence
-        for each in neighbourhoods
-        for neighbour in (*each.same_word, *each.other_words)
-    ]
-    places = list(dict.fromkeys(shown + near))
-    return WordMap(word, neighbourhoods, dict(zip(places, text.project(places, layers))))
-
-
-def _describe(neighbourhood: Neighbourhood, sentences: _Sentences) -> Iterator[str]:
-    yield " " * 7 + _in_context(neighbourhood.occurrence, sentences)
-    for title, neighbours in (
-        ("the same word:", neighbourhood.same_word),
-        ("other words:", neighbourhood.other_words),
-    ):
-        yield f"  {title}{'' if neighbours else ' none'}"
-        for occurrence, cosine in neighbours:
-            yield f"{cosine:6.2f} {_in_context(occurrence, sentences)}"
+def _to_text(text: TextVectors, found: _Found, sentences: _Sentences) -> Iterator[str]:
+    for layers, words in found.items():
+        yield f"{_name_of(layers, text)}:\n\n"
+        for occurrence, same_word, other_words in chain.from_iterable(words.values()):
+            yield f"       {_in_context(occurrence, sentences)}\n"
+            for title, neighbours in (("the same word", same_word), ("other words", other_words)):
+                yield f"  {title}:{'' if neighbours else ' none'}\n"
+                for near, cosine in neighbours:
+                    yield f"{cosine:6.2f} {_in_context(near, sentences)}\n"
+            yield "\n"
 
 
 def _in_context(occurrence: Occurrence, sentences: _Sentences) -> str:
@@ -208,23 +194,29 @@ def _in_context(occurrence: Occurrence, sentences: _Sentences) -> str:
     left, right = " ".join(words[:position]), " ".join(words[position + 1 :])
     left = f"…{left[1 - _WIDTH :]}" if len(left) > _WIDTH else left
     right = f"{right[: _WIDTH - 1]}…" if len(right) > _WIDTH else right
-    place = f"line {occurrence.line + 1:,}"
-    return f"{left:>{_WIDTH}} [{words[position]}] {right}  ({place})"
+    return f"{left:>{_WIDTH}} [{words[position]}] {right}  (line {occurrence.line + 1:,})"
 
 
-def _as_json(
-    layers: str, word: str, neighbourhood: Neighbourhood, sentences: _Sentences
-) -> Dict[str, Any]:
-    def place(occurrence: Occurrence) -> Dict[str, Any]:
-        return {**occurrence._asdict(), "sentence": sentences[occurrence.line]}
-
-    def scored(neighbours: List[Neighbour]) -> List[Dict[str, Any]]:
-        return [{"cosine": cosine, **place(occurrence)} for occurrence, cosine in neighbours]
-
+def _maps(text: TextVectors, found: _Found) -> Dict[str, List[WordMap]]:
     return {
-        "word": word,
-        "layers": layers,
-        **place(neighbourhood.occurrence),
-        "same_word": scored(neighbourhood.same_word),
-        "other_words": scored(neighbourhood.other_words),
+        _name_of(layers, text): [
+            _map(text, word, neighbourhoods, layers) for word, neighbourhoods in words.items()
+        ]
+        for layers, words in found.items()
     }
+
+
+def _map(text: TextVectors, word: str, neighbourhoods: List[Neighbourhood], layers: str) -> WordMap:
+    near = (neighbour for each in neighbourhoods for neighbour in each.same_word + each.other_words)
+    shown = (each.occurrence for each in neighbourhoods)
+    # Each once.
+    places = list(dict.fromkeys(chain(shown, (neighbour.occurrence for neighbour in near))))
+    return WordMap(word, neighbourhoods, dict(zip(places, text.project(places, layers))))
+
+
+def _name_of(layers: str, text: TextVectors) -> str:
+    """For humans."""
+    if layers.isdigit():
+        notes = {0: ", the words without their context", text.num_layers - 1: ", the last"}
+        return f"layer {layers}{notes.get(int(layers), '')}"
+    return {"average": "mean of the layers", "normalized": "mean of the normalised layers"}[layers]

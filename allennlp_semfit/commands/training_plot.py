@@ -2,6 +2,7 @@
 
 import math
 import re
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
@@ -94,19 +95,18 @@ def write_plot(
 
     names = [name for name in _METRICS if any(name in key for epoch in epochs for key in epoch)]
     figure = Figure(figsize=(1 + 5 * len(names), 4), layout="constrained")
-    for axes, name in zip(figure.subplots(1, len(names), squeeze=False)[0], names):
+    all_axes = figure.subplots(1, len(names), squeeze=False)[0]
+    for axes, name in zip(all_axes, names):
 
         def plot(points: Sequence[Tuple[float, float]], axes: Any = axes, **style: Any) -> None:
             finite = [point for point in points if math.isfinite(point[1])]
             if finite:
                 axes.plot(*zip(*finite), **style)
 
-        plot(
-            progress.get(name, ()),
-            label="training, since the epoch's start",
-            color="0.6",
-            linewidth=1,
-        )
+        # A line for each epoch, because the means start anew.
+        for epoch, points in groupby(progress.get(name, ()), lambda point: math.ceil(point[0])):
+            label = None if epoch > 1 else "training, since the epoch's start"
+            plot(list(points), label=label, color="0.6", linewidth=1)
         # The lines differ in greyscale, too.
         plot(
             _values(epochs, f"training_{name}"),
@@ -130,7 +130,13 @@ def write_plot(
             axes.yaxis.set_minor_formatter(NullFormatter())
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(alpha=0.3)
-        axes.legend(frameon=False, fontsize=8)
+    figure.legend(
+        *all_axes[0].get_legend_handles_labels(),
+        loc="outside upper center",
+        ncols=2 * len(names),
+        frameon=False,
+        fontsize=8,
+    )
     with write_file(path) as new:
         figure.savefig(new, format=path.suffix[1:].lower(), dpi=150)
 
