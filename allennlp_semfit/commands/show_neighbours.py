@@ -10,7 +10,7 @@ import argparse
 import json
 import logging
 import sys
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Sequence
 
@@ -139,12 +139,11 @@ def _run(args: argparse.Namespace) -> None:
     text = TextVectors(load_language_model(args), sentences, args.batch_size)
     selected = str(text.num_layers - 1) if args.layers == "top" else args.layers
     choices = text.choices_of_layers if args.html or selected == "all" else [selected]
-    found: _Found = {
-        layers: {
-            word: text.neighbourhoods(occurrences[word], layers, args.number) for word in words
-        }
-        for layers in choices
-    }
+    found: _Found = {}
+    for layers in choices:
+        # All words in one pass over the text.
+        of_all = iter(text.neighbourhoods([*chain(*occurrences.values())], layers, args.number))
+        found[layers] = {word: [*islice(of_all, len(occurrences[word]))] for word in words}
     if args.html:
         shown = "normalized" if selected == "all" else selected
         page = render_page(

@@ -133,6 +133,16 @@ class TextVectors:
         The words of each sentence by the index of its line: the output of `distinct_sentences`.
     batch_size : `int`, optional (default = `64`)
         See `batches_by_length`.
+
+    # Example
+
+    ```python
+    sentences = distinct_sentences(open("sentences.txt", encoding="utf-8"), max_sentences=10_000)
+    text = TextVectors(SentenceEmbedder("output/elmo_semfit/model.tar.gz"), sentences)
+    occurrences = find_occurrences(sentences, ["bank"], max_occurrences=10)["bank"]
+    for occurrence, same_word, other_words in text.neighbourhoods(occurrences, "top", number=5):
+        ...
+    ```
     """
 
     def __init__(
