@@ -122,29 +122,29 @@ def test_json_has_what_the_functions_give(lm_archive, text_file, capsys):
     occurrences = find_occurrences(sentences, ["river", "THE"], 2)
     expected = []
     for layers in ("0", "1", "2", "average", "normalized"):
-        for word in ("river", "THE"):
-            for found in text.neighbourhoods(occurrences[word], layers, 3):
-                expected.append(
-                    {
-                        "layers": layers,
-                        "word": word,
-                        "line": found.occurrence.line,
-                        "position": found.occurrence.position,
-                        "sentence": LINES[found.occurrence.line].split(),
-                        **{
-                            kind: [
-                                {
-                                    "cosine": cosine,
-                                    "line": line,
-                                    "position": position,
-                                    "sentence": LINES[line].split(),
-                                }
-                                for (line, position), cosine in getattr(found, kind)
-                            ]
-                            for kind in ("same_word", "other_words")
-                        },
-                    }
-                )
+        found_of_all = text.neighbourhoods(occurrences["river"] + occurrences["THE"], layers, 3)
+        for word, found in zip(("river", "river", "THE", "THE"), found_of_all):
+            expected.append(
+                {
+                    "layers": layers,
+                    "word": word,
+                    "line": found.occurrence.line,
+                    "position": found.occurrence.position,
+                    "sentence": LINES[found.occurrence.line].split(),
+                    **{
+                        kind: [
+                            {
+                                "cosine": cosine,
+                                "line": line,
+                                "position": position,
+                                "sentence": LINES[line].split(),
+                            }
+                            for (line, position), cosine in getattr(found, kind)
+                        ]
+                        for kind in ("same_word", "other_words")
+                    },
+                }
+            )
     assert len(expected) == 20
     assert lines == expected
 
