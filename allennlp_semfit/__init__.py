@@ -21,6 +21,7 @@ from allennlp_semfit.commands.export_character_cnn import ExportCharacterCnn
 from allennlp_semfit.commands.nearest_words import NearestWordsCommand
 from allennlp_semfit.commands.prepare_corpus import PrepareCorpus
 from allennlp_semfit.commands.senteval import SentEval
+from allennlp_semfit.commands.show_neighbours import ShowNeighbours
 from allennlp_semfit.commands.show_training import ShowTraining
 from allennlp_semfit.commands.train_bpe import TrainBpe
 from allennlp_semfit.commands.train_fasttext import TrainFastText

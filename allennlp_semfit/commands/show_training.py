@@ -9,7 +9,8 @@ import os
 import shutil
 import sys
 from contextlib import suppress
-from typing import Any, Dict, List
+from pathlib import Path
+from typing import Any, Dict, List, NamedTuple
 
 import torch
 from allennlp.commands.subcommand import Subcommand
@@ -17,16 +18,45 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.models.archival import CONFIG_NAME
 
 from allennlp_semfit.commands.options import exit_on_error
+from allennlp_semfit.commands.training_plot import check_plot_path, read_progress, write_plot
 from allennlp_semfit.common.cpu import has_bfloat16_instructions
 
 __all__ = ["ShowTraining", "describe_training"]
 
-# The title of each metric of `metrics_epoch_N.json`.
-_COLUMNS = {
-    "training_cosine": "training",
-    "validation_cosine": "held out",
-    "validation_baseline_cosine": "baseline",
-}
+
+class _Table(NamedTuple):
+    """`columns` has the title of each metric of `metrics_epoch_N.json`."""
+
+    heading: str
+    columns: Dict[str, str]
+    number_format: str
+    notes: List[str]
+
+
+_COSINE = _Table(
+    "Mean cosine between the predicted and the true vector of a word:",
+    {
+        "training_cosine": "training",
+        "validation_cosine": "held out",
+        "validation_baseline_cosine": "baseline",
+    },
+    "15.4f",
+    [
+        "The baseline predicts the same vector for every word, the best one for the held-out text.",
+        "The difference to it was learned from the context.",
+    ],
+)
+_PERPLEXITY = _Table(
+    "Perplexity, which is better the lower it is:",
+    {"training_perplexity": "training", "validation_perplexity": "held out"},
+    "15,.2f",
+    ["Compare it only with that of models of the same vocabulary on the same text."],
+)
+# The contrastive head has both metrics.
+_PERPLEXITY_IN_BATCH = _PERPLEXITY._replace(
+    heading="Perplexity among the words of a batch, which is better the lower it is:",
+    notes=["Compare it only with that of models of the same batch size on the same text."],
+)
 
 
 @Subcommand.register("show-training")
@@ -39,13 +69,25 @@ class ShowTraining(Subcommand):
         subparser.add_argument(
             "serialization_dir", help="the directory that `allennlp train -s` was given"
         )
+        subparser.add_argument(
+            "--plot",
+            metavar="CURVE.png",
+            help="also plot the metrics, as .png, .svg or .pdf; the training metrics within an "
+            "epoch come from the log of `allennlp train`. Needs matplotlib",
+        )
+        subparser.add_argument("--force", action="store_true", help="replace an existing CURVE.png")
         subparser.set_defaults(func=_run)
         return subparser
 
 
 @exit_on_error("show-training")
 def _run(args: argparse.Namespace) -> None:
+    if args.plot:
+        check_plot_path(Path(args.plot), force=args.force)
     sys.stdout.write(describe_training(args.serialization_dir))
+    if args.plot:
+        progress = read_progress(args.serialization_dir)
+        write_plot(_read_epochs(args.serialization_dir), progress, Path(args.plot))
 
 
 def describe_training(serialization_dir: str) -> str:
@@ -53,12 +95,12 @@ def describe_training(serialization_dir: str) -> str:
     # Parameters
 
     serialization_dir : `str`
-        Where a `bidirectional_lm` with the `semfit` head was trained.
+        Where a `bidirectional_lm` was trained.
 
     # Returns
 
     `str`
-        A table with a line for each completed epoch, and the next commands.
+        A table of each metric with a line for each completed epoch, and the next commands.
 
     # Raises
 
@@ -66,20 +108,17 @@ def describe_training(serialization_dir: str) -> str:
         If it has no completed epoch of such a training.
     """
     epochs = _read_epochs(serialization_dir)
-    lines = [
-        "Mean cosine between the predicted and the true vector of a word:",
-        "",
-        "  epoch  " + "  ".join(f"{title:>15}" for title in _COLUMNS.values()),
-    ]
-    for epoch in epochs:
-        cells = (f"{epoch[key]:15.4f}" if key in epoch else " " * 15 for key in _COLUMNS)
-        lines.append(f"  {epoch['epoch']:5}  " + "  ".join(cells))
-    lines += [
-        "",
-        "The baseline predicts the same vector for every word, the best one for the held-out text.",
-        "The difference to it was learned from the context.",
-        "",
-    ]
+    lines = []
+    for table in _tables(epochs):
+        titles = "  ".join(f"{title:>15}" for title in table.columns.values())
+        lines += [table.heading, "", f"  epoch  {titles}"]
+        for epoch in epochs:
+            cells = (
+                format(epoch[key], table.number_format) if key in epoch else " " * 15
+                for key in table.columns
+            )
+            lines.append(f"  {epoch['epoch']:5}  " + "  ".join(cells))
+        lines += ["", *table.notes, ""]
     config: Dict[str, Any] = {}
     with suppress(FileNotFoundError), open(
         os.path.join(serialization_dir, CONFIG_NAME), encoding="utf-8"
@@ -133,10 +172,16 @@ def _read_epochs(serialization_dir: str) -> List[Dict[str, Any]]:
             break
         with open(path, encoding="utf-8") as file:
             epochs.append(json.load(file))
-    # An epoch that was resumed at its last batch has no training metrics.
-    if not any("training_cosine" in epoch or "validation_cosine" in epoch for epoch in epochs):
+    if not _tables(epochs):
         raise ConfigurationError(
-            f"{serialization_dir} holds no completed epoch of a language model with the semfit "
-            "head. Give the directory that `allennlp train -s` was given."
+            f"{serialization_dir} holds no completed epoch of a language model. Give the directory "
+            "that `allennlp train -s` was given."
         )
     return epochs
+
+
+def _tables(epochs: List[Dict[str, Any]]) -> List[_Table]:
+    # An epoch that was resumed at its last batch has no training metrics.
+    keys = set().union(*epochs)
+    tables = [table for table in (_COSINE, _PERPLEXITY) if keys.intersection(table.columns)]
+    return [_COSINE, _PERPLEXITY_IN_BATCH] if len(tables) == 2 else tables

@@ -1,0 +1,221 @@
+"""
+The `show-neighbours` subcommand prints the occurrences of words in a text with their nearest
+neighbours: other words of the text, in their contexts, that a language model gives similar vectors.
+
+    allennlp show-neighbours output/elmo_semfit/model.tar.gz sentences.txt --words bank,play
+    allennlp show-neighbours … --words bank,play --html neighbours.html
+"""
+
+import argparse
+import json
+import logging
+import sys
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Mapping, Sequence
+
+from allennlp.commands.subcommand import Subcommand
+from allennlp.common.checks import ConfigurationError
+
+from allennlp_semfit.commands.neighbours_page import WordMap, render_page
+from allennlp_semfit.commands.options import (
+    add_language_model_options,
+    add_layers_options,
+    add_progress_option,
+    apply_progress_option,
+    exit_on_error,
+    load_language_model,
+)
+from allennlp_semfit.common.output import check_output_path, write_file
+from allennlp_semfit.pretrained.neighbours import (
+    Neighbour,
+    Neighbourhood,
+    Occurrence,
+    TextVectors,
+    distinct_sentences,
+    find_occurrences,
+)
+from allennlp_semfit.pretrained.sentences_file import SentencesFile
+
+__all__ = ["ShowNeighbours"]
+
+logger = logging.getLogger(__name__)
+
+# The characters of context on each side of a word.
+_WIDTH = 36
+
+# By layers and word.
+_Found = Dict[str, Dict[str, List[Neighbourhood]]]
+_Sentences = Mapping[int, Sequence[str]]
+
+
+@Subcommand.register("show-neighbours")
+class ShowNeighbours(Subcommand):
+    """Registered as a "Subcommand" with name "show-neighbours"."""
+
+    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
+        description = """Show occurrences of words in a text and, for each, its nearest neighbours:
+            other occurrences of the word, which show its senses, and occurrences of other words. A
+            score is the cosine between the language model's vectors, from which the mean over the
+            text is subtracted. Upper and lower case count as the same word."""
+        subparser = parser.add_parser(
+            self.name, description=description, help="Show the nearest neighbours of words."
+        )
+        subparser.add_argument(
+            "archive", metavar="ARCHIVE", help="the model.tar.gz of a language model"
+        )
+        subparser.add_argument(
+            "text", metavar="TEXT", help="UTF-8 text, one tokenised sentence per line"
+        )
+        subparser.add_argument(
+            "--words", metavar="WORD,WORD", required=True, help="the words, separated by commas"
+        )
+        subparser.add_argument(
+            "--number", type=int, default=5, help="neighbours of each kind, 5 by default"
+        )
+        subparser.add_argument(
+            "--max-occurrences",
+            type=int,
+            default=10,
+            help="occurrences of each word to show, at even distances in the text; 10 by default",
+        )
+        subparser.add_argument(
+            "--max-sentences",
+            type=int,
+            default=10_000,
+            help="sentences to read, without repetitions; 10,000 by default. Memory holds two "
+            "bytes for each word, layer and dimension",
+        )
+        add_layers_options(
+            subparser,
+            default="normalized",
+            all="each layer by itself, and the means of the layers",
+            top="the last layer",
+            average="the mean of the layers",
+            normalized="the mean of the layers after layer normalisation of each",
+        )
+        formats = subparser.add_mutually_exclusive_group()
+        formats.add_argument(
+            "--json",
+            action="store_true",
+            help="print a JSON object per line: an occurrence with its neighbours",
+        )
+        formats.add_argument(
+            "--html",
+            metavar="OUT.html",
+            help="write a web page, which shows all choices of layers and a map of the occurrences",
+        )
+        add_language_model_options(subparser)
+        subparser.add_argument("--force", action="store_true", help="replace an existing OUT.html")
+        add_progress_option(subparser)
+        subparser.set_defaults(func=_run)
+        return subparser
+
+
+@exit_on_error("show-neighbours")
+def _run(args: argparse.Namespace) -> None:
+    apply_progress_option(args)
+    # All is checked before the model, which takes a while to load.
+    for name in ("number", "max_occurrences", "max_sentences"):
+        if getattr(args, name) < 1:
+            option = name.replace("_", "-")
+            raise ConfigurationError(f"--{option}: {getattr(args, name)}; it takes 1 or more")
+    # Each once, in order.
+    words = list(dict.fromkeys(filter(None, map(str.strip, args.words.split(",")))))
+    if not words:
+        raise ConfigurationError(f"--words: {args.words!r}; it takes words separated by commas")
+    if args.html:
+        check_output_path(Path(args.html), force=args.force)
+    file = SentencesFile(Path(args.text))
+    _, num_lines, _ = file.summarize()
+    sentences = distinct_sentences(file, args.max_sentences)
+    occurrences = find_occurrences(sentences, words, args.max_occurrences)
+    if len(sentences) == args.max_sentences and max(sentences) < num_lines - 1:
+        logger.warning(
+            "%s: only its first %s sentences are read; --max-sentences changes this.",
+            args.text,
+            f"{len(sentences):,}",
+        )
+    text = TextVectors(load_language_model(args), sentences, args.batch_size)
+    selected = str(text.num_layers - 1) if args.layers == "top" else args.layers
+    choices = text.choices_of_layers if args.html or selected == "all" else [selected]
+    found: _Found = {}
+    for layers in choices:
+        # All words in one pass over the text.
+        of_all = iter(text.neighbourhoods([*chain(*occurrences.values())], layers, args.number))
+        found[layers] = {word: [*islice(of_all, len(occurrences[word]))] for word in words}
+    if args.html:
+        shown = "normalized" if selected == "all" else selected
+        page = render_page(
+            args.archive, args.text, sentences, _maps(text, found), _name_of(shown, text)
+        )
+        with write_file(Path(args.html)) as out:
+            out.write_text(page, encoding="utf-8")
+        logger.info("%s: %s occurrences", args.html, sum(map(len, occurrences.values())))
+    else:
+        sys.stdout.writelines((_to_json if args.json else _to_text)(text, found, sentences))
+
+
+def _to_json(text: TextVectors, found: _Found, sentences: _Sentences) -> Iterator[str]:
+    def place(occurrence: Occurrence) -> Dict[str, Any]:
+        return {**occurrence._asdict(), "sentence": sentences[occurrence.line]}
+
+    def scored(neighbours: List[Neighbour]) -> List[Dict[str, Any]]:
+        return [{"cosine": cosine, **place(occurrence)} for occurrence, cosine in neighbours]
+
+    for layers, words in found.items():
+        for word, neighbourhoods in words.items():
+            for occurrence, same_word, other_words in neighbourhoods:
+                content = {
+                    "layers": layers,
+                    "word": word,
+                    **place(occurrence),
+                    "same_word": scored(same_word),
+                    "other_words": scored(other_words),
+                }
+                yield json.dumps(content, ensure_ascii=False) + "\n"
+
+
+def _to_text(text: TextVectors, found: _Found, sentences: _Sentences) -> Iterator[str]:
+    for layers, words in found.items():
+        yield f"{_name_of(layers, text)}:\n\n"
+        for occurrence, same_word, other_words in chain.from_iterable(words.values()):
+            yield f"       {_in_context(occurrence, sentences)}\n"
+            for title, neighbours in (("the same word", same_word), ("other words", other_words)):
+                yield f"  {title}:{'' if neighbours else ' none'}\n"
+                for near, cosine in neighbours:
+                    yield f"{cosine:6.2f} {_in_context(near, sentences)}\n"
+            yield "\n"
+
+
+def _in_context(occurrence: Occurrence, sentences: _Sentences) -> str:
+    words, position = sentences[occurrence.line], occurrence.position
+    left, right = " ".join(words[:position]), " ".join(words[position + 1 :])
+    left = f"…{left[1 - _WIDTH :]}" if len(left) > _WIDTH else left
+    right = f"{right[: _WIDTH - 1]}…" if len(right) > _WIDTH else right
+    return f"{left:>{_WIDTH}} [{words[position]}] {right}  (line {occurrence.line + 1:,})"
+
+
+def _maps(text: TextVectors, found: _Found) -> Dict[str, List[WordMap]]:
+    return {
+        _name_of(layers, text): [
+            _map(text, word, neighbourhoods, layers) for word, neighbourhoods in words.items()
+        ]
+        for layers, words in found.items()
+    }
+
+
+def _map(text: TextVectors, word: str, neighbourhoods: List[Neighbourhood], layers: str) -> WordMap:
+    near = (neighbour for each in neighbourhoods for neighbour in each.same_word + each.other_words)
+    shown = (each.occurrence for each in neighbourhoods)
+    # Each once.
+    places = list(dict.fromkeys(chain(shown, (neighbour.occurrence for neighbour in near))))
+    return WordMap(word, neighbourhoods, dict(zip(places, text.project(places, layers))))
+
+
+def _name_of(layers: str, text: TextVectors) -> str:
+    """For humans."""
+    if layers.isdigit():
+        notes = {0: ", the words without their context", text.num_layers - 1: ", the last"}
+        return f"layer {layers}{notes.get(int(layers), '')}"
+    return {"average": "mean of the layers", "normalized": "mean of the normalised layers"}[layers]

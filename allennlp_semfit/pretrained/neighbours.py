@@ -1,0 +1,277 @@
+"""Nearest neighbours of words in context, as in table 4 of Peters et al. 2018."""
+
+from difflib import get_close_matches
+from itertools import islice
+from typing import Dict, Iterable, Iterator, List, Mapping, NamedTuple, Sequence, Tuple, Union
+
+import numpy
+import torch
+from allennlp.common.checks import ConfigurationError
+from torch.nn.functional import normalize
+
+from allennlp_semfit.pretrained.embed_file import progress_bar
+from allennlp_semfit.pretrained.layer_pooling import pool_layers
+from allennlp_semfit.pretrained.sentence_embedder import DEFAULT_BATCH_SIZE, SentenceEmbedder
+
+__all__ = [
+    "Neighbour",
+    "Neighbourhood",
+    "Occurrence",
+    "TextVectors",
+    "distinct_sentences",
+    "find_occurrences",
+]
+
+# The words whose cosines are in memory at a time.
+_BLOCK_SIZE = 8_192
+
+_Rows = Union[slice, numpy.ndarray]
+
+
+class Occurrence(NamedTuple):
+    """A word of a text: the indices of its line and, in that, of the word. Both start at 0."""
+
+    line: int
+    position: int
+
+
+class Neighbour(NamedTuple):
+    """Another occurrence, and the cosine between the centred vectors."""
+
+    occurrence: Occurrence
+    cosine: float
+
+
+class Neighbourhood(NamedTuple):
+    """
+    The nearest neighbours of an occurrence, the nearest first: those that are the same word, upper
+    and lower case being the same, and those that are other words.
+    """
+
+    occurrence: Occurrence
+    same_word: List[Neighbour]
+    other_words: List[Neighbour]
+
+
+def distinct_sentences(lines: Iterable[str], max_sentences: int) -> Dict[int, List[str]]:
+    """
+    Splits lines into words. Empty lines and repetitions of a line are left out, because a repeated
+    sentence would be its own nearest neighbour.
+
+    # Returns
+
+    `Dict[int, List[str]]`
+        The words of the first `max_sentences` sentences by the index of their line.
+    """
+    seen = set()
+
+    def distinct() -> Iterator[Tuple[int, List[str]]]:
+        for index, line in enumerate(lines):
+            words = line.split()
+            if words and tuple(words) not in seen:
+                seen.add(tuple(words))
+                yield index, words
+
+    return dict(islice(distinct(), max_sentences))
+
+
+def find_occurrences(
+    sentences: Mapping[int, Sequence[str]], words: Sequence[str], max_occurrences: int
+) -> Dict[str, List[Occurrence]]:
+    """
+    # Parameters
+
+    sentences : `Mapping[int, Sequence[str]]`
+        The output of `distinct_sentences`.
+    words : `Sequence[str]`
+        Upper and lower case are the same.
+    max_occurrences : `int`
+        If a word occurs more often, the result has this many of its occurrences, at even distances.
+
+    # Returns
+
+    `Dict[str, List[Occurrence]]`
+        The occurrences of each word, in the order of the text.
+
+    # Raises
+
+    `ConfigurationError`
+        If a word does not occur.
+    """
+    all_occurrences: Dict[str, List[Occurrence]] = {}
+    spellings: Dict[str, str] = {}
+    for line, sentence in sentences.items():
+        for position, word in enumerate(sentence):
+            all_occurrences.setdefault(word.casefold(), []).append(Occurrence(line, position))
+            spellings.setdefault(word.casefold(), word)
+    chosen = {}
+    for word in words:
+        found = all_occurrences.get(word.casefold())
+        if found is None:
+            similar = get_close_matches(word.casefold(), all_occurrences)
+            hint = "; similar words in it: " + ", ".join(spellings[key] for key in similar)
+            raise ConfigurationError(
+                f"{word!r} does not occur in the {len(sentences):,} sentences"
+                f"{hint if similar else ''}. Give words as they are tokenised in the text."
+            )
+        indices = numpy.linspace(0, len(found) - 1, min(len(found), max_occurrences))
+        chosen[word] = [found[index] for index in indices.round().astype(int)]
+    return chosen
+
+
+class TextVectors:
+    """
+    The vectors of all words of a text. The mean of all vectors is subtracted from each, because the
+    vectors of a language model have a large component in common, which makes all cosines similar.
+
+    Memory holds the vectors of all layers in `float16`.
+
+    # Parameters
+
+    embedder : `SentenceEmbedder`
+    sentences : `Mapping[int, Sequence[str]]`
+        The words of each sentence by the index of its line: the output of `distinct_sentences`.
+    batch_size : `int`, optional (default = `64`)
+        See `batches_by_length`.
+
+    # Example
+
+    ```python
+    sentences = distinct_sentences(open("sentences.txt", encoding="utf-8"), max_sentences=10_000)
+    text = TextVectors(SentenceEmbedder("output/elmo_semfit/model.tar.gz"), sentences)
+    occurrences = find_occurrences(sentences, ["bank"], max_occurrences=10)["bank"]
+    for occurrence, same_word, other_words in text.neighbourhoods(occurrences, "top", number=5):
+        ...
+    ```
+    """
+
+    def __init__(
+        self,
+        embedder: SentenceEmbedder,
+        sentences: Mapping[int, Sequence[str]],
+        batch_size: int = DEFAULT_BATCH_SIZE,
+    ) -> None:
+        self._occurrences = [
+            Occurrence(line, position)
+            for line, words in sentences.items()
+            for position in range(len(words))
+        ]
+        self._rows = {occurrence: row for row, occurrence in enumerate(self._occurrences)}
+        ids: Dict[str, int] = {}
+        self._word_ids = torch.tensor(
+            [
+                ids.setdefault(word.casefold(), len(ids))
+                for words in sentences.values()
+                for word in words
+            ]
+        )
+        num_words = len(self._occurrences)
+        shape = (embedder.num_layers, num_words, embedder.get_output_dim())
+        self._vectors = numpy.empty(shape, dtype=numpy.float16)
+        end = 0
+        with progress_bar("embedding", num_words) as bar:
+            for vectors in embedder.embed_sentences(sentences.values(), batch_size):
+                start, end = end, end + vectors.shape[1]
+                self._vectors[:, start:end] = vectors
+                bar.update(end - start)
+        self._means: Dict[str, torch.Tensor] = {}
+
+    @property
+    def num_layers(self) -> int:
+        """The number of layers of the language model, including its projected input."""
+        return len(self._vectors)
+
+    @property
+    def choices_of_layers(self) -> List[str]:
+        """The choices of `layers` for the other methods: each layer, and means of them."""
+        return [*map(str, range(self.num_layers)), "average", "normalized"]
+
+    def neighbourhoods(
+        self, occurrences: Sequence[Occurrence], layers: str, number: int
+    ) -> List[Neighbourhood]:
+        """
+        # Parameters
+
+        occurrences : `Sequence[Occurrence]`
+        layers : `str`
+            The index of a layer, or one of `"top"`, `"average"` and `"normalized"`; see
+            `pool_layers`.
+        number : `int`
+            The maximum number of neighbours of each kind.
+
+        # Returns
+
+        `List[Neighbourhood]`
+            For each occurrence, its neighbours in the whole text.
+        """
+        rows = torch.tensor([self._rows[occurrence] for occurrence in occurrences])
+        queries = self._unit_vectors(rows.numpy(), layers)
+        query_ids = self._word_ids[rows].unsqueeze(1)
+        # The cosines and the rows of the nearest so far, of the same word and of others.
+        cosines = torch.full((2, len(rows), number), -torch.inf)
+        nearest = torch.zeros((2, len(rows), number), dtype=torch.long)
+        for block in self._blocks():
+            block_rows = torch.arange(block.start, block.stop).expand(len(rows), -1)
+            products = queries @ self._unit_vectors(block, layers).T
+            is_same = self._word_ids[block] == query_ids
+            is_candidate = torch.stack([is_same & (block_rows != rows.unsqueeze(1)), ~is_same])
+            candidates = products.where(is_candidate, torch.tensor(-torch.inf))
+            merged = torch.cat([cosines, candidates], dim=2)
+            merged_rows = torch.cat([nearest, block_rows.expand_as(candidates)], dim=2)
+            cosines, order = merged.topk(number, dim=2)
+            nearest = merged_rows.gather(2, order)
+        lists = [
+            [
+                [
+                    Neighbour(self._occurrences[row], cosine)
+                    for cosine, row in zip(cosines_of_one, rows_of_one)
+                    if cosine > -torch.inf
+                ]
+                for cosines_of_one, rows_of_one in zip(cosines_of_kind, rows_of_kind)
+            ]
+            for cosines_of_kind, rows_of_kind in zip(cosines.tolist(), nearest.tolist())
+        ]
+        return [Neighbourhood(*each) for each in zip(occurrences, *lists)]
+
+    def project(self, occurrences: Sequence[Occurrence], layers: str) -> numpy.ndarray:
+        """
+        The first two principal components of the vectors of occurrences.
+
+        # Returns
+
+        `numpy.ndarray`
+            Shape `(len(occurrences), 2)`.
+        """
+        # scikit-learn takes time to import.
+        from sklearn.decomposition import PCA
+
+        rows = numpy.array([self._rows[occurrence] for occurrence in occurrences])
+        vectors = self._unit_vectors(rows, layers).double().numpy()
+        num_components = min(2, *vectors.shape)
+        components = numpy.zeros((len(rows), 2))
+        # Equal vectors have no variance that could be explained.
+        with numpy.errstate(invalid="ignore"):
+            pca = PCA(num_components, svd_solver="full")
+            components[:, :num_components] = pca.fit_transform(vectors)
+        return components
+
+    def _blocks(self) -> Iterator[slice]:
+        num_words = len(self._occurrences)
+        for start in range(0, num_words, _BLOCK_SIZE):
+            yield slice(start, min(start + _BLOCK_SIZE, num_words))
+
+    def _unit_vectors(self, rows: _Rows, layers: str) -> torch.Tensor:
+        """The centred vectors of the rows, scaled to length 1, shape `(num_rows, dim)`."""
+        if layers not in self._means:
+            total = torch.zeros((), dtype=torch.double)
+            for block in self._blocks():
+                total = total + self._pooled(block, layers).sum(dim=0, dtype=torch.double)
+            self._means[layers] = (total / len(self._occurrences)).float()
+        return normalize(self._pooled(rows, layers) - self._means[layers], dim=-1)
+
+    def _pooled(self, rows: _Rows, layers: str) -> torch.Tensor:
+        if layers.isdigit():
+            vectors = self._vectors[int(layers), rows].astype(numpy.float32)
+        else:
+            vectors = pool_layers(self._vectors[:, rows].astype(numpy.float32), layers)
+        return torch.from_numpy(vectors)
