@@ -134,9 +134,9 @@ def test_a_task_comes_after_its_language_model(task, scale, tmp_path):
 def test_all_makes_everything_that_the_tables_have(tmp_path):
     lines = lines_of(tmp_path, "laptop")
     trainings = [line for line in lines if "./train" in line.split()]
-    # Thirteen on novels and three on abstracts; seven representations with five tasks, three of them
-    # thrice; four of these with layers as they are; eight ablations and two others once; four with
-    # the entities in abstracts, thrice.
+    # Thirteen on novels and three on abstracts; seven representations with five tasks, three of
+    # them thrice; four of these with layers as they are; eight ablations and two others once; four
+    # with the entities in abstracts, thrice.
     assert len(trainings) == (13 + 3) + (7 + 4) * (2 + 3 * 3) + (8 + 2) * 5 + 4 * 3
     # Four of them with normalised layers, and three with layers side by side, too.
     assert sum("allennlp senteval" in line for line in lines) == 1 + 13 + 4 + 3
