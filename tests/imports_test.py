@@ -18,6 +18,7 @@ ORDER = (
     "fasttext",
     "corpus",
     "subwords",
+    "static_vectors",
     "training",
     "data",
     "modules",
