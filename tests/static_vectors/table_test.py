@@ -2,6 +2,7 @@ import bz2
 import gzip
 import lzma
 import zipfile
+from pathlib import Path
 
 import numpy
 import pytest
@@ -29,7 +30,7 @@ def write(path, text):
 
 @pytest.mark.parametrize("header", [True, False])
 def test_it_reads_what_gensim_reads(header, tmp_path):
-    lines = open(TABLE, encoding="utf-8").read().splitlines(keepends=True)
+    lines = Path(TABLE).read_text("utf-8").splitlines(keepends=True)
     path = write(tmp_path / "table.txt", "".join(lines if header else lines[1:]))
     words, vectors = read_table(path)
     expected = KeyedVectors.load_word2vec_format(path, no_header=not header)
@@ -68,7 +69,7 @@ def test_a_word_may_have_spaces(tmp_path):
 
 def test_it_may_be_compressed_or_in_an_archive(tmp_path):
     words, vectors = read_table(TABLE)
-    content = open(TABLE, "rb").read()
+    content = Path(TABLE).read_bytes()
     for suffix, module in ((".gz", gzip), (".bz2", bz2), (".xz", lzma)):
         path = tmp_path / f"table.txt{suffix}"
         path.write_bytes(module.compress(content))
