@@ -181,8 +181,11 @@ def _check_output(out_dir: Path, recover: bool, force: bool) -> None:
     if recover and not config_file.exists():
         raise ConfigurationError(f"{out_dir}: there is no training to recover; leave out --recover")
     # AllenNLP deletes the whole directory.
-    is_training = force and config_file.exists()
-    check_output_path(out_dir, contents=[CONFIG_NAME], force=recover or is_training)
+    if force and out_dir.is_dir() and any(out_dir.iterdir()) and not config_file.exists():
+        raise ConfigurationError(
+            f"{out_dir}: it is not a training of this command; give another directory"
+        )
+    check_output_path(out_dir, contents=[CONFIG_NAME], force=recover or force)
 
 
 def _model(char_dim: int, hidden_dim: int, dim: int) -> Dict[str, Any]:
