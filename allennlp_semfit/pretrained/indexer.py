@@ -92,8 +92,8 @@ class ElmoSemfitIndexer(TokenIndexer):
 
         `IndexedTokenList`
             The output of the language model's indexer: `"vectors"` and `"word_mask"` of `fasttext`
-            and `mimick`, `"elmo_tokens"` of `elmo_characters`. The names of other indexers get the prefix `lm_`,
-            because AllenNLP interprets some of them: `"lm_tokens"` of `single_id`.
+            and `mimick`, `"elmo_tokens"` of `elmo_characters`. The names of other indexers get the
+            prefix `lm_`, because AllenNLP interprets some of them: `"lm_tokens"` of `single_id`.
 
             For a subword model, `"word_mask"`, `True` for each word; `"subword_spans"`, the first
             and last subword of each word; and the output for the subwords, with the prefix `lm_`.
