@@ -18,8 +18,8 @@ from allennlp_semfit.static_vectors.table import read_table
 
 __all__ = ["MimickTraining", "train_mimick"]
 
-_BATCH_SIZE = 64
-_LEARNING_RATE = 0.003
+_BATCH_SIZE = 256
+_LEARNING_RATE = 0.01
 _CHARACTERS = "characters"
 
 

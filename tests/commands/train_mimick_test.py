@@ -95,7 +95,7 @@ def table_of(path, spell):
 
 def test_it_learns_what_spelling_tells(tmp_path):
     table = table_of(tmp_path / "table.txt", str)
-    result = train_mimick(table, str(tmp_path / "out"), epochs=30)
+    result = train_mimick(table, str(tmp_path / "out"), epochs=60)
     assert result.num_held_out == round(0.1 * result.num_words)
     assert result.dim == 6
     assert result.cosine > 0.8 > 0.2 > result.baseline_cosine
