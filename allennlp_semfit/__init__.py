@@ -25,12 +25,15 @@ from allennlp_semfit.commands.show_neighbours import ShowNeighbours
 from allennlp_semfit.commands.show_training import ShowTraining
 from allennlp_semfit.commands.train_bpe import TrainBpe
 from allennlp_semfit.commands.train_fasttext import TrainFastText
+from allennlp_semfit.commands.train_mimick import TrainMimick
 from allennlp_semfit.commands.train_svd import TrainSvd
 from allennlp_semfit.compat import apply_patches
 from allennlp_semfit.data.dataset_readers.language_modeling import LanguageModelingReader
+from allennlp_semfit.data.dataset_readers.word_vectors import WordVectorsReader
 from allennlp_semfit.data.token_indexers.fasttext_indexer import FastTextIndexer
 from allennlp_semfit.models.bidirectional_lm import BidirectionalLm
 from allennlp_semfit.models.masked_lm import MaskedLm
+from allennlp_semfit.models.mimick import Mimick
 from allennlp_semfit.modules.lm_heads.adaptive_softmax_head import AdaptiveSoftmaxHead
 from allennlp_semfit.modules.lm_heads.contrastive_head import ContrastiveHead
 from allennlp_semfit.modules.lm_heads.distances import Distance
@@ -59,9 +62,11 @@ from allennlp_semfit.modules.token_embedders.elmo_character_cnn_embedder import 
     ElmoCharacterCnnEmbedder,
 )
 from allennlp_semfit.modules.token_embedders.fasttext_embedder import FastTextEmbedder
+from allennlp_semfit.modules.token_embedders.mimick_embedder import MimickEmbedder
 from allennlp_semfit.predictors.bidirectional_lm import BidirectionalLmPredictor
 from allennlp_semfit.pretrained.embedder import ElmoSemfitEmbedder
 from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
+from allennlp_semfit.pretrained.mimick_indexer import MimickIndexer
 from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
 from allennlp_semfit.subwords.tokenizer import SubwordTokenizer
 from allennlp_semfit.training.learning_rate_schedulers.large_batch import (

@@ -1,5 +1,5 @@
 """
-Makes the binary fixtures in the folder of this script from its corpus:
+Makes the fixtures in the folder of this script from its corpus:
 
     python test_fixtures/make_fixtures.py
 
@@ -13,6 +13,7 @@ from pathlib import Path
 import fasttext
 
 FIXTURES = Path(__file__).parent
+NUM_TABLE_WORDS = 60
 
 
 def make_vectors(work_dir: Path) -> None:
@@ -39,6 +40,17 @@ def make_vectors(work_dir: Path) -> None:
     classifier.save_model(str(FIXTURES / "quantised.ftz"))
 
 
+def make_table() -> None:
+    """Writes a table with the first words of `vectors.bin` only, as `fastText` writes a `.vec`."""
+    model = fasttext.load_model(str(FIXTURES / "vectors.bin"))
+    words = model.get_words()[:NUM_TABLE_WORDS]
+    lines = [f"{len(words)} {model.get_dimension()}"]
+    for word in words:
+        lines.append(" ".join([word, *(f"{value:.3f}" for value in model.get_word_vector(word))]))
+    (FIXTURES / "table.txt").write_text("\n".join(lines) + "\n", "utf-8")
+
+
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as work_dir:
         make_vectors(Path(work_dir))
+    make_table()

@@ -22,9 +22,12 @@ from allennlp.models.archival import archive_model
 from allennlp_semfit.common.errors import InvalidFileError, with_config_key
 from allennlp_semfit.modules.token_embedders import (
     elmo_character_cnn_embedder,  # noqa: F401 (registers what a configuration names)
+    mimick_embedder,  # noqa: F401 (the same)
 )
-from tests import FIXTURES, VECTORS
+from allennlp_semfit.pretrained import mimick_indexer  # noqa: F401 (the same)
+from tests import FIXTURES, TABLE, VECTORS
 from tests.elmo_weights import write_elmo
+from tests.mimick_archive import write_mimick
 
 __all__ = ["KINDS", "ChunkTokenizer", "tensors_of", "write_language_model"]
 
@@ -51,6 +54,12 @@ KINDS: Dict[str, Tuple[Dict[str, Any], Dict[str, Any], int, Dict[str, Any]]] = {
         {"tokens": EMPTY, "fasttext": {"type": "fasttext", "embedding_dim": 10}},
         10,
         {"type": "adaptive_softmax", "cutoffs": [10, 30], "div_value": 2.0},
+    ),
+    "mimick": (
+        {"mimick": {"type": "mimick", "table_path": TABLE}},
+        {"mimick": {"type": "mimick", "embedding_dim": 10}},
+        10,
+        {"type": "semfit", "embedding_dim": 10},
     ),
     "characters": (
         {"characters": {"type": "elmo_characters"}, "tokens": "single_id"},
@@ -114,7 +123,7 @@ def write_language_model(directory: Path, kind: str, *, archive: bool = False, *
     """
     Writes a `bidirectional_lm` with random weights, whose vocabulary is that of the fixtures'
     corpus. A subword model's tokenizer is `tokenizer.json` in the directory; the files of frozen
-    characters are beside it.
+    characters and of MIMICK are beside it.
 
     # Parameters
 
@@ -139,6 +148,8 @@ def write_language_model(directory: Path, kind: str, *, archive: bool = False, *
         tokenizer = directory / "tokenizer.json"
         tokenizer.write_text('{"size": 3}')
         reader_config["tokenizer"] = {"type": "chunks", "model_path": str(tokenizer)}
+    if kind == "mimick":
+        indexers["mimick"]["archive_file"] = str(write_mimick(directory / "mimick"))
     if kind == "frozen_characters":
         options_file, weight_file = write_elmo(directory / "elmo")
         embedders["characters"].update(

@@ -9,6 +9,7 @@ from allennlp.nn.util import get_text_field_mask
 
 from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.data.token_indexers.fasttext_indexer import FastTextIndexer
+from allennlp_semfit.data.token_indexers.word_vector_indexer import WordVectorIndexer
 from allennlp_semfit.models.archive import load_language_model
 from allennlp_semfit.models.language_model_base import LanguageModelBase
 from allennlp_semfit.modules.token_embedders.cached_embedder import CachedEmbedder
@@ -121,13 +122,19 @@ class PretrainedBiLm(torch.nn.Module):
         except InvalidFileError as error:
             layers._missing_file = error
             return layers
-        if isinstance(indexer, FastTextIndexer) and (
+        if isinstance(indexer, WordVectorIndexer) and (
             indexer.embedding_dim != layers.get_input_dim()
         ):
+            is_fasttext = isinstance(indexer, FastTextIndexer)
             raise ConfigurationError(
                 f"The language model {archive_file} was trained on vectors of dimension "
-                f"{layers.get_input_dim()}, but those of {indexer._model.path} have dimension "
-                f"{indexer.embedding_dim}. Give the file of its training as `fasttext_model_path`."
+                f"{layers.get_input_dim()}, but those of {indexer.path} have dimension "
+                f"{indexer.embedding_dim}. "
+                + (
+                    "Give the file of its training as `fasttext_model_path`."
+                    if is_fasttext
+                    else "Put the file of its training there."
+                )
             )
         layers._input_names = {
             layers.tensor_prefix + name for name in indexer.get_empty_token_list()

@@ -23,8 +23,8 @@ class ElmoSemfitEmbedder(TokenEmbedder):
     parameters except for `do_layer_norm`.
 
     The indexer of the same name must be an `elmo_semfit` indexer with the same archive or, for a
-    model without subwords, the language model's own `fasttext` or `elmo_characters` indexer. The
-    language model's weights become part of the task's archive.
+    model without subwords, the language model's own `fasttext`, `mimick` or `elmo_characters`
+    indexer. The language model's weights become part of the task's archive.
 
     A frozen language model runs without a graph and without dropout. If it reads characters, the
     vectors of 100,000 words are cached, which at 512 dimensions take 205 MB of the device's memory.

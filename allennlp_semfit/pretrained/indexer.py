@@ -25,8 +25,8 @@ class ElmoSemfitIndexer(TokenIndexer):
     should be tokenised like the text that the language model was trained on.
 
     The weights are not kept, but must be decompressed with the archive, at about 50 MB per second;
-    a serialization directory avoids that. The language model's fastText `.bin` or `tokenizer.json`
-    must be where it was in training.
+    a serialization directory avoids that. The language model's fastText `.bin`, `tokenizer.json` or
+    table and MIMICK archive must be where they were in training.
 
     Registered as a `TokenIndexer` with name "elmo_semfit".
 
@@ -91,9 +91,9 @@ class ElmoSemfitIndexer(TokenIndexer):
         # Returns
 
         `IndexedTokenList`
-            The output of the language model's indexer: `"vectors"` and `"word_mask"` of `fasttext`,
-            `"elmo_tokens"` of `elmo_characters`. The names of other indexers get the prefix `lm_`,
-            because AllenNLP interprets some of them: `"lm_tokens"` of `single_id`.
+            The output of the language model's indexer: `"vectors"` and `"word_mask"` of `fasttext`
+            and `mimick`, `"elmo_tokens"` of `elmo_characters`. The names of other indexers get the
+            prefix `lm_`, because AllenNLP interprets some of them: `"lm_tokens"` of `single_id`.
 
             For a subword model, `"word_mask"`, `True` for each word; `"subword_spans"`, the first
             and last subword of each word; and the output for the subwords, with the prefix `lm_`.

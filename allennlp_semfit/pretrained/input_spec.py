@@ -70,7 +70,7 @@ class InputSpec:
         `tokens` for indices into the task's vocabulary, and interprets `offsets` and `mask`. It is
         empty for indexers without a vocabulary, so that these work with the embedder too.
         """
-        keeps_names = _type_of(self._indexer_params) in ("fasttext", "elmo_characters")
+        keeps_names = _type_of(self._indexer_params) in ("fasttext", "mimick", "elmo_characters")
         return "" if keeps_names and not self.is_subword else "lm_"
 
     def open_indexer(self, fasttext_model_path: Optional[str] = None) -> TokenIndexer:
@@ -80,7 +80,7 @@ class InputSpec:
         # Raises
 
         `InvalidFileError`
-            If the file is missing or invalid; its `parameter` is `fasttext_model_path`.
+            If a file is missing or invalid; a fastText file's `parameter` is `fasttext_model_path`.
         `ConfigurationError`
             If a file is given, but the language model uses none.
         """
@@ -88,8 +88,22 @@ class InputSpec:
         params = self._with_path(
             self._indexer_params, reads_file, "fasttext_model_path", fasttext_model_path
         )
-        with self._naming("fasttext_model_path"):
+        if reads_file:
+            with self._naming("fasttext_model_path"):
+                return TokenIndexer.from_params(params)
+        try:
             return TokenIndexer.from_params(params)
+        except InvalidFileError as error:
+            key = error.key
+            # The command line cannot change the language model's configuration.
+            error.key = None
+            raise InvalidFileError(
+                self._archive_file,
+                "needs another file",
+                f"{error} Put it there, or change `{key}` in the `config.json` of the language "
+                "model's serialization directory and use that directory.",
+                "Language model",
+            ) from None
 
     def open_tokenizer(self, tokenizer_path: Optional[str] = None) -> Optional[Tokenizer]:
         """Opens a subword model's tokenizer, like `open_indexer`; `None` for other models."""

@@ -84,7 +84,7 @@ def test_the_layers_are_those_that_the_language_model_gives_sentences_of_its_rea
             assert_same_but_for_rounding(words[index, : len(places)], expected_layer[index, places])
             assert not words[index, len(places) :].any()
     assert layers.get_output_dim() == 12
-    assert layers.get_input_dim() == (10 if kind in ("trained", "fasttext") else 5)
+    assert layers.get_input_dim() == (10 if kind in ("trained", "fasttext", "mimick") else 5)
 
 
 class TestFrozenCharacters:

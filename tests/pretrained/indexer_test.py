@@ -71,7 +71,12 @@ def read_by(language_model, text):
 def test_words_become_what_the_language_models_reader_makes_of_them(
     kind, indexers, language_models
 ):
-    name = {"fasttext": "fasttext", "words": "tokens", "subwords": "tokens"}.get(kind, "characters")
+    name = {
+        "fasttext": "fasttext",
+        "mimick": "mimick",
+        "words": "tokens",
+        "subwords": "tokens",
+    }.get(kind, "characters")
     prefix = "lm_" if name == "tokens" else ""
     tensors = tensors_of(indexers[kind], SENTENCES)
     for index, words in enumerate(SENTENCES):
@@ -193,7 +198,7 @@ def test_a_vocabulary_that_is_not_asked_is_not_kept(kind, indexers):
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_a_pickled_copy_gives_the_same(kind, indexers, language_models, monkeypatch, tmp_path):
     pickled = pickle.dumps(indexers[kind])
-    monkeypatch.setattr(archive_module, "_unpacked", None)
+    monkeypatch.setattr(archive_module._Kind, "unpacked", None)
     copied = tensors_of(pickle.loads(pickled), SENTENCES)
     for name, tensor in tensors_of(indexers[kind], SENTENCES).items():
         assert torch.equal(copied[name], tensor)
@@ -201,7 +206,13 @@ def test_a_pickled_copy_gives_the_same(kind, indexers, language_models, monkeypa
 
 @pytest.mark.parametrize(
     ("kind", "start_method"),
-    [("words", "fork"), ("fasttext", "forkserver"), ("subwords", "forkserver")],
+    [
+        ("words", "fork"),
+        ("fasttext", "forkserver"),
+        ("mimick", "fork"),
+        ("mimick", "forkserver"),
+        ("subwords", "forkserver"),
+    ],
 )
 def test_it_works_in_workers(kind, start_method, language_models, indexers, tmp_path):
     data = tmp_path / "tagged.tsv"

@@ -1,36 +1,181 @@
+import bz2
+import gzip
+import lzma
+import zipfile
+from pathlib import Path
+
 import numpy
 import pytest
 from allennlp.data import Vocabulary
 from allennlp.modules.token_embedders import Embedding
 from gensim.models import KeyedVectors
+from hypothesis import given
+from hypothesis import strategies as st
 
-from allennlp_semfit.static_vectors.table import write_table
+from allennlp_semfit.common.errors import InvalidFileError
+from allennlp_semfit.static_vectors.table import read_table, write_table
+from tests import TABLE
 
-WORDS = ["@@UNKNOWN@@", "the", "naïve", "三", "12", "#"]
+# Any characters but the separators of words and lines, and the byte order mark.
+WORDS = st.text(
+    st.characters(exclude_characters=" \r\n\ufeff", exclude_categories=["Cs"]),
+    min_size=1,
+    max_size=9,
+)
+VALUES = st.floats(width=32, allow_nan=False, allow_infinity=False)
+
+
+def write(path, text):
+    path.write_bytes(text.encode("utf-8"))
+    return str(path)
+
+
+@pytest.mark.parametrize("header", [True, False])
+def test_it_reads_what_gensim_reads(header, tmp_path):
+    lines = Path(TABLE).read_text("utf-8").splitlines(keepends=True)
+    path = write(tmp_path / "table.txt", "".join(lines if header else lines[1:]))
+    words, vectors = read_table(path)
+    expected = KeyedVectors.load_word2vec_format(path, no_header=not header)
+    assert words == expected.index_to_key
+    assert vectors.dtype == numpy.float32
+    numpy.testing.assert_array_equal(vectors, expected.vectors)
+
+
+def test_it_reads_what_gensim_writes(tmp_path):
+    expected = KeyedVectors(7)
+    words = ["the", "</s>", "naïve", "漢字", "\u2028", "x\u00a0y", "1", "#"]
+    generator = numpy.random.default_rng(1)
+    expected.add_vectors(words, generator.normal(size=(8, 7)).astype("float32"))
+    expected.save_word2vec_format(tmp_path / "table.vec")
+    found, vectors = read_table(str(tmp_path / "table.vec"))
+    assert found == words
+    numpy.testing.assert_allclose(vectors, expected.vectors, rtol=1e-6)
+
+
+@given(st.dictionaries(WORDS, st.lists(VALUES, min_size=3, max_size=3), min_size=1), st.booleans())
+def test_any_words_and_values_come_back(tmp_path_factory, table, header):
+    lines = [" ".join([word, *map(repr, values)]) for word, values in table.items()]
+    text = "\n".join([f"{len(table)} 3"] * header + lines) + "\n"
+    path = write(tmp_path_factory.getbasetemp() / "any.txt", text)
+    words, vectors = read_table(path)
+    assert words == list(table)
+    numpy.testing.assert_array_equal(vectors, numpy.float32(list(table.values())))
+
+
+def test_a_word_may_have_spaces(tmp_path):
+    text = ", 1 2 3\n. . . 4 5 6\nat name@domain.com 7 8 9 \r\n"
+    words, vectors = read_table(write(tmp_path / "glove.txt", text))
+    assert words == [",", ". . .", "at name@domain.com"]
+    assert vectors.tolist() == [[1, 2, 3], [4, 5, 6], [7, 8, 9]]
+
+
+def test_it_may_be_compressed_or_in_an_archive(tmp_path):
+    words, vectors = read_table(TABLE)
+    content = Path(TABLE).read_bytes()
+    for suffix, module in ((".gz", gzip), (".bz2", bz2), (".xz", lzma)):
+        path = tmp_path / f"table.txt{suffix}"
+        path.write_bytes(module.compress(content))
+        found = read_table(str(path))
+        assert found[0] == words
+        numpy.testing.assert_array_equal(found[1], vectors)
+    with zipfile.ZipFile(tmp_path / "tables.zip", "w") as archive:
+        archive.writestr("a.txt", content)
+        archive.writestr("b.txt", "word 1 2\n")
+    assert read_table(f"({tmp_path}/tables.zip)#a.txt")[0] == words
+    assert read_table(f"({tmp_path}/tables.zip)#b.txt")[0] == ["word"]
+    for inside in ("", "#c.txt"):
+        uri = f"({tmp_path}/tables.zip){inside}" if inside else f"{tmp_path}/tables.zip"
+        with pytest.raises(InvalidFileError, match=r"tables.zip.* cannot be read \("):
+            read_table(uri)
+
+
+def test_only_the_first_words_may_be_read(tmp_path):
+    path = write(tmp_path / "table.txt", "3 2\na 1 2\nb 3 4\nc x\n")
+    words, vectors = read_table(path, max_words=2)
+    assert words == ["a", "b"]
+    assert vectors.tolist() == [[1, 2], [3, 4]]
+    with pytest.raises(InvalidFileError, match="line 4"):
+        read_table(path, max_words=3)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is empty. Give a table"),
+        ("\n", "has no word in line 1. Each line"),
+        ("5 3\n", "has 0 words, but 5 according to its header in line 1."),
+        ("0 3\n", "has no words in line 1."),
+        ("a 1 2\n\n", "has no word in line 2."),
+        ("word\n", "has no vector in line 1."),
+        ("a 1 2\nb 1\n", "has 1 values instead of the 2 of line 1 in line 2."),
+        ("a 1 2\nb 1 2 3\n", "has more than the 2 values of line 1 in line 2."),
+        ("a 1 2\nb  1 2\n", "has more than the 2 values of line 1 in line 2."),
+        ("1 3\na 1 2\n", "has 2 values instead of the 3 of line 1 in line 2."),
+        ("1 3\na 1 2 3 4\n", "has more than the 3 values of line 1 in line 2."),
+        ("2 2\na 1 2\n", "has 1 words, but 2 according to its header in line 1. It may be trunc"),
+        ("1 2\na 1 2\nb 1 2\n", "has 2 words, but 1 according to its header in line 1."),
+        ("a 1 2\nb 1 2\na 3 4\n", "has the word 'a' a second time in line 3. Remove"),
+        ("a 1 2\nb 1 x2\n", "has the value 'x2', which is not a number, in line 2."),
+        ("a 1 2\nb 1 nan\n", "has a value that is not finite in line 2."),
+        ("2 2\na 1 2\nb -inf 3\n", "has a value that is not finite in line 3."),
+        ("a 1 1e39\n", "has a value that is not finite in line 1."),
+    ],
+)
+def test_an_error_names_the_file_and_the_line(text, message, tmp_path):
+    path = write(tmp_path / "table.txt", text)
+    with pytest.raises(InvalidFileError) as error:
+        read_table(path)
+    assert f"Table of word vectors {path} {message}" in str(error.value)
+
+
+def test_bytes_that_are_not_utf_8_are_an_error(tmp_path):
+    path = tmp_path / "table.txt"
+    path.write_bytes(b"a 1 2\nsch\xf6n 1 2\n")
+    with pytest.raises(InvalidFileError, match=r"is not UTF-8: byte 0xf6 in line 2\. Convert"):
+        read_table(str(path))
+
+
+def test_a_damaged_compressed_table_is_an_error(tmp_path):
+    compressed = gzip.compress(numpy.random.default_rng(1).bytes(100_000))
+    for content in (b"a 1 2\n", compressed[: len(compressed) // 2]):
+        path = tmp_path / "table.txt.gz"
+        path.write_bytes(content)
+        with pytest.raises(InvalidFileError, match="table.txt.gz (cannot be read|is not UTF-8)"):
+            read_table(str(path))
+
+
+def test_a_missing_table_or_a_directory_is_an_error(tmp_path):
+    with pytest.raises(InvalidFileError, match="no/such.txt does not exist .*working directory"):
+        read_table("no/such.txt")
+    with pytest.raises(InvalidFileError, match="cannot be read"):
+        read_table(str(tmp_path))
+
+
+WRITTEN = ["@@UNKNOWN@@", "the", "naïve", "三", "12", "#"]
 
 
 @pytest.fixture
 def vectors():
-    vectors = numpy.random.RandomState(0).randn(len(WORDS), 7).astype(numpy.float32)
+    vectors = numpy.random.RandomState(0).randn(len(WRITTEN), 7).astype(numpy.float32)
     vectors[2] *= 1e-20
     vectors[3] = 0
     return vectors
 
 
 def test_gensim_reads_it(vectors, tmp_path):
-    write_table(tmp_path / "new" / "table.txt", WORDS, vectors)
+    write_table(tmp_path / "new" / "table.txt", WRITTEN, vectors)
     read = KeyedVectors.load_word2vec_format(tmp_path / "new" / "table.txt")
-    assert read.index_to_key == WORDS
+    assert read.index_to_key == WRITTEN
     numpy.testing.assert_allclose(read.vectors, vectors, rtol=5e-6)
     assert (tmp_path / "new" / "table.txt").read_bytes().startswith(b"6 7\n@@UNKNOWN@@ ")
 
 
 def test_allennlps_embedding_reads_it(vectors, tmp_path):
     path = tmp_path / "table.txt"
-    write_table(path, WORDS, vectors)
-    vocab = Vocabulary(tokens_to_add={"tokens": WORDS[1:]})
+    write_table(path, WRITTEN, vectors)
+    vocab = Vocabulary(tokens_to_add={"tokens": WRITTEN[1:]})
     embedding = Embedding(embedding_dim=7, vocab=vocab, pretrained_file=str(path), trainable=False)
-    rows = [vocab.get_token_index(word) for word in ["a word that is not in it", *WORDS[1:]]]
+    rows = [vocab.get_token_index(word) for word in ["a word that is not in it", *WRITTEN[1:]]]
     numpy.testing.assert_allclose(embedding.weight[rows].numpy(), vectors, rtol=5e-6)
 
 

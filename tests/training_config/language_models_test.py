@@ -15,8 +15,9 @@ from allennlp.models.model import remove_weights_related_keys_from_params
 
 from allennlp_semfit.static_vectors.svd import train_svd
 from allennlp_semfit.subwords.train import train_bpe
-from tests import FIXTURES, VECTORS
+from tests import FIXTURES, TABLE, VECTORS
 from tests.elmo_weights import write_elmo
+from tests.mimick_archive import write_mimick
 from tests.modules.lm_heads.softmax_reference import vocabulary_of
 
 CONFIGS = FIXTURES.parent / "training_config"
@@ -35,6 +36,7 @@ MODELS = [
     "elmo_semfit_cnn",
     "elmo_semfit_contrastive",
     "elmo_semfit_l2",
+    "elmo_semfit_mimick",
     "elmo_semfit_nllvmf",
     "elmo_semfit_oneb",
     "elmo_semfit_random",
@@ -78,6 +80,7 @@ PARAMETERS = {
     "elmo_semfit": (76, 0.02),
     "elmo_semfit_contrastive": (76, 0.02),
     "elmo_semfit_l2": (76, 0.02),
+    "elmo_semfit_mimick": (76, 0.02),
     "elmo_semfit_nllvmf": (76, 0.02),
     "elmo_semfit_oneb": (76, 0.01),
     "elmo_semfit_random": (76, 0.02),
@@ -107,6 +110,8 @@ def variables(tmp_path_factory):
         "VOCABULARY_PATH": str(vocabulary),
         "SUBWORDS_PATH": str(directory / "subwords"),
         "ELMO_WEIGHTS_PATH": str(weights),
+        "TABLE_PATH": TABLE,
+        "MIMICK_ARCHIVE_PATH": str(write_mimick(directory / "mimick")),
     }
 
 

@@ -1,0 +1,116 @@
+"""
+The `train-mimick` subcommand trains a model that predicts the vectors of a table from the spelling
+of the words, for the words that a table of GloVe's or word2vec's lacks.
+
+    allennlp train-mimick glove.6B.100d.txt data/mimick
+"""
+
+import argparse
+import json
+import logging
+from pathlib import Path
+
+from allennlp.commands.subcommand import Subcommand
+
+from allennlp_semfit.commands.options import (
+    add_progress_option,
+    apply_progress_option,
+    exit_on_error,
+)
+from allennlp_semfit.models.train_mimick import train_mimick
+
+logger = logging.getLogger(__name__)
+
+
+@Subcommand.register("train-mimick")
+class TrainMimick(Subcommand):
+    """Registered as a "Subcommand" with name "train-mimick"."""
+
+    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
+        description = """Train a model that predicts the vectors of a table from the spelling of the
+            words (MIMICK), for the words that the table lacks. Writes AllenNLP's serialization
+            directory, with the archive model.tar.gz."""
+        subparser = parser.add_parser(
+            self.name, description=description, help="Train vectors of words from their spelling."
+        )
+        subparser.add_argument(
+            "table",
+            metavar="TABLE",
+            help="word vectors in GloVe's or word2vec's text format, plain or compressed, or a "
+            "file in an archive: '(glove.6B.zip)#glove.6B.100d.txt'",
+        )
+        subparser.add_argument(
+            "out_dir", metavar="OUT_DIR", help="the output directory, created if missing"
+        )
+        subparser.add_argument(
+            "--held-out",
+            type=float,
+            default=0.1,
+            help="the proportion of words to evaluate on, drawn at random",
+        )
+        subparser.add_argument("--epochs", type=int, default=20, help="passes over the words")
+        subparser.add_argument(
+            "--char-dim", type=int, default=20, help="dimension of the characters' vectors"
+        )
+        subparser.add_argument(
+            "--hidden-dim",
+            type=int,
+            default=50,
+            help="dimension of the LSTM's states in each direction",
+        )
+        subparser.add_argument(
+            "--max-words",
+            type=int,
+            default=100_000,
+            help="how many words to read from the beginning of the table",
+        )
+        subparser.add_argument("--seed", type=int, default=13, help="the random seed")
+        subparser.add_argument(
+            "--recover",
+            action="store_true",
+            help="resume an interrupted training with the same options",
+        )
+        subparser.add_argument(
+            "--force", action="store_true", help="delete an earlier training in OUT_DIR"
+        )
+        add_progress_option(subparser)
+        subparser.set_defaults(func=_run)
+        return subparser
+
+
+@exit_on_error("train-mimick", interrupted="--recover resumes after the last full epoch")
+def _run(args: argparse.Namespace) -> None:
+    apply_progress_option(args)
+    result = train_mimick(
+        args.table,
+        args.out_dir,
+        held_out=args.held_out,
+        epochs=args.epochs,
+        char_dim=args.char_dim,
+        hidden_dim=args.hidden_dim,
+        max_words=args.max_words,
+        seed=args.seed,
+        recover=args.recover,
+        force=args.force,
+    )
+    logger.info(
+        "%s: trained on %s words; on %s other words, the mean cosine of predictions and vectors is "
+        "%.3f (of the mean vector: %.3f), %.1f seconds.",
+        args.out_dir,
+        f"{result.num_words - result.num_held_out:,}",
+        f"{result.num_held_out:,}",
+        result.cosine,
+        result.baseline_cosine,
+        result.seconds,
+    )
+    indexer = {
+        "type": "mimick",
+        "archive_file": str(Path(args.out_dir) / "model.tar.gz"),
+        "table_path": args.table,
+    }
+    logger.info(
+        'Next: use the indexer "mimick": %s and the embedder "mimick": %s, as '
+        "training_config/laptop/elmo_semfit_mimick.jsonnet does",
+        json.dumps(indexer),
+        json.dumps({"type": "mimick", "embedding_dim": result.dim}),
+    )

@@ -1,0 +1,122 @@
+from typing import Dict, Iterable, Iterator, Optional
+
+import numpy
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import DatasetReader, Field, Instance, TokenIndexer, Tokenizer
+from allennlp.data.fields import TensorField, TextField
+from allennlp.data.token_indexers import SingleIdTokenIndexer
+from allennlp.data.tokenizers import CharacterTokenizer
+
+from allennlp_semfit.static_vectors.table import read_table
+
+__all__ = ["WordVectorsReader"]
+
+_SUBSETS = ("all", "train", "held_out")
+
+
+@DatasetReader.register("word_vectors")
+class WordVectorsReader(DatasetReader):
+    """
+    Reads a table of word vectors, such as GloVe's or word2vec's, as spelled words with their
+    vectors, for a `mimick` model. The data path is that of the table; see `train-mimick`.
+
+    Registered as a `DatasetReader` with name "word_vectors".
+
+    # Parameters
+
+    tokenizer : `Tokenizer`, optional
+        Splits a word into characters. The default is
+        `CharacterTokenizer(start_tokens=["<w>"], end_tokens=["</w>"])`, so that no word is empty.
+    token_indexers : `Dict[str, TokenIndexer]`, optional
+        Indexes the characters. The default is
+        `{"characters": SingleIdTokenIndexer(namespace="characters")}`.
+    max_words : `int`, optional (default = `None`)
+        Read only this many words from the beginning of the table.
+    subset : `str`, optional (default = `"all"`)
+        `"held_out"`: words drawn at random; `"train"`: the other words.
+    held_out : `float`, optional (default = `0.1`)
+        The proportion of words to hold out.
+    seed : `int`, optional (default = `13`)
+        The seed for drawing them.
+
+    # Raises
+
+    `ConfigurationError`
+        If `subset` is unknown, or `held_out` is not a proportion.
+    `InvalidFileError`
+        While reading, if the file is not a table of word vectors.
+
+    # Example
+
+    ```json
+    "dataset_reader": {"type": "word_vectors", "subset": "train"},
+    "validation_dataset_reader": {"type": "word_vectors", "subset": "held_out"},
+    "train_data_path": "glove.6B.100d.txt",
+    "validation_data_path": "glove.6B.100d.txt"
+    ```
+    """
+
+    def __init__(
+        self,
+        tokenizer: Optional[Tokenizer] = None,
+        token_indexers: Optional[Dict[str, TokenIndexer]] = None,
+        max_words: Optional[int] = None,
+        subset: str = "all",
+        held_out: float = 0.1,
+        seed: int = 13,
+        **kwargs,
+    ) -> None:
+        super().__init__(
+            manual_distributed_sharding=True, manual_multiprocess_sharding=True, **kwargs
+        )
+        if subset not in _SUBSETS:
+            raise ConfigurationError(
+                f"word_vectors: `subset` is {subset!r}; it takes one of {', '.join(_SUBSETS)}."
+            )
+        if not 0 < held_out < 1:
+            raise ConfigurationError(
+                f"word_vectors: `held_out` is {held_out}; it takes a number between 0 and 1."
+            )
+        self._tokenizer = tokenizer or CharacterTokenizer(start_tokens=["<w>"], end_tokens=["</w>"])
+        self._token_indexers = token_indexers or {
+            "characters": SingleIdTokenIndexer(namespace="characters")
+        }
+        self._max_words = max_words
+        self._subset = subset
+        self._held_out = held_out
+        self._seed = seed
+
+    def _read(self, file_path: str) -> Iterator[Instance]:
+        words, vectors = read_table(str(file_path), max_words=self._max_words)
+        for row in self.shard_iterable(self._rows(len(words))):
+            yield self.text_to_instance(words[row], vectors[row])
+
+    def _rows(self, num_words: int) -> Iterable[int]:
+        if self._subset == "all":
+            return range(num_words)
+        shuffled = numpy.random.default_rng(self._seed).permutation(num_words)
+        num_held_out = round(self._held_out * num_words)
+        is_held_out = self._subset == "held_out"
+        rows = shuffled[:num_held_out] if is_held_out else shuffled[num_held_out:]
+        return sorted(rows.tolist())
+
+    def text_to_instance(self, word: str, vector: Optional[numpy.ndarray] = None) -> Instance:
+        """
+        # Parameters
+
+        word : `str`
+        vector : `numpy.ndarray`, optional (default = `None`)
+            Shape `(dim,)`.
+
+        # Returns
+
+        `Instance`
+            `"word"`: a `TextField` of the characters; `"vector"`: a `TensorField`, if it is given.
+        """
+        fields: Dict[str, Field] = {"word": TextField(self._tokenizer.tokenize(word))}
+        if vector is not None:
+            fields["vector"] = TensorField(vector)
+        return Instance(fields)
+
+    def apply_token_indexers(self, instance: Instance) -> None:
+        instance["word"].token_indexers = self._token_indexers  # type: ignore[attr-defined]

@@ -1,0 +1,38 @@
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.params import Params
+from allennlp.modules import TextFieldEmbedder
+
+from allennlp_semfit.modules.token_embedders import (  # noqa: F401 (register themselves)
+    fasttext_embedder,
+    mimick_embedder,
+)
+
+PATHS = {"fasttext": "model_path", "mimick": "table_path"}
+
+
+def embed(name, vectors):
+    config = {"type": name, "embedding_dim": 7}
+    embedder = TextFieldEmbedder.from_params(Params({"token_embedders": {name: config}}))
+    mask = torch.ones(vectors.shape[:-1], dtype=torch.bool)
+    return embedder, embedder({name: {"vectors": vectors, "word_mask": mask}})
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_the_vectors_are_returned_unchanged(name):
+    vectors = torch.randn(2, 3, 7)
+    embedder, embedded = embed(name, vectors)
+    assert torch.equal(embedded, vectors)
+    assert embedder.get_output_dim() == 7
+    assert list(embedder.parameters()) == []
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_a_wrong_dimension_is_refused(name):
+    message = (
+        f"The {name} embedder's `embedding_dim` is 7, but .* {name} indexer's `{PATHS[name]}` has "
+        "vectors of dimension 10. Set `embedding_dim` to 10 here"
+    )
+    with pytest.raises(ConfigurationError, match=message):
+        embed(name, torch.randn(2, 3, 10))
