@@ -1,13 +1,11 @@
 """Pools the layers of a language model, and the vectors of the words of a sentence."""
 
-import math
-
 import numpy
 import torch
 from allennlp.common.checks import ConfigurationError
 from torch.nn.functional import layer_norm
 
-__all__ = ["check_pooling", "pool_layers", "pool_words"]
+__all__ = ["check_pooling", "join_layers", "pool_layers", "pool_words"]
 
 _LAYERS = ("all", "top", "average", "normalized")
 _POOLS = ("mean", "max", "first")
@@ -54,6 +52,24 @@ def pool_layers(layers: numpy.ndarray, mode: str) -> numpy.ndarray:
     return layers if mode == "all" else layers.mean(axis=0)
 
 
+def join_layers(vectors: numpy.ndarray) -> numpy.ndarray:
+    """
+    Puts the layers of each word side by side, as in Perone et al. 2018
+    (https://arxiv.org/abs/1806.06259).
+
+    # Parameters
+
+    vectors : `numpy.ndarray`
+        The output of `pool_layers`. Shape `(length, dim)` or `(num_layers, length, dim)`.
+
+    # Returns
+
+    `numpy.ndarray`
+        Shape `(length, dim)` or `(length, num_layers * dim)`.
+    """
+    return vectors if vectors.ndim == 2 else numpy.concatenate(vectors, axis=-1)
+
+
 def pool_words(vectors: numpy.ndarray, mode: str) -> numpy.ndarray:
     """
     Pools the vectors of the words of a sentence.
@@ -61,7 +77,7 @@ def pool_words(vectors: numpy.ndarray, mode: str) -> numpy.ndarray:
     # Parameters
 
     vectors : `numpy.ndarray`
-        The output of `pool_layers`. Shape `(length, dim)` or `(num_layers, length, dim)`.
+        As for `join_layers`.
     mode : `str`
         - `"mean"`: their mean;
         - `"max"`: the maximum of each element;
@@ -70,13 +86,13 @@ def pool_words(vectors: numpy.ndarray, mode: str) -> numpy.ndarray:
     # Returns
 
     `numpy.ndarray`
-        Shape `(dim,)` or `(num_layers * dim,)`, the layers side by side as in Perone et al. 2018
-        (https://arxiv.org/abs/1806.06259). Zeros if there are no words.
+        Zeros if there are no words. Shape `(dim,)` or, with the layers side by side,
+        `(num_layers * dim,)`.
     """
-    if not vectors.shape[-2]:
-        return numpy.zeros(math.prod(vectors.shape[:-2]) * vectors.shape[-1], vectors.dtype)
+    words = join_layers(vectors)
+    if not len(words):
+        return numpy.zeros(words.shape[1], words.dtype)
     if mode == "first":
         # Not a view, which would keep all words in memory.
-        return vectors.take(0, axis=-2).reshape(-1)
-    pooled = vectors.max(axis=-2) if mode == "max" else vectors.mean(axis=-2)
-    return pooled.reshape(-1)
+        return words[0].copy()
+    return words.max(axis=0) if mode == "max" else words.mean(axis=0)

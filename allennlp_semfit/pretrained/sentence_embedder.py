@@ -96,10 +96,10 @@ class SentenceEmbedder:
             autocast,
         )
         self._autocast = autocast
-        self._device = _check_device(int_to_device(cuda_device))
+        device = _check_device(int_to_device(cuda_device))
         layers = PretrainedBiLm.from_archive(archive_file, fasttext_model_path, sub_token_mode)
         self._indexer = ElmoSemfitIndexer(archive_file, fasttext_model_path, tokenizer_path)
-        self._layers = layers.to(self._device)
+        self._layers = layers.to(device)
         self._layers.freeze()
 
     def __reduce__(self) -> Tuple[Any, ...]:
@@ -164,11 +164,13 @@ class SentenceEmbedder:
                 )
         if not any(len(sentence) for sentence in batch):
             return [self._empty_output() for _ in batch]
-        tensors = {name: tensor.to(self._device) for name, tensor in self._index(batch).items()}
+        # It may have been moved.
+        device = next(self._layers.parameters()).device
+        tensors = {name: tensor.to(device) for name, tensor in self._index(batch).items()}
         # Not with `enabled=False`, which old versions of PyTorch refuse on old GPUs.
         precision: ContextManager[Any] = nullcontext()
         if self._autocast:
-            precision = torch.autocast(self._device.type, dtype=torch.bfloat16)
+            precision = torch.autocast(device.type, dtype=torch.bfloat16)
         with torch.inference_mode(), precision:
             layers, _ = self._layers(tensors)
             pooled = [self._layers.pool_to_words(layer, tensors) for layer in layers]

@@ -17,6 +17,7 @@ PAGES = [
             "howto/continue",
             "howto/vectors",
             "howto/tasks",
+            "howto/integrations",
             "reference/components",
             "reference/commands",
             "reference/python",

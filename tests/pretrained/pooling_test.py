@@ -3,11 +3,13 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import array_shapes, arrays
+from hypothesis.extra.numpy import arrays
 
-from allennlp_semfit.pretrained.pooling import check_pooling, pool_words
+from allennlp_semfit.pretrained.pooling import check_pooling, join_layers, pool_words
 
-VECTORS = array_shapes(min_dims=2, max_dims=3, min_side=0, max_side=5).flatmap(
+# With and without layers.
+SHAPES = st.tuples(st.integers(1, 3), st.integers(0, 5), st.integers(1, 4))
+VECTORS = st.one_of(SHAPES, SHAPES.map(lambda shape: shape[1:])).flatmap(
     lambda shape: arrays(numpy.float32, shape, elements=st.floats(-100, 100, width=32))
 )
 
@@ -29,6 +31,15 @@ def test_the_words_of_any_sentence(vectors, pool):
         numpy.testing.assert_allclose(pooled, expected, rtol=0, atol=5 * 100 * 2**-23)
     else:
         numpy.testing.assert_array_equal(pooled, expected)
+
+
+def test_layers_side_by_side():
+    layers = numpy.arange(24, dtype=numpy.float32).reshape(2, 3, 4)
+    joined = join_layers(layers)
+    assert joined.shape == (3, 8)
+    for word in range(3):
+        assert joined[word].tolist() == [*layers[0, word], *layers[1, word]]
+    numpy.testing.assert_array_equal(join_layers(layers[0]), layers[0])
 
 
 def test_unknown_modes():
