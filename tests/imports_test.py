@@ -26,6 +26,7 @@ ORDER = (
     "pretrained",
     "senteval",
     "predictors",
+    "integrations",
     "commands",
     "__init__",
 )
@@ -73,7 +74,8 @@ else:
 del sys.modules["allennlp"]
 
 # AllenNLP itself imports scikit-learn and spaCy.
-for name in ("fasttext", "gensim", "matplotlib", "mwparserfromhell"):
+optional = ("datasets", "fasttext", "gensim", "matplotlib", "mwparserfromhell")
+for name in (*optional, "sentence_transformers"):
     sys.modules[name] = None
 
 import allennlp_semfit
@@ -93,3 +95,4 @@ import_module_and_submodules("allennlp_semfit")
     assert "allennlp_semfit.commands.senteval" in imported
     # These import scikit-learn and spaCy.
     assert not imported & {"allennlp_semfit.senteval.protocols", "allennlp_semfit.corpus.sentences"}
+    assert not any(name.startswith("allennlp_semfit.integrations") for name in imported)

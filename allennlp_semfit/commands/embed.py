@@ -1,9 +1,10 @@
 """
 The `embed` subcommand writes a language model's vectors for the words of tokenised sentences to an
-HDF5 file, as AllenNLP's `elmo` subcommand did.
+HDF5 file, as AllenNLP's `elmo` subcommand did, or one vector for each sentence.
 
     allennlp embed output/elmo_semfit/model.tar.gz sentences.txt vectors.h5
     allennlp embed output/elmo_semfit/model.tar.gz sentences.txt vectors.h5 --top --dtype float16
+    allennlp embed output/elmo_semfit/model.tar.gz sentences.txt vectors.npy --pool mean --average
 """
 
 import argparse
@@ -21,9 +22,9 @@ from allennlp_semfit.commands.options import (
     exit_on_error,
     load_language_model,
 )
-from allennlp_semfit.common.output import check_output_path
 from allennlp_semfit.pretrained.embed_file import embed_file
 from allennlp_semfit.pretrained.sentences_file import SentencesFile
+from allennlp_semfit.pretrained.vectors_file import check_vectors_path
 
 logger = logging.getLogger(__name__)
 
@@ -36,10 +37,12 @@ class Embed(Subcommand):
         description = """Write a language model's vectors for the words of sentences to an HDF5
             file: one dataset per line, named by the line's index from 0, and
             "sentence_to_index", JSON that maps each sentence to its dataset. The dataset of an
-            empty line has length 0. The same command resumes an interrupted run. Until it is
-            complete, the vectors are in OUT.h5.unfinished; copying them takes twice the space."""
+            empty line has length 0. With --pool, write one vector per line: the dataset "vectors"
+            of an .h5 file, or an .npy file, of shape (lines, dim). The same command resumes an
+            interrupted run. Until it is complete, the vectors are in OUT.unfinished; copying them
+            takes twice the space."""
         subparser = parser.add_parser(
-            self.name, description=description, help="Write the vectors of sentences to HDF5."
+            self.name, description=description, help="Write the vectors of sentences to a file."
         )
         subparser.add_argument(
             "archive", metavar="ARCHIVE", help="the model.tar.gz of a language model"
@@ -47,7 +50,7 @@ class Embed(Subcommand):
         subparser.add_argument(
             "sentences", metavar="SENTENCES", help="UTF-8 text, one tokenised sentence per line"
         )
-        subparser.add_argument("out", metavar="OUT.h5", help="the output file")
+        subparser.add_argument("out", metavar="OUT", help="the output file, such as vectors.h5")
         add_layers_options(
             subparser,
             default="all",
@@ -55,6 +58,13 @@ class Embed(Subcommand):
             top="the last layer: the shape (words, dim)",
             average="the mean of the layers: the shape (words, dim)",
             normalized="the mean of the layers after layer normalisation of each",
+        )
+        subparser.add_argument(
+            "--pool",
+            choices=["mean", "max", "first"],
+            help="write one vector per sentence: the mean or the maximum of the vectors of its "
+            "words, or that of its first word; zeros for an empty line. With --all, it has the "
+            "layers side by side",
         )
         subparser.add_argument(
             "--dtype",
@@ -71,7 +81,7 @@ class Embed(Subcommand):
         subparser.add_argument(
             "--force",
             action="store_true",
-            help="replace an existing OUT.h5 once the new one is complete",
+            help="replace an existing OUT once the new one is complete",
         )
         add_progress_option(subparser)
         subparser.set_defaults(func=_run)
@@ -82,13 +92,14 @@ class Embed(Subcommand):
 def _run(args: argparse.Namespace) -> None:
     apply_progress_option(args)
     # Both are checked before the model, which takes a while to load.
-    check_output_path(Path(args.out), force=True)
+    check_vectors_path(Path(args.out), args.pool)
     SentencesFile(Path(args.sentences))
     summary = embed_file(
         load_language_model(args),
         args.sentences,
         args.out,
         layers=args.layers,
+        pool=args.pool,
         dtype=args.dtype,
         batch_size=args.batch_size,
         forget_sentences=args.forget_sentences,

@@ -1,4 +1,4 @@
-"""Writes the vectors of a file of sentences to HDF5."""
+"""Writes the vectors of a file of sentences to HDF5 or `.npy`."""
 
 import json
 import logging
@@ -6,30 +6,34 @@ import math
 import os
 import shutil
 import time
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import accumulate, islice
 from pathlib import Path
-from typing import Any, BinaryIO, Callable, Dict, Iterator, NamedTuple, Sequence, Union
+from typing import Any, BinaryIO, Callable, Dict, Iterator, NamedTuple, Optional, Sequence, Union
 
-import h5py
 import numpy
-from allennlp.common import Tqdm
-from allennlp.common import logging as common_logging
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import format_size
 from filelock import FileLock, Timeout
 from more_itertools import constrained_batches
 
-from allennlp_semfit.common.output import check_output_path, write_file
-from allennlp_semfit.pretrained.layer_pooling import MODES, pool_layers
+from allennlp_semfit.common.output import write_file
+from allennlp_semfit.pretrained.pooling import check_pooling, pool_layers, pool_words
 from allennlp_semfit.pretrained.sentence_embedder import (
     DEFAULT_BATCH_SIZE,
     SentenceEmbedder,
     batches_by_length,
 )
 from allennlp_semfit.pretrained.sentences_file import SentencesFile
+from allennlp_semfit.pretrained.vectors_file import (
+    check_vectors_path,
+    progress_bar,
+    read_fingerprint,
+    write_sentence_vectors,
+    write_word_vectors,
+)
 
-__all__ = ["EmbeddingSummary", "embed_file", "progress_bar"]
+__all__ = ["EmbeddingSummary", "embed_file"]
 
 logger = logging.getLogger(__name__)
 
@@ -63,14 +67,15 @@ def embed_file(
     out_file: Union[str, os.PathLike],
     *,
     layers: str = "all",
+    pool: Optional[str] = None,
     dtype: str = "float32",
     batch_size: int = DEFAULT_BATCH_SIZE,
     forget_sentences: bool = False,
     force: bool = False,
 ) -> EmbeddingSummary:
     """
-    Writes the vectors of the words in a file of sentences to an HDF5 file. The same call resumes an
-    interrupted run.
+    Writes the vectors of the words in a file of sentences to an HDF5 file or, with `pool`, one
+    vector for each sentence to an HDF5 or `.npy` file. The same call resumes an interrupted run.
 
     A killed process can leave an HDF5 file unreadable. So the vectors are first written to
     `<out_file>.unfinished`, and copied at the end. Memory holds a few thousand sentences and the
@@ -83,15 +88,20 @@ def embed_file(
         UTF-8 text, one tokenised sentence per line.
     out_file : `Union[str, os.PathLike]`
         Gets a dataset for each line, including empty ones, named by the line's index from `"0"`.
+        With `pool`, an `.h5` file gets the dataset `"vectors"`, shape `(num_lines, dim)`, and an
+        `.npy` file is this array; the vector of an empty line is zero.
     layers : `str`, optional (default = `"all"`)
-        See `pool_layers`, which also gives the shape of a dataset.
+        See `pool_layers`, which also gives the shape of a line's dataset.
+    pool : `str`, optional (default = `None`)
+        See `pool_words`, which also gives `dim`.
     dtype : `str`, optional (default = `"float32"`)
         Or `"float16"`.
     batch_size : `int`, optional (default = `64`)
         See `batches_by_length`. It changes the vectors only by rounding.
     forget_sentences : `bool`, optional (default = `False`)
         Whether to omit the dataset `"sentence_to_index"`, shape `(1,)`: a JSON object that maps
-        each sentence to the name of its dataset, a repeated sentence to its last one.
+        each sentence to the name of its dataset, a repeated sentence to its last one. With `pool`,
+        there is none.
     force : `bool`, optional (default = `False`)
         Whether to replace `out_file` once the new one is complete.
 
@@ -101,18 +111,15 @@ def embed_file(
         If an option, the sentences or `out_file` cannot be used, or if `out_file` or the unfinished
         file was written with other arguments.
     """
-    for name, value, allowed in (
-        ("layers", layers, MODES),
-        ("dtype", dtype, ("float32", "float16")),
-    ):
-        if value not in allowed:
-            raise ConfigurationError(f"{name}: {value!r}; it takes one of {allowed}")
+    check_pooling(layers, "mean" if pool is None else pool)
+    if dtype not in ("float32", "float16"):
+        raise ConfigurationError(f"dtype: {dtype!r}; it takes 'float32' or 'float16'")
     if batch_size < 1:
         raise ConfigurationError(f"--batch-size: {batch_size}; it takes 1 or more")
     sentences, out = SentencesFile(Path(sentences_file)), Path(out_file)
-    check_output_path(out, force=True)
+    check_vectors_path(out, pool)
     size = sentences.path.stat().st_size
-    if size > _MAX_BYTES_OF_SENTENCES and not forget_sentences:
+    if size > _MAX_BYTES_OF_SENTENCES and pool is None and not forget_sentences:
         raise ConfigurationError(
             f"{sentences.path}: its {format_size(size)} do not fit into `sentence_to_index`; add "
             "--forget-sentences to omit it"
@@ -125,19 +132,21 @@ def embed_file(
         "model_sha256": embedder.model_fingerprint(),
         "input_sha256": embedder.input_fingerprint(probes),
         "layers": layers,
+        "pool": pool or "",
         "dtype": dtype,
         "sentence_to_index": not forget_sentences,
         "window_sentences": WINDOW_SENTENCES,
         "window_words": WINDOW_WORDS,
     }
-    shape = [-1, embedder.get_output_dim()]
-    if layers == "all":
-        shape.insert(0, embedder.num_layers)
-    bytes_per_word = abs(math.prod(shape)) * numpy.dtype(dtype).itemsize
+    num_layers, dim = embedder.num_layers, embedder.get_output_dim()
+    shape = (num_layers, -1, dim) if layers == "all" else (-1, dim)
+    # Of the pooled layers of a word, and of those of a sentence.
+    vector_bytes = abs(math.prod(shape)) * numpy.dtype(dtype).itemsize
+    num_vectors = num_words if pool is None else num_sentences
     unfinished = out.with_name(f"{out.name}.unfinished")
     out.parent.mkdir(parents=True, exist_ok=True)
     with _lock(out):
-        resumes = _read_fingerprint(unfinished) == fingerprint
+        resumes = read_fingerprint(unfinished) == fingerprint
         if out.exists() and not force:
             _check_fingerprint(out, fingerprint)
             if resumes:
@@ -145,39 +154,41 @@ def embed_file(
             return EmbeddingSummary(num_sentences, num_words, out.stat().st_size, already_done=True)
         if unfinished.exists() and not force:
             _check_fingerprint(unfinished, fingerprint)
-        _check_disk(unfinished, num_words * bytes_per_word)
+        _check_disk(unfinished, num_vectors * vector_bytes)
         if not resumes:
             with write_file(unfinished) as new:
                 new.write_bytes(json.dumps(fingerprint).encode() + b"\n")
 
         def embed(batch: Sequence[Sequence[str]]) -> Iterator[bytes]:
             for vectors in embedder.embed_batch(batch):
-                yield pool_layers(vectors, layers).astype(dtype, copy=False).tobytes()
+                vectors = pool_layers(vectors, layers)
+                if pool is not None:
+                    vectors = pool_words(vectors, pool)
+                yield vectors.astype(dtype, copy=False).tobytes()
+
+        def size_of(num_words: int) -> int:
+            return vector_bytes * (num_words if pool is None else 1)
 
         with unfinished.open("r+b") as file, _write_errors(out):
             start = time.monotonic()
             with progress_bar("embedding", num_words) as bar:
-                embedded = _write_vectors(file, sentences, embed, bytes_per_word, batch_size, bar)
+                embedded = _write_vectors(file, sentences, embed, size_of, batch_size, bar)
             words_per_second = embedded / (time.monotonic() - start)
             if sentences.summarize() != summary:
                 raise ConfigurationError(
                     f"{sentences.path}: it changed during the run; repeat the command with --force"
                 )
             # HDF5 can crash on a full disk.
-            _check_disk(unfinished, num_words * bytes_per_word)
+            _check_disk(unfinished, num_vectors * vector_bytes)
             file.seek(0)
             file.readline()
-            with write_file(out) as new, h5py.File(new, "w") as hdf5:
-                with progress_bar("copying", num_words) as bar:
-                    for index, words in enumerate(map(str.split, sentences)):
-                        values = numpy.frombuffer(file.read(len(words) * bytes_per_word), dtype)
-                        hdf5[str(index)] = values.reshape(shape)
-                        bar.update(len(words))
-                if not forget_sentences:
-                    indices = {line: str(index) for index, line in enumerate(sentences)}
-                    hdf5.create_dataset("sentence_to_index", (1,), h5py.string_dtype())
-                    hdf5["sentence_to_index"][0] = json.dumps(indices, ensure_ascii=False)
-                hdf5.attrs.update(fingerprint)
+            with write_file(out) as new:
+                if pool is None:
+                    write_word_vectors(new, file, sentences, shape, dtype, num_words, fingerprint)
+                else:
+                    matrix = (num_sentences, embedder.get_sentence_dim(layers))
+                    is_npy = out.suffix == ".npy"
+                    write_sentence_vectors(new, file, matrix, dtype, fingerprint, is_npy)
         unfinished.unlink()
     return EmbeddingSummary(num_sentences, num_words, out.stat().st_size, words_per_second)
 
@@ -202,13 +213,14 @@ def _write_vectors(
     file: BinaryIO,
     sentences: SentencesFile,
     embed: Callable[[Sequence[Sequence[str]]], Iterator[bytes]],
-    bytes_per_word: int,
+    size_of: Callable[[int], int],
     batch_size: int,
     bar: Any,
 ) -> int:
     """
-    Appends the missing vectors to the unfinished file, in the order of the sentences. Returns the
-    number of their words.
+    Appends the missing vectors to the unfinished file, in the order of the sentences. `size_of`
+    gives the bytes of those of a sentence from its number of words. Returns the number of embedded
+    words.
     """
     # Not `bar.initial` and `bar.n`, which a disabled bar lacks or does not update.
     resumed = embedded = 0
@@ -219,7 +231,7 @@ def _write_vectors(
         map(str.split, sentences), WINDOW_WORDS, WINDOW_SENTENCES, strict=False
     ):
         lengths = [len(words) for words in window]
-        *offsets, end = accumulate([end, *(length * bytes_per_word for length in lengths)])
+        *offsets, end = accumulate([end, *map(size_of, lengths)])
         # Each window is flushed to the disk before the next, so only the last can be incomplete.
         if end < size:
             resumed += sum(lengths)
@@ -239,17 +251,8 @@ def _write_vectors(
     return embedded
 
 
-def _read_fingerprint(path: Path) -> Dict[str, Any]:
-    """Reads the attributes of an HDF5 file, or the first line of an unfinished file."""
-    with suppress(OSError), h5py.File(path, "r") as hdf5:
-        return dict(hdf5.attrs)
-    with suppress(OSError, ValueError, TypeError), path.open("rb") as file:
-        return dict(json.loads(file.readline(10_000)))
-    return {}
-
-
 def _check_fingerprint(path: Path, expected: Dict[str, Any]) -> None:
-    found = _read_fingerprint(path)
+    found = read_fingerprint(path)
     if not expected.keys() <= found.keys():
         causes = ["by something other than `allennlp embed`"]
     else:
@@ -259,6 +262,10 @@ def _check_fingerprint(path: Path, expected: Dict[str, Any]) -> None:
             "input_sha256": "with another fastText file, other boundary tokens, another setting of "
             "--autocast or, for a subword model, another tokenizer or --sub-token-mode",
             "layers": f"with --{found['layers']}, not --{expected['layers']}",
+            "pool": ", not ".join(
+                f"with --pool {pool}" if pool else "without --pool"
+                for pool in (found["pool"], expected["pool"])
+            ),
             "dtype": f"with --dtype {found['dtype']}, not {expected['dtype']}",
             "sentence_to_index": f"with{'out' if found['sentence_to_index'] else ''} "
             "--forget-sentences",
@@ -294,15 +301,3 @@ def _write_errors(path: Path) -> Iterator[None]:
             f"{path}: it cannot be written ({str(error).splitlines()[0]}); make room, then repeat "
             "the command"
         ) from error
-
-
-def progress_bar(description: str, num_words: int) -> Any:
-    """Shows progress in words, less often with `--file-friendly-logging`."""
-    return Tqdm.tqdm(
-        total=num_words,
-        desc=description,
-        unit=" words",
-        unit_scale=True,
-        mininterval=10.0 if common_logging.FILE_FRIENDLY_LOGGING else 0.5,
-        smoothing=0,  # the mean speed, because lengths vary
-    )

@@ -10,7 +10,7 @@ from allennlp.common.checks import ConfigurationError
 from torch.nn.functional import normalize
 
 from allennlp_semfit.pretrained.embed_file import progress_bar
-from allennlp_semfit.pretrained.layer_pooling import pool_layers
+from allennlp_semfit.pretrained.pooling import pool_layers
 from allennlp_semfit.pretrained.sentence_embedder import DEFAULT_BATCH_SIZE, SentenceEmbedder
 
 __all__ = [

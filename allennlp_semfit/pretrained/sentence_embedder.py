@@ -1,7 +1,18 @@
 import hashlib
 import os
 from contextlib import nullcontext
-from typing import Any, ContextManager, Dict, Iterable, Iterator, List, Optional, Sequence, Union
+from typing import (
+    Any,
+    ContextManager,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Optional,
+    Sequence,
+    Tuple,
+    Union,
+)
 
 import numpy
 import torch
@@ -12,6 +23,7 @@ from allennlp.data.fields import TextField
 
 from allennlp_semfit.pretrained.bilm import PretrainedBiLm
 from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
+from allennlp_semfit.pretrained.pooling import check_pooling, pool_layers, pool_words
 
 __all__ = ["SentenceEmbedder", "batches_by_length"]
 
@@ -28,6 +40,8 @@ class SentenceEmbedder:
 
     Tokenise the text like the text that the language model was trained on. Sentences can have any
     length. The vectors of a sentence depend on no other sentence.
+
+    It can be pickled: the copy reads the files again.
 
     # Parameters
 
@@ -73,12 +87,23 @@ class SentenceEmbedder:
         sub_token_mode: str = "first",
         autocast: bool = False,
     ) -> None:
+        self._arguments = (
+            archive_file,
+            cuda_device,
+            fasttext_model_path,
+            tokenizer_path,
+            sub_token_mode,
+            autocast,
+        )
         self._autocast = autocast
-        self._device = _check_device(int_to_device(cuda_device))
+        device = _check_device(int_to_device(cuda_device))
         layers = PretrainedBiLm.from_archive(archive_file, fasttext_model_path, sub_token_mode)
         self._indexer = ElmoSemfitIndexer(archive_file, fasttext_model_path, tokenizer_path)
-        self._layers = layers.to(self._device)
+        self._layers = layers.to(device)
         self._layers.freeze()
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return type(self), self._arguments
 
     @property
     def num_layers(self) -> int:
@@ -88,6 +113,10 @@ class SentenceEmbedder:
     def get_output_dim(self) -> int:
         """The dimension of a vector."""
         return self._layers.get_output_dim()
+
+    def get_sentence_dim(self, layers: str = "average") -> int:
+        """The dimension of a vector of `sentence_vectors`."""
+        return self.get_output_dim() * (self.num_layers if layers == "all" else 1)
 
     def embed_sentence(self, sentence: Sequence[str]) -> numpy.ndarray:
         """
@@ -135,11 +164,13 @@ class SentenceEmbedder:
                 )
         if not any(len(sentence) for sentence in batch):
             return [self._empty_output() for _ in batch]
-        tensors = {name: tensor.to(self._device) for name, tensor in self._index(batch).items()}
+        # It may have been moved.
+        device = next(self._layers.parameters()).device
+        tensors = {name: tensor.to(device) for name, tensor in self._index(batch).items()}
         # Not with `enabled=False`, which old versions of PyTorch refuse on old GPUs.
         precision: ContextManager[Any] = nullcontext()
         if self._autocast:
-            precision = torch.autocast(self._device.type, dtype=torch.bfloat16)
+            precision = torch.autocast(device.type, dtype=torch.bfloat16)
         with torch.inference_mode(), precision:
             layers, _ = self._layers(tensors)
             pooled = [self._layers.pool_to_words(layer, tensors) for layer in layers]
@@ -169,14 +200,59 @@ class SentenceEmbedder:
         `ConfigurationError`
             If a sentence is a string, or `batch_size` is less than 1.
         """
-        if batch_size < 1:
-            raise ConfigurationError(f"`batch_size` is {batch_size}; it takes 1 or more.")
+        _check_batch_size(batch_size)
         for group in lazy_groups_of(sentences, batch_size):
             vectors: Dict[int, numpy.ndarray] = {}
             for batch in batches_by_length([len(sentence) for sentence in group], batch_size):
                 vectors.update(zip(batch, self.embed_batch([group[index] for index in batch])))
             for index in range(len(group)):
                 yield vectors.pop(index)
+
+    def sentence_vectors(
+        self,
+        sentences: Iterable[Sequence[str]],
+        pool: str = "mean",
+        layers: str = "average",
+        batch_size: int = DEFAULT_BATCH_SIZE,
+    ) -> numpy.ndarray:
+        """
+        Computes one vector for each sentence.
+
+        # Parameters
+
+        sentences : `Iterable[Sequence[str]]`
+            Sentences may be empty. All are in memory at once, but the vectors of their words only
+            for a batch.
+        pool : `str`, optional (default = `"mean"`)
+            How the vectors of the words are pooled: `"mean"`; `"max"`, the maximum of each element;
+            or `"first"`, the vector of the first word.
+        layers : `str`, optional (default = `"average"`)
+            How the layers are pooled before: `"average"`, their mean; `"normalized"`, their mean
+            after layer normalisation of each; `"top"`, the last one; or `"all"`, which concatenates
+            the pooled vectors of the layers.
+        batch_size : `int`, optional (default = `64`)
+            See [`batches_by_length`](#batches_by_length).
+
+        # Returns
+
+        `numpy.ndarray`
+            Zeros for an empty sentence. Shape `(num_sentences, get_sentence_dim(layers))`,
+            `float32`.
+
+        # Raises
+
+        `ConfigurationError`
+            If `pool` or `layers` is unknown, a sentence is a string, or `batch_size` is less than
+            1.
+        """
+        check_pooling(layers, pool)
+        _check_batch_size(batch_size)
+        all_words = list(sentences)
+        vectors = numpy.zeros((len(all_words), self.get_sentence_dim(layers)), numpy.float32)
+        for batch in batches_by_length([len(words) for words in all_words], batch_size):
+            for index, of_words in zip(batch, self.embed_batch([all_words[i] for i in batch])):
+                vectors[index] = pool_words(pool_layers(of_words, layers), pool)
+        return vectors
 
     def model_fingerprint(self) -> str:
         """The SHA-256 of the language model's parameters."""
@@ -243,6 +319,11 @@ def batches_by_length(
         batch.append(index)
     if batch:
         yield batch
+
+
+def _check_batch_size(batch_size: int) -> None:
+    if batch_size < 1:
+        raise ConfigurationError(f"`batch_size` is {batch_size}; it takes 1 or more.")
 
 
 def _digest(tensors: Iterable[Any]) -> str:

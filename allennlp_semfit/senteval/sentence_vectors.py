@@ -7,9 +7,9 @@ import numpy
 from allennlp.common.file_utils import cached_path
 
 from allennlp_semfit.fasttext.model import FastTextModel
-from allennlp_semfit.pretrained.embed_file import progress_bar
-from allennlp_semfit.pretrained.layer_pooling import pool_layers
+from allennlp_semfit.pretrained.pooling import pool_layers, pool_words
 from allennlp_semfit.pretrained.sentence_embedder import DEFAULT_BATCH_SIZE, SentenceEmbedder
+from allennlp_semfit.pretrained.vectors_file import progress_bar
 
 __all__ = ["FastTextVectors", "LanguageModelVectors", "ModelFingerprint", "SentenceVectors"]
 
@@ -70,8 +70,7 @@ class LanguageModelVectors(SentenceVectors):
     embedder : `SentenceEmbedder`
     batch_size : `int`, optional (default = `64`)
     layers : `str`, optional (default = `"average"`)
-        See `pool_layers`. `"all"` concatenates them, as in Perone et al. 2018
-        (https://arxiv.org/abs/1806.06259).
+        See `pool_layers`. `"all"` concatenates them.
     """
 
     def __init__(
@@ -81,18 +80,18 @@ class LanguageModelVectors(SentenceVectors):
         layers: str = "average",
     ) -> None:
         num_layers = embedder.num_layers
-        width, description = {
-            "average": (1, f"the mean of {num_layers} layers"),
-            "normalized": (1, f"the mean of {num_layers} layers, each normalised"),
-            "all": (num_layers, f"{num_layers} layers side by side"),
-            "top": (1, f"the last of {num_layers} layers"),
+        description = {
+            "average": f"the mean of {num_layers} layers",
+            "normalized": f"the mean of {num_layers} layers, each normalised",
+            "all": f"{num_layers} layers side by side",
+            "top": f"the last of {num_layers} layers",
         }[layers]
         identity = ModelFingerprint(
             embedder.model_fingerprint(),
             embedder.input_fingerprint([sentence.split() for sentence in _PROBE_SENTENCES]),
         )
         super().__init__(
-            width * embedder.get_output_dim(), identity, f"mean over the words of {description}"
+            embedder.get_sentence_dim(layers), identity, f"mean over the words of {description}"
         )
         self._layers = layers
         self._embedder = embedder
@@ -100,7 +99,7 @@ class LanguageModelVectors(SentenceVectors):
 
     def _means(self, sentences: List[Sequence[str]]) -> Iterator[numpy.ndarray]:
         for layers in self._embedder.embed_sentences(sentences, self._batch_size):
-            yield pool_layers(layers, self._layers).mean(axis=-2).reshape(-1)
+            yield pool_words(pool_layers(layers, self._layers), "mean")
 
 
 class FastTextVectors(SentenceVectors):

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import h5py
+import numpy
 import pytest
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common import logging as common_logging
@@ -23,7 +24,7 @@ HELD_OUT = FIXTURES / "corpus" / "heldout.txt"
 # As a user's command, but with small windows, and killed while it embeds or while it copies.
 KILLED = """
 import os, signal
-from allennlp_semfit.pretrained import embed_file
+from allennlp_semfit.pretrained import embed_file, vectors_file
 from allennlp.__main__ import run
 
 embed_file.WINDOW_SENTENCES = 2
@@ -43,9 +44,12 @@ def kill_at(owner, name, count):
 {kill_at}
 run()
 """
+# The suffix of the file, options and where.
 KILLED_WHILE = {
-    "embedding": 'kill_at(embed_file, "pool_layers", 6)',
-    "copying": 'kill_at(embed_file.h5py.Group, "__setitem__", 6)',
+    "embedding": (".h5", [], 'kill_at(embed_file, "pool_layers", 6)'),
+    "copying": (".h5", [], 'kill_at(vectors_file.h5py.Group, "__setitem__", 6)'),
+    "pooling": (".h5", ["--pool", "mean"], 'kill_at(embed_file, "pool_words", 6)'),
+    "saving": (".npy", ["--pool", "max"], 'kill_at(vectors_file.numpy, "save", 1)'),
 }
 
 
@@ -107,6 +111,15 @@ def test_layers_can_be_brought_to_one_length(lm_archive, tmp_path):
     assert abs(vectors).max() > 0.1
 
 
+def test_pooled_to_sentences(lm_archive, tmp_path):
+    out = tmp_path / "vectors.npy"
+    options = "--pool max --average --batch-size 3 --fasttext-model-path"
+    run(lm_archive, HELD_OUT, out, *options.split(), VECTORS)
+    embedder = SentenceEmbedder(lm_archive, fasttext_model_path=VECTORS)
+    sentences = [line.split() for line in HELD_OUT.read_text().splitlines()]
+    assert_same_but_for_rounding(numpy.load(out), embedder.sentence_vectors(sentences, "max"))
+
+
 def test_every_option_arrives(lm_archive, tmp_path, caplog):
     caplog.set_level("INFO")
     out = tmp_path / "vectors.h5"
@@ -164,6 +177,8 @@ def test_one_choice_of_layers(capsys):
         (["no.tar.gz", "in.txt", "in.txt/out.h5"], "in.txt: it is a file, not a directory"),
         (["ARCHIVE", "in.txt", "in.txt"], "in.txt: it was made by something other"),
         (["no.tar.gz", "in.txt", "out.h5", "--batch-size", "0"], "--batch-size: 0"),
+        (["no.tar.gz", "in.txt", "out.npy"], "out.npy: a .npy file has one vector per sentence"),
+        (["no.tar.gz", "in.txt", "out", "--pool", "max"], "out: with --pool, the suffix chooses"),
         (["ARCHIVE", "in.txt", "out.h5", "--cuda-device", "99"], "There is no GPU 99"),
         (
             ["ARCHIVE", "in.txt", "out.h5", "--fasttext-model-path", "no.bin"],
@@ -204,18 +219,19 @@ def test_an_interruption_is_no_traceback(lm_archive, tmp_path, monkeypatch):
 @pytest.mark.parametrize("step", KILLED_WHILE)
 def test_a_killed_command_resumes(lm_archive, tmp_path, step, monkeypatch, caplog):
     caplog.set_level("INFO")
-    out, whole = tmp_path / "vectors.h5", tmp_path / "whole.h5"
-    code = KILLED.replace("{kill_at}", KILLED_WHILE[step])
-    killed = in_a_process(["-c", code], lm_archive, HELD_OUT, out)
+    suffix, options, kill_at = KILLED_WHILE[step]
+    out, whole = tmp_path / f"vectors{suffix}", tmp_path / f"whole{suffix}"
+    code = KILLED.replace("{kill_at}", kill_at)
+    killed = in_a_process(["-c", code], lm_archive, HELD_OUT, out, *options)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
-    assert [name for name in os.listdir(tmp_path) if name[0] != "."] == ["vectors.h5.unfinished"]
+    assert [name for name in os.listdir(tmp_path) if name[0] != "."] == [f"{out.name}.unfinished"]
     monkeypatch.setattr("allennlp_semfit.pretrained.embed_file.WINDOW_SENTENCES", 2)
-    run(lm_archive, HELD_OUT, whole, "--fasttext-model-path", VECTORS)
+    run(lm_archive, HELD_OUT, whole, "--fasttext-model-path", VECTORS, *options)
     assert "Resuming" not in caplog.text
-    run(lm_archive, HELD_OUT, out, "--fasttext-model-path", VECTORS)
+    run(lm_archive, HELD_OUT, out, "--fasttext-model-path", VECTORS, *options)
     assert "Resuming after " in caplog.text
     assert out.read_bytes() == whole.read_bytes()
-    assert sorted(os.listdir(tmp_path)) == ["vectors.h5", "whole.h5"]
+    assert sorted(os.listdir(tmp_path)) == [out.name, whole.name]
 
 
 def test_the_user_sees_what_it_does(lm_archive, tmp_path):

@@ -18,6 +18,7 @@ PAGES = [
             "howto/inspect",
             "howto/vectors",
             "howto/tasks",
+            "howto/integrations",
             "reference/components",
             "reference/commands",
             "reference/python",

@@ -4,6 +4,7 @@ in one directory:
 
     <!-- runnable -->                     shell commands or Python
     <!-- runnable: mine.jsonnet -->       a file, which is there from the beginning
+    <!-- runnable with PACKAGE -->        Python, if the package is installed
 
 `allennlp` is called in this process, because importing it anew takes ten seconds.
 """
@@ -14,6 +15,7 @@ import re
 import shlex
 import subprocess
 import sys
+from importlib.util import find_spec
 
 import h5py
 import pytest
@@ -23,7 +25,8 @@ from tests import FIXTURES
 from tests.docs.pages import PAGES, ROOT
 
 SNIPPET = re.compile(
-    r"^<!-- runnable(?:: (\S+))? -->\n```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE
+    r"^<!-- runnable(?: with (\w+))?(?:: (\S+))? -->\n```(\w+)\n(.*?)^```$",
+    re.DOTALL | re.MULTILINE,
 )
 # What a user trains in an hour, in a second.
 SMALLER = {
@@ -46,12 +49,13 @@ def snippets():
         )
         for match in SNIPPET.finditer(text):
             line = text.count("\n", 0, match.start()) + 1
-            code = match[3]
+            code = match[4]
             for large, small in SMALLER.items():
                 if large in code:
                     unused.discard(large)
                     code = code.replace(large, small)
-            yield f"{page.relative_to(ROOT)}:{line}", match[1], match[2], code
+            if match[1] is None or find_spec(match[1]):
+                yield f"{page.relative_to(ROOT)}:{line}", match[2], match[3], code
     assert not unused
 
 

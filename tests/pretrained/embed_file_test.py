@@ -16,6 +16,7 @@ from tqdm import tqdm
 
 from allennlp_semfit import SentenceEmbedder
 from allennlp_semfit.pretrained import embed_file as module
+from allennlp_semfit.pretrained import vectors_file
 from allennlp_semfit.pretrained.embed_file import embed_file
 from tests import FIXTURES, VECTORS
 from tests.tolerance import assert_same_but_for_rounding
@@ -98,6 +99,51 @@ def test_the_vectors_are_those_of_the_predictor(
     assert sorted(os.listdir(out.parent)) == ["sentences.txt", "vectors.h5"]
 
 
+def pooled_by_hand(vectors, layers, pool):
+    """Of the vectors of a sentence, shape `(3, length, 12)`; each element by itself."""
+    vectors = vectors.astype(float)
+    if layers != "all":
+        vectors = {"top": vectors[-1:], "average": vectors.sum(axis=0, keepdims=True) / 3}[layers]
+    if not vectors.shape[1]:
+        return [0.0] * (12 * len(vectors))
+    of_columns = {"mean": lambda column: sum(column) / len(column), "max": max}
+    of_columns["first"] = lambda column: column[0]
+    return [of_columns[pool](list(column)) for layer in vectors for column in layer.T]
+
+
+@pytest.mark.usefixtures("_small_windows")
+@pytest.mark.parametrize("pool", ["mean", "max", "first"])
+@pytest.mark.parametrize(
+    ("layers", "dtype"), [("all", "float32"), ("average", "float16"), ("top", "float32")]
+)
+def test_one_vector_for_each_sentence(embedder, sentences, out, layers, dtype, pool, monkeypatch):
+    # 2 rows at most at a time.
+    monkeypatch.setattr(vectors_file, "_CHUNK_BYTES", 2 * 3 * 12 * 4)
+    npy = out.with_suffix(".npy")
+    for path in (out, npy):
+        options = {"layers": layers, "pool": pool, "dtype": dtype, "batch_size": 2}
+        summary = embed_file(embedder, sentences, path, **options)
+        assert summary[:3] == (len(LINES), len(" ".join(LINES).split()), path.stat().st_size)
+        assert embed_file(embedder, sentences, path, **options).already_done
+    with h5py.File(out, "r") as file:
+        assert list(file) == ["vectors"]
+        vectors = file["vectors"][...]
+    assert vectors.dtype == dtype
+    numpy.testing.assert_array_equal(numpy.load(npy), vectors)
+    mapped = numpy.load(npy, mmap_mode="r")
+    assert mapped.shape == (len(LINES), embedder.get_sentence_dim(layers))
+    numpy.testing.assert_array_equal(mapped, vectors)
+    for row, line in zip(vectors, LINES):
+        expected = pooled_by_hand(embedder.embed_sentence(line.split()), layers, pool)
+        if dtype == "float32":
+            assert_same_but_for_rounding(row, expected)
+        else:
+            numpy.testing.assert_allclose(row, expected, atol=2e-3, rtol=2e-3)
+    assert not vectors[2].any()
+    assert vectors[0].any()
+    assert sorted(os.listdir(out.parent)) == ["sentences.txt", "vectors.h5", "vectors.npy"]
+
+
 WORD = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6).filter(
     lambda word: word.split() == [word]
 )
@@ -145,53 +191,61 @@ def interrupt(embedder, batches, sentences, out, **options):
 
 
 @pytest.mark.usefixtures("_small_windows")
-@pytest.mark.parametrize("layers", ["all", "top"])
+@pytest.mark.parametrize(
+    ("suffix", "options"),
+    [
+        (".h5", {}),
+        (".h5", {"layers": "top"}),
+        (".h5", {"pool": "mean"}),
+        (".npy", {"pool": "max", "layers": "top", "dtype": "float16"}),
+    ],
+)
 @pytest.mark.parametrize("shows_progress", [True, False])
 def test_resumes_after_an_interruption(
-    embedder, sentences, out, layers, shows_progress, caplog, monkeypatch
+    embedder, sentences, tmp_path, suffix, options, shows_progress, caplog, monkeypatch
 ):
     caplog.set_level("INFO")
     # As the environment variable TQDM_DISABLE does.
     monkeypatch.setattr(
-        module, "Tqdm", SimpleNamespace(tqdm=partial(tqdm, disable=not shows_progress))
+        vectors_file, "Tqdm", SimpleNamespace(tqdm=partial(tqdm, disable=not shows_progress))
     )
-    whole = out.with_name("whole.h5")
-    embed_file(embedder, sentences, whole, batch_size=2, layers=layers)
+    out, whole = tmp_path / f"vectors{suffix}", tmp_path / f"whole{suffix}"
+    embed_file(embedder, sentences, whole, batch_size=2, **options)
     # Windows of 3 sentences, each 2 batches: it is interrupted after the first half of the third.
-    interrupt(embedder, 5, sentences, out, layers=layers)
-    assert sorted(os.listdir(out.parent)) == [
-        *["sentences.txt", "vectors.h5.unfinished", "whole.h5"]
-    ]
+    interrupt(embedder, 5, sentences, out, **options)
+    assert sorted(os.listdir(tmp_path)) == ["sentences.txt", f"{out.name}.unfinished", whole.name]
     recorder = Recorder(embedder)
-    embed_file(recorder, sentences, out, batch_size=2, layers=layers)
+    embed_file(recorder, sentences, out, batch_size=2, **options)
     words = [line.split() for line in LINES]
     assert sorted(recorder.embedded) == sorted(words[6:])
     num_words = [len(" ".join(lines).split()) for lines in (LINES[:6], LINES)]
     assert "Resuming after {} of {} words.".format(*num_words) in caplog.text
     assert out.read_bytes() == whole.read_bytes()
-    assert sorted(os.listdir(out.parent)) == ["sentences.txt", "vectors.h5", "whole.h5"]
+    assert sorted(os.listdir(tmp_path)) == ["sentences.txt", out.name, whole.name]
 
 
 @pytest.mark.usefixtures("_small_windows")
+@pytest.mark.parametrize("pool", [None, "first"])
 @pytest.mark.parametrize("window_words", [6, 50_000])
 def test_resumes_wherever_the_unfinished_file_ends(
-    embedder, sentences, out, window_words, monkeypatch
+    embedder, sentences, out, window_words, pool, monkeypatch
 ):
     monkeypatch.setattr(module, "WINDOW_WORDS", window_words)
     whole, unfinished = out.with_name("whole.h5"), out.with_name("vectors.h5.unfinished")
-    embed_file(embedder, sentences, whole, batch_size=2)
-    interrupt(embedder, 5, sentences, out)
+    embed_file(embedder, sentences, whole, batch_size=2, pool=pool)
+    interrupt(embedder, 5, sentences, out, pool=pool)
     written = unfinished.read_bytes()
     header = written.index(b"\n") + 1
     for size in (*range(header, len(written), 301), len(written)):
         unfinished.write_bytes(written[:size])
-        embed_file(embedder, sentences, out, batch_size=2)
+        embed_file(embedder, sentences, out, batch_size=2, pool=pool)
         assert out.read_bytes() == whole.read_bytes()
         out.unlink()
     # If the machine stops, the window that was being written can contain anything.
-    in_window = header + 4 * 3 * 12 * len(" ".join(LINES[:6]).split())
+    num_vectors = 6 if pool else len(" ".join(LINES[:6]).split())
+    in_window = header + 4 * 3 * 12 * num_vectors
     unfinished.write_bytes(written[:in_window] + bytes(len(written) - in_window))
-    embed_file(embedder, sentences, out, batch_size=2)
+    embed_file(embedder, sentences, out, batch_size=2, pool=pool)
     assert out.read_bytes() == whole.read_bytes()
 
 
@@ -307,12 +361,34 @@ def test_another_model_other_vectors_and_other_sentences_are_told_apart(
     assert "it was made with --dtype float32, not float16. " in complaint(embedder, dtype="float16")
     forgetful = complaint(embedder, forget_sentences=True, layers="top")
     assert "made with --all, not --top, without --forget-sentences. " in forgetful
+    assert "made without --pool, not with --pool max. " in complaint(embedder, pool="max")
     sentences.write_text("Something else .\n")
     assert "it was made from other sentences. Give another name, or --force" in complaint(embedder)
 
     embed_file(embedder, sentences, out, force=True, forget_sentences=True)
     with h5py.File(out, "r") as file:
         assert list(file) == ["0"]
+
+
+def test_another_npy_file_is_told_apart(embedder, sentences, tmp_path):
+    out = tmp_path / "vectors.npy"
+
+    def complaint(**options):
+        with pytest.raises(ConfigurationError) as error:
+            embed_file(embedder, sentences, out, **options)
+        return str(error.value)
+
+    # Of another version of the format, empty, or something else.
+    numpy.save(out, numpy.ones((2, 3)))
+    for contents in (out.read_bytes(), b"", b"\x93NUMPY\x03\x00", b"Snow .\n"):
+        out.write_bytes(contents)
+        message = "vectors.npy: it was made by something other than `allennlp embed`. Give another"
+        assert message in complaint(pool="max")
+        assert out.read_bytes() == contents
+    embed_file(embedder, sentences, out, pool="mean", force=True)
+    assert "made with --pool mean, not with --pool max. Give another" in complaint(pool="max")
+    assert "made with --all, not --top. " in complaint(pool="mean", layers="top")
+    assert numpy.load(out).shape == (len(LINES), 36)
 
 
 @pytest.mark.parametrize("force", [False, True])
@@ -346,7 +422,14 @@ def test_errors_before_anything_is_written(embedder, sentences, out, monkeypatch
     assert "it is a file, not a directory" in complaint(sentences, sentences / "vectors.h5")
     assert "--batch-size: 0; it takes 1 or more" in complaint(sentences, out, batch_size=0)
     assert "layers: 'last'; it takes one of" in complaint(sentences, out, layers="last")
-    assert "dtype: 'int8'; it takes one of" in complaint(sentences, out, dtype="int8")
+    assert "dtype: 'int8'; it takes 'float32' or 'float16'" in complaint(
+        sentences, out, dtype="int8"
+    )
+    assert "pool: 'sum'; it takes one of" in complaint(sentences, out, pool="sum")
+    npy = out.with_suffix(".npy")
+    assert "a .npy file has one vector per sentence; add --pool" in complaint(sentences, npy)
+    message = "with --pool, the suffix chooses the format; give a name that ends in .h5 or .npy"
+    assert message in complaint(sentences, out.with_suffix(".txt"), pool="mean")
     # Its sentences would be gone.
     assert "made by something other than `allennlp embed`" in complaint(sentences, sentences)
     monkeypatch.setattr(module, "_MAX_BYTES_OF_SENTENCES", 10)
@@ -355,6 +438,8 @@ def test_errors_before_anything_is_written(embedder, sentences, out, monkeypatch
     message = complaint(sentences, out, forget_sentences=True)
     needed = format_size(2 * 4 * 3 * 12 * len(" ".join(LINES).split()))
     assert f"the vectors and their copy need {needed} more, and 100B are free" in message
+    needed = format_size(2 * 4 * 3 * 12 * len(LINES))
+    assert f"need {needed} more" in complaint(sentences, out, pool="mean")
     sentences.write_bytes(b"sch\xf6n\n")
     assert "not UTF-8: byte 0xf6 in line 1" in complaint(sentences, out, forget_sentences=True)
     sentences.write_bytes(b"\n")

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from allennlp_semfit import SentenceEmbedder
 from allennlp_semfit.pretrained import neighbours
-from allennlp_semfit.pretrained.layer_pooling import pool_layers
 from allennlp_semfit.pretrained.neighbours import (
     Neighbour,
     Occurrence,
@@ -16,6 +15,7 @@ from allennlp_semfit.pretrained.neighbours import (
     distinct_sentences,
     find_occurrences,
 )
+from allennlp_semfit.pretrained.pooling import pool_layers
 from tests import FIXTURES, VECTORS
 from tests.language_models import write_language_model
 

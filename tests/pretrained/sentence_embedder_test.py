@@ -1,4 +1,5 @@
 import itertools
+import pickle
 
 import numpy
 import pytest
@@ -132,6 +133,52 @@ def test_autocast_changes_the_vectors_a_little(embedder, lm_archive):
     assert 0 < numpy.linalg.norm(vectors - expected) < 0.03 * numpy.linalg.norm(expected)
     # A file of one kind is not resumed with the other.
     assert rough.input_fingerprint([sentence]) != embedder.input_fingerprint([sentence])
+
+
+def test_sentence_vectors(embedder):
+    alone = [embedder.embed_sentence(words) for words in WORDS]
+    assert embedder.get_sentence_dim() == embedder.get_sentence_dim("top") == 12
+    assert embedder.get_sentence_dim("all") == 36
+
+    def check(found, expected):
+        assert found.dtype == numpy.float32
+        assert_same_but_for_rounding(found, numpy.stack(expected))
+
+    zeros = numpy.zeros(12)
+    check(
+        embedder.sentence_vectors(iter(WORDS)),
+        [each.mean(axis=0).mean(axis=0) if each.size else zeros for each in alone],
+    )
+    check(
+        embedder.sentence_vectors(WORDS, "max", "top", batch_size=2),
+        [each[-1].max(axis=0) if each.size else zeros for each in alone],
+    )
+    check(
+        embedder.sentence_vectors(WORDS, pool="first", layers="all"),
+        [each[:, 0].reshape(36) if each.size else zeros.repeat(3) for each in alone],
+    )
+    assert embedder.sentence_vectors([]).shape == (0, 12)
+    assert not embedder.sentence_vectors([[], []]).any()
+
+
+def test_sentence_vectors_refuse_what_they_cannot_pool(embedder):
+    with pytest.raises(ConfigurationError, match="pool: None; it takes one of"):
+        embedder.sentence_vectors(WORDS, pool=None)
+    with pytest.raises(ConfigurationError, match="layers: 'last'; it takes one of"):
+        embedder.sentence_vectors(WORDS, layers="last")
+    with pytest.raises(ConfigurationError, match="`batch_size` is 0"):
+        embedder.sentence_vectors(WORDS, batch_size=0)
+    with pytest.raises(ConfigurationError, match="is a string; give a list of its words"):
+        embedder.sentence_vectors(["Snow ."])
+
+
+@pytest.mark.parametrize("kind", ["trained", *KINDS])
+def test_is_pickled_without_its_weights(kind, language_models):
+    embedder = SentenceEmbedder(language_models[kind], sub_token_mode="avg")
+    pickled = pickle.dumps(embedder)
+    assert len(pickled) < 1000
+    expected = embedder.embed_sentence(WORDS[0])
+    numpy.testing.assert_array_equal(pickle.loads(pickled).embed_sentence(WORDS[0]), expected)
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 64])

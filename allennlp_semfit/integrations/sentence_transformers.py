@@ -1,0 +1,125 @@
+import json
+import os
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Tuple
+
+import torch
+from torch.nn.utils.rnn import pad_sequence
+
+from allennlp_semfit.pretrained.pooling import check_pooling, join_layers, pool_layers
+from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
+
+__all__ = ["ContextualWordEmbeddings"]
+
+
+# Not a subclass of sentence_transformers' `Module`, so that importing this needs no other package.
+class ContextualWordEmbeddings(torch.nn.Module):
+    """
+    The first module of a `SentenceTransformer`: a language model's vectors of the words, which a
+    `Pooling` module makes the vector of a text. The words are separated by white space. An empty
+    text has one word, whose vector is zero. Training does not change the language model.
+
+    `SentenceTransformer.save` saves the paths of the language model's files instead of copies.
+
+    # Parameters
+
+    archive_file : `str`
+        The language model's `model.tar.gz`.
+    layers : `str`, optional (default = `"average"`)
+        See [`sentence_vectors`](#sentence_vectors).
+    fasttext_model_path : `str`, optional (default = `None`)
+        This and the following are as for [`SentenceEmbedder`](#sentenceembedder).
+    tokenizer_path : `str`, optional (default = `None`)
+    sub_token_mode : `str`, optional (default = `"first"`)
+    autocast : `bool`, optional (default = `False`)
+
+    # Raises
+
+    `ConfigurationError`
+        If `layers` is unknown, and what `SentenceEmbedder` raises.
+
+    # Example
+
+    ```python
+    words = ContextualWordEmbeddings("output/elmo_semfit/model.tar.gz")
+    model = SentenceTransformer(modules=[words, Pooling(words.get_embedding_dimension(), "mean")])
+    vectors = model.encode(["The cat sat .", "A dog barked ."])
+    ```
+    """
+
+    def __init__(
+        self,
+        archive_file: str,
+        layers: str = "average",
+        fasttext_model_path: Optional[str] = None,
+        tokenizer_path: Optional[str] = None,
+        sub_token_mode: str = "first",
+        autocast: bool = False,
+    ) -> None:
+        super().__init__()
+        check_pooling(layers)
+        self.layers = layers
+        self._config = {
+            "archive_file": _absolute(archive_file),
+            "layers": layers,
+            "fasttext_model_path": _absolute(fasttext_model_path),
+            "tokenizer_path": _absolute(tokenizer_path),
+            "sub_token_mode": sub_token_mode,
+            "autocast": autocast,
+        }
+        self._embedder = SentenceEmbedder(
+            archive_file, -1, fasttext_model_path, tokenizer_path, sub_token_mode, autocast
+        )
+        # A submodule, so that `SentenceTransformer` moves it to its device.
+        self._language_model = self._embedder._layers
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return type(self), tuple(self._config.values())
+
+    def get_embedding_dimension(self) -> int:
+        """The dimension of the vector of a word."""
+        return self._embedder.get_sentence_dim(self.layers)
+
+    def get_word_embedding_dimension(self) -> int:
+        """The former name of `get_embedding_dimension`."""
+        return self.get_embedding_dimension()
+
+    def preprocess(
+        self, inputs: List[str], prompt: Optional[str] = None, **kwargs: Any
+    ) -> Dict[str, Any]:
+        return {"words": [((prompt or "") + text).split() for text in inputs]}
+
+    # Its name in older versions of sentence-transformers.
+    tokenize = preprocess
+
+    def forward(self, features: Dict[str, Any], **kwargs: Any) -> Dict[str, Any]:
+        """
+        Adds `"token_embeddings"`, shape `(batch_size, length, dim)`, and `"attention_mask"`, shape
+        `(batch_size, length)`.
+        """
+        device = next(self.parameters()).device
+        texts = [
+            torch.from_numpy(join_layers(pool_layers(layers, self.layers)))
+            if layers.shape[1]
+            else torch.zeros(1, self.get_embedding_dimension())
+            for layers in self._embedder.embed_batch(features["words"])
+        ]
+        masks = [torch.ones(len(words), dtype=torch.long) for words in texts]
+        features["token_embeddings"] = pad_sequence(texts, batch_first=True).to(device)
+        features["attention_mask"] = pad_sequence(masks, batch_first=True).to(device)
+        return features
+
+    def save(self, output_path: str, *args: Any, **kwargs: Any) -> None:
+        Path(output_path, "config.json").write_text(json.dumps(self._config, indent=2), "utf-8")
+
+    @classmethod
+    def load(
+        cls, model_name_or_path: str, subfolder: str = "", **kwargs: Any
+    ) -> "ContextualWordEmbeddings":
+        config = Path(model_name_or_path, subfolder, "config.json").read_text("utf-8")
+        return cls(**json.loads(config))
+
+
+def _absolute(path: Optional[str]) -> Optional[str]:
+    # A URL does not exist.
+    return os.path.abspath(path) if path is not None and os.path.exists(path) else path

@@ -1,0 +1,118 @@
+"""The pipeline component `semfit_vectors` for spaCy. Importing this module registers it."""
+
+from typing import Iterable, Iterator, List, Optional, Sequence, Union
+
+import numpy
+from spacy.language import Language
+from spacy.tokens import Doc, Span, Token
+from spacy.util import minibatch
+
+from allennlp_semfit.pretrained.pooling import check_pooling, join_layers, pool_layers, pool_words
+from allennlp_semfit.pretrained.sentence_embedder import DEFAULT_BATCH_SIZE, SentenceEmbedder
+
+__all__ = ["SemfitVectors"]
+
+
+@Language.factory("semfit_vectors", assigns=["doc.tensor"])
+class SemfitVectors:
+    """
+    A component of a spaCy pipeline that sets `doc.tensor`, shape `(len(doc), dim)`, to a language
+    model's vectors of spaCy's tokens, and with it `token.vector`. `doc.vector` and `span.vector`
+    are their mean. The vectors of white space are zero and do not count.
+
+    Each sentence is embedded by itself if an earlier component sets the sentences, such as
+    `sentencizer`. Otherwise the document is one sentence.
+
+    Registered as a spaCy factory with name "semfit_vectors", once this module is imported.
+
+    # Parameters
+
+    archive_file : `str`
+        The language model's `model.tar.gz`.
+    layers : `str`, optional (default = `"average"`)
+        See [`sentence_vectors`](#sentence_vectors).
+    batch_size : `int`, optional (default = `64`)
+        The maximum number of sentences in a batch.
+    cuda_device : `int`, optional (default = `-1`)
+        This and the following are as for [`SentenceEmbedder`](#sentenceembedder).
+    fasttext_model_path : `str`, optional (default = `None`)
+    tokenizer_path : `str`, optional (default = `None`)
+    sub_token_mode : `str`, optional (default = `"first"`)
+    autocast : `bool`, optional (default = `False`)
+
+    # Raises
+
+    `ConfigurationError`
+        If `layers` is unknown, and what `SentenceEmbedder` raises.
+
+    # Example
+
+    ```python
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sentencizer")
+    nlp.add_pipe("semfit_vectors", config={"archive_file": "output/elmo_semfit/model.tar.gz"})
+    doc = nlp("The cat sat. A dog barked.")
+    ```
+    """
+
+    def __init__(
+        self,
+        nlp: Language,
+        name: str,
+        archive_file: str,
+        layers: str = "average",
+        batch_size: int = DEFAULT_BATCH_SIZE,
+        cuda_device: int = -1,
+        fasttext_model_path: Optional[str] = None,
+        tokenizer_path: Optional[str] = None,
+        sub_token_mode: str = "first",
+        autocast: bool = False,
+    ) -> None:
+        check_pooling(layers)
+        self.layers = layers
+        self.batch_size = batch_size
+        self._embedder = SentenceEmbedder(
+            archive_file,
+            cuda_device,
+            fasttext_model_path,
+            tokenizer_path,
+            sub_token_mode,
+            autocast,
+        )
+
+    def __call__(self, doc: Doc) -> Doc:
+        self._set_vectors([doc])
+        return doc
+
+    def pipe(self, stream: Iterable[Doc], batch_size: int = DEFAULT_BATCH_SIZE) -> Iterator[Doc]:
+        for docs in minibatch(stream, batch_size):
+            self._set_vectors(docs)
+            yield from docs
+
+    def _set_vectors(self, docs: Sequence[Doc]) -> None:
+        dim = self._embedder.get_sentence_dim(self.layers)
+        sentences: List[List[Token]] = []
+        for doc in docs:
+            doc.tensor = numpy.zeros((len(doc), dim), numpy.float32)
+            # Otherwise the static vectors of the pipeline, if any, would come first.
+            doc.user_hooks["vector"] = _mean_vector
+            doc.user_span_hooks["vector"] = _mean_vector
+            doc.user_token_hooks["vector"] = _token_vector
+            spans = doc.sents if doc.has_annotation("SENT_START") else [doc]
+            sentences += [words for words in map(_words, spans) if words]
+        texts = ([word.text for word in words] for words in sentences)
+        for words, layers in zip(sentences, self._embedder.embed_sentences(texts, self.batch_size)):
+            vectors = join_layers(pool_layers(layers, self.layers))
+            words[0].doc.tensor[[word.i for word in words]] = vectors
+
+
+def _words(tokens: Union[Doc, Span]) -> List[Token]:
+    return [token for token in tokens if not token.is_space]
+
+
+def _mean_vector(tokens: Union[Doc, Span]) -> numpy.ndarray:
+    return pool_words(tokens.doc.tensor[[word.i for word in _words(tokens)]], "mean")
+
+
+def _token_vector(token: Token) -> numpy.ndarray:
+    return token.doc.tensor[token.i]

@@ -1,0 +1,123 @@
+import json
+import pickle
+import sys
+
+import numpy
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.testing import requires_gpu
+
+from allennlp_semfit import SentenceEmbedder
+from allennlp_semfit.integrations.sentence_transformers import ContextualWordEmbeddings
+from tests import FIXTURES, VECTORS
+from tests.language_models import write_language_model
+from tests.tolerance import assert_same_but_for_rounding
+
+TEXTS = ["The heron stood on the bridge .", "Snow .", "", "zxqv жук .", "Nobody watered it ."]
+WORDS = [text.split() for text in TEXTS]
+
+
+@pytest.fixture(scope="module")
+def embedder(lm_archive):
+    return SentenceEmbedder(lm_archive, fasttext_model_path=VECTORS)
+
+
+def sentence_transformer(words, pool="mean", **options):
+    modules = pytest.importorskip("sentence_transformers.sentence_transformer.modules")
+    pooling = modules.Pooling(words.get_embedding_dimension(), pool)
+    return sys.modules["sentence_transformers"].SentenceTransformer(
+        modules=[words, pooling], **options
+    )
+
+
+@pytest.mark.parametrize(
+    ("pool", "layers"), [("mean", "average"), ("max", "all"), ("cls", "normalized")]
+)
+def test_encodes_as_the_embedder_does(embedder, lm_archive, pool, layers):
+    words = ContextualWordEmbeddings(lm_archive, layers)
+    model = sentence_transformer(words, pool, device="cpu")
+    vectors = model.encode(TEXTS, batch_size=2)
+    expected = embedder.sentence_vectors(WORDS, {"cls": "first"}.get(pool, pool), layers)
+    assert model.get_sentence_embedding_dimension() == expected.shape[1]
+    assert_same_but_for_rounding(vectors, expected)
+    # Batches of empty texts only.
+    assert not model.encode(["", " "]).any()
+    assert_same_but_for_rounding(model.encode(TEXTS[0]), expected[0])
+    assert_same_but_for_rounding(
+        model.encode(["on the bridge ."], prompt="The heron stood "), expected[:1]
+    )
+    layers = embedder.embed_sentence(WORDS[1])
+    if words.layers == "average":
+        (tokens,) = model.encode(TEXTS[1:2], output_value="token_embeddings")
+        assert_same_but_for_rounding(tokens, layers.mean(axis=0))
+
+
+def test_pads_to_the_longest(embedder, lm_archive):
+    words = ContextualWordEmbeddings(lm_archive, "all")
+    features = words(words.tokenize(TEXTS))
+    vectors, mask = features["token_embeddings"], features["attention_mask"]
+    assert vectors.shape == (5, 7, 36)
+    assert mask.sum(dim=1).tolist() == [7, 2, 1, 3, 4]
+    assert not vectors[mask == 0].any()
+    for index, layers in enumerate(embedder.embed_batch(WORDS)):
+        for word in range(layers.shape[1]):
+            assert_same_but_for_rounding(vectors[index, word], layers[:, word].reshape(36))
+    assert not any(parameter.requires_grad for parameter in words.parameters())
+    assert words.get_word_embedding_dimension() == 36
+
+
+def test_saves_its_paths(lm_archive, tmp_path, monkeypatch):
+    archive = write_language_model(tmp_path / "lm", "subwords")
+    tokenizer = (archive / "tokenizer.json").rename(tmp_path / "moved.json")
+    monkeypatch.chdir(tmp_path)
+    words = ContextualWordEmbeddings("lm", "top", None, "moved.json", "avg", True)
+    monkeypatch.chdir(FIXTURES)
+    words.save(str(tmp_path))
+    assert json.loads((tmp_path / "config.json").read_text()) == {
+        "archive_file": str(archive),
+        "layers": "top",
+        "fasttext_model_path": None,
+        "tokenizer_path": str(tokenizer),
+        "sub_token_mode": "avg",
+        "autocast": True,
+    }
+    pickled = pickle.dumps(words)
+    assert len(pickled) < 1000
+    options = {"tokenizer_path": str(tokenizer), "sub_token_mode": "avg", "autocast": True}
+    expected = SentenceEmbedder(archive, **options).embed_sentence(WORDS[0])[-1]
+    for copy in (words, ContextualWordEmbeddings.load(str(tmp_path)), pickle.loads(pickled)):
+        vectors = copy(copy.preprocess(TEXTS[:1]))["token_embeddings"][0]
+        numpy.testing.assert_array_equal(vectors, expected)
+
+
+def test_saves_and_loads_the_whole(lm_archive, tmp_path):
+    model = sentence_transformer(ContextualWordEmbeddings(lm_archive, "all"), "max", device="cpu")
+    model.save(str(tmp_path))
+    assert not list(tmp_path.rglob("*.safetensors"))
+    again = type(model)(str(tmp_path), trust_remote_code=True, device="cpu")
+    assert again[0].layers == "all"
+    numpy.testing.assert_array_equal(again.encode(TEXTS), model.encode(TEXTS))
+
+
+@pytest.mark.gpu
+@requires_gpu
+def test_moves_to_a_gpu(embedder, lm_archive):
+    words = ContextualWordEmbeddings(lm_archive).to("cuda")
+    vectors = words(words.preprocess(TEXTS[:1]))["token_embeddings"]
+    assert vectors.device.type == "cuda"
+    assert_same_but_for_rounding(vectors[0].cpu(), embedder.embed_sentence(WORDS[0]).mean(axis=0))
+
+
+def test_follows_its_weights_to_another_device(lm_archive):
+    words = ContextualWordEmbeddings(lm_archive).to("meta")
+    with pytest.raises((NotImplementedError, RuntimeError), match="meta"):
+        words(words.preprocess(TEXTS[:1]))
+    assert {parameter.device for parameter in words.parameters()} == {torch.device("meta")}
+
+
+def test_errors(lm_archive):
+    with pytest.raises(ConfigurationError, match="layers: 'last'; it takes one of"):
+        ContextualWordEmbeddings(lm_archive, "last")
+    with pytest.raises(ConfigurationError, match="no.tar.gz does not exist"):
+        ContextualWordEmbeddings("no.tar.gz")

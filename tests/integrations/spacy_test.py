@@ -1,0 +1,111 @@
+import numpy
+import pytest
+import spacy
+from allennlp.common.checks import ConfigurationError
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from spacy.tokens import DocBin
+
+from allennlp_semfit import SentenceEmbedder
+from allennlp_semfit.integrations import spacy as module  # noqa: F401 (registers the component)
+from tests import VECTORS
+from tests.language_models import write_language_model
+from tests.tolerance import assert_same_but_for_rounding
+
+SENTENCES = [["The", "heron", "stood", "."], ["Nobody", "watered", "it", "!"]]
+TEXT = "The heron  stood.\n\nNobody watered it!"
+
+
+@pytest.fixture(scope="module")
+def embedder(lm_archive):
+    return SentenceEmbedder(lm_archive, fasttext_model_path=VECTORS)
+
+
+def pipeline(archive, *, sentencizer=True, **config):
+    nlp = spacy.blank("en")
+    if sentencizer:
+        nlp.add_pipe("sentencizer")
+    nlp.add_pipe("semfit_vectors", config={"archive_file": str(archive), **config})
+    return nlp
+
+
+@pytest.fixture(scope="module")
+def nlp(lm_archive):
+    return pipeline(lm_archive)
+
+
+def test_each_sentence_is_embedded_by_itself(nlp, embedder):
+    doc = nlp(TEXT)
+    expected = [embedder.embed_sentence(words).mean(axis=0) for words in SENTENCES]
+    words = [token for token in doc if not token.is_space]
+    assert len(words) == len(doc) - 2
+    assert doc.tensor.dtype == numpy.float32
+    assert doc.tensor.shape == (len(doc), 12)
+    assert_same_but_for_rounding(
+        doc.tensor[[word.i for word in words]], numpy.concatenate(expected)
+    )
+    assert not doc.tensor[[token.i for token in doc if token.is_space]].any()
+    assert_same_but_for_rounding(words[2].vector, expected[0][2])
+    assert_same_but_for_rounding(doc.vector, numpy.concatenate(expected).mean(axis=0))
+    for span, vectors in zip(doc.sents, expected):
+        assert_same_but_for_rounding(span.vector, vectors.mean(axis=0))
+
+
+def test_a_document_without_sentences_is_one(lm_archive, embedder):
+    doc = pipeline(lm_archive, sentencizer=False, layers="all")(TEXT)
+    layers = embedder.embed_sentence([*SENTENCES[0], *SENTENCES[1]])
+    words = [token.i for token in doc if not token.is_space]
+    for index, vector in zip(range(8), doc.tensor[words]):
+        assert_same_but_for_rounding(vector, layers[:, index].reshape(36))
+
+
+@settings(max_examples=20)
+@given(st.lists(st.text(st.sampled_from("Snow. \n!жa"), max_size=30), max_size=5))
+def test_any_documents_in_a_stream(nlp, embedder, texts):
+    docs = list(nlp.pipe(texts, batch_size=2))
+    assert [doc.text for doc in docs] == texts
+    for doc in docs:
+        assert doc.tensor.shape == (len(doc), 12)
+        for span in doc.sents:
+            words = [token.text for token in span if not token.is_space]
+            assert_same_but_for_rounding(span.vector, embedder.sentence_vectors([words])[0])
+        if not doc.text.strip():
+            assert not doc.vector.any()
+            assert doc.vector.shape == (12,)
+
+
+def test_static_vectors_do_not_come_first(lm_archive):
+    nlp = pipeline(lm_archive)
+    nlp.vocab.set_vector("heron", numpy.ones(4, dtype=numpy.float32))
+    doc = nlp("The heron stood.")
+    numpy.testing.assert_array_equal(doc[1].vector, doc.tensor[1])
+    numpy.testing.assert_array_equal(doc.vector, doc.tensor.mean(axis=0))
+
+
+def test_saving_the_pipeline_and_the_documents(nlp, tmp_path):
+    doc = nlp(TEXT)
+    nlp.to_disk(tmp_path / "pipeline")
+    again = spacy.load(tmp_path / "pipeline")(TEXT)
+    numpy.testing.assert_array_equal(again.tensor, doc.tensor)
+    stored = DocBin(attrs=["ORTH"], docs=[doc]).to_bytes()
+    assert len(list(DocBin().from_bytes(stored).get_docs(nlp.vocab))) == 1
+    copy = spacy.tokens.Doc(nlp.vocab).from_bytes(doc.to_bytes())
+    numpy.testing.assert_array_equal(copy[1].vector, doc[1].vector)
+
+
+def test_each_parameter_arrives(tmp_path):
+    archive = write_language_model(tmp_path / "lm", "subwords")
+    tokenizer = (archive / "tokenizer.json").rename(tmp_path / "moved.json")
+    options = {"tokenizer_path": str(tokenizer), "sub_token_mode": "avg", "autocast": True}
+    doc = pipeline(archive, layers="top", batch_size=1, **options)("Nobody watered it!")
+    expected = SentenceEmbedder(archive, **options).embed_sentence(SENTENCES[1])[-1]
+    numpy.testing.assert_array_equal(doc.tensor, expected)
+
+
+def test_errors(lm_archive):
+    with pytest.raises(ConfigurationError, match="layers: 'last'; it takes one of"):
+        pipeline(lm_archive, layers="last")
+    with pytest.raises(ConfigurationError, match="no.tar.gz does not exist"):
+        pipeline("no.tar.gz")
+    with pytest.raises(ConfigurationError, match="There is no GPU 99"):
+        pipeline(lm_archive, cuda_device=99)
