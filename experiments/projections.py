@@ -69,7 +69,11 @@ def decode(
         first += share[rank == 0].sum()
         among_10 += share[rank < 10].sum()
         numpy.add.at(decoded, scores.argmax(axis=1), share)
-    return {"first": first, "among_10": among_10, "hubs": float(numpy.sort(decoded)[-10:].sum())}
+    return {"first": first, "among_10": among_10, "hubs": _share_of_ten(decoded)}
+
+
+def _share_of_ten(decoded: numpy.ndarray) -> float:
+    return float(numpy.sort(decoded)[-10:].sum())
 
 
 def word_vectors(
@@ -125,7 +129,12 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     weights = counts[contexts] / counts[contexts].sum()
     # The rare words together have the mean of their vectors, nearly zero.
     fasttext = numpy.stack([numpy.zeros(model.dim), *map(model.get_word_vector, words)])
+    most_probable = numpy.asarray(probabilities.argmax(axis=1)).ravel()
+    hubs = _share_of_ten(numpy.bincount(most_probable, weights))
     rows: List[Dict[str, Any]] = [
+        {"targets": "P itself", "by": "probability", "first": 1.0, "among_10": 1.0, "hubs": hubs}
+    ]
+    rows += [
         {"targets": name, "by": by, **decode(probabilities, weights, vectors, by_cosine=by_cosine)}
         for name, vectors in word_vectors(probabilities, weights, fasttext).items()
         for by, by_cosine in (("product", False), ("cosine", True))

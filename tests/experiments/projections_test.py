@@ -55,7 +55,7 @@ def test_a_text_is_measured(tmp_path):
     out = tmp_path / "out.json"
     main([str(TRAIN), VECTORS, str(out), "--min-count", "2"])
     rows = json.loads(out.read_text("utf-8"))
-    assert len(rows) == 10
+    assert len(rows) == 1 + 10
     for row in rows:
         assert 0 <= row["first"] <= row["among_10"] <= 1 + 1e-9
         assert 0 < row["hubs"] <= 1 + 1e-9
