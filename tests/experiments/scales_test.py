@@ -88,6 +88,20 @@ def test_the_language_models_have_one_text_and_as_many_updates_as_the_schedule(c
     assert len(batches) == 1
 
 
+def test_a_laptop_trains_the_laptop_configs(tmp_path):
+    process = make("configs", "SCALE=laptop", f"OUT={tmp_path}")
+    assert process.returncode == 0, process.stderr
+    configs = sorted((tmp_path / "configs").glob("*.jsonnet"))
+    assert configs
+    for config in configs:
+        shipped = EXPERIMENTS.parent / "training_config" / "laptop" / config.name
+        one, other = (
+            json.loads(_jsonnet.evaluate_file(str(path), ext_vars=VARIABLES))
+            for path in (config, shipped)
+        )
+        assert one == other
+
+
 @pytest.mark.parametrize("task", TASKS)
 def test_the_tasks_read_vectors_as_wide_as_the_language_models(task, configs):
     contextualizer = configs("elmo_semfit")["model"]["contextualizer"]

@@ -2,7 +2,4 @@
 //
 //   export LM_TRAIN_DATA_PATH=… LM_DEV_DATA_PATH=… FASTTEXT_MODEL_PATH=…
 //   allennlp train training_config/laptop/masked_lm.jsonnet --include-package allennlp_semfit -s output/masked_lm
-(import '../one_billion_word/masked_lm.jsonnet') + (import 'override.libsonnet') + {
-  // A step takes about 1.2 times as long as one of ELMo-S. Transformers need a lower learning rate.
-  sizes+:: { num_layers: 2, learning_rate: 2e-4 },
-}
+(import '../one_billion_word/masked_lm.jsonnet') + (import 'override.libsonnet')

@@ -9,7 +9,6 @@
 (import 'elmo_semfit_contrastive.jsonnet') + {
   // The dimension of the layers of ELMo-S.
   local hidden_size = 2 * $.sizes.hidden_dim,
-  sizes+:: { num_layers: 6 },
   model+: {
     type: 'masked_lm',
     contextualizer: {
@@ -17,7 +16,8 @@
       input_dim: $.sizes.embedding_dim,
       config: {
         hidden_size: hidden_size,
-        num_hidden_layers: $.sizes.num_layers,
+        // As many parameters as ELMo-S, at the paper's size.
+        num_hidden_layers: std.round(3 * $.sizes.num_layers * $.sizes.cell_size / (8 * $.sizes.hidden_dim)),
         num_attention_heads: std.ceil(hidden_size / 64),
         intermediate_size: 4 * hidden_size,
         hidden_dropout_prob: $.sizes.dropout,
@@ -28,4 +28,6 @@
     },
     head+: { input_dim: hidden_size },
   },
+  // Transformers need a lower learning rate.
+  trainer+: { optimizer+: { lr: $.sizes.learning_rate / 2 } },
 }
