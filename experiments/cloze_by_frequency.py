@@ -196,14 +196,14 @@ def evaluate(
         row: Dict[str, Any] = {"bucket": bucket_label(bucket), "count": number}
         of_bucket = contexts[start : start + number]
         start += number
-        for candidates, suffix in zip(kinds, ("", "_same_frequency")):
-            ranks = [
-                reciprocal_rank(scores(some_contexts[:, direction]).gather(1, some_candidates))
-                for some_contexts, some_candidates in zip(
-                    of_bucket.split(BATCH_SIZE), candidates.split(BATCH_SIZE)
-                )
-                for direction in (0, 1)
-            ]
+        ranks_of_kinds: List[List[Tuple[torch.Tensor, torch.Tensor]]] = [[] for _ in kinds]
+        for begin in range(0, number, BATCH_SIZE):
+            some = slice(begin, begin + BATCH_SIZE)
+            for direction in (0, 1):
+                of_all = scores(of_bucket[some, direction])
+                for ranks, candidates in zip(ranks_of_kinds, kinds):
+                    ranks.append(reciprocal_rank(of_all.gather(1, candidates[some])))
+        for ranks, candidates, suffix in zip(ranks_of_kinds, kinds, ("", "_same_frequency")):
             for name, values in zip(("mrr", "accuracy"), zip(*ranks)):
                 row[f"{name}{suffix}"] = torch.cat(values).mean().item()
             row[f"candidates{suffix}"] = candidates.size(1)

@@ -9,9 +9,8 @@ import argparse
 import logging
 import random
 import sys
-from collections import Counter
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, Optional, Sequence
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.models import load_archive
@@ -19,7 +18,11 @@ from allennlp.models import load_archive
 from allennlp_semfit.common.text_files import find_text_files
 from allennlp_semfit.corpus.word_counts import count_words, sort_by_frequency
 from allennlp_semfit.models.archive import load_config
-from allennlp_semfit.pretrained.nearest_words import CORRECTIONS, find_nearest_words
+from allennlp_semfit.pretrained.nearest_words import (
+    CORRECTIONS,
+    DecodingAccuracy,
+    find_nearest_words,
+)
 from allennlp_semfit.pretrained.sentences_file import SentencesFile
 from allennlp_semfit.pretrained.word_scorer import WordScorer
 from experiments.cloze_by_frequency import BUCKETS, bucket_index, bucket_label
@@ -59,35 +62,31 @@ def measure_decoding(
         `"accuracy_at_1"` and `"accuracy_at_10"`; and `"hubs"`, the ten words that are most often
         the nearest, each with its share of the positions.
     """
-    found: List[Counter[str]] = [Counter() for _ in BUCKETS]
-    nearest: Counter[str] = Counter()
+    overall = DecodingAccuracy("forward", _NUMBER)
+    buckets = [DecodingAccuracy("forward", _NUMBER) for _ in BUCKETS]
     for sentence in find_nearest_words(scorer, sentences, number=_NUMBER, correction=correction):
         for each in sentence:
-            rank = each.ranks["forward"]
-            if rank is None:
-                continue
-            nearest[each.nearest["forward"][0][0]] += 1
-            bucket = found[bucket_index(counts.get(each.word, 0))]
-            bucket.update(count=1, first=rank == 1, ten=rank <= _NUMBER)
-    total = sum(nearest.values())
+            overall.add(each)
+            buckets[bucket_index(counts.get(each.word, 0))].add(each)
+    hubs = overall.nearest.most_common(_NUM_HUBS)
     return {
         "correction": correction,
         "buckets": [
-            {"bucket": bucket_label(index), **_accuracies(bucket)}
-            for index, bucket in enumerate(found)
-            if bucket["count"]
+            {"bucket": bucket_label(index), **_shares(bucket)}
+            for index, bucket in enumerate(buckets)
+            if bucket.count
         ],
-        **_accuracies(sum(found, Counter())),
-        "hubs": [[word, count / total] for word, count in nearest.most_common(_NUM_HUBS)],
+        **_shares(overall),
+        "hubs": [[word, number / overall.count] for word, number in hubs],
     }
 
 
-def _accuracies(found: "Counter[str]") -> Dict[str, Any]:
-    count = found["count"]
+def _shares(accuracy: DecodingAccuracy) -> Dict[str, Any]:
+    count = accuracy.count
     return {
         "count": count,
-        "accuracy_at_1": found["first"] / max(count, 1),
-        "accuracy_at_10": found["ten"] / max(count, 1),
+        "accuracy_at_1": accuracy.num_first / max(count, 1),
+        "accuracy_at_10": accuracy.num_among / max(count, 1),
     }
 
 

@@ -20,6 +20,7 @@ from sklearn.decomposition import PCA
 from sklearn.preprocessing import normalize
 
 from allennlp_semfit.common.text_files import find_text_files
+from allennlp_semfit.corpus.vocabulary import DEFAULT_BOUNDARY_TOKEN
 from allennlp_semfit.corpus.word_counts import count_words, sort_by_frequency
 from allennlp_semfit.fasttext.model import FastTextModel
 from allennlp_semfit.static_vectors.cooccurrence import count_followers
@@ -120,15 +121,16 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
         model = FastTextModel.open(args.vectors)
         files = find_text_files([args.train])
         words = sort_by_frequency(count_words(files).counts)[: args.words]
-        followers = count_followers(files, [DEFAULT_OOV_TOKEN, *words], window=1)
+        # The first one stands for all others, which are neither contexts nor targets.
+        words = [DEFAULT_OOV_TOKEN, *words, DEFAULT_BOUNDARY_TOKEN]
+        followers = count_followers(files, words, window=1)[1:, 1:]
     except ConfigurationError as error:
         sys.exit(f"projections: {error}")
     counts = numpy.asarray(followers.sum(axis=1)).ravel()
     contexts = numpy.flatnonzero(counts >= args.min_count)
     probabilities = diags(1 / counts[contexts]) @ followers[contexts].astype(float)
     weights = counts[contexts] / counts[contexts].sum()
-    # The rare words together have the mean of their vectors, nearly zero.
-    fasttext = numpy.stack([numpy.zeros(model.dim), *map(model.get_word_vector, words)])
+    fasttext = numpy.stack([model.get_word_vector(word) for word in words[1:]])
     most_probable = numpy.asarray(probabilities.argmax(axis=1)).ravel()
     hubs = _share_of_ten(numpy.bincount(most_probable, weights))
     rows: List[Dict[str, Any]] = [

@@ -9,10 +9,8 @@ import argparse
 import json
 import logging
 import sys
-from collections import Counter
 from pathlib import Path
-from typing import Counter as CounterType
-from typing import List, Sequence
+from typing import Iterator, Sequence
 
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError
@@ -30,6 +28,7 @@ from allennlp_semfit.models.archive import load_config
 from allennlp_semfit.pretrained.nearest_words import (
     CORRECTIONS,
     DIRECTIONS,
+    DecodingAccuracy,
     NearestWords,
     find_nearest_words,
 )
@@ -95,7 +94,7 @@ class NearestWordsCommand(Subcommand):
         return subparser
 
 
-@exit_on_error("nearest-words")
+@exit_on_error("nearest-words", interrupted="the rest is not printed")
 def _run(args: argparse.Namespace) -> None:
     apply_progress_option(args)
     for option, value in (("--number", args.number), ("--max-words", args.max_words)):
@@ -115,14 +114,17 @@ def _run(args: argparse.Namespace) -> None:
         archive = load_archive(args.archive, overrides=args.overrides)
     scorer = WordScorer(archive, words)
     sentences = [line.split() for line in sentences_file]
-    summary = _Summary(args.number)
+    accuracies = [DecodingAccuracy(direction, args.number) for direction in DIRECTIONS]
     for sentence in find_nearest_words(
         scorer, sentences, number=args.number, correction=args.correction
     ):
-        summary.add(sentence)
+        for each in sentence:
+            for accuracy in accuracies:
+                accuracy.add(each)
         sys.stdout.write(_as_json(sentence) if args.json else _as_text(sentence))
-    for line in summary.lines():
-        logger.info(line)
+    for accuracy in accuracies:
+        for line in _summary(accuracy):
+            logger.info(line)
 
 
 def _as_json(sentence: Sequence[NearestWords]) -> str:
@@ -142,41 +144,20 @@ def _as_text(sentence: Sequence[NearestWords]) -> str:
     return "\n".join(lines) + "\n\n"
 
 
-class _Summary:
-    """How often the words of the text are found, and which words are found most often."""
+def _summary(accuracy: DecodingAccuracy) -> Iterator[str]:
+    direction, count = accuracy.direction, accuracy.count
 
-    def __init__(self, number: int) -> None:
-        self._number = number
-        self._num_words = 0
-        # By direction and largest rank.
-        self._num_found: CounterType[tuple] = Counter()
-        self._hubs = {direction: Counter[str]() for direction in DIRECTIONS}
+    def share(number: int) -> str:
+        return f"{100 * number / count:.1f}%"
 
-    def add(self, sentence: Sequence[NearestWords]) -> None:
-        self._num_words += len(sentence)
-        for each in sentence:
-            for direction in DIRECTIONS:
-                rank = each.ranks[direction]
-                for limit in {1, self._number}:
-                    self._num_found[direction, limit] += rank is not None and rank <= limit
-                self._hubs[direction][each.nearest[direction][0][0]] += 1
-
-    def lines(self) -> List[str]:
-        if not self._num_words:
-            return ["no words"]
-        lines = []
-        for direction in DIRECTIONS:
-            accuracies = ", ".join(
-                f"among the first {limit} in {self._share(self._num_found[direction, limit])}"
-                for limit in sorted({1, self._number})
-            )
-            hubs = ", ".join(
-                f"{word} ({self._share(count)})"
-                for word, count in self._hubs[direction].most_common(_NUM_HUBS)
-            )
-            lines.append(f"{direction}: the word of the text is {accuracies}")
-            lines.append(f"{direction}: the most frequent nearest words: {hubs}")
-        return lines
-
-    def _share(self, count: int) -> str:
-        return f"{100 * count / self._num_words:.1f}%"
+    if not count:
+        yield f"{direction}: no word of the text is among the candidates"
+        return
+    yield (
+        f"{direction}: of {count:,} words of the text, {share(accuracy.num_first)} are the "
+        f"nearest, {share(accuracy.num_among)} among the first {accuracy.limit}"
+    )
+    hubs = accuracy.nearest.most_common(_NUM_HUBS)
+    yield f"{direction}: most often nearest: " + ", ".join(
+        f"{word} ({share(number)})" for word, number in hubs
+    )

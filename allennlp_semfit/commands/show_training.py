@@ -95,7 +95,7 @@ def describe_training(serialization_dir: str) -> str:
     # Parameters
 
     serialization_dir : `str`
-        Where a `bidirectional_lm` was trained.
+        Where a language model was trained.
 
     # Returns
 

@@ -84,10 +84,15 @@ class SentenceVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         # Raises
 
         `ConfigurationError`
-            If `X` is a string; and what `SentenceEmbedder` and `sentence_vectors` raise.
+            If `X` is a string or a table; and what `SentenceEmbedder` and `sentence_vectors` raise.
         """
         if isinstance(X, str):
             raise ConfigurationError(f"X is the string {X[:50]!r}; give a list of sentences.")
+        num_dims = getattr(X, "ndim", 1)
+        if num_dims != 1:
+            raise ConfigurationError(
+                f"X has {num_dims} dimensions; give one column, with a sentence in each row."
+            )
         sentences: List[Sequence[str]] = [
             sentence.split() if isinstance(sentence, str) else sentence for sentence in X
         ]

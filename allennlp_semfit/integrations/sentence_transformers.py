@@ -17,7 +17,8 @@ class ContextualWordEmbeddings(torch.nn.Module):
     """
     The first module of a `SentenceTransformer`: a language model's vectors of the words, which a
     `Pooling` module makes the vector of a text. The words are separated by white space. An empty
-    text has one word, whose vector is zero. Training does not change the language model.
+    text has one word, whose vector is zero. It is for encoding: sentence-transformers cannot train
+    the modules after it.
 
     `SentenceTransformer.save` saves the paths of the language model's files instead of copies.
 

@@ -1,6 +1,8 @@
 """Decodes the predictions of a language model: the nearest words at each position of a text."""
 
+from collections import Counter
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Counter as CounterType
 
 import torch
 from allennlp.common import Tqdm
@@ -11,7 +13,7 @@ from torch.nn.functional import normalize
 from allennlp_semfit.modules.lm_heads.target_transforms import TargetWhitening
 from allennlp_semfit.pretrained.word_scorer import WordScorer
 
-__all__ = ["CORRECTIONS", "DIRECTIONS", "NearestWords", "find_nearest_words"]
+__all__ = ["CORRECTIONS", "DIRECTIONS", "DecodingAccuracy", "NearestWords", "find_nearest_words"]
 
 DIRECTIONS = ("forward", "backward", "both")
 CORRECTIONS = ("none", "csls", "whitening")
@@ -37,13 +39,47 @@ class NearestWords(NamedTuple):
     nearest : `Dict[str, List[Tuple[str, float]]]`
         For each of `DIRECTIONS`, the words with the highest scores, and these.
     ranks : `Dict[str, Optional[int]]`
-        For each of `DIRECTIONS`, the rank of `word` among the candidates, from 1; `None` if it is
-        not one of them.
+        For each of `DIRECTIONS`, the rank of `word` among the candidates, from 1, or the last one
+        of those with the same score; `None` if it is not one of them.
     """
 
     word: str
     nearest: Dict[str, List[Tuple[str, float]]]
     ranks: Dict[str, Optional[int]]
+
+
+class DecodingAccuracy:
+    """
+    How often the words of a text are found in a direction, of those that are candidates.
+
+    # Parameters
+
+    direction : `str`
+        One of `DIRECTIONS`.
+    limit : `int`
+        The rank up to which a word is among the first.
+
+    # Attributes
+
+    count, num_first, num_among : `int`
+        The number of words, of those with rank 1, and of those with a rank up to `limit`.
+    nearest : `Counter[str]`
+        How often each word is the nearest.
+    """
+
+    def __init__(self, direction: str, limit: int) -> None:
+        self.direction = direction
+        self.limit = limit
+        self.count = self.num_first = self.num_among = 0
+        self.nearest: CounterType[str] = Counter()
+
+    def add(self, found: NearestWords) -> None:
+        rank = found.ranks[self.direction]
+        if rank is not None:
+            self.count += 1
+            self.num_first += rank == 1
+            self.num_among += rank <= self.limit
+            self.nearest[found.nearest[self.direction][0][0]] += 1
 
 
 def find_nearest_words(
@@ -127,7 +163,7 @@ def _decode(
                 }
                 index = indices.get(word)
                 ranks: Dict[str, Optional[int]] = {
-                    name: None if index is None else int((each[row] > each[row, index]).sum()) + 1
+                    name: None if index is None else int((each[row] >= each[row, index]).sum())
                     for name, each in by_direction.items()
                 }
                 found.append(NearestWords(word, nearest, ranks))

@@ -7,11 +7,12 @@ from typing import Dict, Iterable, Iterator, List, Mapping, NamedTuple, Sequence
 import numpy
 import torch
 from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import lazy_groups_of
 from torch.nn.functional import normalize
 
-from allennlp_semfit.pretrained.embed_file import progress_bar
 from allennlp_semfit.pretrained.pooling import pool_layers
 from allennlp_semfit.pretrained.sentence_embedder import DEFAULT_BATCH_SIZE, SentenceEmbedder
+from allennlp_semfit.pretrained.vectors_file import progress_bar
 
 __all__ = [
     "Neighbour",
@@ -24,6 +25,7 @@ __all__ = [
 
 # The words whose cosines are in memory at a time.
 _BLOCK_SIZE = 8_192
+_QUERIES = 256
 
 _Rows = Union[slice, numpy.ndarray]
 
@@ -203,7 +205,22 @@ class TextVectors:
 
         `List[Neighbourhood]`
             For each occurrence, its neighbours in the whole text.
+
+        # Raises
+
+        `ConfigurationError`
+            If `layers` is unknown.
         """
+        # The cosines of a block are in memory several times.
+        return [
+            found
+            for some in lazy_groups_of(occurrences, _QUERIES)
+            for found in self._neighbourhoods(some, layers, number)
+        ]
+
+    def _neighbourhoods(
+        self, occurrences: Sequence[Occurrence], layers: str, number: int
+    ) -> List[Neighbourhood]:
         rows = torch.tensor([self._rows[occurrence] for occurrence in occurrences])
         queries = self._unit_vectors(rows.numpy(), layers)
         query_ids = self._word_ids[rows].unsqueeze(1)
@@ -263,6 +280,11 @@ class TextVectors:
     def _unit_vectors(self, rows: _Rows, layers: str) -> torch.Tensor:
         """The centred vectors of the rows, scaled to length 1, shape `(num_rows, dim)`."""
         if layers not in self._means:
+            allowed = [*self.choices_of_layers, "top"]
+            if layers not in allowed:
+                raise ConfigurationError(
+                    f"`layers` is {layers!r}; it takes one of {', '.join(allowed)}."
+                )
             total = torch.zeros((), dtype=torch.double)
             for block in self._blocks():
                 total = total + self._pooled(block, layers).sum(dim=0, dtype=torch.double)

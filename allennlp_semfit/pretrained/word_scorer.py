@@ -82,6 +82,8 @@ class WordScorer:
         self._head: LmHead = head
         self.words = words
         self._targets = self._targets_of(words)
+        if self.predicts_vectors:
+            self._directions = normalize(self._targets, dim=-1)
         self._log_num_unknown = 0.0
         if isinstance(head, SoftmaxHeadBase):
             num_unknown = int((self._targets == _UNKNOWN).sum())
@@ -144,10 +146,9 @@ class WordScorer:
             distance = getattr(head, "distance", None)
             if isinstance(distance, L2Distance):
                 return -torch.cdist(predicted, targets).square()
-            directions = normalize(targets, dim=-1)
             if isinstance(distance, NllVmfDistance):
-                return distance.lambda_2 * predicted @ directions.T
-            return normalize(predicted, dim=-1) @ directions.T
+                return distance.lambda_2 * predicted @ self._directions.T
+            return normalize(predicted, dim=-1) @ self._directions.T
         if isinstance(head, AdaptiveSoftmaxHead):
             scores = head.softmax.log_prob(contexts)[:, targets]
         else:

@@ -40,8 +40,8 @@ def test_prints_words_and_a_summary(run, tmp_path, capsys, caplog):
     # It is not in the training text.
     assert blocks[2].splitlines()[2].split()[:2] == ["forward", "[-]"]
     summary = [record.message for record in caplog.records][-6:]
-    assert summary[0].startswith("forward: the word of the text is among the first 1 in ")
-    assert "most frequent nearest words" in summary[5]
+    assert summary[0].startswith("forward: of 2 words of the text, ")
+    assert summary[5].startswith("both: most often nearest: ")
 
 
 def test_json_has_the_same_words_with_and_without_more_candidates(run, tmp_path, capsys):

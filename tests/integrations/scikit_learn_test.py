@@ -110,3 +110,9 @@ def test_errors(lm_archive):
         vectorizer.set_params(pool="sum").transform(SENTENCES)
     with pytest.raises(ConfigurationError, match="no.tar.gz does not exist"):
         SentenceVectorizer("no.tar.gz").fit(SENTENCES).transform(SENTENCES)
+
+
+def test_a_table_is_refused(lm_archive):
+    table = numpy.array([["The captain sleeps ."], ["Snow ."]])
+    with pytest.raises(ConfigurationError, match="X has 2 dimensions; give one column"):
+        SentenceVectorizer(lm_archive).transform(table)

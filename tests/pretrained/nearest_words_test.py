@@ -5,7 +5,11 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.models import load_archive
 
 from allennlp_semfit.modules.lm_heads.target_transforms import TargetWhitening
-from allennlp_semfit.pretrained.nearest_words import find_nearest_words
+from allennlp_semfit.pretrained.nearest_words import (
+    DecodingAccuracy,
+    NearestWords,
+    find_nearest_words,
+)
 from allennlp_semfit.pretrained.word_scorer import WordScorer
 from tests import VECTORS
 from tests.language_models import KINDS, write_language_model
@@ -115,6 +119,24 @@ def test_a_correction_moves_hubs(tmp_path):
         scorer.contexts = lambda some, locations: torch.zeros(len(locations), 2, 6)
         (sentence,) = find_nearest_words(scorer, sentences, number=1, correction=correction)
         assert [each.nearest["forward"][0][0] for each in sentence] == expected
+
+
+def test_words_with_the_same_score_have_the_last_rank(tmp_path):
+    archive = load_archive(write_language_model(tmp_path / "model", "words", archive=True))
+    scorer = WordScorer(archive, ["quagga", "zebra", "the"])
+    ((quagga, zebra),) = find_nearest_words(scorer, [["quagga", "zebra"]])
+    for found in (quagga, zebra):
+        scores = dict(found.nearest["forward"])
+        assert scores["quagga"] == scores["zebra"]
+        assert found.ranks["forward"] == 2 + (scores["the"] > scores["quagga"])
+
+
+def test_accuracies():
+    accuracy = DecodingAccuracy("both", limit=3)
+    for rank, nearest in ((1, "a"), (3, "a"), (4, "b"), (None, "c")):
+        accuracy.add(NearestWords("word", {"both": [(nearest, 0.5)]}, {"both": rank}))
+    assert (accuracy.count, accuracy.num_first, accuracy.num_among) == (3, 1, 2)
+    assert accuracy.nearest == {"a": 2, "b": 1}
 
 
 def test_more_words_than_there_are(scorer):

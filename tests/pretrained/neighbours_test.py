@@ -56,6 +56,7 @@ def expected_vectors(embedder, sentences, layers):
 @pytest.mark.parametrize("layers", ["0", "1", "2", "top", "average", "normalized"])
 def test_neighbours_are_those_of_brute_force(embedder, sentences, layers, block_size, monkeypatch):
     monkeypatch.setattr(neighbours, "_BLOCK_SIZE", block_size)
+    monkeypatch.setattr(neighbours, "_QUERIES", 2)
     text = TextVectors(embedder, sentences, batch_size=3)
     vectors = expected_vectors(embedder, sentences, layers)
     words = {place: sentences[place.line][place.position].casefold() for place in vectors}
