@@ -128,14 +128,12 @@ class LanguageModelBase(Model):
         Keeps the outputs that have a batch dimension: the layers, the input vectors and the mask. A
         list of layers is stacked: shape `(batch_size, num_layers(), length, dim)`.
         """
-        layers = output_dict["lm_embeddings"]
-        return {
-            "lm_embeddings": (
-                layers if isinstance(layers, torch.Tensor) else torch.stack(layers, dim=1)
-            ),
-            "noncontextual_token_embeddings": output_dict["noncontextual_token_embeddings"],
-            "mask": output_dict["mask"],
-        }
+        names = ("lm_embeddings", "noncontextual_token_embeddings", "mask")
+        outputs = {name: output_dict[name] for name in names if name in output_dict}
+        layers = outputs.get("lm_embeddings")
+        if isinstance(layers, (list, tuple)):
+            outputs["lm_embeddings"] = torch.stack(layers, dim=1)
+        return outputs
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
         return self._head.get_metrics(reset)

@@ -14,7 +14,7 @@ from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 __all__ = ["MaskedLm"]
 
 # Of the words to predict (Devlin et al. 2019, section 3.1). The rest is unchanged.
-_HIDDEN = 0.8
+_MASKED = 0.8
 _REPLACED = 0.1
 
 
@@ -23,7 +23,7 @@ class MaskedLm(LanguageModelBase):
     """
     A masked language model (Devlin et al. 2019, "BERT: Pre-training of Deep Bidirectional
     Transformers for Language Understanding", section 3.1) of whole words with any output layer. It
-    predicts words that are hidden from it, with the whole sentence as their context.
+    predicts words that are masked, with the whole sentence as their context.
 
     In each sentence, every word and boundary token is to be predicted with probability
     `masking_probability`. Of these, 80 % are replaced by a learned vector, 10 % by another word of
@@ -115,14 +115,15 @@ class MaskedLm(LanguageModelBase):
             - `"loss"`: the head's loss, averaged over the words to predict. A scalar.
             - `"batch_weight"`: their number, for
               `allennlp evaluate --batch-weight-key batch_weight`. A scalar.
-            - With `return_all_layers`, `"lm_embeddings"`: the layers of the sentences with all
-              their words, a list of `num_layers()` tensors of shape `(batch_size, length, dim)`.
+            - In evaluation with `return_all_layers`, `"lm_embeddings"`: the layers of the sentences
+              with all their words, a list of `num_layers()` tensors of shape
+              `(batch_size, length, dim)`.
             - `"noncontextual_token_embeddings"`: shape `(batch_size, length, embedding_dim)`.
             - `"mask"`: shape `(batch_size, length)`.
         """
         mask = get_text_field_mask(source)
         embeddings = self._text_field_embedder(source)
-        is_target, inputs = self._hide_words(embeddings, mask)
+        is_target, inputs = self._mask_words(embeddings, mask)
         positions = is_target.nonzero(as_tuple=True)
         num_targets = positions[0].numel()
         layers = self._contextualizer(inputs, mask)
@@ -134,14 +135,14 @@ class MaskedLm(LanguageModelBase):
             "noncontextual_token_embeddings": embeddings,
             "mask": mask,
         }
-        if self.return_all_layers:
+        if self.return_all_layers and not self.training:
             outputs["lm_embeddings"] = self._contextualizer(embeddings, mask)
         return outputs
 
-    def _hide_words(
+    def _mask_words(
         self, embeddings: torch.Tensor, mask: torch.BoolTensor
     ) -> Tuple[torch.Tensor, torch.Tensor]:
-        """Which words to predict, and the input with some of these hidden or replaced."""
+        """Which words to predict, and the input with some of these masked or replaced."""
         words = embeddings[mask]
         if not len(words):
             return mask, embeddings
@@ -152,9 +153,9 @@ class MaskedLm(LanguageModelBase):
         # At least the word with the lowest number.
         choices = choices.masked_fill(~mask, 1)
         is_target = choices <= choices.min().clamp(min=self.masking_probability)
-        is_hidden = is_target & (treatments < _HIDDEN)
+        is_masked = is_target & (treatments < _MASKED)
         is_replaced = is_target & (treatments >= 1 - _REPLACED)
         mask_vector = self.mask_vector.to(embeddings.dtype)
-        inputs = torch.where(is_hidden.unsqueeze(-1), mask_vector, embeddings)
+        inputs = torch.where(is_masked.unsqueeze(-1), mask_vector, embeddings)
         replacements = words[(others * len(words)).long().clamp(max=len(words) - 1)]
         return is_target & mask, torch.where(is_replaced.unsqueeze(-1), replacements, inputs)

@@ -69,14 +69,14 @@ class TestMaskedLm(ModelTestCase):
         hook.remove()
         return calls, outputs
 
-    def test_the_loss_is_that_of_the_hidden_words(self):
+    def test_the_loss_is_that_of_the_masked_words(self):
         self.model.eval()
         ((inputs, states),), outputs = self.recorded()
         vectors, mask = outputs["noncontextual_token_embeddings"], outputs["mask"]
-        is_hidden = (inputs == self.model.mask_vector).all(-1)
-        is_target, _ = self.model._hide_words(vectors, mask)
-        assert is_hidden.any()
-        assert not (is_hidden & ~is_target).any()
+        is_masked = (inputs == self.model.mask_vector).all(-1)
+        is_target, _ = self.model._mask_words(vectors, mask)
+        assert is_masked.any()
+        assert not (is_masked & ~is_target).any()
         losses = cosine(self.model._head.projection(states[is_target]), vectors[is_target])
         assert outputs["loss"].item() == pytest.approx(losses.mean().item(), rel=1e-5)
         assert outputs["batch_weight"].item() == is_target.sum().item()
@@ -104,6 +104,18 @@ class TestMaskedLm(ModelTestCase):
         loss = self.model({"fasttext": source})["loss"]
         assert loss.item() == 0
 
+    def test_without_its_layers_it_still_has_outputs_for_each_sentence(self):
+        (output,) = self.model.forward_on_instances(self.instances[:1])
+        assert sorted(output) == ["mask", "noncontextual_token_embeddings"]
+
+    def test_half_precision_comes_close(self):
+        expected = self.model.eval()(**self.batch())["loss"].item()
+        with torch.autocast("cpu", torch.bfloat16):
+            loss = self.model(**self.batch())["loss"]
+        loss.backward()
+        assert loss.dtype == torch.float32
+        assert loss.item() == pytest.approx(expected, abs=0.02)
+
     def test_the_archive_embeds_and_predicts(self):
         directory = self.TEST_DIR / "trained"
         train_model_from_file(self.param_file, directory)
@@ -126,22 +138,22 @@ def build(overrides=None):
     return Model.from_params(Params(config), vocab=Vocabulary.empty())
 
 
-def test_how_often_words_are_hidden_and_replaced():
+def test_how_often_words_are_masked_and_replaced():
     model = build({"masking_probability": 0.3})
     torch.nn.init.normal_(model.mask_vector)
     torch.manual_seed(1)
     embeddings = torch.randn(100, 1000, 10)
     mask = torch.arange(1000) < torch.randint(500, 1000, (100, 1))
-    is_target, inputs = model._hide_words(embeddings, mask)
+    is_target, inputs = model._mask_words(embeddings, mask)
     num_words, num_targets = mask.sum().item(), is_target.sum().item()
     assert not (is_target & ~mask).any()
     is_same = (inputs == embeddings).all(-1)
     assert is_same[~is_target].all()
-    is_hidden = (inputs == model.mask_vector).all(-1)
-    is_replaced = ~is_same & ~is_hidden
+    is_masked = (inputs == model.mask_vector).all(-1)
+    is_replaced = ~is_same & ~is_masked
     for number, total, share in (
         (num_targets, num_words, 0.3),
-        (is_hidden.sum().item(), num_targets, 0.8),
+        (is_masked.sum().item(), num_targets, 0.8),
         (is_replaced.sum().item(), num_targets, 0.1),
     ):
         deviation = (share * (1 - share) / total) ** 0.5
@@ -155,7 +167,7 @@ def test_one_word_at_least_is_to_be_predicted():
     model = build({"masking_probability": 1e-9})
     mask = torch.tensor([[True, True, False]])
     for _ in range(20):
-        is_target, _ = model._hide_words(torch.randn(1, 3, 10), mask)
+        is_target, _ = model._mask_words(torch.randn(1, 3, 10), mask)
         assert is_target[:, :2].sum() == 1
         assert not is_target[0, 2]
 
@@ -191,7 +203,7 @@ def test_with_a_softmax_the_loss_is_that_of_transformers():
     source = {"tokens": {"tokens": tokens}}
     loss = model(source)["loss"]
 
-    is_target, inputs = model._hide_words(model._text_field_embedder(source), mask)
+    is_target, inputs = model._mask_words(model._text_field_embedder(source), mask)
     expected = reference(
         inputs_embeds=inputs,
         attention_mask=mask.long(),

@@ -132,7 +132,7 @@ def test_it_trains_two_steps_and_its_archive_scores_the_same(name, size, variabl
     assert scores[metric] == pytest.approx(metrics[f"best_validation_{metric}"], rel=1e-4)
 
 
-@pytest.mark.parametrize("name", ["elmo_adaptive", "elmo_semfit", "elmo_subword"])
+@pytest.mark.parametrize("name", ["elmo_adaptive", "elmo_semfit", "elmo_subword", "masked_lm"])
 def test_its_training_continues_on_other_text(name, variables, tmp_path):
     config = config_of(CONFIGS / "laptop" / f"{name}.jsonnet", variables, TWO_STEPS)
     trained = train_model(Params(config), serialization_dir=tmp_path / "trained").state_dict()
@@ -149,8 +149,9 @@ def test_its_training_continues_on_other_text(name, variables, tmp_path):
     config["trainer"]["optimizer"]["lr"] = 1e-9
     metric = config["trainer"]["validation_metric"].lstrip("+-")
     model = train_model(Params(config), serialization_dir=tmp_path / "continued")
-    for parameter, value in model.state_dict().items():
-        torch.testing.assert_close(value, trained[parameter], rtol=0, atol=1e-6)
+    # So short a text has not fixed the mean of the targets.
+    for parameter, value in model.named_parameters():
+        torch.testing.assert_close(value.data, trained[parameter], rtol=0, atol=1e-6)
 
     archive.unlink()
     metrics = json.loads((tmp_path / "continued" / "metrics.json").read_text("utf-8"))

@@ -1,5 +1,5 @@
-// A masked language model of whole words (the paper's section 6 names it as future work): a BERT with fastText vectors as its
-// input and with the contrastive head in place of a softmax over subwords.
+// A masked language model of whole words (the paper's section 6 names it as future work): an encoder like BERT's, but with rotary
+// position embeddings, fastText vectors as its input, and the contrastive head in place of a softmax over subwords.
 //
 //   export ONE_BILLION_WORD=…/1-billion-word-language-modeling-benchmark-r13output
 //   export FASTTEXT_MODEL_PATH=…/cc.en.300.bin
@@ -14,6 +14,7 @@
     contextualizer: {
       type: 'hugging_face_encoder',
       input_dim: $.sizes.embedding_dim,
+      model_type: 'roformer',
       config: {
         hidden_size: hidden_size,
         // As many parameters as ELMo-S, at the paper's size.
@@ -22,8 +23,8 @@
         intermediate_size: 4 * hidden_size,
         hidden_dropout_prob: $.sizes.dropout,
         attention_probs_dropout_prob: $.sizes.dropout,
-        // For vectors of longer sentences than those in training. The default of BERT.
-        max_position_embeddings: 512,
+        // For vectors of longer sentences than those in training.
+        max_position_embeddings: 2048,
       },
     },
     head+: { input_dim: hidden_size },

@@ -7,6 +7,9 @@ from transformers import AutoConfig, AutoModel
 
 __all__ = ["HuggingFaceEncoder"]
 
+# Encoders without other ways to number positions or to hide words from each other.
+_MODEL_TYPES = ("bert", "distilbert", "electra", "roformer")
+
 
 @Seq2SeqEncoder.register("hugging_face_encoder")
 class HuggingFaceEncoder(Seq2SeqEncoder):
@@ -25,8 +28,9 @@ class HuggingFaceEncoder(Seq2SeqEncoder):
     input_dim : `int`
         The dimension of the word vectors.
     model_type : `str`, optional (default = `"bert"`)
-        A `model_type` of `transformers` whose encoder takes `inputs_embeds`, such as `"bert"`,
-        `"electra"` or `"roformer"`.
+        `"bert"`, `"distilbert"`, `"electra"`, or `"roformer"` (Su et al. 2021, "RoFormer: Enhanced
+        Transformer with Rotary Position Embedding"), which learns no position embeddings and so
+        can read longer sentences than it was trained on.
     config : `Dict[str, Any]`, optional (default = `None`)
         The parameters of its configuration class that differ from their defaults. A sentence may
         have as many words and boundary tokens as `max_position_embeddings`.
@@ -36,8 +40,8 @@ class HuggingFaceEncoder(Seq2SeqEncoder):
     # Raises
 
     `ConfigurationError`
-        If `input_dim` is less than 1, `transformers` has no such model, or `config` does not
-        fit it; in `forward`, if a sentence is too long.
+        If `input_dim` is less than 1, `model_type` is another, or `config` does not fit it; in
+        `forward`, if a sentence is too long.
 
     # Example
 
@@ -67,14 +71,29 @@ class HuggingFaceEncoder(Seq2SeqEncoder):
             raise ConfigurationError(
                 f"{self.name}: `input_dim` is {input_dim}; it must be at least 1."
             )
+        if model_type not in _MODEL_TYPES:
+            raise ConfigurationError(
+                f"{self.name}: `model_type` is {model_type!r}; it takes one of "
+                f"{', '.join(_MODEL_TYPES)}."
+            )
+        config = config or {}
+        defaults = AutoConfig.for_model(model_type)
+        # `transformers` ignores others.
+        unknown = {*config} - {*defaults.to_dict(), *defaults.attribute_map}
+        if unknown or config.get("is_decoder"):
+            raise ConfigurationError(
+                f"{self.name}: `config` has {min(unknown or {'is_decoder'})!r}, which is not a "
+                f"parameter of an encoder of the type {model_type}; see its configuration class in "
+                "the documentation of transformers."
+            )
         try:
             # Of the words, only the padding is left, until the word embeddings are removed.
-            sizes = {"vocab_size": 1, "pad_token_id": 0, **(config or {})}
+            sizes = {"vocab_size": 1, "pad_token_id": 0, **config}
             self.encoder = AutoModel.from_config(AutoConfig.for_model(model_type, **sizes))
-        except (ValueError, TypeError, AttributeError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, AssertionError) as error:
             raise ConfigurationError(
-                f"{self.name}: transformers cannot build the model {model_type!r} from `config` "
-                f"{config} ({str(error).splitlines()[0]})."
+                f"{self.name}: transformers cannot build a {model_type} from `config` {config} "
+                f"({str(error).splitlines()[0]})."
             ) from error
         self.input_dim = input_dim
         self.return_all_layers = return_all_layers
@@ -130,5 +149,8 @@ class HuggingFaceEncoder(Seq2SeqEncoder):
                 output_hidden_states=True,
             ).hidden_states
         # They may be in half precision under autocast.
-        layers = [layer.to(inputs.dtype) * mask.unsqueeze(-1) for layer in layers]
-        return layers if self.return_all_layers else layers[-1]
+        returned = [
+            layer.to(inputs.dtype) * mask.unsqueeze(-1)
+            for layer in (layers if self.return_all_layers else layers[-1:])
+        ]
+        return returned if self.return_all_layers else returned[0]
