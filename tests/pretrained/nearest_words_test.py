@@ -111,7 +111,7 @@ def test_a_correction_moves_hubs(tmp_path):
     hub[0] = 1.0
     vectors = torch.eye(12, 10)
     vectors[0] = hub
-    scorer._targets = vectors.double()
+    scorer._targets = scorer._directions = vectors.double()
     sentences = [["a"] * 9]
     predicted = hub + 0.6 * torch.eye(10)[1:]
     scorer.predict = lambda contexts: predicted.double()
