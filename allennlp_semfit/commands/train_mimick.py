@@ -95,7 +95,7 @@ def _run(args: argparse.Namespace) -> None:
     )
     logger.info(
         "%s: trained on %s words; on %s other words, the mean cosine of predictions and vectors is "
-        "%.3f (of the mean vector: %.3f), %.1f seconds.",
+        "%.3f (of the best constant direction: %.3f), %.1f seconds.",
         args.out_dir,
         f"{result.num_words - result.num_held_out:,}",
         f"{result.num_held_out:,}",

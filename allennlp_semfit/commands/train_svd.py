@@ -79,7 +79,10 @@ class TrainSvd(Subcommand):
             "(default = 0.5)",
         )
         subparser.add_argument(
-            "--min-count", type=int, default=5, help="read words that occur less as @@UNKNOWN@@"
+            "--min-count",
+            type=int,
+            default=5,
+            help="count words with fewer occurrences as @@UNKNOWN@@",
         )
         subparser.add_argument(
             "--max-size",
@@ -124,27 +127,32 @@ def _run(args: argparse.Namespace) -> None:
         force=args.force,
     )
     logger.info(
-        "%s: %s words in the corpus, %s vectors%s, %d dimensions that explain %.1f%% of the "
-        "variance, %.1f seconds.",
+        "%s: %s words in the corpus, %s vectors%s, %d dimensions with %.1f%% of the %s, "
+        "%.1f seconds.",
         args.out_path,
         f"{result.num_words:,}",
         f"{result.table_size:,}",
         "" if result.num_nonzeros is None else f", {result.num_nonzeros:,} nonzeros",
         args.dim,
         100 * result.explained_share,
+        # Only the principal components are those of a centred matrix.
+        "variance" if args.pca_of else "matrix's squared Frobenius norm",
         result.seconds,
     )
-    embedder = {
-        "type": "embedding",
-        "embedding_dim": args.dim,
-        "pretrained_file": args.out_path,
-        "trainable": False,
+    head = {
+        "target_embedder": {
+            "type": "embedding",
+            "embedding_dim": args.dim,
+            "pretrained_file": args.out_path,
+            "trainable": False,
+        },
+        "target_indexer": "tokens",
     }
     vocabulary = {"type": "from_files", "directory": args.vocabulary_dir or "DIR"}
     logger.info(
-        'Next: "target_embedder": %s in the head and "vocabulary": %s%s, as in '
+        'Next: %s in the head and "vocabulary": %s%s, as in '
         "training_config/laptop/elmo_semfit_svd.jsonnet",
-        json.dumps(embedder, ensure_ascii=False),
+        json.dumps(head, ensure_ascii=False)[1:-1],
         json.dumps(vocabulary, ensure_ascii=False),
         "" if args.vocabulary_dir else " with the DIR of --vocabulary-dir",
     )

@@ -7,7 +7,7 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
 
-__all__ = ["InvalidFileError", "resolve_path", "with_config_key"]
+__all__ = ["InvalidFileError", "check_dims", "resolve_path", "with_config_key"]
 
 
 class InvalidFileError(ConfigurationError):
@@ -63,6 +63,14 @@ class InvalidFileError(ConfigurationError):
         return (
             f"{message} In the configuration, that is `{self.key}`; to use another file, even with "
             f"an archive, add -o '{override}' to any other overrides."
+        )
+
+
+def check_dims(one: str, one_dim: int, other: str, other_dim: int) -> None:
+    """Raises a `ConfigurationError`, which begins with `one`, if two dimensions differ."""
+    if one_dim != other_dim:
+        raise ConfigurationError(
+            f"{one} has dimension {one_dim}, but {other} is {other_dim}; set it to {one_dim}."
         )
 
 

@@ -7,7 +7,7 @@ from allennlp.models import Model
 from allennlp.modules import Seq2SeqEncoder, TextFieldEmbedder
 from allennlp.nn import InitializerApplicator
 
-from allennlp_semfit.common.errors import InvalidFileError
+from allennlp_semfit.common.errors import InvalidFileError, check_dims
 from allennlp_semfit.models.archive import load_weights
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 
@@ -146,30 +146,23 @@ class LanguageModelBase(Model):
             )
         embedding_dim = self._text_field_embedder.get_output_dim()
         context_dim = self._contextualizer.get_output_dim() // self.num_directions
-        embeddings = "the text_field_embedder's output"
-        contexts = "the contextualizer's output"
+        embeddings = f"{self.name}: the text_field_embedder's output"
+        contexts = f"{self.name}: the contextualizer's output"
         if self.num_directions > 1:
-            contexts = "each direction of the contextualizer (`hidden_dim`)"
+            contexts = f"{self.name}: each direction of the contextualizer (`hidden_dim`)"
         input_dim = self._contextualizer.get_input_dim()
-        self._check_dims(embeddings, embedding_dim, "the contextualizer's `input_dim`", input_dim)
+        check_dims(embeddings, embedding_dim, "the contextualizer's `input_dim`", input_dim)
         head_dim = self._head.get_input_dim()
-        self._check_dims(contexts, context_dim, "the head's `input_dim`", head_dim)
+        check_dims(contexts, context_dim, "the head's `input_dim`", head_dim)
         target_dim = self._head.get_target_dim()
         if target_dim is not None:
-            self._check_dims(embeddings, embedding_dim, "the head's `embedding_dim`", target_dim)
+            check_dims(embeddings, embedding_dim, "the head's `embedding_dim`", target_dim)
             if any(parameter.requires_grad for parameter in self._text_field_embedder.parameters()):
                 raise ConfigurationError(
                     f"{self.name}: the head's targets are the text_field_embedder's vectors, but "
                     "these are trainable, so they would become trivial to predict. Use an embedder "
                     "without trainable parameters, such as `fasttext`."
                 )
-
-    def _check_dims(self, one: str, one_dim: int, other: str, other_dim: int) -> None:
-        if one_dim != other_dim:
-            raise ConfigurationError(
-                f"{self.name}: {one} has dimension {one_dim}, but {other} is {other_dim}; set it "
-                f"to {one_dim}."
-            )
 
 
 def _differences(expected: Dict[str, torch.Tensor], found: Dict[str, torch.Tensor]) -> str:

@@ -9,6 +9,7 @@ from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import get_text_field_mask
 from torch.nn.functional import cosine_similarity
 
+from allennlp_semfit.common.errors import check_dims
 from allennlp_semfit.training.metrics.token_averages import BaselineCosine, TokenAverage
 
 __all__ = ["Mimick"]
@@ -79,25 +80,18 @@ class Mimick(Model):
         **kwargs,
     ) -> None:
         super().__init__(vocab, **kwargs)
-        for one, one_dim, other, other_dim in (
-            (
-                "the text_field_embedder's output",
-                text_field_embedder.get_output_dim(),
-                "the seq2vec_encoder's input",
-                seq2vec_encoder.get_input_dim(),
-            ),
-            (
-                "the seq2vec_encoder's output",
-                seq2vec_encoder.get_output_dim(),
-                "the feedforward's `input_dim`",
-                feedforward.get_input_dim(),
-            ),
-        ):
-            if one_dim != other_dim:
-                raise ConfigurationError(
-                    f"mimick: {one} has dimension {one_dim}, but {other} is {other_dim}; set it to "
-                    f"{one_dim}."
-                )
+        check_dims(
+            "mimick: the text_field_embedder's output",
+            text_field_embedder.get_output_dim(),
+            "the seq2vec_encoder's input",
+            seq2vec_encoder.get_input_dim(),
+        )
+        check_dims(
+            "mimick: the seq2vec_encoder's output",
+            seq2vec_encoder.get_output_dim(),
+            "the feedforward's `input_dim`",
+            feedforward.get_input_dim(),
+        )
         self._text_field_embedder = text_field_embedder
         self._seq2vec_encoder = seq2vec_encoder
         self._feedforward = feedforward

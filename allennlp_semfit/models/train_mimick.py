@@ -1,6 +1,7 @@
 """Trains a `mimick` model on a table of word vectors."""
 
 import json
+import os
 import time
 from pathlib import Path
 from typing import Any, Dict, NamedTuple
@@ -10,6 +11,7 @@ from allennlp.common import Params
 from allennlp.common import logging as common_logging
 from allennlp.common.checks import ConfigurationError
 from allennlp.models.archival import CONFIG_NAME
+from allennlp.modules.token_embedders.embedding import parse_embeddings_file_uri
 
 from allennlp_semfit.common.output import check_output_path
 from allennlp_semfit.data.dataset_readers.word_vectors import WordVectorsReader  # noqa: F401
@@ -87,7 +89,7 @@ def train_mimick(
     recover : `bool`, optional (default = `False`)
         Whether to resume an interrupted training with the same arguments.
     force : `bool`, optional (default = `False`)
-        Whether to delete an earlier training in `out_dir`.
+        Whether to delete an earlier training of a `mimick` model, that is, all of `out_dir`.
 
     # Raises
 
@@ -97,7 +99,7 @@ def train_mimick(
         If `table` is not a table of word vectors.
     """
     start = time.monotonic()
-    _check_output(Path(out_dir), recover, force)
+    _check_output(table, Path(out_dir), recover, force)
     for name, value in (("epochs", epochs), ("char-dim", char_dim), ("hidden-dim", hidden_dim)):
         if value < 1:
             raise ConfigurationError(f"--{name}: {value}; it takes 1 or more")
@@ -174,18 +176,40 @@ def train_mimick(
     )
 
 
-def _check_output(out_dir: Path, recover: bool, force: bool) -> None:
+def _check_output(table: str, out_dir: Path, recover: bool, force: bool) -> None:
     if recover and force:
         raise ConfigurationError("--recover and --force exclude each other; give one of them")
     config_file = out_dir / CONFIG_NAME
     if recover and not config_file.exists():
         raise ConfigurationError(f"{out_dir}: there is no training to recover; leave out --recover")
-    # AllenNLP deletes the whole directory.
-    if force and out_dir.is_dir() and any(out_dir.iterdir()) and not config_file.exists():
-        raise ConfigurationError(
-            f"{out_dir}: it is not a training of this command; give another directory"
-        )
+    if force and out_dir.is_dir() and any(out_dir.iterdir()):
+        _check_can_be_deleted(table, out_dir)
     check_output_path(out_dir, contents=[CONFIG_NAME], force=recover or force)
+
+
+def _check_can_be_deleted(table: str, out_dir: Path) -> None:
+    """AllenNLP deletes the whole directory."""
+    try:
+        config = json.loads((out_dir / CONFIG_NAME).read_text(encoding="utf-8"))
+        model_type = config["model"]["type"]
+    except OSError:
+        found = f"it has no readable {CONFIG_NAME}"
+    except (ValueError, KeyError, TypeError):
+        found = f"its {CONFIG_NAME} has no `model.type`"
+    else:
+        is_mimick = model_type == "mimick"
+        found = "" if is_mimick else f"the `model.type` in its {CONFIG_NAME} is {model_type!r}"
+    if found:
+        raise ConfigurationError(
+            f"{out_dir}: {found}, so it is not a training of this command; give another directory"
+        )
+    table_file = Path(os.path.expanduser(parse_embeddings_file_uri(table).main_file_uri))
+    # Of a link, and of the file that it leads to.
+    for directory in (table_file.parent.resolve(), table_file.resolve().parent):
+        if out_dir.resolve() in (directory, *directory.parents):
+            raise ConfigurationError(
+                f"{out_dir}: --force would delete the table, {table_file}; give another directory"
+            )
 
 
 def _model(char_dim: int, hidden_dim: int, dim: int) -> Dict[str, Any]:

@@ -212,9 +212,11 @@ class PretrainedBiLm(torch.nn.Module):
             If the vectors of the boundary tokens are unknown.
         """
         if not (self._start.is_known and self._end.is_known):
+            missing = self._missing_file
+            hint = " In a configuration, that is a parameter of the embedder."
             raise ConfigurationError(
                 "The language model needs the vectors of its boundary tokens, but: "
-                f"{self._missing_file} In a configuration, that is a parameter of the embedder."
+                f"{missing}{hint if missing and missing.parameter else ''}"
             )
         read = strip_prefix(tensors, self.tensor_prefix)
         lengths = get_text_field_mask({self.indexer_name: read}).sum(dim=1, keepdim=True)

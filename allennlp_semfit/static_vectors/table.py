@@ -1,5 +1,6 @@
 """Tables of word vectors in text format, as GloVe and word2vec write them."""
 
+import logging
 import lzma
 import zlib
 from array import array
@@ -15,6 +16,8 @@ from allennlp_semfit.common.output import write_file
 
 __all__ = ["read_table", "write_table"]
 
+logger = logging.getLogger(__name__)
+
 _KIND = "Table of word vectors"
 _FORMAT = "Each line must have a word and the values of its vector, separated by single spaces."
 
@@ -23,7 +26,8 @@ def read_table(path: str, *, max_words: Optional[int] = None) -> Tuple[List[str]
     """
     Reads word vectors in the text format of GloVe, word2vec and fastText's `.vec`: UTF-8, one word
     and its vector per line, separated by single spaces. The first line may be word2vec's header,
-    the number of words and the dimension.
+    the number of words and the dimension. Of a word that occurs more than once, as in
+    `glove.840B.300d`, the first vector is kept.
 
     # Parameters
 
@@ -44,8 +48,8 @@ def read_table(path: str, *, max_words: Optional[int] = None) -> Tuple[List[str]
     # Raises
 
     `InvalidFileError`
-        If the file is missing, empty, or not such a table; if two vectors differ in length, a word
-        occurs twice, or a value is not a finite number.
+        If the file is missing, empty, or not such a table; if two vectors differ in length, or a
+        value is not a finite number.
     """
     remedy = "Give a table of word vectors, as GloVe or word2vec writes it."
     resolve_path(parse_embeddings_file_uri(path).main_file_uri, remedy, _KIND)
@@ -75,6 +79,8 @@ class _Parser:
 
     def parse(self, lines: BinaryIO, max_words: Optional[int]) -> Tuple[List[str], numpy.ndarray]:
         rows: Dict[str, int] = {}
+        # By line.
+        repeated: Dict[int, str] = {}
         # A compact list of numbers, because a table can take several gigabytes.
         values = array("f")
         header: Optional[Tuple[int, int]] = None
@@ -94,7 +100,8 @@ class _Parser:
             word, *numbers = text.rsplit(" ", dim) if dim else [text]
             self._check_fields(word, numbers, dim)
             if word in rows:
-                self._fail(f"has the word {word[:50]!r} a second time", "Remove one of its lines.")
+                repeated[self.line] = word
+                continue
             rows[word] = len(rows)
             try:
                 values.extend(map(float, numbers))
@@ -102,12 +109,24 @@ class _Parser:
                 wrong = next(number for number in numbers if not _is_number(number))
                 self._fail(f"has the value {wrong[:50]!r}, which is not a number,", _FORMAT)
         else:
-            self._check_header(header, len(rows))
+            self._check_header(header, len(rows) + len(repeated))
         matrix = numpy.frombuffer(values, dtype=numpy.float32).reshape(len(rows), dim)
         finite = numpy.isfinite(matrix).all(axis=1)
         if not finite.all():
             self.line = int(finite.argmin()) + 1 + (header is not None)
+            for line in repeated:
+                self.line += line <= self.line
             self._fail("has a value that is not finite", "Remove the line, or train again.")
+        if repeated:
+            line, word = next(iter(repeated.items()))
+            logger.warning(
+                "%s has %d lines for words that it had before, the first one for %r in line %d. "
+                "They are ignored.",
+                self.path,
+                len(repeated),
+                word[:50],
+                line,
+            )
         return list(rows), matrix
 
     def _decode(self, line: bytes) -> str:

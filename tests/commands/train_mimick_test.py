@@ -3,6 +3,7 @@ import inspect
 import json
 import logging
 import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -66,6 +67,7 @@ def test_trains_and_says_what_is_next(monkeypatch, tmp_path):
     result, following = messages
     assert "trained on 30 words; on 10 other words" in result
     cosines = [metrics[f"best_validation_{name}"] for name in ("cosine", "baseline_cosine")]
+    assert "(of the best constant direction: " in result
     assert re.findall(r"-?0\.\d{3}\b", result) == [f"{cosine:.3f}" for cosine in cosines]
 
     scores = evaluate_from_archive(out / "model.tar.gz", TABLE)
@@ -137,7 +139,18 @@ def test_an_interrupted_training_resumes(monkeypatch, tmp_path):
     with pytest.raises(SystemExit, match="^train-mimick: interrupted; --recover resumes"):
         run(monkeypatch, TABLE, out, "--epochs", 3)
     monkeypatch.setattr(GradientDescentTrainer, "_train_epoch", train_epoch)
+    trained = []
+    batch_outputs = GradientDescentTrainer.batch_outputs
+
+    def record(trainer, batch, for_training):
+        if for_training:
+            trained.append(trainer._epochs_completed)
+        return batch_outputs(trainer, batch, for_training)
+
+    # AllenNLP passes over the batches of finished epochs. An epoch has one batch here.
+    monkeypatch.setattr(GradientDescentTrainer, "batch_outputs", record)
     found = train_mimick(TABLE, str(out), epochs=3, recover=True)
+    assert trained == [1, 2]
     assert found.cosine == pytest.approx(expected.cosine, abs=0.02)
 
 
@@ -149,12 +162,45 @@ def test_replaces_only_a_training_and_only_if_told_to(monkeypatch, tmp_path):
     (out / "old").touch()
     run(monkeypatch, TABLE, out, "--epochs", 1, "--force")
     assert not (out / "old").exists()
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        (None, "other: it has no readable config.json, so it is not a training of this command"),
+        ("{", "other: its config.json has no `model.type`, so it is not a training of this"),
+        ('{"model": "mimick"}', "other: its config.json has no `model.type`, so"),
+        ('{"model": {}}', "other: its config.json has no `model.type`, so it is not"),
+        (
+            '{"model": {"type": "bert"}}',
+            "other: the `model.type` in its config.json is 'bert', so it is not a training",
+        ),
+    ],
+)
+def test_another_directory_is_not_deleted(monkeypatch, tmp_path, config, message):
     other = tmp_path / "other"
     other.mkdir()
     (other / "thesis.tex").touch()
-    with pytest.raises(SystemExit, match="other: it is not a training of this command; give an"):
+    if config is not None:
+        (other / "config.json").write_text(config)
+    with pytest.raises(SystemExit, match=message):
         run(monkeypatch, TABLE, other, "--force")
     assert (other / "thesis.tex").exists()
+
+
+def test_the_table_is_not_deleted(monkeypatch, tmp_path):
+    out = tmp_path / "out"
+    (out / "tables").mkdir(parents=True)
+    (out / "config.json").write_text('{"model": {"type": "mimick"}}')
+    inside = out / "tables" / "table.txt"
+    shutil.copy(TABLE, inside)
+    (out / "link.txt").symlink_to(TABLE)
+    (tmp_path / "link.txt").symlink_to(inside)
+    monkeypatch.chdir(tmp_path)
+    for table in (inside, "out/tables/table.txt", out / "link.txt", "link.txt", f"({inside})#x"):
+        with pytest.raises(SystemExit, match="out: --force would delete the table, .*; give an"):
+            run(monkeypatch, table, out, "--force")
+    assert inside.exists()
 
 
 @pytest.mark.parametrize(

@@ -6,15 +6,16 @@ import re
 import sys
 
 import pytest
+import torch
 from allennlp.commands import main
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common import Params
 from allennlp.common import logging as common_logging
 from allennlp.data import Vocabulary
-from allennlp.modules.token_embedders import TokenEmbedder
 
 from allennlp_semfit.commands import train_svd as module
 from allennlp_semfit.commands.train_svd import TrainSvd
+from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 from allennlp_semfit.static_vectors.svd import train_svd
 from tests import VECTORS
 
@@ -83,32 +84,36 @@ def test_trains_and_says_what_is_next(monkeypatch, corpus, tmp_path, caplog):
     options = ["--dim", 4, "--vocabulary-dir", vocabulary, "--num-workers", 2]
     run(monkeypatch, corpus, corpus, out, *options, "--file-friendly-logging")
     shown = re.search(
-        rf"{out}: 880 words in the corpus, 10 vectors, (\d+) nonzeros, 4 dimensions that explain "
-        r"\d\d\.\d% of the variance, \d+\.\d seconds\.",
+        rf"{out}: 880 words in the corpus, 10 vectors, (\d+) nonzeros, 4 dimensions with "
+        r"\d\d\.\d% of the matrix's squared Frobenius norm, \d+\.\d seconds\.",
         caplog.text,
     )
     assert shown
     assert common_logging.FILE_FRIENDLY_LOGGING
 
     following = re.search(
-        'Next: "target_embedder": ({.*}) in the head and "vocabulary": ({.*}), as in '
+        'Next: ("target_embedder": .*) in the head and "vocabulary": ({.*}), as in '
         "training_config/laptop/elmo_semfit_svd.jsonnet",
         caplog.text,
     )
     vocab = Vocabulary.from_params(Params(json.loads(following[2])))
-    embedder = TokenEmbedder.from_params(Params(json.loads(following[1])), vocab=vocab)
-    assert embedder.weight.shape == (11, 4)
+    params = {"type": "semfit", "input_dim": 3, "embedding_dim": 4}
+    params.update(json.loads(f"{{{following[1]}}}"))
+    head = LmHead.from_params(Params(params), vocab=vocab)
+    fell = torch.tensor([[vocab.get_token_index("fell")]])
+    targets = head.targets({"tokens": {"tokens": fell}}, torch.zeros(1, 1, 5))
     # The row of "fell" in the table.
     row = out.read_text().split("\nfell ")[1].split("\n")[0].split(" ")
-    assert embedder.weight[vocab.get_token_index("fell")].tolist() == pytest.approx(
-        list(map(float, row))
-    )
+    assert targets[0, 0].tolist() == pytest.approx(list(map(float, row)))
 
 
 def test_pca_has_no_nonzeros(monkeypatch, corpus, tmp_path, caplog):
     caplog.set_level(logging.INFO, logger="allennlp_semfit")
     run(monkeypatch, corpus, tmp_path / "out.txt", "--pca-of", VECTORS, "--dim", 2)
-    assert "440 words in the corpus, 10 vectors, 2 dimensions that explain" in caplog.text
+    assert re.search(
+        r"440 words in the corpus, 10 vectors, 2 dimensions with \d\d\.\d% of the variance, ",
+        caplog.text,
+    )
     assert '"directory": "DIR"} with the DIR of --vocabulary-dir, as in' in caplog.text
 
 

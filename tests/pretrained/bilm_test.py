@@ -309,12 +309,25 @@ def test_the_boundaries_can_come_with_a_state_dict_instead_of_the_fasttext_file(
     missing = str(tmp_path / "gone.bin")
     travelled = PretrainedBiLm.from_archive(lm_archive, fasttext_model_path=missing).eval()
     tensors = tensors_of(lm_archive, SENTENCES)
-    with pytest.raises(ConfigurationError, match="gone.bin does not exist.*`fasttext_model_path`"):
+    with pytest.raises(
+        ConfigurationError,
+        match=r"gone.bin does not exist.*`fasttext_model_path`\. In a configuration, that is a",
+    ):
         travelled(tensors)
     travelled.load_state_dict(layers.state_dict())
     with torch.no_grad():
         for ours, theirs in zip(travelled(tensors)[0], layers(tensors)[0]):
             assert torch.equal(ours, theirs)
+
+
+def test_a_missing_file_without_a_parameter_is_not_said_to_have_one(tmp_path):
+    archive = write_language_model(tmp_path / "language_model", "mimick")
+    tensors = tensors_of(archive, SENTENCES)
+    shutil.rmtree(tmp_path / "language_model" / "mimick")
+    layers = PretrainedBiLm.from_archive(archive)
+    with pytest.raises(ConfigurationError, match="boundary tokens, but: .* MIMICK model") as error:
+        layers(tensors)
+    assert str(error.value).endswith("serialization directory and use that directory.")
 
 
 def test_the_fasttext_file_can_be_elsewhere(lm_archive, tmp_path):

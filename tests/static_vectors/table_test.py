@@ -1,5 +1,6 @@
 import bz2
 import gzip
+import logging
 import lzma
 import zipfile
 from pathlib import Path
@@ -98,6 +99,29 @@ def test_only_the_first_words_may_be_read(tmp_path):
         read_table(path, max_words=3)
 
 
+@pytest.mark.parametrize("header", [True, False])
+def test_it_keeps_the_first_vector_of_a_word_as_gensim_does(header, tmp_path, caplog):
+    caplog.set_level(logging.WARNING, logger="allennlp_semfit")
+    lines = ["a 1 2", "b 3 4", "b 5 6", "c 7 8", "a 9 10", "b 11 12"]
+    path = write(tmp_path / "table.txt", "\n".join(["6 2"] * header + lines) + "\n")
+    words, vectors = read_table(path)
+    expected = KeyedVectors.load_word2vec_format(path, no_header=not header)
+    assert words == list(expected.key_to_index) == ["a", "b", "c"]
+    numpy.testing.assert_array_equal(vectors, expected[words])
+    (record,) = [record for record in caplog.records if record.name.startswith("allennlp_semfit")]
+    assert record.getMessage() == (
+        f"{path} has 3 lines for words that it had before, the first one for 'b' in line "
+        f"{3 + header}. They are ignored."
+    )
+
+
+def test_a_word_that_is_repeated_is_one_of_max_words(tmp_path):
+    path = write(tmp_path / "table.txt", "a 1 2\na 3 4\nb 5 6\nc x\n")
+    words, vectors = read_table(path, max_words=2)
+    assert words == ["a", "b"]
+    assert vectors.tolist() == [[1, 2], [5, 6]]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -114,11 +138,17 @@ def test_only_the_first_words_may_be_read(tmp_path):
         ("1 3\na 1 2 3 4\n", "has more than the 3 values of line 1 in line 2."),
         ("2 2\na 1 2\n", "has 1 words, but 2 according to its header in line 1. It may be trunc"),
         ("1 2\na 1 2\nb 1 2\n", "has 2 words, but 1 according to its header in line 1."),
-        ("a 1 2\nb 1 2\na 3 4\n", "has the word 'a' a second time in line 3. Remove"),
+        ("2 2\na 1 2\nb 1 2\na 3 4\n", "has 3 words, but 2 according to its header in line 1."),
+        ("a 1 2\nb 1 2\na 3\n", "has 1 values instead of the 2 of line 1 in line 3."),
         ("a 1 2\nb 1 x2\n", "has the value 'x2', which is not a number, in line 2."),
         ("a 1 2\nb 1 nan\n", "has a value that is not finite in line 2."),
         ("2 2\na 1 2\nb -inf 3\n", "has a value that is not finite in line 3."),
         ("a 1 1e39\n", "has a value that is not finite in line 1."),
+        (
+            "a 1 2\na 1 2\nb 1 2\na 1 2\nc 1 nan\na 1 2\n",
+            "has a value that is not finite in line 5.",
+        ),
+        ("3 2\na 1 2\na 1 2\nb 1 nan\n", "has a value that is not finite in line 4."),
     ],
 )
 def test_an_error_names_the_file_and_the_line(text, message, tmp_path):
