@@ -23,7 +23,7 @@ from allennlp_semfit.common.text_files import find_text_files
 from allennlp_semfit.corpus.vocabulary import DEFAULT_BOUNDARY_TOKEN
 from allennlp_semfit.corpus.word_counts import count_words, sort_by_frequency
 from allennlp_semfit.fasttext.model import FastTextModel
-from allennlp_semfit.static_vectors.cooccurrence import count_followers
+from allennlp_semfit.static_vectors.cooccurrence import count_cooccurrences
 from experiments.json_files import write_json
 
 __all__ = ["decode", "word_vectors"]
@@ -123,12 +123,12 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
         words = sort_by_frequency(count_words(files).counts)[: args.words]
         # The first one stands for all others, which are neither contexts nor targets.
         words = [DEFAULT_OOV_TOKEN, *words, DEFAULT_BOUNDARY_TOKEN]
-        followers = count_followers(files, words, window=1)[1:, 1:]
+        cooccurrences = count_cooccurrences(files, words, window=1)[1:, 1:]
     except ConfigurationError as error:
         sys.exit(f"projections: {error}")
-    counts = numpy.asarray(followers.sum(axis=1)).ravel()
+    counts = numpy.asarray(cooccurrences.sum(axis=1)).ravel()
     contexts = numpy.flatnonzero(counts >= args.min_count)
-    probabilities = diags(1 / counts[contexts]) @ followers[contexts].astype(float)
+    probabilities = diags(1 / counts[contexts]) @ cooccurrences[contexts].astype(float)
     weights = counts[contexts] / counts[contexts].sum()
     fasttext = numpy.stack([model.get_word_vector(word) for word in words[1:]])
     most_probable = numpy.asarray(probabilities.argmax(axis=1)).ravel()

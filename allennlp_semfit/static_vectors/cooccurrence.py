@@ -12,10 +12,10 @@ from scipy.sparse import coo_matrix, csr_matrix, vstack
 from allennlp_semfit.corpus.vocabulary import DEFAULT_BOUNDARY_TOKEN
 from allennlp_semfit.corpus.word_counts import CHUNK_BYTES, map_chunks
 
-__all__ = ["conditional_probabilities", "count_followers", "shifted_ppmi"]
+__all__ = ["conditional_probabilities", "count_cooccurrences", "shifted_ppmi"]
 
 
-def count_followers(
+def count_cooccurrences(
     files: Sequence[Path],
     words: Sequence[str],
     *,
@@ -95,7 +95,7 @@ def _count_lines(indices: Dict[str, int], window: int, lines: List[str]) -> csr_
 
 
 def shifted_ppmi(
-    followers: csr_matrix, *, shift: float = 1.0, context_smoothing: float = 0.75
+    cooccurrences: csr_matrix, *, shift: float = 1.0, context_smoothing: float = 0.75
 ) -> csr_matrix:
     """
     The shifted positive pointwise mutual information of words and contexts, where a word's contexts
@@ -104,8 +104,8 @@ def shifted_ppmi(
 
     # Parameters
 
-    followers : `csr_matrix`
-        From `count_followers`, shape `(num_words, num_words)`.
+    cooccurrences : `csr_matrix`
+        From `count_cooccurrences`, shape `(num_words, num_words)`.
     shift : `float`, optional (default = `1.0`)
         Their k, the number of negative samples in word2vec. 1 is no shift.
     context_smoothing : `float`, optional (default = `0.75`)
@@ -118,7 +118,7 @@ def shifted_ppmi(
     `csr_matrix`
         Shape `(num_words, num_words)`, `float32`. The rows are contexts, the columns words.
     """
-    ppmi = (followers + followers.T).tocsr().astype(numpy.float64)
+    ppmi = (cooccurrences + cooccurrences.T).tocsr().astype(numpy.float64)
     # The matrix is symmetric: a word occurs in pairs as often as a context does.
     counts = numpy.asarray(ppmi.sum(axis=0)).ravel()
     contexts = counts**context_smoothing
@@ -134,7 +134,7 @@ def shifted_ppmi(
     return ppmi.astype(numpy.float32)
 
 
-def conditional_probabilities(followers: csr_matrix) -> csr_matrix:
+def conditional_probabilities(cooccurrences: csr_matrix) -> csr_matrix:
     """
     The probability P(w|c) of each word in each context of a bidirectional language model that knows
     one word: first those of the next word given the previous one, then those of the previous word
@@ -143,8 +143,8 @@ def conditional_probabilities(followers: csr_matrix) -> csr_matrix:
 
     # Parameters
 
-    followers : `csr_matrix`
-        From `count_followers`, shape `(num_words, num_words)`. With a window of more than 1, the
+    cooccurrences : `csr_matrix`
+        From `count_cooccurrences`, shape `(num_words, num_words)`. With a window of more than 1, the
         probability is that of a word in the window.
 
     # Returns
@@ -153,7 +153,7 @@ def conditional_probabilities(followers: csr_matrix) -> csr_matrix:
         Shape `(2 * num_words, num_words)`, `float32`. Rows add up to 1, but for those of contexts
         that do not occur.
     """
-    probabilities = vstack([followers, followers.T], format="csr").astype(numpy.float64)
+    probabilities = vstack([cooccurrences, cooccurrences.T], format="csr").astype(numpy.float64)
     sums = numpy.asarray(probabilities.sum(axis=1)).ravel()
     probabilities.data /= numpy.repeat(sums, numpy.diff(probabilities.indptr))
     return probabilities.astype(numpy.float32)

@@ -26,7 +26,7 @@ from allennlp_semfit.corpus.word_counts import count_words
 from allennlp_semfit.fasttext.model import FastTextModel
 from allennlp_semfit.static_vectors.cooccurrence import (
     conditional_probabilities,
-    count_followers,
+    count_cooccurrences,
     shifted_ppmi,
 )
 from allennlp_semfit.static_vectors.table import write_table
@@ -192,15 +192,15 @@ def train_svd(
         )
     num_nonzeros = None
     if fasttext is None:
-        followers = count_followers(
+        cooccurrences = count_cooccurrences(
             files,
             [DEFAULT_OOV_TOKEN, *words],
             window=int(options.pop("window")),
             num_workers=workers,
         )
-        decomposed = _matrix(followers, matrix, options)
+        decomposed = _matrix(cooccurrences, matrix, options)
         num_nonzeros = decomposed.nnz
-        del followers, counts
+        del cooccurrences, counts
         vectors, explained_share = _truncated_svd(decomposed, dim, alpha=options["alpha"])
     else:
         vectors, explained_share = _pca(fasttext, words, counts, dim)
@@ -237,12 +237,12 @@ def _matrix_options(matrix: str, given: Dict[str, Optional[float]]) -> Dict[str,
     return options
 
 
-def _matrix(followers: csr_matrix, matrix: str, options: Dict[str, float]) -> csr_matrix:
+def _matrix(cooccurrences: csr_matrix, matrix: str, options: Dict[str, float]) -> csr_matrix:
     """Shape `(num_contexts, num_words)`."""
     if matrix == "conditional":
-        return conditional_probabilities(followers)
+        return conditional_probabilities(cooccurrences)
     shift, context_smoothing = options["shift"], options["context_smoothing"]
-    ppmi = shifted_ppmi(followers, shift=shift, context_smoothing=context_smoothing)
+    ppmi = shifted_ppmi(cooccurrences, shift=shift, context_smoothing=context_smoothing)
     if not ppmi.nnz:
         raise ConfigurationError(
             f"--shift: {shift:g}; no pair of words has a PMI above its logarithm; lower it, or "

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from allennlp_semfit.static_vectors.cooccurrence import (
     conditional_probabilities,
-    count_followers,
+    count_cooccurrences,
     shifted_ppmi,
 )
 from tests import FIXTURES
@@ -46,9 +46,9 @@ def dense(counts, words):
 def test_it_counts_each_pair(tmp_path_factory, lines, window, chunk_bytes):
     path = tmp_path_factory.mktemp("corpus") / "in.txt"
     path.write_text("\n".join([*lines, "a"]), "utf-8")
-    followers = count_followers([path], WORDS, window=window, chunk_bytes=chunk_bytes)
+    cooccurrences = count_cooccurrences([path], WORDS, window=window, chunk_bytes=chunk_bytes)
     numpy.testing.assert_array_equal(
-        followers.toarray(), dense(pairs([*lines, "a"], WORDS, window), WORDS)
+        cooccurrences.toarray(), dense(pairs([*lines, "a"], WORDS, window), WORDS)
     )
 
 
@@ -57,18 +57,18 @@ def test_it_counts_each_pair(tmp_path_factory, lines, window, chunk_bytes):
 def test_neither_the_workers_nor_the_chunks_change_the_counts(num_workers, chunk_bytes):
     lines = [line for path in CORPUS for line in path.read_text("utf-8").split("\n")]
     words = ["@@UNKNOWN@@", *sorted({word for line in lines for word in line.split()})[::2], "</s>"]
-    followers = count_followers(
+    cooccurrences = count_cooccurrences(
         CORPUS, words, window=3, num_workers=num_workers, chunk_bytes=chunk_bytes
     )
-    assert followers.has_canonical_format
-    numpy.testing.assert_array_equal(followers.toarray(), dense(pairs(lines, words, 3), words))
+    assert cooccurrences.has_canonical_format
+    numpy.testing.assert_array_equal(cooccurrences.toarray(), dense(pairs(lines, words, 3), words))
 
 
 def test_text_that_is_not_utf8_is_an_error(tmp_path):
     path = tmp_path / "latin.txt"
     path.write_bytes(b"sch\xf6n\n")
     with pytest.raises(ConfigurationError, match="latin.txt: not UTF-8: byte 0xf6 in line 1"):
-        count_followers([path], WORDS, window=1)
+        count_cooccurrences([path], WORDS, window=1)
 
 
 @pytest.fixture
@@ -77,15 +77,15 @@ def lines():
 
 
 @pytest.fixture
-def followers(lines, tmp_path):
+def cooccurrences(lines, tmp_path):
     path = tmp_path / "in.txt"
     path.write_text("\n".join(lines))
-    return count_followers([path], WORDS, window=2)
+    return count_cooccurrences([path], WORDS, window=2)
 
 
 @pytest.mark.parametrize("shift", [1, 1.5])
 @pytest.mark.parametrize("smoothing", [0.0, 0.75, 1.0])
-def test_ppmi_is_that_of_the_definition(followers, lines, shift, smoothing):
+def test_ppmi_is_that_of_the_definition(cooccurrences, lines, shift, smoothing):
     counts = Counter()
     for (first, second), count in pairs(lines, WORDS, 2).items():
         counts[first, second] += count
@@ -103,20 +103,22 @@ def test_ppmi_is_that_of_the_definition(followers, lines, shift, smoothing):
                 p_word = occurrences[word] / total
                 pmi = math.log(counts[context, word] / total / p_context / p_word)
                 expected[i, j] = max(pmi - math.log(shift), 0)
-    ppmi = shifted_ppmi(followers, shift=shift, context_smoothing=smoothing)
+    ppmi = shifted_ppmi(cooccurrences, shift=shift, context_smoothing=smoothing)
     numpy.testing.assert_allclose(ppmi.toarray(), expected, rtol=1e-6, atol=1e-7)
     assert ppmi.nnz == (expected > 0).sum() > 0
     assert ppmi.dtype == numpy.float32
 
 
-def test_conditional_probabilities_are_those_of_the_next_and_of_the_previous_word(followers, lines):
+def test_conditional_probabilities_are_those_of_the_next_and_of_the_previous_word(
+    cooccurrences, lines
+):
     counts = pairs(lines, WORDS, 2)
     expected = []
     for swap in (False, True):
         for context in WORDS:
             given_context = [counts[(word, context) if swap else (context, word)] for word in WORDS]
             expected.append([count / max(sum(given_context), 1) for count in given_context])
-    probabilities = conditional_probabilities(followers)
+    probabilities = conditional_probabilities(cooccurrences)
     numpy.testing.assert_allclose(probabilities.toarray(), expected, rtol=1e-6)
     assert probabilities.dtype == numpy.float32
 
@@ -124,8 +126,8 @@ def test_conditional_probabilities_are_those_of_the_next_and_of_the_previous_wor
 def test_words_that_do_not_occur_have_zeros(tmp_path):
     path = tmp_path / "in.txt"
     path.write_text("a b\nb a a\n")
-    followers = count_followers([path], WORDS, window=1)
-    ppmi, probabilities = shifted_ppmi(followers), conditional_probabilities(followers)
+    cooccurrences = count_cooccurrences([path], WORDS, window=1)
+    ppmi, probabilities = shifted_ppmi(cooccurrences), conditional_probabilities(cooccurrences)
     for matrix in (ppmi.toarray(), probabilities.toarray()):
         assert numpy.isfinite(matrix).all()
         assert not matrix[:, [0, 4]].any()

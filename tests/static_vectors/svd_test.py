@@ -15,7 +15,7 @@ from allennlp_semfit.fasttext.model import FastTextModel
 from allennlp_semfit.static_vectors import cooccurrence, svd
 from allennlp_semfit.static_vectors.cooccurrence import (
     conditional_probabilities,
-    count_followers,
+    count_cooccurrences,
     shifted_ppmi,
 )
 from allennlp_semfit.static_vectors.svd import train_svd
@@ -73,7 +73,7 @@ def test_a_matrix_of_any_rank_is_decomposed(num_rows, num_columns, rank, seed):
 
 def test_no_other_vectors_of_their_dimension_reconstruct_p_better():
     probabilities = conditional_probabilities(
-        count_followers(FILES, ["@@UNKNOWN@@", "</s>", "a", "the", "and", "in", "."], window=1)
+        count_cooccurrences(FILES, ["@@UNKNOWN@@", "</s>", "a", "the", "and", "in", "."], window=1)
     )
     matrix = probabilities.toarray().astype(float)
 
@@ -110,7 +110,7 @@ def test_the_table_has_the_matrix_of_the_corpus(matrix, tmp_path):
 
     window = {"ppmi": 2, "conditional": 1}[matrix]
     function = {"ppmi": shifted_ppmi, "conditional": conditional_probabilities}[matrix]
-    expected = function(count_followers(FILES, words, window=window)).toarray().astype(float)
+    expected = function(count_cooccurrences(FILES, words, window=window)).toarray().astype(float)
     values = numpy.linalg.svd(expected, compute_uv=False)
     numpy.testing.assert_allclose(numpy.linalg.norm(vectors, axis=0), values[:6], rtol=1e-4)
     # They are right singular vectors.
@@ -127,7 +127,7 @@ def test_the_table_has_the_matrix_of_the_corpus(matrix, tmp_path):
 
 def test_each_option_is_used(tmp_path, monkeypatch):
     calls = []
-    for name in ("count_followers", "shifted_ppmi"):
+    for name in ("count_cooccurrences", "shifted_ppmi"):
         function = getattr(svd, name)
 
         def call(*args, function=function, **kwargs):
