@@ -144,8 +144,8 @@ def conditional_probabilities(cooccurrences: csr_matrix) -> csr_matrix:
     # Parameters
 
     cooccurrences : `csr_matrix`
-        From `count_cooccurrences`, shape `(num_words, num_words)`. With a window of more than 1, the
-        probability is that of a word in the window.
+        From `count_cooccurrences`, shape `(num_words, num_words)`. With a window of more than 1,
+        the probability is that of a word in the window.
 
     # Returns
 
