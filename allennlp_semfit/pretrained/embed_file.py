@@ -134,7 +134,7 @@ def embed_file(
         "layers": layers,
         "pool": pool or "",
         "dtype": dtype,
-        "sentence_to_index": pool is None and not forget_sentences,
+        "sentence_to_index": pool is not None or not forget_sentences,
         "window_sentences": WINDOW_SENTENCES,
         "window_words": WINDOW_WORDS,
     }
