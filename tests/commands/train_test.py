@@ -223,7 +223,7 @@ def test_strange_lines_do_not_stop_a_run(tmp_path):
                 "model.contextualizer.input_dim": 9,
                 "model.head.embedding_dim": 9,
             },
-            "`embedding_dim` is 9, but the model at the fasttext indexer's `model_path` has "
+            "`embedding_dim` is 9, but the file at the fasttext indexer's `model_path` has "
             "vectors of dimension 10",
         ),
         ({"model.head.input_dim": 7}, "has dimension 6, but the head's `input_dim` is 7"),
