@@ -33,6 +33,7 @@ __all__ = [
     "bucket_index",
     "bucket_label",
     "evaluate",
+    "read_inputs",
     "reciprocal_rank",
     "sample_targets",
 ]
@@ -211,6 +212,43 @@ def evaluate(
     return rows
 
 
+def read_inputs(
+    archive: Path, heldout: Path, train: str
+) -> Tuple[Path, List[List[str]], Dict[str, int]]:
+    """
+    Reads what does not take long, so that it is checked before the model is loaded.
+
+    # Parameters
+
+    archive : `Path`
+        A language model's archive, or its serialization directory.
+    heldout : `Path`
+        Held-out text.
+    train : `str`
+        The training text: a file, a directory or a pattern.
+
+    # Returns
+
+    `Path`
+        The archive.
+    `List[List[str]]`
+        The words of the held-out sentences.
+    `Dict[str, int]`
+        The frequency of each word in the training text.
+
+    # Raises
+
+    `ConfigurationError`
+        If one of them cannot be read.
+    """
+    file = archive / "model.tar.gz" if archive.is_dir() else archive
+    load_config(str(file))
+    lines = SentencesFile(heldout)
+    lines.summarize()
+    counts = count_words(find_text_files([train])).counts
+    return file, [line.split() for line in lines], counts
+
+
 def main(arguments: Optional[Sequence[str]] = None) -> None:
     logging.basicConfig(level=logging.WARNING)
     parser = argparse.ArgumentParser(prog="experiments.cloze_by_frequency", description=__doc__)
@@ -228,13 +266,8 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     parser.add_argument("-o", "--overrides", default="", help="overrides of the archive's config")
     args = parser.parse_args(arguments)
     try:
-        file = args.archive / "model.tar.gz" if args.archive.is_dir() else args.archive
-        load_config(str(file))
-        heldout = SentencesFile(args.heldout)
-        heldout.summarize()
-        counts = count_words(find_text_files([args.train])).counts
+        file, sentences, counts = read_inputs(args.archive, args.heldout, args.train)
         archive = load_archive(file, overrides=args.overrides)
-        sentences = [line.split() for line in heldout]
         words, drawn = sample_targets(
             sentences,
             counts,

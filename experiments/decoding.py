@@ -15,17 +15,14 @@ from typing import Any, Dict, Optional, Sequence
 from allennlp.common.checks import ConfigurationError
 from allennlp.models import load_archive
 
-from allennlp_semfit.common.text_files import find_text_files
-from allennlp_semfit.corpus.word_counts import count_words, sort_by_frequency
-from allennlp_semfit.models.archive import load_config
+from allennlp_semfit.corpus.word_counts import sort_by_frequency
 from allennlp_semfit.pretrained.nearest_words import (
     CORRECTIONS,
     DecodingAccuracy,
     find_nearest_words,
 )
-from allennlp_semfit.pretrained.sentences_file import SentencesFile
 from allennlp_semfit.pretrained.word_scorer import WordScorer
-from experiments.cloze_by_frequency import BUCKETS, bucket_index, bucket_label
+from experiments.cloze_by_frequency import BUCKETS, bucket_index, bucket_label, read_inputs
 from experiments.json_files import write_json
 
 __all__ = ["measure_decoding"]
@@ -106,13 +103,8 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     parser.add_argument("--seed", type=int, default=1, help="seed of the sample; default: 1")
     args = parser.parse_args(arguments)
     try:
-        file = args.archive / "model.tar.gz" if args.archive.is_dir() else args.archive
-        load_config(str(file))
-        heldout = SentencesFile(args.heldout)
-        heldout.summarize()
-        counts = count_words(find_text_files([args.train])).counts
+        file, sentences, counts = read_inputs(args.archive, args.heldout, args.train)
         words = sort_by_frequency(counts, min_count=args.min_count)
-        sentences = [line.split() for line in heldout]
         sample = random.Random(args.seed).sample(sentences, min(args.sentences, len(sentences)))
         scorer = WordScorer(load_archive(file), words)
         corrections = CORRECTIONS if scorer.predicts_vectors else CORRECTIONS[:1]
