@@ -59,6 +59,8 @@ _STYLES: Dict[str, Tuple[str, str]] = {
     "elmo_subword": ("#882255", "X"),
     "elmo_semfit_svd": ("#DDCC77", "1"),
     "elmo_semfit_svd_input": ("#BBBBBB", "2"),
+    "elmo_semfit_pca": ("#CC3311", "4"),
+    "elmo_semfit_mimick": ("#009988", "|"),
     "masked_lm": ("#0077BB", "3"),
 }
 _BASELINE = "fasttext"

@@ -38,6 +38,8 @@ _REPRESENTATIONS = [
     "elmo_semfit_cnn",
     "elmo_semfit_svd",
     "elmo_semfit_svd_input",
+    "elmo_semfit_pca",
+    "elmo_semfit_mimick",
     "elmo_semfit_random",
     "elmo_semfit_l2",
     "elmo_semfit_nllvmf",

@@ -12,6 +12,7 @@ pubmed_options := -o '{"data_loader.batches_per_epoch": 1224, "trainer.learning_
 HELD_OUT := 1500
 
 DIM := 100
+PCA_DIM := 50
 FASTTEXT := --bucket 500000 --epoch 3
 MERGES := 8000
 

@@ -39,6 +39,7 @@ MODELS = [
     "elmo_semfit_mimick",
     "elmo_semfit_nllvmf",
     "elmo_semfit_oneb",
+    "elmo_semfit_pca",
     "elmo_semfit_random",
     "elmo_semfit_svd",
     "elmo_semfit_svd_input",
@@ -51,6 +52,7 @@ CORPUS = FIXTURES / "corpus" / "train"
 # Those of the fixtures' vectors, and of `write_elmo`.
 SIZES = {
     "embedding_dim": 10,
+    "pca_dim": 10,
     "hidden_dim": 8,
     "cell_size": 16,
     "num_epochs": 1,
@@ -83,6 +85,7 @@ PARAMETERS = {
     "elmo_semfit_mimick": (76, 0.02),
     "elmo_semfit_nllvmf": (76, 0.02),
     "elmo_semfit_oneb": (76, 0.01),
+    "elmo_semfit_pca": (76, 0.02),
     "elmo_semfit_random": (76, 0.02),
     "elmo_semfit_svd": (76, 0.02),
     "elmo_semfit_svd_input": (76, 0.02),

@@ -23,6 +23,8 @@ local num_sentences = 235008;
     character_cnn_dim: 100,
     num_samples: 1024,
     target_cache_size: 100000,
+    // ELMo-S with principal components as targets
+    pca_dim: 50,
   },
   train_data_path: std.extVar('LM_TRAIN_DATA_PATH'),
   validation_data_path: std.extVar('LM_DEV_DATA_PATH'),
