@@ -66,7 +66,10 @@ class SentEval(Subcommand):
             help="folds for cross-validation, 10 by default; 5 take about a quarter of the time",
         )
         subparser.add_argument(
-            "--seed", type=int, default=1111, help="seed for the folds, 1111 by default"
+            "--seed",
+            type=int,
+            default=1111,
+            help="seed for the folds of tasks with a test set, 1111 by default",
         )
         subparser.add_argument("--output-file", metavar="OUT.json", help="file for the results")
         add_layers_options(

@@ -121,7 +121,7 @@ class BidirectionalLm(LanguageModelBase):
         backward_loss = self._head(backward_states[right], targets[left]) * scale
 
         return {
-            "loss": (forward_loss + backward_loss) / 2,
+            "loss": self._check_finite((forward_loss + backward_loss) / 2),
             "forward_loss": forward_loss,
             "backward_loss": backward_loss,
             "batch_weight": mask.new_tensor(num_targets, dtype=torch.float),

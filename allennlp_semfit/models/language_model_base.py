@@ -81,6 +81,23 @@ class LanguageModelBase(Model):
         if pretrained_file is not None:
             self._load_pretrained(pretrained_file)
 
+    def _check_finite(self, loss: torch.Tensor) -> torch.Tensor:
+        """
+        Returns the loss of a batch.
+
+        # Raises
+
+        `ConfigurationError`
+            In training, if it is infinite or not a number.
+        """
+        if self.training and not loss.isfinite():
+            raise ConfigurationError(
+                f"{self.name}: the loss of a batch is {loss.item()}, so the training has diverged. "
+                "Lower the learning rate (`trainer.optimizer.lr`, or the `trainer."
+                "learning_rate_scheduler`'s), or set `trainer.grad_norm`, and train again."
+            )
+        return loss
+
     def _load_pretrained(self, archive_file: str) -> None:
         try:
             weights = load_weights(archive_file)

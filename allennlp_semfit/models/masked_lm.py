@@ -129,8 +129,9 @@ class MaskedLm(LanguageModelBase):
         layers = self._contextualizer(inputs, mask)
         last_layer = layers if isinstance(layers, torch.Tensor) else layers[-1]
         targets = self._head.targets(source, embeddings)
+        loss = self._head(last_layer[positions], targets[positions]) / max(num_targets, 1)
         outputs = {
-            "loss": self._head(last_layer[positions], targets[positions]) / max(num_targets, 1),
+            "loss": self._check_finite(loss),
             "batch_weight": mask.new_tensor(num_targets, dtype=torch.float),
             "noncontextual_token_embeddings": embeddings,
             "mask": mask,

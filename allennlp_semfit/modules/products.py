@@ -2,9 +2,9 @@ from functools import lru_cache
 from typing import Any, Callable, Optional, Tuple
 
 import torch
-from torch.autograd.function import once_differentiable
 
 from allennlp_semfit.common.cpu import has_instructions, is_intel
+from allennlp_semfit.modules.autograd import apply_eagerly, differentiable_once
 
 __all__ = ["Linear", "Product", "linear", "product_dtype", "select_product"]
 
@@ -45,8 +45,7 @@ def linear(
     # PyTorch's error for a wrong size is clearer.
     if multiply is torch.mm or inputs.size(1) != weight.size(1):
         return torch.nn.functional.linear(inputs, weight, bias)
-    outputs: torch.Tensor = _LinearFunction.apply(inputs, weight, bias, multiply)
-    return outputs
+    return _multiply_linearly(inputs, weight, bias, multiply)
 
 
 class _LinearFunction(torch.autograd.Function):
@@ -64,7 +63,7 @@ class _LinearFunction(torch.autograd.Function):
         return outputs if bias is None else outputs.add_(bias)
 
     @staticmethod
-    @once_differentiable
+    @differentiable_once
     def backward(ctx: Any, grad_outputs: torch.Tensor) -> Tuple[Optional[torch.Tensor], ...]:
         inputs, weight = ctx.saved_tensors
         needs_inputs, needs_weight, needs_bias, _ = ctx.needs_input_grad
@@ -74,6 +73,9 @@ class _LinearFunction(torch.autograd.Function):
             grad_outputs.sum(0) if needs_bias else None,
             None,
         )
+
+
+_multiply_linearly = apply_eagerly(_LinearFunction)
 
 
 @lru_cache(maxsize=None)

@@ -12,6 +12,7 @@ from allennlp_semfit.data.token_indexers.fasttext_indexer import FastTextIndexer
 from allennlp_semfit.data.token_indexers.word_vector_indexer import WordVectorIndexer
 from allennlp_semfit.models.archive import load_language_model
 from allennlp_semfit.models.language_model_base import LanguageModelBase
+from allennlp_semfit.modules.padding import check_right_padding
 from allennlp_semfit.modules.token_embedders.cached_embedder import CachedEmbedder
 from allennlp_semfit.modules.token_embedders.elmo_character_cnn_embedder import (
     ElmoCharacterCnnEmbedder,
@@ -209,7 +210,7 @@ class PretrainedBiLm(torch.nn.Module):
         # Raises
 
         `ConfigurationError`
-            If the vectors of the boundary tokens are unknown.
+            If the vectors of the boundary tokens are unknown, or padding precedes a word.
         """
         if not (self._start.is_known and self._end.is_known):
             missing = self._missing_file
@@ -219,7 +220,9 @@ class PretrainedBiLm(torch.nn.Module):
                 f"{missing}{hint if missing and missing.parameter else ''}"
             )
         read = strip_prefix(tensors, self.tensor_prefix)
-        lengths = get_text_field_mask({self.indexer_name: read}).sum(dim=1, keepdim=True)
+        mask = get_text_field_mask({self.indexer_name: read})
+        check_right_padding(mask)
+        lengths = mask.sum(dim=1, keepdim=True)
         source = {
             self.indexer_name: {
                 name: add_boundary_tokens(tensor, self._start[name], self._end[name], lengths)

@@ -26,6 +26,8 @@ __all__ = [
 ]
 
 _C_VALUES = [2.0**exponent for exponent in range(-2, 4)]
+# Whatever the seed of the other tasks.
+_SEED_OF_NESTED_FOLDS = 1111
 # SentEval uses other values for cross-validation if there is a test set.
 _FOLDS_AND_TEST_C_VALUES = [2.0**exponent for exponent in range(-1, 6)]
 
@@ -61,14 +63,14 @@ Protocol = Callable[[Dict[str, LabelledFeatures], int, int], Outcome]
 def nested_folds(splits: Dict[str, LabelledFeatures], folds: int, seed: int) -> Outcome:
     """
     Nested cross-validation on `"train"`. For each fold, `C` is chosen by cross-validation on the
-    other folds.
+    other folds. As in SentEval, the folds do not depend on `seed`.
     """
     splits, factor = _standardized(splits)
     examples = splits["train"]
     scores, dev_scores, chosen = [], [], []
-    fold_pairs = _split_folds(examples, folds, seed)
+    fold_pairs = _split_folds(examples, folds, _SEED_OF_NESTED_FOLDS)
     for train, test in Tqdm.tqdm(fold_pairs, total=folds, desc="folds"):
-        c, dev_score = _choose_by_folds(train, _C_VALUES, factor, folds, seed)
+        c, dev_score = _choose_by_folds(train, _C_VALUES, factor, folds, _SEED_OF_NESTED_FOLDS)
         scores.append(_accuracies(train, test, [c * factor])[0])
         dev_scores.append(dev_score)
         chosen.append(c)

@@ -1,5 +1,6 @@
 import copy
 import json
+import math
 
 import numpy
 import pytest
@@ -92,6 +93,11 @@ class TestBidirectionalLm(ModelTestCase):
             for instance in self.instances:
                 self.model.forward_on_instance(instance)
         assert self.model.get_metrics() == pytest.approx(together, rel=1e-5)
+
+    def test_a_loss_that_is_no_number_ends_the_training(self):
+        self.model._head.projection.bias.data.fill_(math.inf)
+        with pytest.raises(ConfigurationError, match="loss of a batch is nan.* Lower the learning"):
+            self.model.train()(**self.batch())
 
     def test_all_layers_are_returned_on_request(self):
         self.model.eval()

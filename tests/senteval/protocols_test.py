@@ -46,10 +46,11 @@ def cross_validate(data, c, folds, seed):
 def test_nested_folds(seed):
     data = draw(90, 2, seed=5)
     expected_cs, expected_scores, expected_dev_scores = [], [], []
-    divider = StratifiedKFold(3, shuffle=True, random_state=seed)
+    # As SentEval's, whatever the seed.
+    divider = StratifiedKFold(3, shuffle=True, random_state=1111)
     for train, test in divider.split(data.features, data.labels):
         inner = LabelledFeatures(data.features[train], data.labels[train])
-        dev_scores = [cross_validate(inner, c, 3, seed) for c in SMALL]
+        dev_scores = [cross_validate(inner, c, 3, 1111) for c in SMALL]
         best = dev_scores.index(max(dev_scores))
         classifier = fit(*inner, SMALL[best])
         expected_cs.append(SMALL[best])

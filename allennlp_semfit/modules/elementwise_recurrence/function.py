@@ -1,12 +1,12 @@
 from typing import Any, List, Optional, Tuple
 
 import torch
-from torch.autograd.function import once_differentiable
 
+from allennlp_semfit.modules.autograd import apply_eagerly, differentiable_once
 from allennlp_semfit.modules.elementwise_recurrence import native_ops, torch_ops
 from allennlp_semfit.modules.implementation import choose_implementation
 
-__all__ = ["ElementwiseRecurrenceFunction"]
+__all__ = ["ElementwiseRecurrenceFunction", "apply_elementwise_recurrence"]
 
 
 class ElementwiseRecurrenceFunction(torch.autograd.Function):
@@ -52,7 +52,7 @@ class ElementwiseRecurrenceFunction(torch.autograd.Function):
         return hidden
 
     @staticmethod
-    @once_differentiable
+    @differentiable_once
     def backward(ctx: Any, grad_hidden: torch.Tensor) -> Tuple[Optional[torch.Tensor], ...]:
         gates, peepholes, cell_state = ctx.saved_tensors
         grad_gates = torch.empty_like(gates)
@@ -68,6 +68,9 @@ class ElementwiseRecurrenceFunction(torch.autograd.Function):
                 grad_peepholes,
             )
         return grad_gates, grad_peepholes, None, None, None, None
+
+
+apply_elementwise_recurrence = apply_eagerly(ElementwiseRecurrenceFunction)
 
 
 def _select_ops(implementation: str, gates: torch.Tensor) -> Any:

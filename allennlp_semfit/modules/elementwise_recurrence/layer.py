@@ -3,7 +3,7 @@ from typing import List
 
 import torch
 
-from allennlp_semfit.modules.elementwise_recurrence.function import ElementwiseRecurrenceFunction
+from allennlp_semfit.modules.elementwise_recurrence.function import apply_elementwise_recurrence
 from allennlp_semfit.modules.products import Linear
 
 __all__ = ["ElementwiseRecurrentLayer"]
@@ -96,7 +96,7 @@ class ElementwiseRecurrentLayer(torch.nn.Module):
         window = [inputs]
         while len(window) < self.window_size:
             window.append(_previous_words(window[-1], batch_sizes))
-        hidden = ElementwiseRecurrenceFunction.apply(
+        hidden = apply_elementwise_recurrence(
             self.input_linearity(torch.cat(window, dim=-1) if len(window) > 1 else inputs),
             self.peepholes,
             batch_sizes,

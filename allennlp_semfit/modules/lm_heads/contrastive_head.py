@@ -8,7 +8,7 @@ from allennlp.data import TextFieldTensors
 from allennlp.modules.token_embedders import TokenEmbedder
 from allennlp.nn.util import get_text_field_mask
 
-from allennlp_semfit.modules.lm_heads.distances import upcast_half
+from allennlp_semfit.modules.lm_heads.distances import predicted_direction, upcast_half
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 from allennlp_semfit.modules.lm_heads.vector_head_base import ScaledLinear, VectorHeadBase
 from allennlp_semfit.modules.products import linear
@@ -188,8 +188,7 @@ class ContrastiveHead(VectorHeadBase):
     def forward(self, context: torch.Tensor, targets: BatchWords) -> torch.Tensor:
         (is_target,) = (targets.indices >= 0).nonzero(as_tuple=True)
         targets = targets[is_target]
-        projected = upcast_half(self.projection(context[is_target]))
-        predicted = torch.nn.functional.normalize(projected, dim=-1)
+        predicted = predicted_direction(self.projection(context[is_target]))
         with torch.autocast(context.device.type, enabled=False):
             losses = self._losses(predicted, targets)
         with torch.no_grad():

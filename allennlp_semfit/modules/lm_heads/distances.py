@@ -11,7 +11,8 @@ import math
 import torch
 from allennlp.common import Registrable
 from allennlp.common.checks import ConfigurationError
-from torch.autograd.function import once_differentiable
+
+from allennlp_semfit.modules.autograd import differentiable_once
 
 __all__ = [
     "CosineDistance",
@@ -22,6 +23,7 @@ __all__ = [
     "l2",
     "log_vmf_normalizer",
     "nllvmf",
+    "predicted_direction",
     "upcast_half",
 ]
 
@@ -40,7 +42,8 @@ def cosine(context: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
     `torch.Tensor`
         Shape `(...)`, between -1 and 1.
     """
-    return -torch.nn.functional.cosine_similarity(upcast_half(context), upcast_half(target), dim=-1)
+    target = torch.nn.functional.normalize(upcast_half(target), dim=-1)
+    return -(predicted_direction(context) * target).sum(dim=-1)
 
 
 def l2(context: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
@@ -115,7 +118,7 @@ class _LogVmfNormalizer(torch.autograd.Function):
         return log_normalizer.to(concentration.dtype)
 
     @staticmethod
-    @once_differentiable
+    @differentiable_once
     def backward(ctx, grad_output: torch.Tensor):
         (ratio,) = ctx.saved_tensors
         return -ratio * grad_output, None
@@ -268,6 +271,16 @@ class NllVmfDistance(Distance):
         of the predicted distribution. See [`Distance`](#distance).
         """
         return len(mean_direction) ** 0.5 * mean_direction
+
+
+def predicted_direction(context: torch.Tensor) -> torch.Tensor:
+    """
+    `c / |c|`, which is zero for a zero vector, with a gradient that is finite in the type of
+    `context`. Both have the shape `(..., m)`.
+    """
+    # The gradient of a vector shorter than this is as large as its inverse.
+    eps = 1e-3 if context.dtype == torch.float16 else 1e-8
+    return torch.nn.functional.normalize(upcast_half(context), dim=-1, eps=eps)
 
 
 def upcast_half(tensor: torch.Tensor) -> torch.Tensor:

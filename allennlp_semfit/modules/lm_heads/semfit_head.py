@@ -1,3 +1,4 @@
+import logging
 from typing import Dict, Optional
 
 import torch
@@ -11,6 +12,11 @@ from allennlp_semfit.modules.lm_heads.vector_head_base import ScaledLinear, Vect
 from allennlp_semfit.training.metrics.token_averages import BaselineCosine, TokenAverage
 
 __all__ = ["SemfitHead"]
+
+logger = logging.getLogger(__name__)
+
+# Of cosines: what the first updates of an epoch may lack.
+_SMALL_DIFFERENCE = 0.01
 
 
 @LmHead.register("semfit")
@@ -127,7 +133,15 @@ class SemfitHead(VectorHeadBase):
         self._bias_initialized = True
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
-        return {
+        metrics = {
             "cosine": self._cosine.get_metric(reset),
             "baseline_cosine": self._baseline_cosine.get_metric(reset),
         }
+        # AllenNLP resets them at the end of an epoch.
+        if reset and metrics["cosine"] < metrics["baseline_cosine"] - _SMALL_DIFFERENCE:
+            logger.warning(
+                "The mean cosine of this epoch, %.3f, is below that of the best constant vector, "
+                "%.3f. Unless it rises above that, lower the learning rate.",
+                *metrics.values(),
+            )
+        return metrics

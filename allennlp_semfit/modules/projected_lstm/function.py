@@ -2,14 +2,14 @@ from itertools import chain
 from typing import Any, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import torch
-from torch.autograd.function import once_differentiable
 
+from allennlp_semfit.modules.autograd import apply_eagerly, differentiable_once
 from allennlp_semfit.modules.implementation import choose_implementation
 from allennlp_semfit.modules.products import Product, product_dtype, select_product
 from allennlp_semfit.modules.projected_lstm import native_ops, torch_ops
 from allennlp_semfit.modules.projected_lstm.threads import run_in_threads
 
-__all__ = ["ProjectedLstmFunction"]
+__all__ = ["ProjectedLstmFunction", "apply_projected_lstm"]
 
 
 class ProjectedLstmFunction(torch.autograd.Function):
@@ -67,7 +67,7 @@ class ProjectedLstmFunction(torch.autograd.Function):
         return states
 
     @staticmethod
-    @once_differentiable
+    @differentiable_once
     def backward(ctx: Any, grad_outputs: torch.Tensor) -> Tuple[Optional[torch.Tensor], ...]:
         inputs, recurrent, *others = ctx.saved_tensors
         # Each step adds to it the gradients from the next.
@@ -96,6 +96,9 @@ class ProjectedLstmFunction(torch.autograd.Function):
         # Those of the missing layer norm, or of all weights.
         missing = [None] * (len(weights) - len(grad_weights))
         return (grad_inputs, None, None, None, None, None, *grad_weights, *missing)
+
+
+apply_projected_lstm = apply_eagerly(ProjectedLstmFunction)
 
 
 class _Options(NamedTuple):

@@ -3,7 +3,7 @@ from typing import List, Optional, Sequence
 import torch
 from allennlp.nn.initializers import block_orthogonal
 
-from allennlp_semfit.modules.projected_lstm.function import ProjectedLstmFunction
+from allennlp_semfit.modules.projected_lstm.function import apply_projected_lstm
 
 __all__ = ["ProjectedLstm", "run_in_lockstep"]
 
@@ -104,7 +104,7 @@ def run_in_lockstep(
         for layer in layers
     ]
     first = layers[0]
-    return ProjectedLstmFunction.apply(
+    return apply_projected_lstm(
         inputs,
         batch_sizes,
         first.memory_cell_clip_value,

@@ -4,6 +4,8 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 
+from allennlp_semfit.modules.padding import check_right_padding
+
 __all__ = ["BidirectionalStack"]
 
 
@@ -128,7 +130,13 @@ class BidirectionalStack(Seq2SeqEncoder):
             The last layer, shape `(batch_size, length, 2 * hidden_dim)`: the forward half, then
             the backward half; zero for padding. With `return_all_layers`, a list of
             `num_layers + 1` such tensors, the first of which is the projected input.
+
+        # Raises
+
+        `ConfigurationError`
+            If padding precedes a word.
         """
+        check_right_padding(mask)
         index, batch_sizes = _pack_indices(mask)
         words = inputs.flatten(0, 1)
         projections = (self.forward_input_projection, self.backward_input_projection)

@@ -97,8 +97,9 @@ def test_half_precision_inputs_add_no_error_beyond_their_rounding(name, dtype):
 
 
 @pytest.mark.parametrize("name", ["cosine", "l2", "nllvmf"])
-def test_a_context_of_zeros_has_a_finite_gradient(name):
-    context = torch.zeros(1, 10, requires_grad=True)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+def test_a_context_of_zeros_has_a_finite_gradient(name, dtype):
+    context = torch.zeros(1, 10, dtype=dtype, requires_grad=True)
     getattr(distances, name)(context, torch.randn(1, 10)).sum().backward()
     assert context.grad.isfinite().all()
 
@@ -120,3 +121,10 @@ def test_configuration():
         Distance.from_params(Params({"type": "nllvmf", "lambda_2": -1}))
     with pytest.raises(ConfigurationError, match="manhattan.*cosine.*l2.*nllvmf"):
         Distance.from_params(Params({"type": "manhattan"}))
+
+
+def test_second_derivatives_of_nllvmf_are_refused():
+    context = torch.randn(3, 10, requires_grad=True)
+    loss = distances.nllvmf(context, torch.randn(3, 10)).sum()
+    with pytest.raises(RuntimeError, match="without `create_graph=True`"):
+        torch.autograd.grad(loss, context, create_graph=True)

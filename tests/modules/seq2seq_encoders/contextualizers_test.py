@@ -101,6 +101,35 @@ def test_a_batch_without_words(kind, shape):
 
 
 @each_kind
+def test_compiled_it_has_the_same_states_and_gradients(kind):
+    encoder = build(kind)
+    inputs, mask = torch.randn(3, 9, 5, requires_grad=True), ragged_mask(4, 9, 1)
+    leaves = [inputs, *encoder.parameters()]
+    torch.compiler.reset()
+    plain, compiled = (
+        (states, *torch.autograd.grad(states.square().sum(), leaves))
+        for states in (encoder(inputs, mask), torch.compile(encoder, backend="eager")(inputs, mask))
+    )
+    torch.testing.assert_close(compiled, plain)
+
+
+@pytest.mark.parametrize("kind", ["lstm", "sru", "qrnn"])
+def test_derivatives_cannot_be_differentiated(kind):
+    inputs, mask = torch.randn(3, 9, 5, requires_grad=True), ragged_mask(4, 9, 1)
+    with pytest.raises(RuntimeError, match="without `create_graph=True`"):
+        # The gradient of a sum is constant, so that it requires no gradient itself.
+        torch.autograd.grad(build(kind)(inputs, mask).sum(), inputs, create_graph=True)
+
+
+@pytest.mark.parametrize("kind", ["lstm", "sru", "qrnn", "torch_lstm"])
+@pytest.mark.parametrize("row", [[False, True, True], [True, False, True]])
+def test_padding_before_a_word(kind, row):
+    mask = torch.tensor([[True] * 3, row])
+    with pytest.raises(ConfigurationError, match="Pad on the right"):
+        build(kind)(torch.randn(2, 3, 5), mask)
+
+
+@each_kind
 def test_under_autocast_the_states_are_float32_and_close(kind):
     encoder = build(kind, return_all_layers=True)
     inputs, mask = torch.randn(3, 9, 5), ragged_mask(4, 9, 1)
