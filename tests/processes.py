@@ -111,13 +111,14 @@ def _run(
 def run_in_two_processes(function: Callable, *args: Any) -> None:
     """
     What AllenNLP's `run_distributed_test` does, but on a free port: that has one port for all, and
-    two runs of the tests on one machine would meet there.
+    two runs of the tests on one machine would meet there. And the processes come from the server,
+    not from this one: PyTorch's threads, which it has by now, do not survive a fork.
     """
     start_processes(
         init_process,
         args=(2, [-1, -1], function, args, {}, "127.0.0.1", find_open_port()),
         nprocs=2,
-        start_method="fork",
+        start_method="forkserver",
     )
 
 
