@@ -11,7 +11,7 @@ from typing import Callable, Deque, Generator, Iterable, TypeVar
 
 from allennlp.common.checks import ConfigurationError
 
-__all__ = ["available_cpus", "ordered_map"]
+__all__ = ["available_cpus", "initialize_worker", "ordered_map"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -48,7 +48,7 @@ def ordered_map(
         yield from map(function, items)
         return
     pending: Deque[Future[Result]] = deque()
-    with ProcessPoolExecutor(num_workers, initializer=_initialize_worker) as pool:
+    with ProcessPoolExecutor(num_workers, initializer=initialize_worker) as pool:
         try:
             for item in items:
                 pending.append(pool.submit(function, item))
@@ -66,7 +66,8 @@ def ordered_map(
                 future.cancel()
 
 
-def _initialize_worker() -> None:
+def initialize_worker() -> None:
+    """Lets this process ignore Ctrl-C, and end on SIGTERM and when its parent process ends."""
     # Ctrl-C is sent to all processes. Only the parent handles it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
