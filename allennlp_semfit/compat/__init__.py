@@ -14,7 +14,10 @@ import zipfile
 from typing import Any, Callable, List, Optional, Union
 
 import torch
+from allennlp.commands import train
 from allennlp.common import cached_transformers
+from allennlp.common import logging as common_logging
+from allennlp.common import util as common_util
 from allennlp.common.util import int_to_device
 from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.data.samplers import MaxTokensBatchSampler
@@ -27,7 +30,7 @@ from allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers import (
 from allennlp.training.trainer import TrainerCheckpoint
 
 from allennlp_semfit.common.cpu import has_bfloat16_instructions
-from allennlp_semfit.compat import data_loading
+from allennlp_semfit.compat import data_loading, interrupts
 
 logger = logging.getLogger(__name__)
 
@@ -47,6 +50,8 @@ def apply_patches() -> None:
       which recent versions of Python reject in another context.
     * A run ends with an error if one of its loader's workers is killed, for instance for lack of
       memory, instead of waiting for it forever. The workers end with their process.
+    * `allennlp train` ends on each SIGTERM and Ctrl-C, with one line and the exit code 143 or 130.
+      Both had no effect while workers were started, and SIGTERM not on other processes either.
     * Workers that stream batches of `max_tokens_sampler` wait for the consumer. The sampler reports
       a batch size of -1, so that the loader does not limit its queue and the workers fill the
       shared memory. Empty batches, which come before a sentence of more than `max_tokens`, are
@@ -70,6 +75,9 @@ def apply_patches() -> None:
         _wrap(MultiProcessDataLoader, f"_start_{kind}_workers", data_loading.start_workers)
         _wrap(MultiProcessDataLoader, f"_{kind}_worker", data_loading.run_worker)
     _wrap(MultiProcessDataLoader, "_join_workers", data_loading.join_workers)
+    common_util.SigTermReceived = interrupts.SigTermReceived  # type: ignore[misc, assignment]
+    _wrap(common_logging, "prepare_global_logging", interrupts.prepare_global_logging)
+    _wrap(train, "train_model", interrupts.train_model)
     _wrap(GradientDescentTrainer, "__init__", _init_trainer)
     _wrap(GradientDescentTrainer, "batch_outputs", _batch_outputs)
     _wrap(nn_util, "tiny_value_of_dtype", _tiny_value_of_dtype)

@@ -13,7 +13,7 @@ from allennlp.data import Instance
 from allennlp.data.data_loaders import MultiProcessDataLoader, multiprocess_data_loader
 from allennlp.data.samplers import MaxTokensBatchSampler
 
-from allennlp_semfit.common.parallel import initialize_worker
+from allennlp_semfit.common.parallel import initialize_worker, no_signals_in_forks
 
 _LIKELY_CAUSES = {
     "SIGKILL": ", most likely for lack of memory",
@@ -23,7 +23,7 @@ _LIKELY_CAUSES = {
 
 def start_workers(start: Callable, self: MultiProcessDataLoader, queue: Any, context: Any) -> Any:
     # The method uses the module `mp` only for the lock.
-    with mock.patch.object(multiprocess_data_loader, "mp", context):
+    with mock.patch.object(multiprocess_data_loader, "mp", context), no_signals_in_forks():
         workers, pipes = start(self, queue, context)
     # When the last worker has ended, reading the queue raises an error. A timeout would not do: a
     # killed worker can leave a part of a message, and the reader waits for the rest.
@@ -39,11 +39,13 @@ def run_worker(run: Callable, *args: Any) -> None:
 
 
 def join_workers(
-    join: Callable, self: MultiProcessDataLoader, workers: List[BaseProcess], *args: Any
+    join: Callable, self: MultiProcessDataLoader, workers: List[BaseProcess], queue: Any, pipes: Any
 ) -> None:
     # After one was killed, the others are too, and do not read messages.
     if any(worker.is_alive() for worker in workers):
-        join(self, workers, *args)
+        join(self, workers, queue, pipes)
+    # It refers to the queue, which closes its pipe when nothing refers to it.
+    del queue.get
 
 
 class _Watch(Thread):
