@@ -12,7 +12,6 @@ import os
 import runpy
 import sys
 import time
-import traceback
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
@@ -94,12 +93,15 @@ def _run(
     sys.argv = [module, *args]
     code: Any = 0
     try:
-        runpy.run_module(module, run_name="__main__", alter_sys=True)
+        try:
+            runpy.run_module(module, run_name="__main__", alter_sys=True)
+        except SystemExit:
+            raise
+        except BaseException:
+            code = 1
+            sys.excepthook(*sys.exc_info())
     except SystemExit as error:
         code = error.code
-    except BaseException:
-        traceback.print_exc()
-        code = 1
     if isinstance(code, str):
         print(code, file=sys.stderr)  # noqa: T201 (as Python does)
     # Not `sys.exit`, which multiprocessing would report.

@@ -9,15 +9,17 @@ from allennlp.training.callbacks import TrainerCallback
 class UpdateRecorder(TrainerCallback):
     """
     Writes the learning rate of each update to `updates.txt`, and kills the process, as a power
-    failure would, after the update that the environment variable `KILL_AFTER_UPDATE` names.
+    failure would, after the update that the environment variable `KILL_AFTER_UPDATE` names. With
+    `KILL_SIGNAL`, it sends another signal, in a distributed training to the parent process.
     """
 
-    def on_batch(self, trainer, *args, is_training, batch_grad_norm=None, **kwargs):
-        if not is_training:
+    def on_batch(self, trainer, *args, is_training, is_primary, batch_grad_norm=None, **kwargs):
+        if not (is_training and is_primary):
             return
         update = trainer._total_batches_completed
         rate = trainer.optimizer.param_groups[0]["lr"]
         with open(Path(self.serialization_dir) / "updates.txt", "a") as file:
             file.write(f"{update} {rate!r}\n")
         if str(update) == os.environ.get("KILL_AFTER_UPDATE"):
-            os.kill(os.getpid(), signal.SIGKILL)
+            process = os.getppid() if trainer._distributed else os.getpid()
+            os.kill(process, int(os.environ.get("KILL_SIGNAL", signal.SIGKILL)))

@@ -10,6 +10,7 @@ from allennlp.common import logging as common_logging
 from allennlp.common.checks import ConfigurationError
 
 from allennlp_semfit.common.errors import InvalidFileError
+from allennlp_semfit.compat.interrupts import exit_code
 from allennlp_semfit.pretrained.sentence_embedder import DEFAULT_BATCH_SIZE, SentenceEmbedder
 
 __all__ = [
@@ -28,21 +29,22 @@ __all__ = [
 def exit_on_error(command: str, interrupted: str = "nothing was written") -> Iterator[None]:
     """
     A context manager or decorator that ends the program with one line instead of a traceback, for
-    invalid input, an I/O error such as a full disk, and Ctrl-C.
+    invalid input, an I/O error such as a full disk, Ctrl-C and SIGTERM.
 
     # Parameters
 
     command : `str`
         Its name, with which the line begins.
     interrupted : `str`, optional (default = `"nothing was written"`)
-        What to tell the user after Ctrl-C.
+        What to tell the user after Ctrl-C or SIGTERM.
     """
     try:
         yield
     except (ConfigurationError, OSError) as error:
         sys.exit(f"{command}: {error}")
-    except KeyboardInterrupt:
-        sys.exit(f"{command}: interrupted; {interrupted}")
+    except KeyboardInterrupt as error:
+        sys.stderr.write(f"{command}: interrupted; {interrupted}\n")
+        sys.exit(exit_code(error))
 
 
 def add_corpus_argument(subparser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""Worker processes that return results in order and end with their parent process."""
+"""Worker processes that return results in order, and end with their parent process."""
 
 import os
 import signal
@@ -6,12 +6,14 @@ import threading
 from collections import deque
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from multiprocessing import connection, parent_process
-from typing import Callable, Deque, Generator, Iterable, TypeVar
+from types import FrameType
+from typing import Callable, Deque, Generator, Iterable, Iterator, List, Optional, TypeVar
 
 from allennlp.common.checks import ConfigurationError
 
-__all__ = ["available_cpus", "ordered_map"]
+__all__ = ["available_cpus", "initialize_worker", "no_signals_in_forks", "ordered_map"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -48,10 +50,12 @@ def ordered_map(
         yield from map(function, items)
         return
     pending: Deque[Future[Result]] = deque()
-    with ProcessPoolExecutor(num_workers, initializer=_initialize_worker) as pool:
+    with ProcessPoolExecutor(num_workers, initializer=initialize_worker) as pool:
         try:
             for item in items:
-                pending.append(pool.submit(function, item))
+                # The first call starts the processes.
+                with no_signals_in_forks():
+                    pending.append(pool.submit(function, item))
                 if len(pending) >= num_workers * items_per_worker:
                     yield pending.popleft().result()
             while pending:
@@ -66,7 +70,38 @@ def ordered_map(
                 future.cancel()
 
 
-def _initialize_worker() -> None:
+@contextmanager
+def no_signals_in_forks() -> Iterator[None]:
+    """
+    A context manager that delays SIGINT and SIGTERM to the end of the block, which may fork. Python
+    would handle a signal that arrives during `os.fork` in a hook of `os.register_at_fork`, where it
+    ignores exceptions: Ctrl-C would have no effect.
+    """
+    process = os.getpid()
+    received: List[int] = []
+
+    def handle(number: int, _: Optional[FrameType]) -> None:
+        if os.getpid() != process:
+            os._exit(128 + number)
+        received.append(number)
+
+    is_main = threading.current_thread() is threading.main_thread()
+    handlers = {
+        number: signal.signal(number, handle)
+        for number in (signal.SIGINT, signal.SIGTERM)
+        if is_main and callable(signal.getsignal(number))
+    }
+    try:
+        yield
+    finally:
+        for restored, handler in handlers.items():
+            signal.signal(restored, handler)
+        for number in received:
+            signal.raise_signal(number)
+
+
+def initialize_worker() -> None:
+    """Lets this process ignore Ctrl-C, and end on SIGTERM and when its parent process ends."""
     # Ctrl-C is sent to all processes. Only the parent handles it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -154,11 +154,12 @@ def test_an_error_is_one_line(data_dir, tmp_path, monkeypatch, arguments, messag
     ("options", "message"),
     [([], "nothing was written"), (["--output-file", "out.json"], "resumes with the next task")],
 )
-def test_an_interruption_is_no_traceback(data_dir, tmp_path, monkeypatch, options, message):
+def test_an_interruption_is_no_traceback(data_dir, tmp_path, monkeypatch, options, message, capsys):
     def interrupt(*_):
         raise KeyboardInterrupt
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(FastTextVectors, "__call__", interrupt)
-    with pytest.raises(SystemExit, match=message):
+    with pytest.raises(SystemExit, match="^130$"):
         run(VECTORS, data_dir, "--folds", "2", *options)
+    assert message in capsys.readouterr().err

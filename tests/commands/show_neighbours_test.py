@@ -399,7 +399,7 @@ def test_an_interruption_is_no_traceback(lm_archive, text_file, tmp_path, monkey
         raise KeyboardInterrupt
 
     monkeypatch.setattr(SentenceEmbedder, "embed_batch", interrupt)
-    with pytest.raises(SystemExit, match="interrupted; nothing was written"):
+    with pytest.raises(SystemExit, match="^130$"):
         run(
             *(lm_archive, text_file, "--words", "river", "--html", tmp_path / "out.html"),
             *("--fasttext-model-path", VECTORS),

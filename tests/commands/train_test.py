@@ -168,6 +168,30 @@ def test_two_processes(tmp_path, alone):
         assert metrics_of(tmp_path / "run")[name] == pytest.approx(alone[name], rel=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("number", "overrides"),
+    [
+        (signal.SIGTERM, {"data_loader.num_workers": 2, "data_loader.max_instances_in_memory": 16}),
+        (signal.SIGINT, {}),
+        # Only the first process gets it.
+        (signal.SIGTERM, {"distributed": {"cuda_devices": [-1, -1]}}),
+    ],
+    ids=["workers", "Ctrl-C", "distributed"],
+)
+def test_a_signal_ends_a_run_with_one_line(tmp_path, number, overrides):
+    overrides = {
+        **overrides,
+        "trainer.num_epochs": 100_000,
+        "trainer.callbacks": ["update_recorder"],
+    }
+    environment = {"KILL_AFTER_UPDATE": "3", "KILL_SIGNAL": str(int(number))}
+    recorder = ("--include-package", "tests.update_recorder")
+    process = train(tmp_path / "run", overrides, *recorder, check=False, **environment)
+    assert process.returncode == 128 + number
+    assert process.output.endswith("\nallennlp: interrupted; --recover resumes\n")
+    assert "Traceback" not in process.output
+
+
 def test_an_archive_of_another_directory_takes_the_vectors_from_where_it_is_told(
     trained, tmp_path, monkeypatch
 ):

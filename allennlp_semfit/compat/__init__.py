@@ -11,14 +11,15 @@ import inspect
 import logging
 import os
 import zipfile
-from typing import Any, Callable, Iterator, List, Optional, Sequence, Union
-from unittest import mock
+from typing import Any, Callable, List, Optional, Union
 
 import torch
+from allennlp.commands import train
 from allennlp.common import cached_transformers
+from allennlp.common import logging as common_logging
+from allennlp.common import util as common_util
 from allennlp.common.util import int_to_device
-from allennlp.data import Instance
-from allennlp.data.data_loaders import MultiProcessDataLoader, multiprocess_data_loader
+from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.data.samplers import MaxTokensBatchSampler
 from allennlp.nn import util as nn_util
 from allennlp.training import GradientDescentTrainer
@@ -29,6 +30,7 @@ from allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers import (
 from allennlp.training.trainer import TrainerCheckpoint
 
 from allennlp_semfit.common.cpu import has_bfloat16_instructions
+from allennlp_semfit.compat import data_loading, interrupts
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +48,10 @@ def apply_patches() -> None:
       it, and would not write it again.
     * `MultiProcessDataLoader` can spawn its workers. It passes them a lock of the default context,
       which recent versions of Python reject in another context.
+    * A run ends with an error if one of its loader's workers is killed, for instance for lack of
+      memory, instead of waiting for it forever. The workers end with their process.
+    * `allennlp train` ends on each SIGTERM and Ctrl-C, with one line and the exit code 143 or 130.
+      Both had no effect while workers were started, and SIGTERM not on other processes either.
     * Workers that stream batches of `max_tokens_sampler` wait for the consumer. The sampler reports
       a batch size of -1, so that the loader does not limit its queue and the workers fill the
       shared memory. Empty batches, which come before a sentence of more than `max_tokens`, are
@@ -62,11 +68,16 @@ def apply_patches() -> None:
         )
     Checkpointer.load_checkpoint = _load_checkpoint  # type: ignore[method-assign]
     MaxTokensBatchSampler.get_batch_size = (  # type: ignore[method-assign]
-        _usual_batch_size  # type: ignore[assignment]
+        data_loading.usual_batch_size  # type: ignore[assignment]
     )
-    _wrap(MaxTokensBatchSampler, "get_batch_indices", _skip_empty_batches)
-    _wrap(MultiProcessDataLoader, "_start_instance_workers", _start_with_lock_of_context)
-    _wrap(MultiProcessDataLoader, "_start_batch_workers", _start_with_lock_of_context)
+    _wrap(MaxTokensBatchSampler, "get_batch_indices", data_loading.skip_empty_batches)
+    for kind in ("instance", "batch"):
+        _wrap(MultiProcessDataLoader, f"_start_{kind}_workers", data_loading.start_workers)
+        _wrap(MultiProcessDataLoader, f"_{kind}_worker", data_loading.run_worker)
+    _wrap(MultiProcessDataLoader, "_join_workers", data_loading.join_workers)
+    common_util.SigTermReceived = interrupts.SigTermReceived  # type: ignore[misc, assignment]
+    _wrap(common_logging, "prepare_global_logging", interrupts.prepare_global_logging)
+    _wrap(train, "train_model", interrupts.train_model)
     _wrap(GradientDescentTrainer, "__init__", _init_trainer)
     _wrap(GradientDescentTrainer, "batch_outputs", _batch_outputs)
     _wrap(nn_util, "tiny_value_of_dtype", _tiny_value_of_dtype)
@@ -111,25 +122,6 @@ def _init_reduce_on_plateau(
         min_lr=min_lr,
         eps=eps,
     )
-
-
-def _start_with_lock_of_context(
-    start_workers: Callable, self: MultiProcessDataLoader, queue: Any, context: Any
-) -> Any:
-    # The method uses the module `mp` only for the lock.
-    with mock.patch.object(multiprocess_data_loader, "mp", context):
-        return start_workers(self, queue, context)
-
-
-def _usual_batch_size(self: MaxTokensBatchSampler) -> int:
-    # An estimate, for sentences of 25 words.
-    return max(self.max_tokens // 25, 1)
-
-
-def _skip_empty_batches(
-    get_batch_indices: Callable, self: MaxTokensBatchSampler, instances: Sequence[Instance]
-) -> Iterator[List[int]]:
-    return filter(None, get_batch_indices(self, instances))
 
 
 def _init_trainer(init: Callable, self: GradientDescentTrainer, *args: Any, **kwargs: Any) -> None:

@@ -1,0 +1,115 @@
+import multiprocessing
+import os
+import signal
+import time
+
+import pytest
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import DatasetReader, Instance, Vocabulary
+from allennlp.data.data_loaders import MultiProcessDataLoader
+from allennlp.data.fields import ArrayField
+from numpy import zeros
+
+import allennlp_semfit  # noqa: F401 (patches the loader)
+from tests.processes import is_running, wait_until
+
+# The pickled instances of one worker fill the queue's pipe many times.
+ROWS, COLUMNS = 40, 10_000
+
+
+class Reader(DatasetReader):
+    """In worker 1, ends the process at row `last`."""
+
+    def __init__(self, last: int = -1, number: int = signal.SIGKILL) -> None:
+        super().__init__(manual_multiprocess_sharding=True)
+        self.last = last
+        self.number = number
+
+    def _read(self, file_path):
+        info = self.get_worker_info()
+        if info is not None:
+            with open(file_path, "a") as pids:
+                pids.write(f"{os.getpid()}\n")
+        for row in range(ROWS):
+            if info is not None and info.id == 1 and row == self.last:
+                # The rows before it are in the pipe, or a part of them if it is full.
+                time.sleep(0.3)
+                os.kill(os.getpid(), self.number)
+            yield Instance({"row": ArrayField(zeros(COLUMNS))})
+
+    def apply_token_indexers(self, instance):
+        pass
+
+
+@pytest.fixture(autouse=True)
+def _fail_instead_of_hanging():
+    def fail(*_):
+        raise AssertionError("hangs")
+
+    previous = signal.signal(signal.SIGALRM, fail)
+    signal.alarm(120)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, previous)
+
+
+def read_all(reader, path, lazy, start_method="fork"):
+    loader = MultiProcessDataLoader(
+        reader,
+        str(path),
+        batch_size=2,
+        num_workers=2,
+        max_instances_in_memory=8 if lazy else None,
+        start_method=start_method,
+        quiet=True,
+    )
+    loader.index_with(Vocabulary())
+    return sum(len(batch["row"]) for batch in loader)
+
+
+class TestKilledWorker:
+    @pytest.mark.parametrize("start_method", ["fork", "forkserver"])
+    @pytest.mark.parametrize("lazy", [True, False])
+    @pytest.mark.parametrize("last", [0, 20])
+    def test_its_end_is_an_error_that_names_it(self, last, lazy, start_method, tmp_path):
+        with pytest.raises(ConfigurationError) as error:
+            read_all(Reader(last), tmp_path / "pids", lazy, start_method)
+        message = str(error.value)
+        pids = (tmp_path / "pids").read_text().split()
+        assert sum(f"(process {pid}) was ended by SIGKILL" in message for pid in pids) == 1
+        assert (
+            "SIGKILL, most likely for lack of memory: reduce `num_workers`, which is 2" in message
+        )
+        assert message.endswith(f"`max_instances_in_memory`, which is {8 if lazy else None}.")
+        wait_until(lambda: not multiprocessing.active_children())
+
+    def test_the_cause_of_other_signals_is_not_guessed(self, tmp_path):
+        with pytest.raises(ConfigurationError, match="ended by SIGTERM: reduce"):
+            read_all(Reader(3, signal.SIGTERM), tmp_path / "pids", lazy=True)
+
+    @pytest.mark.parametrize("lazy", [True, False])
+    def test_without_one_all_is_read(self, lazy, tmp_path):
+        assert read_all(Reader(), tmp_path / "pids", lazy) == 2 * ROWS
+
+
+def test_workers_end_with_their_process(tmp_path):
+    pids = tmp_path / "pids"
+
+    def read():
+        loader = MultiProcessDataLoader(
+            Reader(), str(pids), batch_size=2, num_workers=2, max_instances_in_memory=ROWS
+        )
+        loader.index_with(Vocabulary())
+        batches = iter(loader)
+        next(batches)
+        wait_until(lambda: len(pids.read_text().split()) == 2)
+        # By then they have read everything, and wait for the loader to close.
+        time.sleep(0.5)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    process = multiprocessing.get_context("fork").Process(target=read)
+    process.start()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
+    for pid in map(int, pids.read_text().split()):
+        wait_until(lambda pid=pid: not is_running(pid))
