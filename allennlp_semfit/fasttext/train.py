@@ -69,7 +69,7 @@ def train_fasttext(
 
     corpus : `Sequence[Union[str, os.PathLike]]`
         Files, directories and globs of text, UTF-8, one tokenised sentence a line. fastText reads
-        one file, so several are joined in a temporary file beside `out_path`.
+        one file, so several are joined in a temporary one on the disk of `out_path`.
     out_path : `Union[str, os.PathLike]`
         Must end in `.bin`. Its directory is made if it is missing. The file appears when it is
         complete.
@@ -139,20 +139,14 @@ def train_fasttext(
     # fastText seeks in its input, which a pipe does not allow.
     join = len(files) > 1 or not files[0].is_file()
 
-    joined = out.with_name(f".{out.name}.corpus")
     with write_file(out) as unfinished:
-        try:
-            _check_disk(out, arguments, sum(path.stat().st_size for path in files) if join else 0)
-            with joined.open("wb") if join else nullcontext() as copy:
-                num_words = read_corpus(files, min_count=min_count, copy_to=copy)
-            logger.info(
-                "Training on %s words, with %d threads.", f"{num_words:,}", arguments["thread"]
-            )
-            arguments["input"] = str(joined if join else files[0])
-            result = _run_worker(arguments, out, unfinished)
-        finally:
-            # Also the one of a run that was killed.
-            joined.unlink(missing_ok=True)
+        _check_disk(out, arguments, sum(path.stat().st_size for path in files) if join else 0)
+        joined = unfinished.with_name("corpus")
+        with joined.open("wb") if join else nullcontext() as copy:
+            num_words = read_corpus(files, min_count=min_count, copy_to=copy)
+        logger.info("Training on %s words, with %d threads.", f"{num_words:,}", arguments["thread"])
+        arguments["input"] = str(joined if join else files[0])
+        result = _run_worker(arguments, out, unfinished)
     return FastTextTrainingResult(
         num_words=num_words,
         dictionary_size=result["dictionary_size"],
