@@ -8,29 +8,39 @@ import, so it applies in each process that imports the plugin. Calling it again 
 
 import functools
 import inspect
+import json
 import logging
 import os
 import zipfile
-from typing import Any, Callable, Iterator, List, Optional, Sequence, Union
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 from unittest import mock
 
 import torch
-from allennlp.common import cached_transformers
+from allennlp.commands import train
+from allennlp.common import Params, cached_transformers
 from allennlp.common.util import int_to_device
 from allennlp.data import Instance
 from allennlp.data.data_loaders import MultiProcessDataLoader, multiprocess_data_loader
 from allennlp.data.samplers import MaxTokensBatchSampler
+from allennlp.models.archival import CONFIG_NAME
 from allennlp.nn import util as nn_util
 from allennlp.training import GradientDescentTrainer
+from allennlp.training import util as training_util
 from allennlp.training.checkpointer import Checkpointer
 from allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers import (
     ReduceOnPlateauLearningRateScheduler,
 )
+from allennlp.training.moving_average import MovingAverage
 from allennlp.training.trainer import TrainerCheckpoint
 
 from allennlp_semfit.common.cpu import has_bfloat16_instructions
+from allennlp_semfit.common.errors import InvalidFileError
+from allennlp_semfit.common.output import lock_output, write_file
 
 logger = logging.getLogger(__name__)
+
+_Path = Union[str, os.PathLike]
 
 
 def apply_patches() -> None:
@@ -44,6 +54,14 @@ def apply_patches() -> None:
       as NumPy numbers. The model's weights are read as strictly as before.
     * `--recover` skips a checkpoint that a killed run left incomplete. AllenNLP would fail to read
       it, and would not write it again.
+    * `--recover` gives the result of an uninterrupted run, wherever a run was killed. AllenNLP
+      writes the best weights after the checkpoint. If a run was killed in between, it would archive
+      older weights, or fail because there are none. A run that was complete would lose most of its
+      metrics or, if `patience` had run out, train for another epoch. A moving average would not
+      follow the model any more.
+    * `allennlp train` locks its serialization directory, and replaces its config, best weights and
+      archive only when the new ones are complete. Ctrl-C archives the best weights even if the path
+      of the directory is relative.
     * `MultiProcessDataLoader` can spawn its workers. It passes them a lock of the default context,
       which recent versions of Python reject in another context.
     * Workers that stream batches of `max_tokens_sampler` wait for the consumer. The sampler reports
@@ -67,7 +85,15 @@ def apply_patches() -> None:
     _wrap(MaxTokensBatchSampler, "get_batch_indices", _skip_empty_batches)
     _wrap(MultiProcessDataLoader, "_start_instance_workers", _start_with_lock_of_context)
     _wrap(MultiProcessDataLoader, "_start_batch_workers", _start_with_lock_of_context)
+    _wrap(train, "train_model", _train_model)
+    _wrap(training_util, "create_serialization_dir", _create_serialization_dir)
+    _wrap(train, "archive_model", _archive_model)
+    _wrap(Params, "to_file", _write_params)
     _wrap(GradientDescentTrainer, "__init__", _init_trainer)
+    _wrap(GradientDescentTrainer, "_maybe_restore_checkpoint", _restore_checkpoint)
+    _wrap(GradientDescentTrainer, "_try_train", _try_train)
+    _wrap(GradientDescentTrainer, "_save_model_state", _save_model_state)
+    _wrap(MovingAverage, "load_state_dict", _load_moving_average)
     _wrap(GradientDescentTrainer, "batch_outputs", _batch_outputs)
     _wrap(nn_util, "tiny_value_of_dtype", _tiny_value_of_dtype)
     _wrap(cached_transformers, "get_tokenizer", _drop_add_special_tokens)
@@ -167,6 +193,126 @@ def _tiny_value_of_dtype(tiny_value_of_dtype: Callable, dtype: torch.dtype) -> f
 def _drop_add_special_tokens(get_tokenizer: Callable, model_name: str, **kwargs: Any) -> Any:
     kwargs.pop("add_special_tokens", None)
     return get_tokenizer(model_name, **kwargs)
+
+
+def _train_model(
+    train_model: Callable, params: Params, serialization_dir: _Path, *args: Any, **kwargs: Any
+) -> Any:
+    call = inspect.signature(train_model).bind(params, serialization_dir, *args, **kwargs)
+    # The machines of a distributed training share the directory.
+    if call.arguments.get("node_rank", 0):
+        return train_model(*call.args, **call.kwargs)
+    with lock_output(Path(serialization_dir)):
+        return train_model(*call.args, **call.kwargs)
+
+
+def _create_serialization_dir(
+    create: Callable, params: Params, serialization_dir: _Path, *args: Any, **kwargs: Any
+) -> None:
+    try:
+        create(params, serialization_dir, *args, **kwargs)
+    except (RuntimeError, ValueError, TypeError, AttributeError) as error:
+        # With `--recover` it compares the configs.
+        raise InvalidFileError(
+            Path(serialization_dir, CONFIG_NAME),
+            f"cannot be read ({str(error).splitlines()[0]})",
+            "Replace it by that of another run of the same config, such as one with `--dry-run`, "
+            "or train again.",
+        ) from error
+
+
+def _archive_model(
+    archive_model: Callable, serialization_dir: _Path, *args: Any, **kwargs: Any
+) -> str:
+    # `train` gives no path.
+    archive_file = Path(serialization_dir, "model.tar.gz")
+    if "weights" in kwargs:
+        # It looks for a relative path in `serialization_dir`, but gets one that begins with it.
+        kwargs["weights"] = os.path.abspath(kwargs["weights"])
+    with write_file(archive_file) as new:
+        archive_model(serialization_dir, *args, archive_path=new, **kwargs)
+    return str(archive_file)
+
+
+def _write_params(to_file: Callable, self: Params, params_file: _Path, *args: Any) -> None:
+    with write_file(Path(params_file)) as new:
+        to_file(self, str(new), *args)
+
+
+def _save_model_state(save: Callable, self: GradientDescentTrainer, path: _Path) -> None:
+    # The old file can be a hard link to a checkpoint.
+    with write_file(Path(path)) as new:
+        save(self, str(new))
+
+
+def _restore_checkpoint(restore: Callable, self: GradientDescentTrainer) -> None:
+    restore(self)
+    if not self._start_after_epochs_completed:
+        return
+    last_epoch = self._start_after_epochs_completed - 1
+    best_epoch = _metrics_of_epoch(self, last_epoch)["best_epoch"]
+    if best_epoch is None:
+        # It had not been validated.
+        return
+    is_sharded = self._ddp_wrapped_model is not None and self._ddp_wrapped_model.is_sharded
+    path = os.path.join(
+        self._serialization_dir, f"best_w{self._rank}.th" if is_sharded else "best.th"
+    )
+    # The checkpoint has that of the epoch before, and the directory may have been renamed.
+    self._best_model_filename = path
+    if not is_sharded and not self._primary:
+        return
+    if best_epoch == last_epoch and not self._start_after_batches_in_epoch_completed:
+        if self._moving_average is not None:
+            self._moving_average.assign_average_value()
+        self._save_model_state(path)
+        if self._moving_average is not None:
+            self._moving_average.restore()
+    elif not _is_complete(path):
+        raise InvalidFileError(
+            path,
+            "is missing or damaged",
+            f"It must have the weights of epoch {best_epoch}. Restore it, or train again.",
+        )
+
+
+def _load_moving_average(load: Callable, self: MovingAverage, state: Dict[str, Any]) -> None:
+    # It would take the checkpoint's parameters for the model's.
+    for averages, saved in (
+        (self._shadows, state["shadows"]),
+        (self._backups, state["backups"]),
+    ):
+        for name, tensor in saved.items():
+            averages[name].copy_(tensor)
+
+
+def _metrics_of_epoch(self: GradientDescentTrainer, epoch: int) -> Dict[str, Any]:
+    path = Path(self._serialization_dir, f"metrics_epoch_{epoch}.json")
+    try:
+        metrics: Dict[str, Any] = json.loads(path.read_text())
+        metrics["best_epoch"]
+    except (OSError, ValueError, LookupError, TypeError):
+        raise InvalidFileError(
+            path, "is missing or damaged", "Restore it, or train again."
+        ) from None
+    return metrics
+
+
+def _try_train(
+    try_train: Callable, self: GradientDescentTrainer
+) -> Tuple[Dict[str, Any], Optional[int]]:
+    epochs_completed = self._start_after_epochs_completed
+    if (
+        not epochs_completed
+        or self._start_after_batches_in_epoch_completed
+        or (epochs_completed < self._num_epochs and not self._metric_tracker.should_stop_early())
+    ):
+        result: Tuple[Dict[str, Any], int] = try_train(self)
+        return result
+    # The training was complete; this only loads the best weights.
+    with mock.patch.object(self, "_num_epochs", 0):
+        try_train(self)
+    return _metrics_of_epoch(self, epochs_completed - 1), epochs_completed - 1
 
 
 def _load_checkpoint(self: Checkpointer) -> Optional[TrainerCheckpoint]:
