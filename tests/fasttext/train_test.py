@@ -119,6 +119,21 @@ class TestTrainFastText:
         with pytest.raises(ConfigurationError, match=r"vectors\.bin: it is the corpus as well"):
             train_fasttext([corpus, out], out, force=True, **SMALL)
 
+    @pytest.mark.parametrize("num_files", [1, 2])
+    def test_notices_a_corpus_that_changes(self, num_files, corpus, out, monkeypatch):
+        read_corpus = train.read_corpus
+
+        def read_and_change(*args, **kwargs):
+            num_words = read_corpus(*args, **kwargs)
+            with corpus.open("a") as file:
+                file.write("The mill stood still .\n")
+            return num_words
+
+        monkeypatch.setattr(train, "read_corpus", read_and_change)
+        with pytest.raises(ConfigurationError, match=r"corpus\.txt: it changed while it was read"):
+            train_fasttext([corpus] * num_files, out, **SMALL)
+        assert os.listdir(out.parent) == []
+
     def test_removes_all_traces_when_the_training_diverges(self, corpus, out):
         with pytest.raises(ConfigurationError, match=r"vectors\.bin: .*diverged: lower --lr"):
             train_fasttext([corpus, corpus], out, lr=1e6, **SMALL)
