@@ -3,17 +3,21 @@ import importlib
 import inspect
 import json
 import logging
+import multiprocessing
 import os
+import shutil
 import sys
 from copy import deepcopy
+from functools import partial
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any, Callable, Dict
 
 import numpy
 import pytest
 import torch
-from allennlp.commands.train import train_model
+from allennlp.commands import train as train_module
 from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Instance, Token, Vocabulary
 from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.data.fields import TextField
@@ -26,7 +30,9 @@ from allennlp.training.optimizers import SgdOptimizer
 from transformers import BertConfig, BertModel, BertTokenizerFast
 
 from allennlp_semfit import compat
+from allennlp_semfit.common.output import lock_output
 from tests import FIXTURES
+from tests.processes import error_in_fork
 
 SENTENCES = ["a###D cat###N sleeps###V", "the###D old###A dog###N barks###V loudly###R"] * 4
 
@@ -48,8 +54,15 @@ def directory(tmp_path, monkeypatch):
     root.setLevel(level)
 
 
-def train(scheduler: Any, *, recover: bool = False, use_amp: bool = False) -> Dict[str, Any]:
-    """Trains for three epochs of two batches, and returns the training state at the end."""
+def train(
+    scheduler: Any,
+    *,
+    recover: bool = False,
+    force: bool = False,
+    num_epochs: int = 3,
+    **trainer: Any,
+) -> Dict[str, Any]:
+    """Trains for epochs of two batches, and returns the last training state."""
     params = Params(
         {
             "dataset_reader": {"type": "sequence_tagging"},
@@ -64,25 +77,25 @@ def train(scheduler: Any, *, recover: bool = False, use_amp: bool = False) -> Di
             },
             "data_loader": {"batch_size": 4},
             "trainer": {
-                "num_epochs": 3,
+                "num_epochs": num_epochs,
                 "cuda_device": -1,
                 "optimizer": {"type": "sgd", "lr": 0.1},
                 "validation_metric": "+accuracy",
                 "learning_rate_scheduler": scheduler,
-                "use_amp": use_amp,
+                **trainer,
             },
         }
     )
-    train_model(params, "run", recover=recover)
-    return torch.load("run/training_state_e3_b0.th", weights_only=False)
+    train_module.train_model(params, "run", recover=recover, force=force)
+    return torch.load(max(glob.glob("run/training_state_*.th")), weights_only=False)
 
 
-def stop_in_epoch(epoch_to_stop_in: int, monkeypatch) -> None:
+def stop_in_epoch(epoch_to_stop_in: int, monkeypatch, error=InterruptedError) -> None:
     train_epoch = GradientDescentTrainer._train_epoch
 
     def stop(self: GradientDescentTrainer, epoch: int) -> Dict[str, float]:
         if epoch == epoch_to_stop_in:
-            raise InterruptedError
+            raise error
         return train_epoch(self, epoch)
 
     monkeypatch.setattr(GradientDescentTrainer, "_train_epoch", stop)
@@ -132,7 +145,129 @@ class TestReduceOnPlateau:
         assert inspect.getattr_static(kind, "__init__") is original
 
 
+# Of each epoch. The patience runs out when it falls.
+SCORES = {"last": [0.3, 0.5], "first": [0.5, 0.4, 0.9]}
+
+
+def train_with_scores(best: str, monkeypatch, *, recover: bool = False, **trainer) -> None:
+    scores = SCORES[best]
+    validate = GradientDescentTrainer._validation_loss
+
+    def note_epoch(self, epoch):
+        self.model.epoch = epoch
+        return validate(self, epoch)
+
+    def get_metrics(self, reset: bool = False) -> Dict[str, float]:
+        return {"accuracy": scores[getattr(self, "epoch", 0)]}
+
+    with monkeypatch.context() as patch:
+        patch.setattr(GradientDescentTrainer, "_validation_loss", note_epoch)
+        patch.setattr(SimpleTagger, "get_metrics", get_metrics)
+        train(None, recover=recover, num_epochs=len(scores), patience=1, **trainer)
+
+
+def killed_at(step: int, function: Callable) -> bool:
+    """
+    Calls a function in a forked process, which kills itself at the given step of writing
+    checkpoints or what follows them. Returns whether it came so far.
+    """
+    save = torch.save
+    steps = 0
+
+    def count(state, path) -> None:
+        nonlocal steps
+        save(state, path)
+        steps += 1
+        if steps == step:
+            os.truncate(path, os.path.getsize(path) // 2)
+            os._exit(1)
+
+    def watch(event: str, args: Any) -> None:
+        nonlocal steps
+        writes = event in ("os.rename", "os.link", "os.remove") or (
+            event == "open" and args[2] & (os.O_WRONLY | os.O_RDWR)
+        )
+        # Not the logs.
+        if steps and writes and "run/" in str(args) and ".log" not in str(args):
+            steps += 1
+            if steps == step:
+                os._exit(1)
+
+    def call() -> None:
+        torch.save = count
+        sys.addaudithook(watch)
+        function()
+
+    process = multiprocessing.get_context("fork").Process(target=call)
+    process.start()
+    process.join()
+    return process.exitcode == 1
+
+
+def results() -> Any:
+    """The metrics and the weights in the archive."""
+    metrics = {
+        name: value
+        for name, value in json.loads(Path("run/metrics.json").read_text()).items()
+        if name.startswith(("best_", "validation_")) or name in ("epoch", "training_loss")
+    }
+    weights = load_archive("run/model.tar.gz").model.state_dict()
+    return metrics, {name: tensor.tolist() for name, tensor in weights.items()}
+
+
 class TestRecover:
+    @pytest.mark.parametrize(
+        ("best", "trainer"),
+        [("last", {}), ("first", {}), ("last", {"moving_average": {"type": "exponential"}})],
+    )
+    def test_a_run_killed_anywhere_has_the_result_of_an_uninterrupted_one(
+        self, best, trainer, directory, monkeypatch
+    ):
+        train_with_scores(best, monkeypatch, **trainer)
+        expected = results()
+        assert expected[0]["best_validation_accuracy"] == 0.5
+        metrics = Path("run/metrics.json").read_bytes()
+        train_with_scores(best, monkeypatch, recover=True, **trainer)
+        assert results() == expected
+        assert Path("run/metrics.json").read_bytes() == metrics
+        step = 1
+        while True:
+            shutil.rmtree("run")
+            run = partial(train_with_scores, best, monkeypatch, **trainer)
+            if not killed_at(step, run):
+                break
+            train_with_scores(best, monkeypatch, recover=True, **trainer)
+            assert results() == expected, step
+            step += 1
+        assert step > 5
+
+    @pytest.mark.parametrize("damage", [os.remove, partial(os.truncate, length=0)])
+    def test_damaged_best_weights_are_named(self, damage, directory, monkeypatch):
+        train_with_scores("first", monkeypatch)
+        damage("run/best.th")
+        with pytest.raises(
+            ConfigurationError, match=r"^run/best\.th is missing or damaged\. It .* 0"
+        ):
+            train_with_scores("first", monkeypatch, recover=True)
+        for damaged in ("run/metrics_epoch_1.json", "run/config.json"):
+            for text in ("", '{"epo', "[1]", "null"):
+                Path(damaged).write_text(text)
+                with pytest.raises(ConfigurationError, match=f"^{damaged} "):
+                    train_with_scores("first", monkeypatch, recover=True)
+
+    def test_ctrl_c_archives_the_best_weights(self, directory, monkeypatch):
+        stop_in_epoch(1, monkeypatch, KeyboardInterrupt)
+        with pytest.raises(KeyboardInterrupt):
+            train(None)
+        assert load_archive("run/model.tar.gz").model.state_dict().keys()
+
+    @pytest.mark.parametrize("force", [False, True])
+    def test_two_trainings_in_one_directory(self, force, directory):
+        with lock_output(Path("run")):
+            message = error_in_fork(train, None, force=force)
+        assert "run: another process is writing it; wait for it to end" in message
+        assert not os.path.exists("run")
+
     @pytest.mark.parametrize(
         "scheduler",
         [
@@ -309,7 +444,7 @@ class TestPretrainedTransformer:
                 "optimizer": {"type": "sgd", "lr": 0.1},
             },
         }
-        model = train_model(Params(params), "run")
+        model = train_module.train_model(Params(params), "run")
         name = "embeddings.word_embeddings.weight"
         before = BertModel.from_pretrained(bert).state_dict()[name]
         (after,) = [value for key, value in model.state_dict().items() if key.endswith(name)]

@@ -9,6 +9,7 @@ workers with the start method "forkserver" come from it too. Like "spawn", it pi
 import logging
 import multiprocessing
 import os
+import resource
 import runpy
 import sys
 import time
@@ -16,10 +17,12 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
+from allennlp.common.checks import ConfigurationError
 from allennlp.common.testing.distributed_test import init_process
 from allennlp.common.util import find_open_port
 from torch.multiprocessing import start_processes
 
+from allennlp_semfit.common import output
 from tests import FIXTURES
 
 PROC = Path("/proc")
@@ -122,6 +125,34 @@ def run_in_two_processes(function: Callable, *args: Any) -> None:
         nprocs=2,
         start_method="forkserver",
     )
+
+
+def error_in_fork(
+    function: Callable, *args: Any, max_file_size: Optional[int] = None, **kwargs: Any
+) -> str:
+    """
+    Calls a function in a forked process, which must end by itself, and returns the message of the
+    `ConfigurationError` that it raises. With `max_file_size`, in bytes, writing fails as on a full
+    disk.
+    """
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+
+    def call() -> None:
+        # Otherwise it counts as the process that holds the locks.
+        output._locked.clear()
+        if max_file_size is not None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (max_file_size, max_file_size))
+        try:
+            function(*args, **kwargs)
+        except ConfigurationError as error:
+            sender.send(str(error))
+
+    process = context.Process(target=call)
+    process.start()
+    process.join()
+    assert process.exitcode == 0
+    return str(receiver.recv()) if receiver.poll() else ""
 
 
 def wait_until(condition: Callable[[], bool]) -> None:

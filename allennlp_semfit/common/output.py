@@ -1,18 +1,20 @@
-"""Output files and directories: checked before a long run, and replaced atomically."""
+"""Output files and directories: checked before a long run, locked, and replaced atomically."""
 
-import logging
+import errno
+import glob
 import os
 import shutil
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Iterator, Sequence
+from typing import Iterator, Sequence, Set
 
 from allennlp.common.checks import ConfigurationError
+from filelock import FileLock, Timeout
 
-__all__ = ["check_output_path", "write_directory", "write_file"]
+__all__ = ["check_output_path", "lock_output", "write_directory", "write_file"]
 
-logger = logging.getLogger(__name__)
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def check_output_path(path: Path, *, contents: Sequence[str] = (), force: bool = False) -> None:
@@ -59,31 +61,72 @@ def check_output_path(path: Path, *, contents: Sequence[str] = (), force: bool =
 
 
 @contextmanager
+def lock_output(path: Path) -> Iterator[None]:
+    """
+    A context manager that reserves the file or directory `path` for a run that writes it later. In
+    the block, `write_file` and `write_directory` do not lock it again. Missing parent directories
+    are created.
+
+    # Raises
+
+    `ConfigurationError`
+        If it is reserved already. The operating system releases the lock of a killed process.
+    """
+    path = _resolve(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # A mount point can lie in a directory that is not writable.
+    place = path if path.is_dir() and not os.access(path.parent, os.W_OK) else path.parent
+    lock_path = place / f".{path.name}.lock"
+    try:
+        lock = FileLock(str(lock_path), timeout=0).acquire()
+    except Timeout:
+        raise ConfigurationError(
+            f"{path}: another process is writing it; wait for it to end, or give another name"
+        ) from None
+    with lock:
+        _locked.add(path)
+        try:
+            yield
+        finally:
+            _locked.remove(path)
+            lock_path.unlink(missing_ok=True)
+
+
+# By this process.
+_locked: Set[Path] = set()
+
+
+def _resolve(path: Path) -> Path:
+    # A link to a file is replaced, one to a directory is followed.
+    return path.resolve() if path.is_dir() else path.absolute()
+
+
+@contextmanager
 def write_file(path: Path) -> Iterator[Path]:
     """
-    A context manager that yields the path of a temporary file, which replaces `path` at the end. If
-    the block raises, the temporary file is removed and `path` is unchanged. A missing directory is
-    created. Two processes must not write the same file at the same time, because each removes the
-    temporary file that a killed process has left.
+    A context manager that locks `path` and yields the path of a temporary file with the same name,
+    which replaces `path` at the end. If the block raises, the temporary file is removed and `path`
+    is unchanged. A missing directory is created.
+
+    # Raises
+
+    `ConfigurationError`
+        If another process is writing `path`, or the disk is full.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.partial")
-    partial.unlink(missing_ok=True)
-    try:
-        yield partial
+    with _temporary_directory(path, path.parent) as temporary:
+        new = temporary / path.name
+        yield new
         # Otherwise a crash of the machine can leave an empty file.
-        with partial.open("rb") as written:
+        with new.open("rb") as written:
             os.fsync(written.fileno())
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
+        os.replace(new, path)
 
 
 @contextmanager
 def write_directory(path: Path, contents: Sequence[str]) -> Iterator[Path]:
     """
-    A context manager that yields a temporary directory, whose contents are moved to `path` at the
-    end. If the block raises, they are removed and `path` is unchanged.
+    A context manager that locks `path` and yields a temporary directory, whose contents are moved
+    to `path` at the end. If the block raises, they are removed and `path` is unchanged.
 
     # Parameters
 
@@ -92,27 +135,52 @@ def write_directory(path: Path, contents: Sequence[str]) -> Iterator[Path]:
     contents : `Sequence[str]`
         The names of the files and directories to move, if they were written. The last one marks an
         existing directory as complete: it is removed first and moved last.
+
+    # Raises
+
+    `ConfigurationError`
+        As for `write_file`.
     """
     path = path.absolute()
     # Inside `path` if that exists, because it may be a mount point.
-    place = path if path.exists() else path.parent
-    place.mkdir(parents=True, exist_ok=True)
-    prefix = f".{path.name}.partial-"
-    for left in sorted(place.glob(f"{prefix}*")):
-        logger.warning("%s was left by an interrupted run. You can delete it.", left)
-    with TemporaryDirectory(prefix=prefix, dir=place) as temporary:
+    with _temporary_directory(path, path if path.exists() else path.parent) as temporary:
         # The temporary directory itself is readable only by its owner.
-        new = Path(temporary, "new")
+        new = temporary / "new"
         new.mkdir()
         yield new
         if not path.exists():
             os.replace(new, path)
             return
         for name in reversed(contents):
-            if (path / name).is_dir() and not (path / name).is_symlink():
-                shutil.rmtree(path / name)
-            else:
-                (path / name).unlink(missing_ok=True)
+            _remove(path / name)
         for name in contents:
             if (new / name).exists():
                 os.replace(new / name, path / name)
+
+
+@contextmanager
+def _temporary_directory(path: Path, place: Path) -> Iterator[Path]:
+    prefix = f".{path.name}.partial-"
+    place.mkdir(parents=True, exist_ok=True)
+    with nullcontext() if _resolve(path) in _locked else lock_output(path):
+        # What killed processes left.
+        for left in place.glob(f"{glob.escape(prefix)}*"):
+            _remove(left)
+        try:
+            # Its name cannot be predicted, and others cannot put links into it.
+            with TemporaryDirectory(prefix=prefix, dir=place) as temporary:
+                yield Path(temporary)
+        except OSError as error:
+            if error.errno not in _NO_ROOM:
+                raise
+            raise ConfigurationError(
+                f"{path}: it cannot be written ({error.strerror}); make room, then repeat the "
+                "command"
+            ) from error
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

@@ -2,12 +2,14 @@
 
 import glob
 import os
+import stat
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO, Iterator, List, Sequence, Union
+from typing import BinaryIO, Iterator, List, Optional, Sequence, Tuple, Union
 
 from allennlp.common.checks import ConfigurationError
 
-__all__ = ["find_text_files", "open_file", "read_text"]
+__all__ = ["find_text_files", "open_file", "read_text", "unchanged"]
 
 CHUNK_SIZE = 2**20
 
@@ -96,6 +98,30 @@ def read_text(path: Path) -> Iterator[bytes]:
             yield text
             offset += len(text)
             num_lines += text.count(b"\n")
+
+
+@contextmanager
+def unchanged(files: Sequence[Path]) -> Iterator[None]:
+    """
+    A context manager that raises a `ConfigurationError` at the end of the block if one of the files
+    has changed since its beginning. Pipes are not checked.
+    """
+    before = list(map(_state, files))
+    yield
+    for path, state in zip(files, before):
+        if _state(path) != state:
+            raise ConfigurationError(
+                f"{path}: it changed while it was read; leave it as it is until the run ends, and "
+                "start again"
+            )
+
+
+def _state(path: Path) -> Optional[Tuple[int, int]]:
+    with suppress(OSError):
+        status = path.stat()
+        if stat.S_ISREG(status.st_mode):
+            return status.st_size, status.st_mtime_ns
+    return None
 
 
 def open_file(path: Path) -> BinaryIO:

@@ -9,13 +9,11 @@ import, so it applies in each process that imports the plugin. Calling it again 
 import functools
 import inspect
 import logging
-import os
-import zipfile
 from typing import Any, Callable, List, Optional, Union
 
 import torch
 from allennlp.commands import train
-from allennlp.common import cached_transformers
+from allennlp.common import Params, cached_transformers
 from allennlp.common import logging as common_logging
 from allennlp.common import util as common_util
 from allennlp.common.util import int_to_device
@@ -23,14 +21,15 @@ from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.data.samplers import MaxTokensBatchSampler
 from allennlp.nn import util as nn_util
 from allennlp.training import GradientDescentTrainer
+from allennlp.training import util as training_util
 from allennlp.training.checkpointer import Checkpointer
 from allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers import (
     ReduceOnPlateauLearningRateScheduler,
 )
-from allennlp.training.trainer import TrainerCheckpoint
+from allennlp.training.moving_average import MovingAverage
 
 from allennlp_semfit.common.cpu import has_bfloat16_instructions
-from allennlp_semfit.compat import data_loading, interrupts
+from allennlp_semfit.compat import data_loading, interrupts, recovery
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +45,14 @@ def apply_patches() -> None:
       as NumPy numbers. The model's weights are read as strictly as before.
     * `--recover` skips a checkpoint that a killed run left incomplete. AllenNLP would fail to read
       it, and would not write it again.
+    * `--recover` gives the result of an uninterrupted run, wherever a run was killed. AllenNLP
+      writes the best weights after the checkpoint. If a run was killed in between, it would archive
+      older weights, or fail because there are none. A run that was complete would lose most of its
+      metrics or, if `patience` had run out, train for another epoch. A moving average would not
+      follow the model any more.
+    * `allennlp train` locks its serialization directory, and replaces its config, best weights and
+      archive only when the new ones are complete. Ctrl-C archives the best weights even if the path
+      of the directory is relative.
     * `MultiProcessDataLoader` can spawn its workers. It passes them a lock of the default context,
       which recent versions of Python reject in another context.
     * A run ends with an error if one of its loader's workers is killed, for instance for lack of
@@ -66,7 +73,7 @@ def apply_patches() -> None:
         ReduceOnPlateauLearningRateScheduler.__init__ = (  # type: ignore[method-assign]
             _init_reduce_on_plateau
         )
-    Checkpointer.load_checkpoint = _load_checkpoint  # type: ignore[method-assign]
+    Checkpointer.load_checkpoint = recovery.load_checkpoint  # type: ignore[method-assign]
     MaxTokensBatchSampler.get_batch_size = (  # type: ignore[method-assign]
         data_loading.usual_batch_size  # type: ignore[assignment]
     )
@@ -77,8 +84,15 @@ def apply_patches() -> None:
     _wrap(MultiProcessDataLoader, "_join_workers", data_loading.join_workers)
     common_util.SigTermReceived = interrupts.SigTermReceived  # type: ignore[misc, assignment]
     _wrap(common_logging, "prepare_global_logging", interrupts.prepare_global_logging)
-    _wrap(train, "train_model", interrupts.train_model)
+    _wrap(train, "train_model", _train_model)
+    _wrap(training_util, "create_serialization_dir", recovery.create_serialization_dir)
+    _wrap(train, "archive_model", recovery.archive_model)
+    _wrap(Params, "to_file", recovery.write_params)
     _wrap(GradientDescentTrainer, "__init__", _init_trainer)
+    _wrap(GradientDescentTrainer, "_maybe_restore_checkpoint", recovery.restore_checkpoint)
+    _wrap(GradientDescentTrainer, "_try_train", recovery.try_train)
+    _wrap(GradientDescentTrainer, "_save_model_state", recovery.save_model_state)
+    _wrap(MovingAverage, "load_state_dict", recovery.load_moving_average)
     _wrap(GradientDescentTrainer, "batch_outputs", _batch_outputs)
     _wrap(nn_util, "tiny_value_of_dtype", _tiny_value_of_dtype)
     _wrap(cached_transformers, "get_tokenizer", _drop_add_special_tokens)
@@ -161,37 +175,6 @@ def _drop_add_special_tokens(get_tokenizer: Callable, model_name: str, **kwargs:
     return get_tokenizer(model_name, **kwargs)
 
 
-def _load_checkpoint(self: Checkpointer) -> Optional[TrainerCheckpoint]:
-    """Loads the latest complete checkpoint, and renames later ones to hide them from AllenNLP."""
-    for point_in_time in sorted(self._find_all_checkpoints(), reverse=True):
-        paths = self._model_state_path(*point_in_time), self._training_state_path(*point_in_time)
-        # A process cannot check the other processes' shards, and all must choose the same
-        # checkpoint. So a sharded state follows AllenNLP's own rule, to take the latest.
-        if self.state_is_sharded or all(map(_is_complete, paths)):
-            model_state, training_state = paths
-            device = nn_util.device_mapping(-1)
-            return TrainerCheckpoint(
-                torch.load(model_state, map_location=device),
-                _load_own_file(training_state, map_location=device),
-            )
-        if self._is_primary:
-            logger.warning(
-                "The checkpoint in %s and %s is incomplete, because the run was killed. Renaming "
-                "it to *.incomplete and looking for an earlier one.",
-                *paths,
-            )
-            for path in filter(os.path.exists, paths):
-                os.replace(path, path + ".incomplete")
-    return None
-
-
-def _is_complete(path: str) -> bool:
-    # `torch.save` writes a zip archive, whose directory comes last.
-    return zipfile.is_zipfile(path)
-
-
-def _load_own_file(path: str, **kwargs):
-    # PyTorch before 1.13 lacks this parameter and loads all types.
-    if "weights_only" in inspect.signature(torch.load).parameters:
-        kwargs["weights_only"] = False
-    return torch.load(path, **kwargs)
+def _train_model(train_model: Callable, *args: Any, **kwargs: Any) -> Any:
+    locked = functools.partial(recovery.train_model, train_model)
+    return interrupts.train_model(locked, *args, **kwargs)

@@ -1,6 +1,5 @@
 """The dictionary of a fastText model, which leaves its words on disk."""
 
-import mmap
 import os
 from array import array
 from bisect import bisect_right
@@ -14,6 +13,10 @@ __all__ = ["FastTextDictionary"]
 # After each word: a zero byte, its count and its type.
 _BYTES_AFTER_WORD = 10
 
+# No word is longer.
+_CHUNK_BYTES = 2**20
+_WORDS_PER_READ = 4096
+
 
 class FastTextDictionary:
     """
@@ -23,22 +26,26 @@ class FastTextDictionary:
     per word. They are arrays, which forked processes share. A `dict` would be copied in each
     process, because accessing an object changes its reference count.
 
-    The descriptor `file` must stay open while the dictionary is used; `buffer` is the same file,
-    for the constructor only. The first entry is at the offset `start`. If the file ends before the
-    dictionary does, the constructor raises `EOFError`.
+    The descriptor `file` must stay open while the dictionary is used. The first entry is at the
+    offset `start`. If the file ends before the dictionary does, the constructor and all methods
+    raise `EOFError`.
     """
 
-    def __init__(self, file: int, buffer: mmap.mmap, start: int, num_entries: int) -> None:
+    def __init__(self, file: int, start: int, num_entries: int) -> None:
         self._file = file
         starts, hashes = array("Q", [start]), array("I")
-        position = start
+        # Not a memory map: reading one kills the process if the file is truncated meanwhile.
+        chunk, position = b"", 0
         for _ in range(num_entries):
-            end = buffer.find(b"\0", position)
-            if end < 0:
-                raise EOFError
-            hashes.append(crc32(buffer[position:end]))
+            end = chunk.find(b"\0", position)
+            if end < 0 or end + _BYTES_AFTER_WORD > len(chunk):
+                chunk, position = os.pread(file, 2 * _CHUNK_BYTES, starts[-1]), 0
+                end = chunk.find(b"\0", 0, _CHUNK_BYTES)
+                if end < 0 or end + _BYTES_AFTER_WORD > len(chunk):
+                    raise EOFError
+            hashes.append(crc32(chunk[position:end]))
+            starts.append(starts[-1] + end + _BYTES_AFTER_WORD - position)
             position = end + _BYTES_AFTER_WORD
-            starts.append(position)
         self._starts = starts
         by_hash = numpy.argsort(numpy.array(hashes), kind="stable")
         self._hashes = array("I", numpy.array(hashes)[by_hash].tobytes())
@@ -54,9 +61,11 @@ class FastTextDictionary:
 
     def __iter__(self) -> Iterator[bytes]:
         """The words, in the order of the file."""
-        with mmap.mmap(self._file, 0, access=mmap.ACCESS_READ) as buffer:
-            for start, next_start in zip(self._starts, self._starts[1:]):
-                yield buffer[start : next_start - _BYTES_AFTER_WORD]
+        for first in range(0, len(self), _WORDS_PER_READ):
+            starts = self._starts[first : first + _WORDS_PER_READ + 1]
+            block = self._read(starts[0], starts[-1])
+            for start, end in zip(starts, starts[1:]):
+                yield block[start - starts[0] : end - starts[0] - _BYTES_AFTER_WORD]
 
     def row(self, word: bytes) -> Optional[int]:
         """The row of `word`, the last one if there are several, or `None`."""
@@ -70,5 +79,10 @@ class FastTextDictionary:
         return None
 
     def _word(self, row: int) -> bytes:
-        start = self._starts[row]
-        return os.pread(self._file, self._starts[row + 1] - start - _BYTES_AFTER_WORD, start)
+        return self._read(self._starts[row], self._starts[row + 1] - _BYTES_AFTER_WORD)
+
+    def _read(self, start: int, end: int) -> bytes:
+        data = os.pread(self._file, end - start, start)
+        if len(data) < end - start:
+            raise EOFError
+        return data

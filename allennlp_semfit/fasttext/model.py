@@ -1,10 +1,9 @@
 """Word vectors of a fastText model, read from the file on demand."""
 
-import mmap
 import os
 import struct
 from functools import cached_property, lru_cache
-from typing import List, Sequence, Tuple, Union
+from typing import List, Optional, Sequence, Tuple, Union
 from weakref import WeakValueDictionary, finalize
 
 import numpy
@@ -75,17 +74,12 @@ class FastTextModel:
         size = os.fstat(self._file).st_size
         if size < _HEADER.size:
             raise self._error("is truncated" if size else "is empty")
-        # The mapping is used for parsing only. Reading rows through it would be faster, but mapped
-        # pages count as the process's memory, including those around each row.
-        with mmap.mmap(self._file, 0, access=mmap.ACCESS_READ) as buffer:
-            self._read_header(buffer)
-            try:
-                self._dictionary = FastTextDictionary(
-                    self._file, buffer, _HEADER.size, self._num_entries
-                )
-            except EOFError:
-                raise self._truncated_error() from None
-            self._matrix_start = self._find_matrix(buffer, self._dictionary.end)
+        self._read_header()
+        try:
+            self._dictionary = FastTextDictionary(self._file, _HEADER.size, self._num_entries)
+        except EOFError:
+            raise self._truncated_error() from None
+        self._matrix_start = self._find_matrix(self._dictionary.end, size)
         if _HAS_FADVISE:
             # Without this, read-ahead would eventually load the whole file.
             os.posix_fadvise(self._file, 0, 0, os.POSIX_FADV_RANDOM)
@@ -127,10 +121,14 @@ class FastTextModel:
     @property
     def words(self) -> List[str]:
         """The words of the dictionary, sorted by decreasing frequency."""
-        return [word.decode("utf-8", errors="replace") for word in dict.fromkeys(self._dictionary)]
+        try:
+            words = dict.fromkeys(self._dictionary)
+        except EOFError:
+            raise self._truncated_error() from None
+        return [word.decode("utf-8", errors="replace") for word in words]
 
     def __contains__(self, word: str) -> bool:
-        return self._dictionary.row(_encode(word)) is not None
+        return self._row_of(_encode(word)) is not None
 
     def get_word_vector(self, word: str) -> numpy.ndarray:
         """
@@ -164,12 +162,18 @@ class FastTextModel:
         return vector
 
     def _row_indices(self, word: bytes) -> List[int]:
-        row = self._dictionary.row(word)
+        row = self._row_of(word)
         rows = [] if row is None else [row]
         if word != _END_OF_SENTENCE and self._bucket > 0:
             hashes = ngram_hashes(word, self._minn, self._maxn)
             rows.extend([self._num_words + hashed % self._bucket for hashed in hashes])
         return rows
+
+    def _row_of(self, word: bytes) -> Optional[int]:
+        try:
+            return self._dictionary.row(word)
+        except EOFError:
+            raise self._truncated_error() from None
 
     def _mean_row(self, rows: List[int]) -> numpy.ndarray:
         # Sum in float32 and in the order of the rows, as fastText does.
@@ -182,6 +186,7 @@ class FastTextModel:
 
     def _read_rows(self, rows: Sequence[int]) -> numpy.ndarray:
         """Rows of the input matrix. Shape `(len(rows), dim)`."""
+        # Not from a memory map: its pages, and those around each row, count as the process's.
         file, size = self._file, 4 * self._dim
         starts = [self._matrix_start + row * size for row in rows]
         if _HAS_FADVISE:
@@ -205,8 +210,14 @@ class FastTextModel:
             total += self._read_rows(block).sum(axis=0, dtype=numpy.float64)
         return (total / self._num_words).astype(numpy.float32)
 
-    def _read_header(self, buffer: mmap.mmap) -> None:
-        header = _HEADER.unpack_from(buffer)
+    def _read(self, size: int, start: int) -> bytes:
+        data = os.pread(self._file, size, start)
+        if len(data) < size:
+            raise self._truncated_error()
+        return data
+
+    def _read_header(self) -> None:
+        header = _HEADER.unpack(self._read(_HEADER.size, 0))
         magic, version, dim = header[:3]
         kind, bucket, minn, maxn = header[9:13]
         num_entries, num_words = header[15:17]
@@ -222,9 +233,9 @@ class FastTextModel:
         self._dim, self._bucket, self._minn, self._maxn = dim, bucket, minn, maxn
         self._num_entries, self._num_words = num_entries, num_words
 
-    def _find_matrix(self, buffer: mmap.mmap, position: int) -> int:
+    def _find_matrix(self, position: int, file_size: int) -> int:
         """Returns where the values of the input matrix start. Its header is at `position`."""
-        num_rows, dim, start = self._read_matrix_shape(buffer, position)
+        num_rows, dim, start = self._read_matrix_shape(position, file_size)
         if self._is_supervised:
             raise self._error(
                 "is a supervised model (a classifier)",
@@ -237,23 +248,25 @@ class FastTextModel:
             )
         # The output matrix is not needed, but its end shows whether the file is complete.
         output_rows, output_dim, output_start = self._read_matrix_shape(
-            buffer, start + 4 * num_rows * dim
+            start + 4 * num_rows * dim, file_size
         )
-        if output_start + 4 * output_rows * output_dim > len(buffer):
+        if output_start + 4 * output_rows * output_dim > file_size:
             raise self._truncated_error()
         return start
 
-    def _read_matrix_shape(self, buffer: mmap.mmap, position: int) -> Tuple[int, int, int]:
+    def _read_matrix_shape(self, position: int, file_size: int) -> Tuple[int, int, int]:
         """Returns the number of rows and columns of a matrix, and where its values start."""
-        if position + 1 + _MATRIX_SHAPE.size > len(buffer):
+        if not 0 <= position < file_size:
             raise self._truncated_error()
-        if buffer[position]:
+        header = self._read(1 + _MATRIX_SHAPE.size, position)
+        if header[0]:
             raise self._quantised_error()
-        num_rows, num_columns = _MATRIX_SHAPE.unpack_from(buffer, position + 1)
+        num_rows, num_columns = _MATRIX_SHAPE.unpack_from(header, 1)
         return num_rows, num_columns, position + 1 + _MATRIX_SHAPE.size
 
     def _truncated_error(self) -> InvalidFileError:
-        return self._error(f"is truncated after {os.fstat(self._file).st_size} bytes")
+        size = os.fstat(self._file).st_size
+        return self._error(f"is truncated after {size} bytes, or damaged")
 
     def _quantised_error(self) -> InvalidFileError:
         return self._error(

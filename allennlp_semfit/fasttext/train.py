@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import IO, Any, Dict, Iterator, NamedTuple, Optional, Sequence, Union
 
@@ -19,7 +19,7 @@ from allennlp.common.util import format_size
 
 from allennlp_semfit.common.output import check_output_path, write_file
 from allennlp_semfit.common.parallel import available_cpus
-from allennlp_semfit.common.text_files import find_text_files
+from allennlp_semfit.common.text_files import find_text_files, unchanged
 from allennlp_semfit.fasttext import worker
 from allennlp_semfit.fasttext.corpus_check import read_corpus
 
@@ -69,7 +69,7 @@ def train_fasttext(
 
     corpus : `Sequence[Union[str, os.PathLike]]`
         Files, directories and globs of text, UTF-8, one tokenised sentence a line. fastText reads
-        one file, so several are joined in a temporary file beside `out_path`.
+        one file, so several are joined in a temporary one on the disk of `out_path`.
     out_path : `Union[str, os.PathLike]`
         Must end in `.bin`. Its directory is made if it is missing. The file appears when it is
         complete.
@@ -108,7 +108,7 @@ def train_fasttext(
 
     `ConfigurationError`
         If an option, `out_path` or the corpus is wrong, before the training; or if the training
-        fails. `out_path` stays as it was.
+        fails or the corpus changes. `out_path` stays as it was.
     """
     started = time.monotonic()
     out = Path(out_path)
@@ -139,20 +139,20 @@ def train_fasttext(
     # fastText seeks in its input, which a pipe does not allow.
     join = len(files) > 1 or not files[0].is_file()
 
-    joined = out.with_name(f".{out.name}.corpus")
     with write_file(out) as unfinished:
-        try:
-            _check_disk(out, arguments, sum(path.stat().st_size for path in files) if join else 0)
+        _check_disk(out, arguments, sum(path.stat().st_size for path in files) if join else 0)
+        joined = unfinished.with_name("corpus")
+        with ExitStack() as stack:
+            stack.enter_context(unchanged(files))
             with joined.open("wb") if join else nullcontext() as copy:
                 num_words = read_corpus(files, min_count=min_count, copy_to=copy)
+            if join:
+                stack.close()
             logger.info(
                 "Training on %s words, with %d threads.", f"{num_words:,}", arguments["thread"]
             )
             arguments["input"] = str(joined if join else files[0])
             result = _run_worker(arguments, out, unfinished)
-        finally:
-            # Also the one of a run that was killed.
-            joined.unlink(missing_ok=True)
     return FastTextTrainingResult(
         num_words=num_words,
         dictionary_size=result["dictionary_size"],

@@ -14,10 +14,9 @@ from typing import Any, BinaryIO, Callable, Dict, Iterator, NamedTuple, Optional
 import numpy
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import format_size
-from filelock import FileLock, Timeout
 from more_itertools import constrained_batches
 
-from allennlp_semfit.common.output import write_file
+from allennlp_semfit.common.output import lock_output, write_file
 from allennlp_semfit.pretrained.pooling import check_pooling, pool_layers, pool_words
 from allennlp_semfit.pretrained.sentence_embedder import (
     DEFAULT_BATCH_SIZE,
@@ -144,8 +143,7 @@ def embed_file(
     vector_bytes = abs(math.prod(shape)) * numpy.dtype(dtype).itemsize
     num_vectors = num_words if pool is None else num_sentences
     unfinished = out.with_name(f"{out.name}.unfinished")
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with _lock(out):
+    with lock_output(out):
         resumes = read_fingerprint(unfinished) == fingerprint
         if out.exists() and not force:
             _check_fingerprint(out, fingerprint)
@@ -191,22 +189,6 @@ def embed_file(
                     write_sentence_vectors(new, file, matrix, dtype, fingerprint, is_npy)
         unfinished.unlink()
     return EmbeddingSummary(num_sentences, num_words, out.stat().st_size, words_per_second)
-
-
-@contextmanager
-def _lock(out: Path) -> Iterator[None]:
-    lock_path = out.with_name(f".{out.name}.lock")
-    try:
-        lock = FileLock(str(lock_path), timeout=0).acquire()
-    except Timeout:
-        raise ConfigurationError(
-            f"{out}: another process is writing it; wait for it to end, or give another name"
-        ) from None
-    with lock:
-        try:
-            yield
-        finally:
-            lock_path.unlink(missing_ok=True)
 
 
 def _write_vectors(

@@ -25,6 +25,7 @@ from allennlp_semfit.modules.token_embedders.elmo_character_cnn_embedder import 
 )
 from allennlp_semfit.pretrained.character_cnn import export_character_cnn
 from tests import VECTORS
+from tests.processes import error_in_fork
 
 EMBEDDER = "model.text_field_embedder.token_embedders.characters"
 CHARACTER_CNN = {
@@ -284,6 +285,12 @@ class TestCommand:
         options_file, weight_file = files_in(tmp_path)
         ElmoCharacterCnnEmbedder(options_file=options_file, pretrained_file=weight_file)
         assert (tmp_path / "other").read_text() == "mine"
+
+    def test_a_full_disk_is_one_line_and_leaves_nothing(self, language_model, tmp_path):
+        out = tmp_path / "out"
+        message = error_in_fork(export_character_cnn, str(language_model), out, max_file_size=1000)
+        assert message.startswith(f"{out}: it cannot be written (File too large); make room")
+        assert list(tmp_path.iterdir()) == []
 
     def test_an_error_is_one_line(self, tmp_path):
         (tmp_path / "file").touch()

@@ -6,7 +6,13 @@ from pathlib import Path
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from allennlp_semfit.common.output import check_output_path, write_directory, write_file
+from allennlp_semfit.common.output import (
+    check_output_path,
+    lock_output,
+    write_directory,
+    write_file,
+)
+from tests.processes import error_in_fork
 
 CONTENTS = ("shards/", "extra.txt", "record.json")
 
@@ -206,7 +212,7 @@ class TestWriteDirectory:
         assert files_in(tmp_path) == {"shards/0.txt": "new"}
 
     @pytest.mark.parametrize("exists", [False, True])
-    def test_what_a_killed_process_leaves_is_named(self, tmp_path, exists, caplog):
+    def test_what_a_killed_process_leaves_goes_with_the_next_run(self, tmp_path, exists):
         path = tmp_path / "out"
         if exists:
             path.mkdir()
@@ -214,9 +220,93 @@ class TestWriteDirectory:
         check_output_path(path, contents=CONTENTS)
         with write_directory(path, CONTENTS) as temporary:
             write_output(temporary, "new")
-        assert path.joinpath("record.json").read_text() == "new"
-        (left,) = (path if exists else tmp_path).glob(".*")
-        assert f"{left} was left by an interrupted run. You can delete it." in caplog.text
+        assert files_in(tmp_path) == {"out/shards/0.txt": "new", "out/record.json": "new"}
+        assert os.listdir(tmp_path) == ["out"]
+
+
+class TestLockOutput:
+    @pytest.mark.parametrize(("writer", "args"), [(write_file, ()), (write_directory, (CONTENTS,))])
+    @pytest.mark.parametrize("exists", [False, True])
+    def test_only_one_process_writes(self, tmp_path, writer, args, exists):
+        path = tmp_path / "missing" / "out"
+        if exists:
+            with writer(path, *args) as temporary:
+                write_output(temporary, "old") if args else temporary.write_text("old")
+        before = files_in(tmp_path)
+        with lock_output(path):
+            assert in_another_process(writer, path, *args) == (
+                f"{path}: another process is writing it; wait for it to end, or give another name"
+            )
+            assert files_in(path.parent).keys() - {".out.lock"} == {
+                name.replace("missing/", "") for name in before
+            }
+            # The process that holds the lock writes.
+            with writer(path, *args) as temporary:
+                write_output(temporary, "new") if args else temporary.write_text("new")
+            assert "another process is writing it" in in_another_process(writer, path, *args)
+        assert set(files_in(tmp_path).values()) == {"new"}
+        assert in_another_process(lock_output, path) == ""
+        assert os.listdir(path.parent) == ["out"]
+
+    def test_a_link_to_a_directory_is_the_same_output(self, tmp_path):
+        (tmp_path / "out").mkdir()
+        (tmp_path / "link").symlink_to("out")
+        with lock_output(tmp_path / "out"):
+            assert "another process is writing" in in_another_process(
+                lock_output, tmp_path / "link"
+            )
+
+    def test_a_mount_point_in_a_directory_without_write_permission(self, tmp_path, monkeypatch):
+        path = tmp_path / "out"
+        path.mkdir()
+        monkeypatch.setattr(os, "access", lambda place, mode: place != tmp_path)
+        with lock_output(path):
+            assert os.listdir(tmp_path) == ["out"]
+            assert os.listdir(path) == [".out.lock"]
+
+
+@pytest.mark.parametrize(("writer", "args"), [(write_file, ()), (write_directory, (CONTENTS,))])
+def test_a_full_disk_is_one_line_and_leaves_nothing(tmp_path, writer, args):
+    path = tmp_path / "out"
+
+    def write() -> None:
+        with writer(path, *args) as temporary:
+            write_output(temporary, "new" * 100) if args else temporary.write_text("new" * 100)
+
+    assert error_in_fork(write, max_file_size=200) == (
+        f"{path}: it cannot be written (File too large); make room, then repeat the command"
+    )
+    assert not os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize(("writer", "args"), [(write_file, ()), (write_directory, (CONTENTS,))])
+def test_a_link_in_place_of_a_temporary_file_is_not_followed(tmp_path, writer, args):
+    """Others can create files in a directory such as `/tmp`."""
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "file").write_text("mine")
+    path = tmp_path / "out.txt"
+    for name in (".out.txt.partial", ".out.txt.partial-1"):
+        path.with_name(name).symlink_to(mine / "file")
+    path.with_name(".out.txt.partial-2").symlink_to(mine)
+    names = set()
+    for _ in range(2):
+        with writer(path, *args) as temporary:
+            names.add(temporary.parent.name)
+            assert temporary.parent.stat().st_mode & 0o077 == 0
+            write_output(temporary, "new") if args else temporary.write_text("new")
+    assert len(names) == 2
+    assert files_in(mine) == {"file": "mine"}
+
+
+def in_another_process(context_manager, *arguments):
+    """Enters a context in another process, and returns the error's message."""
+
+    def enter() -> None:
+        with context_manager(*arguments):
+            pass
+
+    return error_in_fork(enter)
 
 
 def kill(context_manager, *arguments):

@@ -1,7 +1,9 @@
+import os
+
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from allennlp_semfit.common.text_files import find_text_files, read_text
+from allennlp_semfit.common.text_files import find_text_files, read_text, unchanged
 
 TEXT = "The river froze .\nNo boat left the harbour .\n"
 
@@ -36,6 +38,19 @@ def test_it_names_what_is_missing(tmp_path):
         find_text_files([tmp_path / "*.txt"])
     with pytest.raises(ConfigurationError, match="it contains no files"):
         find_text_files([tmp_path])
+
+
+@pytest.mark.parametrize("change", [os.remove, os.utime, lambda path: path.write_text("")])
+def test_a_file_that_changes_is_named(tmp_path, change):
+    files = [tmp_path / name for name in ("a.txt", "b.txt")]
+    for path in files:
+        path.write_text(TEXT)
+        os.utime(path, (0, 0))
+    with unchanged(files):
+        files[0].read_text()
+    message = r"b\.txt: it changed while it was read"
+    with pytest.raises(ConfigurationError, match=message), unchanged(files):
+        change(files[1])
 
 
 def test_chunks_join_to_the_file_and_end_where_a_word_ends(tmp_path, monkeypatch):

@@ -17,7 +17,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp_semfit.corpus import prepare, tokenization
 from allennlp_semfit.corpus.options import CorpusOptions
 from allennlp_semfit.corpus.prepare import prepare_corpus
-from tests.processes import is_running, wait_until
+from tests.processes import error_in_fork, is_running, wait_until
 
 WIKIS = Path(gensim.__path__[0]) / "test" / "test_data"
 ENGLISH = next(WIKIS.glob("enwiki-latest-pages-articles1*.bz2"))
@@ -244,6 +244,15 @@ class TestFinishedAndUnfinished:
         wait_until(lambda: not is_running(-process.pid))
         options = CorpusOptions(max_sentences=100, held_out=0)
         assert not prepare_corpus([text], tmp_path / "out", options, num_workers=2).already_done
+
+    @pytest.mark.parametrize("num_workers", [1, 2])
+    def test_a_full_disk_leaves_nothing(self, text, tmp_path, num_workers):
+        out = tmp_path / "out"
+        text.write_text("\n".join(PARAGRAPHS * 100), encoding="utf-8")
+        options = {"num_workers": num_workers, "max_file_size": 10_000}
+        message = error_in_fork(prepare_corpus, [text], out, **options)
+        assert message.startswith(f"{out}: it cannot be written (File too large); make room")
+        assert list(tmp_path.iterdir()) == [text]
 
     def test_a_worker_that_dies_is_an_error(self, text, tmp_path, monkeypatch):
         monkeypatch.setattr(tokenization, "_sentences", lambda *_: os._exit(9))

@@ -1,7 +1,6 @@
-import mmap
 import os
 import struct
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from unittest.mock import patch
 from zlib import crc32
 
@@ -25,11 +24,9 @@ def dictionary_of(path, words, num_entries=None, cut=0):
     path.write_bytes(content[: len(content) - cut] + b"matrix" * (not cut))
     file = os.open(path, os.O_RDONLY)
     try:
-        with mmap.mmap(file, 0, access=mmap.ACCESS_READ) as buffer:
-            dictionary = FastTextDictionary(
-                file, buffer, len(HEADER), len(words) if num_entries is None else num_entries
-            )
-        yield dictionary
+        yield FastTextDictionary(
+            file, len(HEADER), len(words) if num_entries is None else num_entries
+        )
     finally:
         os.close(file)
 
@@ -44,8 +41,15 @@ words_of_files = st.text(st.characters(exclude_categories=["Cs"], exclude_charac
 def test_it_returns_the_same_rows_as_a_dict(tmp_path_factory, hashed_by, entries, others):
     path = tmp_path_factory.getbasetemp() / "dictionary.bin"
     reference = {word: row for row, word in enumerate(entries)}
-    hash_function = patch.object(dictionary_module, "crc32", HASHES[hashed_by])
-    with hash_function, dictionary_of(path, entries) as dictionary:
+    longest = max(map(len, entries), default=0)
+    with ExitStack() as stack:
+        for name, value in (
+            ("crc32", HASHES[hashed_by]),
+            ("_CHUNK_BYTES", longest + 10),
+            ("_WORDS_PER_READ", 2),
+        ):
+            stack.enter_context(patch.object(dictionary_module, name, value))
+        dictionary = stack.enter_context(dictionary_of(path, entries))
         assert len(dictionary) == len(entries)
         assert list(dictionary) == entries
         for word in [*entries, *others]:

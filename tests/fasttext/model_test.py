@@ -5,6 +5,7 @@ import os
 import pickle
 import shutil
 from pathlib import Path
+from zlib import crc32
 
 import fasttext
 import numpy
@@ -13,8 +14,10 @@ from allennlp.common.checks import ConfigurationError
 from hypothesis import given
 from hypothesis import strategies as st
 
+from allennlp_semfit.fasttext import dictionary
 from allennlp_semfit.fasttext.model import FastTextModel
 from tests import FIXTURES, VECTORS
+from tests.processes import error_in_fork
 
 WORDS_ONLY = str(FIXTURES / "words_only.bin")
 STRANGE_WORDS = ["", "</s>", "<unk>", "</w>", "日本語", "e\u0301", "a\0b", "__label__x", "🜁🜂", " "]
@@ -120,8 +123,25 @@ def test_a_file_truncated_while_it_is_open_is_reported(tmp_path):
     model = FastTextModel(path)
     os.truncate(path, os.path.getsize(path) // 2)
     words = [f"unheard-of{number}" for number in range(100)]
-    with pytest.raises(ConfigurationError, match=rf"{path} is truncated after \d+ bytes"):
+    error = rf"{path} is truncated after \d+ bytes"
+    with pytest.raises(ConfigurationError, match=error):
         list(map(model.get_word_vector, words))
+    os.truncate(path, 1000)
+    for read in (lambda: model.words, lambda: "harbour" in model):
+        with pytest.raises(ConfigurationError, match=error):
+            read()
+
+
+def test_a_file_truncated_while_it_is_opened_is_reported(tmp_path, monkeypatch):
+    path = shutil.copy(VECTORS, tmp_path)
+
+    def truncate(word):
+        os.truncate(path, 1000)
+        return crc32(word)
+
+    monkeypatch.setattr(dictionary, "crc32", truncate)
+    # Reading a memory map would kill the process.
+    assert f"{path} is truncated after 1000 bytes" in error_in_fork(FastTextModel, path)
 
 
 def test_the_same_file_is_opened_once(tmp_path):

@@ -1,7 +1,6 @@
 import multiprocessing
 import os
 import random
-import resource
 import signal
 import subprocess
 import threading
@@ -17,7 +16,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp_semfit.fasttext import train
 from allennlp_semfit.fasttext.train import train_fasttext
 from allennlp_semfit.fasttext.worker import count_faulty_rows
-from tests.processes import is_running, wait_until
+from tests.processes import error_in_fork, is_running, wait_until
 
 SMALL = {"dim": 20, "bucket": 1000, "epoch": 1}
 
@@ -113,12 +112,27 @@ class TestTrainFastText:
 
     def test_does_not_take_what_it_makes_for_the_corpus(self, corpus):
         out = corpus.with_name("vectors.bin")
-        out.with_name(".vectors.bin.partial").write_bytes(b"\xff of a run that was killed")
+        out.with_name(".vectors.bin.partial-1").write_bytes(b"\xff of a run that was killed")
         for _ in range(2):
             train_fasttext([corpus.parent], out, force=True, **SMALL)
         assert sorted(os.listdir(corpus.parent)) == ["corpus.txt", "vectors.bin"]
         with pytest.raises(ConfigurationError, match=r"vectors\.bin: it is the corpus as well"):
             train_fasttext([corpus, out], out, force=True, **SMALL)
+
+    @pytest.mark.parametrize("num_files", [1, 2])
+    def test_notices_a_corpus_that_changes(self, num_files, corpus, out, monkeypatch):
+        read_corpus = train.read_corpus
+
+        def read_and_change(*args, **kwargs):
+            num_words = read_corpus(*args, **kwargs)
+            with corpus.open("a") as file:
+                file.write("The mill stood still .\n")
+            return num_words
+
+        monkeypatch.setattr(train, "read_corpus", read_and_change)
+        with pytest.raises(ConfigurationError, match=r"corpus\.txt: it changed while it was read"):
+            train_fasttext([corpus] * num_files, out, **SMALL)
+        assert os.listdir(out.parent) == []
 
     def test_removes_all_traces_when_the_training_diverges(self, corpus, out):
         with pytest.raises(ConfigurationError, match=r"vectors\.bin: .*diverged: lower --lr"):
@@ -208,7 +222,11 @@ class TestInterruptions:
         wait_until(lambda: pid_file.exists() and pid_file.read_text().endswith("\n"))
         worker = int(pid_file.read_text())
         assert is_running(worker)
-        assert os.listdir(out.parent) == [".vectors.bin.corpus"]
+        assert list(out.parent.glob(".vectors.bin.partial-*/corpus"))
+        with pytest.raises(
+            ConfigurationError, match=r"vectors\.bin: another process is writing it"
+        ):
+            train_fasttext([corpus, corpus], out, **SMALL)
         assert run.pid is not None
         os.kill(run.pid, number)
         run.join()
@@ -218,18 +236,10 @@ class TestInterruptions:
         train_fasttext([corpus], out, **SMALL)
         assert os.listdir(out.parent) == [out.name]
 
-    def test_a_full_disk_leaves_no_file(self, corpus, out, tmp_path):
-        message = tmp_path / "message"
-
-        def train_on_a_full_disk() -> None:
-            # The limit is the process's and not the disk's; fastText notices neither.
-            resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
-            with pytest.raises(ConfigurationError) as error:
-                train_fasttext([corpus], out, **SMALL)
-            message.write_text(str(error.value))
-
-        _fork(train_on_a_full_disk).join()
-        assert "only 50,000 of " in message.read_text()
+    def test_a_full_disk_leaves_no_file(self, corpus, out):
+        # The limit is the process's and not the disk's; fastText notices neither.
+        message = error_in_fork(train_fasttext, [corpus], out, **SMALL, max_file_size=50_000)
+        assert "only 50,000 of " in message
         assert os.listdir(out.parent) == []
 
 

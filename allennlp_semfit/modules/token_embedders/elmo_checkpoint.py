@@ -235,6 +235,9 @@ def write_character_cnn(
     """
     with write_directory(directory, CONTENTS) as new:
         (new / _OPTIONS).write_text(json.dumps(options.to_json(), indent=2) + "\n", "utf-8")
-        with h5py.File(new / _WEIGHTS, "w") as file:
+        # In memory, because HDF5 crashes on a full disk.
+        with h5py.File(_WEIGHTS, "w", driver="core", backing_store=False) as file:
             for name, array in weights.items():
                 file.create_dataset(name, data=array, dtype="float32")
+            file.flush()
+            (new / _WEIGHTS).write_bytes(file.id.get_file_image())

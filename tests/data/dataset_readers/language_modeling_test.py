@@ -56,6 +56,17 @@ def test_a_data_path_can_name_several_files(path):
     assert sentences(bare(), path) == lines_of(*sorted(TRAIN.iterdir()))
 
 
+def test_a_file_that_changes_during_a_pass_is_named(tmp_path):
+    paths = [tmp_path / name for name in ("one.txt", "two.txt")]
+    for path in paths:
+        path.write_text("Snow fell .\n" * 3)
+    instances = bare().read(tmp_path)
+    next(instances)
+    paths[0].write_text("Snow .\n" * 3)
+    with pytest.raises(ConfigurationError, match=r"one\.txt: it changed while it was read"):
+        list(instances)
+
+
 def test_a_file_may_have_a_name_that_looks_like_a_pattern(tmp_path):
     path = tmp_path / "text[1].txt"
     path.write_text("one\n")

@@ -1,0 +1,180 @@
+"""How AllenNLP's training writes its serialization directory, and resumes from it."""
+
+import inspect
+import json
+import logging
+import os
+import zipfile
+from pathlib import Path
+from typing import Any, Callable, Dict, Optional, Tuple, Union
+from unittest import mock
+
+import torch
+from allennlp.common import Params
+from allennlp.models.archival import CONFIG_NAME
+from allennlp.nn import util as nn_util
+from allennlp.training import GradientDescentTrainer
+from allennlp.training.checkpointer import Checkpointer
+from allennlp.training.moving_average import MovingAverage
+from allennlp.training.trainer import TrainerCheckpoint
+
+from allennlp_semfit.common.errors import InvalidFileError
+from allennlp_semfit.common.output import lock_output, write_file
+
+logger = logging.getLogger(__name__)
+
+_Path = Union[str, os.PathLike]
+
+
+def train_model(
+    train: Callable, params: Params, serialization_dir: _Path, *args: Any, **kwargs: Any
+) -> Any:
+    call = inspect.signature(train).bind(params, serialization_dir, *args, **kwargs)
+    # The machines of a distributed training share the directory.
+    if call.arguments.get("node_rank", 0):
+        return train(*call.args, **call.kwargs)
+    with lock_output(Path(serialization_dir)):
+        return train(*call.args, **call.kwargs)
+
+
+def create_serialization_dir(
+    create: Callable, params: Params, serialization_dir: _Path, *args: Any, **kwargs: Any
+) -> None:
+    try:
+        create(params, serialization_dir, *args, **kwargs)
+    except (RuntimeError, ValueError, TypeError, AttributeError) as error:
+        # With `--recover` it compares the configs.
+        raise InvalidFileError(
+            Path(serialization_dir, CONFIG_NAME),
+            f"cannot be read ({str(error).splitlines()[0]})",
+            "Replace it by that of another run of the same config, such as one with `--dry-run`, "
+            "or train again.",
+        ) from error
+
+
+def archive_model(archive: Callable, serialization_dir: _Path, *args: Any, **kwargs: Any) -> str:
+    # `train` gives no path.
+    archive_file = Path(serialization_dir, "model.tar.gz")
+    if "weights" in kwargs:
+        # It looks for a relative path in `serialization_dir`, but gets one that begins with it.
+        kwargs["weights"] = os.path.abspath(kwargs["weights"])
+    with write_file(archive_file) as new:
+        archive(serialization_dir, *args, archive_path=new, **kwargs)
+    return str(archive_file)
+
+
+def write_params(to_file: Callable, self: Params, params_file: _Path, *args: Any) -> None:
+    with write_file(Path(params_file)) as new:
+        to_file(self, str(new), *args)
+
+
+def save_model_state(save: Callable, self: GradientDescentTrainer, path: _Path) -> None:
+    # The old file can be a hard link to a checkpoint.
+    with write_file(Path(path)) as new:
+        save(self, str(new))
+
+
+def restore_checkpoint(restore: Callable, self: GradientDescentTrainer) -> None:
+    restore(self)
+    if not self._start_after_epochs_completed:
+        return
+    last_epoch = self._start_after_epochs_completed - 1
+    best_epoch = _metrics_of_epoch(self, last_epoch)["best_epoch"]
+    if best_epoch is None:
+        # It had not been validated.
+        return
+    is_sharded = self._ddp_wrapped_model is not None and self._ddp_wrapped_model.is_sharded
+    path = os.path.join(
+        self._serialization_dir, f"best_w{self._rank}.th" if is_sharded else "best.th"
+    )
+    # The checkpoint has that of the epoch before, and the directory may have been renamed.
+    self._best_model_filename = path
+    if not is_sharded and not self._primary:
+        return
+    if best_epoch == last_epoch and not self._start_after_batches_in_epoch_completed:
+        if self._moving_average is not None:
+            self._moving_average.assign_average_value()
+        self._save_model_state(path)
+        if self._moving_average is not None:
+            self._moving_average.restore()
+    elif not _is_complete(path):
+        raise InvalidFileError(
+            path,
+            "is missing or damaged",
+            f"It must have the weights of epoch {best_epoch}. Restore it, or train again.",
+        )
+
+
+def load_moving_average(load: Callable, self: MovingAverage, state: Dict[str, Any]) -> None:
+    # It would take the checkpoint's parameters for the model's.
+    for averages, saved in (
+        (self._shadows, state["shadows"]),
+        (self._backups, state["backups"]),
+    ):
+        for name, tensor in saved.items():
+            averages[name].copy_(tensor)
+
+
+def _metrics_of_epoch(self: GradientDescentTrainer, epoch: int) -> Dict[str, Any]:
+    path = Path(self._serialization_dir, f"metrics_epoch_{epoch}.json")
+    try:
+        metrics: Dict[str, Any] = json.loads(path.read_text())
+        metrics["best_epoch"]
+    except (OSError, ValueError, LookupError, TypeError):
+        raise InvalidFileError(
+            path, "is missing or damaged", "Restore it, or train again."
+        ) from None
+    return metrics
+
+
+def try_train(
+    train: Callable, self: GradientDescentTrainer
+) -> Tuple[Dict[str, Any], Optional[int]]:
+    epochs_completed = self._start_after_epochs_completed
+    if (
+        not epochs_completed
+        or self._start_after_batches_in_epoch_completed
+        or (epochs_completed < self._num_epochs and not self._metric_tracker.should_stop_early())
+    ):
+        result: Tuple[Dict[str, Any], int] = train(self)
+        return result
+    # The training was complete; this only loads the best weights.
+    with mock.patch.object(self, "_num_epochs", 0):
+        train(self)
+    return _metrics_of_epoch(self, epochs_completed - 1), epochs_completed - 1
+
+
+def load_checkpoint(self: Checkpointer) -> Optional[TrainerCheckpoint]:
+    """Loads the latest complete checkpoint, and renames later ones to hide them from AllenNLP."""
+    for point_in_time in sorted(self._find_all_checkpoints(), reverse=True):
+        paths = self._model_state_path(*point_in_time), self._training_state_path(*point_in_time)
+        # A process cannot check the other processes' shards, and all must choose the same
+        # checkpoint. So a sharded state follows AllenNLP's own rule, to take the latest.
+        if self.state_is_sharded or all(map(_is_complete, paths)):
+            model_state, training_state = paths
+            device = nn_util.device_mapping(-1)
+            return TrainerCheckpoint(
+                torch.load(model_state, map_location=device),
+                _load_own_file(training_state, map_location=device),
+            )
+        if self._is_primary:
+            logger.warning(
+                "The checkpoint in %s and %s is incomplete, because the run was killed. Renaming "
+                "it to *.incomplete and looking for an earlier one.",
+                *paths,
+            )
+            for path in filter(os.path.exists, paths):
+                os.replace(path, path + ".incomplete")
+    return None
+
+
+def _is_complete(path: str) -> bool:
+    # `torch.save` writes a zip archive, whose directory comes last.
+    return zipfile.is_zipfile(path)
+
+
+def _load_own_file(path: str, **kwargs):
+    # PyTorch before 1.13 lacks this parameter and loads all types.
+    if "weights_only" in inspect.signature(torch.load).parameters:
+        kwargs["weights_only"] = False
+    return torch.load(path, **kwargs)
