@@ -1,3 +1,5 @@
+import os
+
 import pytest
 from allennlp.common.checks import ConfigurationError
 
@@ -36,6 +38,13 @@ def test_it_names_what_is_missing(tmp_path):
         find_text_files([tmp_path / "*.txt"])
     with pytest.raises(ConfigurationError, match="it contains no files"):
         find_text_files([tmp_path])
+
+
+def test_a_pipe_or_a_device_is_refused(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", "/dev/zero"):
+        with pytest.raises(ConfigurationError, match=f"^{path}: it is not a regular file; write"):
+            find_text_files([path])
 
 
 def test_chunks_join_to_the_file_and_end_where_a_word_ends(tmp_path, monkeypatch):
