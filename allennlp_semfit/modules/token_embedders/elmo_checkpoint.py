@@ -169,8 +169,8 @@ def load_weights(weight_file: Union[str, os.PathLike], embedding: Embedding, enc
     try:
         with h5py.File(path, "r") as file, torch.no_grad():
             for name, weight in _elmo_views(embedding.weight[1:], encoder).items():
-                if not _is_own(file, name):
-                    found = f"has `{name}` in another file, or under another name"
+                if _is_elsewhere(file, name):
+                    found = f"has `{name}` in another file, or as a link"
                     raise _error("weight file", weight_file, found, "Copy the values into it.")
                 dataset, shape = file.get(name), tuple(weight.shape)
                 if not isinstance(dataset, h5py.Dataset):
@@ -189,16 +189,15 @@ def load_weights(weight_file: Union[str, os.PathLike], embedding: Embedding, enc
         raise _error("weight file", weight_file, found, remedy) from None
 
 
-def _is_own(file: h5py.File, name: str) -> bool:
-    """Whether a dataset's values are in the file itself, as those of no link are; or it is none."""
+def _is_elsewhere(file: h5py.File, name: str) -> bool:
+    """Whether a dataset is behind a link or keeps its values in other files."""
     parts = name.split("/")
-    for end in range(1, len(parts) + 1):
-        link = file.get("/".join(parts[:end]), getlink=True)
-        if not isinstance(link, (h5py.HardLink, type(None))):
-            return False
+    links = (file.get("/".join(parts[:end]), getlink=True) for end in range(1, len(parts) + 1))
+    # Each link is checked before it is followed.
+    if not all(link is None or isinstance(link, h5py.HardLink) for link in links):
+        return True
     dataset = file.get(name)
-    is_dataset = isinstance(dataset, h5py.Dataset)
-    return not (is_dataset and (dataset.external or dataset.is_virtual))
+    return isinstance(dataset, h5py.Dataset) and bool(dataset.external or dataset.is_virtual)
 
 
 def extract_weights(embedding: Embedding, encoder: Any) -> Dict[str, numpy.ndarray]:
