@@ -14,7 +14,6 @@ from typing import Iterator, Sequence
 
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError
-from allennlp.models import load_archive
 
 from allennlp_semfit.commands.options import (
     add_progress_option,
@@ -24,7 +23,7 @@ from allennlp_semfit.commands.options import (
 )
 from allennlp_semfit.common.text_files import find_text_files
 from allennlp_semfit.corpus.word_counts import count_words, sort_by_frequency
-from allennlp_semfit.models.archive import load_config
+from allennlp_semfit.models.archive import load_archive, load_config
 from allennlp_semfit.pretrained.nearest_words import (
     CORRECTIONS,
     DIRECTIONS,

@@ -87,16 +87,19 @@ def resolve_path(path: Union[str, os.PathLike], remedy: str, kind: str) -> str:
     # Raises
 
     `InvalidFileError`
-        If it does not exist or cannot be downloaded.
+        If it does not exist, cannot be downloaded, or is a pipe or device, which may never end.
     """
     try:
-        return str(cached_path(path))
+        resolved = str(cached_path(path))
     except FileNotFoundError:
         found = f"does not exist (working directory: {os.getcwd()})"
         raise InvalidFileError(path, found, remedy, kind) from None
     except (OSError, ValueError) as error:
         remedy = "Try again, or give a local copy."
         raise InvalidFileError(path, f"cannot be fetched ({error})", remedy, kind) from error
+    if not os.path.isfile(resolved) and not os.path.isdir(resolved):
+        raise InvalidFileError(path, "is not a regular file", "Write its content to one.", kind)
+    return resolved
 
 
 @contextmanager

@@ -32,7 +32,7 @@ def find_text_files(
     # Raises
 
     `ConfigurationError`
-        If a path matches no file.
+        If a path matches no file, or is a pipe or device, which cannot be read twice.
     """
     excluded = {path.resolve() for path in exclude}
     files: List[Path] = []
@@ -40,9 +40,11 @@ def find_text_files(
         path = Path(entry)
         if path.is_dir():
             candidates = sorted(path.iterdir())
-        elif path.exists():
+        elif path.is_file():
             files.append(path)
             continue
+        elif path.exists():
+            raise ConfigurationError(f"{entry}: it is not a regular file; write its content to one")
         else:
             candidates = sorted(map(Path, glob.glob(entry, recursive=True)))
             if not candidates:

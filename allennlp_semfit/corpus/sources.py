@@ -121,8 +121,6 @@ def read_documents(sources: Iterable[Source], on_bytes: Callable[[int], Any]) ->
 
 
 def _inspect(path: Path) -> Source:
-    if not path.is_file():
-        raise ConfigurationError(f"The input {path} is neither a file nor a directory.")
     with open(path, "rb") as raw, _explain_read_errors(path):
         magic = raw.read(6)
         for start, kind in _ARCHIVES.items():

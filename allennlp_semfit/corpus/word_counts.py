@@ -170,8 +170,6 @@ class _Chunk(NamedTuple):
 
 def _file_size(path: Path) -> int:
     """Also opens the file, so that an unreadable one is reported before all others are read."""
-    if path.exists() and not path.is_file():
-        raise ConfigurationError(f"{path}: it is not a regular file; write its content to one")
     try:
         with path.open("rb") as file:
             return file.seek(0, os.SEEK_END)

@@ -136,9 +136,7 @@ def train_fasttext(
     files = find_text_files(corpus, exclude=[out])
     if out.resolve() in {path.resolve() for path in files}:
         raise ConfigurationError(f"{out}: it is the corpus as well; give the vectors another name")
-    # fastText seeks in its input, which a pipe does not allow.
-    join = len(files) > 1 or not files[0].is_file()
-
+    join = len(files) > 1
     with write_file(out) as unfinished:
         _check_disk(out, arguments, sum(path.stat().st_size for path in files) if join else 0)
         joined = unfinished.with_name("corpus")

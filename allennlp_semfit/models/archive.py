@@ -4,27 +4,41 @@ import gzip
 import os
 import pickle
 import tarfile
+import zipfile
 import zlib
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Dict, Iterator, NamedTuple, Tuple, cast
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Collection,
+    Dict,
+    Iterator,
+    NamedTuple,
+    Optional,
+    Tuple,
+    Union,
+    cast,
+)
 
 import torch
 from allennlp.common import Params
-from allennlp.data import Vocabulary
+from allennlp.common.params import parse_overrides, with_overrides
+from allennlp.data import DatasetReader, Vocabulary
 from allennlp.data.vocabulary import NAMESPACE_PADDING_FILE
 from allennlp.models import Model
-from allennlp.models.archival import CONFIG_NAME, extracted_archive, get_weights_path
-from allennlp.nn.util import read_state_dict
+from allennlp.models.archival import CONFIG_NAME, Archive, get_weights_path
 
 from allennlp_semfit.common.errors import InvalidFileError, resolve_path
+from allennlp_semfit.models.safe_archive import building, extract, read_config, read_weights
 
 if TYPE_CHECKING:
     from allennlp_semfit.models.language_model_base import LanguageModelBase
     from allennlp_semfit.models.mimick import Mimick
 
 __all__ = [
+    "load_archive",
     "load_config",
     "load_language_model",
     "load_mimick",
@@ -54,6 +68,29 @@ def load_language_model(archive_file: str) -> Tuple[Params, "LanguageModelBase"]
     return params, cast("LanguageModelBase", model)
 
 
+def load_archive(archive_file: str, overrides: str = "") -> Archive:
+    """
+    Loads a language model with its dataset reader, whose files are needed.
+
+    # Parameters
+
+    archive_file : `str`
+        See `load_language_model`.
+    overrides : `str`, optional (default = `""`)
+        JSON that overrides the configuration.
+
+    # Raises
+
+    `InvalidFileError`
+        See `load_language_model`.
+    """
+    given = parse_overrides(overrides)
+    params, model = _LANGUAGE_MODEL.load(archive_file, given)
+    with building(archive_file, _LANGUAGE_MODEL.name, _leaves(given)):
+        reader = DatasetReader.from_params(params["dataset_reader"].duplicate())
+    return Archive(model, params, reader, reader, None)
+
+
 def load_mimick(archive_file: str) -> Tuple[Params, "Mimick"]:
     """Loads the configuration and the model from the archive of a `mimick`, likewise."""
     params, model = _MIMICK.load(archive_file)
@@ -66,8 +103,7 @@ def load_weights(archive_file: str) -> Dict[str, torch.Tensor]:
         _LANGUAGE_MODEL.read_config(archive_file, directory)
         weights_file = _LANGUAGE_MODEL.find_weights(archive_file, directory)
         with _LANGUAGE_MODEL.reading(archive_file):
-            weights: Dict[str, torch.Tensor] = read_state_dict(weights_file, cuda_device=-1)
-    return weights
+            return read_weights(weights_file)
 
 
 def load_config(archive_file: str) -> Params:
@@ -81,7 +117,7 @@ def load_vocabulary(archive_file: str) -> Vocabulary:
     with _LANGUAGE_MODEL.unpacked(archive_file) as directory:
         params = _LANGUAGE_MODEL.read_config(archive_file, directory).get("vocabulary", Params({}))
         _LANGUAGE_MODEL.check_has_vocabulary(archive_file, directory)
-        with _LANGUAGE_MODEL.reading(archive_file):
+        with building(archive_file, _LANGUAGE_MODEL.name), _LANGUAGE_MODEL.reading(archive_file):
             # As AllenNLP's `Model` loads it.
             choice = params.pop_choice("type", Vocabulary.list_available(), True)
             vocabulary_class, _ = Vocabulary.resolve_class_name(choice)
@@ -115,12 +151,17 @@ class _Kind(NamedTuple):
     dataset_reader: str
     remedy: str
 
-    def load(self, archive_file: str) -> Tuple[Params, Model]:
+    def load(
+        self, archive_file: str, overrides: Optional[Dict[str, Any]] = None
+    ) -> Tuple[Params, Model]:
         with self.unpacked(archive_file, with_weights=True) as directory:
             params = self.read_config(archive_file, directory)
+            if overrides:
+                params = Params(with_overrides(params.as_dict(quiet=True), overrides))
             weights_file = self.find_weights(archive_file, directory)
             self.check_has_vocabulary(archive_file, directory)
-            with self.reading(archive_file):
+            urls = _leaves(overrides or {})
+            with building(archive_file, self.name, urls), self.reading(archive_file):
                 model = Model.load(params.duplicate(), directory, weights_file)
         return params, model
 
@@ -133,10 +174,11 @@ class _Kind(NamedTuple):
             return
         stat = os.stat(path)
         key = (os.path.realpath(path), stat.st_size, stat.st_mtime_ns)
-        with ExitStack() as stack:
+        with TemporaryDirectory() as temporary:
+            directory = Path(temporary)
             if with_weights or key not in _small_files:
                 with self._decompressing(archive_file):
-                    directory = Path(stack.enter_context(extracted_archive(path)))
+                    extract(path, directory)
                 _small_files.clear()
                 # Without the lock that AllenNLP leaves in the vocabulary.
                 files = (directory / CONFIG_NAME, *(directory / _VOCABULARY).glob("[!.]*"))
@@ -146,20 +188,21 @@ class _Kind(NamedTuple):
                     if file.is_file()
                 }
             else:
-                directory = Path(stack.enter_context(TemporaryDirectory()))
                 for name, content in _small_files[key].items():
                     (directory / name).parent.mkdir(exist_ok=True)
                     (directory / name).write_bytes(content)
-            yield str(directory)
+            yield temporary
 
     @contextmanager
     def _decompressing(self, archive_file: str) -> Iterator[None]:
         try:
             yield
-        except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error) as error:
+        except (tarfile.ReadError, gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise self._error(
                 archive_file, f"is not an archive, or is truncated ({error})", _EXPECTED
             ) from None
+        except (tarfile.TarError, OSError, ValueError) as error:
+            raise self._error(archive_file, f"cannot be unpacked ({error})", _EXPECTED) from None
 
     @contextmanager
     def reading(self, archive_file: str) -> Iterator[None]:
@@ -169,7 +212,13 @@ class _Kind(NamedTuple):
             # Of the language model's configuration, which the user does not edit.
             error.key = None
             raise self._error(archive_file, "needs another file", str(error)) from None
-        except (RuntimeError, OSError, EOFError, UnicodeError, pickle.UnpicklingError) as error:
+        except pickle.UnpicklingError:
+            raise self._error(
+                archive_file,
+                "has weights that are not only tensors, and is not loaded",
+                "It may be damaged or run code: use it only if it is from someone whom you trust.",
+            ) from None
+        except (RuntimeError, OSError, EOFError, ValueError, zipfile.BadZipFile) as error:
             raise self._error(
                 archive_file,
                 f"cannot be read ({str(error).splitlines()[0]})",
@@ -178,12 +227,13 @@ class _Kind(NamedTuple):
 
     def read_config(self, archive_file: str, directory: str) -> Params:
         config_file = os.path.join(directory, CONFIG_NAME)
-        self._check_exists(archive_file, config_file)
+        self._check_is_file(archive_file, config_file)
         with self.reading(archive_file):
-            params = Params.from_file(config_file)
+            params = read_config(config_file)
         types = {"model": self.models, "dataset_reader": (self.dataset_reader,)}
         for key, expected in types.items():
-            found = params.get(key, Params({})).get("type")
+            component = params.get(key)
+            found = component.get("type") if isinstance(component, Params) else component
             if found not in expected:
                 names = " or ".join(f"`{name}`" for name in expected)
                 raise self._error(
@@ -193,20 +243,27 @@ class _Kind(NamedTuple):
 
     def find_weights(self, archive_file: str, directory: str) -> str:
         weights_file = str(get_weights_path(directory))
-        self._check_exists(archive_file, weights_file)
+        self._check_is_file(archive_file, weights_file)
         return weights_file
 
     def check_has_vocabulary(self, archive_file: str, directory: str) -> None:
-        vocabulary = os.path.join(directory, _VOCABULARY)
-        for path in (vocabulary, os.path.join(vocabulary, NAMESPACE_PADDING_FILE)):
-            self._check_exists(archive_file, path)
+        vocabulary = Path(directory) / _VOCABULARY
+        if not vocabulary.is_dir():
+            raise self._error(archive_file, f"has no {_VOCABULARY}", _EXPECTED)
+        for path in (vocabulary / NAMESPACE_PADDING_FILE, *vocabulary.iterdir()):
+            self._check_is_file(archive_file, path)
 
-    def _check_exists(self, archive_file: str, path: str) -> None:
-        if not os.path.exists(path):
+    def _check_is_file(self, archive_file: str, path: Union[str, Path]) -> None:
+        if not os.path.isfile(path):
             raise self._error(archive_file, f"has no {os.path.basename(path)}", _EXPECTED)
 
     def _error(self, archive_file: str, found: str, remedy: str) -> InvalidFileError:
         return InvalidFileError(archive_file, found, remedy, self.name)
+
+
+def _leaves(overrides: Dict[str, Any]) -> Collection[Any]:
+    """The values that a user gave."""
+    return Params(overrides).as_flat_dict().values()
 
 
 _LANGUAGE_MODEL = _Kind(

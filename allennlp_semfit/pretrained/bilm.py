@@ -12,6 +12,7 @@ from allennlp_semfit.data.token_indexers.fasttext_indexer import FastTextIndexer
 from allennlp_semfit.data.token_indexers.word_vector_indexer import WordVectorIndexer
 from allennlp_semfit.models.archive import load_language_model
 from allennlp_semfit.models.language_model_base import LanguageModelBase
+from allennlp_semfit.models.safe_archive import UnsafeArchiveError
 from allennlp_semfit.modules.padding import check_right_padding
 from allennlp_semfit.modules.token_embedders.cached_embedder import CachedEmbedder
 from allennlp_semfit.modules.token_embedders.elmo_character_cnn_embedder import (
@@ -120,6 +121,8 @@ class PretrainedBiLm(torch.nn.Module):
         )
         try:
             indexer = model_input.open_indexer(fasttext_model_path)
+        except UnsafeArchiveError:
+            raise
         except InvalidFileError as error:
             layers._missing_file = error
             return layers

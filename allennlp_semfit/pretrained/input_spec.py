@@ -3,7 +3,7 @@
 import copy
 import os
 from contextlib import contextmanager
-from typing import Any, Dict, Iterator, Mapping, Optional, TypeVar, Union
+from typing import Any, ContextManager, Dict, Iterator, Mapping, Optional, TypeVar, Union
 
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
@@ -11,6 +11,7 @@ from allennlp.data import DatasetReader, TokenIndexer, Tokenizer
 
 from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.data.dataset_readers.language_modeling import LanguageModelingReader
+from allennlp_semfit.models.safe_archive import building, check_is_registered
 
 __all__ = ["InputSpec", "strip_prefix"]
 
@@ -39,8 +40,9 @@ class InputSpec:
         reader_params = params["dataset_reader"].duplicate()
         self._tokenizer_params = reader_params.pop("tokenizer", None)
         indexers = reader_params.pop("token_indexers", None) or {"tokens": Params({})}
-        embedders = params["model"].get("text_field_embedder", {}).get("token_embedders", {})
-        names = [name for name in indexers if _type_of(embedders.get(name)) != "empty"]
+        embedder = params["model"].get("text_field_embedder")
+        embedders = embedder.get("token_embedders", {}) if isinstance(embedder, Params) else {}
+        names = sorted(name for name in indexers if _type_of(embedders.get(name)) != "empty")
         if len(names) != 1:
             raise ConfigurationError(
                 f"The language model {archive_file} has the indexers {names}; to be used as an "
@@ -49,7 +51,8 @@ class InputSpec:
         self.name: str = names[0]
         self._indexer_params = indexers[self.name]
         # Without indexers and tokenizer, it opens no file.
-        reader = DatasetReader.from_params(reader_params)
+        with self._building():
+            reader = DatasetReader.from_params(reader_params)
         assert isinstance(reader, LanguageModelingReader)
         self.start_tokens = reader.start_tokens
         self.end_tokens = reader.end_tokens
@@ -60,6 +63,8 @@ class InputSpec:
         if self._tokenizer_params is None:
             return False
         name = _type_of(self._tokenizer_params) or Tokenizer.default_implementation
+        with self._building():
+            check_is_registered(Tokenizer, name)
         tokenizer_class, _ = Tokenizer.resolve_class_name(name)
         return hasattr(tokenizer_class, "intra_word_tokenize")
 
@@ -89,21 +94,22 @@ class InputSpec:
             self._indexer_params, reads_file, "fasttext_model_path", fasttext_model_path
         )
         if reads_file:
-            with self._naming("fasttext_model_path"):
+            with self._building(fasttext_model_path), self._naming("fasttext_model_path"):
                 return TokenIndexer.from_params(params)
-        try:
-            return TokenIndexer.from_params(params)
-        except InvalidFileError as error:
-            key = error.key
-            # The command line cannot change the language model's configuration.
-            error.key = None
-            raise InvalidFileError(
-                self._archive_file,
-                "needs another file",
-                f"{error} Put it there, or change `{key}` in the `config.json` of the language "
-                "model's serialization directory and use that directory.",
-                "Language model",
-            ) from None
+        with self._building():
+            try:
+                return TokenIndexer.from_params(params)
+            except InvalidFileError as error:
+                key = error.key
+                # The command line cannot change the language model's configuration.
+                error.key = None
+                raise InvalidFileError(
+                    self._archive_file,
+                    "needs another file",
+                    f"{error} Put it there, or change `{key}` in the `config.json` of the language "
+                    "model's serialization directory and use that directory.",
+                    "Language model",
+                ) from None
 
     def open_tokenizer(self, tokenizer_path: Optional[str] = None) -> Optional[Tokenizer]:
         """Opens a subword model's tokenizer, like `open_indexer`; `None` for other models."""
@@ -112,7 +118,7 @@ class InputSpec:
         )
         if not self.is_subword:
             return None
-        with self._naming("tokenizer_path"):
+        with self._building(tokenizer_path), self._naming("tokenizer_path"):
             return Tokenizer.from_params(params)
 
     def _with_path(self, params: Any, reads_file: bool, parameter: str, path: Optional[str]) -> Any:
@@ -125,6 +131,9 @@ class InputSpec:
                 "such file. Leave it out."
             )
         return Params({**params.as_dict(quiet=True), "model_path": path})
+
+    def _building(self, path: Optional[str] = None) -> ContextManager[None]:
+        return building(str(self._archive_file), "Language model", (str(path),))
 
     @contextmanager
     def _naming(self, parameter: str) -> Iterator[None]:

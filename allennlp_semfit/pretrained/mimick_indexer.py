@@ -16,6 +16,7 @@ from allennlp.modules.token_embedders.embedding import parse_embeddings_file_uri
 from allennlp_semfit.common.errors import InvalidFileError, with_config_key
 from allennlp_semfit.data.token_indexers.word_vector_indexer import WordVectorIndexer
 from allennlp_semfit.models.archive import load_mimick
+from allennlp_semfit.models.safe_archive import building
 from allennlp_semfit.static_vectors.table import read_table
 
 __all__ = ["MimickIndexer"]
@@ -132,7 +133,8 @@ class _MimickVectors:
         # In float64, so that rounded to float32 a prediction does not depend on the other words of
         # its batch.
         self._model = model.double().eval()
-        self._reader = DatasetReader.from_params(params["dataset_reader"])
+        with building(self.archive_file, "MIMICK model"):
+            self._reader = DatasetReader.from_params(params["dataset_reader"])
         try:
             words, self._table = read_table(self.table_path)
             if self.dim != model.get_output_dim():

@@ -71,6 +71,12 @@ class TestResolvePath:
         for path in (tmp_path, file, str(file)):
             assert resolve_path(path, "Train one.", "model") == str(path)
 
+    def test_a_pipe_or_a_device(self, tmp_path):
+        os.mkfifo(tmp_path / "pipe")
+        for path in (tmp_path / "pipe", "/dev/zero"):
+            with pytest.raises(InvalidFileError, match=f"^model {path} is not a regular file. W"):
+                resolve_path(path, "Train one.", "model")
+
     def test_a_missing_file(self, tmp_path):
         file = tmp_path / "gone.bin"
         with pytest.raises(InvalidFileError) as raised:

@@ -53,6 +53,13 @@ def test_a_file_that_changes_is_named(tmp_path, change):
         change(files[1])
 
 
+def test_a_pipe_or_a_device_is_refused(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", "/dev/zero"):
+        with pytest.raises(ConfigurationError, match=f"^{path}: it is not a regular file; write"):
+            find_text_files([path])
+
+
 def test_chunks_join_to_the_file_and_end_where_a_word_ends(tmp_path, monkeypatch):
     monkeypatch.setattr("allennlp_semfit.common.text_files.CHUNK_SIZE", 5)
     path = tmp_path / "text.txt"

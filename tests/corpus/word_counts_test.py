@@ -127,11 +127,8 @@ def test_a_corpus_without_words_is_an_error(tmp_path, text):
 def test_an_unreadable_file_is_an_error_before_any_is_read(tmp_path, monkeypatch):
     monkeypatch.setattr(word_counts, "_read", lambda chunk: pytest.fail("it reads"))
     fine = write_lines(tmp_path / "fine.txt", ["the river"])
-    os.mkfifo(tmp_path / "pipe")
     with pytest.raises(ConfigurationError, match="missing.txt: it cannot be read"):
         count_words([fine, tmp_path / "missing.txt"])
-    with pytest.raises(ConfigurationError, match="pipe: it is not a regular file"):
-        count_words([fine, tmp_path / "pipe"])
 
 
 @pytest.mark.parametrize("num_workers", [1, 2])

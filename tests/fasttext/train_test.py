@@ -3,7 +3,6 @@ import os
 import random
 import signal
 import subprocess
-import threading
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Callable
@@ -88,15 +87,6 @@ class TestTrainFastText:
         assert result.num_words == len((corpus.read_text() + other.read_text()).split())
         assert "gulls" in fasttext.load_model(str(out)).get_words()
         assert os.listdir(out.parent) == [out.name]
-
-    def test_reads_a_pipe(self, corpus, out, tmp_path):
-        pipe = tmp_path / "pipe"
-        os.mkfifo(pipe)
-        writer = threading.Thread(target=lambda: pipe.write_bytes(corpus.read_bytes()))
-        writer.start()
-        result = train_fasttext([pipe], out, **SMALL)
-        writer.join()
-        assert result.num_words == len(corpus.read_text().split())
 
     def test_takes_a_word_that_looks_like_a_label(self, corpus, out):
         corpus.write_text("__label__odd words too\n" * 10)

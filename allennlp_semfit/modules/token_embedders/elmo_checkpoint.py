@@ -161,13 +161,17 @@ def load_weights(weight_file: Union[str, os.PathLike], embedding: Embedding, enc
     # Raises
 
     `InvalidFileError`
-        If there is no such file, it is not HDF5, or it lacks a dataset or has it in another shape.
+        If there is no such file, it is not HDF5, or it lacks a dataset, has it in another shape, or
+        links to it.
     """
     path = _fetch("weight file", weight_file)
     remedy = "The weights that belong to the options are wanted."
     try:
         with h5py.File(path, "r") as file, torch.no_grad():
             for name, weight in _elmo_views(embedding.weight[1:], encoder).items():
+                if _is_elsewhere(file, name):
+                    found = f"has `{name}` in another file, or as a link"
+                    raise _error("weight file", weight_file, found, "Copy the values into it.")
                 dataset, shape = file.get(name), tuple(weight.shape)
                 if not isinstance(dataset, h5py.Dataset):
                     raise _error("weight file", weight_file, f"has no `{name}`", remedy)
@@ -183,6 +187,17 @@ def load_weights(weight_file: Union[str, os.PathLike], embedding: Embedding, enc
         found = f"is no HDF5, or damaged ({error})"
         remedy = "Copy it again from an intact file."
         raise _error("weight file", weight_file, found, remedy) from None
+
+
+def _is_elsewhere(file: h5py.File, name: str) -> bool:
+    """Whether a dataset is behind a link or keeps its values in other files."""
+    parts = name.split("/")
+    links = (file.get("/".join(parts[:end]), getlink=True) for end in range(1, len(parts) + 1))
+    # Each link is checked before it is followed.
+    if not all(link is None or isinstance(link, h5py.HardLink) for link in links):
+        return True
+    dataset = file.get(name)
+    return isinstance(dataset, h5py.Dataset) and bool(dataset.external or dataset.is_virtual)
 
 
 def extract_weights(embedding: Embedding, encoder: Any) -> Dict[str, numpy.ndarray]:

@@ -266,6 +266,32 @@ def test_wrong_weights_are_named_with_their_key(damage, message, tmp_path):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize("kind", ["external_link", "soft_link", "group", "external", "virtual"])
+def test_weights_in_another_file_are_refused(kind, tmp_path):
+    options_file, weight_file = write_elmo(tmp_path)
+    other = tmp_path / "other.hdf5"
+    other.write_bytes(weight_file.read_bytes())
+    name = "CNN/W_cnn_0" if kind == "group" else "char_embed"
+    with h5py.File(weight_file, "a") as file:
+        shape = file["char_embed"].shape
+        del file["CNN" if kind == "group" else name]
+        if kind == "external_link":
+            file[name] = h5py.ExternalLink(other.name, name)
+        elif kind == "group":
+            file["CNN"] = h5py.ExternalLink(other.name, "CNN")
+        elif kind == "soft_link":
+            file[name] = h5py.SoftLink("/elsewhere")
+        elif kind == "external":
+            file.create_dataset(name, shape, "float32", external=[(str(other), 0, h5py.UNLIMITED)])
+        else:
+            layout = h5py.VirtualLayout(shape, "float32")
+            layout[...] = h5py.VirtualSource(other.name, name, shape)
+            file.create_virtual_dataset(name, layout)
+    with pytest.raises(InvalidFileError, match=f"has `{name}` in another file") as error:
+        from_params(options_file, weight_file)
+    assert "\n" not in str(error.value)
+
+
 @pytest.mark.parametrize("dtype", ["float16", "float64"])
 def test_weights_of_another_precision(dtype, tmp_path):
     files = write_elmo(tmp_path)
