@@ -9,7 +9,7 @@ import, so it applies in each process that imports the plugin. Calling it again 
 import functools
 import inspect
 import logging
-from typing import Any, Callable, List, Optional, Union
+from typing import Any, Callable, List, Union
 
 import torch
 from allennlp.commands import train
