@@ -37,7 +37,8 @@ def ordered_map(
     Like `multiprocessing.Pool.imap`, with four differences: it starts no process for one worker, it
     reads only a few items ahead, it raises the error of the first item that has one, and it raises
     an error when a worker is killed, instead of waiting forever. The workers run until the
-    generator is closed.
+    generator is closed. They complete what was read ahead: in a pool with cancelled items, the
+    others would not end if one was killed.
 
     At most `items_per_worker` items are read ahead for each worker.
 
@@ -65,9 +66,6 @@ def ordered_map(
                 "A worker process died, most likely for lack of memory: use fewer workers "
                 f"(num_workers is {num_workers})."
             ) from error
-        finally:
-            for future in pending:
-                future.cancel()
 
 
 @contextmanager
