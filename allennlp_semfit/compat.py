@@ -13,16 +13,17 @@ import logging
 import os
 import zipfile
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Type, Union
 from unittest import mock
 
 import torch
 from allennlp.commands import train
 from allennlp.common import Params, cached_transformers
 from allennlp.common.util import int_to_device
-from allennlp.data import Instance
+from allennlp.data import Instance, Vocabulary
 from allennlp.data.data_loaders import MultiProcessDataLoader, multiprocess_data_loader
 from allennlp.data.samplers import MaxTokensBatchSampler
+from allennlp.data.vocabulary import NAMESPACE_PADDING_FILE
 from allennlp.models.archival import CONFIG_NAME
 from allennlp.nn import util as nn_util
 from allennlp.training import GradientDescentTrainer
@@ -35,7 +36,7 @@ from allennlp.training.moving_average import MovingAverage
 from allennlp.training.trainer import TrainerCheckpoint
 
 from allennlp_semfit.common.cpu import has_bfloat16_instructions
-from allennlp_semfit.common.errors import InvalidFileError
+from allennlp_semfit.common.errors import InvalidFileError, first_line
 from allennlp_semfit.common.output import lock_output, write_file
 
 logger = logging.getLogger(__name__)
@@ -52,8 +53,9 @@ def apply_patches() -> None:
     * `allennlp train --recover` reads all training states. Since PyTorch 2.6 `torch.load` accepts
       only tensors and a few plain types, but schedulers, metrics and callbacks store others, such
       as NumPy numbers. The model's weights are read as strictly as before.
-    * `--recover` skips a checkpoint that a killed run left incomplete. AllenNLP would fail to read
-      it, and would not write it again.
+    * `--recover` skips a checkpoint that a killed run left incomplete, or that is damaged. AllenNLP
+      would fail to read it, and would not write it again.
+    * A damaged file of a vocabulary is an error that names it.
     * `--recover` gives the result of an uninterrupted run, wherever a run was killed. AllenNLP
       writes the best weights after the checkpoint. If a run was killed in between, it would archive
       older weights, or fail because there are none. A run that was complete would lose most of its
@@ -94,13 +96,17 @@ def apply_patches() -> None:
     _wrap(GradientDescentTrainer, "_try_train", _try_train)
     _wrap(GradientDescentTrainer, "_save_model_state", _save_model_state)
     _wrap(MovingAverage, "load_state_dict", _load_moving_average)
+    _wrap(Vocabulary, "from_files", _read_vocabulary)
+    _wrap(Vocabulary, "set_from_file", _read_namespace)
     _wrap(GradientDescentTrainer, "batch_outputs", _batch_outputs)
     _wrap(nn_util, "tiny_value_of_dtype", _tiny_value_of_dtype)
     _wrap(cached_transformers, "get_tokenizer", _drop_add_special_tokens)
 
 
 def _wrap(owner: Any, name: str, wrapper: Callable) -> None:
-    function = getattr(owner, name)
+    found = inspect.getattr_static(owner, name)
+    is_classmethod = isinstance(found, classmethod)
+    function = found.__func__ if is_classmethod else found
     if hasattr(function, "__wrapped__"):
         return
 
@@ -108,7 +114,7 @@ def _wrap(owner: Any, name: str, wrapper: Callable) -> None:
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         return wrapper(function, *args, **kwargs)
 
-    setattr(owner, name, wrapped)
+    setattr(owner, name, classmethod(wrapped) if is_classmethod else wrapped)
 
 
 def _init_reduce_on_plateau(
@@ -215,7 +221,7 @@ def _create_serialization_dir(
         # With `--recover` it compares the configs.
         raise InvalidFileError(
             Path(serialization_dir, CONFIG_NAME),
-            f"cannot be read ({str(error).splitlines()[0]})",
+            f"cannot be read ({first_line(error)})",
             "Replace it by that of another run of the same config, such as one with `--dry-run`, "
             "or train again.",
         ) from error
@@ -315,6 +321,40 @@ def _try_train(
     return _metrics_of_epoch(self, epochs_completed - 1), epochs_completed - 1
 
 
+def _read_vocabulary(
+    read: Callable, cls: Type[Vocabulary], directory: _Path, *args: Any, **kwargs: Any
+) -> Vocabulary:
+    try:
+        vocabulary: Vocabulary = read(cls, directory, *args, **kwargs)
+    # The other files' errors have been converted. An empty line is an `IndexError`.
+    except (UnicodeError, IndexError) as error:
+        raise _vocabulary_error(os.path.join(directory, NAMESPACE_PADDING_FILE), error) from error
+    return vocabulary
+
+
+def _read_namespace(
+    read: Callable, self: Vocabulary, filename: str, is_padded: bool = True, **kwargs: Any
+) -> None:
+    namespace = kwargs.get("namespace", "tokens")
+    try:
+        read(self, filename, is_padded, **kwargs)
+        num_words = len(self._token_to_index[namespace])
+        if num_words < len(self._index_to_token[namespace]):
+            raise ValueError("it has a word twice")
+    except (OSError, UnicodeError, ValueError, AssertionError) as error:
+        raise _vocabulary_error(filename, error) from error
+
+
+def _vocabulary_error(filename: str, error: Exception) -> InvalidFileError:
+    return InvalidFileError(
+        filename,
+        f"cannot be read ({first_line(error)})",
+        "Copy it again, or make it again: `allennlp count-vocabulary` or `train-bpe` makes that of "
+        "a language model.",
+        kind="vocabulary file",
+    )
+
+
 def _load_checkpoint(self: Checkpointer) -> Optional[TrainerCheckpoint]:
     """Loads the latest complete checkpoint, and renames later ones to hide them from AllenNLP."""
     for point_in_time in sorted(self._find_all_checkpoints(), reverse=True):
@@ -330,8 +370,8 @@ def _load_checkpoint(self: Checkpointer) -> Optional[TrainerCheckpoint]:
             )
         if self._is_primary:
             logger.warning(
-                "The checkpoint in %s and %s is incomplete, because the run was killed. Renaming "
-                "it to *.incomplete and looking for an earlier one.",
+                "The checkpoint in %s and %s is incomplete or damaged. Renaming it to *.incomplete "
+                "and looking for an earlier one.",
                 *paths,
             )
             for path in filter(os.path.exists, paths):
@@ -340,8 +380,13 @@ def _load_checkpoint(self: Checkpointer) -> Optional[TrainerCheckpoint]:
 
 
 def _is_complete(path: str) -> bool:
-    # `torch.save` writes a zip archive, whose directory comes last.
-    return zipfile.is_zipfile(path)
+    # `torch.save` writes a zip archive, with checksums and its directory at the end.
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return archive.testzip() is None
+    # Damaged bytes can raise anything.
+    except Exception:
+        return False
 
 
 def _load_own_file(path: str, **kwargs):

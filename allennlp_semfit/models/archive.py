@@ -2,7 +2,6 @@
 
 import gzip
 import os
-import pickle
 import tarfile
 import zlib
 from contextlib import ExitStack, contextmanager
@@ -12,13 +11,14 @@ from typing import TYPE_CHECKING, Dict, Iterator, NamedTuple, Tuple, cast
 
 import torch
 from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.data.vocabulary import NAMESPACE_PADDING_FILE
 from allennlp.models import Model
 from allennlp.models.archival import CONFIG_NAME, extracted_archive, get_weights_path
 from allennlp.nn.util import read_state_dict
 
-from allennlp_semfit.common.errors import InvalidFileError, resolve_path
+from allennlp_semfit.common.errors import InvalidFileError, first_line, resolve_path
 
 if TYPE_CHECKING:
     from allennlp_semfit.models.language_model_base import LanguageModelBase
@@ -168,11 +168,16 @@ class _Kind(NamedTuple):
         except InvalidFileError as error:
             # Of the language model's configuration, which the user does not edit.
             error.key = None
-            raise self._error(archive_file, "needs another file", str(error)) from None
-        except (RuntimeError, OSError, EOFError, UnicodeError, pickle.UnpicklingError) as error:
+            is_inside = error.kind == "vocabulary file"
+            found = "is damaged" if is_inside else "needs another file"
+            raise self._error(archive_file, found, str(error)) from None
+        except ConfigurationError:
+            raise
+        # Damaged bytes can raise anything.
+        except Exception as error:
             raise self._error(
                 archive_file,
-                f"cannot be read ({str(error).splitlines()[0]})",
+                f"cannot be read ({first_line(error)})",
                 "Copy it again from an intact file, or train it again.",
             ) from error
 
