@@ -304,14 +304,20 @@ class TestRecover:
                 train({"type": "step", "step_size": 1})
         assert train({"type": "step", "step_size": 1}, recover=True)["epochs_completed"] == 3
 
-    @pytest.mark.parametrize("killed", ["in model", "between", "in training state"])
+    @pytest.mark.parametrize("killed", ["in model", "between", "in training state", "damaged"])
     def test_passes_over_a_checkpoint_that_is_incomplete(self, killed, directory):
         scheduler = {"type": "exponential", "gamma": 0.5}
         expected = train(scheduler)
         model_state, training_state = "run/model_state_e3_b0.th", "run/training_state_e3_b0.th"
-        if killed != "in training state":
+        if killed == "damaged":
+            damaged = bytearray(Path(model_state).read_bytes())
+            damaged[len(damaged) // 2] ^= 1
+            # Not into `best.th`, which is the same file.
+            os.remove(model_state)
+            Path(model_state).write_bytes(damaged)
+        elif killed != "in training state":
             os.remove(training_state)
-        if killed != "between":
+        if killed in ("in model", "in training state"):
             path = model_state if killed == "in model" else training_state
             os.truncate(path, os.path.getsize(path) - 100)
 
@@ -454,6 +460,40 @@ class TestPretrainedTransformer:
         expected = model.eval().forward_on_instance(instance)["logits"]
         actual = archive.model.eval().forward_on_instance(instance)["logits"]
         numpy.testing.assert_array_equal(actual, expected)
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        (b"", "OOV token not found!"),
+        (b"the\na\n", "OOV token not found!"),
+        (b"@@UNKNOWN@@\n\xff\n", "'utf-8' codec can't decode byte 0xff"),
+        (b"@@UNKNOWN@@\nthe\na\nthe\n", "it has a word twice"),
+        (b"@@UNKNOWN@@\n@@PADDING@@\n", "it has a word twice"),
+        (None, "Is a directory"),
+    ],
+)
+def test_a_damaged_vocabulary_is_named(tmp_path, content, found):
+    Vocabulary(tokens_to_add={"tokens": ["the", "a"]}).save_to_files(tmp_path)
+    path = tmp_path / "tokens.txt"
+    if content is None:
+        path.unlink()
+        path.mkdir()
+    else:
+        path.write_bytes(content)
+    with pytest.raises(ConfigurationError) as error:
+        Vocabulary.from_files(tmp_path)
+    assert str(error.value).startswith(f"vocabulary file {path} cannot be read (")
+    assert found in str(error.value)
+
+
+@pytest.mark.parametrize("content", [b"\xff", b"*tags\n\n"])
+def test_a_damaged_list_of_namespaces_is_named(tmp_path, content):
+    Vocabulary(tokens_to_add={"tokens": ["the", "a"]}).save_to_files(tmp_path)
+    path = tmp_path / "non_padded_namespaces.txt"
+    path.write_bytes(content)
+    with pytest.raises(ConfigurationError, match=f"^vocabulary file {path} cannot be read"):
+        Vocabulary.from_files(tmp_path)
 
 
 def test_a_missing_vocabulary_is_the_error_that_hosts_expect(tmp_path):

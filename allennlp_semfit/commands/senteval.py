@@ -7,6 +7,7 @@ The `senteval` subcommand scores a language model's sentence vectors on ten task
 
 import argparse
 import logging
+from contextlib import ExitStack
 from pathlib import Path
 
 from allennlp.commands.subcommand import Subcommand
@@ -20,7 +21,7 @@ from allennlp_semfit.commands.options import (
     exit_on_error,
     load_language_model,
 )
-from allennlp_semfit.common.output import check_output_path
+from allennlp_semfit.common.output import check_output_path, lock_output
 from allennlp_semfit.senteval.results_file import ResultsFile
 from allennlp_semfit.senteval.sentence_vectors import (
     FastTextVectors,
@@ -98,10 +99,12 @@ def _run(args: argparse.Namespace) -> None:
     apply_progress_option(args)
     out = Path(args.output_file) if args.output_file else None
     resumes = "the same command resumes with the next task"
-    with exit_on_error("senteval", interrupted=resumes if out else "nothing was written"):
+    interrupted = resumes if out else "nothing was written"
+    with exit_on_error("senteval", interrupted), ExitStack() as stack:
         # Checked before the model, which takes a while to load.
         if out:
             check_output_path(out, force=True)
+            stack.enter_context(lock_output(out))
         data = read_tasks(args.data_dir, args.tasks, folds=args.folds)
         results = ResultsFile(
             out,

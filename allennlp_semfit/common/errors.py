@@ -7,7 +7,7 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
 
-__all__ = ["InvalidFileError", "check_dims", "resolve_path", "with_config_key"]
+__all__ = ["InvalidFileError", "check_dims", "first_line", "resolve_path", "with_config_key"]
 
 
 class InvalidFileError(ConfigurationError):
@@ -72,6 +72,11 @@ def check_dims(one: str, one_dim: int, other: str, other_dim: int) -> None:
         raise ConfigurationError(
             f"{one} has dimension {one_dim}, but {other} is {other_dim}; set it to {one_dim}."
         )
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of the error's message or, if it has none, the name of its type."""
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)
 
 
 def resolve_path(path: Union[str, os.PathLike], remedy: str, kind: str) -> str:

@@ -17,6 +17,7 @@ from allennlp.common import Params, cached_transformers
 from allennlp.common import logging as common_logging
 from allennlp.common import util as common_util
 from allennlp.common.util import int_to_device
+from allennlp.data import Vocabulary
 from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.data.samplers import MaxTokensBatchSampler
 from allennlp.nn import util as nn_util
@@ -29,7 +30,7 @@ from allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers import (
 from allennlp.training.moving_average import MovingAverage
 
 from allennlp_semfit.common.cpu import has_bfloat16_instructions
-from allennlp_semfit.compat import data_loading, interrupts, recovery
+from allennlp_semfit.compat import data_loading, interrupts, recovery, vocabulary
 
 logger = logging.getLogger(__name__)
 
@@ -43,8 +44,9 @@ def apply_patches() -> None:
     * `allennlp train --recover` reads all training states. Since PyTorch 2.6 `torch.load` accepts
       only tensors and a few plain types, but schedulers, metrics and callbacks store others, such
       as NumPy numbers. The model's weights are read as strictly as before.
-    * `--recover` skips a checkpoint that a killed run left incomplete. AllenNLP would fail to read
-      it, and would not write it again.
+    * `--recover` skips a checkpoint that a killed run left incomplete, or that is damaged. AllenNLP
+      would fail to read it, and would not write it again.
+    * A damaged file of a vocabulary is an error that names it.
     * `--recover` gives the result of an uninterrupted run, wherever a run was killed. AllenNLP
       writes the best weights after the checkpoint. If a run was killed in between, it would archive
       older weights, or fail because there are none. A run that was complete would lose most of its
@@ -93,13 +95,17 @@ def apply_patches() -> None:
     _wrap(GradientDescentTrainer, "_try_train", recovery.try_train)
     _wrap(GradientDescentTrainer, "_save_model_state", recovery.save_model_state)
     _wrap(MovingAverage, "load_state_dict", recovery.load_moving_average)
+    _wrap(Vocabulary, "from_files", vocabulary.read_vocabulary)
+    _wrap(Vocabulary, "set_from_file", vocabulary.read_namespace)
     _wrap(GradientDescentTrainer, "batch_outputs", _batch_outputs)
     _wrap(nn_util, "tiny_value_of_dtype", _tiny_value_of_dtype)
     _wrap(cached_transformers, "get_tokenizer", _drop_add_special_tokens)
 
 
 def _wrap(owner: Any, name: str, wrapper: Callable) -> None:
-    function = getattr(owner, name)
+    found = inspect.getattr_static(owner, name)
+    is_classmethod = isinstance(found, classmethod)
+    function = found.__func__ if is_classmethod else found
     if hasattr(function, "__wrapped__"):
         return
 
@@ -107,7 +113,7 @@ def _wrap(owner: Any, name: str, wrapper: Callable) -> None:
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         return wrapper(function, *args, **kwargs)
 
-    setattr(owner, name, wrapped)
+    setattr(owner, name, classmethod(wrapped) if is_classmethod else wrapped)
 
 
 def _init_reduce_on_plateau(

@@ -18,7 +18,7 @@ from allennlp.training.checkpointer import Checkpointer
 from allennlp.training.moving_average import MovingAverage
 from allennlp.training.trainer import TrainerCheckpoint
 
-from allennlp_semfit.common.errors import InvalidFileError
+from allennlp_semfit.common.errors import InvalidFileError, first_line
 from allennlp_semfit.common.output import lock_output, write_file
 
 logger = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ def create_serialization_dir(
         # With `--recover` it compares the configs.
         raise InvalidFileError(
             Path(serialization_dir, CONFIG_NAME),
-            f"cannot be read ({str(error).splitlines()[0]})",
+            f"cannot be read ({first_line(error)})",
             "Replace it by that of another run of the same config, such as one with `--dry-run`, "
             "or train again.",
         ) from error
@@ -159,8 +159,8 @@ def load_checkpoint(self: Checkpointer) -> Optional[TrainerCheckpoint]:
             )
         if self._is_primary:
             logger.warning(
-                "The checkpoint in %s and %s is incomplete, because the run was killed. Renaming "
-                "it to *.incomplete and looking for an earlier one.",
+                "The checkpoint in %s and %s is incomplete or damaged. Renaming it to *.incomplete "
+                "and looking for an earlier one.",
                 *paths,
             )
             for path in filter(os.path.exists, paths):
@@ -169,8 +169,13 @@ def load_checkpoint(self: Checkpointer) -> Optional[TrainerCheckpoint]:
 
 
 def _is_complete(path: str) -> bool:
-    # `torch.save` writes a zip archive, whose directory comes last.
-    return zipfile.is_zipfile(path)
+    # `torch.save` writes a zip archive, with checksums and its directory at the end.
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return archive.testzip() is None
+    # Damaged bytes can raise anything.
+    except Exception:
+        return False
 
 
 def _load_own_file(path: str, **kwargs):

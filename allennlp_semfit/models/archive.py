@@ -4,7 +4,6 @@ import gzip
 import os
 import pickle
 import tarfile
-import zipfile
 import zlib
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,14 +23,21 @@ from typing import (
 
 import torch
 from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
 from allennlp.common.params import parse_overrides, with_overrides
 from allennlp.data import DatasetReader, Vocabulary
 from allennlp.data.vocabulary import NAMESPACE_PADDING_FILE
 from allennlp.models import Model
 from allennlp.models.archival import CONFIG_NAME, Archive, get_weights_path
 
-from allennlp_semfit.common.errors import InvalidFileError, resolve_path
-from allennlp_semfit.models.safe_archive import building, extract, read_config, read_weights
+from allennlp_semfit.common.errors import InvalidFileError, first_line, resolve_path
+from allennlp_semfit.models.safe_archive import (
+    RefusalError,
+    building,
+    extract,
+    read_config,
+    read_weights,
+)
 
 if TYPE_CHECKING:
     from allennlp_semfit.models.language_model_base import LanguageModelBase
@@ -211,17 +217,22 @@ class _Kind(NamedTuple):
         except InvalidFileError as error:
             # Of the language model's configuration, which the user does not edit.
             error.key = None
-            raise self._error(archive_file, "needs another file", str(error)) from None
+            is_inside = error.kind == "vocabulary file"
+            found = "is damaged" if is_inside else "needs another file"
+            raise self._error(archive_file, found, str(error)) from None
+        except (ConfigurationError, RefusalError):
+            raise
         except pickle.UnpicklingError:
             raise self._error(
                 archive_file,
                 "has weights that are not only tensors, and is not loaded",
                 "It may be damaged or run code: use it only if it is from someone whom you trust.",
             ) from None
-        except (RuntimeError, OSError, EOFError, ValueError, zipfile.BadZipFile) as error:
+        # Damaged bytes can raise anything.
+        except Exception as error:
             raise self._error(
                 archive_file,
-                f"cannot be read ({str(error).splitlines()[0]})",
+                f"cannot be read ({first_line(error)})",
                 "Copy it again from an intact file, or train it again.",
             ) from error
 

@@ -29,6 +29,7 @@ from allennlp.nn import util as nn_util
 from allennlp_semfit.common.errors import InvalidFileError
 
 __all__ = [
+    "RefusalError",
     "UnsafeArchiveError",
     "building",
     "check_is_registered",
@@ -183,9 +184,13 @@ TENSORS_ONLY = SimpleNamespace(
 """A `pickle_module` of `torch.load` that does what `weights_only` does."""
 
 
-class _RefusalError(Exception):
-    # Neither a `ConfigurationError` nor a `ValueError`, because AllenNLP catches both to try the
-    # next type of a `Union`.
+class RefusalError(Exception):
+    """
+    Becomes an `UnsafeArchiveError` at the end of `building`. Until then it is neither a
+    `ConfigurationError` nor a `ValueError`, because AllenNLP catches both to try the next type of a
+    `Union`.
+    """
+
     def __init__(self, found: str, remedy: str) -> None:
         super().__init__(found)
         self.found = found
@@ -220,10 +225,10 @@ def building(archive_file: str, kind: str, allowed_urls: Collection[str] = ()) -
     token = _allowed_urls.set(allowed_urls)
     try:
         yield
-    except _RefusalError as error:
+    except RefusalError as error:
         if is_nested:
             found = f"needs the {kind} {archive_file}, which {error.found}"
-            raise _RefusalError(found, error.remedy) from None
+            raise RefusalError(found, error.remedy) from None
         raise UnsafeArchiveError(archive_file, error.found, error.remedy, kind) from None
     finally:
         _allowed_urls.reset(token)
@@ -232,7 +237,7 @@ def building(archive_file: str, kind: str, allowed_urls: Collection[str] = ()) -
 def check_is_registered(base: Any, name: str) -> None:
     """Within `building`, refuses a class that AllenNLP would import."""
     if str(name) not in Registrable._registry[base]:
-        raise _RefusalError(
+        raise RefusalError(
             f"needs the {base.__name__} {name!r}, which is not registered",
             "If it is from a package that you trust, import that package first: on the command "
             "line, with --include-package.",
@@ -242,7 +247,7 @@ def check_is_registered(base: Any, name: str) -> None:
 def _check_class(base: Any, name: str) -> None:
     check_is_registered(base, name)
     if name in _READS_OTHER_MODELS:
-        raise _RefusalError(
+        raise RefusalError(
             f"needs the {base.__name__} {name!r}, which reads another model by its name and may "
             "run its code",
             "Use a language model without it.",
@@ -253,14 +258,14 @@ def _check_path(path: Any, *args: Any, **kwargs: Any) -> None:
     # A single letter is a drive of Windows.
     is_url = re.match(r"[A-Za-z][\w+.-]+:", str(path))
     if is_url and str(path) not in (_allowed_urls.get() or ()):
-        raise _RefusalError(
+        raise RefusalError(
             f"needs {path}, which is not fetched, because it is the archive that names it",
             "Fetch the file yourself and give its path.",
         )
 
 
 def _refuse(file: Any, *args: Any, **kwargs: Any) -> None:
-    raise _RefusalError(
+    raise RefusalError(
         f"needs another archive, {file}, which AllenNLP would open and may run its code",
         "Use a language model without it.",
     )

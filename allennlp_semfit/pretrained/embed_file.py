@@ -6,16 +6,31 @@ import math
 import os
 import shutil
 import time
+from collections import deque
 from contextlib import contextmanager
 from itertools import accumulate, islice
 from pathlib import Path
-from typing import Any, BinaryIO, Callable, Dict, Iterator, NamedTuple, Optional, Sequence, Union
+from typing import (
+    Any,
+    BinaryIO,
+    Callable,
+    Deque,
+    Dict,
+    Iterator,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+    Union,
+)
+from zlib import crc32
 
 import numpy
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import format_size
 from more_itertools import constrained_batches
 
+from allennlp_semfit.common.errors import first_line
 from allennlp_semfit.common.output import lock_output, write_file
 from allennlp_semfit.pretrained.pooling import check_pooling, pool_layers, pool_words
 from allennlp_semfit.pretrained.sentence_embedder import (
@@ -25,7 +40,9 @@ from allennlp_semfit.pretrained.sentence_embedder import (
 )
 from allennlp_semfit.pretrained.sentences_file import SentencesFile
 from allennlp_semfit.pretrained.vectors_file import (
+    add_checksum,
     check_vectors_path,
+    is_intact,
     progress_bar,
     read_fingerprint,
     write_sentence_vectors,
@@ -42,6 +59,9 @@ WINDOW_WORDS = 50_000
 
 # The inputs of this many sentences identify the fastText file, which is too large to hash.
 _NUM_PROBES = 100
+
+_CHECKSUM_BYTES = 4
+_CHUNK_BYTES = 2**24
 
 # HDF5 stores the length of a string in 32 bits, of which quotes and indices need some.
 _MAX_BYTES_OF_SENTENCES = 2**31
@@ -77,8 +97,8 @@ def embed_file(
     vector for each sentence to an HDF5 or `.npy` file. The same call resumes an interrupted run.
 
     A killed process can leave an HDF5 file unreadable. So the vectors are first written to
-    `<out_file>.unfinished`, and copied at the end. Memory holds a few thousand sentences and the
-    vectors of a batch; at the end, unless `forget_sentences`, all sentences.
+    `<out_file>.unfinished`, with checksums, and copied at the end. Memory holds a few thousand
+    sentences and the vectors of a batch; at the end, unless `forget_sentences`, all sentences.
 
     # Parameters
 
@@ -107,8 +127,8 @@ def embed_file(
     # Raises
 
     `ConfigurationError`
-        If an option, the sentences or `out_file` cannot be used, or if `out_file` or the unfinished
-        file was written with other arguments.
+        If an option, the sentences or `out_file` cannot be used, if `out_file` or the unfinished
+        file was written with other arguments, or if `out_file` is damaged.
     """
     check_pooling(layers, "mean" if pool is None else pool)
     if dtype not in ("float32", "float16"):
@@ -143,19 +163,26 @@ def embed_file(
     vector_bytes = abs(math.prod(shape)) * numpy.dtype(dtype).itemsize
     num_vectors = num_words if pool is None else num_sentences
     unfinished = out.with_name(f"{out.name}.unfinished")
+    header = json.dumps(fingerprint).encode() + b"\n"
     with lock_output(out):
-        resumes = read_fingerprint(unfinished) == fingerprint
+        resumes = _starts_with(unfinished, header)
         if out.exists() and not force:
             _check_fingerprint(out, fingerprint)
+            if not is_intact(out):
+                raise ConfigurationError(
+                    f"{out}: it is damaged, or something else has written to it. Give another "
+                    "name, or --force to replace it"
+                )
             if resumes:
                 unfinished.unlink()
             return EmbeddingSummary(num_sentences, num_words, out.stat().st_size, already_done=True)
-        if unfinished.exists() and not force:
+        # A damaged one is made again.
+        if not force and read_fingerprint(unfinished):
             _check_fingerprint(unfinished, fingerprint)
         _check_disk(unfinished, num_vectors * vector_bytes)
         if not resumes:
             with write_file(unfinished) as new:
-                new.write_bytes(json.dumps(fingerprint).encode() + b"\n")
+                new.write_bytes(header)
 
         def embed(batch: Sequence[Sequence[str]]) -> Iterator[bytes]:
             for vectors in embedder.embed_batch(batch):
@@ -170,7 +197,9 @@ def embed_file(
         with unfinished.open("r+b") as file, _write_errors(out):
             start = time.monotonic()
             with progress_bar("embedding", num_words) as bar:
-                embedded = _write_vectors(file, sentences, embed, size_of, batch_size, bar)
+                embedded, ends = _write_vectors(
+                    file, len(header), sentences, embed, size_of, batch_size, bar
+                )
             words_per_second = embedded / (time.monotonic() - start)
             if sentences.summarize() != summary:
                 raise ConfigurationError(
@@ -178,44 +207,55 @@ def embed_file(
                 )
             # HDF5 can crash on a full disk.
             _check_disk(unfinished, num_vectors * vector_bytes)
-            file.seek(0)
-            file.readline()
+            file.seek(len(header))
+            data = _WithoutChecksums(file, ends)
             with write_file(out) as new:
                 if pool is None:
-                    write_word_vectors(new, file, sentences, shape, dtype, num_words, fingerprint)
+                    write_word_vectors(new, data, sentences, shape, dtype, num_words, fingerprint)
                 else:
                     matrix = (num_sentences, embedder.get_sentence_dim(layers))
                     is_npy = out.suffix == ".npy"
-                    write_sentence_vectors(new, file, matrix, dtype, fingerprint, is_npy)
+                    write_sentence_vectors(new, data, matrix, dtype, fingerprint, is_npy)
+                add_checksum(new)
         unfinished.unlink()
     return EmbeddingSummary(num_sentences, num_words, out.stat().st_size, words_per_second)
 
 
+def _starts_with(path: Path, header: bytes) -> bool:
+    # Others can make a link in a directory such as `/tmp`.
+    if path.is_symlink() or not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(header)) == header
+
+
 def _write_vectors(
     file: BinaryIO,
+    end: int,
     sentences: SentencesFile,
     embed: Callable[[Sequence[Sequence[str]]], Iterator[bytes]],
     size_of: Callable[[int], int],
     batch_size: int,
     bar: Any,
-) -> int:
+) -> Tuple[int, Deque[int]]:
     """
-    Appends the missing vectors to the unfinished file, in the order of the sentences. `size_of`
-    gives the bytes of those of a sentence from its number of words. Returns the number of embedded
-    words.
+    Writes the vectors that the unfinished file lacks, after its header, which ends at `end`. They
+    are in the order of the sentences, with a checksum after each window. `size_of` gives the bytes
+    of the vectors of a sentence from its number of words. Returns the number of embedded words, and
+    where the vectors of each window end.
     """
     # Not `bar.initial` and `bar.n`, which a disabled bar lacks or does not update.
     resumed = embedded = 0
-    size = file.seek(0, os.SEEK_END)
-    file.seek(0)
-    end = len(file.readline())
+    ends: Deque[int] = deque()
     for window in constrained_batches(
         map(str.split, sentences), WINDOW_WORDS, WINDOW_SENTENCES, strict=False
     ):
         lengths = [len(words) for words in window]
         *offsets, end = accumulate([end, *map(size_of, lengths)])
-        # Each window is flushed to the disk before the next, so only the last can be incomplete.
-        if end < size:
+        ends.append(end)
+        checksum = _checksum(file, offsets[0], end)
+        end += len(checksum)
+        if file.read(len(checksum)) == checksum:
             resumed += sum(lengths)
             bar.initial = resumed
             bar.update(sum(lengths))
@@ -227,16 +267,47 @@ def _write_vectors(
                 file.seek(offsets[index])
                 file.write(vectors)
             bar.update(sum(lengths[index] for index in batch))
+        file.write(_checksum(file, offsets[0], ends[-1]))
         file.flush()
         os.fsync(file.fileno())
         embedded += sum(lengths)
-    return embedded
+    return embedded, ends
+
+
+def _checksum(file: BinaryIO, start: int, end: int) -> bytes:
+    """Reads the bytes from `start` to `end`, and leaves the file there."""
+    # Not 0, so that zeros, as a crash of the machine can leave, do not match.
+    checksum = 1
+    file.seek(start)
+    for position in range(start, end, _CHUNK_BYTES):
+        checksum = crc32(file.read(min(_CHUNK_BYTES, end - position)), checksum)
+    file.seek(end)
+    return checksum.to_bytes(_CHECKSUM_BYTES, "little")
+
+
+class _WithoutChecksums:
+    """Reads the vectors of the unfinished file. The windows end at `ends`."""
+
+    def __init__(self, file: BinaryIO, ends: Deque[int]) -> None:
+        self._file = file
+        self._ends = ends
+
+    def read(self, size: int) -> bytes:
+        parts = []
+        while self._ends:
+            parts.append(self._file.read(min(size, self._ends[0] - self._file.tell())))
+            size -= len(parts[-1])
+            if not size:
+                break
+            self._ends.popleft()
+            self._file.seek(_CHECKSUM_BYTES, os.SEEK_CUR)
+        return b"".join(parts)
 
 
 def _check_fingerprint(path: Path, expected: Dict[str, Any]) -> None:
     found = read_fingerprint(path)
     if not expected.keys() <= found.keys():
-        causes = ["by something other than `allennlp embed`"]
+        causes = ["by something other than `allennlp embed`, or is damaged"]
     else:
         explanations = {
             "sentences_sha256": "from other sentences",
@@ -280,6 +351,6 @@ def _write_errors(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise ConfigurationError(
-            f"{path}: it cannot be written ({str(error).splitlines()[0]}); make room, then repeat "
-            "the command"
+            f"{path}: it cannot be written ({first_line(error)}); make room, then repeat the "
+            "command"
         ) from error

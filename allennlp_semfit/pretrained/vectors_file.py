@@ -1,11 +1,12 @@
 """Files of vectors: HDF5, or NumPy's `.npy` for one vector per sentence."""
 
+import hashlib
 import json
 import math
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO, Dict, Iterable, Iterator, Optional, Sequence, Tuple
+from typing import Any, BinaryIO, Dict, Iterable, Iterator, Optional, Protocol, Sequence, Tuple
 
 import h5py
 import numpy
@@ -17,7 +18,9 @@ from numpy.lib import format as npy_format
 from allennlp_semfit.common.output import check_output_path
 
 __all__ = [
+    "add_checksum",
     "check_vectors_path",
+    "is_intact",
     "progress_bar",
     "read_fingerprint",
     "write_sentence_vectors",
@@ -26,7 +29,18 @@ __all__ = [
 
 Fingerprint = Dict[str, Any]
 
+
+class Readable(Protocol):
+    """A binary file, or a part of one."""
+
+    def read(self, size: int) -> bytes:
+        """Reads `size` bytes, or fewer at the end."""
+
+
 _CHUNK_BYTES = 2**24
+
+_MAX_FINGERPRINT = 10_000
+"""In characters."""
 
 
 def check_vectors_path(path: Path, pool: Optional[str] = None) -> None:
@@ -61,21 +75,52 @@ def read_fingerprint(path: Path) -> Fingerprint:
     Reads the arguments of the run that wrote a file, or from which it was interrupted. It is empty
     if something else wrote the file.
     """
-    with suppress(OSError), h5py.File(path, "r") as hdf5:
+    damaged = (OSError, RuntimeError, ValueError, LookupError, TypeError, OverflowError)
+    with suppress(*damaged), h5py.File(path, "r") as hdf5:
         return dict(hdf5.attrs)
-    with suppress(OSError, ValueError, TypeError, EOFError), path.open("rb") as file:
+    with suppress(*damaged), path.open("rb") as file:
         if path.suffix != ".npy":
-            return dict(json.loads(file.readline(10_000)))
+            return dict(json.loads(file.readline(_MAX_FINGERPRINT)))
         npy_format.read_magic(file)
         shape, _, dtype = npy_format.read_array_header_1_0(file)
         file.seek(math.prod(shape) * dtype.itemsize, os.SEEK_CUR)
-        return dict(json.loads(str(numpy.load(file))))
+        npy_format.read_magic(file)
+        _, _, dtype = npy_format.read_array_header_1_0(file)
+        # Four bytes per character. `numpy.load` would reserve memory for any number.
+        if dtype.itemsize <= 4 * _MAX_FINGERPRINT:
+            text = numpy.frombuffer(file.read(dtype.itemsize), dtype)
+            return dict(json.loads(str(text[0])))
     return {}
+
+
+def add_checksum(path: Path) -> None:
+    """
+    Appends the SHA-256 of a finished file to it. HDF5 and NumPy do not read beyond their data.
+    """
+    with path.open("r+b") as file:
+        digest = _sha256(file, path.stat().st_size)
+        file.seek(0, os.SEEK_END)
+        file.write(digest)
+
+
+def is_intact(path: Path) -> bool:
+    """Whether a file ends with the checksum that `add_checksum` appended."""
+    with path.open("rb") as file:
+        size = path.stat().st_size - hashlib.sha256().digest_size
+        return _sha256(file, size) == file.read()
+
+
+def _sha256(file: BinaryIO, size: int) -> bytes:
+    """Of the first `size` bytes."""
+    sha256 = hashlib.sha256()
+    for start in range(0, size, _CHUNK_BYTES):
+        sha256.update(file.read(min(_CHUNK_BYTES, size - start)))
+    return sha256.digest()
 
 
 def write_word_vectors(
     path: Path,
-    vectors: BinaryIO,
+    vectors: Readable,
     sentences: Iterable[str],
     shape: Sequence[int],
     dtype: str,
@@ -90,7 +135,7 @@ def write_word_vectors(
     # Parameters
 
     path : `Path`
-    vectors : `BinaryIO`
+    vectors : `Readable`
         The vectors of all words, one sentence after the other.
     sentences : `Iterable[str]`
         The lines, which can be read repeatedly.
@@ -118,7 +163,7 @@ def write_word_vectors(
 
 def write_sentence_vectors(
     path: Path,
-    vectors: BinaryIO,
+    vectors: Readable,
     shape: Tuple[int, int],
     dtype: str,
     fingerprint: Fingerprint,
@@ -132,7 +177,7 @@ def write_sentence_vectors(
     # Parameters
 
     path : `Path`
-    vectors : `BinaryIO`
+    vectors : `Readable`
         The rows.
     shape : `Tuple[int, int]`
         `(num_sentences, dim)`.
@@ -163,7 +208,7 @@ def write_sentence_vectors(
 
 
 def _chunks(
-    vectors: BinaryIO, shape: Tuple[int, int], dtype: str
+    vectors: Readable, shape: Tuple[int, int], dtype: str
 ) -> Iterator[Tuple[int, numpy.ndarray]]:
     """Yields some rows at a time, with the index of the first, and shows progress."""
     num_rows, dim = shape

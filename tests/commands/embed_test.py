@@ -230,7 +230,8 @@ def test_a_killed_command_resumes(lm_archive, tmp_path, step, monkeypatch, caplo
     run(lm_archive, HELD_OUT, whole, "--fasttext-model-path", VECTORS, *options)
     assert "Resuming" not in caplog.text
     run(lm_archive, HELD_OUT, out, "--fasttext-model-path", VECTORS, *options)
-    assert "Resuming after " in caplog.text
+    is_embedded = step in ("copying", "saving")
+    assert is_embedded or "Resuming after " in caplog.text
     assert out.read_bytes() == whole.read_bytes()
     assert sorted(os.listdir(tmp_path)) == [out.name, whole.name]
 

@@ -9,6 +9,7 @@ from allennlp.common import logging as common_logging
 
 from allennlp_semfit import SentenceEmbedder
 from allennlp_semfit.commands.senteval import SentEval
+from allennlp_semfit.common.output import lock_output
 from allennlp_semfit.senteval.sentence_vectors import FastTextVectors, LanguageModelVectors
 from allennlp_semfit.senteval.tasks import TASKS, read_tasks
 from tests import FIXTURES, VECTORS
@@ -56,6 +57,13 @@ def test_defaults():
         "autocast",
     ):
         assert arguments[name] == parameters[name].default
+
+
+def test_only_one_process_writes_the_results(data_dir, tmp_path):
+    out = tmp_path / "out.json"
+    with lock_output(out), pytest.raises(SystemExit, match="out.json: another process is writing"):
+        run(VECTORS, data_dir, "--output-file", out)
+    assert not out.exists()
 
 
 def test_a_language_model_on_all_tasks(lm_archive, data_dir, tmp_path, caplog):

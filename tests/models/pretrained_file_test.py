@@ -1,6 +1,8 @@
 """A model that starts from the weights of an archive."""
 
 import json
+import shutil
+from pathlib import Path
 
 import pytest
 import torch
@@ -11,6 +13,7 @@ from allennlp.data import Vocabulary
 from allennlp.models import Model
 from allennlp.models.archival import archive_model
 
+from allennlp_semfit.models.archive import load_language_model
 from tests import FIXTURES
 
 
@@ -65,6 +68,30 @@ def test_an_archive_with_other_parameters_is_refused(overrides, message, trained
         build(config_of({**overrides, "pretrained_file": archive}))
     assert f"Language model {archive} has other parameters" in str(error.value)
     assert "`model.pretrained_file`" in str(error.value)
+
+
+@pytest.mark.parametrize("damage", ["empty", "truncated", "changed", "a list", "vocabulary"])
+def test_damaged_files_are_refused(damage, trained, tmp_path):
+    _, archive = trained
+    directory = tmp_path / "damaged"
+    shutil.copytree(Path(archive).parent, directory)
+    weights = directory / "best.th"
+    whole = bytearray(weights.read_bytes())
+    if damage == "empty":
+        weights.write_bytes(b"")
+    elif damage == "truncated":
+        weights.write_bytes(whole[:-100])
+    elif damage == "changed":
+        # In the pickle, which has no checksum of its own.
+        weights.write_bytes(whole.replace(b"_rebuild_tensor", b"_rebuild_tentor"))
+    elif damage == "a list":
+        torch.save([1], weights)
+    else:
+        (directory / "vocabulary" / "tokens.txt").write_bytes(b"\xff")
+    found = "is damaged. vocabulary file" if damage == "vocabulary" else "cannot be read"
+    with pytest.raises(ConfigurationError, match=f"Language model {directory} {found}") as error:
+        load_language_model(str(directory))
+    assert "\n" not in str(error.value)
 
 
 def test_what_is_no_archive_of_a_language_model_is_refused(trained, tmp_path):

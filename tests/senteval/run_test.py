@@ -193,6 +193,35 @@ def test_what_is_no_file_of_results_stays(data, tmp_path, text):
     assert path.read_text() == text
 
 
+@pytest.mark.parametrize("value", [None, "x", [], {}])
+def test_a_damaged_file_of_results_stays(data, tmp_path, value):
+    path = tmp_path / "out.json"
+    run(path, {"CR": data["CR"]})
+
+    def places(contents, path=()):
+        for key in contents:
+            yield (*path, key)
+            if isinstance(contents[key], dict):
+                yield from places(contents[key], (*path, key))
+
+    unused = {("model", "archive"), ("model", "dim")}
+    unused |= {("tasks", "CR", name) for name in ("num_sentences", "num_classes", "f1")}
+    for *parents, last in set(places(json.loads(path.read_text()))) - unused:
+        contents = json.loads(path.read_text())
+        inner = contents
+        for key in parents:
+            inner = inner[key]
+        if isinstance(inner[last], type(value)):
+            continue
+        inner[last] = value
+        damaged = tmp_path / "damaged.json"
+        damaged.write_text(json.dumps(contents))
+        with pytest.raises(
+            ConfigurationError, match=r"damaged\.json: it has .* or is damaged; give"
+        ):
+            run(damaged, {"CR": data["CR"]})
+
+
 def test_the_table(whole, data):
     table = describe_results(run(None, data)).splitlines()
     assert table[0] == "| task | score | held out | C | seconds |"

@@ -5,6 +5,8 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 from transformers import AutoConfig, AutoModel
 
+from allennlp_semfit.common.errors import first_line
+
 __all__ = ["HuggingFaceEncoder"]
 
 # Encoders without other ways to number positions or to hide words from each other.
@@ -93,7 +95,7 @@ class HuggingFaceEncoder(Seq2SeqEncoder):
         except (ValueError, TypeError, KeyError, AttributeError, AssertionError) as error:
             raise ConfigurationError(
                 f"{self.name}: transformers cannot build a {model_type} from `config` {config} "
-                f"({str(error).splitlines()[0]})."
+                f"({first_line(error)})."
             ) from error
         self.input_dim = input_dim
         self.return_all_layers = return_all_layers
