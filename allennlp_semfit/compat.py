@@ -204,12 +204,8 @@ def _drop_add_special_tokens(get_tokenizer: Callable, model_name: str, **kwargs:
 def _train_model(
     train_model: Callable, params: Params, serialization_dir: _Path, *args: Any, **kwargs: Any
 ) -> Any:
-    call = inspect.signature(train_model).bind(params, serialization_dir, *args, **kwargs)
-    # The machines of a distributed training share the directory.
-    if call.arguments.get("node_rank", 0):
-        return train_model(*call.args, **call.kwargs)
     with lock_output(Path(serialization_dir)):
-        return train_model(*call.args, **call.kwargs)
+        return train_model(params, serialization_dir, *args, **kwargs)
 
 
 def _create_serialization_dir(
