@@ -29,12 +29,8 @@ _Path = Union[str, os.PathLike]
 def train_model(
     train: Callable, params: Params, serialization_dir: _Path, *args: Any, **kwargs: Any
 ) -> Any:
-    call = inspect.signature(train).bind(params, serialization_dir, *args, **kwargs)
-    # The machines of a distributed training share the directory.
-    if call.arguments.get("node_rank", 0):
-        return train(*call.args, **call.kwargs)
     with lock_output(Path(serialization_dir)):
-        return train(*call.args, **call.kwargs)
+        return train(params, serialization_dir, *args, **kwargs)
 
 
 def create_serialization_dir(
