@@ -53,10 +53,11 @@ def _parse(arguments: Optional[Sequence[str]]) -> argparse.Namespace:
     }
     for name, (default, text) in numbers.items():
         parser.add_argument(f"--{name}", type=int, default=default, help=f"{text}; {default:,}")
-    for name, known in {"formats": FORMATS, "commands": COMMANDS}.items():
+    for name, known in {"formats": list(FORMATS), "commands": list(COMMANDS)}.items():
         text = f"some of: {', '.join(known)}"
-        options = {"choices": known, "default": list(known), "metavar": "NAME", "help": text}
-        parser.add_argument(f"--{name}", nargs="+", **options)
+        parser.add_argument(
+            f"--{name}", nargs="+", choices=known, default=known, metavar="NAME", help=text
+        )
     parser.add_argument("--first", type=int, default=0, help="the number of the first mutation; 0")
     parser.add_argument("--num-workers", type=int, default=available_cpus())
     parser.add_argument("--keep", type=Path, help="directory for the damaged files of findings")
@@ -80,6 +81,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
             if made.code:
                 sys.exit(made.output)
         for part in args.parts:
+            Path(scratch, part).mkdir()
             started = time.monotonic()
             outcomes = []
             for outcome in _parts(args, Path(scratch, part), inputs)[part]():

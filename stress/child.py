@@ -1,17 +1,20 @@
 """Child processes with bounded memory and time."""
 
+import logging
+import multiprocessing
 import os
 import resource
+import runpy
 import select
 import signal
+import sys
 import time
+import traceback
 from contextlib import suppress
-from functools import partial
-from multiprocessing import util
 from pathlib import Path
 from typing import Any, Callable, Dict, NamedTuple, Optional
 
-from tests.processes import is_running, run_and_exit, run_as_main
+from tests.processes import is_running
 
 __all__ = ["Child", "Ended", "allennlp"]
 
@@ -44,7 +47,7 @@ class Ended(NamedTuple):
 
 class Child:
     """
-    A fork of this process, which must have no other threads that matter. Needs Linux.
+    A fork of this process, in a group of its own. Needs Linux.
 
     # Parameters
 
@@ -66,33 +69,27 @@ class Child:
         cpu_seconds: Optional[int] = None,
         file_size: Optional[int] = None,
     ) -> None:
+        limits = {
+            resource.RLIMIT_CORE: 0,
+            # Not the address space, of which libraries reserve far more than they use.
+            resource.RLIMIT_DATA: memory and memory + _allocated(),
+            resource.RLIMIT_CPU: cpu_seconds,
+            resource.RLIMIT_FSIZE: file_size,
+        }
         # A file would be subject to `file_size`.
         self._read, write = os.pipe()
         self._output = b""
         self._started = time.monotonic()
-        self.pid = os.fork()
-        if not self.pid:
-            os.setsid()
-            for number, handler in _DEFAULT_HANDLERS.items():
-                signal.signal(number, handler)
-            limits = {
-                resource.RLIMIT_CORE: 0,
-                # Not the address space, of which libraries reserve far more than they use.
-                resource.RLIMIT_DATA: memory and memory + _allocated(),
-                resource.RLIMIT_CPU: cpu_seconds,
-                resource.RLIMIT_FSIZE: file_size,
-            }
-            for what, limit in limits.items():
-                if limit is not None:
-                    resource.setrlimit(what, (limit, limit))
-            run_and_exit(partial(_run_to_the_end, function), write)
+        self._process = _CONTEXT.Process(target=_run, args=(function, write, limits))
+        self._process.start()
         os.close(write)
+        self.pid: int = self._process.pid or 0
+        # Not the process's sentinel, which also waits for what inherits its descriptors.
         self._ending = os.pidfd_open(self.pid)
 
     def send(self, number: int) -> None:
         """Sends a signal, if it still runs."""
-        with suppress(ProcessLookupError):
-            os.kill(self.pid, number)
+        signal.pidfd_send_signal(self._ending, number)
 
     def wait(self, seconds: float) -> bool:
         """Returns whether it has ended, after this time at the latest."""
@@ -110,12 +107,16 @@ class Child:
                 return bool(ready)
 
     def end(self, seconds: float) -> Ended:
-        """Waits for its end and that of all processes that it has started."""
-        hung = not self.wait(max(self._started + seconds - time.monotonic(), 0))
+        """
+        Waits for its end and that of all processes that it has started, and kills them if it has
+        not ended so many seconds after its start.
+        """
+        hung = not self.wait(self._started + seconds - time.monotonic())
         if hung:
             self.send(signal.SIGKILL)
             self.wait(_GRACE_SECONDS)
-        _, status = os.waitpid(self.pid, 0)
+        self._process.join()
+        code = self._process.exitcode or 0
         deadline = time.monotonic() + _GRACE_SECONDS
         while not hung and is_running(-self.pid) and time.monotonic() < deadline:
             time.sleep(0.02)
@@ -124,25 +125,33 @@ class Child:
             os.killpg(self.pid, signal.SIGKILL)
         os.close(self._read)
         os.close(self._ending)
-        code = os.waitstatus_to_exitcode(status)
         hung = hung or code == -signal.SIGXCPU
         return Ended(code, self._output.decode("utf-8", "replace"), hung, orphaned)
 
 
-_DEFAULT_HANDLERS: Dict[int, Any] = {
-    signal.SIGINT: signal.default_int_handler,
-    signal.SIGTERM: signal.SIG_DFL,
-    signal.SIGXCPU: signal.SIG_DFL,
-}
+_CONTEXT = multiprocessing.get_context("fork")
 
 
-def _run_to_the_end(function: Callable[[], Any]) -> None:
+def _run(function: Callable[[], Any], output: int, limits: Dict[int, Optional[int]]) -> None:
+    os.setpgid(0, 0)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    # Writing more than `file_size` is an error instead.
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    for standard in (1, 2):
+        os.dup2(output, standard)
+    os.close(output)
+    sys.stdout, sys.stderr = (os.fdopen(standard, "w", buffering=1) for standard in (1, 2))
+    logging.root.handlers.clear()
+    for what, limit in limits.items():
+        if limit is not None:
+            resource.setrlimit(what, (limit, limit))
     try:
         function()
-    finally:
-        # Ends worker processes, as at the end of a script. Not `atexit`, which would remove the
-        # temporary files of the parent too.
-        util._exit_function()  # type: ignore[attr-defined]
+    except KeyboardInterrupt:
+        traceback.print_exc()
+        # As Python ends a script. `multiprocessing` would end it with 1.
+        sys.exit(128 + signal.SIGINT)
 
 
 def _allocated() -> int:
@@ -152,4 +161,5 @@ def _allocated() -> int:
 
 def allennlp(*arguments: str) -> None:
     """Runs an `allennlp` command in this process, a child."""
-    run_as_main("allennlp", [str(argument) for argument in arguments])
+    sys.argv = ["allennlp", *arguments]
+    runpy.run_module("allennlp", run_name="__main__", alter_sys=True)

@@ -2,11 +2,12 @@
 
 import hashlib
 import json
+import re
 import shlex
 import shutil
 from functools import partial
 from pathlib import Path
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 import torch
 from allennlp.models.archival import extracted_archive
@@ -18,7 +19,7 @@ from tests import FIXTURES, TABLE, VECTORS
 from tests.language_models import write_language_model
 from tests.senteval.data import write_data
 
-__all__ = ["COMMANDS", "Command", "Work", "files_in", "make_inputs"]
+__all__ = ["COMMANDS", "Command", "Work", "all_in", "describe_files", "files_in", "make_inputs"]
 
 SECONDS = 600
 """After this time, a command hangs."""
@@ -33,6 +34,17 @@ def files_in(directory: Path) -> Dict[str, str]:
         for path in directory.rglob("*")
         if not path.is_dir() or not any(path.iterdir())
     }
+
+
+def all_in(directory: Path) -> List[str]:
+    """The relative paths of all files and directories."""
+    return sorted(str(path.relative_to(directory)) for path in directory.rglob("*"))
+
+
+def describe_files(names: Iterable[str]) -> str:
+    """Names without those of their contents, and without what is random in them."""
+    outermost = (name for name in names if not set(map(str, Path(name).parents)) & set(names))
+    return ", ".join(sorted({re.sub(r"-\w{8}(?=/|$)", "-…", name) for name in outermost}))[:200]
 
 
 def _content(out: Path) -> Any:
@@ -90,8 +102,10 @@ class Command(NamedTuple):
         The option with which it replaces an output.
     keeps : `Tuple[str, ...]`, optional (default = `()`)
         Globs for what an interrupted or failed run may leave, because it resumes from it.
-    done : `bool`, optional (default = `False`)
-        Whether it ends with success if its output is there.
+    done : `str`, optional (default = `""`)
+        What it says if its output is there and it has nothing to do. Without it, that is an error.
+    is_ours : `bool`, optional (default = `True`)
+        Otherwise it is AllenNLP's, which shows tracebacks.
     """
 
     line: str
@@ -100,7 +114,20 @@ class Command(NamedTuple):
     resume: str = ""
     force: str = "--force"
     keeps: Tuple[str, ...] = ()
-    done: bool = False
+    done: str = ""
+    is_ours: bool = True
+
+    def is_clear(self, ended: Ended, *named: str) -> bool:
+        """Whether the command ended with a line of its own that contains the given text."""
+        line = ended.last_line
+        if not self.is_ours:
+            return ended.code > 0
+        return (
+            ended.code > 0
+            and "Traceback" not in ended.output
+            and line.startswith(f"{self.line.split()[0]}: ")
+            and all(text in line for text in named)
+        )
 
 
 _LANGUAGE_MODEL = "{inputs}/lm/model.tar.gz"
@@ -112,32 +139,34 @@ COMMANDS: Dict[str, Command] = {
         "run",
         _training,
         resume="--recover",
-        keeps=("run/**",),
+        keeps=("run/**/*",),
+        is_ours=False,
     ),
     "train with workers": Command(
         "train {inputs}/train_with_workers.json -s {out} --include-package allennlp_semfit",
         "run",
         _training,
         resume="--recover",
-        keeps=("run/**",),
+        keeps=("run/**/*",),
+        is_ours=False,
     ),
     "embed": Command(
         f"embed {_LANGUAGE_MODEL} {{inputs}}/sentences.txt {{out}} --batch-size 8",
         "vectors.h5",
         keeps=("vectors.h5.unfinished",),
-        done=True,
+        done="Nothing to do",
     ),
     "embed --pool": Command(
         f"embed {_LANGUAGE_MODEL} {{inputs}}/sentences.txt {{out}} --batch-size 8 --pool mean",
         "vectors.npy",
         keeps=("vectors.npy.unfinished",),
-        done=True,
+        done="Nothing to do",
     ),
     "prepare-corpus": Command(
         "prepare-corpus {inputs}/text.txt {out} --held-out 0.2 --num-workers 2",
         "corpus",
         _corpus,
-        done=True,
+        done="Nothing to do",
     ),
     "train-fasttext": Command(
         "train-fasttext {corpus} {out} --dim 10 --bucket 1000 --epoch 2 --min-count 1",
@@ -152,7 +181,7 @@ COMMANDS: Dict[str, Command] = {
         "mimick",
         _training,
         resume="--recover",
-        keeps=("mimick/**",),
+        keeps=("mimick/**/*",),
     ),
     "export-character-cnn": Command("export-character-cnn {inputs}/characters {out}", "elmo"),
     "senteval": Command(
@@ -160,7 +189,7 @@ COMMANDS: Dict[str, Command] = {
         "results.json",
         _senteval,
         keeps=("results.json",),
-        done=True,
+        done="already evaluated",
     ),
     "show-neighbours --html": Command(
         f"show-neighbours {_LANGUAGE_MODEL} {{inputs}}/sentences.txt --words the --html {{out}}",
@@ -174,7 +203,11 @@ COMMANDS: Dict[str, Command] = {
 def make_inputs(inputs: Path) -> None:
     """Writes the inputs of all commands."""
     write_language_model(inputs / "lm", "fasttext", archive=True)
-    write_language_model(inputs / "characters", "characters")
+    characters = write_language_model(inputs / "characters", "characters") / "config.json"
+    # `export-character-cnn` does not accept the short form of an indexer.
+    config = json.loads(characters.read_text())
+    config["dataset_reader"]["token_indexers"]["tokens"] = {"type": "single_id"}
+    characters.write_text(json.dumps(config))
     write_data(inputs / "senteval")
     shards = sorted((FIXTURES / "corpus" / "train").iterdir())
     lines = "".join(shard.read_text("utf-8") for shard in shards)
@@ -202,11 +235,10 @@ class Work:
 
     def __init__(self, name: str, inputs: Path, place: Path) -> None:
         self.command = COMMANDS[name]
-        self.name = self.command.line.split()[0]
         self.place = place
         self.out = place / self.command.out
         self._inputs = inputs
-        place.mkdir(parents=True)
+        place.mkdir()
 
     def start(self, *options: str, before: Callable[[], Any] = int, **limits: Any) -> Child:
         """Starts the command. `before` is called in the new process, and first."""
@@ -219,8 +251,10 @@ class Work:
         """Runs the command to its end."""
         return self.start(*options, **settings).end(SECONDS)
 
-    def resume(self) -> Ended:
+    def repeat(self, *, is_complete: bool) -> Ended:
         """Runs the command as a user does after an interruption."""
+        if is_complete and not self.command.done:
+            return self.run(self.command.force)
         return self.run(self.command.resume if self.out.exists() else "")
 
     def leftovers(self, *before: str) -> List[str]:

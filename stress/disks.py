@@ -10,7 +10,7 @@ from random import Random
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple
 
 from allennlp_semfit.common.parallel import ordered_map
-from stress.commands import Work, files_in
+from stress.commands import Work, describe_files, files_in
 from stress.killer import Uninterrupted, run_uninterrupted
 from stress.report import Outcome, location
 
@@ -70,7 +70,6 @@ def _run(case: _Case) -> Outcome:
         if case.can_mount:
             resize(int(case.share * sum(sizes)))
         else:
-            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             limits["file_size"] = max(_PAGE, int(case.share * max(sizes)))
         before = files_in(work.place)
         ended = work.run(work.command.force if case.replaces else "", **limits)
@@ -87,14 +86,12 @@ def _run(case: _Case) -> Outcome:
         verdict, detail = "crash", signal.Signals(-ended.code).name
     elif ended.code == 0:
         verdict = "ok" if is_whole else "wrong result"
-    elif "Traceback" in ended.output or not ended.last_line.startswith(f"{work.name}: "):
+    elif not work.command.is_clear(ended, str(work.place)):
         verdict, detail = "unnamed error", location(ended.output)
-    elif str(work.place) not in ended.last_line:
-        verdict, detail = "unnamed error", location(ended.last_line)
-    elif changed and case.replaces:
-        verdict, detail = "earlier output harmed", ", ".join(changed)[:200]
+    elif changed and not work.command.resume:
+        verdict, detail = "earlier output harmed", describe_files(changed)
     elif set(unexpected) - set(before):
-        verdict, detail = "leftover", ", ".join(sorted(set(unexpected) - set(before)))[:200]
+        verdict, detail = "leftover", describe_files(set(unexpected) - set(before))
     elif ended.orphaned:
         verdict = "orphan"
     return Outcome(case.name, description, verdict, detail)

@@ -73,7 +73,7 @@ def fuzz(
         {name: FORMATS[name].share for name in formats}, mutations
     ).items():
         sample = scratch / name.replace(" ", "-")
-        sample.mkdir(parents=True)
+        sample.mkdir()
         made = Child(partial(FORMATS[name].make, sample)).end(600)
         if made.code:
             raise RuntimeError(f"{name}: there is no valid input:\n{made.output}")

@@ -2,6 +2,7 @@
 
 import mmap
 import os
+import re
 import signal
 import struct
 import sys
@@ -9,13 +10,22 @@ import time
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import Any, Iterator, List, NamedTuple, Tuple, Union
+from typing import Any, Iterator, List, NamedTuple, Sequence, Tuple, Union
 
 from allennlp_semfit.common.parallel import ordered_map
-from stress.commands import Work
+from stress.child import Ended
+from stress.commands import SECONDS, Work, all_in, describe_files
 from stress.report import Outcome, location
 
-__all__ = ["KILLED", "Uninterrupted", "kill", "run_uninterrupted", "watch_files"]
+__all__ = [
+    "KILLED",
+    "Case",
+    "Uninterrupted",
+    "interruptions",
+    "kill",
+    "run_uninterrupted",
+    "watch_files",
+]
 
 KILLED = ("train", "embed", "prepare-corpus", "train-fasttext", "count-vocabulary", "train-bpe")
 """The names of the commands that are killed."""
@@ -52,12 +62,13 @@ def run_uninterrupted(name: str, inputs: Path, place: Path) -> Uninterrupted:
     seconds = time.monotonic() - started
     leftovers = work.leftovers()
     if ended.code or ended.orphaned or leftovers:
-        raise RuntimeError(f"{name} fails, or leaves {leftovers}:\n{ended.output}")
-    files = sorted(str(path.relative_to(place)) for path in place.rglob("*"))
-    return Uninterrupted(work.digest(), files, seconds, struct.unpack("q", counter[:])[0])
+        raise RuntimeError(f"{name} fails, or leaves {leftovers}:\n{ended.output[-3000:]}")
+    return Uninterrupted(work.digest(), all_in(place), seconds, struct.unpack("q", counter[:])[0])
 
 
-def watch_files(directory: Path, counter: mmap.mmap, kill_at: int = 0) -> None:
+def watch_files(
+    directory: Path, counter: mmap.mmap, at: int = 0, number: int = signal.SIGKILL
+) -> None:
     """
     Counts what this process does to the files in a directory: each opening for writing, renaming,
     removal and so on.
@@ -66,9 +77,11 @@ def watch_files(directory: Path, counter: mmap.mmap, kill_at: int = 0) -> None:
 
     directory : `Path`
     counter : `mmap.mmap`
-        Eight bytes for the number.
-    kill_at : `int`, optional (default = `0`)
-        Before the event of this number, the process is killed.
+        Eight bytes for the count.
+    at : `int`, optional (default = `0`)
+        Before this event, counted from 1, the process gets a signal.
+    number : `int`, optional (default = `9`)
+        The number of the signal.
     """
     process = os.getpid()
 
@@ -81,55 +94,88 @@ def watch_files(directory: Path, counter: mmap.mmap, kill_at: int = 0) -> None:
         # Trees are removed with names relative to a descriptor.
         if not isinstance(path, str) or (path.startswith("/") and not path.startswith(within)):
             return
-        number = struct.unpack("q", counter[:])[0] + 1
-        counter[:] = struct.pack("q", number)
-        if number == kill_at:
-            os.write(2, f"killed before {event} {os.path.relpath(path, within)}\n".encode())
-            os.kill(process, signal.SIGKILL)
+        count = struct.unpack("q", counter[:])[0] + 1
+        counter[:] = struct.pack("q", count)
+        if count == at:
+            os.write(2, f"{_MARK}{event} of {os.path.relpath(path, within)}\n".encode())
+            os.kill(process, number)
 
     within = str(directory)
     sys.addaudithook(watch)
 
 
-class _Case(NamedTuple):
+_MARK = "Signal before "
+
+
+class Case(NamedTuple):
+    """
+    A command to interrupt.
+
+    # Parameters
+
+    name : `str`
+        The command.
+    inputs, place : `Path`
+        See `Work`.
+    moment : `Union[int, float]`
+        The number of an event, or the seconds after the start.
+    number : `int`
+        The number of the signal.
+    expected : `Uninterrupted`
+    """
+
     name: str
     inputs: Path
     place: Path
-    # The number of an event, or the seconds after the start.
     moment: Union[int, float]
+    number: int
     expected: Uninterrupted
+
+    def run(self, work: Work) -> Tuple[Ended, str]:
+        """Runs the command until it ends, and describes the moment."""
+        name = signal.Signals(self.number).name
+        if isinstance(self.moment, int):
+            hook = partial(watch_files, work.place, mmap.mmap(-1, 8), self.moment, self.number)
+            ended = work.run(before=hook)
+            at = re.search(f"{_MARK}.*", ended.output)
+            return ended, f"{name} at event {self.moment}: {at[0] if at else 'not reached'}"
+        child = work.start()
+        child.wait(self.moment)
+        child.send(self.number)
+        ended = child.end(SECONDS)
+        return ended, f"{name} after {self.moment:.2f} of {self.expected.seconds:.2f} s"
+
+
+def interruptions(
+    scratch: Path, inputs: Path, commands: List[str], total: int, seed: int, numbers: Sequence[int]
+) -> Iterator[Case]:
+    """Interrupts each command equally often: twice at an event, then at any time, and so on."""
+    for name in commands:
+        place = scratch / name.replace(" ", "-")
+        expected = run_uninterrupted(name, inputs, place)
+        random = Random(f"{seed} {name}")
+        for index in range(max(len(numbers), -(-total // len(commands)))):
+            moment: Union[int, float] = random.randint(1, max(1, expected.events))
+            if index % 3 == 2:
+                moment = random.uniform(0, expected.seconds)
+            number = numbers[index % len(numbers)]
+            yield Case(
+                name, inputs, place.with_name(f"{place.name}-{index}"), moment, number, expected
+            )
 
 
 def kill(
     scratch: Path, inputs: Path, *, commands: List[str], kills: int, seed: int, num_workers: int
 ) -> Iterator[Outcome]:
-    """Kills each command equally often, at events and at any time in turn."""
+    """Kills those of the commands that are in `KILLED`."""
     names = [name for name in commands if name in KILLED]
-    cases = []
-    for name in names:
-        expected = run_uninterrupted(name, inputs, scratch / f"{name}-uninterrupted")
-        random = Random(f"{seed} {name}")
-        for number in range(-(-kills // len(names))):
-            moment: Union[int, float] = random.randint(1, expected.events)
-            if number % 3 == 2:
-                moment = random.uniform(0, expected.seconds)
-            cases.append(_Case(name, inputs, scratch / f"{name}-{number}", moment, expected))
+    cases = interruptions(scratch, inputs, names, kills, seed, [signal.SIGKILL])
     yield from ordered_map(_run, cases, num_workers=num_workers, items_per_worker=4)
 
 
-def _run(case: _Case) -> Outcome:
+def _run(case: Case) -> Outcome:
     work = Work(case.name, case.inputs, case.place)
-    if isinstance(case.moment, int):
-        description = f"at event {case.moment} of {case.expected.events}"
-        hook = partial(watch_files, case.place, mmap.mmap(-1, 8), case.moment)
-        ended = work.run(before=hook)
-        description += f", {ended.last_line}"
-    else:
-        description = f"after {case.moment:.2f} of {case.expected.seconds:.2f} s"
-        child = work.start()
-        child.wait(case.moment)
-        child.send(signal.SIGKILL)
-        ended = child.end(60)
+    ended, description = case.run(work)
     verdict, detail = _judge(work, case.expected, ended.code, ended.orphaned)
     work.remove()
     return Outcome(case.name, description, verdict, detail)
@@ -137,12 +183,13 @@ def _run(case: _Case) -> Outcome:
 
 def _judge(work: Work, expected: Uninterrupted, code: int, orphaned: bool) -> Tuple[str, str]:
     if code != -signal.SIGKILL:
-        return "too late", ""
+        return "missed", ""
     if orphaned:
         return "orphan", ""
-    if not work.command.keeps and work.out.exists() and work.digest() != expected.digest:
+    is_complete = work.digest() == expected.digest
+    if not work.command.keeps and work.out.exists() and not is_complete:
         return "half an output", str(work.digest())[:100]
-    again = work.resume()
+    again = work.repeat(is_complete=is_complete)
     if again.hung:
         return "hang", "when it was run again"
     if again.code:
@@ -150,13 +197,8 @@ def _judge(work: Work, expected: Uninterrupted, code: int, orphaned: bool) -> Tu
     digest = work.digest()
     if digest != expected.digest:
         return "wrong result", _difference(digest, expected.digest)
-    files = {str(path.relative_to(work.place)) for path in work.place.rglob("*")}
-    left = sorted(_without_numbers(name) for name in files - set(expected.files))
-    return ("leftover", ", ".join(left)) if left else ("ok", "")
-
-
-def _without_numbers(name: str) -> str:
-    return "".join("…" if char.isdigit() else char for char in name)
+    left = set(all_in(work.place)) - set(expected.files)
+    return ("leftover", describe_files(left)) if left else ("ok", "")
 
 
 def _difference(found: Any, expected: Any) -> str:

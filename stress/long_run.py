@@ -14,7 +14,7 @@ from tests import FIXTURES
 __all__ = ["Sample", "growth", "run_long", "sample"]
 
 _INTERVAL = 0.2
-_LARGEST_GROWTH = {"memory": 16 * 2**20, "descriptors": 4, "shared_memory": 2**20}
+_LARGEST_GROWTH = {"memory": 16 * 2**20, "descriptors": 32, "shared_memory": 2**20}
 # Each update of the training has this many sentences.
 _BATCH_SIZE = 8
 
@@ -66,7 +66,6 @@ def growth(samples: List[Sample]) -> Dict[str, int]:
 def run_long(scratch: Path, inputs: Path, *, updates: int, words: int) -> Iterator[Outcome]:
     """Trains for some thousands of updates, with and without workers, and embeds many words."""
     lines = (inputs / "sentences.txt").read_text("utf-8").splitlines(keepends=True)
-    scratch.mkdir()
     sentences = scratch / "sentences.txt"
     repetitions = 1 + words // sum(len(line.split()) for line in lines)
     sentences.write_text("".join(lines * repetitions), "utf-8")

@@ -9,9 +9,10 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Seq
 
 __all__ = ["GOOD", "RESULTS", "TABLES", "Outcome", "as_text", "location", "summarize"]
 
-GOOD = ("ok", "clear error", "too late")
+GOOD = ("ok", "clear error", "missed")
 """
-The verdicts that are not findings. `"too late"`: it had ended before it was to be interrupted.
+The verdicts that are not findings. `"missed"`: it was to be interrupted before our code began, or
+after it had ended.
 """
 
 RESULTS = Path(__file__).parent / "results" / "stress.json"
@@ -116,7 +117,7 @@ def _table(results: Mapping[str, Any]) -> str:
     rows.append("|---|---|---|---|---|---|")
     for part, found in results["stress"]["parts"].items():
         for subject, verdicts in found["subjects"].items():
-            total = sum(verdicts.values()) - verdicts.get("too late", 0)
+            total = sum(verdicts.values()) - verdicts.get("missed", 0)
             ok, clear = (verdicts.get(verdict, 0) for verdict in ("ok", "clear error"))
             numbers = (total, ok, clear, total - ok - clear)
             rows.append(f"| {part} | {subject} | {' | '.join(f'{n:,}' for n in numbers)} |")

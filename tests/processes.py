@@ -13,10 +13,9 @@ import runpy
 import sys
 import time
 import traceback
-from functools import partial
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any, Callable, Dict, List, NamedTuple, NoReturn, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from allennlp.common.testing.distributed_test import init_process
 from allennlp.common.util import find_open_port
@@ -84,31 +83,18 @@ def run_module(
 def _run(
     module: str, args: List[str], output: str, environment: Dict[str, str], directory: str
 ) -> None:
-    os.environ.update(environment)
-    os.chdir(directory)
-    sys.path.insert(0, directory)
     descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-    run_and_exit(partial(run_as_main, module, args), descriptor)
-
-
-def run_as_main(module: str, args: Sequence[str]) -> None:
-    """Runs `python -m MODULE ARGS` in this process."""
-    sys.argv = [module, *args]
-    runpy.run_module(module, run_name="__main__", alter_sys=True)
-
-
-def run_and_exit(function: Callable[[], Any], descriptor: int) -> NoReturn:
-    """
-    Ends this process, a fork, as Python ends a script that calls the function. The descriptor is
-    for stdout and stderr.
-    """
     for standard in (1, 2):
         os.dup2(descriptor, standard)
     sys.stdout, sys.stderr = (os.fdopen(standard, "w", buffering=1) for standard in (1, 2))
     logging.root.handlers.clear()
+    os.environ.update(environment)
+    os.chdir(directory)
+    sys.path.insert(0, directory)
+    sys.argv = [module, *args]
     code: Any = 0
     try:
-        function()
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
     except SystemExit as error:
         code = error.code
     except BaseException:
