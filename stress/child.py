@@ -141,7 +141,10 @@ def _run(function: Callable[[], Any], output: int, limits: Dict[int, Optional[in
     for standard in (1, 2):
         os.dup2(output, standard)
     os.close(output)
-    sys.stdout, sys.stderr = (os.fdopen(standard, "w", buffering=1) for standard in (1, 2))
+    # A child of a child drops the files that this one opens here.
+    sys.stdout, sys.stderr = (
+        os.fdopen(standard, "w", buffering=1, closefd=False) for standard in (1, 2)
+    )
     logging.root.handlers.clear()
     for what, limit in limits.items():
         if limit is not None:

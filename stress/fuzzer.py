@@ -121,7 +121,7 @@ def judge(read: Callable[[], Any], named: Path, *, seconds: int = _CPU_SECONDS) 
     named : `Path`
         The file or directory that an error must name.
     seconds : `int`, optional (default = `30`)
-        What reading may take of the processor; ten times that by the clock.
+        What reading may take of the processor; four times that by the clock.
 
     # Returns
 
@@ -129,7 +129,7 @@ def judge(read: Callable[[], Any], named: Path, *, seconds: int = _CPU_SECONDS) 
         The verdict and the detail of an `Outcome`.
     """
     child = Child(partial(_read, read, str(named)), memory=_MEMORY, cpu_seconds=seconds)
-    ended = child.end(10 * seconds)
+    ended = child.end(4 * seconds)
     if ended.hung:
         return "hang", ""
     if ended.code in _VERDICTS:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 from functools import partial
 from pathlib import Path
 from typing import Callable, Dict, Iterator, List, NamedTuple
@@ -20,7 +21,10 @@ _BATCH_SIZE = 8
 
 
 class Sample(NamedTuple):
-    """Bytes, except for the number of open descriptors. All processes of a command together."""
+    """
+    The bytes of the largest process of a command, the open descriptors of all its processes, and
+    the bytes of the machine's shared memory.
+    """
 
     memory: int
     descriptors: int
@@ -28,18 +32,15 @@ class Sample(NamedTuple):
 
 
 def sample(group: int) -> Sample:
-    """Measures the processes of a group, and the machine's shared memory."""
+    """Measures the processes of a group."""
     memory = descriptors = 0
     for directory in Path("/proc").glob("[0-9]*"):
         try:
             if os.getpgid(int(directory.name)) == group:
-                rollup = (directory / "smaps_rollup").read_text()
-                # The process's own memory, not what it shares with the one that it was forked from.
-                memory += sum(
-                    1024 * int(line.split()[1])
-                    for line in rollup.splitlines()
-                    if line.startswith(("Private_Dirty:", "Private_Clean:"))
-                )
+                # With what it shares with the process that it was forked from: that becomes its
+                # own bit by bit, which is not growth.
+                resident = int((directory / "statm").read_text().split()[1])
+                memory = max(memory, resident * resource.getpagesize())
                 descriptors += len(os.listdir(directory / "fd"))
         except OSError:  # It has ended.
             continue

@@ -26,6 +26,7 @@ PAGES = [
             "results-details",
             "contextualizers",
             "performance",
+            "reliability",
             "troubleshooting",
         )
     ),
