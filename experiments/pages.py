@@ -4,7 +4,8 @@ Writes the tables of collected results into a Markdown page:
     python -m experiments.pages RESULTS.json PAGE.md…
 
 Replaces the text between `<!-- table: NAME -->` and `<!-- end -->`, where NAME is a key of
-`experiments.tables.TABLES`, `benchmarks.tables.TABLES` or `stress.report.TABLES`. The rest of the page stays as it is.
+`experiments.tables.TABLES`, `benchmarks.tables.TABLES` or `stress.report.TABLES`. The rest of the
+page stays as it is.
 """
 
 import logging

@@ -49,7 +49,7 @@ def sample(group: int) -> Sample:
 
 
 def growth(samples: List[Sample]) -> Dict[str, int]:
-    """What grew too much from the second quarter of the samples to the last, by how much."""
+    """What grew too much from the third quarter of the samples to the last, by how much."""
     quarter = len(samples) // 4
     grown = {}
     for name, largest in _LARGEST_GROWTH.items():
@@ -57,7 +57,7 @@ def growth(samples: List[Sample]) -> Dict[str, int]:
         # The medians: workers come and go.
         early, late = (
             sorted(part)[len(part) // 2]
-            for part in (values[quarter : 2 * quarter + 1], values[-quarter - 1 :])
+            for part in (values[2 * quarter : 3 * quarter + 1], values[-quarter - 1 :])
         )
         if late - early > largest:
             grown[name] = late - early
@@ -70,10 +70,12 @@ def run_long(scratch: Path, inputs: Path, *, updates: int, words: int) -> Iterat
     sentences = scratch / "sentences.txt"
     repetitions = 1 + words // sum(len(line.split()) for line in lines)
     sentences.write_text("".join(lines * repetitions), "utf-8")
+    archive = f"{inputs}/lm/model.tar.gz"
     yield _watch(
         "embed",
         f"{words:,} words",
-        partial(allennlp, "embed", f"{inputs}/lm/model.tar.gz", str(sentences), f"{scratch}/v.h5"),
+        # Without `--pool`, all sentences are in memory at the end.
+        partial(allennlp, "embed", archive, str(sentences), f"{scratch}/v.npy", "--pool", "mean"),
     )
     corpus = sorted((FIXTURES / "corpus" / "train").iterdir())
     text = [line for file in corpus for line in file.read_text("utf-8").splitlines(keepends=True)]
