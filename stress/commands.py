@@ -7,7 +7,7 @@ import shlex
 import shutil
 from functools import partial
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Tuple
 
 import torch
 from allennlp.models.archival import extracted_archive
@@ -84,6 +84,11 @@ def _training(out: Path) -> Any:
     }
 
 
+def _weight_names(out: Path) -> Any:
+    # Two workers' batches come in any order.
+    return sorted(_training(out)[0])
+
+
 class Command(NamedTuple):
     """
     A command.
@@ -145,7 +150,7 @@ COMMANDS: Dict[str, Command] = {
     "train with workers": Command(
         "train {inputs}/train_with_workers.json -s {out} --include-package allennlp_semfit",
         "run",
-        _training,
+        _weight_names,
         resume="--recover",
         keeps=("run/**/*",),
         is_ours=False,
@@ -257,13 +262,11 @@ class Work:
             return self.run(self.command.force)
         return self.run(self.command.resume if self.out.exists() else "")
 
-    def leftovers(self, *before: str) -> List[str]:
-        """What there is besides the output and the files of before."""
+    def leftovers(self) -> List[str]:
+        """What there is besides the output."""
         out = self.command.out
         return sorted(
-            name
-            for name in files_in(self.place)
-            if name != out and not name.startswith(f"{out}/") and name not in before
+            name for name in files_in(self.place) if name != out and not name.startswith(f"{out}/")
         )
 
     def unexpected(self) -> List[str]:
@@ -275,8 +278,8 @@ class Work:
         }
         return sorted(set(files_in(self.place)) - kept)
 
-    def digest(self) -> Optional[Any]:
-        """What must be the same in each output, and nothing if the output is incomplete."""
+    def digest(self) -> Any:
+        """What must be the same in each output, or the error if the output is incomplete."""
         try:
             return self.command.digest(self.out)
         except Exception as error:
