@@ -15,7 +15,7 @@ export OMP_NUM_THREADS ?= 1
 # AllenNLP uses deprecated interfaces of other libraries.
 export PYTHONWARNINGS ?= ignore
 
-.PHONY: train data test lint format typecheck docs requirements clean
+.PHONY: train data test stress lint format typecheck docs requirements clean
 
 # Products in bfloat16 are twice as fast on a CPU with instructions for them, and far slower on another.
 # A run that resumes keeps what it had.
@@ -45,6 +45,10 @@ $(SAMPLE)/vectors.bin: $(SAMPLE)/corpus.json
 test: .venv/synced
 	$(BIN)/pytest
 
+# Damages what the package reads and interrupts what it writes, for an hour or so. STRESS has options.
+stress: .venv/synced
+	@$(BIN)/python -m stress $(STRESS)
+
 lint: .venv/synced
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -60,11 +64,12 @@ typecheck: .venv/synced
 docs: .venv/synced .venv-docs/synced
 	@PROJECT_PYTHON=$(BIN)/python NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build
 
-# Recompiles the pinned versions.
+# Recompiles the pinned versions. A release candidate may lack an upper bound that the release has, and
+# uv would take it for the sake of another package's latest version.
 requirements: .venv/synced
-	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --upgrade --extra corpus \
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --prerelease disallow --upgrade --extra corpus \
 		setup.py requirements/dev.in -o requirements/requirements.txt
-	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --upgrade \
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --prerelease disallow --upgrade \
 		requirements/docs.in -o requirements/docs.txt
 
 .venv/synced: $(filter-out requirements/docs.%,$(wildcard requirements/*)) setup.py allennlp_semfit/modules/native_kernels.cpp

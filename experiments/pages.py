@@ -4,7 +4,8 @@ Writes the tables of collected results into a Markdown page:
     python -m experiments.pages RESULTS.json PAGE.md…
 
 Replaces the text between `<!-- table: NAME -->` and `<!-- end -->`, where NAME is a key of
-`experiments.tables.TABLES` or `benchmarks.tables.TABLES`. The rest of the page stays as it is.
+`experiments.tables.TABLES`, `benchmarks.tables.TABLES` or `stress.report.TABLES`. The rest of the
+page stays as it is.
 """
 
 import logging
@@ -18,6 +19,8 @@ from benchmarks.tables import TABLES as BENCHMARK_TABLES
 from benchmarks.tables import read_benchmarks
 from experiments.json_files import read_json
 from experiments.tables import TABLES
+from stress.report import RESULTS as STRESS_RESULTS
+from stress.report import TABLES as STRESS_TABLES
 
 __all__ = ["fill_page"]
 
@@ -33,8 +36,8 @@ def fill_page(page: str, results: Mapping[str, Any], *, name: str) -> str:
     page : `str`
         Markdown.
     results : `Mapping[str, Any]`
-        From `experiments.collect_results`, with the results of the benchmarks as `"benchmarks"` if
-        the page has tables of them.
+        From `experiments.collect_results`, with the results of the benchmarks as `"benchmarks"` and
+        the report of the stress test as `"stress"` if the page has tables of them.
     name : `str`
         The name of the page, for error messages.
 
@@ -48,7 +51,7 @@ def fill_page(page: str, results: Mapping[str, Any], *, name: str) -> str:
     `InvalidFileError`
         If a mark names an unknown table or has no end.
     """
-    tables = {**TABLES, **BENCHMARK_TABLES}
+    tables = {**TABLES, **BENCHMARK_TABLES, **STRESS_TABLES}
     marks = page.count("<!-- table:")
     if len(_MARKED.findall(page)) != marks or page.count("<!-- end -->") != marks:
         raise InvalidFileError(
@@ -83,7 +86,11 @@ def main() -> None:
         sys.exit("python -m experiments.pages RESULTS.json PAGE.md…")
     file, *pages = map(Path, sys.argv[1:])
     try:
-        results = {**read_json(file), "benchmarks": read_benchmarks()}
+        results = {
+            **read_json(file),
+            "benchmarks": read_benchmarks(),
+            "stress": read_json(STRESS_RESULTS),
+        }
         for page in pages:
             before = page.read_text("utf-8") if page.exists() else _new_page(file.stem)
             page.write_text(fill_page(before, results, name=str(page)), "utf-8")

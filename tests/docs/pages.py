@@ -27,6 +27,7 @@ PAGES = [
             "contextualizers",
             "performance",
             "security",
+            "reliability",
             "troubleshooting",
         )
     ),

@@ -6,6 +6,7 @@ import pytest
 
 from benchmarks.tables import read_benchmarks
 from experiments.pages import fill_page
+from stress.report import RESULTS
 from tests import FIXTURES
 
 ROOT = FIXTURES.parent
@@ -16,6 +17,7 @@ TABLES = {
     "results-details.md": ("layers", "laptop"),
     "performance.md": ("speed", "laptop"),
     "contextualizers.md": ("contextualizers", "contextualizers"),
+    "reliability.md": ("reliability", "laptop"),
 }
 
 
@@ -25,7 +27,9 @@ def test_its_tables_are_those_of_the_results(name):
     table, scale = TABLES[name]
     results = json.loads((ROOT / "experiments" / "results" / f"{scale}.json").read_text("utf-8"))
     assert f"<!-- table: {table} -->" in page
-    assert fill_page(page, {**results, "benchmarks": read_benchmarks()}, name=name) == page
+    results["benchmarks"] = read_benchmarks()
+    results["stress"] = json.loads(RESULTS.read_text("utf-8"))
+    assert fill_page(page, results, name=name) == page
 
 
 def test_every_image_is_shown_or_linked():
