@@ -41,6 +41,18 @@ def _seed():
     random.seed(1)
 
 
+@pytest.fixture
+def fail_instead_of_hanging():
+    def fail(*_):
+        raise AssertionError("hangs")
+
+    previous = signal.signal(signal.SIGALRM, fail)
+    signal.alarm(120)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, previous)
+
+
 @pytest.fixture(scope="session")
 def lm_archive(tmp_path_factory):
     """The archive of the fixture's language model, trained."""

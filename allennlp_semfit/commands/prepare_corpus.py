@@ -109,6 +109,8 @@ def _run(args: argparse.Namespace) -> None:
         f"{summary.held_out_sentences:,}",
         summary.seconds,
     )
+    if summary.skipped_articles:
+        logger.warning("%s articles were left out.", f"{summary.skipped_articles:,}")
     out_dir = args.out_dir.rstrip("/") or "/"
     logger.info(
         "Next: allennlp train-fasttext %s %s",

@@ -1,5 +1,6 @@
 """Makes the corpus for a language model from text files and Wikipedia dumps."""
 
+import logging
 import os
 import time
 from contextlib import closing
@@ -18,6 +19,8 @@ from allennlp_semfit.corpus.sentences import SentenceSplitter
 from allennlp_semfit.corpus.sources import Source, find_sources, read_documents
 from allennlp_semfit.corpus.tokenization import split_documents
 from allennlp_semfit.corpus.writer import CONTENTS, CorpusWriter, read_record, write_record
+
+logger = logging.getLogger(__name__)
 
 
 def prepare_corpus(
@@ -83,7 +86,7 @@ def prepare_corpus(
         with CorpusWriter(
             directory, num_shards=options.num_shards, held_out=options.held_out
         ) as writer:
-            _fill(writer, sources, options, workers)
+            skipped_articles = _fill(writer, sources, options, workers)
         _check_result(writer, sources, options)
         summary = CorpusSummary(
             documents=writer.documents,
@@ -92,6 +95,7 @@ def prepare_corpus(
             shards=writer.num_shards,
             held_out_sentences=writer.held_out_sentences,
             seconds=round(time.monotonic() - start, 1),
+            skipped_articles=skipped_articles,
         )
         fields = summary._asdict()
         del fields["already_done"]
@@ -111,16 +115,22 @@ def _describe(sources: Sequence[Source], options: CorpusOptions) -> Dict[str, An
 
 def _fill(
     writer: CorpusWriter, sources: Sequence[Source], options: CorpusOptions, num_workers: int
-) -> None:
+) -> int:
+    """Returns the number of articles that were left out."""
+    skipped_articles = 0
     total = sum(source.size for source in sources)
     with Tqdm.tqdm(total=total, unit="B", unit_scale=True, desc="reading") as bar:
         documents = split_documents(read_documents(sources, bar.update), options, num_workers)
         with closing(documents):
             for document in documents:
-                writer.add(*document)
+                if document.skipped:
+                    skipped_articles += 1
+                    logger.warning("Leaving out the article %s.", document.skipped)
+                writer.add(document.lines, document.sentences, document.words)
                 bar.set_postfix_str(f"{writer.sentences:,} sentences", refresh=False)
                 if options.max_sentences and writer.sentences >= options.max_sentences:
-                    return
+                    break
+    return skipped_articles
 
 
 def _check_result(writer: CorpusWriter, sources: Sequence[Source], options: CorpusOptions) -> None:

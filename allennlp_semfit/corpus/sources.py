@@ -43,7 +43,11 @@ _ARCHIVES = {
     b"\x28\xb5\x2f\xfd": "a zstandard file",
 }
 _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-_DUMP_START = re.compile(r"\ufeff?\s*(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)*<mediawiki[\s>]", re.DOTALL)
+_DUMP_START = re.compile(
+    # Not `.*?` in a comment: it also matches several comments, in exponentially many ways.
+    r"\ufeff?\s*(<\?xml[^>]*>\s*)?(<!--(?:(?!-->).)*-->\s*)*<mediawiki[\s>]",
+    re.DOTALL,
+)
 
 _HEAD_BYTES = 1 << 16
 # Longer lines are split, to bound the memory.
@@ -59,10 +63,12 @@ class Document(NamedTuple):
 
     `hidden_namespaces` is `None` for text. For an article, it has the prefixes of links that are
     not displayed as text, such as `file` and `category`: in lower case, in the dump's language.
+    `title` is the article's.
     """
 
     text: str
     hidden_namespaces: Optional[FrozenSet[str]] = None
+    title: str = ""
 
 
 class Source(NamedTuple):

@@ -10,18 +10,22 @@ from allennlp_semfit.common.parallel import ordered_map
 from allennlp_semfit.corpus.options import CorpusOptions
 from allennlp_semfit.corpus.sentences import SentenceSplitter, normalize_whitespace
 from allennlp_semfit.corpus.sources import Document
-from allennlp_semfit.corpus.wiki_markup import strip_markup
+from allennlp_semfit.corpus.wiki_markup import MarkupError, strip_markup
 
 _BATCH_CHARACTERS = 1 << 17
 _BATCHES_PER_WORKER = 4
 
 
 class Sentences(NamedTuple):
-    """A document: `lines` has its sentences, each with a line end."""
+    """
+    A document: `lines` has its sentences, each with a line end. `skipped` names an article that is
+    left out, and why.
+    """
 
     lines: str
     sentences: int
     words: int
+    skipped: str = ""
 
 
 def split_documents(
@@ -70,7 +74,10 @@ def _process_document(options: CorpusOptions, document: Document) -> Sentences:
     if document.hidden_namespaces is None:
         paragraphs = document.text.split("\n")
     else:
-        paragraphs = strip_markup(document.text, document.hidden_namespaces)
+        try:
+            paragraphs = strip_markup(document.text, document.hidden_namespaces)
+        except MarkupError as error:
+            return Sentences("", 0, 0, skipped=f"{document.title}: {error}")
     lines: List[str] = []
     words = 0
     for paragraph in paragraphs:

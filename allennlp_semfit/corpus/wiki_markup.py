@@ -39,6 +39,16 @@ _TEXT_ARGUMENT = {
 }
 _RANGE_WORDS = frozenset(["to", "-", "–", "and", "or", "by", "x", "×", "+/-"])
 
+# From each opening bracket or tag that is not closed, the parser reads to the end of the article,
+# and again from the next one. This number of characters takes it up to 2 seconds.
+_MAX_CHARACTERS_READ = 10_000_000
+_CLOSING = {"{{": "}}", "[[": "]]", "{|": "|}", "[": "]", "<!--": "-->", "<": "</"}
+_BRACKETS_AND_TAGS = re.compile(
+    r"\{\{|\}\}|^\{\||^\|\}(?!\})|\[\[|\]\]|\[(?=[a-z]+:|//)|\]|<!--|-->|</(?=[a-z])|/(?=>)"
+    r"|<(?=[a-z])(?!(?:[bh]r|wbr|meta|link|img|li|d[td]|t[hdr])\b[^<>]*>)",
+    re.IGNORECASE | re.MULTILINE,
+)
+
 # Marks list items until `_clean_line`. It does not occur in text.
 _ITEM_MARK = "\x00"
 _MAGIC_WORD = re.compile(r"__[A-Z]+__")
@@ -67,19 +77,45 @@ _INVISIBLE = {
 }
 
 
+class MarkupError(ValueError):
+    """The markup is broken or nested so that the parser would take too long or fail."""
+
+
 def strip_markup(markup: str, hidden_namespaces: Collection[str]) -> List[str]:
     """
     Returns an article's paragraphs of running text, without tables, footnotes, formulas, pictures,
     captions, headings, most templates, and list items that do not end like a sentence.
     `hidden_namespaces` are the prefixes, in lower case, of links that are removed with their text.
+
+    # Raises
+
+    `MarkupError`
+        If too many brackets or tags are not closed, or they are nested too deeply.
     """
     import mwparserfromhell
 
     markup = _MAGIC_WORD.sub("", markup.replace(_ITEM_MARK, ""))
     markup = _LANGUAGE_VARIANT.sub(r"\1", _SPACE_IN_TAG.sub(r"\1 ", markup))
-    text = _render(mwparserfromhell.parse(markup), frozenset(hidden_namespaces))
+    num_unclosed = _count_unclosed(markup)
+    if num_unclosed * len(markup) > _MAX_CHARACTERS_READ:
+        raise MarkupError(f"{num_unclosed:,} brackets or tags are not closed")
+    try:
+        text = _render(mwparserfromhell.parse(markup), frozenset(hidden_namespaces))
+    except RecursionError:
+        raise MarkupError("brackets or tags are nested too deeply") from None
     paragraphs = map(_clean_line, text.split("\n"))
     return [paragraph for paragraph in paragraphs if _LETTER.search(paragraph)]
+
+
+def _count_unclosed(markup: str) -> int:
+    expected: List[str] = []
+    for match in _BRACKETS_AND_TAGS.finditer(markup):
+        token = "</" if match[0] == "/" else match[0]
+        if token in _CLOSING:
+            expected.append(_CLOSING[token])
+        elif expected and token == expected[-1]:
+            expected.pop()
+    return len(expected)
 
 
 def _render(code: "Wikicode", hidden: Collection[str]) -> str:

@@ -16,11 +16,11 @@ _HIDDEN_NAMES = {"media", "file", "image", "category"}
 _ARTICLE_KEY = "0"
 
 
-def read_articles(stream: IO[bytes]) -> Iterator[Tuple[str, FrozenSet[str]]]:
+def read_articles(stream: IO[bytes]) -> Iterator[Tuple[str, FrozenSet[str], str]]:
     """
-    Yields the wiki markup of each article in the XML of a `pages-articles` dump, and the names, in
-    lower case, of the namespaces whose links are not text. Redirects, talk pages and templates are
-    skipped.
+    Yields the wiki markup of each article in the XML of a `pages-articles` dump, the names, in
+    lower case, of the namespaces whose links are not text, and the article's title. Redirects, talk
+    pages and templates are skipped.
 
     # Raises
 
@@ -39,10 +39,11 @@ def read_articles(stream: IO[bytes]) -> Iterator[Tuple[str, FrozenSet[str]]]:
             hidden = frozenset(_HIDDEN_NAMES | _hidden_names(element, prefix))
         elif element.tag == page_tag:
             text = _article_text(element, prefix)
+            title = element.findtext(prefix + "title") or ""
             # With `element.clear()`, the root would keep an empty element for each page.
             root.clear()
             if text:
-                yield text, hidden
+                yield text, hidden, title
 
 
 def _hidden_names(siteinfo: Element, prefix: str) -> Set[str]:

@@ -41,16 +41,7 @@ class Reader(DatasetReader):
         pass
 
 
-@pytest.fixture(autouse=True)
-def _fail_instead_of_hanging():
-    def fail(*_):
-        raise AssertionError("hangs")
-
-    previous = signal.signal(signal.SIGALRM, fail)
-    signal.alarm(120)
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, previous)
+pytestmark = pytest.mark.usefixtures("fail_instead_of_hanging")
 
 
 def read_all(reader, path, lazy, start_method="fork"):

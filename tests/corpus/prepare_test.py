@@ -150,6 +150,19 @@ class TestWikipedia:
         )
         assert summary.words > 12 * summary.sentences
 
+    def test_an_article_that_cannot_be_parsed_is_left_out(self, tmp_path, caplog):
+        page = "<page><title>{}</title><revision><text>{}</text></revision></page>"
+        texts = {"Cat": "A cat.", "Broken": "{{a|" * 30_000, "Nested": "{{" * 9999 + "}}" * 9999}
+        texts["Dog"] = "A dog."
+        pages = "".join(page.format(*item) for item in texts.items())
+        (tmp_path / "dump.xml").write_text(f"<mediawiki>{pages}</mediawiki>")
+        options = CorpusOptions(held_out=0, num_shards=1)
+        summary = prepare_corpus([tmp_path / "dump.xml"], tmp_path / "out", options, num_workers=2)
+        assert lines(tmp_path / "out") == ["A cat .", "A dog ."]
+        assert (summary.documents, summary.skipped_articles) == (2, 2)
+        assert "article Broken: 30,000 brackets or tags are not closed." in caplog.text
+        assert "article Nested: brackets or tags are nested too deeply." in caplog.text
+
     def test_an_article_comes_out_as_its_readers_see_it(self, tmp_path):
         options = CorpusOptions(max_sentences=10, held_out=0)
         prepare_corpus([ENGLISH], tmp_path / "out", options, num_workers=1)

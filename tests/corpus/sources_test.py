@@ -47,7 +47,15 @@ class TestWhatAFileIs:
     def test_a_dump_is_detected_from_its_content(self, tmp_path, pack, name, encoding, start):
         path = tmp_path / name
         path.write_bytes(pack((start + dump("één", "два")).encode(encoding)))
-        assert read(path) == [("één", HIDDEN), ("два", HIDDEN)]
+        assert read(path) == [("één", HIDDEN, "T"), ("два", HIDDEN, "T")]
+
+
+@pytest.mark.usefixtures("fail_instead_of_hanging")
+@pytest.mark.parametrize("comment", ["<!-- a -->\n", "<!---->", "<!-- a\n"])
+def test_a_file_that_begins_with_many_comments_is_text(tmp_path, comment):
+    path = tmp_path / "a.txt"
+    path.write_text(comment * 5000)
+    assert not find_sources([path])[0].is_dump
 
 
 class TestArticles:

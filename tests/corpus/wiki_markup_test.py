@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from allennlp_semfit.corpus.wiki_markup import strip_markup
+from allennlp_semfit.corpus.wiki_markup import MarkupError, strip_markup
 
 HIDDEN = frozenset({"file", "image", "category", "файл"})
 
@@ -65,6 +65,20 @@ class TestStripMarkup:
     def test_broken_markup_costs_no_article(self, piece):
         start, *_, end = strip(f"The beginning.\n\n{piece * 100}\n\n== Head ==\nThe end.")
         assert (start, end) == ("The beginning.", "The end.")
+
+    @pytest.mark.parametrize(
+        "piece",
+        ["{{", "[[", "{{a|", "[[a|", "{{{a|", "<ref>", "<ref name=a>", "<div ", "<li ", "{|\n|a\n"]
+        + ["<!-- a", "[http://a ", "[mailto:a ", "{{a <ref> }} </ref>", "<b>{{"],
+    )
+    def test_much_broken_markup_is_not_parsed(self, piece):
+        with pytest.raises(MarkupError, match=r"^\d+,000 brackets or tags are not closed$"):
+            strip(piece * 4000)
+
+    @pytest.mark.parametrize(("start", "end"), [("{{", "}}"), ("{{{", "}}}")])
+    def test_deeply_nested_markup_is_an_error(self, start, end):
+        with pytest.raises(MarkupError, match="^brackets or tags are nested too deeply$"):
+            strip(start * 3000 + "a" + end * 3000)
 
 
 @pytest.mark.parametrize(
