@@ -26,7 +26,7 @@ from allennlp.common import Params, Registrable
 from allennlp.models import archival
 from allennlp.nn import util as nn_util
 
-from allennlp_semfit.common.errors import InvalidFileError
+from allennlp_semfit.common.errors import InvalidFileError, first_line
 
 __all__ = [
     "RefusalError",
@@ -220,6 +220,8 @@ def building(archive_file: str, kind: str, allowed_urls: Collection[str] = ()) -
     `UnsafeArchiveError`
         If the configuration names a class that is not registered, a component that reads another
         model, or a URL.
+    `InvalidFileError`
+        If a component cannot be built from it.
     """
     is_nested = _allowed_urls.get() is not None
     token = _allowed_urls.set(allowed_urls)
@@ -230,6 +232,16 @@ def building(archive_file: str, kind: str, allowed_urls: Collection[str] = ()) -
             found = f"needs the {kind} {archive_file}, which {error.found}"
             raise RefusalError(found, error.remedy) from None
         raise UnsafeArchiveError(archive_file, error.found, error.remedy, kind) from None
+    except InvalidFileError:
+        raise
+    # A configuration can make components raise anything.
+    except Exception as error:
+        raise InvalidFileError(
+            archive_file,
+            f"has a configuration that does not work ({first_line(error)})",
+            "Copy it again from an intact file, or train it again.",
+            kind,
+        ) from error
     finally:
         _allowed_urls.reset(token)
 

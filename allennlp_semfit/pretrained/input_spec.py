@@ -43,10 +43,10 @@ class InputSpec:
         embedder = params["model"].get("text_field_embedder")
         embedders = embedder.get("token_embedders", {}) if isinstance(embedder, Params) else {}
         names = sorted(name for name in indexers if _type_of(embedders.get(name)) != "empty")
-        if len(names) != 1:
+        if len(names) != 1 or (embedders and not embedders.keys() & names):
             raise ConfigurationError(
                 f"The language model {archive_file} has the indexers {names}; to be used as an "
-                "embedder it must have exactly one whose embedder is not `empty`."
+                "embedder it must have exactly one, with an embedder that is not `empty`."
             )
         self.name: str = names[0]
         self._indexer_params = indexers[self.name]

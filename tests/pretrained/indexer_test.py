@@ -332,7 +332,9 @@ def test_one_indexer_must_be_the_input(change, found, language_models, tmp_path)
         tmp_path / "lm",
         lambda config: change(config["model"]["text_field_embedder"]["token_embedders"]),
     )
-    with pytest.raises(ConfigurationError, match=f"{found}.*exactly one whose embedder is not"):
+    with pytest.raises(
+        ConfigurationError, match=f"{found}.*exactly one, with an embedder that is not"
+    ):
         ElmoSemfitIndexer(language_model)
 
 
