@@ -148,7 +148,8 @@ def _run(function: Callable[[], Any], output: int, limits: Dict[int, Optional[in
     logging.root.handlers.clear()
     for what, limit in limits.items():
         if limit is not None:
-            resource.setrlimit(what, (limit, limit))
+            # At the hard limit of the processor time, Linux would kill it without SIGXCPU.
+            resource.setrlimit(what, (limit, resource.getrlimit(what)[1]))
     try:
         function()
     except KeyboardInterrupt:

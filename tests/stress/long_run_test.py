@@ -13,7 +13,7 @@ def test_what_is_steady_after_its_start_does_not_grow():
 
 def test_a_leak_grows():
     leaking = [
-        each._replace(memory=each.memory + index * 2**20, descriptors=each.descriptors + index)
+        each._replace(memory=each.memory + index * 2**20, descriptors=each.descriptors + 2 * index)
         for index, each in enumerate(STEADY)
     ]
     assert growth(leaking).keys() == {"memory", "descriptors"}
