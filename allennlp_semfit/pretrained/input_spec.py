@@ -37,12 +37,13 @@ class InputSpec:
 
     def __init__(self, archive_file: Union[str, os.PathLike], params: Params) -> None:
         self._archive_file = archive_file
-        reader_params = params["dataset_reader"].duplicate()
-        self._tokenizer_params = reader_params.pop("tokenizer", None)
-        indexers = reader_params.pop("token_indexers", None) or {"tokens": Params({})}
-        embedder = params["model"].get("text_field_embedder")
-        embedders = embedder.get("token_embedders", {}) if isinstance(embedder, Params) else {}
-        names = sorted(name for name in indexers if _type_of(embedders.get(name)) != "empty")
+        with self._building():
+            reader_params = params["dataset_reader"].duplicate()
+            self._tokenizer_params = reader_params.pop("tokenizer", None)
+            indexers = reader_params.pop("token_indexers", None) or {"tokens": Params({})}
+            embedder = params["model"].get("text_field_embedder")
+            embedders = embedder.get("token_embedders", {}) if isinstance(embedder, Params) else {}
+            names = sorted(name for name in indexers if _type_of(embedders.get(name)) != "empty")
         if len(names) != 1 or (embedders and not embedders.keys() & names):
             raise ConfigurationError(
                 f"The language model {archive_file} has the indexers {names}; to be used as an "
