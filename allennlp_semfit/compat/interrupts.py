@@ -50,8 +50,9 @@ def train_model(train: Callable, *args: Any, **kwargs: Any) -> Any:
     try:
         return train(*args, **kwargs)
     except KeyboardInterrupt as error:
-        # In distributed training. Python would wait until the processes have finished it.
-        processes = [process for process in active_children() if process not in others]
+        # Python ends the loaders' workers, which are daemons, but waits until the processes of a
+        # distributed training have finished it.
+        processes = [p for p in active_children() if p not in others and not p.daemon]
         if isinstance(error, SigTermReceived):
             # Ctrl-C is sent to all processes, SIGTERM to one.
             for process in processes:

@@ -1,12 +1,14 @@
 import multiprocessing
 import os
 import signal
+import time
+from contextlib import suppress
 
 import pytest
 from allennlp.common.util import install_sigterm_handler
 
 from allennlp_semfit.common.parallel import ordered_map
-from allennlp_semfit.compat.interrupts import exit_code
+from allennlp_semfit.compat.interrupts import SigTermReceived, exit_code, train_model
 from tests.compat.data_loading_test import Reader, read_all
 
 
@@ -34,3 +36,31 @@ def test_a_signal_during_a_fork_has_an_effect(number, start_workers, tmp_path):
     process.start()
     process.join()
     assert process.exitcode == 128 + number
+
+
+def wait_for_ctrl_c(waits):
+    with suppress(KeyboardInterrupt):
+        waits.set()
+        time.sleep(1000)
+
+
+def test_only_the_processes_of_a_distributed_training_are_ended():
+    context = multiprocessing.get_context("fork")
+    started = {}
+
+    def train():
+        for name in ("trainer", "worker"):
+            waits = context.Event()
+            started[name] = context.Process(
+                target=wait_for_ctrl_c, args=(waits,), daemon=name == "worker"
+            )
+            started[name].start()
+            waits.wait()
+        raise SigTermReceived
+
+    with pytest.raises(SigTermReceived):
+        train_model(train)
+    assert started["trainer"].exitcode == 0
+    # Python ends daemons.
+    assert started["worker"].is_alive()
+    started["worker"].kill()
