@@ -96,20 +96,31 @@ class ElmoCharacterCnnEmbedder(TokenEmbedder):
             except ConfigurationError as error:
                 message = f"elmo_character_cnn: `options`: {error.message}"
                 raise ConfigurationError(message) from None
-        # The indexer's ids are ELMo's plus 1, for the padding.
-        self._embedding = Embedding(sizes.character_dim, NUM_CHARACTERS + 1)
-        self._encoder = CnnHighwayEncoder(
-            sizes.character_dim,
-            list(sizes.filters),
-            sizes.num_highways,
-            sizes.projection_dim,
-            activation=sizes.activation,
-        )
+        place = options_file or "elmo_character_cnn: `options`"
+        try:
+            # The indexer's ids are ELMo's plus 1, for the padding.
+            self._embedding = Embedding(sizes.character_dim, NUM_CHARACTERS + 1)
+            self._encoder = CnnHighwayEncoder(
+                sizes.character_dim,
+                list(sizes.filters),
+                sizes.num_highways,
+                sizes.projection_dim,
+                activation=sizes.activation,
+            )
+        # PyTorch raises any of them for sizes that are too large.
+        except (MemoryError, OverflowError, RuntimeError, SystemError, TypeError) as error:
+            raise ConfigurationError(
+                f"{place}: there is not enough memory for {sizes}; give those of the weights"
+            ) from error
         # AllenNLP's is a lambda, which does not pickle.
         self._encoder._layer_norm = torch.nn.Identity()
         self._has_weights = pretrained_file is not None
         if pretrained_file is not None:
-            load_weights(pretrained_file, self._embedding, self._encoder)
+            try:
+                load_weights(pretrained_file, self._embedding, self._encoder)
+            except InvalidFileError as error:
+                error.remedy += f" The options are those of {place}."
+                raise
         self.requires_grad_(False)
 
     @classmethod

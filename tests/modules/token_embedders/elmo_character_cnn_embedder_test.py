@@ -386,3 +386,10 @@ def test_training_needs_both_files(tmp_path):
     (tmp_path / "data" / "weights.hdf5").unlink()
     with pytest.raises(InvalidFileError, match="weights.hdf5 does not exist"):
         train_model(Params(config), str(tmp_path / "task"))
+
+
+def test_sizes_that_do_not_fit_into_memory(tmp_path):
+    options_file, weight_file = write_elmo(tmp_path)
+    change("lstm.projection_dim", 10**15)(options_file, weight_file)
+    with pytest.raises(ConfigurationError, match=f"^{options_file}: there is not enough memory"):
+        from_params(options_file, weight_file)
