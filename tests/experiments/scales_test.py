@@ -148,14 +148,14 @@ def test_a_task_comes_after_its_language_model(task, scale, tmp_path):
 def test_all_makes_everything_that_the_tables_have(tmp_path):
     lines = lines_of(tmp_path, "laptop")
     trainings = [line for line in lines if "./train" in line.split()]
-    # Thirteen on novels and three on abstracts; seven representations with five tasks, three of
-    # them thrice; four of these with layers as they are; eight ablations and two others once; four
+    # Fourteen on novels and five on abstracts; seven representations with five tasks, three of
+    # them thrice; four of these with layers as they are; nine ablations and two others once; six
     # with the entities in abstracts, thrice.
-    assert len(trainings) == (13 + 3) + (7 + 4) * (2 + 3 * 3) + (8 + 2) * 5 + 4 * 3
+    assert len(trainings) == (14 + 5) + (7 + 4) * (2 + 3 * 3) + (9 + 2) * 5 + 6 * 3
     # Four of them with normalised layers, and three with layers side by side, too.
-    assert sum("allennlp senteval" in line for line in lines) == 1 + 13 + 4 + 3
-    assert sum("experiments.oov_entities" in line for line in lines) == 4 * 3
-    assert sum("experiments.layer_statistics" in line for line in lines) == 13 + 3
+    assert sum("allennlp senteval" in line for line in lines) == 1 + 14 + 4 + 3
+    assert sum("experiments.oov_entities" in line for line in lines) == 6 * 3
+    assert sum("experiments.layer_statistics" in line for line in lines) == 14 + 5
 
 
 @pytest.mark.parametrize(("options", "keeps"), [((), False), (("KEEP=yes",), True)])
