@@ -21,7 +21,7 @@ from tests.senteval.data import write_data
 
 __all__ = ["COMMANDS", "Command", "Work", "all_in", "describe_files", "files_in", "make_inputs"]
 
-SECONDS = 600
+SECONDS = 300
 """After this time, a command hangs."""
 
 

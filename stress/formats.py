@@ -305,8 +305,8 @@ FORMATS: Dict[str, Format] = {
     "compressed table": Format(
         _make_compressed_table, lambda d: read_table(str(d / "table.txt.gz")), "table.txt.gz"
     ),
-    "ELMo's options": Format(write_elmo, _read_elmo, "options.json"),
-    "ELMo's weights": Format(write_elmo, _read_elmo, "weights.hdf5"),
+    "ELMo options": Format(write_elmo, _read_elmo, "options.json"),
+    "ELMo weights": Format(write_elmo, _read_elmo, "weights.hdf5"),
     "corpus": Format(_copy("corpus/heldout.txt", "corpus.txt"), _read_corpus, "corpus.txt"),
     "compressed text": Format(_make_text, _read_text, "notes.txt.gz"),
     "dump": Format(_make_dump("dump.xml"), _read_text, "dump.xml", strings=_DUMP_STRINGS),
@@ -315,7 +315,7 @@ FORMATS: Dict[str, Format] = {
     ),
     "senteval results": Format(_make_senteval, _read_senteval, "results.json"),
     **{
-        f"embed's {name}": Format(
+        f"embed {name}": Format(
             _make_embedded(out, finished=name == out), _read_embedded(out), name, share=5
         )
         for out in ("out.h5", "out.npy")

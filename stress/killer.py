@@ -97,7 +97,7 @@ def watch_files(
         count = struct.unpack("q", counter[:])[0] + 1
         counter[:] = struct.pack("q", count)
         if count == at:
-            os.write(2, f"{_MARK}{event} of {os.path.relpath(path, within)}\n".encode())
+            os.write(2, f"{_MARK}{event} of {path.replace(within, '…')}\n".encode())
             os.kill(process, number)
 
     within = str(directory)

@@ -105,7 +105,7 @@ def location(output: str) -> str:
     frames = re.findall(r'File ".*?([^"]*)", line \d+, in (\w+)', output)
     ours = [frame for frame in frames if "allennlp_semfit/" in frame[0]] or frames
     path, function = ours[-1] if ours else ("", "")
-    place = re.sub(r".*?(site-packages/|(?=allennlp_semfit/))", "", path)
+    place = re.sub(r".*/(site-packages|python3\.\d+)/|.*/(?=(allennlp_semfit|stress)/)", "", path)
     error = (output.strip().splitlines() or [""])[-1]
     # Numbers and names differ from case to case.
     error = re.sub(r"""0x[0-9a-f]+|\d+|'[^']*'|"[^"]*"|/\S+""", "…", error)
