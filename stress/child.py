@@ -9,7 +9,6 @@ import select
 import signal
 import sys
 import time
-import traceback
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Callable, Dict, NamedTuple, Optional
@@ -152,9 +151,9 @@ def _run(function: Callable[[], Any], output: int, limits: Dict[int, Optional[in
             resource.setrlimit(what, (limit, resource.getrlimit(what)[1]))
     try:
         function()
-    except KeyboardInterrupt:
-        traceback.print_exc()
+    except KeyboardInterrupt as error:
         # As Python ends a script. `multiprocessing` would end it with 1.
+        sys.excepthook(type(error), error, error.__traceback__)
         sys.exit(128 + signal.SIGINT)
 
 

@@ -14,6 +14,7 @@ from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError
 
 from allennlp_semfit.commands.options import exit_on_error
+from allennlp_semfit.common.output import write_directory
 
 _PACKAGE = Path(__file__).parents[1]
 _NAME = "training_config"
@@ -37,10 +38,16 @@ class CopyConfigs(Subcommand):
         return subparser
 
 
-@exit_on_error("copy-configs", interrupted="the copy is incomplete")
+@exit_on_error("copy-configs", interrupted="nothing was copied")
 def _run(args: argparse.Namespace) -> None:
-    if Path(args.out_dir).exists():
-        raise ConfigurationError(f"{args.out_dir} exists; give the name of another directory")
+    out_dir = Path(args.out_dir)
+    if out_dir.exists():
+        raise ConfigurationError(f"{out_dir} exists; give the name of another directory")
     installed = _PACKAGE / _NAME
     # In a clone of the repository, they are next to the package.
-    shutil.copytree(installed if installed.is_dir() else _PACKAGE.parent / _NAME, args.out_dir)
+    source = installed if installed.is_dir() else _PACKAGE.parent / _NAME
+    with write_directory(out_dir, [path.name for path in source.iterdir()]) as new:
+        for file in source.rglob("*.*"):
+            copy = new / file.relative_to(source)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, copy)

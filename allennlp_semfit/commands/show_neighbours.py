@@ -149,7 +149,7 @@ def _run(args: argparse.Namespace) -> None:
         page = render_page(
             args.archive, args.text, sentences, _maps(text, found), _name_of(shown, text)
         )
-        with write_file(Path(args.html)) as out:
+        with write_file(Path(args.html), force=args.force) as out:
             out.write_text(page, encoding="utf-8")
         logger.info("%s: %s occurrences", args.html, sum(map(len, occurrences.values())))
     else:

@@ -4,7 +4,7 @@ import errno
 import glob
 import os
 import shutil
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Iterator, Sequence, Set
@@ -12,7 +12,15 @@ from typing import Iterator, Sequence, Set
 from allennlp.common.checks import ConfigurationError
 from filelock import FileLock, Timeout
 
-__all__ = ["check_output_path", "lock_output", "write_directory", "write_file"]
+from allennlp_semfit.common.parallel import delayed_signals
+
+__all__ = [
+    "check_output_path",
+    "lock_output",
+    "name_full_disk",
+    "write_directory",
+    "write_file",
+]
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -83,11 +91,12 @@ def lock_output(path: Path) -> Iterator[None]:
         raise ConfigurationError(
             f"{path}: another process is writing it; wait for it to end, or give another name"
         ) from None
-    with lock:
+    with ExitStack() as to_the_end, lock:
         _locked.add(path)
         try:
             yield
         finally:
+            to_the_end.enter_context(delayed_signals())
             _locked.remove(path)
             lock_path.unlink(missing_ok=True)
 
@@ -102,20 +111,25 @@ def _resolve(path: Path) -> Path:
 
 
 @contextmanager
-def write_file(path: Path) -> Iterator[Path]:
+def write_file(path: Path, *, force: bool = True) -> Iterator[Path]:
     """
     A context manager that locks `path` and yields the path of a temporary file with the same name,
     which replaces `path` at the end. If the block raises, the temporary file is removed and `path`
-    is unchanged. A missing directory is created.
+    is unchanged. A missing directory is created. Signals wait from the end of the block until
+    nothing temporary is left.
 
     # Raises
 
     `ConfigurationError`
-        If another process is writing `path`, or the disk is full.
+        If another process is writing `path`, the disk is full, or, without `force`, `path` exists.
     """
-    with _temporary_directory(path, path.parent) as temporary:
+    with ExitStack() as to_the_end, _temporary_directory(path, path.parent) as temporary:
+        check_output_path(path, force=force)
         new = temporary / path.name
-        yield new
+        try:
+            yield new
+        finally:
+            to_the_end.enter_context(delayed_signals())
         # Otherwise a crash of the machine can leave an empty file.
         with new.open("rb") as written:
             os.fsync(written.fileno())
@@ -123,7 +137,7 @@ def write_file(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def write_directory(path: Path, contents: Sequence[str]) -> Iterator[Path]:
+def write_directory(path: Path, contents: Sequence[str], *, force: bool = True) -> Iterator[Path]:
     """
     A context manager that locks `path` and yields a temporary directory, whose contents are moved
     to `path` at the end. If the block raises, they are removed and `path` is unchanged.
@@ -135,6 +149,8 @@ def write_directory(path: Path, contents: Sequence[str]) -> Iterator[Path]:
     contents : `Sequence[str]`
         The names of the files and directories to move, if they were written. The last one marks an
         existing directory as complete: it is removed first and moved last.
+    force : `bool`, optional (default = `True`)
+        Whether `contents` in an existing directory may be replaced.
 
     # Raises
 
@@ -143,11 +159,16 @@ def write_directory(path: Path, contents: Sequence[str]) -> Iterator[Path]:
     """
     path = path.absolute()
     # Inside `path` if that exists, because it may be a mount point.
-    with _temporary_directory(path, path if path.exists() else path.parent) as temporary:
+    place = path if path.exists() else path.parent
+    with ExitStack() as to_the_end, _temporary_directory(path, place) as temporary:
+        check_output_path(path, contents=contents, force=force)
         # The temporary directory itself is readable only by its owner.
         new = temporary / "new"
         new.mkdir()
-        yield new
+        try:
+            yield new
+        finally:
+            to_the_end.enter_context(delayed_signals())
         if not path.exists():
             os.replace(new, path)
             return
@@ -166,17 +187,22 @@ def _temporary_directory(path: Path, place: Path) -> Iterator[Path]:
         # What killed processes left.
         for left in place.glob(f"{glob.escape(prefix)}*"):
             _remove(left)
-        try:
-            # Its name cannot be predicted, and others cannot put links into it.
-            with TemporaryDirectory(prefix=prefix, dir=place) as temporary:
-                yield Path(temporary)
-        except OSError as error:
-            if error.errno not in _NO_ROOM:
-                raise
-            raise ConfigurationError(
-                f"{path}: it cannot be written ({error.strerror}); make room, then repeat the "
-                "command"
-            ) from error
+        # Its name cannot be predicted, and others cannot put links into it.
+        with name_full_disk(path), TemporaryDirectory(prefix=prefix, dir=place) as temporary:
+            yield Path(temporary)
+
+
+@contextmanager
+def name_full_disk(path: Path) -> Iterator[None]:
+    """A context manager that raises a `ConfigurationError` with `path` if the disk is full."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _NO_ROOM:
+            raise
+        raise ConfigurationError(
+            f"{path}: it cannot be written ({error.strerror}); make room, then repeat the command"
+        ) from error
 
 
 def _remove(path: Path) -> None:

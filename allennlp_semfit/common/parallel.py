@@ -13,7 +13,7 @@ from typing import Callable, Deque, Generator, Iterable, Iterator, List, Optiona
 
 from allennlp.common.checks import ConfigurationError
 
-__all__ = ["available_cpus", "initialize_worker", "no_signals_in_forks", "ordered_map"]
+__all__ = ["available_cpus", "initialize_worker", "delayed_signals", "ordered_map"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -55,7 +55,7 @@ def ordered_map(
         try:
             for item in items:
                 # The first call starts the processes.
-                with no_signals_in_forks():
+                with delayed_signals():
                     pending.append(pool.submit(function, item))
                 if len(pending) >= num_workers * items_per_worker:
                     yield pending.popleft().result()
@@ -69,11 +69,11 @@ def ordered_map(
 
 
 @contextmanager
-def no_signals_in_forks() -> Iterator[None]:
+def delayed_signals() -> Iterator[None]:
     """
     A context manager that delays SIGINT and SIGTERM to the end of the block, which may fork. Python
     would handle a signal that arrives during `os.fork` in a hook of `os.register_at_fork`, where it
-    ignores exceptions: Ctrl-C would have no effect.
+    ignores exceptions: Ctrl-C would have no effect. Blocks can be nested.
     """
     process = os.getpid()
     received: List[int] = []

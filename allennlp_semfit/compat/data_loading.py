@@ -13,7 +13,7 @@ from allennlp.data import Instance
 from allennlp.data.data_loaders import MultiProcessDataLoader, multiprocess_data_loader
 from allennlp.data.samplers import MaxTokensBatchSampler
 
-from allennlp_semfit.common.parallel import initialize_worker, no_signals_in_forks
+from allennlp_semfit.common.parallel import delayed_signals, initialize_worker
 
 _LIKELY_CAUSES = {
     "SIGKILL": ", most likely for lack of memory",
@@ -23,7 +23,7 @@ _LIKELY_CAUSES = {
 
 def start_workers(start: Callable, self: MultiProcessDataLoader, queue: Any, context: Any) -> Any:
     # The method uses the module `mp` only for the lock.
-    with mock.patch.object(multiprocess_data_loader, "mp", context), no_signals_in_forks():
+    with mock.patch.object(multiprocess_data_loader, "mp", context), delayed_signals():
         workers, pipes = start(self, queue, context)
     # When the last worker has ended, reading the queue raises an error. A timeout would not do: a
     # killed worker can leave a part of a message, and the reader waits for the rest.

@@ -11,6 +11,7 @@ from unittest import mock
 
 import torch
 from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
 from allennlp.models.archival import CONFIG_NAME
 from allennlp.nn import util as nn_util
 from allennlp.training import GradientDescentTrainer
@@ -38,7 +39,11 @@ def create_serialization_dir(
 ) -> None:
     try:
         create(params, serialization_dir, *args, **kwargs)
-    except (RuntimeError, ValueError, TypeError, AttributeError) as error:
+    except ConfigurationError as error:
+        if str(serialization_dir) in str(error):
+            raise
+        raise ConfigurationError(f"{Path(serialization_dir, CONFIG_NAME)}: {error}") from None
+    except (RuntimeError, ValueError, TypeError, AttributeError, LookupError) as error:
         # With `--recover` it compares the configs.
         raise InvalidFileError(
             Path(serialization_dir, CONFIG_NAME),
@@ -149,10 +154,15 @@ def load_checkpoint(self: Checkpointer) -> Optional[TrainerCheckpoint]:
         if self.state_is_sharded or all(map(_is_complete, paths)):
             model_state, training_state = paths
             device = nn_util.device_mapping(-1)
-            return TrainerCheckpoint(
-                torch.load(model_state, map_location=device),
-                _load_own_file(training_state, map_location=device),
-            )
+            try:
+                return TrainerCheckpoint(
+                    torch.load(model_state, map_location=device),
+                    _load_own_file(training_state, map_location=device),
+                )
+            # Damaged bytes can raise anything.
+            except Exception:
+                if self.state_is_sharded:
+                    raise
         if self._is_primary:
             logger.warning(
                 "The checkpoint in %s and %s is incomplete or damaged. Renaming it to *.incomplete "

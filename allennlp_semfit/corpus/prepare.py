@@ -82,7 +82,7 @@ def prepare_corpus(
     SentenceSplitter(options.language)
 
     start = time.monotonic()
-    with write_directory(out_dir, CONTENTS) as directory:
+    with write_directory(out_dir, CONTENTS, force=force) as directory:
         with CorpusWriter(
             directory, num_shards=options.num_shards, held_out=options.held_out
         ) as writer:

@@ -137,7 +137,7 @@ def train_fasttext(
     if out.resolve() in {path.resolve() for path in files}:
         raise ConfigurationError(f"{out}: it is the corpus as well; give the vectors another name")
     join = len(files) > 1
-    with write_file(out) as unfinished:
+    with write_file(out, force=force) as unfinished:
         _check_disk(out, arguments, sum(path.stat().st_size for path in files) if join else 0)
         joined = unfinished.with_name("corpus")
         with ExitStack() as stack:

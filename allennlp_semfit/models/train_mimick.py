@@ -13,7 +13,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.models.archival import CONFIG_NAME
 from allennlp.modules.token_embedders.embedding import parse_embeddings_file_uri
 
-from allennlp_semfit.common.output import check_output_path
+from allennlp_semfit.common.output import check_output_path, name_full_disk
 from allennlp_semfit.data.dataset_readers.word_vectors import WordVectorsReader  # noqa: F401
 from allennlp_semfit.models.mimick import Mimick  # noqa: F401 (registers what `_config` names)
 from allennlp_semfit.static_vectors.table import read_table
@@ -158,13 +158,14 @@ def train_mimick(
             "run_confidence_checks": False,
         },
     }
-    train_model(
-        Params(config),
-        out_dir,
-        recover=recover,
-        force=force,
-        file_friendly_logging=common_logging.FILE_FRIENDLY_LOGGING,
-    )
+    with name_full_disk(Path(out_dir)):
+        train_model(
+            Params(config),
+            out_dir,
+            recover=recover,
+            force=force,
+            file_friendly_logging=common_logging.FILE_FRIENDLY_LOGGING,
+        )
     metrics = json.loads(Path(out_dir, "metrics.json").read_text(encoding="utf-8"))
     return MimickTraining(
         num_words=len(words),

@@ -167,12 +167,13 @@ def embed_file(
     with lock_output(out):
         resumes = _starts_with(unfinished, header)
         if out.exists() and not force:
-            _check_fingerprint(out, fingerprint)
+            # HDF5 may read a damaged file for ever.
             if not is_intact(out):
                 raise ConfigurationError(
-                    f"{out}: it is damaged, or something else has written to it. Give another "
-                    "name, or --force to replace it"
+                    f"{out}: it was made by something other than `allennlp embed`, or is damaged. "
+                    "Give another name, or --force to replace it"
                 )
+            _check_fingerprint(out, fingerprint)
             if resumes:
                 unfinished.unlink()
             return EmbeddingSummary(num_sentences, num_words, out.stat().st_size, already_done=True)

@@ -122,7 +122,7 @@ def _read(path: Path) -> Dict[str, Any]:
             isinstance(text, str) for text in texts
         ):
             return contents
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         pass
     raise ConfigurationError(
         f"{path}: it has something other than results of `allennlp senteval`, or is damaged; give "

@@ -114,7 +114,7 @@ def train_bpe(
     }
     logger.info("Training on %s distinct words.", f"{len(words):,}")
     tokenizer_json = _run_worker(words, options, num_threads=workers)
-    with write_directory(out, contents) as directory:
+    with write_directory(out, contents, force=force) as directory:
         (directory / TOKENIZER).write_text(tokenizer_json, encoding="utf-8")
         tokenizer = SubwordTokenizer(directory / TOKENIZER)
         VocabularyWriter(directory / VOCABULARY, NAMESPACE).write(tokenizer.subwords)
