@@ -59,7 +59,7 @@ def summarize(parts: Mapping[str, Tuple[float, Sequence[Outcome]]], **facts: Any
                 key = (part, outcome.subject, outcome.verdict, outcome.detail)
                 findings.setdefault(key, []).append(outcome.case)
     return {
-        "platform": platform.platform(),
+        "platform": f"{platform.system()} {platform.machine()}",
         "cores": os.cpu_count(),
         **facts,
         "parts": {
