@@ -4,7 +4,7 @@ import errno
 import glob
 import os
 import shutil
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Iterator, Sequence, Set
@@ -59,6 +59,9 @@ def check_output_path(path: Path, *, contents: Sequence[str] = (), force: bool =
         raise ConfigurationError(f"{directory}: it is not writable; give another path")
     if force:
         return
+    if path.exists() and _resolve(path) not in _locked:
+        with suppress(ConfigurationError), lock_output(path):
+            _remove_leftovers(path)
     if contents and any(path.glob("[!.]*")):
         raise ConfigurationError(
             f"{path}: it is not empty; give another directory, or --force to replace "
@@ -181,14 +184,11 @@ def write_directory(path: Path, contents: Sequence[str], *, force: bool = True) 
 
 @contextmanager
 def _temporary_directory(path: Path, place: Path) -> Iterator[Path]:
-    prefix = f".{path.name}.partial-"
     place.mkdir(parents=True, exist_ok=True)
     with nullcontext() if _resolve(path) in _locked else lock_output(path):
-        # What killed processes left.
-        for left in place.glob(f"{glob.escape(prefix)}*"):
-            _remove(left)
+        _remove_leftovers(path)
         # Its name cannot be predicted, and others cannot put links into it.
-        with name_full_disk(path), TemporaryDirectory(prefix=prefix, dir=place) as temporary:
+        with name_full_disk(path), TemporaryDirectory(prefix=_prefix(path), dir=place) as temporary:
             yield Path(temporary)
 
 
@@ -203,6 +203,18 @@ def name_full_disk(path: Path) -> Iterator[None]:
         raise ConfigurationError(
             f"{path}: it cannot be written ({error.strerror}); make room, then repeat the command"
         ) from error
+
+
+def _prefix(path: Path) -> str:
+    """That of the names of temporary directories."""
+    return f".{path.name}.partial-"
+
+
+def _remove_leftovers(path: Path) -> None:
+    """Removes what killed processes have left beside a locked output, and in it."""
+    for place in (path.parent, path):
+        for left in place.glob(f"{glob.escape(_prefix(path))}*"):
+            _remove(left)
 
 
 def _remove(path: Path) -> None:

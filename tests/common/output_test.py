@@ -322,3 +322,22 @@ def kill(context_manager, *arguments):
     process.start()
     process.join()
     assert process.exitcode == -signal.SIGKILL
+
+
+def test_what_a_killed_run_left_is_removed_although_its_output_is_complete(tmp_path):
+    for name in (".out.partial-abc", "out", "out/.out.partial-def"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "out" / "words.txt").touch()
+    with pytest.raises(ConfigurationError, match="it is not empty"):
+        check_output_path(tmp_path / "out", contents=["words.txt"])
+    assert sorted(tmp_path.rglob("*")) == [tmp_path / "out", tmp_path / "out" / "words.txt"]
+
+
+def test_an_output_that_appears_meanwhile_is_not_replaced(tmp_path):
+    check_output_path(tmp_path / "out.txt")
+    (tmp_path / "out.txt").write_text("theirs")
+    with pytest.raises(ConfigurationError, match="it exists"), write_file(
+        tmp_path / "out.txt", force=False
+    ):
+        pytest.fail("It has nothing to write.")
+    assert (tmp_path / "out.txt").read_text() == "theirs"
