@@ -236,6 +236,7 @@ class VocabularyWriter:
         self._namespace = namespace
         # The last one is the same for every vocabulary, and AllenNLP needs it.
         self._contents = (f"{namespace}.txt", NAMESPACE_PADDING_FILE)
+        self._force = True
 
     @property
     def paths(self) -> List[Path]:
@@ -246,7 +247,8 @@ class VocabularyWriter:
         """
         Raises a `ConfigurationError` if the files cannot be written, or the directory has others:
         AllenNLP reads each file in it as a namespace, but for hidden ones. With `force`, an
-        existing vocabulary may be replaced.
+        existing vocabulary may be replaced; otherwise `write` does not replace one that has
+        appeared by then.
         """
         others = set(self._directory.glob("[!.]*")) - set(self.paths)
         if others:
@@ -255,6 +257,7 @@ class VocabularyWriter:
                 "directory for the vocabulary alone"
             )
         check_output_path(self._directory, contents=self._contents, force=force)
+        self._force = force
 
     def write(self, words: Sequence[str]) -> None:
         """
@@ -262,6 +265,6 @@ class VocabularyWriter:
         once, without padding, `@@UNKNOWN@@` and words with `NEWLINE`.
         """
         vocabulary = Vocabulary(tokens_to_add={self._namespace: list(words)})
-        with write_directory(self._directory, self._contents) as directory:
+        with write_directory(self._directory, self._contents, force=self._force) as directory:
             vocabulary.save_to_files(str(directory))
             (directory / ".lock").unlink(missing_ok=True)

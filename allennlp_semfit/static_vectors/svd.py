@@ -204,7 +204,7 @@ def train_svd(
         vectors, explained_share = _truncated_svd(decomposed, dim, alpha=options["alpha"])
     else:
         vectors, explained_share = _pca(fasttext, words, counts, dim)
-    write_table(out, [DEFAULT_OOV_TOKEN, *words], vectors)
+    write_table(out, [DEFAULT_OOV_TOKEN, *words], vectors, force=force)
     if vocabulary is not None:
         vocabulary.write(words)
     return SvdTrainingResult(

@@ -178,7 +178,9 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def write_table(path: Path, words: Sequence[str], vectors: numpy.ndarray) -> None:
+def write_table(
+    path: Path, words: Sequence[str], vectors: numpy.ndarray, *, force: bool = True
+) -> None:
     """
     Writes vectors in word2vec's text format, which AllenNLP's `embedding` reads as a
     `pretrained_file` and gensim with `KeyedVectors.load_word2vec_format`: the line `N D`, then one
@@ -193,9 +195,11 @@ def write_table(path: Path, words: Sequence[str], vectors: numpy.ndarray) -> Non
         Without white space.
     vectors : `numpy.ndarray`
         Shape `(len(words), dim)`.
+    force : `bool`, optional (default = `True`)
+        Whether an existing file may be replaced.
     """
     num_words, dim = vectors.shape
-    with write_file(path) as unfinished, unfinished.open(
+    with write_file(path, force=force) as unfinished, unfinished.open(
         "w", encoding="utf-8", newline="\n"
     ) as file:
         file.write(f"{num_words} {dim}\n")
