@@ -10,6 +10,7 @@ disks, it mounts file systems where that is permitted.
 import argparse
 import json
 import logging
+import signal
 import sys
 import tempfile
 import time
@@ -69,6 +70,8 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stdout)
     logger.setLevel(logging.INFO)
     args = _parse(arguments)
+    # Removes the temporary directory.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     found: Dict[str, Tuple[float, List[Outcome]]] = {}
     with tempfile.TemporaryDirectory(prefix="stress-") as scratch:
         # Of commands that are killed.

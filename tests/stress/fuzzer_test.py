@@ -2,6 +2,7 @@
 
 import bz2
 import ctypes
+import faulthandler
 import gzip
 import io
 import json
@@ -18,6 +19,12 @@ from allennlp.common.checks import ConfigurationError
 from stress.formats import WrongResultError
 from stress.fuzzer import judge, share_out
 from stress.mutations import mutate
+
+
+def crash(end):
+    # It is pytest's, and would show where the test was.
+    faulthandler.disable()
+    end()
 
 
 def raise_error(error):
@@ -37,8 +44,8 @@ def spin():
         (lambda: raise_error(ConfigurationError("it is truncated")), "unnamed error", "truncated"),
         (lambda: raise_error(KeyError("dim")), "unnamed error", "raise_error: KeyError: …"),
         (lambda: raise_error(WrongResultError("other vectors")), "wrong result", "other vectors"),
-        (lambda: ctypes.string_at(0), "crash", "SIGSEGV"),
-        (os.abort, "crash", "SIGABRT"),
+        (lambda: crash(lambda: ctypes.string_at(0)), "crash", "SIGSEGV"),
+        (lambda: crash(os.abort), "crash", "SIGABRT"),
         (lambda: numpy.ones(2**29), "out of memory", ""),
         (spin, "hang", ""),
         (lambda: time.sleep(600), "hang", ""),
