@@ -144,7 +144,7 @@ COMMANDS: Dict[str, Command] = {
         "run",
         _training,
         resume="--recover",
-        keeps=("run/**/*",),
+        keeps=("run", "run/**/*"),
         is_ours=False,
     ),
     "train with workers": Command(
@@ -152,7 +152,7 @@ COMMANDS: Dict[str, Command] = {
         "run",
         _weight_names,
         resume="--recover",
-        keeps=("run/**/*",),
+        keeps=("run", "run/**/*"),
         is_ours=False,
     ),
     "embed": Command(
@@ -186,7 +186,7 @@ COMMANDS: Dict[str, Command] = {
         "mimick",
         _training,
         resume="--recover",
-        keeps=("mimick/**/*",),
+        keeps=("mimick", "mimick/**/*"),
     ),
     "export-character-cnn": Command("export-character-cnn {inputs}/characters {out}", "elmo"),
     "senteval": Command(
@@ -208,11 +208,7 @@ COMMANDS: Dict[str, Command] = {
 def make_inputs(inputs: Path) -> None:
     """Writes the inputs of all commands."""
     write_language_model(inputs / "lm", "fasttext", archive=True)
-    characters = write_language_model(inputs / "characters", "characters") / "config.json"
-    # `export-character-cnn` does not accept the short form of an indexer.
-    config = json.loads(characters.read_text())
-    config["dataset_reader"]["token_indexers"]["tokens"] = {"type": "single_id"}
-    characters.write_text(json.dumps(config))
+    write_language_model(inputs / "characters", "characters")
     write_data(inputs / "senteval")
     shards = sorted((FIXTURES / "corpus" / "train").iterdir())
     lines = "".join(shard.read_text("utf-8") for shard in shards)

@@ -3,7 +3,7 @@
 import signal
 from pathlib import Path
 from random import Random
-from typing import Iterator, List, NamedTuple, Tuple
+from typing import Any, Iterator, List, NamedTuple, Tuple
 
 from allennlp_semfit.common.parallel import ordered_map
 from stress.child import Ended
@@ -26,12 +26,12 @@ def interrupt(
 def _interrupt(case: Case) -> Outcome:
     work = Work(case.name, case.inputs, case.place)
     ended, description = case.run(work)
-    verdict, detail = _judge_interrupted(work, ended, case.number)
+    verdict, detail = _judge_interrupted(work, ended, case.number, case.expected.digest)
     work.remove()
     return Outcome(case.name, description, verdict, detail)
 
 
-def _judge_interrupted(work: Work, ended: Ended, number: int) -> Tuple[str, str]:
+def _judge_interrupted(work: Work, ended: Ended, number: int, expected: Any) -> Tuple[str, str]:
     name = signal.Signals(number).name
     if ended.hung:
         return "hang", name
@@ -44,8 +44,9 @@ def _judge_interrupted(work: Work, ended: Ended, number: int) -> Tuple[str, str]
         return "wrong exit code", f"{name} {ended.code}"
     if not work.command.is_clear(ended, "interrupted"):
         return "unclear message", f"{name} {location(ended.output)}"
-    unexpected = work.unexpected()
-    return ("leftover", describe_files(unexpected)) if unexpected else ("ok", "")
+    # It may come when the output is complete.
+    left = work.leftovers() if work.digest() == expected else work.unexpected()
+    return ("leftover", describe_files(left)) if left else ("ok", "")
 
 
 class _Pair(NamedTuple):

@@ -47,7 +47,8 @@ def _run(args: argparse.Namespace) -> None:
     # In a clone of the repository, they are next to the package.
     source = installed if installed.is_dir() else _PACKAGE.parent / _NAME
     with write_directory(out_dir, [path.name for path in source.iterdir()]) as new:
-        for file in source.rglob("*.*"):
+        # Not `shutil.copytree`, whose error does not say that the disk is full.
+        for file in filter(Path.is_file, source.rglob("*")):
             copy = new / file.relative_to(source)
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, copy)

@@ -97,11 +97,20 @@ def lock_output(path: Path) -> Iterator[None]:
     with ExitStack() as to_the_end, lock:
         _locked.add(path)
         try:
-            yield
+            with _delaying_signals_after(to_the_end):
+                yield
         finally:
-            to_the_end.enter_context(delayed_signals())
             _locked.remove(path)
             lock_path.unlink(missing_ok=True)
+
+
+@contextmanager
+def _delaying_signals_after(to_the_end: ExitStack) -> Iterator[None]:
+    """Delays signals from the end of the block to that of the stack."""
+    try:
+        yield
+    finally:
+        to_the_end.enter_context(delayed_signals())
 
 
 # By this process.
@@ -129,10 +138,8 @@ def write_file(path: Path, *, force: bool = True) -> Iterator[Path]:
     with ExitStack() as to_the_end, _temporary_directory(path, path.parent) as temporary:
         check_output_path(path, force=force)
         new = temporary / path.name
-        try:
+        with _delaying_signals_after(to_the_end):
             yield new
-        finally:
-            to_the_end.enter_context(delayed_signals())
         # Otherwise a crash of the machine can leave an empty file.
         with new.open("rb") as written:
             os.fsync(written.fileno())
@@ -168,10 +175,8 @@ def write_directory(path: Path, contents: Sequence[str], *, force: bool = True) 
         # The temporary directory itself is readable only by its owner.
         new = temporary / "new"
         new.mkdir()
-        try:
+        with _delaying_signals_after(to_the_end):
             yield new
-        finally:
-            to_the_end.enter_context(delayed_signals())
         if not path.exists():
             os.replace(new, path)
             return

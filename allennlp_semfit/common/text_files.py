@@ -2,7 +2,6 @@
 
 import glob
 import os
-import stat
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Iterator, List, Optional, Sequence, Tuple, Union
@@ -106,7 +105,7 @@ def read_text(path: Path) -> Iterator[bytes]:
 def unchanged(files: Sequence[Path]) -> Iterator[None]:
     """
     A context manager that raises a `ConfigurationError` at the end of the block if one of the files
-    has changed since its beginning. Pipes are not checked.
+    has changed since its beginning.
     """
     before = list(map(_state, files))
     yield
@@ -121,8 +120,7 @@ def unchanged(files: Sequence[Path]) -> Iterator[None]:
 def _state(path: Path) -> Optional[Tuple[int, int]]:
     with suppress(OSError):
         status = path.stat()
-        if stat.S_ISREG(status.st_mode):
-            return status.st_size, status.st_mtime_ns
+        return status.st_size, status.st_mtime_ns
     return None
 
 

@@ -28,8 +28,13 @@ def exit_code(interrupt: KeyboardInterrupt) -> int:
 
 def prepare_global_logging(prepare: Callable, *args: Any, **kwargs: Any) -> None:
     prepare(*args, **kwargs)
-    # The function sets a hook, too.
-    sys.excepthook = partial(_handle_uncaught, sys.excepthook)
+    # The function has set a hook.
+    _set_hook()
+
+
+def _set_hook() -> None:
+    if getattr(sys.excepthook, "func", None) is not _handle_uncaught:
+        sys.excepthook = partial(_handle_uncaught, sys.excepthook)
 
 
 def _handle_uncaught(
@@ -46,6 +51,7 @@ def _handle_uncaught(
 
 
 def train_model(train: Callable, *args: Any, **kwargs: Any) -> Any:
+    _set_hook()
     others = active_children()
     try:
         return train(*args, **kwargs)

@@ -21,6 +21,7 @@ from allennlp_semfit.modules.token_embedders.elmo_checkpoint import (
     extract_weights,
     write_character_cnn,
 )
+from allennlp_semfit.pretrained.input_spec import type_of
 
 __all__ = ["export_character_cnn"]
 
@@ -72,18 +73,19 @@ def export_character_cnn(
 def _find_embedder(
     params: Params, text_field_embedder: TextFieldEmbedder
 ) -> TokenCharactersEncoder:
-    indexers = params.as_dict(quiet=True)["dataset_reader"].get("token_indexers", {})
+    indexers = params["dataset_reader"].get("token_indexers", {})
     embedders = getattr(text_field_embedder, "_token_embedders", {})
+    types = {name: type_of(indexers.get(name)) for name in embedders}
     found = [
         embedder
         for name, embedder in embedders.items()
-        if indexers.get(name, {}).get("type") == "elmo_characters"
+        if types[name] == "elmo_characters"
         and isinstance(embedder, TokenCharactersEncoder)
         and isinstance(embedder._encoder._module, CnnHighwayEncoder)
     ]
     if len(found) != 1:
         kinds = {
-            name: f"{indexers.get(name, {}).get('type')}, {type(embedder).__name__}"
+            name: f"{types[name]}, {type(embedder).__name__}"
             for name, embedder in embedders.items()
         }
         raise ConfigurationError(

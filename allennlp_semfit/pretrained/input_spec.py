@@ -13,7 +13,7 @@ from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.data.dataset_readers.language_modeling import LanguageModelingReader
 from allennlp_semfit.models.safe_archive import building, check_is_registered
 
-__all__ = ["InputSpec", "strip_prefix"]
+__all__ = ["InputSpec", "strip_prefix", "type_of"]
 
 T = TypeVar("T")
 
@@ -43,7 +43,7 @@ class InputSpec:
             indexers = reader_params.pop("token_indexers", None) or {"tokens": Params({})}
             embedder = params["model"].get("text_field_embedder")
             embedders = embedder.get("token_embedders", {}) if isinstance(embedder, Params) else {}
-            names = sorted(name for name in indexers if _type_of(embedders.get(name)) != "empty")
+            names = sorted(name for name in indexers if type_of(embedders.get(name)) != "empty")
         if len(names) != 1 or (embedders and not embedders.keys() & names):
             raise ConfigurationError(
                 f"The language model {archive_file} has the indexers {names}; to be used as an "
@@ -63,7 +63,7 @@ class InputSpec:
         """Whether the language model reads subwords."""
         if self._tokenizer_params is None:
             return False
-        name = _type_of(self._tokenizer_params) or Tokenizer.default_implementation
+        name = type_of(self._tokenizer_params) or Tokenizer.default_implementation
         with self._building():
             check_is_registered(Tokenizer, name)
         tokenizer_class, _ = Tokenizer.resolve_class_name(name)
@@ -76,7 +76,7 @@ class InputSpec:
         `tokens` for indices into the task's vocabulary, and interprets `offsets` and `mask`. It is
         empty for indexers without a vocabulary, so that these work with the embedder too.
         """
-        keeps_names = _type_of(self._indexer_params) in ("fasttext", "mimick", "elmo_characters")
+        keeps_names = type_of(self._indexer_params) in ("fasttext", "mimick", "elmo_characters")
         return "" if keeps_names and not self.is_subword else "lm_"
 
     def open_indexer(self, fasttext_model_path: Optional[str] = None) -> TokenIndexer:
@@ -90,7 +90,7 @@ class InputSpec:
         `ConfigurationError`
             If a file is given, but the language model uses none.
         """
-        reads_file = _type_of(self._indexer_params) == "fasttext"
+        reads_file = type_of(self._indexer_params) == "fasttext"
         params = self._with_path(
             self._indexer_params, reads_file, "fasttext_model_path", fasttext_model_path
         )
@@ -156,6 +156,6 @@ def strip_prefix(values: Mapping[str, T], prefix: str) -> Dict[str, T]:
     return {name[len(prefix) :]: value for name, value in values.items() if name.startswith(prefix)}
 
 
-def _type_of(params: Union[Params, str, None]) -> Optional[str]:
-    # A configuration may abbreviate `{"type": "empty"}` to "empty".
+def type_of(params: Union[Params, str, None]) -> Optional[str]:
+    """The type of a component, whose configuration may abbreviate `{"type": "x"}` to "x"."""
     return params.get("type") if isinstance(params, Params) else params

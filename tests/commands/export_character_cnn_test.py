@@ -157,6 +157,7 @@ def test_the_files_have_the_language_models_vectors_of_any_words(embedders, word
         {f"{EMBEDDER}.embedding": {"num_embeddings": 262, "embedding_dim": 4, "max_norm": 0.3}},
         {f"{EMBEDDER}.embedding": {"num_embeddings": 262, "embedding_dim": 7, "projection_dim": 4}},
         {"model.contextualizer.num_layers": 1, f"{EMBEDDER}.encoder.filters": [[50, 9]]},
+        {"dataset_reader.token_indexers.characters": "elmo_characters"},
     ],
 )
 def test_other_forms(overrides, tmp_path):

@@ -93,16 +93,25 @@ def end_with(code, message):
 def test_interrupted(code, message, verdict, tmp_path):
     work = Work("embed", tmp_path, tmp_path / "out")
     ended = end_with(code, message)
-    assert _judge_interrupted(work, ended, signal.SIGINT)[0] == verdict
+    assert _judge_interrupted(work, ended, signal.SIGINT, None)[0] == verdict
 
 
 def test_what_an_interrupted_command_leaves(tmp_path):
     work = Work("embed", tmp_path, tmp_path / "out")
     ended = end_with(130, "embed: interrupted; the same command resumes")
     (work.place / "vectors.h5.unfinished").touch()
-    assert _judge_interrupted(work, ended, signal.SIGINT)[0] == "ok"
+    assert _judge_interrupted(work, ended, signal.SIGINT, None)[0] == "ok"
     (work.place / ".partial-12345678").touch()
-    assert _judge_interrupted(work, ended, signal.SIGINT) == ("leftover", ".partial-…")
+    assert _judge_interrupted(work, ended, signal.SIGINT, None) == ("leftover", ".partial-…")
+
+
+def test_an_interrupted_command_may_have_completed_its_output(tmp_path, monkeypatch):
+    monkeypatch.setitem(commands.COMMANDS, "embed", Command("embed {out}", "out.txt"))
+    work = Work("embed", tmp_path, tmp_path / "place")
+    ended = end_with(130, "embed: interrupted")
+    work.out.write_text("whole")
+    assert _judge_interrupted(work, ended, signal.SIGINT, work.digest())[0] == "ok"
+    assert _judge_interrupted(work, ended, signal.SIGINT, None)[0] == "leftover"
 
 
 def test_orphans_are_found_and_killed(monkeypatch):
