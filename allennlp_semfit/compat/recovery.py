@@ -132,12 +132,22 @@ def try_train(
     train: Callable, self: GradientDescentTrainer
 ) -> Tuple[Dict[str, Any], Optional[int]]:
     epochs_completed = self._start_after_epochs_completed
+    batches_completed = self._start_after_batches_in_epoch_completed
     if (
         not epochs_completed
-        or self._start_after_batches_in_epoch_completed
+        or batches_completed
         or (epochs_completed < self._num_epochs and not self._metric_tracker.should_stop_early())
     ):
-        result: Tuple[Dict[str, Any], int] = train(self)
+        try:
+            result: Tuple[Dict[str, Any], int] = train(self)
+        except ConfigurationError as error:
+            if not epochs_completed and not batches_completed:
+                raise
+            # For example, the loss is not finite.
+            raise ConfigurationError(
+                f"{error} The training had resumed from {self._serialization_dir}. To resume from "
+                "an earlier checkpoint, remove the last one there."
+            ) from error
         return result
     # The training was complete; this only loads the best weights.
     with mock.patch.object(self, "_num_epochs", 0):
@@ -147,6 +157,8 @@ def try_train(
 
 def load_checkpoint(self: Checkpointer) -> Optional[TrainerCheckpoint]:
     """Loads the latest complete checkpoint, and renames later ones to hide them from AllenNLP."""
+    if self._is_primary and not self.state_is_sharded:
+        _remove_orphans(self)
     for point_in_time in sorted(self._find_all_checkpoints(), reverse=True):
         paths = self._model_state_path(*point_in_time), self._training_state_path(*point_in_time)
         # A process cannot check the other processes' shards, and all must choose the same
@@ -172,6 +184,14 @@ def load_checkpoint(self: Checkpointer) -> Optional[TrainerCheckpoint]:
             for path in filter(os.path.exists, paths):
                 os.replace(path, path + ".incomplete")
     return None
+
+
+def _remove_orphans(self: Checkpointer) -> None:
+    # A kill while AllenNLP removes a checkpoint leaves its training state, which is second.
+    kept = {Path(self._training_state_path(*point)).name for point in self._find_all_checkpoints()}
+    for path in Path(self._serialization_dir).glob("training_state_e*_b*.th"):
+        if path.name not in kept:
+            path.unlink()
 
 
 def _is_complete(path: str) -> bool:
