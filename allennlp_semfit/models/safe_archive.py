@@ -10,6 +10,7 @@ import inspect
 import json
 import os
 import pickle
+import pickletools
 import re
 import shutil
 import tarfile
@@ -18,7 +19,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Callable, Collection, Dict, Iterator, Optional, cast
+from typing import IO, Any, Callable, Collection, Dict, Iterator, Optional, cast
 
 import cached_path
 import torch
@@ -42,6 +43,9 @@ __all__ = [
 _MAX_RATIO = 100
 _MIN_LIMIT = 2**28
 _MAX_CONFIG_BYTES = 2**24
+# Of a parameter in the weights.
+_MAX_NAME_LENGTH = 10_000
+_PICKLES_BEFORE_PYTORCH_1_6 = 5
 
 # Components of AllenNLP that read a model which only their parameters name, from a path or the
 # Hugging Face Hub. It can be a module of Python, a pickle, or a repository with code.
@@ -148,12 +152,20 @@ def read_weights(path: str, cuda_device: int = -1) -> Dict[str, torch.Tensor]:
     `RuntimeError`, `OSError`, `EOFError`
         If it is damaged.
     """
-    if zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:
-            size = sum(member.file_size for member in archive.infolist())
-        # `torch.save` does not compress.
-        if size > os.path.getsize(path):
-            raise RuntimeError("they are compressed")
+    with open(path, "rb") as file:
+        if zipfile.is_zipfile(file):
+            with zipfile.ZipFile(file) as archive:
+                members = archive.infolist()
+                # `torch.save` does not compress.
+                if sum(member.file_size for member in members) > os.path.getsize(path):
+                    raise RuntimeError("they are compressed")
+                for member in members:
+                    if member.filename.endswith("/data.pkl"):
+                        with archive.open(member) as names:
+                            _check_names(names)
+        else:
+            file.seek(0)
+            _check_names(file, num_pickles=_PICKLES_BEFORE_PYTORCH_1_6)
     kwargs: Dict[str, Any] = {"weights_only": True}
     # PyTorch 1.12, which AllenNLP requires before Python 3.11, lacks it.
     if "weights_only" not in inspect.signature(torch.load).parameters:
@@ -162,6 +174,17 @@ def read_weights(path: str, cuda_device: int = -1) -> Dict[str, torch.Tensor]:
     if not isinstance(weights, dict):
         raise RuntimeError(f"they are a {type(weights).__name__} instead of a dictionary")
     return weights
+
+
+def _check_names(file: IO[bytes], num_pickles: int = 1) -> None:
+    # For its error message, PyTorch searches them in quadratic time.
+    try:
+        for _ in range(num_pickles):
+            for _, value, _ in pickletools.genops(file):
+                if isinstance(value, (str, bytes)) and len(value) > _MAX_NAME_LENGTH:
+                    raise pickle.UnpicklingError(f"a name has {len(value):,} characters")
+    except ValueError as error:
+        raise pickle.UnpicklingError(first_line(error)) from None
 
 
 class _TensorUnpickler(pickle.Unpickler):

@@ -56,7 +56,8 @@ def read_table(path: str, *, max_words: Optional[int] = None) -> Tuple[List[str]
     try:
         # Latin-1 has a character for each byte, so opening never fails on the encoding.
         file = EmbeddingsTextFile(path, encoding="latin-1")
-    except StopIteration:
+    except (StopIteration, IndexError, AttributeError):
+        # No line, no member of an archive, or only a directory.
         raise InvalidFileError(path, "is empty", remedy, _KIND) from None
     except (OSError, EOFError, ValueError, KeyError, zlib.error, lzma.LZMAError) as error:
         raise InvalidFileError(path, f"cannot be read ({error})", remedy, _KIND) from error

@@ -25,7 +25,7 @@ from allennlp.nn.util import read_state_dict
 
 from allennlp_semfit.models import safe_archive
 from allennlp_semfit.models.archive import load_archive, load_language_model
-from allennlp_semfit.models.safe_archive import TENSORS_ONLY, UnsafeArchiveError
+from allennlp_semfit.models.safe_archive import TENSORS_ONLY, UnsafeArchiveError, read_weights
 from allennlp_semfit.pretrained.embedder import ElmoSemfitEmbedder
 from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
 from allennlp_semfit.pretrained.mimick_indexer import MimickIndexer
@@ -350,6 +350,16 @@ def test_the_weights_are_not_compressed():
             compressed.writestr(name, stored.read(name))
     archive = write(weights=Path("compressed.th").read_bytes())
     assert_refused(load_language_model, archive, "cannot be read (they are compressed)")
+
+
+@pytest.mark.parametrize("options", [{}, {"_use_new_zipfile_serialization": False}])
+def test_long_names_are_refused(options):
+    state = {"a" * 9_999: torch.ones(2)}
+    torch.save(state, "state.th", **options)
+    assert read_weights("state.th").keys() == state.keys()
+    torch.save({"a" * 10_001: torch.ones(2)}, "state.th", **options)
+    with pytest.raises(pickle.UnpicklingError, match="a name has 10,001 characters"):
+        read_weights("state.th")
 
 
 @pytest.mark.parametrize("options", [{}, {"_use_new_zipfile_serialization": False}])

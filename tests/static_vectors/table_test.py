@@ -2,6 +2,7 @@ import bz2
 import gzip
 import logging
 import lzma
+import shutil
 import zipfile
 from pathlib import Path
 
@@ -120,6 +121,14 @@ def test_a_word_that_is_repeated_is_one_of_max_words(tmp_path):
     words, vectors = read_table(path, max_words=2)
     assert words == ["a", "b"]
     assert vectors.tolist() == [[1, 2], [5, 6]]
+
+
+@pytest.mark.parametrize("mode", ["zip", "tar", "gztar"])
+def test_an_archive_without_files(mode, tmp_path):
+    (tmp_path / "nothing").mkdir()
+    path = shutil.make_archive(str(tmp_path / "table"), mode, tmp_path / "nothing")
+    with pytest.raises(InvalidFileError, match=f"{path} is empty"):
+        read_table(path)
 
 
 @pytest.mark.parametrize(

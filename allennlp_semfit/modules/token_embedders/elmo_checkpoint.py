@@ -183,7 +183,7 @@ def load_weights(weight_file: Union[str, os.PathLike], embedding: Embedding, enc
                     raise _error("weight file", weight_file, found, remedy)
                 values = torch.from_numpy(dataset[...].astype("float32"))
                 weight.copy_(-values if name.endswith("_carry") else values)
-    except (OSError, RuntimeError, KeyError) as error:
+    except (OSError, RuntimeError, KeyError, TypeError, ValueError) as error:
         found = f"is no HDF5, or damaged ({error})"
         remedy = "Copy it again from an intact file."
         raise _error("weight file", weight_file, found, remedy) from None

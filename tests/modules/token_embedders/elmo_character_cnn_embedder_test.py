@@ -219,6 +219,16 @@ def test_wrong_options_are_named_with_their_key(damage, message, tmp_path):
     assert "\n" not in str(error.value)
 
 
+def impossible_type(options_file, weight_file):
+    """Of floats that no type of NumPy can represent."""
+    kind = h5py.h5t.IEEE_F32LE.copy()
+    kind.set_ebias(100_000)
+    with h5py.File(weight_file, "a") as file:
+        space = file["char_embed"].id.get_space()
+        del file["char_embed"]
+        h5py.h5d.create(file.id, b"char_embed", kind, space)
+
+
 SHAPES = {
     "char_embed": (261, 4),
     "CNN/W_cnn_0": (1, 1, 4, 3),
@@ -239,6 +249,7 @@ SHAPES = {
         (lambda options, weights: weights.write_text("no"), "is no HDF5, or damaged"),
         (lambda options, weights: (weights.unlink(), weights.mkdir()), "is a directory"),
         (cut_short, "is no HDF5, or damaged"),
+        (impossible_type, "is no HDF5, or damaged"),
         (rewrite("CNN", None), "has no `CNN/W_cnn_0`"),
         (rewrite("CNN_proj", numpy.zeros(3)), "has no `CNN_proj/W_proj`"),
         (rewrite("char_embed", numpy.zeros((261, 4), "int32")), "the type int32"),
