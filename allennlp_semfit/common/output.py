@@ -18,6 +18,7 @@ __all__ = [
     "check_output_path",
     "lock_output",
     "name_full_disk",
+    "remove_leftovers",
     "write_directory",
     "write_file",
 ]
@@ -59,9 +60,7 @@ def check_output_path(path: Path, *, contents: Sequence[str] = (), force: bool =
         raise ConfigurationError(f"{directory}: it is not writable; give another path")
     if force:
         return
-    if path.exists() and _resolve(path) not in _locked:
-        with suppress(ConfigurationError), lock_output(path):
-            _remove_leftovers(path)
+    remove_leftovers(path)
     if contents and any(path.glob("[!.]*")):
         raise ConfigurationError(
             f"{path}: it is not empty; give another directory, or --force to replace "
@@ -69,6 +68,13 @@ def check_output_path(path: Path, *, contents: Sequence[str] = (), force: bool =
         )
     if not contents and path.exists():
         raise ConfigurationError(f"{path}: it exists; give another name, or --force to replace it")
+
+
+def remove_leftovers(path: Path) -> None:
+    """Removes what killed processes have left beside an output, unless one is writing it."""
+    if path.exists() and _resolve(path) not in _locked:
+        with suppress(ConfigurationError), lock_output(path):
+            _remove_leftovers(path)
 
 
 @contextmanager

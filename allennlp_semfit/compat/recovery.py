@@ -167,10 +167,14 @@ def load_checkpoint(self: Checkpointer) -> Optional[TrainerCheckpoint]:
             model_state, training_state = paths
             device = nn_util.device_mapping(-1)
             try:
-                return TrainerCheckpoint(
+                checkpoint = TrainerCheckpoint(
                     torch.load(model_state, map_location=device),
                     _load_own_file(training_state, map_location=device),
                 )
+                # From here it counts the batches to the next one.
+                self._last_save_num_epochs_completed = point_in_time[0]
+                self._last_save_num_batches_in_epoch_completed = point_in_time[1]
+                return checkpoint
             # Damaged bytes can raise anything.
             except Exception:
                 if self.state_is_sharded:

@@ -13,7 +13,7 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.models import SimpleTagger, load_archive
-from allennlp.training import GradientDescentTrainer
+from allennlp.training import Checkpointer, GradientDescentTrainer
 
 from allennlp_semfit.common.output import lock_output
 from tests.compat.tagger import train
@@ -234,6 +234,14 @@ class TestRecover:
         stop_in_epoch(0, monkeypatch, ConfigurationError("the loss is nan."))
         with pytest.raises(ConfigurationError, match="nan.$"):
             train(None, force=True)
+
+    def test_the_next_checkpoint_is_as_far_as_without_an_interruption(self, tmp_path, monkeypatch):
+        for name in ("model", "training"):
+            torch.save({}, tmp_path / f"{name}_state_e1_b5.th")
+        checkpointer = Checkpointer(tmp_path, save_every_num_batches=3)
+        monkeypatch.setattr(checkpointer, "save_checkpoint", lambda trainer: None)
+        checkpointer.load_checkpoint()
+        assert [checkpointer.maybe_save_checkpoint(None, 1, n) for n in (6, 7, 8)] == [0, 0, 1]
 
     def test_starts_again_if_no_checkpoint_is_complete(self, directory):
         train("constant")

@@ -188,9 +188,12 @@ class TestFinishedAndUnfinished:
     def test_a_finished_job_is_not_done_again(self, text, tmp_path, monkeypatch):
         first = prepare_corpus([text], tmp_path / "out", num_workers=1)
         (tmp_path / "out/vectors.bin").write_text("vectors")
+        # As a run leaves it that was killed at its end.
+        (tmp_path / ".out.lock").touch()
         monkeypatch.setattr(prepare, "split_documents", None)
         again = prepare_corpus([text], tmp_path / "out", num_workers=2)
         assert again == first._replace(already_done=True)
+        assert not (tmp_path / ".out.lock").exists()
 
     @pytest.mark.parametrize("change", ["option", "input", "shard", "record"])
     def test_any_other_job_needs_force(self, text, tmp_path, change):
