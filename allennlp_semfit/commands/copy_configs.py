@@ -46,7 +46,8 @@ def _run(args: argparse.Namespace) -> None:
     installed = _PACKAGE / _NAME
     # In a clone of the repository, they are next to the package.
     source = installed if installed.is_dir() else _PACKAGE.parent / _NAME
-    with write_directory(out_dir, [path.name for path in source.iterdir()]) as new:
+    contents = [path.name for path in source.iterdir()]
+    with write_directory(out_dir, contents, force=False) as new:
         # Not `shutil.copytree`, whose error does not say that the disk is full.
         for file in filter(Path.is_file, source.rglob("*")):
             copy = new / file.relative_to(source)

@@ -31,7 +31,13 @@ def train_model(
     train: Callable, params: Params, serialization_dir: _Path, *args: Any, **kwargs: Any
 ) -> Any:
     with lock_output(Path(serialization_dir)):
-        return train(params, serialization_dir, *args, **kwargs)
+        try:
+            return train(params, serialization_dir, *args, **kwargs)
+        except RuntimeError as error:
+            # When interrupted, it archives the best weights, which may be missing just then.
+            if isinstance(error.__context__, KeyboardInterrupt):
+                raise error.__context__ from None
+            raise
 
 
 def create_serialization_dir(

@@ -66,7 +66,7 @@ def export_character_cnn(
         options, weights = _extract(embedder)
     except ConfigurationError as error:
         raise ConfigurationError(f"Language model {archive_file} {error}") from None
-    write_character_cnn(Path(out_dir), options, weights)
+    write_character_cnn(Path(out_dir), options, weights, force=force)
     return options
 
 

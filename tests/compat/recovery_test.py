@@ -13,7 +13,7 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.models import SimpleTagger, load_archive
-from allennlp.training import Checkpointer, GradientDescentTrainer
+from allennlp.training import Checkpointer, GradientDescentTrainer, gradient_descent_trainer
 
 from allennlp_semfit.common.output import lock_output
 from tests.compat.tagger import train
@@ -154,6 +154,16 @@ class TestRecover:
         with pytest.raises(KeyboardInterrupt):
             train(None)
         assert load_archive("run/model.tar.gz").model.state_dict().keys()
+
+    def test_ctrl_c_while_the_best_weights_are_replaced(self, directory, monkeypatch):
+        def interrupt(*args):
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(gradient_descent_trainer, "hardlink_or_copy", interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                train(None)
+        assert train(None, recover=True)["epochs_completed"] == 3
 
     @pytest.mark.parametrize("force", [False, True])
     def test_two_trainings_in_one_directory(self, force, directory):

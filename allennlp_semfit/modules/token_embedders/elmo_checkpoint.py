@@ -242,13 +242,17 @@ def _error(what: str, file: Union[str, os.PathLike], found: str, remedy: str) ->
 
 
 def write_character_cnn(
-    directory: Path, options: CharacterCnnOptions, weights: Dict[str, numpy.ndarray]
+    directory: Path,
+    options: CharacterCnnOptions,
+    weights: Dict[str, numpy.ndarray],
+    *,
+    force: bool = False,
 ) -> None:
     """
-    Writes `options.json` and `weights.hdf5`, and replaces existing ones. There are never the
-    options of one model beside the weights of another.
+    Writes `options.json` and `weights.hdf5`, with `force` also in place of existing ones. There are
+    never the options of one model beside the weights of another.
     """
-    with write_directory(directory, CONTENTS) as new:
+    with write_directory(directory, CONTENTS, force=force) as new:
         (new / _OPTIONS).write_text(json.dumps(options.to_json(), indent=2) + "\n", "utf-8")
         # In memory, because HDF5 crashes on a full disk.
         with h5py.File(_WEIGHTS, "w", driver="core", backing_store=False) as file:
