@@ -3,13 +3,16 @@ Splits paragraphs into tokenised sentences, in any language that spaCy supports 
 """
 
 import re
+import unicodedata
 from typing import Iterable, Iterator, List, NamedTuple, Sequence, Tuple
 
 import spacy
 from allennlp.common.checks import ConfigurationError
+from spacy.lang.char_classes import COMBINING_DIACRITICS
 from spacy.language import Language
 from spacy.pipeline import Sentencizer
 from spacy.tokenizer import Tokenizer
+from spacy.util import compile_suffix_regex
 
 _SENTENCE_END_MARKS = frozenset(Sentencizer.default_punct_chars)
 # “ and ‘ open in English and close in German. After a word without a space, they close.
@@ -28,6 +31,9 @@ _MAX_SEGMENTER_CHARACTERS = 10_000
 # spaCy's vocabulary keeps every string that it has seen. A dump has tens of millions.
 _MAX_STRINGS = 500_000
 
+# spaCy splits it off after a letter. Yoruba's "rẹ̀." has a diacritic between the two.
+_FULL_STOP_AFTER_DIACRITIC = rf"(?<=[{COMBINING_DIACRITICS}])\."
+
 # Control characters and lone surrogates, except those that `str.split` treats as whitespace.
 _CONTROL_CHARACTERS = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ud800-\udfff]")
 
@@ -37,12 +43,13 @@ class _Token(NamedTuple):
     space_after: bool
 
 
-def normalize_whitespace(text: str) -> str:
+def normalize(text: str) -> str:
     """
-    Separates the words by single spaces. Line separators, control characters and lone surrogates
-    count as spaces.
+    Brings text to Unicode's normalization form C, so that a letter with diacritics is always the
+    same characters, and separates the words by single spaces. Line separators, control characters
+    and lone surrogates count as spaces.
     """
-    return " ".join(_CONTROL_CHARACTERS.sub(" ", text).split())
+    return unicodedata.normalize("NFC", " ".join(_CONTROL_CHARACTERS.sub(" ", text).split()))
 
 
 class SentenceSplitter:
@@ -73,10 +80,10 @@ class SentenceSplitter:
     def split(self, paragraph: str) -> List[str]:
         """
         Returns the sentences, with their tokens joined by single spaces. All characters of the
-        paragraph are kept in order, except whitespace and control characters. A word of more than
-        2,000 characters is not split.
+        paragraph, after `normalize`, are kept in order. A word of more than 2,000 characters is not
+        split.
         """
-        text = normalize_whitespace(paragraph)
+        text = normalize(paragraph)
         if not text:
             return []
         if len(self._nlp.vocab.strings) > _MAX_STRINGS:
@@ -86,13 +93,17 @@ class SentenceSplitter:
 
     def _blank_pipeline(self) -> Language:
         try:
-            return spacy.blank(self._language)
+            pipeline = spacy.blank(self._language)
         except (ImportError, OSError, ValueError) as error:
             raise ConfigurationError(
                 f"spaCy has no tokenizer for the language {self._language!r}: "
                 f"{' '.join(str(error).split())} Use a code that it supports, such as 'en', or "
                 "'xx' for any other language."
             ) from error
+        if isinstance(pipeline.tokenizer, Tokenizer):
+            suffixes = [*(pipeline.Defaults.suffixes or ()), _FULL_STOP_AFTER_DIACRITIC]
+            pipeline.tokenizer.suffix_search = compile_suffix_regex(suffixes).search
+        return pipeline
 
     def _tokens(self, text: str) -> Iterator[_Token]:
         tokenizer = self._nlp.tokenizer

@@ -8,7 +8,7 @@ from typing import Generator, Iterable, Iterator, List, NamedTuple
 
 from allennlp_semfit.common.parallel import ordered_map
 from allennlp_semfit.corpus.options import CorpusOptions
-from allennlp_semfit.corpus.sentences import SentenceSplitter, normalize_whitespace
+from allennlp_semfit.corpus.sentences import SentenceSplitter, normalize
 from allennlp_semfit.corpus.sources import Document
 from allennlp_semfit.corpus.wiki_markup import MarkupError, strip_markup
 
@@ -91,7 +91,7 @@ def _process_document(options: CorpusOptions, document: Document) -> Sentences:
 
 def _sentences(options: CorpusOptions, paragraph: str) -> List[str]:
     if options.already_tokenized:
-        sentence = normalize_whitespace(paragraph)
+        sentence = normalize(paragraph)
         return [sentence] if sentence else []
     return _splitter(options.language).split(paragraph)
 

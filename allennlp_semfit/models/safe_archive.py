@@ -184,7 +184,7 @@ def _check_names(file: IO[bytes], num_pickles: int = 1) -> None:
                 if isinstance(value, (str, bytes)) and len(value) > _MAX_NAME_LENGTH:
                     raise pickle.UnpicklingError(f"a name has {len(value):,} characters")
     except ValueError as error:
-        raise pickle.UnpicklingError(first_line(error)) from None
+        raise RuntimeError(first_line(error)) from None
 
 
 class _TensorUnpickler(pickle.Unpickler):

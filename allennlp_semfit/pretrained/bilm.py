@@ -7,7 +7,7 @@ from allennlp.modules.text_field_embedders import BasicTextFieldEmbedder
 from allennlp.modules.token_embedders import Embedding, TokenCharactersEncoder
 from allennlp.nn.util import get_text_field_mask
 
-from allennlp_semfit.common.errors import InvalidFileError
+from allennlp_semfit.common.errors import InvalidFileError, first_line
 from allennlp_semfit.data.token_indexers.fasttext_indexer import FastTextIndexer
 from allennlp_semfit.data.token_indexers.word_vector_indexer import WordVectorIndexer
 from allennlp_semfit.models.archive import load_language_model
@@ -147,7 +147,27 @@ class PretrainedBiLm(torch.nn.Module):
             layers._input_names |= {"word_mask", "subword_spans"}
         layers._start.index(model_input.start_tokens, indexer, model.vocab)
         layers._end.index(model_input.end_tokens, indexer, model.vocab)
+        layers._check_input(archive_file, list(indexer.get_empty_token_list()))
         return layers
+
+    def _check_input(self, archive_file: Union[str, os.PathLike], names: List[str]) -> None:
+        # Otherwise, a wrong configuration is an error only with the first sentence.
+        tensors = {name: torch.cat([self._start[name], self._end[name]])[None] for name in names}
+        was_training = self.training
+        # Dropout would use random numbers.
+        self.eval()
+        try:
+            with torch.no_grad():
+                self._text_field_embedder({self.indexer_name: tensors})
+        except (TypeError, ValueError, LookupError, RuntimeError) as error:
+            raise InvalidFileError(
+                archive_file,
+                f"has the indexer `{self.indexer_name}`, whose output its embedder does not take "
+                f"({first_line(error)})",
+                "Correct the configuration and train it again.",
+                "Language model",
+            ) from error
+        self.train(was_training)
 
     def input_names(self) -> Optional[Set[str]]:
         """The names of the input tensors; `None` if the fastText file is missing."""

@@ -1,10 +1,12 @@
+import unicodedata
+
 import pytest
 import spacy
 from allennlp.common.checks import ConfigurationError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allennlp_semfit.corpus.sentences import SentenceSplitter, normalize_whitespace
+from allennlp_semfit.corpus.sentences import SentenceSplitter, normalize
 
 ENGLISH = SentenceSplitter("en")
 
@@ -48,6 +50,15 @@ class TestSentenceSplitter:
         ]
         assert len(SentenceSplitter("zh").split("这是一个句子。2个句子！")) == 2
 
+    @pytest.mark.parametrize("language", ["yo", "xx"])
+    @pytest.mark.parametrize("form", ["NFC", "NFD"])
+    def test_a_letter_with_diacritics_is_a_letter(self, language, form):
+        paragraph = unicodedata.normalize(form, "Wo ìgbẹ́ rẹ̀. Àbújá ni, ọ̀rẹ́.")
+        expected = ["Wo ìgbẹ́ rẹ̀ .", "Àbújá ni , ọ̀rẹ́ ."]
+        assert SentenceSplitter(language).split(paragraph) == [
+            unicodedata.normalize("NFC", sentence) for sentence in expected
+        ]
+
     @settings(max_examples=300, deadline=None)
     @given(st.text(alphabet=st.characters(), max_size=200))
     def test_no_character_is_lost_and_no_separator_gets_through(self, text):
@@ -57,12 +68,12 @@ class TestSentenceSplitter:
             assert sentence.split(" ") == sentence.split()
             sentence.encode("utf-8")
             assert "\0" not in sentence
-        assert "".join(sentences).replace(" ", "") == normalize_whitespace(text).replace(" ", "")
+        assert "".join(sentences).replace(" ", "") == normalize(text).replace(" ", "")
 
     @settings(max_examples=100, deadline=None)
     @given(st.text(alphabet="aA1.,!?\"'”»() \n\u2028\x85\x0b\0", max_size=60))
     def test_marks_in_any_order_lose_nothing(self, text):
-        expected = [token.text for token in spacy.blank("en").tokenizer(normalize_whitespace(text))]
+        expected = [token.text for token in spacy.blank("en").tokenizer(normalize(text))]
         assert " ".join(ENGLISH.split(text)).split() == expected
 
     def test_long_lines_and_long_words_pass(self):
@@ -90,6 +101,7 @@ class TestSentenceSplitter:
             SentenceSplitter(language)
 
 
-def test_normalize_whitespace_keeps_words_and_nothing_else():
-    assert normalize_whitespace(" a\u2028b\x85c\0d\ud800e\tf\u00a0g\x1ch\n") == "a b c d e f g h"
-    assert normalize_whitespace("\u200cنمی\u200cخواهم") == "\u200cنمی\u200cخواهم"
+def test_normalize_keeps_words_and_nothing_else():
+    assert normalize(" a\u2028b\x85c\0d\ud800e\tf\u00a0g\x1ch\n") == "a b c d e f g h"
+    assert normalize("\u200cنمی\u200cخواهم") == "\u200cنمی\u200cخواهم"
+    assert normalize("e\u0301 \u1eb9\u0301") == "\xe9 \u1eb9\u0301"

@@ -440,6 +440,15 @@ def test_several_indexers_are_refused_with_their_names(lm_archive, tmp_path):
         PretrainedBiLm.from_archive(archive)
 
 
+def test_an_indexer_of_another_kind_is_refused_at_once(lm_archive, tmp_path):
+    def change(params):
+        params["dataset_reader"]["token_indexers"]["fasttext"] = "single_id"
+
+    archive = rewritten(lm_archive, tmp_path, change)
+    with pytest.raises(InvalidFileError, match="indexer `fasttext`, whose output .* unexpected"):
+        PretrainedBiLm.from_archive(archive)
+
+
 def test_the_directory_of_a_training_serves_as_its_archive(lm_archive):
     layers = PretrainedBiLm.from_archive(Path(lm_archive).parent)
     state, expected = layers.state_dict(), PretrainedBiLm.from_archive(lm_archive).state_dict()

@@ -1,3 +1,4 @@
+import unicodedata
 from typing import Any, List
 
 import numpy
@@ -17,6 +18,9 @@ class FastTextIndexer(WordVectorIndexer):
     Looks up the fastText vector of each token while the data is read, so that the model needs
     neither a table of vectors nor a vocabulary. Use it with `"vocabulary": {"type": "empty"}` and
     the `fasttext` embedder.
+
+    A word that fastText's dictionary lacks is looked up in Unicode's normalization form C, which
+    `allennlp prepare-corpus` writes.
 
     Registered as a `TokenIndexer` with name "fasttext".
 
@@ -58,4 +62,9 @@ class FastTextIndexer(WordVectorIndexer):
 
     def get_word_vectors(self, words: List[str]) -> List[numpy.ndarray]:
         # The same object for the same word.
-        return list(map(self._model.get_word_vector, words))
+        return [self._model.get_word_vector(self._normalize(word)) for word in words]
+
+    def _normalize(self, word: str) -> str:
+        if unicodedata.is_normalized("NFC", word) or word in self._model:
+            return word
+        return unicodedata.normalize("NFC", word)

@@ -1,6 +1,7 @@
 import copy
 import multiprocessing
 import pickle
+import unicodedata
 
 import numpy
 import pytest
@@ -36,7 +37,8 @@ def test_a_batch_holds_each_words_vector_and_zeros_where_padded(sentences):
         assert mask.tolist() == [True] * len(words) + [False] * (length - len(words))
         assert not vectors[len(words) :].any()
         for word, vector in zip(words, vectors):
-            numpy.testing.assert_array_equal(vector.numpy(), MODEL.get_word_vector(word))
+            expected = MODEL.get_word_vector(unicodedata.normalize("NFC", word))
+            numpy.testing.assert_array_equal(vector.numpy(), expected)
 
 
 @pytest.mark.parametrize("sentences", [[["the", "boats"], ["river"]], [[], []]])
@@ -61,6 +63,20 @@ def test_every_occurrence_of_a_word_is_the_same_array():
     assert indexed[0] is indexed[3] is indexed[6]
     again = FastTextIndexer(VECTORS).tokens_to_indices(tokens, Vocabulary())["vectors"]
     assert again[0] is indexed[0]
+
+
+@pytest.mark.parametrize("word", ["née", "Ọ̀rẹ́", "한국"])
+def test_a_decomposed_word_has_the_vector_of_the_composed_one(word, monkeypatch):
+    indexer = FastTextIndexer(VECTORS)
+    composed, decomposed = (unicodedata.normalize(form, word) for form in ("NFC", "NFD"))
+    vectors = indexer.get_word_vectors([composed, decomposed])
+    assert numpy.array_equal(*vectors)
+    assert numpy.array_equal(vectors[0], FastTextModel.open(VECTORS).get_word_vector(composed))
+    # Unless the vectors were trained on decomposed words.
+    monkeypatch.setattr(FastTextModel, "__contains__", lambda self, word: True)
+    (vector,) = indexer.get_word_vectors([decomposed])
+    assert numpy.array_equal(vector, FastTextModel.open(VECTORS).get_word_vector(decomposed))
+    assert not numpy.array_equal(vector, vectors[0])
 
 
 def test_an_empty_field_pads_a_list_field():
