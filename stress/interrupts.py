@@ -35,7 +35,10 @@ def _judge_interrupted(work: Work, ended: Ended, number: int, expected: Any) -> 
     name = signal.Signals(number).name
     if ended.hung:
         return "hang", name
-    is_early = "Traceback" in ended.output and "allennlp_semfit/" not in ended.output
+    # AllenNLP parses the command line, with our subparsers.
+    is_early = "Traceback" in ended.output and (
+        "allennlp_semfit/" not in ended.output or "in add_subparser" in ended.output
+    )
     if ended.code in (0, -number) or (is_early and work.command.is_ours):
         return "missed", ""
     if ended.orphaned:
@@ -44,9 +47,11 @@ def _judge_interrupted(work: Work, ended: Ended, number: int, expected: Any) -> 
         return "wrong exit code", f"{name} {ended.code}"
     if not work.command.is_clear(ended, "interrupted"):
         return "unclear message", f"{name} {location(ended.output)}"
+    left = set(work.unexpected())
     # It may come when the output is complete.
-    left = work.leftovers() if work.digest() == expected else work.unexpected()
-    return ("leftover", describe_files(left)) if left else ("ok", "")
+    if work.digest() == expected:
+        left &= set(work.leftovers())
+    return ("leftover", describe_files(sorted(left))) if left else ("ok", "")
 
 
 class _Pair(NamedTuple):

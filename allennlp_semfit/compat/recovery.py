@@ -41,10 +41,13 @@ def train_model(
 
 
 def create_serialization_dir(
-    create: Callable, params: Params, serialization_dir: _Path, *args: Any, **kwargs: Any
+    create: Callable, params: Params, serialization_dir: _Path, recover: bool, force: bool
 ) -> None:
+    if not force and os.path.isdir(serialization_dir) and not os.listdir(serialization_dir):
+        # As a run leaves it that was killed at its very beginning.
+        recover = False
     try:
-        create(params, serialization_dir, *args, **kwargs)
+        create(params, serialization_dir, recover, force)
     except ConfigurationError as error:
         if str(serialization_dir) in str(error):
             raise

@@ -31,7 +31,7 @@ from allennlp.common.util import format_size
 from more_itertools import constrained_batches
 
 from allennlp_semfit.common.errors import first_line
-from allennlp_semfit.common.output import lock_output, write_file
+from allennlp_semfit.common.output import lock_output, remove_leftovers, write_file
 from allennlp_semfit.pretrained.pooling import check_pooling, pool_layers, pool_words
 from allennlp_semfit.pretrained.sentence_embedder import (
     DEFAULT_BATCH_SIZE,
@@ -165,6 +165,7 @@ def embed_file(
     unfinished = out.with_name(f"{out.name}.unfinished")
     header = json.dumps(fingerprint).encode() + b"\n"
     with lock_output(out):
+        remove_leftovers(unfinished)
         resumes = _starts_with(unfinished, header)
         if out.exists() and not force:
             # HDF5 may read a damaged file for ever.
@@ -277,8 +278,8 @@ def _write_vectors(
 
 def _checksum(file: BinaryIO, start: int, end: int) -> bytes:
     """Reads the bytes from `start` to `end`, and leaves the file there."""
-    # Not 0, so that zeros, as a crash of the machine can leave, do not match.
-    checksum = 1
+    # With their place, so that no others match, nor zeros, as a crash of the machine can leave.
+    checksum = crc32(b"%d" % start)
     file.seek(start)
     for position in range(start, end, _CHUNK_BYTES):
         checksum = crc32(file.read(min(_CHUNK_BYTES, end - position)), checksum)

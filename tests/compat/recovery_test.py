@@ -253,6 +253,12 @@ class TestRecover:
         checkpointer.load_checkpoint()
         assert [checkpointer.maybe_save_checkpoint(None, 1, n) for n in (6, 7, 8)] == [0, 0, 1]
 
+    def test_starts_if_nothing_was_written(self, directory):
+        with pytest.raises(ConfigurationError, match="does not exist"):
+            train(None, recover=True)
+        os.mkdir("run")
+        assert train(None, recover=True)["epochs_completed"] == 3
+
     def test_starts_again_if_no_checkpoint_is_complete(self, directory):
         train("constant")
         for path in glob.glob("run/training_state_*"):

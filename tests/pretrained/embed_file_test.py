@@ -237,10 +237,15 @@ def test_resumes_wherever_the_unfinished_file_ends(
     interrupt(embedder, 5, sentences, out, pool=pool)
     written = unfinished.read_bytes()
     header = written.index(b"\n") + 1
+    # As a run leaves them that was killed when it made the file.
+    left = [out.with_name(f".{unfinished.name}.{name}") for name in ("lock", "partial-12345678")]
+    left[0].touch()
+    left[1].mkdir()
     for size in (*range(header, len(written), 301), len(written)):
         unfinished.write_bytes(written[:size])
         embed_file(embedder, sentences, out, batch_size=2, pool=pool)
         assert out.read_bytes() == whole.read_bytes()
+        assert not any(path.exists() for path in left)
         out.unlink()
 
 
@@ -252,12 +257,15 @@ def test_a_damaged_part_is_made_again(embedder, sentences, out, pool):
     interrupt(embedder, 5, sentences, out, pool=pool)
     written = unfinished.read_bytes()
     header = written.index(b"\n")
+    # The first of the windows of three vectors, which have the same size, and its checksum.
+    first = written[header + 1 :][: 3 * 4 * embedder.get_sentence_dim("all") + 4]
     # Zeros are what a crash of the machine can leave.
     for damaged in (
         b"",
         b"\0" * len(written),
         written[:5] + b"\xff" + written[6:],
         written[:header],
+        written[: header + 1] + 2 * first,
         written[:header] + b"\0" + written[header + 1 :],
         *(
             written[:start] + bytes(size) + written[start + size :]

@@ -88,6 +88,7 @@ def end_with(code, message):
         (1, "embed: interrupted; the same command resumes", "wrong exit code"),
         (130, "Traceback … allennlp_semfit/commands/embed.py", "unclear message"),
         (130, "Traceback … allennlp/commands/__init__.py", "missed"),
+        (1, "Traceback … allennlp_semfit/commands/embed.py, in add_subparser", "missed"),
     ],
 )
 def test_interrupted(code, message, verdict, tmp_path):
