@@ -40,7 +40,7 @@ $(SAMPLE)/corpus.json: | .venv/synced
 	@$(BIN)/allennlp prepare-corpus "$$($(BIN)/python -c 'import gensim, pathlib; print(*(pathlib.Path(gensim.__path__[0]) / "test" / "test_data").glob("enwiki-*shortened.bz2"))')" $(SAMPLE) --held-out 0.05
 
 $(SAMPLE)/vectors.bin: $(SAMPLE)/corpus.json
-	@$(BIN)/allennlp train-fasttext $(SAMPLE)/train $@ --dim 100 --bucket 200000 --epoch 10 --force
+	@$(BIN)/allennlp train-fasttext $(SAMPLE)/train $@ --dim 100 --epoch 10 --force
 
 test: .venv/synced
 	$(BIN)/pytest

@@ -29,8 +29,8 @@ class TrainFastText(Subcommand):
         subparser = parser.add_parser(
             self.name,
             description="Train fastText vectors on text with one tokenised sentence per line. The "
-            "defaults are fastText's, except for --dim. The threads update the vectors without "
-            "locks, so two runs differ slightly.",
+            "defaults are fastText's, except for --dim and --bucket. The threads update the "
+            "vectors without locks, so two runs differ slightly.",
             help="Train fastText vectors.",
         )
         add_corpus_argument(subparser)
@@ -49,8 +49,8 @@ class TrainFastText(Subcommand):
         subparser.add_argument(
             "--bucket",
             type=int,
-            default=2_000_000,
-            help="rows shared by the n-grams; the file takes more than 4 * DIM * BUCKET bytes",
+            help="rows shared by the n-grams; the file takes more than 4 * DIM * BUCKET bytes "
+            "(default = the number of different n-grams in the text, at most 2,000,000)",
         )
         subparser.add_argument(
             "--min-count", type=int, default=5, help="rarer words have no vector of their own"

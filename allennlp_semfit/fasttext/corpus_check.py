@@ -12,17 +12,23 @@ from allennlp.common import Tqdm
 from allennlp.common.checks import ConfigurationError
 
 from allennlp_semfit.common.text_files import read_text
+from allennlp_semfit.fasttext.ngrams import ngram_hashes
 
 logger = logging.getLogger(__name__)
 
 
 def read_corpus(
-    files: Sequence[Path], *, min_count: int, copy_to: Optional[BinaryIO] = None
+    files: Sequence[Path],
+    *,
+    min_count: int,
+    ngrams: Optional["NgramCounter"] = None,
+    copy_to: Optional[BinaryIO] = None,
 ) -> int:
     """
     Reads and checks a corpus, because fastText would report problems late or not at all: with fewer
-    than two words in its dictionary, its negative sampling never ends. Writes all text to
-    `copy_to`, with a newline after each file. Returns the number of words.
+    than two words in its dictionary, its negative sampling never ends. Counts its n-grams with
+    `ngrams`, and writes all text to `copy_to`, with a newline after each file. Returns the number
+    of words.
 
     # Raises
 
@@ -40,6 +46,8 @@ def read_corpus(
                 words = text.split()
                 num_words += len(words)
                 vocabulary.add(words)
+                if ngrams is not None:
+                    ngrams.add(words)
                 if copy_to is not None:
                     copy_to.write(text)
                 progress.update(len(text))
@@ -56,6 +64,28 @@ def read_corpus(
             f"{num_words:,} words; lower --min-count or give more text"
         )
     return num_words
+
+
+class NgramCounter:
+    """Counts the distinct n-grams of words, as long as there are fewer than `limit`."""
+
+    def __init__(self, minn: int, maxn: int, limit: int) -> None:
+        self._lengths = minn, maxn
+        self._limit = limit
+        self._words: Set[bytes] = set()
+        self._hashes: Set[int] = set()
+
+    @property
+    def count(self) -> int:
+        """At most `limit`."""
+        return min(len(self._hashes), self._limit)
+
+    def add(self, words: Sequence[bytes]) -> None:
+        for word in {*words} - self._words:
+            if len(self._hashes) >= self._limit:
+                return
+            self._words.add(word)
+            self._hashes.update(ngram_hashes(word, *self._lengths))
 
 
 class _FrequentWords:

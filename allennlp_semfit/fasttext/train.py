@@ -21,12 +21,16 @@ from allennlp_semfit.common.output import check_output_path, write_file
 from allennlp_semfit.common.parallel import available_cpus
 from allennlp_semfit.common.text_files import find_text_files, unchanged
 from allennlp_semfit.fasttext import worker
-from allennlp_semfit.fasttext.corpus_check import read_corpus
+from allennlp_semfit.fasttext.corpus_check import NgramCounter, read_corpus
 
 logger = logging.getLogger(__name__)
 
 MINIMUM_THREADS = 11
 """With fewer, fastText does not initialise all of its input matrix. See `worker`."""
+
+
+# fastText's default.
+_MAX_BUCKET = 2_000_000
 
 
 class FastTextTrainingResult(NamedTuple):
@@ -50,7 +54,7 @@ def train_fasttext(
     dim: int = 300,
     minn: int = 3,
     maxn: int = 6,
-    bucket: int = 2_000_000,
+    bucket: Optional[int] = None,
     min_count: int = 5,
     epoch: int = 5,
     lr: float = 0.05,
@@ -82,9 +86,10 @@ def train_fasttext(
     maxn : `int`, optional (default = `6`)
         The length of the longest n-gram. With 0 there are no n-grams, and `minn` and `bucket` are
         ignored.
-    bucket : `int`, optional (default = `2000000`)
+    bucket : `int`, optional (default = `None`)
         The number of rows that all n-grams share. They are most of the file: `4 · dim · bucket`
-        bytes.
+        bytes. By default, as many as the corpus has different n-grams, but not more than fastText's
+        default of 2,000,000.
     min_count : `int`, optional (default = `5`)
         How often a word must occur to have a row of its own.
     epoch : `int`, optional (default = `5`)
@@ -117,7 +122,7 @@ def train_fasttext(
         "dim": dim,
         "minn": minn if maxn else 0,
         "maxn": maxn,
-        "bucket": bucket if maxn else 0,
+        "bucket": (_MAX_BUCKET if bucket is None else bucket) if maxn else 0,
         "minCount": min_count,
         "epoch": epoch,
         "lr": lr,
@@ -137,15 +142,20 @@ def train_fasttext(
     if out.resolve() in {path.resolve() for path in files}:
         raise ConfigurationError(f"{out}: it is the corpus as well; give the vectors another name")
     join = len(files) > 1
+    ngrams = NgramCounter(minn, maxn, _MAX_BUCKET) if maxn and bucket is None else None
     with write_file(out, force=force) as unfinished:
-        _check_disk(out, arguments, sum(path.stat().st_size for path in files) if join else 0)
+        size_of_copy = sum(path.stat().st_size for path in files) if join else 0
+        _check_disk(out, size_of_copy if ngrams else size_of_copy + _model_size(arguments))
         joined = unfinished.with_name("corpus")
         with ExitStack() as stack:
             stack.enter_context(unchanged(files))
             with joined.open("wb") if join else nullcontext() as copy:
-                num_words = read_corpus(files, min_count=min_count, copy_to=copy)
+                num_words = read_corpus(files, min_count=min_count, ngrams=ngrams, copy_to=copy)
             if join:
                 stack.close()
+            if ngrams:
+                arguments["bucket"] = max(ngrams.count, 1)
+                _check_disk(out, _model_size(arguments))
             logger.info(
                 "Training on %s words, with %d threads.", f"{num_words:,}", arguments["thread"]
             )
@@ -195,8 +205,13 @@ def _check_options(arguments: Dict[str, Any]) -> None:
         raise ConfigurationError(f"--lr: {arguments['lr']}; it takes a number above 0")
 
 
-def _check_disk(out: Path, arguments: Dict[str, Any], size_of_copy: int) -> None:
-    needed = 4 * arguments["dim"] * arguments["bucket"] + size_of_copy
+def _model_size(arguments: Dict[str, Any]) -> int:
+    """A lower bound, in bytes."""
+    size: int = 4 * arguments["dim"] * arguments["bucket"]
+    return size
+
+
+def _check_disk(out: Path, needed: int) -> None:
     free = shutil.disk_usage(out.parent).free
     if needed > free:
         raise ConfigurationError(

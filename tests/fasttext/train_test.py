@@ -58,6 +58,15 @@ class TestTrainFastText:
         assert (arguments.minn, arguments.maxn, arguments.bucket) == (2, 3, 1000)
         assert (arguments.dim, arguments.epoch, arguments.minCount) == (20, 1, 60)
 
+    @pytest.mark.parametrize("limit", [2_000_000, 50])
+    def test_there_are_rows_for_all_ngrams(self, limit, corpus, out, monkeypatch):
+        monkeypatch.setattr(train, "_MAX_BUCKET", limit)
+        train_fasttext([corpus], out, dim=20, epoch=1, minn=2, maxn=3)
+        words = {f"<{word}>" for word in corpus.read_text().split()}
+        ngrams = {w[i : i + n] for w in words for n in (2, 3) for i in range(len(w) - n + 1)}
+        bucket = fasttext.load_model(str(out)).f.getArgs().bucket
+        assert bucket == min(len(ngrams), limit)
+
     @pytest.mark.parametrize("threads", [1, 2, 9, 10, None, 16])
     def test_no_row_is_uninitialised(self, threads, corpus, out):
         # No n-gram falls into most of so many rows: they keep what they were initialised with. Ten
