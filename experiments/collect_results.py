@@ -37,6 +37,8 @@ METRICS = {
     "ner": "test_f1-measure-overall",
     "srl": "test_f1-measure-overall",
     "bc5cdr": "test_f1-measure-overall",
+    "yor": "test_f1-measure-overall",
+    "wol": "test_f1-measure-overall",
 }
 
 Row = Dict[str, Any]

@@ -80,10 +80,6 @@ def _tasks(
     return _grid(["representation", *_task_header(tasks)], rows)
 
 
-def _bc5cdr(results: Results) -> str:
-    return _tasks(results, {"bc5cdr": "F1"})
-
-
 def _oov_entities(results: Results) -> str:
     wanted = [row for row in results["oov_entities"] if row["label"] is None]
     names = sort_representations(row["representation"] for row in wanted)
@@ -340,7 +336,8 @@ TABLES: Dict[str, Callable[[Results], str]] = {
     "language models of the paper": _paper_language_models,
     "senteval": _senteval,
     "senteval of the paper": _paper_senteval,
-    "bc5cdr": _bc5cdr,
+    "bc5cdr": partial(_tasks, tasks={"bc5cdr": "F1"}),
+    "languages": partial(_tasks, tasks={"yor": "F1", "wol": "F1"}),
     "oov entities": _oov_entities,
     "cloze": _cloze,
     "cloze on pubmed": partial(_cloze, pubmed=True),
