@@ -57,8 +57,8 @@ def collect_results(out: Path) -> Dict[str, List[Row]]:
 
     `Dict[str, List[Dict[str, Any]]]`
         `language_models`, `equal_time` (checkpoints of equal training time), `tasks`, `senteval`,
-        `curves`, `cloze`, `decoding`, `layers`, `oov_entities`, `spectra`, `projections` and
-        `probes`. Durations are in seconds, scores in percent, perplexities per word.
+        `cloze`, `oov_entities` and `probes`. Durations are in seconds, scores in percent,
+        perplexities per word.
 
     # Raises
 
@@ -88,36 +88,18 @@ def collect_results(out: Path) -> Dict[str, List[Row]]:
         ],
         "tasks": [row for file in tasks for row in _task(file, roots)],
         "senteval": [_senteval(file) for file in _sorted(out, "senteval/*.json")],
-        "curves": [_curve(file, models) for file in _sorted(out, "*/curves/*.json")],
         "cloze": [
             {**name, "rows": content["rows"]} for name, content in _files_of_models(out, "cloze")
         ],
-        "decoding": [
-            {**name, **row}
-            for name, content in _files_of_models(out, "decoding")
-            for row in content["rows"]
-        ],
-        "layers": [{**name, "rows": rows} for name, rows in _files_of_models(out, "layers")],
         "oov_entities": [
             row for file in _sorted(out, "oov_entities/*.json") for row in read_json(file)["rows"]
         ],
-        "spectra": _rows_of_corpora(out, "spectrum.json"),
-        "projections": _rows_of_corpora(out, "projections.json"),
         "probes": [row for run in probes for row in _probe(run)],
     }
 
 
 def _sorted(out: Path, pattern: str) -> List[Path]:
     return sorted(out.glob(pattern))
-
-
-def _rows_of_corpora(out: Path, name: str) -> List[Row]:
-    """The rows of a file that each corpus has."""
-    return [
-        {"corpus": file.parent.name, **row}
-        for file in _sorted(out, f"*/{name}")
-        for row in read_json(file)
-    ]
 
 
 def _files_of_models(out: Path, part: str) -> Iterator[Tuple[Row, Any]]:
@@ -257,26 +239,6 @@ def _probe(run: Path) -> List[Row]:
             "sst2": read_json(files["sst2"])["tasks"]["SST-2"]["score"],
         }
     ]
-
-
-def _curve(file: Path, models: List[Row]) -> Row:
-    """The learning curve of one of these models, with perplexities per word."""
-    corpus = file.parent.parent.name
-    found = [row for row in models if (row["corpus"], row["name"]) == (corpus, file.stem)]
-    if not found:
-        raise InvalidFileError(
-            file,
-            f"belongs to the run {corpus}/models/{file.stem}, which is not finished",
-            "Finish that run first.",
-        )
-    (model,) = found
-    points = sorted(read_json(file), key=lambda point: point["updates"])
-    for point in points:
-        if model["updates"]:
-            point["words"] = round(point["updates"] * model["words"] / model["updates"])
-        if "perplexity" in point:
-            point["perplexity"] **= model["tokens_per_word"]
-    return {"name": file.stem, "corpus": corpus, "points": points}
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> None:

@@ -12,13 +12,8 @@ _IDENTITY = {
     "equal_time": ("corpus", "name"),
     "tasks": ("task", "seed", "representation", "config_hash", "commit", "duration"),
     "senteval": ("representation",),
-    "curves": ("corpus", "name"),
     "cloze": ("corpus", "name"),
-    "decoding": ("corpus", "name", "correction"),
-    "layers": ("corpus", "name"),
     "oov_entities": ("run", "group", "label"),
-    "spectra": ("corpus", "targets"),
-    "projections": ("corpus", "targets", "by"),
     "probes": ("corpus", "name", "seed"),
 }
 

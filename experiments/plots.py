@@ -3,8 +3,7 @@ Plots collected results, 840 pixels wide:
 
     python -m experiments.plots RESULTS.json DIRECTORY
 
-Writes `tasks_by_time.png`, `learning_curves.png`, `tasks.png` and
-`cloze.png`. Plots without results are left out.
+Writes `tasks_by_time.png`, `tasks.png` and `cloze.png`. Plots without results are left out.
 """
 
 import logging
@@ -16,12 +15,10 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from allennlp_semfit.common.errors import InvalidFileError
 from experiments.json_files import read_json
 from experiments.results import (
-    PUBMED,
     TASKS,
     Results,
     base_model,
@@ -101,16 +98,6 @@ def _add_legend(figure: Figure, all_axes: List[Axes]) -> None:
     )
 
 
-def _curves(results: Results, *keys: str) -> Dict[str, List[Dict[str, Any]]]:
-    """The points that have all of these keys, by language model."""
-    curves = {
-        curve["name"]: [point for point in curve["points"] if all(key in point for key in keys)]
-        for curve in results["curves"]
-        if curve["corpus"] != PUBMED
-    }
-    return {name: curves[name] for name in sort_representations(curves) if curves[name]}
-
-
 def _tasks_by_time(results: Results) -> Optional[Figure]:
     """A line joins a stopped language model and the complete one."""
 
@@ -135,35 +122,6 @@ def _tasks_by_time(results: Results) -> Optional[Figure]:
     axes.set_xlabel("minutes of training")
     axes.set_ylabel("mean of the five tasks, %")
     _add_legend(figure, [axes])
-    return figure
-
-
-def _learning_curves(results: Results) -> Optional[Figure]:
-    cosines = _curves(results, "words", "cosine", "baseline_cosine")
-    perplexities = _curves(results, "words", "perplexity")
-    panels = [bool(cosines), bool(perplexities)].count(True)
-    if not panels:
-        return None
-    figure, all_axes = _figure(3.8, panels)
-    for axes in all_axes:
-        axes.set_xlabel("words read, millions")
-    if cosines:
-        axes = all_axes[0]
-        for name, points in cosines.items():
-            gains = [point["cosine"] - point["baseline_cosine"] for point in points]
-            axes.plot([point["words"] / 1e6 for point in points], gains, **_style(name))
-        axes.set_ylabel("held-out cosine − baseline cosine")
-    if perplexities:
-        axes = all_axes[-1]
-        for name, points in perplexities.items():
-            values = [point["perplexity"] for point in points]
-            axes.plot([point["words"] / 1e6 for point in points], values, **_style(name))
-        axes.set_yscale("log")
-        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 5)))
-        axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-        axes.yaxis.set_minor_formatter(NullFormatter())
-        axes.set_ylabel("held-out perplexity per word")
-    _add_legend(figure, all_axes)
     return figure
 
 
@@ -223,7 +181,6 @@ def _cloze(results: Results) -> Optional[Figure]:
 
 PLOTS: Dict[str, Callable[[Results], Optional[Figure]]] = {
     "tasks_by_time": _tasks_by_time,
-    "learning_curves": _learning_curves,
     "tasks": _tasks,
     "cloze": _cloze,
 }

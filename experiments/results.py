@@ -6,7 +6,6 @@ __all__ = [
     "EQUAL_TIME",
     "PUBMED",
     "TASKS",
-    "UNNORMALIZED",
     "Results",
     "Training",
     "base_model",
@@ -48,8 +47,6 @@ _REPRESENTATIONS = [
 ]
 # Suffix of a representation whose language model was stopped after the training time of ELMo-S.
 EQUAL_TIME = "-equal-time"
-# Suffix of a representation whose layers are mixed without normalisation.
-UNNORMALIZED = "-unnormalized"
 # The second corpus: biomedical abstracts, for some of the language models.
 PUBMED = "pubmed"
 

@@ -9,7 +9,6 @@ from experiments.results import (
     EQUAL_TIME,
     PUBMED,
     TASKS,
-    UNNORMALIZED,
     Results,
     cloze_scores,
     list_trainings,
@@ -59,14 +58,13 @@ def _task_header(tasks: Mapping[str, str]) -> List[str]:
 def _tasks(
     results: Results,
     tasks: Mapping[str, str] = TASKS,
-    variant: str = "",
     *,
     are_ablations: Optional[bool] = None,
 ) -> str:
     names = sort_representations(
         run["representation"]
         for run in results["tasks"]
-        if run["task"] in tasks and variant_of(run["representation"]) == variant
+        if run["task"] in tasks and not variant_of(run["representation"])
     )
     if are_ablations is not None:
         names = [
@@ -123,34 +121,6 @@ def _probes(results: Results) -> str:
         rows.append([f"`{name}`", *cells])
     scores = ["BC5CDR, F1 (unseen words)", "WNUT-17, F1 (unseen words)", "SST-2, accuracy"]
     return _grid(["language model", *buckets, "mean MRR", *scores], rows)
-
-
-def _decoding(results: Results, *, pubmed: bool = False) -> str:
-    found = [row for row in results["decoding"] if (row["corpus"] == PUBMED) == pubmed]
-    buckets = list(dict.fromkeys(each["bucket"] for row in found for each in row["buckets"]))
-    rows = []
-    for name in sort_representations(row["name"] for row in found):
-        for row in (row for row in found if row["name"] == name):
-            at_10 = {each["bucket"]: each["accuracy_at_10"] for each in row["buckets"]}
-            shares = [row["accuracy_at_1"], row["accuracy_at_10"], *map(at_10.get, buckets)]
-            hubs = sum(share for _, share in row["hubs"])
-            cells = ["" if share is None else f"{100 * share:.1f}" for share in [*shares, hubs]]
-            rows.append([f"`{name}`", row["correction"], *cells])
-    header = ["language model", "correction", "at 1", "at 10"]
-    return _grid([*header, *(f"at 10: {bucket}" for bucket in buckets), "ten hubs"], rows)
-
-
-def _projections(results: Results) -> str:
-    rows = [
-        [
-            row["corpus"],
-            row["targets"],
-            row["by"],
-            *(f"{100 * row[key]:.1f}" for key in ("first", "among_10", "hubs")),
-        ]
-        for row in results["projections"]
-    ]
-    return _grid(["text", "vectors", "decoded by", "first", "among ten", "ten hubs"], rows)
 
 
 def _mrr(row: Optional[Mapping[str, Any]]) -> str:
@@ -275,31 +245,6 @@ def _paper_senteval(results: Results) -> str:
     return _grid(header, _paper_rows(paper.SENTEVAL))
 
 
-def _layers(results: Results) -> str:
-    rows = []
-    for (corpus, name), model in _by_corpus(results["layers"]).items():
-        layers = sorted(model["rows"], key=lambda layer: layer["layer"])
-        norms = ", ".join(f"{layer['norm']:.1f}" for layer in layers)
-        shares = ", ".join(f"{100 * layer['common_share']:.0f} %" for layer in layers)
-        rows.append([corpus, f"`{name}`", norms, shares])
-    return _grid(
-        ["text", "model", "mean norm of layers 0, 1, 2", "share common to all words"], rows
-    )
-
-
-def _spectra(results: Results) -> str:
-    rows = [
-        [
-            row["corpus"],
-            row["targets"],
-            f"{100 * row['largest_share']:.0f} %",
-            f"{row['effective_dimensions']:.1f}",
-        ]
-        for row in results["spectra"]
-    ]
-    return _grid(["text", "targets", "largest axis", "effective dimensions"], rows)
-
-
 def _summary(results: Results) -> str:
     models = {row["name"]: row for row in results["language_models"] if row["corpus"] != PUBMED}
     senteval = {row["representation"]: row["average"] for row in results["senteval"]}
@@ -329,7 +274,6 @@ TABLES: Dict[str, Callable[[Results], str]] = {
     "tasks": partial(_tasks, are_ablations=False),
     "ablations": partial(_tasks, are_ablations=True),
     "tasks of the paper": _paper_tasks,
-    "unnormalized tasks": partial(_tasks, variant=UNNORMALIZED),
     "equal time": _equal_time,
     "language models": _language_models,
     "contextualizers": _contextualizers,
@@ -341,10 +285,5 @@ TABLES: Dict[str, Callable[[Results], str]] = {
     "oov entities": _oov_entities,
     "cloze": _cloze,
     "cloze on pubmed": partial(_cloze, pubmed=True),
-    "decoding": _decoding,
-    "decoding on pubmed": partial(_decoding, pubmed=True),
-    "layers": _layers,
-    "spectra": _spectra,
-    "projections": _projections,
     "probes": _probes,
 }

@@ -183,6 +183,7 @@ def load_checkpoint(self: Checkpointer) -> Optional[TrainerCheckpoint]:
                 # From here it counts the batches to the next one.
                 self._last_save_num_epochs_completed = point_in_time[0]
                 self._last_save_num_batches_in_epoch_completed = point_in_time[1]
+                _remove_old(self)
                 return checkpoint
             # Damaged bytes can raise anything.
             except Exception:
@@ -205,6 +206,14 @@ def _remove_orphans(self: Checkpointer) -> None:
     for path in Path(self._serialization_dir).glob("training_state_e*_b*.th"):
         if path.name not in kept:
             path.unlink()
+
+
+def _remove_old(self: Checkpointer) -> None:
+    # AllenNLP does it after it has saved a checkpoint, which may have been the last one.
+    count = self._keep_most_recent_by_count
+    if self._is_primary and count and self._keep_most_recent_by_age is None:
+        for point_in_time in sorted(self._find_all_checkpoints(), reverse=True)[count:]:
+            self._remove_checkpoint(*point_in_time)
 
 
 def _is_complete(path: str) -> bool:

@@ -7,12 +7,10 @@ from allennlp.commands.evaluate import evaluate_from_archive
 from allennlp.commands.train import train_model
 from allennlp.common.params import Params
 
-from allennlp_semfit.senteval.tasks import read_tasks
-from experiments.checkpoints import learning_curve, nearest_checkpoint, write_archive
+from experiments.checkpoints import nearest_checkpoint, write_archive
 from experiments.run_records import find_checkpoints
 from tests import FIXTURES, VECTORS
 from tests.processes import run_module
-from tests.senteval.data import write_data
 from tests.training_config.language_models_test import CONFIGS, config_of
 
 SIZES = {"embedding_dim": 10, "hidden_dim": 6, "cell_size": 8, "num_epochs": 2, "num_updates": 6}
@@ -64,17 +62,6 @@ def test_an_archive_has_the_weights_of_its_checkpoint(training, tmp_path):
     assert evaluate_from_archive(tmp_path / "first.tar.gz", text)["cosine"] < cosine - 1e-4
 
 
-def test_a_curve_has_each_checkpoints_scores(training, tmp_path):
-    data = read_tasks(write_data(tmp_path / "senteval"), ["TREC"], folds=2)
-    points = learning_curve(training, data, folds=2)
-    assert [point["updates"] for point in points] == [1, 2, 3, 4, 5, 6]
-    metrics = json.loads((training / "metrics.json").read_text())
-    assert points[-1]["cosine"] == pytest.approx(metrics["validation_cosine"], rel=1e-5)
-    for point in points:
-        assert set(point) == {"updates", "seconds", "cosine", "baseline_cosine", "scores"}
-        assert 0 <= point["scores"]["TREC"] <= 100
-
-
 def test_the_checkpoint_in_the_time_of_another_run(training, tmp_path):
     # As many updates in half of the time.
     faster = tmp_path / "faster"
@@ -83,7 +70,7 @@ def test_the_checkpoint_in_the_time_of_another_run(training, tmp_path):
         seconds = training.joinpath(file.name).stat().st_mtime / 2
         os.utime(file, (seconds, seconds))
     out = tmp_path / "equal_time" / "elmo.tar.gz"
-    arguments = ["at", training, faster, out]
+    arguments = [training, faster, out]
     run_module("experiments.checkpoints", *arguments, output=tmp_path / "log")
     assert json.loads(out.with_name("elmo.json").read_text()) == {"updates": 3, "seconds": 30}
     text = str(FIXTURES / "corpus" / "heldout.txt")
@@ -98,7 +85,7 @@ def test_a_run_without_checkpoints_is_named(training, tmp_path):
     bare = tmp_path / "bare"
     bare.mkdir()
     shutil.copy(training / "config.json", bare)
-    arguments = ["at", bare, training, "x.tar.gz"]
+    arguments = [bare, training, "x.tar.gz"]
     log = tmp_path / "log"
     process = run_module("experiments.checkpoints", *arguments, output=log, check=False)
     assert process.returncode == 1

@@ -207,23 +207,12 @@ def test_perplexities_are_those_of_a_word(out):
     models = out / "novels" / "models"
     write_run(models / "elmo_subword", lm_config(out, dataset_reader=reader), metrics)
     write_run(models / "elmo", lm_config(out), metrics)
-    for name in ("elmo", "elmo_subword"):
-        points = [{"updates": 3, "perplexity": 2.0}, {"updates": 1, "perplexity": 4.0}]
-        write_json(out / "novels" / "curves" / f"{name}.json", points)
     # The tokenizer is found where the directory is now.
     moved = out.with_name("moved")
     shutil.move(out, moved)
-    results = collect_results(moved)
-    elmo, subword = results["language_models"]
+    elmo, subword = collect_results(moved)["language_models"]
     assert elmo["perplexity"] == 3
     assert subword["perplexity"] == pytest.approx(3**power)
-    elmo, subword = results["curves"]
-    # An epoch, of three updates, has 16 words.
-    assert elmo["points"] == [
-        {"updates": 1, "words": 5, "perplexity": 4},
-        {"updates": 3, "words": 16, "perplexity": 2},
-    ]
-    assert [p["perplexity"] for p in subword["points"]] == pytest.approx([4**power, 2**power])
 
 
 @pytest.mark.parametrize("task", list(METRICS))
@@ -269,8 +258,6 @@ def test_what_else_there_is(out):
     mr, cr = {"score": 77.5, "dev": 1}, {"score": 80.5}
     write_json(out / "senteval/fasttext.json", {"tasks": {"MR": mr, "CR": cr}, "average": 79.0})
     write_json(out / "novels/cloze/elmo.json", {"rows": [{"bucket": "0", "mrr": 0.1}]})
-    write_json(out / "novels/decoding/elmo.json", {"rows": [{"correction": "none", "hubs": []}]})
-    write_json(out / "novels/layers/elmo.json", [{"layer": 0, "norm": 5.5, "common_share": 0.1}])
     write_json(out / "oov_entities/b.json", {"rows": [{"recall": 0.5}], "other": 1})
     write_json(out / "oov_entities/a.json", {"rows": [{"recall": 0.25}]})
     probe = out / "pubmed/probes/elmo_semfit.2"
@@ -284,8 +271,6 @@ def test_what_else_there_is(out):
     # The average is that of all ten tasks.
     sst2 = {"tasks": {"SST-2": {"score": 80.0}}}
     write_json(probe.with_name("elmo_semfit.2.sst2.json"), sst2)
-    write_json(out / "novels/projections.json", [{"targets": "random", "by": "cosine"}])
-    write_json(out / "novels/spectrum.json", [{"targets": "whitened", "largest_share": 0.1}])
     assert collect_results(out) == {
         "language_models": [],
         "equal_time": [{"name": "elmo", "corpus": "novels", "updates": 7, "seconds": 2.5}],
@@ -293,19 +278,8 @@ def test_what_else_there_is(out):
         "senteval": [
             {"representation": "fasttext", "average": 79.0, "scores": {"CR": 80.5, "MR": 77.5}}
         ],
-        "curves": [],
         "cloze": [{"name": "elmo", "corpus": "novels", "rows": [{"bucket": "0", "mrr": 0.1}]}],
-        "decoding": [{"name": "elmo", "corpus": "novels", "correction": "none", "hubs": []}],
-        "layers": [
-            {
-                "name": "elmo",
-                "corpus": "novels",
-                "rows": [{"layer": 0, "norm": 5.5, "common_share": 0.1}],
-            }
-        ],
         "oov_entities": [{"recall": 0.25}, {"recall": 0.5}],
-        "projections": [{"corpus": "novels", "targets": "random", "by": "cosine"}],
-        "spectra": [{"corpus": "novels", "targets": "whitened", "largest_share": 0.1}],
         "probes": [
             {
                 "name": "elmo_semfit",
@@ -321,11 +295,4 @@ def test_what_else_there_is(out):
     with pytest.raises(
         InvalidFileError, match=r"fasttext\.json is not the output of `allennlp senteval`"
     ):
-        collect_results(out)
-
-
-def test_a_curve_without_its_model_is_named(out):
-    write_run(out / "novels/models/elmo", lm_config(out), None)
-    write_json(out / "novels/curves/elmo.json", [{"updates": 1, "perplexity": 2.0}])
-    with pytest.raises(InvalidFileError, match="the run novels/models/elmo, which is not"):
         collect_results(out)

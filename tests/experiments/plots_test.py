@@ -21,7 +21,6 @@ RESULTS = {
         # Not drawn: nothing to subtract, and of another comparison.
         run_of("srl", "elmo_semfit", 50.0),
         run_of("ner", "elmo-equal-time", 19.0),
-        run_of("ner", "elmo-unnormalized", 18.0),
         run_of("bc5cdr", "elmo_semfit", 80.0),
     ],
     "senteval": [
@@ -41,40 +40,6 @@ RESULTS = {
             "name": "elmo",
             "corpus": "pubmed",
             "rows": [{"bucket": "3", "mrr": 1, "mrr_same_frequency": 1}],
-        },
-    ],
-    "curves": [
-        {
-            "name": "elmo",
-            "corpus": "novels",
-            "points": [
-                {
-                    "seconds": 60,
-                    "words": 1e6,
-                    "scores": {"TREC": 64.0, "SICK-E": 68.0},
-                    "perplexity": 300.0,
-                },
-                {
-                    "seconds": 180,
-                    "words": 2e6,
-                    "scores": {"TREC": 66.0, "SICK-E": 70.0},
-                    "perplexity": 200.0,
-                },
-            ],
-        },
-        {
-            "name": "elmo_semfit",
-            "corpus": "novels",
-            "points": [
-                {"seconds": 30, "words": 1e6, "cosine": 0.72, "baseline_cosine": 0.7},
-                {
-                    "seconds": 60,
-                    "words": 2e6,
-                    "cosine": 0.75,
-                    "baseline_cosine": 0.7,
-                    "scores": {"TREC": 66.0, "SICK-E": 70.0},
-                },
-            ],
         },
     ],
 }
@@ -113,18 +78,6 @@ def test_the_mean_of_the_five_tasks_is_drawn_against_minutes_early_and_at_the_en
     assert axes.get_xlabel() == "minutes of training"
 
 
-def test_each_kind_of_output_layer_learns_in_its_panel():
-    left, right = PLOTS["learning_curves"](RESULTS).axes
-    assert lines(left) == {"elmo_semfit": [[1, 2], [0.02, 0.05]]}
-    assert lines(right) == {"elmo": [[1, 2], [300, 200]]}
-    assert left.get_xlabel() == right.get_xlabel() == "words read, millions"
-    # The legend has both, once.
-    (legend,) = PLOTS["learning_curves"](RESULTS).legends
-    assert [text.get_text() for text in legend.get_texts()] == ["elmo", "elmo_semfit"]
-    # One kind alone has the width to itself.
-    assert len(PLOTS["learning_curves"]({**RESULTS, "curves": RESULTS["curves"][:1]}).axes) == 1
-
-
 def test_tasks_are_drawn_less_what_fasttext_scores_with_the_deviation_of_the_seeds():
     (axes,) = PLOTS["tasks"](RESULTS).axes
     assert [label.get_text() for label in axes.get_xticklabels()] == ["ner\nF1"]
@@ -141,7 +94,6 @@ def test_tasks_are_drawn_less_what_fasttext_scores_with_the_deviation_of_the_see
 def test_the_images_have_their_width_and_show_something(tmp_path):
     files = write_plots(RESULTS, tmp_path / "images")
     assert [file.name for file in files] == [
-        "learning_curves.png",
         "tasks.png",
         "cloze.png",
     ]
@@ -154,7 +106,7 @@ def test_the_images_have_their_width_and_show_something(tmp_path):
 
 def test_what_there_are_no_results_for_is_left_out(tmp_path):
     assert write_plots(dict.fromkeys(RESULTS, []), tmp_path) == []
-    results = {**RESULTS, "curves": [], "cloze": []}
+    results = {**RESULTS, "cloze": []}
     assert write_plots(results, tmp_path) == [tmp_path / "tasks.png"]
 
 

@@ -14,7 +14,7 @@ DOCS = ROOT / "docs"
 TABLES = {
     "../README.md": ("summary", "laptop"),
     "results.md": ("tasks", "laptop"),
-    "results-details.md": ("layers", "laptop"),
+    "results-details.md": ("cloze", "laptop"),
     "performance.md": ("speed", "laptop"),
     "contextualizers.md": ("contextualizers", "contextualizers"),
     "reliability.md": ("reliability", "laptop"),

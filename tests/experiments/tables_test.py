@@ -30,7 +30,6 @@ RESULTS = {
         run_of("ner", "elmo_semfit_cnn", 19.0),
         run_of("snli", "none", 33.3),
         run_of("ner", "elmo-equal-time", 21.0),
-        run_of("ner", "elmo-unnormalized", 18.0),
         run_of("bc5cdr", "elmo_semfit", 80.0, seed=1),
         run_of("bc5cdr", "elmo_semfit", 82.0, seed=2),
     ],
@@ -47,7 +46,6 @@ RESULTS = {
     "senteval": [
         {"representation": "fasttext", "average": 70.06, "scores": {"MR": 75.0, "SICK-R": 71.04}}
     ],
-    "curves": [],
     "oov_entities": [
         {"representation": name, "group": group, "label": label, "f1": f1, "gold": 1200}
         for name, group, label, f1 in (
@@ -55,29 +53,6 @@ RESULTS = {
             ("fasttext", "all", "Disease", 0.9),
             ("fasttext", "oov", None, 0.25),
             ("elmo_semfit", "all", None, 0.625),
-        )
-    ],
-    "spectra": [
-        {
-            "corpus": "novels",
-            "targets": "original",
-            "largest_share": 0.514,
-            "effective_dimensions": 3.68,
-        },
-    ],
-    "layers": [
-        {
-            "name": name,
-            "corpus": corpus,
-            "rows": [
-                {"layer": layer, "norm": norm, "common_share": share}
-                for layer, norm, share in ((1, 14.06, 0.5), (0, 5.2, 0.125))
-            ],
-        }
-        for name, corpus in (
-            ("elmo_semfit", "novels"),
-            ("elmo", "novels"),
-            ("elmo_semfit", "pubmed"),
         )
     ],
     "probes": [
@@ -93,28 +68,6 @@ RESULTS = {
             "sst2": 80.0,
         }
         for seed in (1, 3)
-    ],
-    "projections": [
-        {
-            "corpus": "novels",
-            "targets": "random",
-            "by": "cosine",
-            "first": 0.25,
-            "among_10": 0.5,
-            "hubs": 0.125,
-        }
-    ],
-    "decoding": [
-        {
-            "name": "elmo",
-            "corpus": "novels",
-            "correction": "none",
-            "buckets": [{"bucket": "0", "count": 2, "accuracy_at_1": 0.0, "accuracy_at_10": 0.5}],
-            "count": 2,
-            "accuracy_at_1": 0.25,
-            "accuracy_at_10": 0.5,
-            "hubs": [["the", 0.5], [",", 0.125]],
-        }
     ],
     "cloze": [
         {
@@ -156,7 +109,6 @@ def test_tasks_have_the_mean_and_the_deviation_of_the_seeds():
         "| `elmo_semfit` |  |  |  | 28.0 ± 3.6 |  |",
         "| `elmo_semfit_cnn` |  |  |  | 19.0 |  |",
     ]
-    assert rows("unnormalized tasks")[2:] == ["| `elmo-unnormalized` |  |  |  | 18.0 |  |"]
     assert rows("bc5cdr")[2:] == ["| `elmo_semfit` | 81.0 ± 1.4 |"]
     assert rows("tasks of the paper")[0] == header
     assert "| `elmo_semfit`: ELMo-S | 88.8 | 72.9 | 53.80 ± 0.73 | 92.24 ± 0.10 | 82.4 |" in rows(
@@ -237,18 +189,6 @@ def test_scores_by_frequency():
     assert rows("cloze on pubmed")[2:] == ["| `elmo` | 0.75 / 0.12 |"]
 
 
-def test_projections():
-    assert rows("projections")[2:] == ["| novels | random | cosine | 25.0 | 50.0 | 12.5 |"]
-
-
-def test_decoding():
-    assert rows("decoding") == [
-        "| language model | correction | at 1 | at 10 | at 10: 0 | ten hubs |",
-        "| --- | --- | --- | --- | --- | --- |",
-        "| `elmo` | none | 25.0 | 50.0 | 50.0 | 62.5 |",
-    ]
-
-
 def test_probes():
     assert rows("probes") == [
         "| language model | 0 | 1–2 | mean MRR | BC5CDR, F1 (unseen words) "
@@ -256,17 +196,4 @@ def test_probes():
         "| --- | --- | --- | --- | --- | --- | --- |",
         "| `elmo_semfit` | 0.20 | 0.50 | 0.35 | 74.0 ± 2.8 (62.0) "
         "| 20.0 ± 0.0 (10.0) | 80.0 ± 0.0 |",
-    ]
-
-
-def test_spectra():
-    assert rows("spectra")[2:] == ["| novels | original | 51 % | 3.7 |"]
-
-
-def test_layers():
-    layers = "5.2, 14.1 | 12 %, 50 % |"
-    assert rows("layers")[2:] == [
-        f"| novels | `elmo` | {layers}",
-        f"| novels | `elmo_semfit` | {layers}",
-        f"| pubmed | `elmo_semfit` | {layers}",
     ]
