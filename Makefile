@@ -45,7 +45,7 @@ $(SAMPLE)/vectors.bin: $(SAMPLE)/corpus.json
 test: .venv/synced
 	$(BIN)/pytest
 
-# Damages what the package reads and interrupts what it writes, for an hour or so. STRESS has options.
+# Damages what the package reads and interrupts what it writes, for 20 minutes or so. STRESS has options.
 stress: .venv/synced
 	@$(BIN)/python -m stress $(STRESS)
 
