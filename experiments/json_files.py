@@ -1,10 +1,11 @@
 import json
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, Iterator
 
 from allennlp_semfit.common.errors import InvalidFileError
 
-__all__ = ["read_json", "write_json"]
+__all__ = ["read_json", "write_atomically", "write_json"]
 
 
 def read_json(file: Path) -> Any:
@@ -26,9 +27,17 @@ def read_json(file: Path) -> Any:
         ) from None
 
 
-def write_json(file: Path, content: Any) -> None:
-    """Writes the file atomically and creates its directory if needed."""
+@contextmanager
+def write_atomically(file: Path) -> Iterator[IO[bytes]]:
+    """A file that is there once it is complete. Creates its directory if needed."""
     file.parent.mkdir(parents=True, exist_ok=True)
     part = file.with_name(file.name + ".part")
-    part.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", "utf-8")
+    with part.open("wb") as stream:
+        yield stream
     part.replace(file)
+
+
+def write_json(file: Path, content: Any) -> None:
+    """Writes the file atomically and creates its directory if needed."""
+    with write_atomically(file) as stream:
+        stream.write((json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode())

@@ -1,19 +1,24 @@
-"""Look-ups in collected results, shared by tables and plots."""
+"""What the runs of the Makefile are called, and look-ups in their collected results."""
 
+import re
+from pathlib import Path
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple
 
+from allennlp.common.checks import ConfigurationError
+
 __all__ = [
-    "EQUAL_TIME",
+    "LANGUAGES",
+    "METRICS",
     "PUBMED",
     "TASKS",
     "Results",
-    "Training",
+    "TaskRun",
     "base_model",
     "cloze_scores",
+    "minutes_of",
+    "parse_run_name",
     "sort_representations",
     "task_scores",
-    "list_trainings",
-    "variant_of",
 ]
 
 # From `experiments.collect_results`.
@@ -23,6 +28,10 @@ Results = Mapping[str, List[Dict[str, Any]]]
 _REPRESENTATIONS = [
     "none",
     "fasttext",
+    "word2vec",
+    "flair",
+    "bert",
+    "electra",
     "elmo",
     "elmo_adaptive",
     "elmo_semfit",
@@ -45,19 +54,54 @@ _REPRESENTATIONS = [
     "elmo_subword",
     "masked_lm",
 ]
-# Suffix of a representation whose language model was stopped after the training time of ELMo-S.
-EQUAL_TIME = "-equal-time"
 # The second corpus: biomedical abstracts, for some of the language models.
 PUBMED = "pubmed"
 
 # The five tasks of the paper, with their metrics.
 TASKS = {"snli": "accuracy", "coref": "F1", "sst5": "accuracy", "ner": "F1", "srl": "F1"}
+# Languages with little text. NER in them has the same names.
+LANGUAGES = {"yor": "F1", "wol": "F1"}
+# The metric of each task in the `metrics.json` of a run.
+METRICS = {
+    "snli": "test_accuracy",
+    "coref": "test_coref_f1",
+    "sst5": "test_accuracy",
+    **dict.fromkeys(["ner", "srl", "bc5cdr", *LANGUAGES], "test_f1-measure-overall"),
+}
+
+
+class TaskRun(NamedTuple):
+    """The parts of `TASK.SEED.REPRESENTATION`, the name of the directory of a run."""
+
+    task: str
+    seed: int
+    representation: str
+
+
+def parse_run_name(run: Path) -> TaskRun:
+    """
+    # Raises
+
+    `ConfigurationError`
+        If the directory has another name.
+    """
+    match = re.fullmatch(r"([^.]+)\.(\d+)\.(.+)", run.name)
+    if not match or match[1] not in METRICS:
+        raise ConfigurationError(
+            f"{run} has another name than TASK.SEED.REPRESENTATION, such as ner.1.elmo_semfit. "
+            f"Rename the directory; TASK is one of {', '.join(METRICS)}."
+        )
+    return TaskRun(match[1], int(match[2]), match[3])
 
 
 def sort_representations(names: Iterable[str]) -> List[str]:
     """The distinct representations in the order of the tables; `NAME-VARIANT` follows `NAME`."""
     known = {name: index for index, name in enumerate(_REPRESENTATIONS)}
-    return sorted(set(names), key=lambda name: (known.get(base_model(name), len(known)), name))
+
+    def place(name: str):
+        return known.get(base_model(name), len(known)), minutes_of(name), name
+
+    return sorted(set(names), key=place)
 
 
 def base_model(representation: str) -> str:
@@ -65,9 +109,10 @@ def base_model(representation: str) -> str:
     return representation.partition("-")[0]
 
 
-def variant_of(representation: str) -> str:
-    """`-VARIANT` of `NAME-VARIANT`, otherwise an empty string."""
-    return representation[len(base_model(representation)) :]
+def minutes_of(representation: str) -> int:
+    """The minutes of training in `NAME-15min`, otherwise 0."""
+    match = re.search(r"-(\d+)min$", representation)
+    return int(match[1]) if match else 0
 
 
 def task_scores(results: Results, task: str, representation: str) -> List[float]:
@@ -87,37 +132,3 @@ def cloze_scores(
         for row in results["cloze"]
         if (row["corpus"] == PUBMED) == pubmed
     }
-
-
-class Training(NamedTuple):
-    """
-    The training of a language model that serves as a representation.
-
-    # Parameters
-
-    name : `str`
-        The language model.
-    representation : `str`
-        Its name in the tasks.
-    seconds : `float`
-    updates : `int`
-    """
-
-    name: str
-    representation: str
-    seconds: float
-    updates: int
-
-
-def list_trainings(results: Results) -> List[Training]:
-    """First the trainings stopped after the time of ELMo-S, then the complete ones."""
-    stopped = [
-        Training(row["name"], row["name"] + EQUAL_TIME, row["seconds"], row["updates"])
-        for row in results["equal_time"]
-    ]
-    ended = [
-        Training(row["name"], row["name"], row["training_seconds"], row["updates"])
-        for row in results["language_models"]
-        if row["corpus"] != PUBMED and row["training_seconds"]
-    ]
-    return stopped + ended

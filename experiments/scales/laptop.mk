@@ -8,12 +8,12 @@ CORPUS := novels
 novels_sentences := 235008
 # A third of that, with a shorter schedule.
 pubmed_sentences := 78336
-pubmed_options := -o '{"data_loader.batches_per_epoch": 1224, "trainer.learning_rate_scheduler.decay_start": 2448, "trainer.learning_rate_scheduler.decay_end": 4896}'
+pubmed_overrides := "data_loader.batches_per_epoch": 1224, "trainer.learning_rate_scheduler.decay_start": 2448, "trainer.learning_rate_scheduler.decay_end": 4896,
 # Five epochs of 38,300 Yoruba sentences, twenty of 4,462 Wolof ones.
 yor_fasttext := --epoch 10
-yor_options := -o '{"trainer.num_epochs": 5, "data_loader.batches_per_epoch": 598, "trainer.learning_rate_scheduler.decay_start": 5980, "trainer.learning_rate_scheduler.decay_end": 11960}'
+yor_overrides := "trainer.num_epochs": 5, "data_loader.batches_per_epoch": 598, "trainer.learning_rate_scheduler.decay_start": 5980, "trainer.learning_rate_scheduler.decay_end": 11960,
 wol_fasttext := --epoch 30
-wol_options := -o '{"trainer.num_epochs": 20, "data_loader.batches_per_epoch": 70, "trainer.learning_rate_scheduler.decay_start": 2800, "trainer.learning_rate_scheduler.decay_end": 5600}'
+wol_overrides := "trainer.num_epochs": 20, "data_loader.batches_per_epoch": 70, "trainer.learning_rate_scheduler.decay_start": 2800, "trainer.learning_rate_scheduler.decay_end": 5600,
 HELD_OUT := 1500
 
 DIM := 100
@@ -23,9 +23,6 @@ MERGES := 8000
 
 DEV_SENTENCES := 400
 FOLDS := 5
-
-# The seeds for ABLATIONS and EQUAL_TIME.
-OTHER_SEEDS ?= 1
 
 PAGES ?= README.md docs/results.md docs/results-details.md docs/performance.md
 IMAGES ?= docs/images/results

@@ -21,6 +21,6 @@ one_billion_word_heldout := $(ONE_BILLION_WORD)/heldout-monolingual.tokenized.sh
 
 # Ten epochs over all abstracts with the same batch size.
 pubmed_sentences := 273803
-pubmed_options := -o '{"data_loader.batches_per_epoch": 89, "trainer.learning_rate_scheduler.decay_start": 1780, "trainer.learning_rate_scheduler.decay_end": 3560}'
+pubmed_overrides := "data_loader.batches_per_epoch": 89, "trainer.learning_rate_scheduler.decay_start": 1780, "trainer.learning_rate_scheduler.decay_end": 3560,
 
 CUDA_DEVICE ?= 0

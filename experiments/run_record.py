@@ -1,0 +1,116 @@
+"""What a training did: `record.json`, which `experiments.collect_results` reads."""
+
+import subprocess
+import time
+from pathlib import Path
+from typing import Any, Dict, List, Optional
+
+import torch
+from allennlp.nn import util as nn_util
+from allennlp.training.callbacks import TrainerCallback
+
+from experiments.json_files import write_json
+
+__all__ = ["FILE_NAME", "RunRecord", "describe_commit"]
+
+FILE_NAME = "record.json"
+_ROOT = Path(__file__).parent.parent
+
+
+@TrainerCallback.register("run_record")
+class RunRecord(TrainerCallback):
+    """
+    Writes `record.json` into the serialization directory at the end of a training:
+
+    - `commit`, of the code; several if the training was resumed with another
+    - `device`, `cpu` or the name of the GPU
+    - `trainable_parameters`
+    - `updates`
+    - `seconds`, of all updates. Validation does not count, nor does what a killed process did after
+      its last checkpoint.
+    - `tokens` and `validation_tokens`: for a language model, the tokens that each direction
+      predicted in the training and in its last validation, otherwise 0
+
+    Registered as a `TrainerCallback` with name "run_record":
+
+        trainer: { callbacks: ["run_record"] }
+    """
+
+    def __init__(self, serialization_dir: str) -> None:
+        super().__init__(serialization_dir)
+        self._updates = self._timed_updates = self._tokens = self._validation_tokens = 0
+        self._seconds = 0.0
+        self._commits: List[str] = []
+        # The end of the last update, or nothing if something else came after it.
+        self._last: Optional[float] = None
+        self._is_validating = False
+
+    def on_start(self, trainer, is_primary: bool = True, **kwargs) -> None:
+        super().on_start(trainer, is_primary=is_primary, **kwargs)
+        self._commits = list(dict.fromkeys([*self._commits, describe_commit()]))
+        self._last = None
+
+    def on_batch(
+        self, trainer, batch_inputs, *args: Any, is_training: bool = True, **kwargs: Any
+    ) -> None:
+        num_tokens = sum(_count_predicted(batch) for batch in batch_inputs)
+        if not is_training:
+            self._validation_tokens = num_tokens + (
+                self._validation_tokens if self._is_validating else 0
+            )
+            self._is_validating, self._last = True, None
+            return
+        self._is_validating = False
+        now = time.perf_counter()
+        if self._last is not None:
+            self._seconds += now - self._last
+            self._timed_updates += 1
+        self._last = now
+        self._updates += 1
+        self._tokens += num_tokens * trainer._world_size
+
+    def on_epoch(self, trainer, *args: Any, **kwargs: Any) -> None:
+        self._last = None
+
+    def on_end(self, trainer, *args: Any, is_primary: bool = True, **kwargs: Any) -> None:
+        if not is_primary:
+            return
+        device = trainer.cuda_device
+        parameters = trainer.model.parameters()
+        record = {
+            "commit": ", ".join(self._commits),
+            "device": "cpu" if device.type == "cpu" else torch.cuda.get_device_name(device),
+            "trainable_parameters": sum(each.numel() for each in parameters if each.requires_grad),
+            "updates": self._updates,
+            # The first update after a start is not timed: it waits for the data.
+            "seconds": self._seconds * self._updates / max(1, self._timed_updates),
+            "tokens": self._tokens,
+            "validation_tokens": self._validation_tokens,
+        }
+        write_json(Path(self.serialization_dir) / FILE_NAME, record)
+
+    def state_dict(self) -> Dict[str, Any]:
+        names = ("_updates", "_timed_updates", "_tokens", "_validation_tokens")
+        return {name: getattr(self, name) for name in (*names, "_seconds", "_commits")}
+
+    def load_state_dict(self, state_dict: Dict[str, Any]) -> None:
+        vars(self).update(state_dict)
+
+
+def _count_predicted(batch: Dict[str, Any]) -> int:
+    """The tokens after the first of each sentence of a language model's batch."""
+    if "source" not in batch:
+        return 0
+    mask = nn_util.get_text_field_mask(batch["source"])
+    return int(mask.sum()) - len(mask)
+
+
+def describe_commit() -> str:
+    """The commit of the code, with `-dirty` if files differ from it."""
+    command = ["git", "describe", "--always", "--dirty"]
+    try:
+        return subprocess.check_output(
+            command, cwd=_ROOT, text=True, stderr=subprocess.DEVNULL
+        ).strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"

@@ -1,0 +1,237 @@
+"""
+Counts the answers of a finished run in each test sentence, for `experiments.claims`:
+
+    python -m experiments.sentence_scores RUN OUT.npz [--vocabulary DIRECTORY]
+
+Of named entities also those with words that a vocabulary lacks, and those with words that the
+training data of the tagger lacks.
+"""
+
+import argparse
+import logging
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Set, Tuple
+
+import numpy
+from allennlp.common import Tqdm
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import lazy_groups_of
+from allennlp.data import DatasetReader, Instance, Vocabulary
+from allennlp.data.dataset_readers.dataset_utils.span_utils import bioul_tags_to_spans
+from allennlp.models import load_archive
+from allennlp_models.structured_prediction.metrics.srl_eval_scorer import SrlEvalScorer
+from allennlp_models.structured_prediction.models.srl import convert_bio_tags_to_conll_format
+from allennlp_models.tagging import CrfTagger
+
+import allennlp_semfit  # noqa: F401 (registers what the archives name)
+from allennlp_semfit.common.errors import InvalidFileError
+from experiments.json_files import read_json, write_atomically
+from experiments.results import METRICS, parse_run_name
+
+__all__ = ["GROUPS", "count_answers", "f1", "group_entities"]
+
+BATCH_SIZE = 64
+
+# Groups of entities, by their words.
+GROUPS = {
+    "all": "all",
+    "in_vocabulary": "in vocabulary",
+    "oov": "OOV",
+    "seen": "seen in training",
+    "unseen": "unseen in training",
+}
+
+Prediction = Tuple[Instance, Dict[str, Any]]
+# The numbers of annotated, predicted and correct answers in a sentence.
+Counts = Tuple[int, int, int]
+IsInGroup = Callable[[Sequence[str]], bool]
+
+
+def f1(counts: numpy.ndarray) -> numpy.ndarray:
+    """
+    # Parameters
+
+    counts : `numpy.ndarray`
+        The annotated, predicted and correct answers. Shape `(…, 3)`.
+
+    # Returns
+
+    `numpy.ndarray`
+        F1 in percent, shape `(…)`. Where each sentence has one answer, it is the accuracy.
+    """
+    annotated, predicted, correct = numpy.moveaxis(counts, -1, 0)
+    return 200 * correct / numpy.maximum(annotated + predicted, 1)
+
+
+def group_entities(
+    vocabulary: Optional[Set[str]] = None, training_words: Optional[Set[str]] = None
+) -> Dict[str, IsInGroup]:
+    """The `GROUPS` that these words define, each with its condition on the words of an entity."""
+    groups: Dict[str, IsInGroup] = {"all": lambda words: True}
+    for inside, outside, known in (
+        ("in_vocabulary", "oov", vocabulary),
+        ("seen", "unseen", training_words),
+    ):
+        if known is not None:
+            groups[inside] = known.issuperset
+            groups[outside] = partial(_is_not_within, known)
+    return groups
+
+
+def _is_not_within(known: Set[str], words: Sequence[str]) -> bool:
+    return not known.issuperset(words)
+
+
+def count_answers(
+    predictions: Iterable[Prediction], task: str, groups: Dict[str, IsInGroup]
+) -> Dict[str, numpy.ndarray]:
+    """
+    # Parameters
+
+    predictions : `Iterable[Tuple[Instance, Dict[str, Any]]]`
+        Test instances with the output of the model.
+    task : `str`
+    groups : `Dict[str, Callable[[Sequence[str]], bool]]`
+        From `group_entities`. Tasks without named entities have `"all"` only.
+
+    # Returns
+
+    `Dict[str, numpy.ndarray]`
+        For each group, the numbers of annotated, predicted and correct answers in each sentence.
+        Shape `(num_sentences, 3)`.
+    """
+    count = {"srl": _count_arguments, "snli": _count_label, "sst5": _count_label}.get(task)
+    rows: Dict[str, List[Counts]] = {
+        group: [] for group in (groups if count is None else {"all": groups["all"]})
+    }
+    for instance, output in predictions:
+        for group in rows:
+            found = (
+                count(instance, output)
+                if count
+                else _count_entities(instance, output, groups[group])
+            )
+            rows[group].append(found)
+    return {group: numpy.array(counts, numpy.int32) for group, counts in rows.items()}
+
+
+def _count_label(instance: Any, output: Dict[str, Any]) -> Counts:
+    return 1, 1, int(output["label"] == instance["label"].label)
+
+
+def _count_entities(instance: Any, output: Dict[str, Any], holds: IsInGroup) -> Counts:
+    words = instance["metadata"]["words"]
+    annotated, predicted = (
+        {
+            (label, start, end)
+            for label, (start, end) in bioul_tags_to_spans(tags)
+            if holds(words[start : end + 1])
+        }
+        for tags in (instance["tags"].labels, output["tags"])
+    )
+    return len(annotated), len(predicted), len(annotated & predicted)
+
+
+def _count_arguments(instance: Any, output: Dict[str, Any]) -> Counts:
+    """As the official script counts them, which AllenNLP runs."""
+    metadata = instance["metadata"]
+    scorer = SrlEvalScorer(ignore_classes=["V"])
+    predicted, annotated = (
+        [convert_bio_tags_to_conll_format(tags)] for tags in (output["tags"], metadata["gold_tags"])
+    )
+    scorer([metadata["verb_index"]], [metadata["words"]], predicted, annotated)
+    correct, excess, missed = (
+        sum(counts.values())
+        for counts in (scorer._true_positives, scorer._false_positives, scorer._false_negatives)
+    )
+    return correct + missed, correct + excess, correct
+
+
+def predict(model: Any, instances: List[Any]) -> List[Prediction]:
+    """The outputs in the order of the instances."""
+    order = sorted(range(len(instances)), key=lambda i: _length(instances[i]))
+    outputs: List[Dict[str, Any]] = [{}] * len(instances)
+    with Tqdm.tqdm(total=len(instances), desc="predicting") as progress:
+        for indices in lazy_groups_of(order, BATCH_SIZE):
+            found = model.forward_on_instances([instances[i] for i in indices])
+            for i, output in zip(indices, found):
+                outputs[i] = output
+            progress.update(len(indices))
+    return list(zip(instances, outputs))
+
+
+def _length(instance: Any) -> int:
+    return max(len(field) for field in instance.fields.values() if hasattr(field, "tokens"))
+
+
+def score_run(run: Path, vocabulary: Optional[Path] = None) -> Dict[str, numpy.ndarray]:
+    """
+    # Parameters
+
+    run : `Path`
+        The directory of a finished training, `TASK.SEED.REPRESENTATION`.
+    vocabulary : `Path`, optional (default = `None`)
+        A directory from `allennlp count-vocabulary`.
+
+    # Returns
+
+    `Dict[str, numpy.ndarray]`
+        From `count_answers`, for its test data.
+
+    # Raises
+
+    `ConfigurationError`
+        If the run has another name, or its task no sentences (coreference).
+    `InvalidFileError`
+        If a file is missing, or the archive does not have the score in `metrics.json`.
+    """
+    task, _, _ = parse_run_name(run)
+    if task == "coref":
+        raise ConfigurationError(f"{run}: the scores of coreference are those of documents")
+    score = 100 * read_json(run / "metrics.json")[METRICS[task]]
+    archive = load_archive(run / "model.tar.gz")
+    archive.model.eval()
+    words = training_words = None
+    if isinstance(archive.model, CrfTagger):
+        training_words = _words_of(archive.dataset_reader, archive.config["train_data_path"])
+        if vocabulary is not None:
+            words = set(Vocabulary.from_files(vocabulary).get_token_to_index_vocabulary())
+    test_data = archive.validation_dataset_reader.read(archive.config["test_data_path"])
+    counts = count_answers(
+        predict(archive.model, list(test_data)), task, group_entities(words, training_words)
+    )
+    found = float(f1(counts["all"].sum(0)))
+    # Sums in another order may change single answers.
+    if abs(found - score) > 0.1:
+        raise InvalidFileError(
+            run / "model.tar.gz",
+            f"scores {found:.2f} on the test data, but metrics.json has {score:.2f}",
+            "Remove the run and train it again.",
+        )
+    return counts
+
+
+def _words_of(reader: DatasetReader, data: str) -> Set[str]:
+    instances: Iterable[Any] = reader.read(data)
+    return {word for instance in instances for word in instance["metadata"]["words"]}
+
+
+def main(arguments: Optional[Sequence[str]] = None) -> None:
+    logging.basicConfig(level=logging.ERROR)
+    parser = argparse.ArgumentParser(prog="experiments.sentence_scores", description=__doc__)
+    parser.add_argument("run", type=Path, help="the directory TASK.SEED.REPRESENTATION of a run")
+    parser.add_argument("out", type=Path, help="a file of NumPy arrays")
+    parser.add_argument("--vocabulary", type=Path, help="the vocabulary of a language model")
+    args = parser.parse_args(arguments)
+    try:
+        counts = score_run(args.run, args.vocabulary)
+    except (ConfigurationError, OSError) as error:
+        sys.exit(f"sentence_scores: {error}")
+    with write_atomically(args.out) as file:
+        numpy.savez_compressed(file, allow_pickle=False, **counts)
+
+
+if __name__ == "__main__":
+    main()
