@@ -108,13 +108,14 @@ def _language_models(runs: Sequence[Path]) -> List[Row]:
     }
     for row in rows:
         words = num_words.get(row["corpus"])
-        row["tokens_per_word"] = round(row["validation_tokens"] / words, 4) if words else None
-        if row["tokens_per_word"]:
-            row["words_per_second"] = round(
-                row["tokens"] / row["tokens_per_word"] / row["seconds"], 1
-            )
-            if "perplexity" in row:
-                row["perplexity"] **= row["tokens_per_word"]
+        if not words:
+            row.pop("perplexity", None)
+            continue
+        tokens_per_word = row["validation_tokens"] / words
+        row["tokens_per_word"] = round(tokens_per_word, 4)
+        row["words_per_second"] = round(row["tokens"] / tokens_per_word / row["seconds"], 1)
+        if "perplexity" in row:
+            row["perplexity"] **= tokens_per_word
     speeds = {row["corpus"]: row.get("words_per_second") for row in rows if row["name"] == "elmo"}
     for row in rows:
         speed, elmo = row.get("words_per_second"), speeds.get(row["corpus"])

@@ -3,7 +3,7 @@ Plots collected results, 840 pixels wide:
 
     python -m experiments.plots RESULTS.json DIRECTORY
 
-Writes `tasks_by_time.png`, `tasks.png` and `cloze.png`. Plots without results are left out.
+Writes `minutes.png`, `tasks.png` and `cloze.png`. Plots without results are left out.
 """
 
 import logging
@@ -23,10 +23,9 @@ from experiments.results import (
     Results,
     base_model,
     cloze_scores,
-    list_trainings,
+    minutes_of,
     sort_representations,
     task_scores,
-    variant_of,
 )
 
 __all__ = ["PLOTS", "write_plots"]
@@ -38,6 +37,10 @@ _WIDTH, _RESOLUTION = 7.0, 120
 _STYLES: Dict[str, Tuple[str, str]] = {
     "none": ("#999999", "x"),
     "fasttext": ("#000000", "+"),
+    "word2vec": ("#999999", "."),
+    "flair": ("#882255", "v"),
+    "bert": ("#44AA99", "^"),
+    "electra": ("#88CCEE", "P"),
     "elmo": ("#CC6677", "s"),
     "elmo_adaptive": ("#DDAA33", "D"),
     "elmo_semfit": ("#332288", "o"),
@@ -98,29 +101,37 @@ def _add_legend(figure: Figure, all_axes: List[Axes]) -> None:
     )
 
 
-def _tasks_by_time(results: Results) -> Optional[Figure]:
-    """A line joins a stopped language model and the complete one."""
+def _minutes(results: Results) -> Optional[Figure]:
+    """The mean of the tasks that all trainings of so many minutes have."""
+    names = {run["representation"] for run in results["tasks"]}
+    timed = [name for name in sort_representations(names) if minutes_of(name)]
+    tasks = sorted(
+        set.intersection(
+            *(
+                {run["task"] for run in results["tasks"] if run["representation"] == name}
+                for name in timed
+            )
+        )
+        if timed
+        else []
+    )
+    if not tasks:
+        return None
 
     def mean_of(representation: str) -> Optional[float]:
-        scores = [task_scores(results, task, representation) for task in TASKS]
+        scores = [task_scores(results, task, representation) for task in tasks]
         return statistics.mean(map(statistics.mean, scores)) if all(scores) else None
 
-    points: Dict[str, List[Tuple[float, float]]] = {}
-    for training in list_trainings(results):
-        mean = mean_of(training.representation)
-        if mean is not None:
-            points.setdefault(training.name, []).append((training.seconds / 60, mean))
-    if not points:
-        return None
     figure, (axes,) = _figure(3.8)
-    for name in sort_representations(points):
-        axes.plot(*zip(*points[name]), **_style(name))
+    for base in sort_representations(map(base_model, timed)):
+        points = [(minutes_of(name), mean_of(name)) for name in timed if base_model(name) == base]
+        axes.plot(*zip(*points), **_style(base))
     baseline = mean_of(_BASELINE)
     if baseline is not None:
         axes.axhline(baseline, color="black", linestyle="--", label=_BASELINE)
     axes.set_xlim(left=0)
     axes.set_xlabel("minutes of training")
-    axes.set_ylabel("mean of the five tasks, %")
+    axes.set_ylabel(f"mean of {', '.join(tasks)}, %")
     _add_legend(figure, [axes])
     return figure
 
@@ -130,7 +141,7 @@ def _tasks(results: Results) -> Optional[Figure]:
     baselines = {task: task_scores(results, task, _BASELINE) for task in TASKS}
     tasks = [task for task in TASKS if baselines[task]]
     found = {run["representation"] for run in results["tasks"] if run["task"] in tasks}
-    names = [name for name in sort_representations(found - {_BASELINE}) if not variant_of(name)]
+    names = [name for name in sort_representations(found - {_BASELINE}) if name == base_model(name)]
     if not names:
         return None
     figure, (axes,) = _figure(4.2)
@@ -180,7 +191,7 @@ def _cloze(results: Results) -> Optional[Figure]:
 
 
 PLOTS: Dict[str, Callable[[Results], Optional[Figure]]] = {
-    "tasks_by_time": _tasks_by_time,
+    "minutes": _minutes,
     "tasks": _tasks,
     "cloze": _cloze,
 }

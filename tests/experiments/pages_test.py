@@ -10,7 +10,7 @@ from tests.processes import run_module
 RESULTS = {
     "tasks": [
         {"task": task, "representation": "elmo_semfit", "seed": 1, "score": score}
-        for task, score in (("ner", 25.0), ("bc5cdr", 80.0))
+        for task, score in (("ner", 25.0), ("yor", 80.0))
     ]
 }
 EMPTY = {"tasks": []}
@@ -19,7 +19,7 @@ EMPTY = {"tasks": []}
 def test_a_page_keeps_its_prose_and_is_the_same_again(tmp_path, monkeypatch):
     page = (
         "# Title\n\n<!-- table: tasks -->\n<!-- end -->\n\nProse, 28.0.\n\n"
-        "<!-- table: bc5cdr -->\n\n| old | 99.9 |\n\n<!-- end -->\nEnd.\n"
+        "<!-- table: languages -->\n\n| old | 99.9 |\n\n<!-- end -->\nEnd.\n"
     )
     (tmp_path / "page.md").write_text(page)
     (tmp_path / "results.json").write_text(json.dumps(RESULTS))
@@ -28,8 +28,8 @@ def test_a_page_keeps_its_prose_and_is_the_same_again(tmp_path, monkeypatch):
     filled = (tmp_path / "page.md").read_text()
     assert filled == (
         f"# Title\n\n<!-- table: tasks -->\n\n{TABLES['tasks'](RESULTS)}\n\n<!-- end -->\n\n"
-        "Prose, 28.0.\n\n<!-- table: bc5cdr -->\n\n"
-        f"{TABLES['bc5cdr'](RESULTS)}\n\n<!-- end -->\nEnd.\n"
+        "Prose, 28.0.\n\n<!-- table: languages -->\n\n"
+        f"{TABLES['languages'](RESULTS)}\n\n<!-- end -->\nEnd.\n"
     )
     assert fill_page(filled, RESULTS, name="page.md") == filled
     assert fill_page(filled, EMPTY, name="page.md") != filled
@@ -47,7 +47,7 @@ def test_a_page_keeps_its_prose_and_is_the_same_again(tmp_path, monkeypatch):
         ("<!-- end -->\n", "p.md has a mark of a table without its end"),
         # The first has no end.
         (
-            "<!-- table: tasks -->\n<!-- table: bc5cdr -->\n<!-- end -->\n<!-- end -->\n",
+            "<!-- table: tasks -->\n<!-- table: languages -->\n<!-- end -->\n<!-- end -->\n",
             "p.md has a mark of a table without its end",
         ),
     ],

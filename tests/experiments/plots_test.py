@@ -2,7 +2,6 @@ import pytest
 from matplotlib.image import imread
 
 from experiments.plots import PLOTS, write_plots
-from experiments.results import TASKS
 
 
 def run_of(task, representation, score):
@@ -11,7 +10,6 @@ def run_of(task, representation, score):
 
 RESULTS = {
     "language_models": [],
-    "equal_time": [],
     "tasks": [
         run_of("ner", "fasttext", 10.0),
         run_of("ner", "fasttext", 14.0),
@@ -20,12 +18,8 @@ RESULTS = {
         run_of("ner", "elmo_semfit", 24.0),
         # Not drawn: nothing to subtract, and of another comparison.
         run_of("srl", "elmo_semfit", 50.0),
-        run_of("ner", "elmo-equal-time", 19.0),
+        run_of("ner", "elmo-15min", 19.0),
         run_of("bc5cdr", "elmo_semfit", 80.0),
-    ],
-    "senteval": [
-        {"representation": "fasttext", "scores": {"TREC": 60.0, "SICK-E": 70.0, "MR": 99.0}},
-        {"representation": "elmo", "scores": {"TREC": 66.0, "SICK-E": 72.0, "MR": 99.0}},
     ],
     "cloze": [
         {
@@ -53,29 +47,21 @@ def lines(axes):
     }
 
 
-def test_the_mean_of_the_five_tasks_is_drawn_against_minutes_early_and_at_the_end():
-    scores = {"fasttext": 40.0, "elmo": 50.0, "elmo-equal-time": 42.0, "elmo_semfit": 47.0}
-    tasks = [run_of(task, name, scores[name]) for name in scores for task in TASKS]
-    # Three points more in one task of five; and one that lacks the others.
-    tasks += [run_of("ner", "elmo_semfit", 53.0), run_of("ner", "elmo_adaptive", 60.0)]
-    models = [
-        {"name": name, "corpus": corpus, "training_seconds": seconds, "updates": 9}
-        for name, corpus, seconds in (
-            ("elmo_semfit", "novels", 600),
-            ("elmo_semfit", "pubmed", 900),
-            ("elmo_adaptive", "novels", 700),
-            ("elmo", "novels", 1200),
-        )
-    ]
-    stopped = [{"name": "elmo", "corpus": "novels", "seconds": 630, "updates": 4}]
-    results = {"tasks": tasks, "language_models": models, "equal_time": stopped}
-    (axes,) = PLOTS["tasks_by_time"](results).axes
+def test_the_mean_of_the_tasks_that_all_have_is_drawn_against_minutes():
+    scores = {"fasttext": 40.0, "elmo-5min": 41.0, "elmo-15min": 44.0, "elmo_semfit-15min": 47.0}
+    tasks = [run_of(task, name, scores[name]) for name in scores for task in ("ner", "snli")]
+    # Three points more in one task of two; and one that the others lack.
+    tasks += [run_of("ner", "elmo_semfit-15min", 53.0), run_of("srl", "elmo-5min", 90.0)]
+    # Trained for as long as it takes.
+    tasks += [run_of(task, "elmo", 70.0) for task in ("ner", "snli")]
+    (axes,) = PLOTS["minutes"]({"tasks": tasks}).axes
     assert lines(axes) == {
-        "elmo": [[10.5, 20], [42, 50]],
-        "elmo_semfit": [[10], [47.6]],
+        "elmo": [[5, 15], [41, 44]],
+        "elmo_semfit": [[15], [48.5]],
         "fasttext": [[0, 1], [40, 40]],
     }
     assert axes.get_xlabel() == "minutes of training"
+    assert axes.get_ylabel() == "mean of ner, snli, %"
 
 
 def test_tasks_are_drawn_less_what_fasttext_scores_with_the_deviation_of_the_seeds():
@@ -93,10 +79,7 @@ def test_tasks_are_drawn_less_what_fasttext_scores_with_the_deviation_of_the_see
 
 def test_the_images_have_their_width_and_show_something(tmp_path):
     files = write_plots(RESULTS, tmp_path / "images")
-    assert [file.name for file in files] == [
-        "tasks.png",
-        "cloze.png",
-    ]
+    assert [file.name for file in files] == ["minutes.png", "tasks.png", "cloze.png"]
     for file in files:
         height, width, _ = imread(file).shape
         assert (width, height > 300) == (840, True)
@@ -107,7 +90,7 @@ def test_the_images_have_their_width_and_show_something(tmp_path):
 def test_what_there_are_no_results_for_is_left_out(tmp_path):
     assert write_plots(dict.fromkeys(RESULTS, []), tmp_path) == []
     results = {**RESULTS, "cloze": []}
-    assert write_plots(results, tmp_path) == [tmp_path / "tasks.png"]
+    assert write_plots(results, tmp_path) == [tmp_path / "minutes.png", tmp_path / "tasks.png"]
 
 
 def test_scores_are_drawn_by_frequency_among_any_words_and_among_words_as_frequent():

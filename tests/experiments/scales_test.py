@@ -57,6 +57,10 @@ def lines_of(tmp_path, scale, *goals):
     return process.stdout.splitlines()
 
 
+def is_training(line):
+    return ".venv/bin/allennlp train " in line
+
+
 @pytest.fixture(scope="module", params=SCALES)
 def configs(request, tmp_path_factory):
     out = tmp_path_factory.mktemp(request.param)
@@ -81,6 +85,7 @@ def test_the_language_models_have_one_text_and_as_many_updates_as_the_schedule(c
         assert config["validation_data_path"] == "/LM_DEV_DATA_PATH"
         updates = config["data_loader"]["batches_per_epoch"]
         assert updates == int(updates)
+        assert "run_record" in config["trainer"]["callbacks"]
         schedule = config["trainer"]["learning_rate_scheduler"]
         num_epochs = config["trainer"]["num_epochs"]
         assert schedule["decay_end"] == schedule["num_replicas"] * updates * num_epochs
@@ -99,6 +104,8 @@ def test_a_laptop_trains_the_laptop_configs(tmp_path):
             json.loads(_jsonnet.evaluate_file(str(path), ext_vars=VARIABLES))
             for path in (config, shipped)
         )
+        one["trainer"]["callbacks"].remove("run_record")
+        one["trainer"] = {key: value for key, value in one["trainer"].items() if value != []}
         assert one == other
 
 
@@ -134,28 +141,69 @@ def test_a_task_comes_after_its_language_model(task, scale, tmp_path):
     goal = tmp_path / "tasks" / f"{task}.1.elmo_adaptive" / "done"
     lines = lines_of(tmp_path, scale, str(goal))
     (training,) = (
-        i for i, line in enumerate(lines) if "/models/elmo_adaptive" in line and "./train" in line
+        i for i, line in enumerate(lines) if is_training(line) and "/models/elmo_adaptive " in line
     )
     (run,) = (
         i
         for i, line in enumerate(lines)
-        if line.startswith("./train") and f"{task}.1.elmo_adaptive" in line
+        if is_training(line) and f"-s {tmp_path}/tasks/{task}.1.elmo_adaptive" in line
     )
     (vocabulary,) = (i for i, line in enumerate(lines) if "count-vocabulary" in line)
     assert vocabulary < training < run
 
 
 def test_all_makes_everything_that_the_tables_have(tmp_path):
-    lines = lines_of(tmp_path, "laptop")
-    trainings = [line for line in lines if "./train" in line.split()]
-    # Fourteen on novels and five on abstracts; seven representations with five tasks, three of
-    # them thrice; nine ablations and two others once; six with the entities in abstracts, thrice;
-    # two models of two languages, and entities in these with four representations, thrice.
-    english = (14 + 5) + 7 * (2 + 3 * 3) + (9 + 2) * 5 + 6 * 3
-    assert len(trainings) == english + 2 * (2 + 4 * 3)
-    # Four of them with normalised layers, and three with layers side by side, too.
-    assert sum("allennlp senteval" in line for line in lines) == 1 + 14 + 4 + 3
-    assert sum("experiments.oov_entities" in line for line in lines) == 6 * 3
+    lines = lines_of(tmp_path, "laptop", "MINUTES=15", "TIMED=elmo elmo_semfit")
+    # Fourteen models of novels, three of them twice, and five of abstracts, three of them twice;
+    # seven representations with five tasks, three of them thrice and the others twice; nine
+    # ablations once; six with the entities in abstracts, thrice; two models of two languages, and
+    # entities in these with four representations, thrice; two models for so many minutes, after
+    # one of each for its speed, with four tasks.
+    english = (14 + 3 + 5 + 3) + 7 * (3 * 3 + 2 * 2) + 9 * 5 + 6 * 3
+    assert sum(map(is_training, lines)) == english + 2 * (2 + 4 * 3) + 2 * (2 + 4)
+    # Four of them with normalised layers, and four with layers side by side, too.
+    assert sum("allennlp senteval" in line for line in lines) == 1 + 14 + 4 + 4
+
+
+def test_an_even_seed_has_the_second_training(tmp_path):
+    for seed, model in ((1, "elmo_semfit"), (2, "elmo_semfit.2"), (3, "elmo_semfit")):
+        lines = lines_of(tmp_path, "laptop", f"{tmp_path}/tasks/ner.{seed}.elmo_semfit/done")
+        training, run = filter(is_training, lines)
+        number = 1 + (seed == 2)
+        assert f'-s {tmp_path}/novels/models/{model} -o \'{{ "random_seed": {number},' in training
+        assert f"LM_ARCHIVE_PATH={tmp_path}/novels/models/{model}/model.tar.gz" in run
+    lines = lines_of(tmp_path, "laptop", f"{tmp_path}/tasks/ner.2.elmo/done")
+    assert any("novels/models/elmo/model.tar.gz" in line for line in lines)
+
+
+def test_minutes_become_updates_at_the_measured_speed(tmp_path):
+    goal = str(tmp_path / "tasks/bc5cdr.1.elmo_semfit-15min/done")
+    speed, training, run = filter(is_training, lines_of(tmp_path, "laptop", goal))
+    assert f"-s {tmp_path}/novels/speed/elmo_semfit " in speed
+    assert f"-s {tmp_path}/novels/minutes/elmo_semfit.15 " in training
+    # The same text for all tasks.
+    assert f"LM_ARCHIVE_PATH={tmp_path}/novels/minutes/elmo_semfit.15/model.tar.gz" in run
+    done = tmp_path / "novels" / "speed" / "elmo_semfit"
+    done.mkdir(parents=True)
+    (done / "done").touch()
+    (done / "record.json").write_text('{"updates": 300, "seconds": 90.0}')
+    config = tmp_path / "configs/minutes/elmo_semfit.15.jsonnet"
+    process = make("SCALE=laptop", f"OUT={tmp_path}", str(config))
+    assert process.returncode == 0, process.stderr
+    built = json.loads(_jsonnet.evaluate_file(str(config), ext_vars=VARIABLES))
+    assert built["data_loader"]["batches_per_epoch"] == 15 * 60 / 90 * 300
+    assert built["trainer"]["learning_rate_scheduler"]["decay_end"] == 4 * 3000
+
+
+def test_claims_are_tested_on_the_runs_there_are(tmp_path):
+    for run in ("ner.1.fasttext", "coref.1.fasttext", "bc5cdr.1.elmo_semfit"):
+        (tmp_path / "tasks" / run).mkdir(parents=True)
+        (tmp_path / "tasks" / run / "done").touch()
+    (tmp_path / "pubmed" / "vocabulary").mkdir(parents=True)
+    lines = lines_of(tmp_path, "laptop", "claims")
+    counted = [line for line in lines if "experiments.sentence_scores" in line]
+    assert [("--vocabulary" in line) for line in sorted(counted)] == [True, False]
+    assert any("experiments.claims" in line for line in lines)
 
 
 def test_a_language_is_prepared_from_raw_text(tmp_path):
@@ -175,10 +223,10 @@ def test_results_keep_those_of_elsewhere_if_that_is_asked_for(options, keeps, tm
 
 def test_what_is_done_is_not_done_again(tmp_path):
     goal = tmp_path / "tasks" / "ner.2.elmo" / "done"
-    assert any("./train" in line for line in lines_of(tmp_path, "laptop", str(goal)))
+    assert any(map(is_training, lines_of(tmp_path, "laptop", str(goal))))
     goal.parent.mkdir(parents=True)
     goal.touch()
-    assert not any("./train" in line for line in lines_of(tmp_path, "laptop", str(goal)))
+    assert not any(map(is_training, lines_of(tmp_path, "laptop", str(goal))))
 
 
 @pytest.mark.parametrize("name", ["SEMFIT_DATA", "ONE_BILLION_WORD", "CC_VECTORS"])
@@ -193,29 +241,3 @@ def test_a_scale_that_is_none_is_named_with_those_that_are():
     assert process.returncode != 0
     assert "SCALE is huge. Set it to one of" in process.stderr
     assert all(scale in process.stderr for scale in SCALES)
-
-
-def test_a_probe_trains_briefly_and_measures_all(tmp_path):
-    lines = lines_of(
-        tmp_path, "laptop", "probe", "PROBED=elmo_adaptive", "VARIATIONS=", "PROBE_SEEDS=7"
-    )
-    run = tmp_path / "pubmed" / "probes" / "elmo_adaptive.7"
-    (training,) = [line for line in lines if "./train" in line]
-    assert str(tmp_path / "configs" / "probes" / "elmo_adaptive.jsonnet") in training
-    assert "num_updates: 600" in "".join(lines)
-    assert f"VOCABULARY_PATH={tmp_path}/pubmed/vocabulary" in training
-    assert any("count-vocabulary" in line for line in lines)
-    for kind in ("cloze", "bc5cdr", "wnut17", "sst2"):
-        assert any(line.endswith(f"{run}.{kind}.json") for line in lines), kind
-    assert any('"pytorch_seed": 7' in line for line in lines)
-
-
-def test_a_probe_of_a_variation_changes_the_config_of_its_model(tmp_path):
-    config = tmp_path / "configs" / "probes" / "elmo_semfit_contrastive-16_sentences.jsonnet"
-    (line,) = [line for line in lines_of(tmp_path, "laptop", str(config)) if "echo" in line]
-    text = line.partition('"')[2].rpartition('"')[0]
-    variables = dict.fromkeys(("LM_TRAIN_DATA_PATH", "LM_DEV_DATA_PATH", "FASTTEXT_MODEL_PATH"), "")
-    built = json.loads(_jsonnet.evaluate_snippet("probe", text, ext_vars=variables))
-    assert built["data_loader"]["batch_sampler"]["batch_size"] == 16
-    assert built["data_loader"]["batches_per_epoch"] == 2400
-    assert built["model"]["head"]["type"] == "contrastive"
