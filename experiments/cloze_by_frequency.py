@@ -33,13 +33,15 @@ __all__ = [
     "bucket_index",
     "bucket_label",
     "evaluate",
-    "read_inputs",
     "reciprocal_rank",
     "sample_targets",
 ]
 
 # The lowest frequency of each bucket.
 BUCKETS = (0, 1, 3, 10, 100, 1000)
+NUM_TARGETS = 3000
+# Including the target.
+NUM_CANDIDATES = 100
 BATCH_SIZE = 64
 
 
@@ -212,43 +214,6 @@ def evaluate(
     return rows
 
 
-def read_inputs(
-    archive: Path, heldout: Path, train: str
-) -> Tuple[Path, List[List[str]], Dict[str, int]]:
-    """
-    Reads what does not take long, so that it is checked before the model is loaded.
-
-    # Parameters
-
-    archive : `Path`
-        A language model's archive, or its serialization directory.
-    heldout : `Path`
-        Held-out text.
-    train : `str`
-        The training text: a file, a directory or a pattern.
-
-    # Returns
-
-    `Path`
-        The archive.
-    `List[List[str]]`
-        The words of the held-out sentences.
-    `Dict[str, int]`
-        The frequency of each word in the training text.
-
-    # Raises
-
-    `ConfigurationError`
-        If one of them cannot be read.
-    """
-    file = archive / "model.tar.gz" if archive.is_dir() else archive
-    load_config(str(file))
-    lines = SentencesFile(heldout)
-    lines.summarize()
-    counts = count_words(find_text_files([train])).counts
-    return file, [line.split() for line in lines], counts
-
-
 def main(arguments: Optional[Sequence[str]] = None) -> None:
     logging.basicConfig(level=logging.WARNING)
     parser = argparse.ArgumentParser(prog="experiments.cloze_by_frequency", description=__doc__)
@@ -256,35 +221,25 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     parser.add_argument("heldout", type=Path, help="held-out text")
     parser.add_argument("train", help="its training text: a file, a directory or a pattern")
     parser.add_argument("out", type=Path, help="a JSON file")
-    parser.add_argument(
-        "--targets", type=int, default=3000, help="maximum number of targets; default: 3000"
-    )
-    parser.add_argument(
-        "--candidates", type=int, default=100, help="candidates including the target; default: 100"
-    )
-    parser.add_argument("--seed", type=int, default=1, help="seed of the sample; default: 1")
-    parser.add_argument("-o", "--overrides", default="", help="overrides of the archive's config")
     args = parser.parse_args(arguments)
     try:
-        file, sentences, counts = read_inputs(args.archive, args.heldout, args.train)
-        archive = load_archive(file, overrides=args.overrides)
+        # Check what does not take long before the model is loaded.
+        load_config(str(args.archive))
+        lines = SentencesFile(args.heldout)
+        lines.summarize()
+        sentences = [line.split() for line in lines]
+        counts = count_words(find_text_files([args.train])).counts
         words, drawn = sample_targets(
             sentences,
             counts,
-            num_targets=args.targets,
-            num_candidates=args.candidates,
-            seed=args.seed,
+            num_targets=NUM_TARGETS,
+            num_candidates=NUM_CANDIDATES,
+            seed=1,
         )
-        scores = WordScorer(archive, words)
-        rows = evaluate(scores, sentences, drawn)
+        rows = evaluate(WordScorer(load_archive(args.archive), words), sentences, drawn)
     except ConfigurationError as error:
         sys.exit(f"cloze_by_frequency: {error}")
-    result = {
-        "archive_name": file.resolve().parent.name,
-        "candidates": min(args.candidates, len(words)),
-        "rows": rows,
-    }
-    write_json(args.out, result)
+    write_json(args.out, {"rows": rows})
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@
         hidden_dropout_prob: $.sizes.dropout,
         attention_probs_dropout_prob: $.sizes.dropout,
         // For vectors of longer sentences than those in training.
-        max_position_embeddings: 2048,
+        max_position_embeddings: 4096,
       },
     },
     head+: { input_dim: hidden_size },
