@@ -3,6 +3,7 @@ import json
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import import_module_and_submodules
 from gensim.models import KeyedVectors
 from transformers import (
     AutoModel,
@@ -77,6 +78,13 @@ def test_vectors_of_transformers_are_means_of_pieces_and_layers(name, kind, trai
         assert_same_but_for_rounding(vectors[: len(words)], expected)
 
 
+def test_sentences_can_be_longer_than_the_sequences_in_training(trained):
+    words = SENTENCES[0] * 30
+    (vectors,) = embed("bert", trained("bert"), [words], transformer_dim=8)
+    assert vectors.shape == (len(words), 8)
+    assert vectors.any(dim=-1).all()
+
+
 def test_tokenizers_keep_case_and_accents(trained):
     tokenizer = AutoTokenizer.from_pretrained(trained("bert"))
     assert tokenizer.tokenize("Aspirin") != tokenizer.tokenize("aspirin")
@@ -112,6 +120,10 @@ def test_electra_shares_embeddings(trained):
     # The generator's output layer is its embeddings, too.
     both = discriminator.num_parameters() + generator.num_parameters()
     assert record["trainable_parameters"] == both - embeddings
+
+
+def test_allennlp_imports_the_package_without_flair():
+    import_module_and_submodules("experiments.peers")
 
 
 def test_an_output_is_not_replaced(text, tiny, tmp_path):
