@@ -11,7 +11,8 @@
 // Parameters:
 //
 //   sizes     has the dimensions `fasttext_dim`, `elmo_dim` and `elmo_semfit_dim`, and `projection_dim`,
-//             to which the last two are projected unless it is null
+//             to which the last two are projected unless it is null. May have `representations`, more choices
+//             for WORD_REPRESENTATION, each with what the result has.
 //   dropout   the dropout of `elmo` and `elmo_semfit`
 //   none      the result for `none`, for a model that needs another embedder in its place
 //   elmo_key  the name of ELMo's indexer and embedder, for models that do not allow `elmo`
@@ -58,7 +59,7 @@ function(sizes, dropout, none={ indexers: {}, embedders: {}, dim: 0 }, elmo_key=
       dim: sizes.fasttext_dim,
     },
     none: none,
-  };
+  } + (if std.objectHas(sizes, 'representations') then sizes.representations else {});
   if std.objectHas(choices, choice) then choices[choice]
   else error 'The environment variable WORD_REPRESENTATION is "' + choice + '". ' +
              'It takes one of "' + std.join('", "', std.objectFields(choices)) + '".'

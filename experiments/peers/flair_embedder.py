@@ -1,0 +1,185 @@
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, Dict, List
+
+import torch
+from allennlp.data import Token, TokenIndexer, Vocabulary
+from allennlp.data.token_indexers.token_indexer import IndexedTokenList
+from allennlp.modules.token_embedders import TokenEmbedder
+from torch.nn import LSTM, Embedding, Module
+
+from allennlp_semfit.common.errors import InvalidFileError, first_line
+
+__all__ = ["FlairEmbedder", "FlairIndexer", "save_flair_model"]
+
+# What flair pads a sentence with, at its start and its end.
+START, END = "\n", " "
+
+
+def save_flair_model(file: Path, forward: Any, backward: Any) -> None:
+    """
+    Writes what the `flair` indexer and embedder need, for use without flair.
+
+    # Parameters
+
+    file : `Path`
+    forward : `flair.models.LanguageModel`
+    backward : `flair.models.LanguageModel`
+        With the dictionary of `forward`.
+    """
+    content: Dict[str, Any] = {"characters": forward.dictionary.get_items()}
+    for name, model in (("forward", forward), ("backward", backward)):
+        content[name] = {
+            key: value.detach().clone()
+            for key, value in model.state_dict().items()
+            if key.startswith(("encoder.", "rnn."))
+        }
+    torch.save(content, file)
+
+
+def _load(path: str) -> Dict[str, Any]:
+    remedy = "Create one with `python -m experiments.peers.train flair`."
+    try:
+        content = torch.load(path, weights_only=True, map_location="cpu")
+        return {name: content[name] for name in ("characters", "forward", "backward")}
+    except OSError as error:
+        found = f"cannot be read ({error.strerror})"
+        raise InvalidFileError(path, found, remedy, "flair model") from None
+    except Exception as error:
+        found = f"is not a model for the `flair` embedder ({first_line(error)})"
+        raise InvalidFileError(path, found, remedy, "flair model") from None
+
+
+@TokenIndexer.register("flair")
+class FlairIndexer(TokenIndexer):
+    """
+    The characters of a sentence for the `flair` embedder, in both directions.
+
+    Registered as a `TokenIndexer` with name "flair".
+
+    # Parameters
+
+    model_path : `str`
+        A `model.pt` of `python -m experiments.peers.train flair`.
+    token_min_padding_length : `int`, optional (default = `0`)
+        See `TokenIndexer`.
+
+    # Raises
+
+    `InvalidFileError`
+        If `model_path` is missing or another file.
+    """
+
+    def __init__(self, model_path: str, token_min_padding_length: int = 0) -> None:
+        super().__init__(token_min_padding_length)
+        characters = _load(model_path)["characters"]
+        # 0, flair's `<unk>`, for the others.
+        self._ids = {character: number for number, character in enumerate(characters)}
+
+    def count_vocab_items(self, token: Token, counter: Dict[str, Dict[str, int]]) -> None:
+        pass
+
+    def tokens_to_indices(self, tokens: List[Token], vocabulary: Vocabulary) -> IndexedTokenList:
+        words = [token.ensure_text() for token in tokens]
+        text = " ".join(words)
+        # The positions of the character after each word and, in the reversed text, of that before.
+        # `START` moves all by one.
+        ends = list(accumulate(len(word) + 1 for word in words))
+        return {
+            "forward_ids": self._look_up(text),
+            "backward_ids": self._look_up(text[::-1]),
+            "forward_positions": ends,
+            "backward_positions": [
+                len(text) + 1 - (end - len(word) - 1) for end, word in zip(ends, words)
+            ],
+            "mask": [True] * len(words),
+        }
+
+    def _look_up(self, text: str) -> List[int]:
+        return [self._ids.get(character, 0) for character in START + text + END]
+
+    def get_empty_token_list(self) -> IndexedTokenList:
+        names = ("forward_ids", "backward_ids", "forward_positions", "backward_positions", "mask")
+        return {name: [] for name in names}
+
+
+class _Direction(Module):
+    """flair's `LanguageModel` without its output layer."""
+
+    def __init__(self, weights: Dict[str, torch.Tensor]) -> None:
+        super().__init__()
+        num_characters, embedding_size = weights["encoder.weight"].shape
+        hidden_size = weights["rnn.weight_hh_l0"].size(1)
+        num_layers = sum(key.startswith("rnn.weight_hh_l") for key in weights)
+        self.encoder = Embedding(num_characters, embedding_size)
+        self.rnn = LSTM(embedding_size, hidden_size, num_layers, batch_first=True)
+        self.load_state_dict(weights)
+
+    def forward(self, ids: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+        states, _ = self.rnn(self.encoder(ids))
+        return states.gather(1, positions.unsqueeze(-1).expand(-1, -1, states.size(-1)))
+
+
+@TokenEmbedder.register("flair")
+class FlairEmbedder(TokenEmbedder):
+    """
+    The frozen vectors of flair's `StackedEmbeddings` of a forward and a backward `FlairEmbeddings`,
+    without flair.
+
+    Registered as a `TokenEmbedder` with name "flair".
+
+    # Parameters
+
+    model_path : `str`
+        That of the `flair` indexer.
+
+    # Raises
+
+    `InvalidFileError`
+        If `model_path` is missing or another file.
+
+    # Example
+
+    ```json
+    "token_embedders": {"flair": {"type": "flair", "model_path": "flair/model.pt"}}
+    ```
+    """
+
+    def __init__(self, model_path: str) -> None:
+        super().__init__()
+        content = _load(model_path)
+        self._forward = _Direction(content["forward"])
+        self._backward = _Direction(content["backward"])
+        self.requires_grad_(False)
+
+    def get_output_dim(self) -> int:
+        return self._forward.rnn.hidden_size + self._backward.rnn.hidden_size
+
+    def forward(
+        self,
+        forward_ids: torch.Tensor,
+        backward_ids: torch.Tensor,
+        forward_positions: torch.Tensor,
+        backward_positions: torch.Tensor,
+        mask: torch.Tensor,
+    ) -> torch.Tensor:
+        """
+        # Parameters
+
+        forward_ids, backward_ids : `torch.Tensor`
+            Shape `(batch_size, num_characters)`.
+        forward_positions, backward_positions : `torch.Tensor`
+            The character whose state is a word's vector. Shape `(batch_size, num_words)`.
+        mask : `torch.Tensor`
+            Shape `(batch_size, num_words)`.
+
+        # Returns
+
+        `torch.Tensor`
+            Shape `(batch_size, num_words, output_dim)`.
+        """
+        vectors = [
+            self._forward(forward_ids, forward_positions),
+            self._backward(backward_ids, backward_positions),
+        ]
+        return torch.cat(vectors, dim=-1) * mask.unsqueeze(-1)

@@ -1,0 +1,178 @@
+import logging
+from collections import Counter
+from functools import partial
+from math import ceil
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Callable, Dict, Iterable, List, Sequence, Tuple
+
+import torch
+from allennlp.common.checks import ConfigurationError
+from more_itertools import divide
+from torch.nn import Parameter
+from torch.optim import SGD
+
+from experiments.peers.clock import TrainingClock, learning_rate_factor
+from experiments.peers.flair_embedder import save_flair_model
+from experiments.peers.text import read_sentences
+
+__all__ = ["CONTENTS", "train_flair"]
+
+CONTENTS = ["forward.pt", "backward.pt", "model.pt"]
+
+# 256 dimensions in both directions together, as many as the other representations. In half a minute
+# on a core, 256 for each direction read half as much, and have a higher held-out loss.
+HIDDEN_SIZE = 128
+# As many as in flair's own dictionary of characters.
+NUM_CHARACTERS = 275
+# What flair reads and shuffles at a time. It evaluates and generates text after each.
+SENTENCES_PER_SPLIT = 20_000
+HELD_OUT_SENTENCES = 100
+
+# flair recommends 250 and 100, for days on a GPU. In half a minute on a core, these are a few dozen
+# updates; the held-out loss decreases with the batch, of 100, 32, 16 and 8.
+SEQUENCE_LENGTH = 100
+BATCH_SIZE = 8
+# flair's default. Half of it is worse.
+LEARNING_RATE = 20.0
+
+
+def train_flair(
+    files: Sequence[Path], out: Path, clock: TrainingClock, *, threads: int, seed: int
+) -> Dict[str, Any]:
+    """
+    Trains a forward and a backward `LanguageModel` with flair's `LanguageModelTrainer`, each for
+    half of the time. Writes them in flair's format, and both to `model.pt`, for the `flair`
+    embedder.
+
+    # Raises
+
+    `ConfigurationError`
+        If flair is not installed, or there is too little text for it.
+    """
+    try:
+        import flair
+        from flair.data import Dictionary
+        from flair.models import LanguageModel
+        from flair.trainers.language_model_trainer import LanguageModelTrainer, TextCorpus
+    except ImportError:
+        raise ConfigurationError(
+            "flair is not installed; run `make peers`, then use .venv-peers/bin/python"
+        ) from None
+    logging.getLogger("flair").setLevel(logging.WARNING)
+    flair.device = torch.device("cpu")
+
+    with TemporaryDirectory() as temporary:
+        corpus_path = Path(temporary) / "corpus"
+        characters, characters_per_word = _write_corpus(files, corpus_path)
+        dictionary = Dictionary()
+        for character in characters:
+            dictionary.add_item(character)
+        clock.end_preparation()
+
+        models = []
+        updates = 0
+        for half, is_forward in enumerate((True, False)):
+            optimizer = _TimedSGD(partial(_progress_of_half, clock, half))
+            model = LanguageModel(dictionary, is_forward, HIDDEN_SIZE, nlayers=1)
+            trainer = LanguageModelTrainer(
+                model, TextCorpus(corpus_path, dictionary, is_forward), optimizer
+            )
+            trainer.train(
+                Path(temporary) / "training",
+                sequence_length=SEQUENCE_LENGTH,
+                mini_batch_size=BATCH_SIZE,
+                learning_rate=LEARNING_RATE,
+                # The clock ends the training.
+                max_epochs=1_000_000,
+                num_workers=0,
+            )
+            optimizer.check_end()
+            model.eval()
+            models.append(model)
+            updates += optimizer.updates
+    forward, backward = models
+    forward.save(out / "forward.pt")
+    backward.save(out / "backward.pt")
+    save_flair_model(out / "model.pt", forward, backward)
+    return {
+        "updates": updates,
+        # Once in each direction. Mean of both.
+        "words_read": round(updates / 2 * BATCH_SIZE * SEQUENCE_LENGTH / characters_per_word),
+        "trainable_parameters": sum(
+            parameter.numel() for model in models for parameter in model.parameters()
+        ),
+    }
+
+
+def _progress_of_half(clock: TrainingClock, half: int) -> float:
+    return 2 * clock.progress() - half
+
+
+class _TimedSGD:
+    """
+    Creates the optimizer, which has a learning rate by time.
+
+    # Parameters
+
+    progress : `Callable[[], float]`
+        For `learning_rate_factor`.
+    """
+
+    def __init__(self, progress: Callable[[], float]) -> None:
+        self._progress = progress
+        self.updates = 0
+
+    def __call__(self, parameters: Iterable[Parameter], lr: float) -> SGD:
+        optimizer = SGD(parameters, lr)
+
+        def set_learning_rate(*_: Any) -> None:
+            progress = self._progress()
+            if progress >= 1.0:
+                # flair's way to end a training early.
+                raise KeyboardInterrupt
+            for group in optimizer.param_groups:
+                group["lr"] = lr * learning_rate_factor(progress)
+            self.updates += 1
+
+        optimizer.register_step_pre_hook(set_learning_rate)
+        return optimizer
+
+    def check_end(self) -> None:
+        """Raises `KeyboardInterrupt` again if a user did."""
+        if self._progress() < 1.0:
+            raise KeyboardInterrupt
+
+
+def _write_corpus(files: Sequence[Path], path: Path) -> Tuple[List[str], float]:
+    """
+    Writes the files that flair's `TextCorpus` reads.
+
+    # Returns
+
+    `Tuple[List[str], float]`
+        The most frequent characters, and the number of characters per word.
+    """
+    sentences = list(read_sentences(files))
+    if len(sentences) < 10 * HELD_OUT_SENTENCES:
+        raise ConfigurationError(
+            f"flair needs at least {10 * HELD_OUT_SENTENCES} sentences, and the text has "
+            f"{len(sentences)}; give more text"
+        )
+    held_out, training = sentences[:HELD_OUT_SENTENCES], sentences[HELD_OUT_SENTENCES:]
+    (path / "train").mkdir(parents=True)
+    _write_lines(path / "valid.txt", held_out)
+    _write_lines(path / "test.txt", held_out)
+    num_splits = ceil(len(training) / SENTENCES_PER_SPLIT)
+    for number, split in enumerate(divide(num_splits, training)):
+        _write_lines(path / "train" / f"{number:06}.txt", split)
+    # Each with the line break that flair appends.
+    counts = Counter("".join(f"{sentence}\n" for sentence in sentences))
+    words = sum(sentence.count(" ") + 1 for sentence in sentences)
+    return [character for character, _ in counts.most_common(NUM_CHARACTERS)], (
+        sum(counts.values()) / words
+    )
+
+
+def _write_lines(file: Path, lines: Iterable[str]) -> None:
+    file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")

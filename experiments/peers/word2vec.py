@@ -1,0 +1,53 @@
+from pathlib import Path
+from typing import Any, Dict, Sequence
+
+from gensim.models import Word2Vec
+from more_itertools import chunked
+
+from experiments.peers.clock import TrainingClock, learning_rate_factor
+from experiments.peers.text import read_sentences, repeat_sentences
+
+__all__ = ["CONTENTS", "train_word2vec"]
+
+CONTENTS = ["vectors.txt"]
+
+DIMENSIONS = 100
+SENTENCES_PER_CALL = 1000
+
+
+def train_word2vec(
+    files: Sequence[Path], out: Path, clock: TrainingClock, *, threads: int, seed: int
+) -> Dict[str, Any]:
+    """
+    Trains gensim's `Word2Vec`, a skip-gram model with otherwise default options, and writes its
+    vectors as text, which AllenNLP's `embedding` reads.
+
+    The learning rate decreases from gensim's default to 0 as in its own schedule, which is by words
+    in place of time. Two threads do not give the same vectors twice.
+    """
+    model = Word2Vec(sg=1, vector_size=DIMENSIONS, workers=threads, seed=seed)
+    model.build_vocab(sentence.split() for sentence in read_sentences(files))
+    clock.end_preparation()
+    peak = model.alpha
+    updates = words_read = 0
+    for sentences in chunked(map(str.split, repeat_sentences(files)), SENTENCES_PER_CALL):
+        progress = clock.progress()
+        if progress >= 1.0:
+            break
+        alpha = peak * learning_rate_factor(progress, warmup=0.0)
+        trained, read = model.train(
+            sentences,
+            total_examples=len(sentences),
+            epochs=1,
+            start_alpha=alpha,
+            end_alpha=alpha,
+        )
+        updates += trained
+        words_read += read
+    model.wv.save_word2vec_format(str(out / "vectors.txt"))
+    return {
+        # One for each word that was not dropped by frequency.
+        "updates": updates,
+        "words_read": words_read,
+        "trainable_parameters": model.wv.vectors.size + model.syn1neg.size,
+    }

@@ -1,0 +1,50 @@
+import importlib.util
+import json
+
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+
+from experiments.peers import flair_trainer
+from experiments.peers.train import train_peer
+from tests.experiments.peers.embedding import embed
+from tests.tolerance import assert_same_but_for_rounding
+
+SENTENCES = [["Aspirin", "'s", "dogs", "barks", "."], ["asleep", "naïvely", "€"]]
+
+is_installed = importlib.util.find_spec("flair") is not None
+needs_flair = pytest.mark.skipif(not is_installed, reason="needs flair; see `make peers`")
+
+
+@needs_flair
+def test_vectors_are_those_of_flair(trained):
+    from flair.data import Sentence
+    from flair.embeddings import FlairEmbeddings, StackedEmbeddings
+
+    directory = trained("flair")
+    record = json.loads((directory / "record.json").read_text("utf-8"))
+    assert record["updates"] > 0
+    assert record["words_read"] > 0
+    assert {path.name for path in directory.iterdir()} == {*flair_trainer.CONTENTS, "record.json"}
+
+    names = ("forward.pt", "backward.pt")
+    stacked = StackedEmbeddings([FlairEmbeddings(str(directory / name)) for name in names])
+    for vectors, words in zip(embed("flair", directory, SENTENCES, flair_dim=12), SENTENCES):
+        sentence = Sentence(words)
+        stacked.embed(sentence)
+        expected = torch.stack([token.get_embedding() for token in sentence])
+        assert_same_but_for_rounding(vectors[: len(words)], expected)
+
+
+@needs_flair
+def test_too_little_text_is_an_error(tmp_path):
+    (tmp_path / "text").mkdir()
+    (tmp_path / "text" / "text.txt").write_text("a b c\n" * 999, "utf-8")
+    with pytest.raises(ConfigurationError, match="at least 1000 sentences, and the text has 999"):
+        train_peer("flair", tmp_path / "text", tmp_path / "out", 1.0)
+
+
+@pytest.mark.skipif(is_installed, reason="flair is installed")
+def test_without_flair_the_error_names_its_environment(text, tmp_path):
+    with pytest.raises(ConfigurationError, match="run `make peers`"):
+        train_peer("flair", text, tmp_path / "out", 1.0)
