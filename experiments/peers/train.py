@@ -11,7 +11,6 @@ of `make peers`: use `.venv-peers/bin/python`.
 import argparse
 import logging
 import os
-import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -27,6 +26,7 @@ from allennlp_semfit.common.text_files import find_text_files
 from experiments.json_files import write_json
 from experiments.peers.clock import TrainingClock
 from experiments.peers.text import read_sentences
+from experiments.run_record import FILE_NAME, describe_commit
 
 __all__ = ["PEERS", "train_peer"]
 
@@ -37,7 +37,6 @@ PEERS = {
     "electra": ("transformer", "train_electra"),
     "flair": ("flair_trainer", "train_flair"),
 }
-RECORD = "record.json"
 
 
 def train_peer(
@@ -70,7 +69,7 @@ def train_peer(
     """
     module_name, function = PEERS[name]
     module = import_module(f"experiments.peers.{module_name}")
-    contents = [*module.CONTENTS, RECORD]
+    contents = [*module.CONTENTS, FILE_NAME]
     check_output_path(out, contents=contents)
     files = find_text_files([text])
     if next(read_sentences(files), None) is None:
@@ -91,21 +90,10 @@ def train_peer(
                 "preparation_seconds": round(clock.preparation_seconds, 1),
                 # With other processes on the machine, less than the time for each thread.
                 "cpu_seconds": round(sum(os.times()[:2]) - cpu_begin, 1),
-                "commit": _commit(),
+                "commit": describe_commit(),
             }
-            write_json(directory / RECORD, record)
+            write_json(directory / FILE_NAME, record)
     return record
-
-
-def _commit() -> str:
-    described = subprocess.run(
-        ["git", "describe", "--always", "--dirty"],
-        cwd=Path(__file__).parent,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return described.stdout.strip() or "unknown"
 
 
 def _positive(text: str) -> float:

@@ -158,9 +158,9 @@ def test_all_makes_everything_that_the_tables_have(tmp_path):
     # seven representations with five tasks, three of them thrice and the others twice; nine
     # ablations once; six with the entities in abstracts, thrice; two models of two languages, and
     # entities in these with four representations, thrice; two models for so many minutes, after
-    # one of each for its speed, with four tasks.
+    # one of each for its speed, and four peers, with four tasks.
     english = (14 + 3 + 5 + 3) + 7 * (3 * 3 + 2 * 2) + 9 * 5 + 6 * 3
-    assert sum(map(is_training, lines)) == english + 2 * (2 + 4 * 3) + 2 * (2 + 4)
+    assert sum(map(is_training, lines)) == english + 2 * (2 + 4 * 3) + 2 * (2 + 4) + 4 * 4
     # Four of them with normalised layers, and four with layers side by side, too.
     assert sum("allennlp senteval" in line for line in lines) == 1 + 14 + 4 + 4
 
@@ -193,6 +193,19 @@ def test_minutes_become_updates_at_the_measured_speed(tmp_path):
     built = json.loads(_jsonnet.evaluate_file(str(config), ext_vars=VARIABLES))
     assert built["data_loader"]["batches_per_epoch"] == 15 * 60 / 90 * 300
     assert built["trainer"]["learning_rate_scheduler"]["decay_end"] == 4 * 3000
+
+
+def test_a_peer_is_trained_for_so_many_minutes(tmp_path):
+    lines = lines_of(tmp_path, "laptop", f"{tmp_path}/tasks/snli.1.bert-5min/done")
+    (peer,) = (line for line in lines if "experiments.peers.train bert" in line)
+    assert peer.endswith(f"{tmp_path}/novels/train {tmp_path}/novels/peers/bert.5 --minutes 5")
+    (run,) = filter(is_training, lines)
+    assert (
+        f"WORD_REPRESENTATION=bert LM_ARCHIVE_PATH= PEER_PATH={tmp_path}/novels/peers/bert.5 "
+        in run
+    )
+    lines = lines_of(tmp_path, "laptop", f"{tmp_path}/tasks/snli.1.flair-5min/done")
+    assert any(".venv-peers/bin/python -m experiments.peers.train flair" in line for line in lines)
 
 
 def test_claims_are_tested_on_the_runs_there_are(tmp_path):
