@@ -10,6 +10,14 @@ WORDS += ["a", "U.S.", "court", "'s", ",", ".", "1,204", "naïve"]
 MINUTES = 1.5 / 60
 
 
+@pytest.fixture(scope="package", autouse=True)
+def no_threads():
+    """After threads of its own, `tokenizers` warns in each process that a later test forks."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TOKENIZERS_PARALLELISM", "false")
+        yield
+
+
 @pytest.fixture(scope="package")
 def text(tmp_path_factory):
     """A directory with 1,200 sentences in two files."""
