@@ -28,6 +28,7 @@ Row = Dict[str, Any]
 # The kinds of results. Of earlier results, those with these keys are replaced.
 _IDENTITY = {
     "language_models": ("corpus", "name"),
+    "trainings": ("name", "minutes"),
     "tasks": ("task", "representation"),
     "groups": ("task", "representation"),
     "senteval": ("representation",),
@@ -49,8 +50,9 @@ def collect_results(out: Path) -> Dict[str, List[Row]]:
     # Returns
 
     `Dict[str, List[Dict[str, Any]]]`
-        `language_models`, `tasks`, `groups` of entities in them, `senteval`, `cloze` and `claims`.
-        Times are in seconds, scores in percent, perplexities per word.
+        `language_models`, `trainings` of so many minutes, `tasks`, `groups` of entities in them,
+        `senteval`, `cloze` and `claims`. Times are in seconds, scores in percent, perplexities per
+        word.
 
     # Raises
 
@@ -68,8 +70,12 @@ def collect_results(out: Path) -> Dict[str, List[Row]]:
     claims = out / "claims.json"
     return {
         "language_models": _language_models(runs),
+        "trainings": [
+            *(_training(file) for file in sorted(out.glob(f"*/minutes/*/{FILE_NAME}"))),
+            *(read_json(file) for file in sorted(out.glob(f"*/peers/*/{FILE_NAME}"))),
+        ],
         "tasks": [_task(run) for run in tasks],
-        "groups": [row for file in sorted(out.glob("sentences/*.npz")) for row in _groups(file)],
+        "groups": [row for run in tasks for row in _groups(out / "sentences" / f"{run.name}.npz")],
         "senteval": [_senteval(file) for file in sorted(out.glob("senteval/*.json"))],
         "cloze": [
             {"name": file.stem, "corpus": file.parent.parent.name, **read_json(file)}
@@ -102,7 +108,7 @@ def config_hash(config: Dict[str, Any]) -> str:
 
 def _language_models(runs: Sequence[Path]) -> List[Row]:
     rows = [_language_model(run) for run in runs]
-    # The same held-out words, whatever the tokens of a model.
+    # The held-out words of each corpus, counted by a model without subwords.
     num_words = {
         row["corpus"]: row["validation_tokens"] for row in rows if not row.pop("has_subwords")
     }
@@ -126,8 +132,10 @@ def _language_models(runs: Sequence[Path]) -> List[Row]:
 def _language_model(run: Path) -> Row:
     metrics = read_json(run / "metrics.json")
     reader = read_json(run / "config.json")["dataset_reader"]
+    name, _, seed = run.name.partition(".")
     return {
-        "name": run.name,
+        "name": name,
+        "seed": int(seed or 1),
         "corpus": run.parent.parent.name,
         **_record(run),
         "has_subwords": "tokenizer" in reader,
@@ -139,6 +147,12 @@ def _language_model(run: Path) -> Row:
     }
 
 
+def _training(file: Path) -> Row:
+    name, _, minutes = file.parent.name.partition(".")
+    record = read_json(file)
+    return {"name": name, "minutes": int(minutes), "words_read": record["tokens"], **record}
+
+
 def _task(run: Path) -> Row:
     name = parse_run_name(run)
     metric = METRICS[name.task]
@@ -147,6 +161,8 @@ def _task(run: Path) -> Row:
 
 
 def _groups(file: Path) -> Iterator[Row]:
+    if not file.exists():
+        return
     name = parse_run_name(file.with_suffix(""))
     with numpy.load(file) as counts:
         for group in counts:
@@ -174,24 +190,30 @@ def _senteval(file: Path) -> Row:
         ) from None
 
 
-def merge_results(results: Dict[str, List[Row]], previous: Any) -> Dict[str, List[Row]]:
+def merge_results(
+    results: Dict[str, List[Row]], previous: Any, *, name: str
+) -> Dict[str, List[Row]]:
     """
-    The rows of `previous` that `results` does not have, and all rows of `results`.
+    The rows of `previous` that `results` does not have, and all rows of `results`. The groups of
+    tasks that were run again are not kept.
 
     # Raises
 
-    `ConfigurationError`
-        If `previous` has another form.
+    `InvalidFileError`
+        If `previous`, the content of the file `name`, has another form.
     """
     merged = {}
     try:
         for kind, keys in _IDENTITY.items():
-            new = {_values(row, keys) for row in results[kind]}
+            rows = results["tasks" if kind == "groups" else kind]
+            new = {_values(row, keys) for row in rows}
             kept = [row for row in previous.get(kind, []) if _values(row, keys) not in new]
             merged[kind] = kept + results[kind]
     except (AttributeError, KeyError, TypeError):
-        raise ConfigurationError(
-            "it is not the output of experiments.collect_results. Give another file, or omit --keep"
+        raise InvalidFileError(
+            name,
+            "is not the output of experiments.collect_results",
+            "Give another file, or omit --keep.",
         ) from None
     return merged
 
@@ -215,9 +237,9 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     try:
         results = collect_results(args.out)
         if args.keep and args.results.exists():
-            results = merge_results(results, read_json(args.results))
+            results = merge_results(results, read_json(args.results), name=str(args.results))
     except ConfigurationError as error:
-        sys.exit(f"{args.results}: {error}")
+        sys.exit(f"collect_results: {error}")
     write_json(args.results, results)
     counts = ", ".join(f"{len(rows)} {key}" for key, rows in results.items())
     logger.info("%s: %s", args.results, counts)

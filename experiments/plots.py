@@ -102,7 +102,7 @@ def _add_legend(figure: Figure, all_axes: List[Axes]) -> None:
 
 
 def _minutes(results: Results) -> Optional[Figure]:
-    """The mean of the tasks that all trainings of so many minutes have."""
+    """The mean of the tasks that every timed representation was run on."""
     names = {run["representation"] for run in results["tasks"]}
     timed = [name for name in sort_representations(names) if minutes_of(name)]
     tasks = sorted(
@@ -126,9 +126,6 @@ def _minutes(results: Results) -> Optional[Figure]:
     for base in sort_representations(map(base_model, timed)):
         points = [(minutes_of(name), mean_of(name)) for name in timed if base_model(name) == base]
         axes.plot(*zip(*points), **_style(base))
-    baseline = mean_of(_BASELINE)
-    if baseline is not None:
-        axes.axhline(baseline, color="black", linestyle="--", label=_BASELINE)
     axes.set_xlim(left=0)
     axes.set_xlabel("minutes of training")
     axes.set_ylabel(f"mean of {', '.join(tasks)}, %")

@@ -105,7 +105,7 @@ def sort_representations(names: Iterable[str]) -> List[str]:
 
 
 def base_model(representation: str) -> str:
-    """`NAME` of `NAME-VARIANT`: the language model, whatever the way it is used."""
+    """The language model `NAME` of `NAME-VARIANT`."""
     return representation.partition("-")[0]
 
 

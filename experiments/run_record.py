@@ -27,7 +27,7 @@ class RunRecord(TrainerCallback):
     - `trainable_parameters`
     - `updates`
     - `seconds`, of all updates. Validation does not count, nor does what a killed process did after
-      its last checkpoint.
+      its last checkpoint. An update waits for its data and for the checkpoint before it.
     - `tokens` and `validation_tokens`: for a language model, the tokens that each direction
       predicted in the training and in its last validation, otherwise 0
 
@@ -41,14 +41,14 @@ class RunRecord(TrainerCallback):
         self._updates = self._timed_updates = self._tokens = self._validation_tokens = 0
         self._seconds = 0.0
         self._commits: List[str] = []
-        # The end of the last update, or nothing if something else came after it.
+        # When the last update ended; None after validation or a resumption.
         self._last: Optional[float] = None
         self._is_validating = False
 
     def on_start(self, trainer, is_primary: bool = True, **kwargs) -> None:
         super().on_start(trainer, is_primary=is_primary, **kwargs)
         self._commits = list(dict.fromkeys([*self._commits, describe_commit()]))
-        self._last = None
+        self._last = None if self._updates else time.perf_counter()
 
     def on_batch(
         self, trainer, batch_inputs, *args: Any, is_training: bool = True, **kwargs: Any
@@ -70,7 +70,7 @@ class RunRecord(TrainerCallback):
         self._tokens += num_tokens * trainer._world_size
 
     def on_epoch(self, trainer, *args: Any, **kwargs: Any) -> None:
-        self._last = None
+        self._last = time.perf_counter()
 
     def on_end(self, trainer, *args: Any, is_primary: bool = True, **kwargs: Any) -> None:
         if not is_primary:
@@ -82,7 +82,7 @@ class RunRecord(TrainerCallback):
             "device": "cpu" if device.type == "cpu" else torch.cuda.get_device_name(device),
             "trainable_parameters": sum(each.numel() for each in parameters if each.requires_grad),
             "updates": self._updates,
-            # The first update after a start is not timed: it waits for the data.
+            # The first update after a resumption, which reads all earlier batches, is not timed.
             "seconds": self._seconds * self._updates / max(1, self._timed_updates),
             "tokens": self._tokens,
             "validation_tokens": self._validation_tokens,

@@ -26,6 +26,7 @@ from allennlp_models.structured_prediction.models.srl import convert_bio_tags_to
 from allennlp_models.tagging import CrfTagger
 
 import allennlp_semfit  # noqa: F401 (registers what the archives name)
+import experiments.peers.flair_embedder  # noqa: F401 (registers `flair`)
 from allennlp_semfit.common.errors import InvalidFileError
 from experiments.json_files import read_json, write_atomically
 from experiments.results import METRICS, parse_run_name
@@ -42,6 +43,9 @@ GROUPS = {
     "seen": "seen in training",
     "unseen": "unseen in training",
 }
+
+# What consecutive instances of a task share, in their metadata.
+_SHARED = {"srl": "words", "snli": "premise_tokens"}
 
 Prediction = Tuple[Instance, Dict[str, Any]]
 # The numbers of annotated, predicted and correct answers in a sentence.
@@ -100,13 +104,21 @@ def count_answers(
 
     `Dict[str, numpy.ndarray]`
         For each group, the numbers of annotated, predicted and correct answers in each sentence.
-        Shape `(num_sentences, 3)`.
+        Consecutive instances with the same sentence count as one: the frames of SRL and the pairs
+        of SNLI with the same premise. Shape `(num_sentences, 3)`.
     """
     count = {"srl": _count_arguments, "snli": _count_label, "sst5": _count_label}.get(task)
     rows: Dict[str, List[Counts]] = {
         group: [] for group in (groups if count is None else {"all": groups["all"]})
     }
-    for instance, output in predictions:
+    starts: List[int] = []
+    last = None
+    for number, (instance, output) in enumerate(predictions):
+        metadata: Any = instance["metadata"] if task in _SHARED else None
+        sentence = metadata[_SHARED[task]] if metadata else number
+        if sentence != last:
+            starts.append(number)
+        last = sentence
         for group in rows:
             found = (
                 count(instance, output)
@@ -114,7 +126,10 @@ def count_answers(
                 else _count_entities(instance, output, groups[group])
             )
             rows[group].append(found)
-    return {group: numpy.array(counts, numpy.int32) for group, counts in rows.items()}
+    return {
+        group: numpy.add.reduceat(numpy.array(counts, numpy.int32), starts)
+        for group, counts in rows.items()
+    }
 
 
 def _count_label(instance: Any, output: Dict[str, Any]) -> Counts:

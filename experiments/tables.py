@@ -84,14 +84,24 @@ def _tasks(
 
 
 def _minutes(results: Results) -> str:
-    """Representations by the minutes that their training took."""
+    """Representations by the minutes of their training, with the words that it read."""
     rows = [row for row in results["tasks"] if minutes_of(row["representation"])]
     table = _pivot(rows, "representation", _task_titles(_TIMED_TASKS), "task", "score")
+    if not table.empty:
+        words = {
+            f"`{row['name']}-{row['minutes']:.0f}min`": f"{row['words_read'] / 1e6:.2f} M"
+            for row in results["trainings"]
+        }
+        table.insert(1, "words read", [words.get(name, "") for name in table["representation"]])
     return _markdown(table)
 
 
 def _groups(results: Results) -> str:
-    rows = [row for row in results["groups"] if row["task"] == "bc5cdr"]
+    rows = [
+        row
+        for row in results["groups"]
+        if row["task"] == "bc5cdr" and not minutes_of(row["representation"])
+    ]
     annotated = {row["group"]: row["annotated"] for row in rows}
     titles = {
         group: f"{title} ({annotated[group]:,})"
@@ -111,7 +121,7 @@ def _claims(results: Results) -> str:
             "difference (95 % interval)": f"{row['mean']:+.1f} ({row['low']:+.1f} to "
             f"{row['high']:+.1f})",
             "seeds": row["seeds"],
-            "result": row["verdict"],
+            "result": row["verdict"] or "one seed",
         }
         for row in results["claims"]
     ]
@@ -134,7 +144,8 @@ def _cloze(results: Results, *, pubmed: bool = False) -> str:
 
 
 def _language_models(results: Results) -> str:
-    rows = results["language_models"]
+    """The first training of each."""
+    rows = [row for row in results["language_models"] if row.get("seed", 1) == 1]
     names = sort_representations(row["name"] for row in rows)
     table = [
         {

@@ -24,3 +24,5 @@ pubmed_sentences := 273803
 pubmed_overrides := "data_loader.batches_per_epoch": 89, "trainer.learning_rate_scheduler.decay_start": 1780, "trainer.learning_rate_scheduler.decay_end": 3560,
 
 CUDA_DEVICE ?= 0
+LANGUAGES :=
+MINUTES :=

@@ -4,7 +4,15 @@ import numpy
 import pytest
 from scipy import stats
 
-from experiments.claims import Claim, Difference, evaluate_claims, paired_bootstrap, verdict
+from allennlp_semfit.common.errors import InvalidFileError
+from experiments.claims import (
+    Claim,
+    Difference,
+    evaluate_claims,
+    paired_bootstrap,
+    timed_claims,
+    verdict,
+)
 from experiments.json_files import write_atomically
 from experiments.sentence_scores import f1
 from tests.processes import run_module
@@ -64,10 +72,31 @@ def test_tasks_count_the_same_whatever_their_sentences():
     assert both.mean == pytest.approx((f1(long.sum(0)) + f1(short.sum(0))) / 2)
 
 
+def test_one_seed_has_no_verdict(tmp_path):
+    for name, accuracy in (("fasttext", 0.2), ("elmo_semfit", 0.9)):
+        write_counts(tmp_path, f"snli.1.{name}", all=counts_of(100, accuracy, 1))
+    files = sorted(tmp_path.glob("*.npz"))
+    (row,) = evaluate_claims(files, [Claim("elmo_semfit", "fasttext", ("snli",))])
+    assert row["low"] > 0
+    assert row["verdict"] == ""
+    write_counts(tmp_path, "snli.2.elmo", all=counts_of(99, 0.5, 1))
+    with pytest.raises(InvalidFileError, match=r"snli\.2\.elmo\.npz has 99 sentences"):
+        evaluate_claims([*files, tmp_path / "snli.2.elmo.npz"], [])
+
+
+def test_ours_are_compared_with_others_of_as_many_minutes():
+    names = ["elmo_semfit-5min", "bert-5min", "bert-15min", "elmo_semfit", "bert"]
+    claims = list(timed_claims(names))
+    assert {(claim.representation, claim.other) for claim in claims} == {
+        ("elmo_semfit-5min", "bert-5min")
+    }
+    assert len(claims) == 5
+
+
 def test_verdicts():
     assert verdict(Difference(1.0, 0.1, 2.0)) == "above"
     assert verdict(Difference(-1.0, -2.0, -0.1)) == "below"
-    assert verdict(Difference(1.0, 0.0, 2.0)) == "tie"
+    assert verdict(Difference(1.0, 0.0, 2.0)) == "not significant"
 
 
 def write_counts(directory, name, **groups):

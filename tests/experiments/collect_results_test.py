@@ -42,7 +42,7 @@ def test_a_directory_without_runs_is_named(tmp_path):
     log = tmp_path / "log"
     process = run_module("experiments.collect_results", *arguments, output=log, check=False)
     line = process.output.splitlines()[-1]
-    assert f"{tmp_path} has no finished runs. Give" in line
+    assert line.startswith(f"collect_results: {tmp_path} has no finished runs. Give")
     assert process.returncode == 1
     assert not (tmp_path / "results.json").exists()
 
@@ -55,6 +55,7 @@ def test_a_language_model(out):
     digits = row.pop("config_hash")
     assert row == {
         "name": "elmo_semfit",
+        "seed": 1,
         "corpus": "novels",
         **RECORD,
         "cosine": 0.75,
@@ -122,12 +123,22 @@ def test_what_else_there_is(out):
     write_json(out / "senteval/fasttext.json", {"tasks": {"MR": mr, "CR": cr}, "average": 79.0})
     write_json(out / "novels/cloze/elmo.json", {"rows": [{"bucket": "0", "mrr": 0.1}]})
     write_json(out / "claims.json", [{"representation": "elmo"}])
-    with write_atomically(out / "sentences/bc5cdr.2.elmo.npz") as file:
-        counts = numpy.array([[1, 2, 1], [3, 2, 1]])
-        numpy.savez(file, all=counts, oov=counts[:1])
-    with write_atomically(out / "sentences/snli.1.elmo.npz") as file:
-        numpy.savez(file, all=counts)
+    counts = numpy.array([[1, 2, 1], [3, 2, 1]])
+    for run in ("bc5cdr.2.elmo", "bc5cdr.3.elmo", "snli.1.elmo"):
+        groups = {"all": counts} if run == "snli.1.elmo" else {"all": counts, "oov": counts[:1]}
+        with write_atomically(out / "sentences" / f"{run}.npz") as file:
+            numpy.savez(file, **groups)
+        # The run of the second has been removed.
+        if run != "bc5cdr.3.elmo":
+            write_run(out / "tasks" / run, {METRICS[run.partition(".")[0]]: 0.5})
+    write_run(out / "novels/models/elmo_semfit.2", {})
+    write_json(out / "novels/minutes/elmo.15/record.json", RECORD)
+    peer = {"name": "bert", "minutes": 15.0, "words_read": 7}
+    write_json(out / "novels/peers/bert.15/record.json", peer)
     results = collect_results(out)
+    assert [row["seed"] for row in results["language_models"]] == [1, 2]
+    elmo = {"name": "elmo", "minutes": 15, "words_read": 3200, **RECORD}
+    assert results["trainings"] == [elmo, peer]
     name = {"task": "bc5cdr", "seed": 2, "representation": "elmo"}
     assert results["groups"] == [
         {**name, "group": "all", "f1": 50.0, "annotated": 4},
@@ -150,19 +161,21 @@ def run_of(representation, seed, score):
     return {"task": "ner", "representation": representation, "seed": seed, "score": score}
 
 
-EMPTY = {kind: [] for kind in ("language_models", "groups", "senteval", "cloze", "claims")}
+KINDS = ("language_models", "trainings", "groups", "senteval", "cloze", "claims")
+EMPTY = {kind: [] for kind in KINDS}
 
 
 def test_new_rows_replace_those_of_the_same_task_and_representation():
-    previous = {**EMPTY, "tasks": [run_of("elmo", seed, 20.0) for seed in (1, 2)]}
-    previous["tasks"].append(run_of("none", 1, 1.0))
-    new = {**EMPTY, "tasks": [run_of("elmo", 1, 30.0)]}
-    assert merge_results(new, previous)["tasks"] == [
-        run_of("none", 1, 1.0),
-        run_of("elmo", 1, 30.0),
-    ]
+    none, elmo = run_of("none", 1, 1.0), run_of("elmo", 1, 30.0)
+    previous = {**EMPTY, "tasks": [run_of("elmo", seed, 20.0) for seed in (1, 2)] + [none]}
+    # The groups of a run that was not counted again are outdated.
+    previous["groups"] = [{**none, "group": "all"}, {**elmo, "group": "all"}]
+    new = {**EMPTY, "tasks": [elmo]}
+    merged = merge_results(new, previous, name="results.json")
+    assert merged["tasks"] == [none, elmo]
+    assert merged["groups"] == [{**none, "group": "all"}]
     # Earlier results may lack a kind.
-    assert merge_results(new, {}) == new
+    assert merge_results(new, {}, name="results.json") == new
 
 
 @pytest.mark.parametrize("previous", [[], 1, {"tasks": [1]}, {"tasks": [{"task": "ner"}]}])
@@ -174,7 +187,7 @@ def test_results_of_another_form_are_refused(previous, out):
         "experiments.collect_results", out, file, "--keep", output=out / "log", check=False
     )
     line = process.output.splitlines()[-1]
-    assert line.startswith(f"{file}: it is not the output of experiments.collect_results")
+    assert f"collect_results: {file} is not the output of experiments.collect_results" in line
     assert file.read_text() == before
 
 

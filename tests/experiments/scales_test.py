@@ -158,9 +158,9 @@ def test_all_makes_everything_that_the_tables_have(tmp_path):
     # seven representations with five tasks, three of them thrice and the others twice; nine
     # ablations once; six with the entities in abstracts, thrice; two models of two languages, and
     # entities in these with four representations, thrice; two models for so many minutes, after
-    # one of each for its speed, and four peers, with four tasks.
+    # one of each for its speed, four peers and fastText, with four tasks.
     english = (14 + 3 + 5 + 3) + 7 * (3 * 3 + 2 * 2) + 9 * 5 + 6 * 3
-    assert sum(map(is_training, lines)) == english + 2 * (2 + 4 * 3) + 2 * (2 + 4) + 4 * 4
+    assert sum(map(is_training, lines)) == english + 2 * (2 + 4 * 3) + 2 * (2 + 4) + 5 * 4
     # Four of them with normalised layers, and four with layers side by side, too.
     assert sum("allennlp senteval" in line for line in lines) == 1 + 14 + 4 + 4
 
@@ -181,18 +181,21 @@ def test_minutes_become_updates_at_the_measured_speed(tmp_path):
     speed, training, run = filter(is_training, lines_of(tmp_path, "laptop", goal))
     assert f"-s {tmp_path}/novels/speed/elmo_semfit " in speed
     assert f"-s {tmp_path}/novels/minutes/elmo_semfit.15 " in training
-    # The same text for all tasks.
+    # The same text for all tasks, and vectors of it.
+    assert f"FASTTEXT_MODEL_PATH={tmp_path}/novels/own_vectors.bin" in training
     assert f"LM_ARCHIVE_PATH={tmp_path}/novels/minutes/elmo_semfit.15/model.tar.gz" in run
     done = tmp_path / "novels" / "speed" / "elmo_semfit"
     done.mkdir(parents=True)
     (done / "done").touch()
     (done / "record.json").write_text('{"updates": 300, "seconds": 90.0}')
+    (tmp_path / "novels" / "own_vectors.seconds").write_text("60.5\n")
     config = tmp_path / "configs/minutes/elmo_semfit.15.jsonnet"
     process = make("SCALE=laptop", f"OUT={tmp_path}", str(config))
     assert process.returncode == 0, process.stderr
     built = json.loads(_jsonnet.evaluate_file(str(config), ext_vars=VARIABLES))
-    assert built["data_loader"]["batches_per_epoch"] == 15 * 60 / 90 * 300
-    assert built["trainer"]["learning_rate_scheduler"]["decay_end"] == 4 * 3000
+    updates = int((15 * 60 - 60.5) / 90 * 300)
+    assert built["data_loader"]["batches_per_epoch"] == updates
+    assert built["trainer"]["learning_rate_scheduler"]["decay_end"] == 4 * updates
 
 
 def test_a_peer_is_trained_for_so_many_minutes(tmp_path):
