@@ -1,4 +1,4 @@
 """
-Word representations that a user could train instead, each for a number of minutes: `word2vec`,
-`bert`, `electra` and `flair`. The configs of tasks use them with `representations.libsonnet`.
+Models of other packages to compare ELMo-S with, each trained for a number of minutes: `word2vec`,
+`bert`, `electra` and `flair`. `representations.libsonnet` adds them to the configs of tasks.
 """

@@ -20,8 +20,8 @@ __all__ = ["CONTENTS", "train_flair"]
 
 CONTENTS = ["forward.pt", "backward.pt", "model.pt"]
 
-# 256 dimensions in both directions together, as many as the other representations. In half a minute
-# on a core, 256 for each direction read half as much, and have a higher held-out loss.
+# 256 for both directions together, as many as the other models have. With 256 for each, half a
+# minute on a core covers half as much text, and the held-out loss is higher.
 HIDDEN_SIZE = 128
 # As many as in flair's own dictionary of characters.
 NUM_CHARACTERS = 275

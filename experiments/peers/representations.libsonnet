@@ -17,7 +17,7 @@ local transformer(dim) = {
   embedders: {
     transformer: model {
       train_parameters: false,
-      // A scalar mix of the layers.
+      // A scalar mix of the layers but the embeddings.
       last_layer_only: false,
     },
   },

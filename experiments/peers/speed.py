@@ -4,7 +4,7 @@ Measures how fast word representations embed text, from words to vectors, as in 
 
     python -m experiments.peers.speed TEXT OUT.json elmo_semfit=model.tar.gz bert=output/bert …
 
-The representations take turns on the same sentences, which are others in each round.
+Each round times all representations on the same sentences. No sentence is used twice.
 """
 
 import argparse

@@ -3,9 +3,9 @@ Trains a word representation for a number of minutes, which include building its
 
     python -m experiments.peers.train NAME TEXT_DIR OUT_DIR --minutes 15
 
-The learning rate decreases to 0 at the end, so that each time needs its own training. `record.json`
-in OUT_DIR has the number of updates and what else is to be reported. `flair` needs the environment
-of `make peers`: use `.venv-peers/bin/python`.
+The learning rate reaches 0 at the end, so each number of minutes needs its own training.
+`record.json` in OUT_DIR has the updates, the words read and the CPU time. `flair` needs the
+environment of `make peers`: use `.venv-peers/bin/python`.
 """
 
 import argparse

@@ -45,9 +45,8 @@ SIZES = {
 }
 
 # 8 × 128 = 1,024 pieces an update. A core trains on some 2,500 pieces a second, so that 5 minutes
-# are 700 updates; with BERT's batches of 256 they would be 23. In half a minute, 2 sequences were
-# better than 1, 4, 8 and 16; longer trainings need larger batches. The learning rate is that of
-# Geiping and Goldstein 2022, who train for a day.
+# are 700 updates; with BERT's batches of 256 they would be 23. The learning rate is that of Geiping
+# and Goldstein 2022, who train for a day. Neither has been tuned for minutes.
 BATCH_SIZE = 8
 LEARNING_RATE = 1e-3
 
