@@ -10,6 +10,7 @@ __all__ = [
     "LANGUAGES",
     "METRICS",
     "PUBMED",
+    "SMALL_CORPORA",
     "TASKS",
     "Results",
     "TaskRun",
@@ -59,8 +60,10 @@ PUBMED = "pubmed"
 
 # The five tasks of the paper, with their metrics.
 TASKS = {"snli": "accuracy", "coref": "F1", "sst5": "accuracy", "ner": "F1", "srl": "F1"}
-# Languages with little text. NER in them has the same names.
-LANGUAGES = {"yor": "F1", "wol": "F1"}
+# Languages with little text: corpora, and NER in them.
+LANGUAGES = ("yor", "wol")
+# All but the corpus that most language models of a scale are trained on.
+SMALL_CORPORA = (PUBMED, *LANGUAGES)
 # The metric of each task in the `metrics.json` of a run.
 METRICS = {
     "snli": "test_accuracy",

@@ -9,7 +9,7 @@ import pandas
 from experiments import paper
 from experiments.results import (
     LANGUAGES,
-    PUBMED,
+    SMALL_CORPORA,
     TASKS,
     Results,
     base_model,
@@ -48,7 +48,7 @@ def _mean(scores: Sequence[float]) -> str:
 
 
 def _pivot(
-    rows: Sequence[Row], index: str, columns: Mapping[str, str], by: str, value: str
+    rows: Sequence[Row], index: str, columns: Mapping[Any, str], by: str, value: str
 ) -> pandas.DataFrame:
     """
     A row for each representation in `index`, in the order of the tables; of the values of `by`, the
@@ -96,19 +96,21 @@ def _minutes(results: Results) -> str:
     return _markdown(table)
 
 
-def _groups(results: Results) -> str:
+def _groups(results: Results, tasks: Sequence[str]) -> str:
+    """F1 by group of entities, with their number."""
     rows = [
-        row
+        {**row, "column": (row["task"], row["group"])}
         for row in results["groups"]
-        if row["task"] == "bc5cdr" and not minutes_of(row["representation"])
+        if row["task"] in tasks and not minutes_of(row["representation"])
     ]
-    annotated = {row["group"]: row["annotated"] for row in rows}
+    annotated = {row["column"]: row["annotated"] for row in rows}
     titles = {
-        group: f"{title} ({annotated[group]:,})"
+        (task, group): f"`{task}`, {title} ({annotated[task, group]:,})"
+        for task in tasks
         for group, title in GROUPS.items()
-        if group in annotated
+        if (task, group) in annotated
     }
-    return _markdown(_pivot(rows, "representation", titles, "group", "f1"))
+    return _markdown(_pivot(rows, "representation", titles, "column", "f1"))
 
 
 def _claims(results: Results) -> str:
@@ -168,10 +170,19 @@ def _number(value: Optional[float], style: str) -> str:
     return "" if value is None else format(value, style)
 
 
+def _models(results: Results) -> Dict[str, Row]:
+    """The first training of each language model on the large corpus."""
+    return {
+        row["name"]: row
+        for row in results["language_models"]
+        if row["corpus"] not in SMALL_CORPORA and row.get("seed", 1) == 1
+    }
+
+
 def _contextualizers(results: Results) -> str:
     """The language models with their scores in the tasks of `scales/contextualizers.mk`."""
     tasks = {task: TASKS[task] for task in ("ner", "snli", "srl")}
-    models = {row["name"]: row for row in results["language_models"] if row["corpus"] != PUBMED}
+    models = _models(results)
     names = [*sort_representations(models), "fasttext"] if models else []
     table = [
         {
@@ -204,7 +215,7 @@ def _senteval(results: Results) -> str:
 
 
 def _summary(results: Results) -> str:
-    models = {row["name"]: row for row in results["language_models"] if row["corpus"] != PUBMED}
+    models = _models(results)
     senteval = {row["representation"]: row["average"] for row in results["senteval"]}
     table = []
     for name in _SUMMARY:
@@ -255,8 +266,8 @@ TABLES: Dict[str, Callable[[Results], str]] = {
     "tasks": partial(_tasks, are_ablations=False),
     "minutes": _minutes,
     "ablations": partial(_tasks, are_ablations=True),
-    "languages": partial(_tasks, tasks=LANGUAGES),
-    "bc5cdr": _groups,
+    "languages": partial(_groups, tasks=LANGUAGES),
+    "bc5cdr": partial(_groups, tasks=["bc5cdr"]),
     "language models": _language_models,
     "contextualizers": _contextualizers,
     "senteval": _senteval,

@@ -9,17 +9,18 @@ from tests.processes import run_module
 
 RESULTS = {
     "tasks": [
-        {"task": task, "representation": "elmo_semfit", "seed": 1, "score": score}
-        for task, score in (("ner", 25.0), ("yor", 80.0))
-    ]
+        {"task": "ner", "representation": name, "seed": 1, "score": score}
+        for name, score in (("elmo_semfit", 25.0), ("elmo_semfit-5min", 20.0))
+    ],
+    "trainings": [],
 }
-EMPTY = {"tasks": []}
+EMPTY = {"tasks": [], "trainings": []}
 
 
 def test_a_page_keeps_its_prose_and_is_the_same_again(tmp_path, monkeypatch):
     page = (
         "# Title\n\n<!-- table: tasks -->\n<!-- end -->\n\nProse, 28.0.\n\n"
-        "<!-- table: languages -->\n\n| old | 99.9 |\n\n<!-- end -->\nEnd.\n"
+        "<!-- table: minutes -->\n\n| old | 99.9 |\n\n<!-- end -->\nEnd.\n"
     )
     (tmp_path / "page.md").write_text(page)
     (tmp_path / "results.json").write_text(json.dumps(RESULTS))
@@ -28,8 +29,8 @@ def test_a_page_keeps_its_prose_and_is_the_same_again(tmp_path, monkeypatch):
     filled = (tmp_path / "page.md").read_text()
     assert filled == (
         f"# Title\n\n<!-- table: tasks -->\n\n{TABLES['tasks'](RESULTS)}\n\n<!-- end -->\n\n"
-        "Prose, 28.0.\n\n<!-- table: languages -->\n\n"
-        f"{TABLES['languages'](RESULTS)}\n\n<!-- end -->\nEnd.\n"
+        "Prose, 28.0.\n\n<!-- table: minutes -->\n\n"
+        f"{TABLES['minutes'](RESULTS)}\n\n<!-- end -->\nEnd.\n"
     )
     assert fill_page(filled, RESULTS, name="page.md") == filled
     assert fill_page(filled, EMPTY, name="page.md") != filled
@@ -47,7 +48,7 @@ def test_a_page_keeps_its_prose_and_is_the_same_again(tmp_path, monkeypatch):
         ("<!-- end -->\n", "p.md has a mark of a table without its end"),
         # The first has no end.
         (
-            "<!-- table: tasks -->\n<!-- table: languages -->\n<!-- end -->\n<!-- end -->\n",
+            "<!-- table: tasks -->\n<!-- table: minutes -->\n<!-- end -->\n<!-- end -->\n",
             "p.md has a mark of a table without its end",
         ),
     ],
