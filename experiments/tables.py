@@ -114,6 +114,7 @@ def _groups(results: Results, tasks: Sequence[str]) -> str:
 
 
 def _claims(results: Results) -> str:
+    """Those with more than one seed."""
     rows = [
         {
             "representation": f"`{row['representation']}`",
@@ -123,9 +124,10 @@ def _claims(results: Results) -> str:
             "difference (95 % interval)": f"{row['mean']:+.1f} ({row['low']:+.1f} to "
             f"{row['high']:+.1f})",
             "seeds": row["seeds"],
-            "result": row["verdict"] or "one seed",
+            "result": row["verdict"],
         }
         for row in results["claims"]
+        if row["verdict"]
     ]
     return _markdown(pandas.DataFrame(rows))
 
