@@ -1,5 +1,6 @@
 """
-Collects the results of all finished runs of the Makefile into one JSON file:
+Collects the results of all finished runs of the Makefile into one JSON file, and the counts of the
+answers in their test sentences into `RESULTS-sentences.npz`:
 
     python -m experiments.collect_results OUT RESULTS.json [--keep]
 """
@@ -16,21 +17,23 @@ import numpy
 from allennlp.common.checks import ConfigurationError
 
 from allennlp_semfit.common.errors import InvalidFileError
-from experiments.json_files import read_json, write_json
-from experiments.results import METRICS, parse_run_name
+from experiments.claims import Run, claims_about, evaluate_claims
+from experiments.json_files import read_json, write_atomically, write_json
+from experiments.results import METRICS, base_model, parse_run_name
 from experiments.run_record import FILE_NAME
 from experiments.sentence_scores import f1
 
-__all__ = ["Row", "collect_results", "config_hash", "merge_results"]
+__all__ = ["Counts", "Row", "collect_counts", "collect_results", "config_hash", "merge_results"]
 
 Row = Dict[str, Any]
+# Shape `(num_sentences, 3)`
+Counts = Dict[Run, numpy.ndarray]
 
 # The kinds of results. Of earlier results, those with these keys are replaced.
 _IDENTITY = {
-    "language_models": ("corpus", "name"),
-    "trainings": ("name", "minutes"),
-    "tasks": ("task", "representation"),
-    "groups": ("task", "representation"),
+    "language_models": ("corpus", "name", "seed"),
+    "tasks": ("task", "representation", "seed"),
+    "groups": ("task", "representation", "seed"),
     "senteval": ("representation",),
     "cloze": ("corpus", "name"),
     "claims": ("representation", "other", "tasks", "group"),
@@ -50,39 +53,66 @@ def collect_results(out: Path) -> Dict[str, List[Row]]:
     # Returns
 
     `Dict[str, List[Dict[str, Any]]]`
-        `language_models`, `trainings` of so many minutes, `tasks`, `groups` of entities in them,
-        `senteval`, `cloze` and `claims`. Times are in seconds, scores in percent, perplexities per
-        word.
+        `language_models` (with those of other packages), `tasks`, `senteval` and `cloze`. Times are
+        in seconds, scores in percent, perplexities per word.
 
     # Raises
 
     `InvalidFileError`
         If `out` contains no runs, or if a file in it is invalid.
     """
-    runs, tasks = (
+    models, tasks = (
         [file.parent for file in sorted(out.glob(f"{kind}/done"))]
         for kind in ("*/models/*", "tasks/*")
     )
-    if not runs and not tasks:
+    if not models and not tasks:
         raise InvalidFileError(
             out, "has no finished runs", "Give the OUT directory of `make -C experiments`."
         )
-    claims = out / "claims.json"
     return {
-        "language_models": _language_models(runs),
-        "trainings": [
-            *(_training(file) for file in sorted(out.glob(f"*/minutes/*/{FILE_NAME}"))),
-            *(read_json(file) for file in sorted(out.glob(f"*/peers/*/{FILE_NAME}"))),
-        ],
+        "language_models": _language_models(models),
         "tasks": [_task(run) for run in tasks],
-        "groups": [row for run in tasks for row in _groups(out / "sentences" / f"{run.name}.npz")],
         "senteval": [_senteval(file) for file in sorted(out.glob("senteval/*.json"))],
         "cloze": [
             {"name": file.stem, "corpus": file.parent.parent.name, **read_json(file)}
             for file in sorted(out.glob("*/cloze/*.json"))
         ],
-        "claims": read_json(claims) if claims.exists() else [],
     }
+
+
+def collect_counts(out: Path) -> Counts:
+    """
+    # Parameters
+
+    out : `Path`
+        The output directory of the Makefile, `OUT`.
+
+    # Returns
+
+    `Dict[Run, numpy.ndarray]`
+        The counts of `experiments.sentence_scores`. Shape `(num_sentences, 3)`.
+    """
+    counts = {}
+    for file in sorted(out.glob("sentences/*.npz")):
+        name = parse_run_name(file.with_suffix(""))
+        seed = _seed_of(out / "tasks" / file.stem)
+        with numpy.load(file) as groups:
+            for group in groups:
+                counts[Run(*name, seed, group)] = groups[group]
+    return counts
+
+
+def _seed_of(run: Path) -> int:
+    return int(read_json(run / "config.json")["random_seed"])
+
+
+def _groups(counts: Counts) -> Iterator[Row]:
+    """The scores of groups of entities, of tasks that have some."""
+    tasks = {run.task for run in counts if run.group != "all"}
+    for run, each in counts.items():
+        if run.task in tasks:
+            total = each.sum(0)
+            yield {**run._asdict(), "f1": float(f1(total)), "annotated": int(total[0])}
 
 
 def _record(run: Path) -> Row:
@@ -107,24 +137,27 @@ def config_hash(config: Dict[str, Any]) -> str:
 
 
 def _language_models(runs: Sequence[Path]) -> List[Row]:
-    rows = [_language_model(run) for run in runs]
+    rows = [_language_model(run) if (run / "config.json").exists() else _peer(run) for run in runs]
     # The held-out words of each corpus, counted by a model without subwords.
     num_words = {
-        row["corpus"]: row["validation_tokens"] for row in rows if not row.pop("has_subwords")
+        row["corpus"]: row["validation_tokens"] for row in rows if row.pop("has_words", False)
     }
     for row in rows:
         words = num_words.get(row["corpus"])
-        if not words:
+        if "validation_tokens" not in row or not words:
             row.pop("perplexity", None)
             continue
         tokens_per_word = row["validation_tokens"] / words
         row["tokens_per_word"] = round(tokens_per_word, 4)
-        row["words_per_second"] = round(row["tokens"] / tokens_per_word / row["seconds"], 1)
+        row["words_read"] = round(row["tokens"] / tokens_per_word)
+        row["words_per_second"] = round(row["words_read"] / row["seconds"], 1)
         if "perplexity" in row:
             row["perplexity"] **= tokens_per_word
-    speeds = {row["corpus"]: row.get("words_per_second") for row in rows if row["name"] == "elmo"}
+    # `elmo-15min` is the reference of `elmo_semfit-15min`.
+    speeds = {(row["corpus"], row["name"]): row.get("words_per_second") for row in rows}
     for row in rows:
-        speed, elmo = row.get("words_per_second"), speeds.get(row["corpus"])
+        reference = row["name"].replace(base_model(row["name"]), "elmo", 1)
+        speed, elmo = row.get("words_per_second"), speeds.get((row["corpus"], reference))
         row["speed_up"] = round(speed / elmo, 3) if speed and elmo else None
     return rows
 
@@ -132,13 +165,12 @@ def _language_models(runs: Sequence[Path]) -> List[Row]:
 def _language_model(run: Path) -> Row:
     metrics = read_json(run / "metrics.json")
     reader = read_json(run / "config.json")["dataset_reader"]
-    name, _, seed = run.name.partition(".")
     return {
-        "name": name,
-        "seed": int(seed or 1),
+        "name": run.name,
+        "seed": _seed_of(run),
         "corpus": run.parent.parent.name,
         **_record(run),
-        "has_subwords": "tokenizer" in reader,
+        "has_words": "tokenizer" not in reader,
         **{
             metric: metrics[f"best_validation_{metric}"]
             for metric in ("cosine", "baseline_cosine", "perplexity")
@@ -147,33 +179,16 @@ def _language_model(run: Path) -> Row:
     }
 
 
-def _training(file: Path) -> Row:
-    name, _, minutes = file.parent.name.partition(".")
-    record = read_json(file)
-    return {"name": name, "minutes": int(minutes), "words_read": record["tokens"], **record}
+def _peer(run: Path) -> Row:
+    return {**read_json(run / FILE_NAME), "name": run.name, "corpus": run.parent.parent.name}
 
 
 def _task(run: Path) -> Row:
     name = parse_run_name(run)
     metric = METRICS[name.task]
     score = 100 * read_json(run / "metrics.json")[metric]
-    return {**name._asdict(), "metric": metric, "score": score, **_record(run)}
-
-
-def _groups(file: Path) -> Iterator[Row]:
-    if not file.exists():
-        return
-    name = parse_run_name(file.with_suffix(""))
-    with numpy.load(file) as counts:
-        for group in counts:
-            if len(counts) > 1:
-                total = counts[group].sum(0)
-                yield {
-                    **name._asdict(),
-                    "group": group,
-                    "f1": float(f1(total)),
-                    "annotated": int(total[0]),
-                }
+    seed = _seed_of(run)
+    return {**name._asdict(), "seed": seed, "metric": metric, "score": score, **_record(run)}
 
 
 def _senteval(file: Path) -> Row:
@@ -194,8 +209,7 @@ def merge_results(
     results: Dict[str, List[Row]], previous: Any, *, name: str
 ) -> Dict[str, List[Row]]:
     """
-    The rows of `previous` that `results` does not have, and all rows of `results`. The groups of
-    tasks that were run again are not kept.
+    The rows of `previous` that `results` does not have, and all rows of `results`.
 
     # Raises
 
@@ -205,8 +219,7 @@ def merge_results(
     merged = {}
     try:
         for kind, keys in _IDENTITY.items():
-            rows = results["tasks" if kind == "groups" else kind]
-            new = {_values(row, keys) for row in rows}
+            new = {_values(row, keys) for row in results[kind]}
             kept = [row for row in previous.get(kind, []) if _values(row, keys) not in new]
             merged[kind] = kept + results[kind]
     except (AttributeError, KeyError, TypeError):
@@ -222,6 +235,23 @@ def _values(row: Row, keys: Sequence[str]) -> Tuple[str, ...]:
     return tuple(str(row[key]) for key in keys)
 
 
+def _read_counts(file: Path) -> Counts:
+    if not file.exists():
+        return {}
+    counts = {}
+    with numpy.load(file) as arrays:
+        for key in arrays:
+            task, representation, seed, group = key.split(".")
+            counts[Run(task, representation, int(seed), group)] = arrays[key]
+    return counts
+
+
+def _write_counts(file: Path, counts: Counts) -> None:
+    arrays = {".".join(map(str, run)): each for run, each in sorted(counts.items())}
+    with write_atomically(file) as stream:
+        numpy.savez_compressed(stream, allow_pickle=False, **arrays)
+
+
 def main(arguments: Optional[Sequence[str]] = None) -> None:
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     logger.setLevel(logging.INFO)
@@ -234,15 +264,23 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
         help="keep the rows of RESULTS.json for which OUT has no runs",
     )
     args = parser.parse_args(arguments)
+    counts_file = args.results.with_name(f"{args.results.stem}-sentences.npz")
     try:
         results = collect_results(args.out)
+        counts = collect_counts(args.out)
+        if args.keep:
+            counts = {**_read_counts(counts_file), **counts}
+        results["groups"] = list(_groups(counts))
+        claims = claims_about({run.representation for run in counts})
+        results["claims"] = evaluate_claims(counts, claims)
         if args.keep and args.results.exists():
             results = merge_results(results, read_json(args.results), name=str(args.results))
     except ConfigurationError as error:
         sys.exit(f"collect_results: {error}")
     write_json(args.results, results)
-    counts = ", ".join(f"{len(rows)} {key}" for key, rows in results.items())
-    logger.info("%s: %s", args.results, counts)
+    _write_counts(counts_file, counts)
+    numbers = ", ".join(f"{len(rows)} {key}" for key, rows in results.items())
+    logger.info("%s: %s", args.results, numbers)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,8 @@ from allennlp.common.checks import ConfigurationError
 __all__ = [
     "LANGUAGES",
     "METRICS",
+    "OURS",
+    "PAIRED_TASKS",
     "PUBMED",
     "SMALL_CORPORA",
     "TASKS",
@@ -55,11 +57,15 @@ _REPRESENTATIONS = [
     "elmo_subword",
     "masked_lm",
 ]
+# The language models that claims are about.
+OURS = ("elmo_semfit", "elmo_semfit_contrastive")
 # The second corpus: biomedical abstracts, for some of the language models.
 PUBMED = "pubmed"
 
 # The five tasks of the paper, with their metrics.
 TASKS = {"snli": "accuracy", "coref": "F1", "sst5": "accuracy", "ner": "F1", "srl": "F1"}
+# Those of the paired tests, whose mean is compared.
+PAIRED_TASKS = ("snli", "ner", "srl", "bc5cdr")
 # Languages with little text: corpora, and NER in them.
 LANGUAGES = ("yor", "wol")
 # All but the corpus that most language models of a scale are trained on.
@@ -74,10 +80,9 @@ METRICS = {
 
 
 class TaskRun(NamedTuple):
-    """The parts of `TASK.SEED.REPRESENTATION`, the name of the directory of a run."""
+    """The parts of `TASK.REPRESENTATION`, the name of the directory of a run."""
 
     task: str
-    seed: int
     representation: str
 
 
@@ -88,13 +93,13 @@ def parse_run_name(run: Path) -> TaskRun:
     `ConfigurationError`
         If the directory has another name.
     """
-    match = re.fullmatch(r"([^.]+)\.(\d+)\.(.+)", run.name)
+    match = re.fullmatch(r"([^.]+)\.([^.]+)", run.name)
     if not match or match[1] not in METRICS:
         raise ConfigurationError(
-            f"{run} has another name than TASK.SEED.REPRESENTATION, such as ner.1.elmo_semfit. "
+            f"{run} has another name than TASK.REPRESENTATION, such as ner.elmo_semfit. "
             f"Rename the directory; TASK is one of {', '.join(METRICS)}."
         )
-    return TaskRun(match[1], int(match[2]), match[3])
+    return TaskRun(match[1], match[2])
 
 
 def sort_representations(names: Iterable[str]) -> List[str]:

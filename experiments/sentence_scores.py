@@ -186,7 +186,7 @@ def score_run(run: Path, vocabulary: Optional[Path] = None) -> Dict[str, numpy.n
     # Parameters
 
     run : `Path`
-        The directory of a finished training, `TASK.SEED.REPRESENTATION`.
+        The directory of a finished training, `TASK.REPRESENTATION`.
     vocabulary : `Path`, optional (default = `None`)
         A directory from `allennlp count-vocabulary`.
 
@@ -202,7 +202,7 @@ def score_run(run: Path, vocabulary: Optional[Path] = None) -> Dict[str, numpy.n
     `InvalidFileError`
         If a file is missing, or the archive does not have the score in `metrics.json`.
     """
-    task, _, _ = parse_run_name(run)
+    task = parse_run_name(run).task
     if task == "coref":
         raise ConfigurationError(f"{run}: the scores of coreference are those of documents")
     score = 100 * read_json(run / "metrics.json")[METRICS[task]]
@@ -236,7 +236,7 @@ def _words_of(reader: DatasetReader, data: str) -> Set[str]:
 def main(arguments: Optional[Sequence[str]] = None) -> None:
     logging.basicConfig(level=logging.ERROR)
     parser = argparse.ArgumentParser(prog="experiments.sentence_scores", description=__doc__)
-    parser.add_argument("run", type=Path, help="the directory TASK.SEED.REPRESENTATION of a run")
+    parser.add_argument("run", type=Path, help="the directory TASK.REPRESENTATION of a run")
     parser.add_argument("out", type=Path, help="a file of NumPy arrays")
     parser.add_argument("--vocabulary", type=Path, help="the vocabulary of a language model")
     args = parser.parse_args(arguments)

@@ -9,6 +9,7 @@ import pandas
 from experiments import paper
 from experiments.results import (
     LANGUAGES,
+    PAIRED_TASKS,
     SMALL_CORPORA,
     TASKS,
     Results,
@@ -23,9 +24,16 @@ from experiments.sentence_scores import GROUPS
 __all__ = ["TABLES"]
 
 _REFERENCE = "elmo_semfit"
-_SUMMARY = ["fasttext", "elmo", "elmo_adaptive", "elmo_semfit"]
+_NAMES = {
+    **paper.SHORT_NAMES,
+    "flair": "flair",
+    "bert": "BERT, small",
+    "electra": "ELECTRA, small",
+    "elmo_semfit_contrastive": "ELMo-S, contrastive head",
+}
 _SENTEVAL = ["MR", "CR", "SUBJ", "MPQA", "SST-2", "SST-5", "TREC", "MRPC", "SICK-E", "SICK-R"]
-_TIMED_TASKS = {"ner": "F1", "snli": "accuracy", "srl": "F1", "bc5cdr": "F1"}
+_SUMMARY_LAST = ("parameters", "training speed vs. ELMo")
+_TIMED_TASKS = {"snli": "accuracy", "ner": "F1", "srl": "F1", "bc5cdr": "F1"}
 
 Row = Mapping[str, Any]
 
@@ -83,25 +91,48 @@ def _tasks(
     return _markdown(_pivot(rows, "representation", _task_titles(tasks), "task", "score"))
 
 
+def _mean_of_tasks(results: Results, name: str) -> str:
+    """Of those of the paired tests, if all were run."""
+    scores = [task_scores(results, task, name) for task in PAIRED_TASKS]
+    return f"{statistics.mean(map(statistics.mean, scores)):.1f}" if all(scores) else ""
+
+
 def _minutes(results: Results) -> str:
     """Representations by the minutes of their training, with the words that it read."""
     rows = [row for row in results["tasks"] if minutes_of(row["representation"])]
-    table = _pivot(rows, "representation", _task_titles(_TIMED_TASKS), "task", "score")
-    if not table.empty:
-        words = {
-            f"`{row['name']}-{row['minutes']:.0f}min`": f"{row['words_read'] / 1e6:.2f} M"
-            for row in results["trainings"]
+    names = sort_representations(row["representation"] for row in rows)
+    table = [
+        {
+            "minutes": minutes_of(name),
+            "representation": f"`{base_model(name)}`",
+            "words read": _words_read(results, name),
+            **{
+                title: _mean(task_scores(results, task, name))
+                for task, title in _task_titles(_TIMED_TASKS).items()
+            },
+            "mean": _mean_of_tasks(results, name),
         }
-        table.insert(1, "words read", [words.get(name, "") for name in table["representation"]])
-    return _markdown(table)
+        for name in sorted(names, key=minutes_of)
+    ]
+    return _markdown(pandas.DataFrame(table))
 
 
-def _groups(results: Results, tasks: Sequence[str]) -> str:
+def _words_read(results: Results, name: str) -> str:
+    """The mean of its trainings on the large corpus."""
+    words = [
+        row["words_read"]
+        for row in results["language_models"]
+        if row["name"] == name and row["corpus"] not in SMALL_CORPORA and "words_read" in row
+    ]
+    return f"{statistics.mean(words) / 1e6:.2f} M" if words else ""
+
+
+def _groups(results: Results, tasks: Sequence[str], *, are_timed: bool = False) -> str:
     """F1 by group of entities, with their number."""
     rows = [
         {**row, "column": (row["task"], row["group"])}
         for row in results["groups"]
-        if row["task"] in tasks and not minutes_of(row["representation"])
+        if row["task"] in tasks and bool(minutes_of(row["representation"])) == are_timed
     ]
     annotated = {row["column"]: row["annotated"] for row in rows}
     titles = {
@@ -114,22 +145,24 @@ def _groups(results: Results, tasks: Sequence[str]) -> str:
 
 
 def _claims(results: Results) -> str:
-    """Those with more than one seed."""
-    rows = [
-        {
-            "representation": f"`{row['representation']}`",
-            "compared with": f"`{row['other']}`",
-            "task": ", ".join(row["tasks"])
-            + ("" if row["group"] == "all" else f", {GROUPS[row['group']]}"),
-            "difference (95 % interval)": f"{row['mean']:+.1f} ({row['low']:+.1f} to "
-            f"{row['high']:+.1f})",
-            "seeds": row["seeds"],
-            "result": row["verdict"],
-        }
-        for row in results["claims"]
-        if row["verdict"]
-    ]
-    return _markdown(pandas.DataFrame(rows))
+    """A row for each two representations. Significant differences of several seeds are bold."""
+    columns: Dict[Any, Dict[str, Any]] = {}
+    for row in results["claims"]:
+        name, other, seeds = row["representation"], row["other"], row["seeds"]
+        line = columns.setdefault(
+            (name, other, seeds),
+            {
+                "minutes": minutes_of(name) or "",
+                "representation": f"`{base_model(name)}`",
+                "compared with": f"`{base_model(other)}`",
+                "seeds": seeds,
+            },
+        )
+        title = "mean" if len(row["tasks"]) > 1 else f"`{row['tasks'][0]}`"
+        title += "" if row["group"] == "all" else f", {GROUPS[row['group']]}"
+        cell = f"{row['mean']:+.1f} ({row['low']:+.1f} to {row['high']:+.1f})"
+        line[title] = f"**{cell}**" if row["verdict"] in ("above", "below") else cell
+    return _markdown(pandas.DataFrame(columns.values()))
 
 
 def _cloze(results: Results, *, pubmed: bool = False) -> str:
@@ -149,7 +182,11 @@ def _cloze(results: Results, *, pubmed: bool = False) -> str:
 
 def _language_models(results: Results) -> str:
     """The first training of each."""
-    rows = [row for row in results["language_models"] if row.get("seed", 1) == 1]
+    rows = [
+        row
+        for row in results["language_models"]
+        if row.get("seed", 1) == 1 and not minutes_of(row["name"])
+    ]
     names = sort_representations(row["name"] for row in rows)
     table = [
         {
@@ -177,7 +214,9 @@ def _models(results: Results) -> Dict[str, Row]:
     return {
         row["name"]: row
         for row in results["language_models"]
-        if row["corpus"] not in SMALL_CORPORA and row.get("seed", 1) == 1
+        if row["corpus"] not in SMALL_CORPORA
+        and row.get("seed", 1) == 1
+        and not minutes_of(row["name"])
     }
 
 
@@ -217,24 +256,24 @@ def _senteval(results: Results) -> str:
 
 
 def _summary(results: Results) -> str:
-    models = _models(results)
-    senteval = {row["representation"]: row["average"] for row in results["senteval"]}
-    table = []
-    for name in _SUMMARY:
-        scores = [task_scores(results, task, name) for task in TASKS]
-        model = models.get(name, {})
-        parameters = model.get("trainable_parameters")
-        mean = statistics.mean(map(statistics.mean, scores)) if all(scores) else None
-        cells = {
-            "mean of five tasks": _number(mean, ".1f"),
-            "SentEval, mean of layers": _number(senteval.get(name), ".1f"),
-            "SentEval, concatenated layers": _number(senteval.get(f"{name}-all-layers"), ".1f"),
-            "parameters": _number(parameters and parameters / 1e6, ".1f") + " M" * bool(parameters),
-            "training speed vs. ELMo": _number(model.get("speed_up"), ".1f"),
-        }
-        if any(cells.values()):
-            table.append({"representation": f"{paper.SHORT_NAMES[name]} (`{name}`)", **cells})
-    return _markdown(pandas.DataFrame(table))
+    """The mean of the tasks by minutes of training, and what the longest of these trainings was."""
+    timed = {row["representation"] for row in results["tasks"] if minutes_of(row["representation"])}
+    rows = {row["name"]: row for row in results["language_models"]}
+    table: Dict[str, Dict[str, str]] = {}
+    for name in sort_representations(timed):
+        base, model = base_model(name), rows.get(name, {})
+        parameters, mean = model.get("trainable_parameters"), _mean_of_tasks(results, name)
+        if mean:
+            table.setdefault(base, {"representation": _NAMES.get(base, base)}).update(
+                {
+                    f"mean of {len(PAIRED_TASKS)} tasks, {minutes_of(name)} minutes": mean,
+                    _SUMMARY_LAST[0]: f"{parameters / 1e6:.1f} M" if parameters else "",
+                    _SUMMARY_LAST[1]: _number(model.get("speed_up"), ".1f"),
+                }
+            )
+    frame = pandas.DataFrame(table.values())
+    # The means first.
+    return _markdown(frame[sorted(frame.columns, key=_SUMMARY_LAST.__contains__)])
 
 
 def _paper_language_models(_: Results) -> str:
@@ -270,6 +309,7 @@ TABLES: Dict[str, Callable[[Results], str]] = {
     "ablations": partial(_tasks, are_ablations=True),
     "languages": partial(_groups, tasks=LANGUAGES),
     "bc5cdr": partial(_groups, tasks=["bc5cdr"]),
+    "bc5cdr in minutes": partial(_groups, tasks=["bc5cdr"], are_timed=True),
     "language models": _language_models,
     "contextualizers": _contextualizers,
     "senteval": _senteval,

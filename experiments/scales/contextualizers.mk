@@ -5,16 +5,11 @@ IMAGES := experiments/results/contextualizers
 include scales/laptop.mk
 LM_OVERLAY := experiments/scales/contextualizers.libsonnet
 
+BUDGET :=
 MODELS := elmo_semfit elmo_semfit_sru elmo_semfit_qrnn elmo_semfit_gated_cnn elmo_semfit_transformer elmo_semfit_torch_lstm
-PUBMED_MODELS :=
-PUBMED_REPRESENTATIONS :=
-SMALL := ner
-LARGE := snli srl
-SEEDS ?= 1
-LARGE_SEEDS ?= 1
-TWICE :=
-REPRESENTATIONS := none fasttext $(MODELS)
 ABLATIONS :=
+TASKS := ner snli srl
+PUBMED_MODELS :=
 NORMALIZED :=
 ALL_LAYERS :=
 MINUTES :=

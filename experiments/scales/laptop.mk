@@ -1,8 +1,9 @@
-# Two CPU cores, one night. The language models read 5 million words once.
+# Two CPU cores, a night for each seed. The language models of 15 minutes read 5 million words about once.
 LM_OVERLAY := training_config/laptop/override.libsonnet
 TASK_CONFIGS := training_config/downstream/laptop
 TASK_OVERLAY := {}
 CORPUS := novels
+BUDGET ?= 15
 
 # The sentences to sample for training.
 novels_sentences := 235008

@@ -5,7 +5,13 @@ import numpy
 import pytest
 
 from allennlp_semfit.common.errors import InvalidFileError
-from experiments.collect_results import collect_results, config_hash, merge_results
+from experiments.claims import Run
+from experiments.collect_results import (
+    collect_counts,
+    collect_results,
+    config_hash,
+    merge_results,
+)
 from experiments.json_files import write_atomically, write_json
 from experiments.results import METRICS
 from tests.processes import run_module
@@ -21,8 +27,9 @@ RECORD = {
 }
 
 
-def write_run(run, metrics, config=None, **record):
-    write_json(run / "config.json", config or {"dataset_reader": {}})
+def write_run(run, metrics, config=None, *, run_seed=1, **record):
+    config = {"dataset_reader": {}, **(config or {}), "random_seed": run_seed}
+    write_json(run / "config.json", config)
     write_json(run / "metrics.json", metrics)
     write_json(run / "record.json", {**RECORD, **record})
     (run / "done").touch()
@@ -61,6 +68,7 @@ def test_a_language_model(out):
         "cosine": 0.75,
         "baseline_cosine": 0.7,
         "tokens_per_word": 1.0,
+        "words_read": 3200,
         "words_per_second": 80.0,
         "speed_up": None,
     }
@@ -80,6 +88,11 @@ def test_subwords_are_compared_by_words(out):
     assert subword["tokens_per_word"] == 1.5
     assert subword["perplexity"] == pytest.approx(3**1.5)
     assert subword["speed_up"] == pytest.approx(2 / 1.5, abs=1e-3)
+    # Those of so many minutes are compared with each other.
+    write_run(models / "elmo-5min", metrics, seconds=20.0)
+    write_run(models / "elmo_semfit-5min", metrics, seconds=10.0)
+    rows = {row["name"]: row for row in collect_results(out)["language_models"]}
+    assert rows["elmo_semfit-5min"]["speed_up"] == 2.0
     # There is no model of the same words.
     write_run(out / "pubmed" / "models" / "elmo_subword", metrics, reader)
     assert "perplexity" not in collect_results(out)["language_models"][-1]
@@ -96,9 +109,9 @@ def test_a_config_without_its_directories_and_seeds():
 @pytest.mark.parametrize("task", list(METRICS))
 def test_tasks_that_have_ended(task, tmp_path):
     tasks = tmp_path / "tasks"
-    write_run(tasks / f"{task}.12.elmo-15min", {METRICS[task]: 0.25})
-    write_run(tasks / f"{task}.2.fasttext", {METRICS[task]: 0.5})
-    (tasks / f"{task}.2.fasttext" / "done").unlink()
+    write_run(tasks / f"{task}.elmo-15min", {METRICS[task]: 0.25}, run_seed=12)
+    write_run(tasks / f"{task}.fasttext", {METRICS[task]: 0.5})
+    (tasks / f"{task}.fasttext" / "done").unlink()
     (row,) = collect_results(tmp_path)["tasks"]
     del row["config_hash"]
     assert row == {
@@ -111,10 +124,10 @@ def test_tasks_that_have_ended(task, tmp_path):
     }
 
 
-@pytest.mark.parametrize("name", ["sst2.1.elmo", "ner.elmo", "ner.x.elmo"])
+@pytest.mark.parametrize("name", ["sst2.elmo", "ner", "ner.1.elmo"])
 def test_a_run_of_no_task_is_named(name, out):
     write_run(out / "tasks" / name, {})
-    with pytest.raises(Exception, match=f"{name} has another name than TASK.SEED"):
+    with pytest.raises(Exception, match=f"{name} has another name than TASK.REP"):
         collect_results(out)
 
 
@@ -122,34 +135,19 @@ def test_what_else_there_is(out):
     mr, cr = {"score": 77.5, "dev": 1}, {"score": 80.5}
     write_json(out / "senteval/fasttext.json", {"tasks": {"MR": mr, "CR": cr}, "average": 79.0})
     write_json(out / "novels/cloze/elmo.json", {"rows": [{"bucket": "0", "mrr": 0.1}]})
-    write_json(out / "claims.json", [{"representation": "elmo"}])
-    counts = numpy.array([[1, 2, 1], [3, 2, 1]])
-    for run in ("bc5cdr.2.elmo", "bc5cdr.3.elmo", "snli.1.elmo"):
-        groups = {"all": counts} if run == "snli.1.elmo" else {"all": counts, "oov": counts[:1]}
-        with write_atomically(out / "sentences" / f"{run}.npz") as file:
-            numpy.savez(file, **groups)
-        # The run of the second has been removed.
-        if run != "bc5cdr.3.elmo":
-            write_run(out / "tasks" / run, {METRICS[run.partition(".")[0]]: 0.5})
-    write_run(out / "novels/models/elmo_semfit.2", {})
-    write_json(out / "novels/minutes/elmo.15/record.json", RECORD)
-    peer = {"name": "bert", "minutes": 15.0, "words_read": 7}
-    write_json(out / "novels/peers/bert.15/record.json", peer)
+    # A model of another package has no config.
+    peer = out / "novels/models/bert-15min"
+    write_json(peer / "record.json", {"name": "bert", "seed": 2, "words_read": 7})
+    (peer / "done").touch()
     results = collect_results(out)
-    assert [row["seed"] for row in results["language_models"]] == [1, 2]
-    elmo = {"name": "elmo", "minutes": 15, "words_read": 3200, **RECORD}
-    assert results["trainings"] == [elmo, peer]
-    name = {"task": "bc5cdr", "seed": 2, "representation": "elmo"}
-    assert results["groups"] == [
-        {**name, "group": "all", "f1": 50.0, "annotated": 4},
-        {**name, "group": "oov", "f1": pytest.approx(200 / 3), "annotated": 1},
-    ]
+    row = results["language_models"][0]
+    expected = {"name": "bert-15min", "corpus": "novels", "seed": 2, "words_read": 7}
+    assert row == {**expected, "speed_up": None}
     assert results["senteval"] == [
         {"representation": "fasttext", "average": 79.0, "scores": {"CR": 80.5, "MR": 77.5}}
     ]
     cloze = {"name": "elmo", "corpus": "novels", "rows": [{"bucket": "0", "mrr": 0.1}]}
     assert results["cloze"] == [cloze]
-    assert results["claims"] == [{"representation": "elmo"}]
     write_json(out / "senteval/fasttext.json", {"average": 79.0})
     with pytest.raises(
         InvalidFileError, match=r"fasttext\.json is not the output of `allennlp senteval`"
@@ -157,24 +155,62 @@ def test_what_else_there_is(out):
         collect_results(out)
 
 
+COUNTS = numpy.array([[1, 2, 1], [3, 2, 1]])
+
+
+def write_counts(out, run, *, run_seed=1, **groups):
+    write_run(out / "tasks" / run, {METRICS[run.partition(".")[0]]: 0.5}, run_seed=run_seed)
+    with write_atomically(out / "sentences" / f"{run}.npz") as file:
+        numpy.savez(file, **groups)
+
+
+def test_counts_have_the_seed_of_their_run(out):
+    write_counts(out, "bc5cdr.elmo", run_seed=3, all=COUNTS, oov=COUNTS[:1])
+    counts = collect_counts(out)
+    assert list(counts) == [Run("bc5cdr", "elmo", 3, group) for group in ("all", "oov")]
+    assert counts[Run("bc5cdr", "elmo", 3, "oov")].tolist() == [[1, 2, 1]]
+
+
+def test_seeds_accumulate(out, tmp_path):
+    """Results of another `OUT`, with another seed, are added: groups and claims are of both."""
+    file, log = tmp_path / "results.json", tmp_path / "log"
+    for seed in (1, 2):
+        for name in ("fasttext", "elmo_semfit"):
+            right = COUNTS if name == "fasttext" else COUNTS[:, [0, 0, 0]]
+            write_counts(out, f"bc5cdr.{name}", run_seed=seed, all=right, oov=right)
+        run_module("experiments.collect_results", out, file, "--keep", output=log)
+        results = json.loads(file.read_text())
+        assert {row["seed"] for row in results["tasks"]} == set(range(1, seed + 1))
+        claim = results["claims"][0]
+        assert (claim["representation"], claim["other"]) == ("elmo_semfit", "fasttext")
+        assert claim["tasks"] == ["bc5cdr"]
+        assert (claim["seeds"], claim["mean"]) == (seed, 50.0)
+    name = {"task": "bc5cdr", "representation": "fasttext"}
+    assert [row for row in results["groups"] if row["representation"] == "fasttext"] == [
+        {**name, "seed": seed, "group": group, "f1": 50.0, "annotated": 4}
+        for seed in (1, 2)
+        for group in ("all", "oov")
+    ]
+    # Without --keep they are those of `OUT`.
+    run_module("experiments.collect_results", out, file, output=log)
+    assert {row["seed"] for row in json.loads(file.read_text())["groups"]} == {2}
+
+
 def run_of(representation, seed, score):
     return {"task": "ner", "representation": representation, "seed": seed, "score": score}
 
 
-KINDS = ("language_models", "trainings", "groups", "senteval", "cloze", "claims")
+KINDS = ("language_models", "groups", "senteval", "cloze", "claims")
 EMPTY = {kind: [] for kind in KINDS}
 
 
-def test_new_rows_replace_those_of_the_same_task_and_representation():
-    none, elmo = run_of("none", 1, 1.0), run_of("elmo", 1, 30.0)
-    previous = {**EMPTY, "tasks": [run_of("elmo", seed, 20.0) for seed in (1, 2)] + [none]}
-    # The groups of a run that was not counted again are outdated.
-    previous["groups"] = [{**none, "group": "all"}, {**elmo, "group": "all"}]
-    new = {**EMPTY, "tasks": [elmo]}
-    merged = merge_results(new, previous, name="results.json")
-    assert merged["tasks"] == [none, elmo]
-    assert merged["groups"] == [{**none, "group": "all"}]
+def test_new_rows_replace_those_of_the_same_run():
+    none, elmo, other = run_of("none", 1, 1.0), run_of("elmo", 1, 30.0), run_of("elmo", 2, 20.0)
+    previous = {**EMPTY, "tasks": [run_of("elmo", 1, 20.0), other, none]}
+    merged = merge_results({**EMPTY, "tasks": [elmo]}, previous, name="results.json")
+    assert merged["tasks"] == [other, none, elmo]
     # Earlier results may lack a kind.
+    new = {**EMPTY, "tasks": [elmo]}
     assert merge_results(new, {}, name="results.json") == new
 
 

@@ -12,9 +12,9 @@ RESULTS = {
         {"task": "ner", "representation": name, "seed": 1, "score": score}
         for name, score in (("elmo_semfit", 25.0), ("elmo_semfit-5min", 20.0))
     ],
-    "trainings": [],
+    "language_models": [],
 }
-EMPTY = {"tasks": [], "trainings": []}
+EMPTY = {"tasks": [], "language_models": []}
 
 
 def test_a_page_keeps_its_prose_and_is_the_same_again(tmp_path, monkeypatch):

@@ -138,93 +138,114 @@ def _widths(config):
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("task", TASKS)
 def test_a_task_comes_after_its_language_model(task, scale, tmp_path):
-    goal = tmp_path / "tasks" / f"{task}.1.elmo_adaptive" / "done"
+    goal = tmp_path / "tasks" / f"{task}.elmo_adaptive" / "done"
     lines = lines_of(tmp_path, scale, str(goal))
     (training,) = (
-        i for i, line in enumerate(lines) if is_training(line) and "/models/elmo_adaptive " in line
+        i
+        for i, line in enumerate(lines)
+        if is_training(line) and "/models/elmo_adaptive -o" in line
     )
     (run,) = (
         i
         for i, line in enumerate(lines)
-        if is_training(line) and f"-s {tmp_path}/tasks/{task}.1.elmo_adaptive" in line
+        if is_training(line) and f"-s {tmp_path}/tasks/{task}.elmo_adaptive" in line
     )
     (vocabulary,) = (i for i, line in enumerate(lines) if "count-vocabulary" in line)
     assert vocabulary < training < run
 
 
 def test_all_makes_everything_that_the_tables_have(tmp_path):
-    lines = lines_of(tmp_path, "laptop", "MINUTES=15", "TIMED=elmo elmo_semfit")
-    # Fourteen models of novels, three of them twice, and five of abstracts, three of them twice;
-    # seven representations with five tasks, three of them thrice and the others twice; nine
-    # ablations once; six with the entities in abstracts, thrice; two models of two languages, and
-    # entities in these with four representations, thrice; two models for so many minutes, after
-    # one of each for its speed, four peers and fastText, with four tasks.
-    english = (14 + 3 + 5 + 3) + 7 * (3 * 3 + 2 * 2) + 9 * 5 + 6 * 3
-    assert sum(map(is_training, lines)) == english + 2 * (2 + 4 * 3) + 2 * (2 + 4) + 5 * 4
-    # Four of them with normalised layers, and four with layers side by side, too.
-    assert sum("allennlp senteval" in line for line in lines) == 1 + 14 + 4 + 4
+    lines = lines_of(
+        tmp_path,
+        "laptop",
+        "MINUTES=5 15",
+        "MODELS=elmo elmo_semfit",
+        "NORMALIZED=elmo",
+        "ALL_LAYERS=elmo_semfit",
+    )
+    # Twelve models of novels for 15 minutes, after one of each for its speed, two of these also for
+    # 5; five of abstracts; five tasks with each of the twelve and two more representations; the
+    # entities in abstracts with seven; four tasks with fastText, two models and four peers, twice,
+    # of which three are done; two models of two languages, and entities in these with four.
+    models = 12 + 12 + 2 + 5
+    tasks = 5 * 14 + 7 + 4 * (1 + 2 * 6) - 3 * 3
+    assert sum(map(is_training, lines)) == models + tasks + 2 * (2 + 4)
+    assert sum("experiments.peers.train" in line for line in lines) == 4 * 2
+    # One also with normalised layers, and one with layers side by side.
+    assert sum("allennlp senteval" in line for line in lines) == 1 + 12 + 1 + 1
 
 
-def test_an_even_seed_has_the_second_training(tmp_path):
-    for seed, model in ((1, "elmo_semfit"), (2, "elmo_semfit.2"), (3, "elmo_semfit")):
-        lines = lines_of(tmp_path, "laptop", f"{tmp_path}/tasks/ner.{seed}.elmo_semfit/done")
-        training, run = filter(is_training, lines)
-        number = 1 + (seed == 2)
-        assert f'-s {tmp_path}/novels/models/{model} -o \'{{ "random_seed": {number},' in training
-        assert f"LM_ARCHIVE_PATH={tmp_path}/novels/models/{model}/model.tar.gz" in run
-    lines = lines_of(tmp_path, "laptop", f"{tmp_path}/tasks/ner.2.elmo/done")
-    assert any("novels/models/elmo/model.tar.gz" in line for line in lines)
+def test_a_seed_is_of_everything(tmp_path):
+    goal = str(tmp_path / "tasks/ner.elmo_semfit/done")
+    trainings = list(filter(is_training, lines_of(tmp_path, "laptop", "SEED=3", goal)))
+    assert len(trainings) == 2
+    for line in trainings:
+        assert '"random_seed": 3, "numpy_seed": 3, "pytorch_seed": 3' in line
+    process = make("--dry-run", "SEED=3", "senteval")
+    assert "/output/experiments/laptop-3/senteval" in process.stdout
 
 
 def test_minutes_become_updates_at_the_measured_speed(tmp_path):
-    goal = str(tmp_path / "tasks/bc5cdr.1.elmo_semfit-15min/done")
+    goal = str(tmp_path / "tasks/bc5cdr.elmo_semfit-15min/done")
     speed, training, run = filter(is_training, lines_of(tmp_path, "laptop", goal))
     assert f"-s {tmp_path}/novels/speed/elmo_semfit " in speed
-    assert f"-s {tmp_path}/novels/minutes/elmo_semfit.15 " in training
-    # The same text for all tasks, and vectors of it.
-    assert f"FASTTEXT_MODEL_PATH={tmp_path}/novels/own_vectors.bin" in training
-    assert f"LM_ARCHIVE_PATH={tmp_path}/novels/minutes/elmo_semfit.15/model.tar.gz" in run
-    done = tmp_path / "novels" / "speed" / "elmo_semfit"
+    assert f"-s {tmp_path}/novels/models/elmo_semfit-15min " in training
+    # The same text for all tasks.
+    assert f"FASTTEXT_MODEL_PATH={tmp_path}/novels/vectors.bin" in training
+    assert f"LM_ARCHIVE_PATH={tmp_path}/novels/models/elmo_semfit-15min/model.tar.gz" in run
+    (run,) = (
+        line
+        for line in lines_of(tmp_path, "laptop", f"{tmp_path}/tasks/bc5cdr.elmo_semfit/done")
+        if is_training(line) and "WORD_REPRESENTATION" in line
+    )
+    assert f"LM_ARCHIVE_PATH={tmp_path}/pubmed/models/elmo_semfit/model.tar.gz" in run
+
+
+@pytest.mark.parametrize(("model", "seconds"), [("elmo_semfit", 60.5), ("elmo", 0)])
+def test_minutes_include_those_of_fasttext(model, seconds, tmp_path):
+    done = tmp_path / "novels" / "speed" / model
     done.mkdir(parents=True)
     (done / "done").touch()
     (done / "record.json").write_text('{"updates": 300, "seconds": 90.0}')
-    (tmp_path / "novels" / "own_vectors.seconds").write_text("60.5\n")
-    config = tmp_path / "configs/minutes/elmo_semfit.15.jsonnet"
+    (tmp_path / "novels" / "vectors.seconds").write_text("60.5\n")
+    config = tmp_path / f"configs/{model}-15min.jsonnet"
     process = make("SCALE=laptop", f"OUT={tmp_path}", str(config))
     assert process.returncode == 0, process.stderr
     built = json.loads(_jsonnet.evaluate_file(str(config), ext_vars=VARIABLES))
-    updates = int((15 * 60 - 60.5) / 90 * 300)
+    updates = int((15 * 60 - seconds) / 90 * 300)
     assert built["data_loader"]["batches_per_epoch"] == updates
     assert built["trainer"]["learning_rate_scheduler"]["decay_end"] == 4 * updates
 
 
 def test_a_peer_is_trained_for_so_many_minutes(tmp_path):
-    lines = lines_of(tmp_path, "laptop", f"{tmp_path}/tasks/snli.1.bert-5min/done")
+    lines = lines_of(tmp_path, "laptop", f"{tmp_path}/tasks/snli.bert-5min/done")
     (peer,) = (line for line in lines if "experiments.peers.train bert" in line)
-    assert peer.endswith(f"{tmp_path}/novels/train {tmp_path}/novels/peers/bert.5 --minutes 5")
+    directory = f"{tmp_path}/novels/models/bert-5min"
+    assert peer.endswith(f"{tmp_path}/novels/train {directory} --minutes 5 --seed 1")
     (run,) = filter(is_training, lines)
-    assert (
-        f"WORD_REPRESENTATION=bert LM_ARCHIVE_PATH= PEER_PATH={tmp_path}/novels/peers/bert.5 "
-        in run
-    )
-    lines = lines_of(tmp_path, "laptop", f"{tmp_path}/tasks/snli.1.flair-5min/done")
+    assert "WORD_REPRESENTATION=bert " in run
+    assert f"PEER_PATH={directory} " in run
+    lines = lines_of(tmp_path, "laptop", f"{tmp_path}/tasks/snli.flair-5min/done")
     assert any(".venv-peers/bin/python -m experiments.peers.train flair" in line for line in lines)
 
 
-def test_claims_are_tested_on_the_runs_there_are(tmp_path):
-    for run in ("ner.1.fasttext", "coref.1.fasttext", "bc5cdr.1.elmo_semfit"):
+def test_the_sentences_of_finished_runs_are_counted(tmp_path):
+    runs = ("ner.fasttext", "coref.fasttext", "bc5cdr.elmo_semfit", "bc5cdr.elmo_semfit-5min")
+    for run in runs:
         (tmp_path / "tasks" / run).mkdir(parents=True)
         (tmp_path / "tasks" / run / "done").touch()
-    (tmp_path / "pubmed" / "vocabulary").mkdir(parents=True)
-    lines = lines_of(tmp_path, "laptop", "claims")
-    counted = [line for line in lines if "experiments.sentence_scores" in line]
-    assert [("--vocabulary" in line) for line in sorted(counted)] == [True, False]
-    assert any("experiments.claims" in line for line in lines)
+    lines = lines_of(tmp_path, "laptop", "results")
+    counted = sorted(line for line in lines if "experiments.sentence_scores" in line)
+    assert len(counted) == 3
+    for line, corpus in zip(counted, ("pubmed", "novels")):
+        assert line.endswith(f"--vocabulary {tmp_path}/{corpus}/vocabulary")
+    assert "--vocabulary" not in counted[-1]
+    assert any("experiments.collect_results" in line for line in lines)
 
 
 def test_a_language_is_prepared_from_raw_text(tmp_path):
-    lines = lines_of(tmp_path, "laptop", str(tmp_path / "tasks/yor.2.elmo_semfit/done"))
-    steps = ("prepare-corpus /data/lm/yor/raw.txt", "train-fasttext", "yor/models", "tasks/yor.2")
+    lines = lines_of(tmp_path, "laptop", str(tmp_path / "tasks/yor.elmo_semfit/done"))
+    steps = ("prepare-corpus /data/lm/yor/raw.txt", "train-fasttext", "yor/models", "tasks/yor.")
     places = [next(i for i, line in enumerate(lines) if step in line) for step in steps]
     assert places == sorted(places)
     assert any(f"NER_TEST_DATA_PATH={tmp_path}/data/yor_test.conll" in line for line in lines)
@@ -238,7 +259,7 @@ def test_results_keep_those_of_elsewhere_if_that_is_asked_for(options, keeps, tm
 
 
 def test_what_is_done_is_not_done_again(tmp_path):
-    goal = tmp_path / "tasks" / "ner.2.elmo" / "done"
+    goal = tmp_path / "tasks" / "ner.elmo" / "done"
     assert any(map(is_training, lines_of(tmp_path, "laptop", str(goal))))
     goal.parent.mkdir(parents=True)
     goal.touch()

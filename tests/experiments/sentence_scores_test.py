@@ -102,7 +102,7 @@ def trained(task, directory, num_epochs, lr):
     sizes = {**SIZES, **SIZES_OF_TASKS[task], "num_epochs": num_epochs}
     config = config_of(CONFIGS / f"{task}.jsonnet", variables, sizes)
     config["trainer"].update(cuda_device=-1, optimizer={"type": "adam", "lr": lr})
-    run = directory / f"{task}.1.none"
+    run = directory / f"{task}.none"
     train_model(Params(config), serialization_dir=run)
     return run
 
@@ -140,9 +140,9 @@ def test_an_archive_with_another_score_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("ner.1.missing", r"metrics\.json cannot be read"),
+        ("ner.missing", r"metrics\.json cannot be read"),
         ("missing", "missing has another name than TASK.SEED.REPRESENTATION"),
-        ("coref.1.none", "the scores of coreference are those of documents"),
+        ("coref.none", "the scores of coreference are those of documents"),
     ],
 )
 def test_what_cannot_be_counted_is_named(name, message, tmp_path):
