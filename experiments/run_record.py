@@ -26,8 +26,9 @@ class RunRecord(TrainerCallback):
     - `device`, `cpu` or the name of the GPU
     - `trainable_parameters`
     - `updates`
-    - `seconds`, of all updates. Validation does not count, nor does what a killed process did after
-      its last checkpoint. An update waits for its data and for the checkpoint before it.
+    - `seconds`, of all updates with their data and checkpoints: elapsed time on a GPU; on a CPU,
+      processor time, which hardly depends on other processes. Validation does not count, nor does
+      what a killed process did after its last checkpoint.
     - `tokens` and `validation_tokens`: for a language model, the tokens that each direction
       predicted in the training and in its last validation, otherwise 0
 
@@ -44,11 +45,14 @@ class RunRecord(TrainerCallback):
         # When the last update ended; None after validation or a resumption.
         self._last: Optional[float] = None
         self._is_validating = False
+        self._clock = time.perf_counter
 
     def on_start(self, trainer, is_primary: bool = True, **kwargs) -> None:
         super().on_start(trainer, is_primary=is_primary, **kwargs)
         self._commits = list(dict.fromkeys([*self._commits, describe_commit()]))
-        self._last = None if self._updates else time.perf_counter()
+        if trainer.cuda_device.type == "cpu":
+            self._clock = time.process_time
+        self._last = None if self._updates else self._clock()
 
     def on_batch(
         self, trainer, batch_inputs, *args: Any, is_training: bool = True, **kwargs: Any
@@ -61,7 +65,7 @@ class RunRecord(TrainerCallback):
             self._is_validating, self._last = True, None
             return
         self._is_validating = False
-        now = time.perf_counter()
+        now = self._clock()
         if self._last is not None:
             self._seconds += now - self._last
             self._timed_updates += 1
@@ -70,7 +74,7 @@ class RunRecord(TrainerCallback):
         self._tokens += num_tokens * trainer._world_size
 
     def on_epoch(self, trainer, *args: Any, **kwargs: Any) -> None:
-        self._last = time.perf_counter()
+        self._last = self._clock()
 
     def on_end(self, trainer, *args: Any, is_primary: bool = True, **kwargs: Any) -> None:
         if not is_primary:

@@ -1,11 +1,12 @@
 """
-Trains a word representation for a number of minutes, which include building its vocabulary:
+Trains a word representation for a number of minutes of processor time, which include building its
+vocabulary:
 
     python -m experiments.peers.train NAME TEXT_DIR OUT_DIR --minutes 15
 
 The learning rate reaches 0 at the end, so each number of minutes needs its own training.
-`record.json` in OUT_DIR has the updates, the words read and the CPU time. `flair` needs the
-environment of `make peers`: use `.venv-peers/bin/python`.
+`record.json` in OUT_DIR has the updates and the words read. `flair` needs the environment of `make
+peers`: use `.venv-peers/bin/python`.
 """
 
 import argparse
@@ -52,7 +53,7 @@ def train_peer(
     out : `Path`
         A new directory, which is written at the end.
     minutes : `float`
-        The time from reading the text to the last update.
+        The processor time, of all threads, from reading the text to the last update.
     threads : `int`, optional (default = `1`)
     seed : `int`, optional (default = `1`)
 
@@ -78,7 +79,6 @@ def train_peer(
         torch.set_num_threads(threads)
         set_seed(seed)
         with write_directory(out, contents, force=False) as directory:
-            cpu_begin = sum(os.times()[:2])
             clock = TrainingClock(60 * minutes)
             counts = getattr(module, function)(files, directory, clock, threads=threads, seed=seed)
             record = {
@@ -88,8 +88,6 @@ def train_peer(
                 "seed": seed,
                 **counts,
                 "preparation_seconds": round(clock.preparation_seconds, 1),
-                # With other processes on the machine, less than the time for each thread.
-                "cpu_seconds": round(sum(os.times()[:2]) - cpu_begin, 1),
                 "commit": describe_commit(),
             }
             write_json(directory / FILE_NAME, record)

@@ -10,7 +10,7 @@ from experiments.peers.clock import TrainingClock, learning_rate_factor
 def clock(monkeypatch):
     """A clock, and a function that advances it."""
     now = [100.0]
-    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "process_time", lambda: now[0])
 
     def advance(seconds):
         now[0] += seconds

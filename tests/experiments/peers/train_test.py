@@ -36,7 +36,6 @@ def test_a_record_is_written(name, trained):
     assert record["words_read"] > 0
     assert record["trainable_parameters"] > 0
     assert 0.0 <= record["preparation_seconds"] < 1.5
-    assert record["cpu_seconds"] > 0.0
     assert record["commit"]
     # Whatever the libraries wrote is moved into an existing directory, too.
     contents = {"word2vec": word2vec.CONTENTS}.get(name, transformer.CONTENTS)
