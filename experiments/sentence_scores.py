@@ -11,6 +11,7 @@ import argparse
 import logging
 import sys
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Set, Tuple
 
@@ -18,7 +19,7 @@ import numpy
 from allennlp.common import Tqdm
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import lazy_groups_of
-from allennlp.data import DatasetReader, Instance, Vocabulary
+from allennlp.data import DatasetReader, Vocabulary
 from allennlp.data.dataset_readers.dataset_utils.span_utils import bioul_tags_to_spans
 from allennlp.models import load_archive
 from allennlp_models.structured_prediction.metrics.srl_eval_scorer import SrlEvalScorer
@@ -47,7 +48,8 @@ GROUPS = {
 # What consecutive instances of a task share, in their metadata.
 _SHARED = {"srl": "words", "snli": "premise_tokens"}
 
-Prediction = Tuple[Instance, Dict[str, Any]]
+# An `Instance`, whose fields have attributes of their own, and the output of the model.
+Prediction = Tuple[Any, Dict[str, Any]]
 # The numbers of annotated, predicted and correct answers in a sentence.
 Counts = Tuple[int, int, int]
 IsInGroup = Callable[[Sequence[str]], bool]
@@ -107,33 +109,26 @@ def count_answers(
         Consecutive instances with the same sentence count as one: the frames of SRL and the pairs
         of SNLI with the same premise. Shape `(num_sentences, 3)`.
     """
-    count = {"srl": _count_arguments, "snli": _count_label, "sst5": _count_label}.get(task)
-    rows: Dict[str, List[Counts]] = {
-        group: [] for group in (groups if count is None else {"all": groups["all"]})
-    }
-    starts: List[int] = []
-    last = None
-    for number, (instance, output) in enumerate(predictions):
-        metadata: Any = instance["metadata"] if task in _SHARED else None
-        sentence = metadata[_SHARED[task]] if metadata else number
-        if sentence != last:
-            starts.append(number)
-        last = sentence
-        for group in rows:
-            found = (
-                count(instance, output)
-                if count
-                else _count_entities(instance, output, groups[group])
-            )
-            rows[group].append(found)
-    return {
-        group: numpy.add.reduceat(numpy.array(counts, numpy.int32), starts)
-        for group, counts in rows.items()
-    }
+    count = {"srl": _count_arguments, "snli": _count_labels, "sst5": _count_labels}.get(task)
+    if count is not None:
+        groups = {"all": groups["all"]}
+
+    def sentence_of(numbered: Tuple[int, Prediction]) -> Any:
+        number, (instance, _) = numbered
+        metadata = instance["metadata"] if task in _SHARED else None
+        return metadata[_SHARED[task]] if metadata else number
+
+    rows: Dict[str, List[Counts]] = {group: [] for group in groups}
+    for _, numbered in groupby(enumerate(predictions), key=sentence_of):
+        sentence = [prediction for _, prediction in numbered]
+        for group, holds in groups.items():
+            rows[group].append(count(sentence) if count else _count_entities(*sentence[0], holds))
+    return {group: numpy.array(counts, numpy.int32) for group, counts in rows.items()}
 
 
-def _count_label(instance: Any, output: Dict[str, Any]) -> Counts:
-    return 1, 1, int(output["label"] == instance["label"].label)
+def _count_labels(sentence: Sequence[Prediction]) -> Counts:
+    correct = sum(output["label"] == instance["label"].label for instance, output in sentence)
+    return len(sentence), len(sentence), correct
 
 
 def _count_entities(instance: Any, output: Dict[str, Any], holds: IsInGroup) -> Counts:
@@ -149,14 +144,16 @@ def _count_entities(instance: Any, output: Dict[str, Any], holds: IsInGroup) -> 
     return len(annotated), len(predicted), len(annotated & predicted)
 
 
-def _count_arguments(instance: Any, output: Dict[str, Any]) -> Counts:
+def _count_arguments(sentence: Sequence[Prediction]) -> Counts:
     """As the official script counts them, which AllenNLP runs."""
-    metadata = instance["metadata"]
+    frames = [instance["metadata"] for instance, _ in sentence]
     scorer = SrlEvalScorer(ignore_classes=["V"])
-    predicted, annotated = (
-        [convert_bio_tags_to_conll_format(tags)] for tags in (output["tags"], metadata["gold_tags"])
+    scorer(
+        [frame["verb_index"] for frame in frames],
+        [frame["words"] for frame in frames],
+        [convert_bio_tags_to_conll_format(output["tags"]) for _, output in sentence],
+        [convert_bio_tags_to_conll_format(frame["gold_tags"]) for frame in frames],
     )
-    scorer([metadata["verb_index"]], [metadata["words"]], predicted, annotated)
     correct, excess, missed = (
         sum(counts.values())
         for counts in (scorer._true_positives, scorer._false_positives, scorer._false_negatives)

@@ -141,7 +141,7 @@ def test_an_archive_with_another_score_is_refused(tmp_path):
     ("name", "message"),
     [
         ("ner.missing", r"metrics\.json cannot be read"),
-        ("missing", "missing has another name than TASK.SEED.REPRESENTATION"),
+        ("missing", "missing has another name than TASK.REPRESENTATION"),
         ("coref.none", "the scores of coreference are those of documents"),
     ],
 )
