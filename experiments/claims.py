@@ -76,10 +76,8 @@ def claims_about(representations: Iterable[str]) -> Iterator[Claim]:
     """
     names = sort_representations(representations)
     for name, other in product(names, names):
-        minutes, base = minutes_of(other), base_model(other)
-        is_as_long = minutes == minutes_of(name) or (
-            base == "fasttext" and 0 < minutes < minutes_of(name)
-        )
+        base = base_model(other)
+        is_as_long = base == "fasttext" or minutes_of(other) == minutes_of(name)
         if base_model(name) in OURS and base in _OTHERS and is_as_long:
             for task in (*PAIRED_TASKS, *LANGUAGES):
                 yield Claim(name, other, (task,))

@@ -36,6 +36,7 @@ _IDENTITY = {
     "groups": ("task", "representation", "seed"),
     "senteval": ("representation",),
     "cloze": ("corpus", "name"),
+    "embedding_speed": ("label",),
     "claims": ("representation", "other", "tasks", "group"),
 }
 _SEEDS = {"random_seed", "numpy_seed", "pytorch_seed"}
@@ -53,8 +54,8 @@ def collect_results(out: Path) -> Dict[str, List[Row]]:
     # Returns
 
     `Dict[str, List[Dict[str, Any]]]`
-        `language_models` (with those of other packages), `tasks`, `senteval` and `cloze`. Times are
-        in seconds, scores in percent, perplexities per word.
+        `language_models` (with those of other packages), `tasks`, `senteval`, `cloze` and
+        `embedding_speed`. Times are in seconds, scores in percent, perplexities per word.
 
     # Raises
 
@@ -76,6 +77,9 @@ def collect_results(out: Path) -> Dict[str, List[Row]]:
         "cloze": [
             {"name": file.stem, "corpus": file.parent.parent.name, **read_json(file)}
             for file in sorted(out.glob("*/cloze/*.json"))
+        ],
+        "embedding_speed": [
+            row for file in out.glob("embedding_speed.json") for row in read_json(file)["rows"]
         ],
     }
 

@@ -3,12 +3,10 @@ Plots collected results, 840 pixels wide:
 
     python -m experiments.plots RESULTS.json DIRECTORY
 
-Writes `minutes.png`, `tasks.png` and `cloze.png`. Plots without results are left out.
+Writes `minutes.png` and `cloze.png`. Plots without results are left out.
 """
 
 import logging
-import math
-import statistics
 import sys
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Tuple
@@ -19,13 +17,13 @@ from matplotlib.figure import Figure
 from allennlp_semfit.common.errors import InvalidFileError
 from experiments.json_files import read_json
 from experiments.results import (
-    TASKS,
+    PAIRED_TASKS,
     Results,
     base_model,
     cloze_scores,
+    mean_score,
     minutes_of,
     sort_representations,
-    task_scores,
 )
 
 __all__ = ["PLOTS", "write_plots"]
@@ -44,26 +42,8 @@ _STYLES: Dict[str, Tuple[str, str]] = {
     "elmo": ("#CC6677", "s"),
     "elmo_adaptive": ("#DDAA33", "D"),
     "elmo_semfit": ("#332288", "o"),
-    "elmo_semfit_sru": ("#88CCEE", "h"),
-    "elmo_semfit_qrnn": ("#44AA99", "p"),
-    "elmo_semfit_gated_cnn": ("#117733", "d"),
-    "elmo_semfit_transformer": ("#AA4499", "8"),
-    "elmo_semfit_torch_lstm": ("#999933", "H"),
-    "elmo_semfit_whitened": ("#661100", "*"),
     "elmo_semfit_contrastive": ("#EE7733", "h"),
-    "elmo_semfit_oneb": ("#88CCEE", "v"),
-    "elmo_semfit_cnn": ("#117733", "^"),
-    "elmo_semfit_random": ("#999933", "P"),
-    "elmo_semfit_l2": ("#44AA99", "<"),
-    "elmo_semfit_nllvmf": ("#AA4499", ">"),
-    "elmo_subword": ("#882255", "X"),
-    "elmo_semfit_svd": ("#DDCC77", "1"),
-    "elmo_semfit_svd_input": ("#BBBBBB", "2"),
-    "elmo_semfit_pca": ("#CC3311", "4"),
-    "elmo_semfit_mimick": ("#009988", "|"),
-    "masked_lm": ("#0077BB", "3"),
 }
-_BASELINE = "fasttext"
 
 logger = logging.getLogger("experiments")
 
@@ -102,68 +82,34 @@ def _add_legend(figure: Figure, all_axes: List[Axes]) -> None:
 
 
 def _minutes(results: Results) -> Optional[Figure]:
-    """The mean of the tasks that every timed representation was run on."""
-    names = {run["representation"] for run in results["tasks"]}
-    timed = [name for name in sort_representations(names) if minutes_of(name)]
-    tasks = sorted(
-        set.intersection(
-            *(
-                {run["task"] for run in results["tasks"] if run["representation"] == name}
-                for name in timed
+    """
+    The mean of the tasks of the paired tests, of representations that were run on all: against the
+    minutes of their training, and that of the longest against the speed of embedding.
+    """
+    names = sort_representations(run["representation"] for run in results["tasks"])
+    means = {name: mean for name in names if (mean := mean_score(results, name)) is not None}
+    timed = [name for name in means if minutes_of(name)]
+    if not timed:
+        return None
+    figure, (of_minutes, of_speed) = _figure(3.8, 2)
+    speeds = {row["label"]: row["words_per_second"] for row in results["embedding_speed"]}
+    for base in sort_representations(map(base_model, means)):
+        trained = [name for name in timed if base_model(name) == base]
+        points = [(minutes_of(name), means[name]) for name in trained]
+        if points:
+            of_minutes.plot(*zip(*points), **_style(base))
+        else:
+            of_minutes.axhline(
+                means[base], linestyle="--", linewidth=1, color=_style(base)["color"]
             )
-        )
-        if timed
-        else []
-    )
-    if not tasks:
-        return None
-
-    def mean_of(representation: str) -> Optional[float]:
-        scores = [task_scores(results, task, representation) for task in tasks]
-        return statistics.mean(map(statistics.mean, scores)) if all(scores) else None
-
-    figure, (axes,) = _figure(3.8)
-    for base in sort_representations(map(base_model, timed)):
-        points = [(minutes_of(name), mean_of(name)) for name in timed if base_model(name) == base]
-        axes.plot(*zip(*points), **_style(base))
-    axes.set_xlim(left=0)
-    axes.set_xlabel("minutes of training")
-    axes.set_ylabel(f"mean of {', '.join(tasks)}, %")
-    _add_legend(figure, [axes])
-    return figure
-
-
-def _tasks(results: Results) -> Optional[Figure]:
-    """Error bars are the standard deviation of a representation's scores."""
-    baselines = {task: task_scores(results, task, _BASELINE) for task in TASKS}
-    tasks = [task for task in TASKS if baselines[task]]
-    found = {run["representation"] for run in results["tasks"] if run["task"] in tasks}
-    names = [name for name in sort_representations(found - {_BASELINE}) if name == base_model(name)]
-    if not names:
-        return None
-    figure, (axes,) = _figure(4.2)
-    for index, name in enumerate(names):
-        # The representations of a task are next to each other.
-        offset = 0.7 * ((index + 0.5) / len(names) - 0.5)
-        drawn = [
-            (place + offset, task_scores(results, task, name), statistics.mean(baselines[task]))
-            for place, task in enumerate(tasks)
-            if task_scores(results, task, name)
-        ]
-        axes.errorbar(
-            [x for x, _, _ in drawn],
-            [statistics.mean(scores) - baseline for _, scores, baseline in drawn],
-            yerr=[statistics.stdev(scores) if scores[1:] else math.nan for _, scores, _ in drawn],
-            linestyle="none",
-            elinewidth=1,
-            capsize=2,
-            **_style(name),
-        )
-    axes.axhline(0, color="black", linewidth=1)
-    axes.grid(visible=False, axis="x")
-    axes.set_xticks(range(len(tasks)), [f"{task}\n{TASKS[task]}" for task in tasks])
-    axes.set_ylabel(f"score − score of {_BASELINE}, points")
-    _add_legend(figure, [axes])
+        if base in speeds:
+            of_speed.plot(speeds[base], means[(trained or [base])[-1]], **_style(base), ls="none")
+    of_minutes.set_xlim(left=0)
+    of_minutes.set_xlabel("minutes of training on one CPU core")
+    of_minutes.set_ylabel(f"mean of {', '.join(PAIRED_TASKS)}, %")
+    of_speed.set_xscale("log")
+    of_speed.set_xlabel("words embedded per second on one CPU core")
+    _add_legend(figure, [of_minutes, of_speed])
     return figure
 
 
@@ -189,7 +135,6 @@ def _cloze(results: Results) -> Optional[Figure]:
 
 PLOTS: Dict[str, Callable[[Results], Optional[Figure]]] = {
     "minutes": _minutes,
-    "tasks": _tasks,
     "cloze": _cloze,
 }
 

@@ -1,8 +1,9 @@
 """What the runs of the Makefile are called, and look-ups in their collected results."""
 
 import re
+import statistics
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional
 
 from allennlp.common.checks import ConfigurationError
 
@@ -11,13 +12,12 @@ __all__ = [
     "METRICS",
     "OURS",
     "PAIRED_TASKS",
-    "PUBMED",
-    "SMALL_CORPORA",
     "TASKS",
     "Results",
     "TaskRun",
     "base_model",
     "cloze_scores",
+    "mean_score",
     "minutes_of",
     "parse_run_name",
     "sort_representations",
@@ -38,38 +38,28 @@ _REPRESENTATIONS = [
     "elmo",
     "elmo_adaptive",
     "elmo_semfit",
+    "elmo_semfit_contrastive",
     "elmo_semfit_sru",
     "elmo_semfit_qrnn",
     "elmo_semfit_gated_cnn",
     "elmo_semfit_transformer",
     "elmo_semfit_torch_lstm",
-    "elmo_semfit_whitened",
-    "elmo_semfit_contrastive",
-    "elmo_semfit_oneb",
-    "elmo_semfit_cnn",
-    "elmo_semfit_svd",
-    "elmo_semfit_svd_input",
-    "elmo_semfit_pca",
-    "elmo_semfit_mimick",
-    "elmo_semfit_random",
-    "elmo_semfit_l2",
-    "elmo_semfit_nllvmf",
-    "elmo_subword",
-    "masked_lm",
 ]
 # The language models that claims are about.
 OURS = ("elmo_semfit", "elmo_semfit_contrastive")
-# The second corpus: biomedical abstracts, for some of the language models.
-PUBMED = "pubmed"
-
-# The five tasks of the paper, with their metrics.
-TASKS = {"snli": "accuracy", "coref": "F1", "sst5": "accuracy", "ner": "F1", "srl": "F1"}
+# The tasks of the tables, with their metrics.
+TASKS = {
+    "snli": "accuracy",
+    "coref": "F1",
+    "sst5": "accuracy",
+    "ner": "F1",
+    "srl": "F1",
+    "bc5cdr": "F1",
+}
 # Those of the paired tests, whose mean is compared.
 PAIRED_TASKS = ("snli", "ner", "srl", "bc5cdr")
 # Languages with little text: corpora, and NER in them.
 LANGUAGES = ("yor", "wol")
-# All but the corpus that most language models of a scale are trained on.
-SMALL_CORPORA = (PUBMED, *LANGUAGES)
 # The metric of each task in the `metrics.json` of a run.
 METRICS = {
     "snli": "test_accuracy",
@@ -131,12 +121,12 @@ def task_scores(results: Results, task: str, representation: str) -> List[float]
     ]
 
 
-def cloze_scores(
-    results: Results, *, pubmed: bool = False
-) -> Dict[str, Dict[str, Mapping[str, Any]]]:
+def mean_score(results: Results, representation: str) -> Optional[float]:
+    """The mean of the tasks of the paired tests, of each the mean of its seeds, if all were run."""
+    scores = [task_scores(results, task, representation) for task in PAIRED_TASKS]
+    return statistics.mean(map(statistics.mean, scores)) if all(scores) else None
+
+
+def cloze_scores(results: Results) -> Dict[str, Dict[str, Mapping[str, Any]]]:
     """The rows of the cloze test by language model and frequency bucket."""
-    return {
-        row["name"]: {each["bucket"]: each for each in row["rows"]}
-        for row in results["cloze"]
-        if (row["corpus"] == PUBMED) == pubmed
-    }
+    return {row["name"]: {each["bucket"]: each for each in row["rows"]} for row in results["cloze"]}

@@ -6,15 +6,14 @@ from typing import Any, Callable, Dict, Mapping, Optional, Sequence
 
 import pandas
 
-from experiments import paper
 from experiments.results import (
     LANGUAGES,
     PAIRED_TASKS,
-    SMALL_CORPORA,
     TASKS,
     Results,
     base_model,
     cloze_scores,
+    mean_score,
     minutes_of,
     sort_representations,
     task_scores,
@@ -23,17 +22,17 @@ from experiments.sentence_scores import GROUPS
 
 __all__ = ["TABLES"]
 
-_REFERENCE = "elmo_semfit"
 _NAMES = {
-    **paper.SHORT_NAMES,
-    "flair": "flair",
+    "none": "none",
+    "fasttext": "fastText",
     "bert": "BERT, small",
     "electra": "ELECTRA, small",
+    "elmo": "ELMo",
+    "elmo_adaptive": "ELMo-A",
+    "elmo_semfit": "ELMo-S",
     "elmo_semfit_contrastive": "ELMo-S, contrastive head",
 }
 _SENTEVAL = ["MR", "CR", "SUBJ", "MPQA", "SST-2", "SST-5", "TREC", "MRPC", "SICK-E", "SICK-R"]
-_SUMMARY_LAST = ("parameters", "training speed vs. ELMo")
-_TIMED_TASKS = {"snli": "accuracy", "ner": "F1", "srl": "F1", "bc5cdr": "F1"}
 
 Row = Mapping[str, Any]
 
@@ -76,63 +75,46 @@ def _task_titles(tasks: Mapping[str, str]) -> Dict[str, str]:
     return {task: f"`{task}`, {metric}" for task, metric in tasks.items()}
 
 
-def _tasks(
-    results: Results, tasks: Mapping[str, str] = TASKS, *, are_ablations: Optional[bool] = None
-) -> str:
-    def is_wanted(name: str) -> bool:
-        is_ablation = name.startswith(f"{_REFERENCE}_")
-        return name == base_model(name) and (
-            are_ablations is None or name == _REFERENCE or is_ablation == are_ablations
-        )
-
-    rows = [row for row in results["tasks"] if is_wanted(row["representation"])]
-    if are_ablations and {row["representation"] for row in rows} <= {_REFERENCE}:
-        rows = []
-    return _markdown(_pivot(rows, "representation", _task_titles(tasks), "task", "score"))
-
-
 def _mean_of_tasks(results: Results, name: str) -> str:
-    """Of those of the paired tests, if all were run."""
-    scores = [task_scores(results, task, name) for task in PAIRED_TASKS]
-    return f"{statistics.mean(map(statistics.mean, scores)):.1f}" if all(scores) else ""
+    return _number(mean_score(results, name), ".1f")
 
 
 def _minutes(results: Results) -> str:
     """Representations by the minutes of their training, with the words that it read."""
-    rows = [row for row in results["tasks"] if minutes_of(row["representation"])]
-    names = sort_representations(row["representation"] for row in rows)
+    names = {row["representation"] for row in results["tasks"] if row["task"] in TASKS}
     table = [
         {
-            "minutes": minutes_of(name),
+            "minutes": minutes_of(name) or "",
             "representation": f"`{base_model(name)}`",
             "words read": _words_read(results, name),
             **{
                 title: _mean(task_scores(results, task, name))
-                for task, title in _task_titles(_TIMED_TASKS).items()
+                for task, title in _task_titles(TASKS).items()
             },
-            "mean": _mean_of_tasks(results, name),
+            f"mean of {', '.join(PAIRED_TASKS)}": _mean_of_tasks(results, name),
         }
-        for name in sorted(names, key=minutes_of)
+        for name in sorted(sort_representations(names), key=minutes_of)
+        if minutes_of(name) or name in ("none", "fasttext")
     ]
     return _markdown(pandas.DataFrame(table))
 
 
 def _words_read(results: Results, name: str) -> str:
-    """The mean of its trainings on the large corpus."""
+    """The mean of its trainings."""
     words = [
         row["words_read"]
         for row in results["language_models"]
-        if row["name"] == name and row["corpus"] not in SMALL_CORPORA and "words_read" in row
+        if row["name"] == name and "words_read" in row
     ]
-    return f"{statistics.mean(words) / 1e6:.2f} M" if words else ""
+    return f"{statistics.mean(words) / 1e6:.1f} M" if words else ""
 
 
-def _groups(results: Results, tasks: Sequence[str], *, are_timed: bool = False) -> str:
+def _groups(results: Results, tasks: Sequence[str]) -> str:
     """F1 by group of entities, with their number."""
     rows = [
         {**row, "column": (row["task"], row["group"])}
         for row in results["groups"]
-        if row["task"] in tasks and bool(minutes_of(row["representation"])) == are_timed
+        if row["task"] in tasks
     ]
     annotated = {row["column"]: row["annotated"] for row in rows}
     titles = {
@@ -165,8 +147,8 @@ def _claims(results: Results) -> str:
     return _markdown(pandas.DataFrame(columns.values()))
 
 
-def _cloze(results: Results, *, pubmed: bool = False) -> str:
-    rows = cloze_scores(results, pubmed=pubmed)
+def _cloze(results: Results) -> str:
+    rows = cloze_scores(results)
     table = pandas.DataFrame(
         {
             "language model": f"`{name}`",
@@ -180,50 +162,14 @@ def _cloze(results: Results, *, pubmed: bool = False) -> str:
     return _markdown(table)
 
 
-def _language_models(results: Results) -> str:
-    """The first training of each."""
-    rows = [
-        row
-        for row in results["language_models"]
-        if row.get("seed", 1) == 1 and not minutes_of(row["name"])
-    ]
-    names = sort_representations(row["name"] for row in rows)
-    table = [
-        {
-            "text": row["corpus"],
-            "model": f"`{row['name']}`",
-            "parameters": f"{row['trainable_parameters'] / 1e6:.1f} M",
-            "words/s": _number(row.get("words_per_second"), ",.0f"),
-            "speed vs. `elmo`": _number(row.get("speed_up"), ".2f"),
-            "minutes": _number(row["seconds"] and row["seconds"] / 60, ".0f"),
-            "cosine": _number(row.get("cosine"), ".3f"),
-            "baseline cosine": _number(row.get("baseline_cosine"), ".3f"),
-            "perplexity per word": _number(row.get("perplexity"), ".1f"),
-        }
-        for row in sorted(rows, key=lambda row: (row["corpus"], names.index(row["name"])))
-    ]
-    return _markdown(pandas.DataFrame(table))
-
-
 def _number(value: Optional[float], style: str) -> str:
     return "" if value is None else format(value, style)
-
-
-def _models(results: Results) -> Dict[str, Row]:
-    """The first training of each language model on the large corpus."""
-    return {
-        row["name"]: row
-        for row in results["language_models"]
-        if row["corpus"] not in SMALL_CORPORA
-        and row.get("seed", 1) == 1
-        and not minutes_of(row["name"])
-    }
 
 
 def _contextualizers(results: Results) -> str:
     """The language models with their scores in the tasks of `scales/contextualizers.mk`."""
     tasks = {task: TASKS[task] for task in ("ner", "snli", "srl")}
-    models = _models(results)
+    models = {row["name"]: row for row in results["language_models"] if not minutes_of(row["name"])}
     names = [*sort_representations(models), "fasttext"] if models else []
     table = [
         {
@@ -256,66 +202,44 @@ def _senteval(results: Results) -> str:
 
 
 def _summary(results: Results) -> str:
-    """The mean of the tasks by minutes of training, and what the longest of these trainings was."""
-    timed = {row["representation"] for row in results["tasks"] if minutes_of(row["representation"])}
-    rows = {row["name"]: row for row in results["language_models"]}
-    table: Dict[str, Dict[str, str]] = {}
-    for name in sort_representations(timed):
-        base, model = base_model(name), rows.get(name, {})
-        parameters, mean = model.get("trainable_parameters"), _mean_of_tasks(results, name)
-        if mean:
-            table.setdefault(base, {"representation": _NAMES.get(base, base)}).update(
+    """The mean of the tasks by minutes of training, and the size and speed of the models."""
+    embedding = {row["label"]: row["words_per_second"] for row in results["embedding_speed"]}
+    names = sort_representations(row["representation"] for row in results["tasks"])
+    means = {name: _mean_of_tasks(results, name) for name in names}
+    all_minutes = sorted({minutes_of(name) for name in names if means[name]} - {0})
+    table = []
+    for base in sort_representations(map(base_model, names)):
+        # Those without minutes of training have one mean.
+        of_base = {
+            minutes: means.get(f"{base}-{minutes}min") or means.get(base) for minutes in all_minutes
+        }
+        models = [row for row in results["language_models"] if base_model(row["name"]) == base]
+        speeds = [row["speed_up"] for row in models if row.get("speed_up")]
+        if any(of_base.values()):
+            table.append(
                 {
-                    f"mean of {len(PAIRED_TASKS)} tasks, {minutes_of(name)} minutes": mean,
-                    _SUMMARY_LAST[0]: f"{parameters / 1e6:.1f} M" if parameters else "",
-                    _SUMMARY_LAST[1]: _number(model.get("speed_up"), ".1f"),
+                    "representation": _NAMES.get(base, base),
+                    **{
+                        f"mean of {len(PAIRED_TASKS)} tasks, {minutes} minutes": mean
+                        for minutes, mean in of_base.items()
+                    },
+                    "parameters": f"{models[0]['trainable_parameters'] / 1e6:.1f} M"
+                    if models
+                    else "",
+                    "training speed vs. ELMo": f"{statistics.mean(speeds):.1f}" if speeds else "",
+                    "embedding, words/s": _number(embedding.get(base), ",.0f"),
                 }
             )
-    frame = pandas.DataFrame(table.values())
-    # The means first.
-    return _markdown(frame[sorted(frame.columns, key=_SUMMARY_LAST.__contains__)])
-
-
-def _paper_language_models(_: Results) -> str:
-    table = [
-        {
-            "model": f"`{name}`: {paper.PAPER_NAMES[name]}",
-            "parameters": f"{row.million_parameters} M",
-            "days × GPUs": f"{row.days:g} × {row.gpus}",
-            "speed vs. ELMo": f"{row.speed_up:g}",
-            "sentences per GPU": row.sentences_per_gpu,
-        }
-        for name, row in paper.TRAINING.items()
-    ]
-    return _markdown(pandas.DataFrame(table))
-
-
-def _paper(rows: Mapping[str, Mapping[str, str]], titles: Mapping[str, str], _: Results) -> str:
-    table = [
-        {
-            "representation": f"`{name}`: {paper.PAPER_NAMES[name]}",
-            **{titles.get(column, column): cell for column, cell in rows[name].items()},
-        }
-        for name in sort_representations(rows)
-    ]
     return _markdown(pandas.DataFrame(table))
 
 
 TABLES: Dict[str, Callable[[Results], str]] = {
     "claims": _claims,
     "summary": _summary,
-    "tasks": partial(_tasks, are_ablations=False),
     "minutes": _minutes,
-    "ablations": partial(_tasks, are_ablations=True),
     "languages": partial(_groups, tasks=LANGUAGES),
     "bc5cdr": partial(_groups, tasks=["bc5cdr"]),
-    "bc5cdr in minutes": partial(_groups, tasks=["bc5cdr"], are_timed=True),
-    "language models": _language_models,
     "contextualizers": _contextualizers,
     "senteval": _senteval,
     "cloze": _cloze,
-    "cloze on pubmed": partial(_cloze, pubmed=True),
-    "language models of the paper": _paper_language_models,
-    "tasks of the paper": partial(_paper, paper.TASKS, _task_titles(TASKS)),
-    "senteval of the paper": partial(_paper, paper.SENTEVAL, {}),
 }

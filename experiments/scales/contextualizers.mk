@@ -5,12 +5,7 @@ IMAGES := experiments/results/contextualizers
 include scales/laptop.mk
 LM_OVERLAY := experiments/scales/contextualizers.libsonnet
 
-BUDGET :=
 MODELS := elmo_semfit elmo_semfit_sru elmo_semfit_qrnn elmo_semfit_gated_cnn elmo_semfit_transformer elmo_semfit_torch_lstm
-ABLATIONS :=
 TASKS := ner snli srl
-PUBMED_MODELS :=
-NORMALIZED :=
-ALL_LAYERS :=
 MINUTES :=
 LANGUAGES :=

@@ -5,8 +5,6 @@ TASK_OVERLAY := { sizes+:: { elmo_semfit_dim: 2 * 256, use_subtrees: false, num_
 CORPUS := novels
 
 novels_sentences := 842254
-pubmed_sentences := 273803
-pubmed_overrides := "data_loader.batches_per_epoch": 1069, "trainer.learning_rate_scheduler.decay_start": 10690, "trainer.learning_rate_scheduler.decay_end": 21380,
 
 CUDA_DEVICE ?= 0
 LANGUAGES :=

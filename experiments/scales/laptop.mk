@@ -1,15 +1,11 @@
-# Two CPU cores, a night for each seed. The language models of 15 minutes read 5 million words about once.
+# Two CPU cores, a night for each seed.
 LM_OVERLAY := training_config/laptop/override.libsonnet
 TASK_CONFIGS := training_config/downstream/laptop
 TASK_OVERLAY := {}
 CORPUS := novels
-BUDGET ?= 15
 
 # The sentences to sample for training.
 novels_sentences := 235008
-# A third of that, with a shorter schedule.
-pubmed_sentences := 78336
-pubmed_overrides := "data_loader.batches_per_epoch": 1224, "trainer.learning_rate_scheduler.decay_start": 2448, "trainer.learning_rate_scheduler.decay_end": 4896,
 # Five epochs of 38,300 Yoruba sentences, twenty of 4,462 Wolof ones.
 yor_fasttext := --epoch 10
 yor_overrides := "trainer.num_epochs": 5, "data_loader.batches_per_epoch": 598, "trainer.learning_rate_scheduler.decay_start": 5980, "trainer.learning_rate_scheduler.decay_end": 11960,
@@ -18,7 +14,6 @@ wol_overrides := "trainer.num_epochs": 20, "data_loader.batches_per_epoch": 70, 
 HELD_OUT := 1500
 
 DIM := 100
-PCA_DIM := 50
 FASTTEXT := --bucket 500000 --epoch 3
 MERGES := 8000
 

@@ -148,6 +148,8 @@ def test_what_else_there_is(out):
     ]
     cloze = {"name": "elmo", "corpus": "novels", "rows": [{"bucket": "0", "mrr": 0.1}]}
     assert results["cloze"] == [cloze]
+    write_json(out / "embedding_speed.json", {"rows": [{"label": "elmo"}], "threads": 1})
+    assert collect_results(out)["embedding_speed"] == [{"label": "elmo"}]
     write_json(out / "senteval/fasttext.json", {"average": 79.0})
     with pytest.raises(
         InvalidFileError, match=r"fasttext\.json is not the output of `allennlp senteval`"
@@ -200,7 +202,7 @@ def run_of(representation, seed, score):
     return {"task": "ner", "representation": representation, "seed": seed, "score": score}
 
 
-KINDS = ("language_models", "groups", "senteval", "cloze", "claims")
+KINDS = ("language_models", "groups", "senteval", "cloze", "embedding_speed", "claims")
 EMPTY = {kind: [] for kind in KINDS}
 
 

@@ -10,17 +10,18 @@ from tests.processes import run_module
 RESULTS = {
     "tasks": [
         {"task": "ner", "representation": name, "seed": 1, "score": score}
-        for name, score in (("elmo_semfit", 25.0), ("elmo_semfit-5min", 20.0))
+        for name, score in (("fasttext", 25.0), ("elmo_semfit-5min", 20.0))
     ],
     "language_models": [],
+    "embedding_speed": [],
 }
-EMPTY = {"tasks": [], "language_models": []}
+EMPTY = dict.fromkeys(RESULTS, [])
 
 
 def test_a_page_keeps_its_prose_and_is_the_same_again(tmp_path, monkeypatch):
     page = (
-        "# Title\n\n<!-- table: tasks -->\n<!-- end -->\n\nProse, 28.0.\n\n"
-        "<!-- table: minutes -->\n\n| old | 99.9 |\n\n<!-- end -->\nEnd.\n"
+        "# Title\n\n<!-- table: minutes -->\n<!-- end -->\n\nProse, 28.0.\n\n"
+        "<!-- table: summary -->\n\n| old | 99.9 |\n\n<!-- end -->\nEnd.\n"
     )
     (tmp_path / "page.md").write_text(page)
     (tmp_path / "results.json").write_text(json.dumps(RESULTS))
@@ -28,9 +29,9 @@ def test_a_page_keeps_its_prose_and_is_the_same_again(tmp_path, monkeypatch):
     run_module("experiments.pages", "results.json", "page.md", output=tmp_path / "log")
     filled = (tmp_path / "page.md").read_text()
     assert filled == (
-        f"# Title\n\n<!-- table: tasks -->\n\n{TABLES['tasks'](RESULTS)}\n\n<!-- end -->\n\n"
-        "Prose, 28.0.\n\n<!-- table: minutes -->\n\n"
-        f"{TABLES['minutes'](RESULTS)}\n\n<!-- end -->\nEnd.\n"
+        f"# Title\n\n<!-- table: minutes -->\n\n{TABLES['minutes'](RESULTS)}\n\n<!-- end -->\n\n"
+        "Prose, 28.0.\n\n<!-- table: summary -->\n\n"
+        f"{TABLES['summary'](RESULTS)}\n\n<!-- end -->\nEnd.\n"
     )
     assert fill_page(filled, RESULTS, name="page.md") == filled
     assert fill_page(filled, EMPTY, name="page.md") != filled
@@ -43,12 +44,12 @@ def test_a_page_keeps_its_prose_and_is_the_same_again(tmp_path, monkeypatch):
             "<!-- table: task -->\n<!-- end -->\n",
             "p.md has the unknown table `<!-- table: task -->`. Use one of",
         ),
-        ("<!-- table: tasks -->\n", "p.md has a mark of a table without its end"),
-        ("<!-- table: tasks --> x\n<!-- end -->\n", "p.md has a mark of a table without its end"),
+        ("<!-- table: minutes -->\n", "p.md has a mark of a table without its end"),
+        ("<!-- table: minutes --> x\n<!-- end -->\n", "p.md has a mark of a table without its end"),
         ("<!-- end -->\n", "p.md has a mark of a table without its end"),
         # The first has no end.
         (
-            "<!-- table: tasks -->\n<!-- table: minutes -->\n<!-- end -->\n<!-- end -->\n",
+            "<!-- table: minutes -->\n<!-- table: summary -->\n<!-- end -->\n<!-- end -->\n",
             "p.md has a mark of a table without its end",
         ),
     ],

@@ -21,11 +21,10 @@ VARIABLES = {
         "FASTTEXT_MODEL_PATH",
         "VOCABULARY_PATH",
         "SUBWORDS_PATH",
-        "SVD_PATH",
         "ELMO_OPTIONS_PATH",
         "ELMO_WEIGHTS_PATH",
         "LM_ARCHIVE_PATH",
-        # Those that a config replaces are looked up all the same.
+        # One that a config replaces is looked up all the same.
         "ONE_BILLION_WORD",
         *(
             f"{task}_{part}_DATA_PATH"
@@ -39,13 +38,7 @@ VARIABLES = {
 def make(*arguments, **environment):
     return subprocess.run(
         ["make", "-C", EXPERIMENTS, *arguments],
-        env={
-            **os.environ,
-            "SEMFIT_DATA": "/data",
-            "ONE_BILLION_WORD": "/1b",
-            "CC_VECTORS": "/cc.bin",
-            **environment,
-        },
+        env={**os.environ, "SEMFIT_DATA": "/data", **environment},
         capture_output=True,
         text=True,
     )
@@ -78,7 +71,7 @@ def configs(request, tmp_path_factory):
 def test_the_language_models_have_one_text_and_as_many_updates_as_the_schedule(configs):
     batches = set()
     assert "elmo_semfit" in configs.models
-    assert len(configs.models) >= 6
+    assert len(configs.models) >= 4
     for name in configs.models:
         config = configs(name)
         assert config["train_data_path"] == "/LM_TRAIN_DATA_PATH"
@@ -155,24 +148,16 @@ def test_a_task_comes_after_its_language_model(task, scale, tmp_path):
 
 
 def test_all_makes_everything_that_the_tables_have(tmp_path):
-    lines = lines_of(
-        tmp_path,
-        "laptop",
-        "MINUTES=5 15",
-        "MODELS=elmo elmo_semfit",
-        "NORMALIZED=elmo",
-        "ALL_LAYERS=elmo_semfit",
-    )
-    # Twelve models of novels for 15 minutes, after one of each for its speed, two of these also for
-    # 5; five of abstracts; five tasks with each of the twelve and two more representations; the
-    # entities in abstracts with seven; four tasks with fastText, two models and four peers, twice,
-    # of which three are done; two models of two languages, and entities in these with four.
-    models = 12 + 12 + 2 + 5
-    tasks = 5 * 14 + 7 + 4 * (1 + 2 * 6) - 3 * 3
-    assert sum(map(is_training, lines)) == models + tasks + 2 * (2 + 4)
+    lines = lines_of(tmp_path, "laptop", "MINUTES=5 15", "MODELS=elmo elmo_semfit")
+    # Two models of novels, for their speed and twice more, and two of two languages; four tasks
+    # with two representations, and with two models and four peers twice; two more with four.
+    models, tasks = 2 * 3 + 2 * 2, 4 * (2 + 6 * 2) + 2 * 4
+    assert sum(map(is_training, lines)) == models + tasks
     assert sum("experiments.peers.train" in line for line in lines) == 4 * 2
-    # One also with normalised layers, and one with layers side by side.
-    assert sum("allennlp senteval" in line for line in lines) == 1 + 12 + 1 + 1
+    # Two models of 15 minutes, also with layers side by side.
+    assert sum("allennlp senteval" in line for line in lines) == 1 + 2 * 2
+    assert sum("experiments.cloze_by_frequency" in line for line in lines) == 2
+    assert sum("experiments.peers.speed" in line for line in lines) == 1
 
 
 def test_a_seed_is_of_everything(tmp_path):
@@ -193,12 +178,6 @@ def test_minutes_become_updates_at_the_measured_speed(tmp_path):
     # The same text for all tasks.
     assert f"FASTTEXT_MODEL_PATH={tmp_path}/novels/vectors.bin" in training
     assert f"LM_ARCHIVE_PATH={tmp_path}/novels/models/elmo_semfit-15min/model.tar.gz" in run
-    (run,) = (
-        line
-        for line in lines_of(tmp_path, "laptop", f"{tmp_path}/tasks/bc5cdr.elmo_semfit/done")
-        if is_training(line) and "WORD_REPRESENTATION" in line
-    )
-    assert f"LM_ARCHIVE_PATH={tmp_path}/pubmed/models/elmo_semfit/model.tar.gz" in run
 
 
 @pytest.mark.parametrize(("model", "seconds"), [("elmo_semfit", 60.5), ("elmo", 0)])
@@ -230,16 +209,13 @@ def test_a_peer_is_trained_for_so_many_minutes(tmp_path):
 
 
 def test_the_sentences_of_finished_runs_are_counted(tmp_path):
-    runs = ("ner.fasttext", "coref.fasttext", "bc5cdr.elmo_semfit", "bc5cdr.elmo_semfit-5min")
-    for run in runs:
+    for run in ("ner.fasttext", "coref.fasttext", "bc5cdr.elmo_semfit-5min"):
         (tmp_path / "tasks" / run).mkdir(parents=True)
         (tmp_path / "tasks" / run / "done").touch()
     lines = lines_of(tmp_path, "laptop", "results")
-    counted = sorted(line for line in lines if "experiments.sentence_scores" in line)
-    assert len(counted) == 3
-    for line, corpus in zip(counted, ("pubmed", "novels")):
-        assert line.endswith(f"--vocabulary {tmp_path}/{corpus}/vocabulary")
-    assert "--vocabulary" not in counted[-1]
+    bc5cdr, ner = sorted(line for line in lines if "experiments.sentence_scores" in line)
+    assert bc5cdr.endswith(f"--vocabulary {tmp_path}/novels/vocabulary")
+    assert "--vocabulary" not in ner
     assert any("experiments.collect_results" in line for line in lines)
 
 
@@ -266,11 +242,10 @@ def test_what_is_done_is_not_done_again(tmp_path):
     assert not any(map(is_training, lines_of(tmp_path, "laptop", str(goal))))
 
 
-@pytest.mark.parametrize("name", ["SEMFIT_DATA", "ONE_BILLION_WORD", "CC_VECTORS"])
-def test_without_data_it_says_what_to_set(name):
-    process = make("--dry-run", "SCALE=paper", **{name: ""})
+def test_without_data_it_says_what_to_set():
+    process = make("--dry-run", SEMFIT_DATA="")
     assert process.returncode != 0
-    assert f"{name} is not set" in process.stderr
+    assert "SEMFIT_DATA is not set" in process.stderr
 
 
 def test_a_scale_that_is_none_is_named_with_those_that_are():

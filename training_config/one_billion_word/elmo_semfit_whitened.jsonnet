@@ -1,5 +1,5 @@
-// ELMo-S with whitened targets, which is not in the paper. docs/results-details.md evaluates it at laptop size. The
-// training text must be in random order.
+// ELMo-S with whitened targets, which is not in the paper. The training text must be in random
+// order.
 //
 //   export ONE_BILLION_WORD=…/1-billion-word-language-modeling-benchmark-r13output
 //   export FASTTEXT_MODEL_PATH=…/cc.en.300.bin
