@@ -55,7 +55,7 @@ def collect_results(out: Path) -> Dict[str, List[Row]]:
 
     `Dict[str, List[Dict[str, Any]]]`
         `language_models` (with those of other packages), `tasks`, `senteval`, `cloze` and
-        `embedding_speed`. Times are in seconds, scores in percent, perplexities per word.
+        `embedding_speed`. Times are in seconds, scores in percent.
 
     # Raises
 
@@ -142,21 +142,6 @@ def config_hash(config: Dict[str, Any]) -> str:
 
 def _language_models(runs: Sequence[Path]) -> List[Row]:
     rows = [_language_model(run) if (run / "config.json").exists() else _peer(run) for run in runs]
-    # The held-out words of each corpus, counted by a model without subwords.
-    num_words = {
-        row["corpus"]: row["validation_tokens"] for row in rows if row.pop("has_words", False)
-    }
-    for row in rows:
-        words = num_words.get(row["corpus"])
-        if "validation_tokens" not in row or not words:
-            row.pop("perplexity", None)
-            continue
-        tokens_per_word = row["validation_tokens"] / words
-        row["tokens_per_word"] = round(tokens_per_word, 4)
-        row["words_read"] = round(row["tokens"] / tokens_per_word)
-        row["words_per_second"] = round(row["words_read"] / row["seconds"], 1)
-        if "perplexity" in row:
-            row["perplexity"] **= tokens_per_word
     # `elmo-15min` is the reference of `elmo_semfit-15min`.
     speeds = {(row["corpus"], row["name"]): row.get("words_per_second") for row in rows}
     for row in rows:
@@ -168,13 +153,14 @@ def _language_models(runs: Sequence[Path]) -> List[Row]:
 
 def _language_model(run: Path) -> Row:
     metrics = read_json(run / "metrics.json")
-    reader = read_json(run / "config.json")["dataset_reader"]
+    record = _record(run)
     return {
         "name": run.name,
         "seed": _seed_of(run),
         "corpus": run.parent.parent.name,
-        **_record(run),
-        "has_words": "tokenizer" not in reader,
+        **record,
+        "words_read": record["tokens"],
+        "words_per_second": round(record["tokens"] / record["seconds"], 1),
         **{
             metric: metrics[f"best_validation_{metric}"]
             for metric in ("cosine", "baseline_cosine", "perplexity")

@@ -15,7 +15,6 @@ HELD_OUT := 1500
 
 DIM := 100
 FASTTEXT := --bucket 500000 --epoch 3
-MERGES := 8000
 
 DEV_SENTENCES := 400
 FOLDS := 5

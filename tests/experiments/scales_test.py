@@ -20,7 +20,6 @@ VARIABLES = {
         "LM_DEV_DATA_PATH",
         "FASTTEXT_MODEL_PATH",
         "VOCABULARY_PATH",
-        "SUBWORDS_PATH",
         "ELMO_OPTIONS_PATH",
         "ELMO_WEIGHTS_PATH",
         "LM_ARCHIVE_PATH",
