@@ -18,6 +18,7 @@ from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Set,
 import numpy
 from allennlp.common import Tqdm
 from allennlp.common.checks import ConfigurationError
+from allennlp.common.plugins import import_plugins
 from allennlp.common.util import lazy_groups_of
 from allennlp.data import DatasetReader, Vocabulary
 from allennlp.data.dataset_readers.dataset_utils.span_utils import bioul_tags_to_spans
@@ -26,7 +27,6 @@ from allennlp_models.structured_prediction.metrics.srl_eval_scorer import SrlEva
 from allennlp_models.structured_prediction.models.srl import convert_bio_tags_to_conll_format
 from allennlp_models.tagging import CrfTagger
 
-import allennlp_semfit  # noqa: F401 (registers what the archives name)
 import experiments.peers.flair_embedder  # noqa: F401 (registers `flair`)
 from allennlp_semfit.common.errors import InvalidFileError
 from experiments.json_files import read_json, write_atomically
@@ -237,6 +237,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     parser.add_argument("out", type=Path, help="a file of NumPy arrays")
     parser.add_argument("--vocabulary", type=Path, help="the vocabulary of a language model")
     args = parser.parse_args(arguments)
+    import_plugins()
     try:
         counts = score_run(args.run, args.vocabulary)
     except (ConfigurationError, OSError) as error:

@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 
 import numpy
 import pytest
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 from allennlp_semfit.corpus.vocabulary import VocabularyWriter
 from experiments.results import METRICS
 from experiments.sentence_scores import count_answers, f1, group_entities, main
+from tests import FIXTURES
 from tests.training_config.downstream_test import (
     CONFIGS,
     SIZES,
@@ -112,7 +115,11 @@ def test_the_counts_give_the_score_of_the_run(task, tmp_path):
     run = trained(task, tmp_path, num_epochs=6, lr=0.05)
     VocabularyWriter(tmp_path / "vocabulary", "tokens").write(["Lisbon", "flew", "Trust"])
     out = tmp_path / "sentences" / f"{run.name}.npz"
-    main([str(run), str(out), "--vocabulary", str(tmp_path / "vocabulary")])
+    command = [sys.executable, "-m", "experiments.sentence_scores"]
+    # In an interpreter that has imported nothing else.
+    subprocess.check_call(
+        [*command, run, out, "--vocabulary", tmp_path / "vocabulary"], cwd=FIXTURES.parent
+    )
     metrics = json.loads((run / "metrics.json").read_text())
     with numpy.load(out) as counts:
         assert f1(counts["all"].sum(0)) == pytest.approx(100 * metrics[METRICS[task]], abs=1e-4)
