@@ -141,7 +141,8 @@ def config_hash(config: Dict[str, Any]) -> str:
 
 
 def _language_models(runs: Sequence[Path]) -> List[Row]:
-    rows = [_language_model(run) if (run / "config.json").exists() else _peer(run) for run in runs]
+    # Some models of other packages also have a `config.json`.
+    rows = [_language_model(run) if (run / "metrics.json").exists() else _peer(run) for run in runs]
     # `elmo-15min` is the reference of `elmo_semfit-15min`.
     speeds = {(row["corpus"], row["name"]): row.get("words_per_second") for row in rows}
     for row in rows:

@@ -125,8 +125,9 @@ def test_what_else_there_is(out):
     mr, cr = {"score": 77.5, "dev": 1}, {"score": 80.5}
     write_json(out / "senteval/fasttext.json", {"tasks": {"MR": mr, "CR": cr}, "average": 79.0})
     write_json(out / "novels/cloze/elmo.json", {"rows": [{"bucket": "0", "mrr": 0.1}]})
-    # A model of another package has no config.
+    # A model of another package has a config of its own.
     peer = out / "novels/models/bert-15min"
+    write_json(peer / "config.json", {"architectures": ["BertForMaskedLM"]})
     write_json(peer / "record.json", {"name": "bert", "seed": 2, "words_read": 7})
     (peer / "done").touch()
     results = collect_results(out)
