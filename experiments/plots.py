@@ -99,16 +99,16 @@ def _minutes(results: Results) -> Optional[Figure]:
         if points:
             of_minutes.plot(*zip(*points), **_style(base))
         else:
-            of_minutes.axhline(
-                means[base], linestyle="--", linewidth=1, color=_style(base)["color"]
-            )
+            colour = _style(base)["color"]
+            of_minutes.axhline(means[base], label=base, linestyle="--", linewidth=1, color=colour)
         if base in speeds:
             of_speed.plot(speeds[base], means[(trained or [base])[-1]], **_style(base), ls="none")
-    of_minutes.set_xlim(left=0)
-    of_minutes.set_xlabel("minutes of training on one CPU core")
+    of_minutes.set_xticks(sorted({0, *map(minutes_of, timed)}))
+    of_minutes.set_xlabel("minutes of training")
     of_minutes.set_ylabel(f"mean of {', '.join(PAIRED_TASKS)}, %")
     of_speed.set_xscale("log")
-    of_speed.set_xlabel("words embedded per second on one CPU core")
+    of_speed.sharey(of_minutes)
+    of_speed.set_xlabel("words embedded per second")
     _add_legend(figure, [of_minutes, of_speed])
     return figure
 
