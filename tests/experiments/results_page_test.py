@@ -13,8 +13,8 @@ ROOT = FIXTURES.parent
 DOCS = ROOT / "docs"
 TABLES = {
     "../README.md": ("summary", "laptop"),
-    "results.md": ("tasks", "laptop"),
-    "results-details.md": ("cloze", "laptop"),
+    "results.md": ("minutes", "laptop"),
+    "results-details.md": ("claims", "laptop"),
     "performance.md": ("speed", "laptop"),
     "contextualizers.md": ("contextualizers", "contextualizers"),
     "reliability.md": ("reliability", "laptop"),
