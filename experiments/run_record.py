@@ -29,8 +29,8 @@ class RunRecord(TrainerCallback):
     - `seconds`, of all updates with their data and checkpoints: elapsed time on a GPU; on a CPU,
       processor time, which hardly depends on other processes. Validation does not count, nor does
       what a killed process did after its last checkpoint.
-    - `tokens` and `validation_tokens`: for a language model, the tokens that each direction
-      predicted in the training and in its last validation, otherwise 0
+    - `tokens`: for a language model, those that each direction predicted in the training,
+      otherwise 0
 
     Registered as a `TrainerCallback` with name "run_record":
 
@@ -39,12 +39,11 @@ class RunRecord(TrainerCallback):
 
     def __init__(self, serialization_dir: str) -> None:
         super().__init__(serialization_dir)
-        self._updates = self._timed_updates = self._tokens = self._validation_tokens = 0
+        self._updates = self._timed_updates = self._tokens = 0
         self._seconds = 0.0
         self._commits: List[str] = []
         # When the last update ended; None after validation or a resumption.
         self._last: Optional[float] = None
-        self._is_validating = False
         self._clock = time.perf_counter
 
     def on_start(self, trainer, is_primary: bool = True, **kwargs) -> None:
@@ -57,20 +56,16 @@ class RunRecord(TrainerCallback):
     def on_batch(
         self, trainer, batch_inputs, *args: Any, is_training: bool = True, **kwargs: Any
     ) -> None:
-        num_tokens = sum(_count_predicted(batch) for batch in batch_inputs)
         if not is_training:
-            self._validation_tokens = num_tokens + (
-                self._validation_tokens if self._is_validating else 0
-            )
-            self._is_validating, self._last = True, None
+            self._last = None
             return
-        self._is_validating = False
         now = self._clock()
         if self._last is not None:
             self._seconds += now - self._last
             self._timed_updates += 1
         self._last = now
         self._updates += 1
+        num_tokens = sum(map(_count_predicted, batch_inputs))
         self._tokens += num_tokens * trainer._world_size
 
     def on_epoch(self, trainer, *args: Any, **kwargs: Any) -> None:
@@ -89,13 +84,12 @@ class RunRecord(TrainerCallback):
             # The first update after a resumption, which reads all earlier batches, is not timed.
             "seconds": self._seconds * self._updates / max(1, self._timed_updates),
             "tokens": self._tokens,
-            "validation_tokens": self._validation_tokens,
         }
         write_json(Path(self.serialization_dir) / FILE_NAME, record)
 
     def state_dict(self) -> Dict[str, Any]:
-        names = ("_updates", "_timed_updates", "_tokens", "_validation_tokens")
-        return {name: getattr(self, name) for name in (*names, "_seconds", "_commits")}
+        names = ("_updates", "_timed_updates", "_tokens", "_seconds", "_commits")
+        return {name: getattr(self, name) for name in names}
 
     def load_state_dict(self, state_dict: Dict[str, Any]) -> None:
         vars(self).update(state_dict)

@@ -23,7 +23,6 @@ RECORD = {
     "updates": 6,
     "seconds": 40.0,
     "tokens": 3200,
-    "validation_tokens": 50,
 }
 
 

@@ -39,7 +39,6 @@ def test_it_counts_what_the_training_read(tmp_path):
     config = json.loads((tmp_path / "run" / "config.json").read_text())
     record = record_of(tmp_path / "run")
     assert record["tokens"] == NUM_EPOCHS * count_tokens(config["train_data_path"])
-    assert record["validation_tokens"] == count_tokens(config["validation_data_path"])
     assert record["trainable_parameters"] == sum(
         parameter.numel() for parameter in model.parameters() if parameter.requires_grad
     )
@@ -64,7 +63,7 @@ def test_a_resumed_training_has_the_record_of_an_uninterrupted_one(tmp_path, mon
     monkeypatch.setattr(run_record, "describe_commit", lambda: "later")
     train(tmp_path / "run", recover=True)
     found = record_of(tmp_path / "run")
-    for key in ("updates", "tokens", "validation_tokens", "trainable_parameters"):
+    for key in ("updates", "tokens", "trainable_parameters"):
         assert found[key] == whole[key]
     assert found["commit"] == f"{whole['commit']}, later"
 
