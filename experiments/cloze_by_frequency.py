@@ -142,7 +142,7 @@ def sample_targets(
     return words, drawn
 
 
-def reciprocal_rank(scores: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
+def reciprocal_rank(scores: torch.Tensor) -> torch.Tensor:
     """
     # Parameters
 
@@ -154,15 +154,13 @@ def reciprocal_rank(scores: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
     `torch.Tensor`
         The reciprocal rank of the target: its expectation if ties are broken at random. Shape
         `(N,)`.
-    `torch.Tensor`
-        The probability that the target ranks first, likewise. Shape `(N,)`.
     """
     better = (scores[:, 1:] > scores[:, :1]).sum(dim=1)
     num_ties = (scores[:, 1:] == scores[:, :1]).sum(dim=1) + 1
     # Cumulative sums of the reciprocal ranks.
     sums = torch.arange(scores.size(1) + 1, dtype=torch.double)
     sums = torch.cat([sums[:1], (1 / sums[1:]).cumsum(dim=0)])
-    return (sums[better + num_ties] - sums[better]) / num_ties, (better == 0) / num_ties.double()
+    return (sums[better + num_ties] - sums[better]) / num_ties
 
 
 def evaluate(
@@ -181,12 +179,10 @@ def evaluate(
     # Returns
 
     `List[Dict[str, Any]]`
-        A row for each bucket with targets: their number as `"count"`; the mean reciprocal rank
-        `"mrr"` and the `"accuracy"` among any words; the same as `"mrr_same_frequency"` and
-        `"accuracy_same_frequency"` among words of the target's bucket, where knowing the word
-        frequencies does not help; and the numbers of candidates, `"candidates"` and
-        `"candidates_same_frequency"`. All are means over both directions. The expected reciprocal
-        rank of a random order of `n` candidates is `(1 + 1/2 + … + 1/n) / n`.
+        A row for each bucket with targets: their number as `"count"`, the mean reciprocal rank
+        `"mrr"` among any words, and `"mrr_same_frequency"` among words of the target's bucket,
+        where knowing the word frequencies does not help. Both are means over both directions. The
+        expected reciprocal rank of a random order of `n` candidates is `(1 + 1/2 + … + 1/n) / n`.
     """
     locations = [location for targets in drawn for location in targets.locations]
     contexts = scores.contexts(sentences, locations)
@@ -196,21 +192,24 @@ def evaluate(
         number = len(some_locations)
         if not number:
             continue
-        row: Dict[str, Any] = {"bucket": bucket_label(bucket), "count": number}
         of_bucket = contexts[start : start + number]
         start += number
-        ranks_of_kinds: List[List[Tuple[torch.Tensor, torch.Tensor]]] = [[] for _ in kinds]
+        ranks: List[List[torch.Tensor]] = [[] for _ in kinds]
         for begin in range(0, number, BATCH_SIZE):
             some = slice(begin, begin + BATCH_SIZE)
             for direction in (0, 1):
                 of_all = scores(of_bucket[some, direction])
-                for ranks, candidates in zip(ranks_of_kinds, kinds):
-                    ranks.append(reciprocal_rank(of_all.gather(1, candidates[some])))
-        for ranks, candidates, suffix in zip(ranks_of_kinds, kinds, ("", "_same_frequency")):
-            for name, values in zip(("mrr", "accuracy"), zip(*ranks)):
-                row[f"{name}{suffix}"] = torch.cat(values).mean().item()
-            row[f"candidates{suffix}"] = candidates.size(1)
-        rows.append(row)
+                for of_kind, candidates in zip(ranks, kinds):
+                    of_kind.append(reciprocal_rank(of_all.gather(1, candidates[some])))
+        mrr, mrr_same_frequency = (torch.cat(of_kind).mean().item() for of_kind in ranks)
+        rows.append(
+            {
+                "bucket": bucket_label(bucket),
+                "count": number,
+                "mrr": mrr,
+                "mrr_same_frequency": mrr_same_frequency,
+            }
+        )
     return rows
 
 

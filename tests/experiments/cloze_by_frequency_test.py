@@ -49,9 +49,8 @@ def test_equals_are_ranked_by_chance(scores):
     for order in permutations(range(len(scores))):
         ranked = sorted(order, key=lambda index: -scores[index])
         ranks.append(1 + ranked.index(0))
-    reciprocal, first = reciprocal_rank(torch.tensor([scores], dtype=torch.float))
-    assert reciprocal.item() == pytest.approx(mean(1 / each for each in ranks))
-    assert first.item() == pytest.approx(mean(each == 1 for each in ranks))
+    found = reciprocal_rank(torch.tensor([scores], dtype=torch.float))
+    assert found.item() == pytest.approx(mean(1 / each for each in ranks))
 
 
 @given(
@@ -119,10 +118,8 @@ def test_a_bucket_has_the_means_of_its_targets_over_both_directions():
     rows = evaluate(Oracle(), [], drawn)
     assert [(row["bucket"], row["count"]) for row in rows] == [("0", 2), ("3–9", 1), ("10–99", 100)]
     for row, share in zip(rows, (1 / 2, 0, 1 / 4)):
-        assert row["accuracy"] == row["accuracy_same_frequency"] == pytest.approx(share)
         assert row["mrr"] == pytest.approx(share + (1 - share) / 10)
         assert row["mrr_same_frequency"] == pytest.approx(share + (1 - share) / 4)
-        assert (row["candidates"], row["candidates_same_frequency"]) == (10, 4)
 
 
 @pytest.fixture
