@@ -30,7 +30,16 @@ NUM_RESAMPLES = 10_000
 # Resamples per matrix product, which limits its memory.
 _CHUNK = 500
 # What ours are compared with.
-_OTHERS = ("fasttext", "word2vec", "flair", "bert", "electra", "elmo", "elmo_adaptive")
+_OTHERS = (
+    "fasttext",
+    "word2vec",
+    "flair",
+    "bert",
+    "electra",
+    "elmo",
+    "elmo_adaptive",
+    "elmo_semfit",
+)
 
 
 class Claim(NamedTuple):
@@ -72,13 +81,13 @@ class Difference(NamedTuple):
 def claims_about(representations: Iterable[str]) -> Iterator[Claim]:
     """
     Our language models, compared with fastText and with all others that were trained for as many
-    minutes.
+    minutes; the contrastive head also with the default one.
     """
     names = sort_representations(representations)
     for name, other in product(names, names):
-        base = base_model(other)
+        model, base = base_model(name), base_model(other)
         is_as_long = base == "fasttext" or minutes_of(other) == minutes_of(name)
-        if base_model(name) in OURS and base in _OTHERS and is_as_long:
+        if model in OURS and base in _OTHERS and model != base and is_as_long:
             for task in (*PAIRED_TASKS, *LANGUAGES):
                 yield Claim(name, other, (task,))
             yield Claim(name, other, PAIRED_TASKS)

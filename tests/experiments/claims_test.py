@@ -85,7 +85,7 @@ def test_verdicts():
 
 def test_ours_are_compared_with_fasttext_and_others_of_as_many_minutes():
     names = ["elmo_semfit-5min", "bert-5min", "bert-15min", "none", "fasttext"]
-    names += ["elmo_semfit-15min", "elmo_semfit", "elmo_semfit_l2"]
+    names += ["elmo_semfit-15min", "elmo_semfit_contrastive-5min", "elmo_semfit", "elmo_semfit_l2"]
     pairs = [(claim.representation, claim.other) for claim in claims_about(names)]
     assert list(dict.fromkeys(pairs)) == [
         ("elmo_semfit", "fasttext"),
@@ -93,6 +93,9 @@ def test_ours_are_compared_with_fasttext_and_others_of_as_many_minutes():
         ("elmo_semfit-5min", "bert-5min"),
         ("elmo_semfit-15min", "fasttext"),
         ("elmo_semfit-15min", "bert-15min"),
+        ("elmo_semfit_contrastive-5min", "fasttext"),
+        ("elmo_semfit_contrastive-5min", "bert-5min"),
+        ("elmo_semfit_contrastive-5min", "elmo_semfit-5min"),
     ]
 
 
