@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
 
 from allennlp_semfit.common.errors import InvalidFileError
 from experiments.json_files import read_json
@@ -109,7 +109,7 @@ def _minutes(results: Results) -> Optional[Figure]:
     of_minutes.set_ylabel(f"mean of {', '.join(PAIRED_TASKS)}, %")
     of_speed.set_xscale("log")
     of_speed.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    of_speed.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    of_speed.xaxis.set_major_formatter(EngFormatter(sep=""))
     of_speed.xaxis.set_minor_formatter(NullFormatter())
     of_speed.sharey(of_minutes)
     of_speed.set_xlabel("words embedded per second")

@@ -24,6 +24,7 @@ PAGES = [
             "reference/python",
             "results",
             "results-details",
+            "results-long-tasks",
             "contextualizers",
             "performance",
             "security",
