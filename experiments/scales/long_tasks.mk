@@ -5,7 +5,7 @@ IMAGES := output/experiments/$(SCALE)-images
 include scales/laptop.mk
 TASK_OVERLAY := { sizes+:: { num_epochs: 3 * super.num_epochs, patience: 2 * super.patience } }
 
-MODELS := elmo_semfit elmo_adaptive
+MODELS := elmo_semfit elmo_semfit_contrastive elmo_adaptive
 PEERS := bert
 MINUTES := 5
 LANGUAGES := wol
