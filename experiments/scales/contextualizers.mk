@@ -1,7 +1,6 @@
 # ELMo-S with each contextualizer, at the size of the laptop scale, in bfloat16: four hours on one CPU core
 # with instructions for it.
 PAGES := docs/contextualizers.md
-IMAGES := output/experiments/$(SCALE)-images
 include scales/laptop.mk
 LM_OVERLAY := experiments/scales/contextualizers.libsonnet
 

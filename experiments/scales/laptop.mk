@@ -20,4 +20,3 @@ DEV_SENTENCES := 400
 FOLDS := 5
 
 PAGES ?= README.md docs/results.md docs/results-details.md docs/performance.md
-IMAGES ?= docs/images/results
