@@ -3,7 +3,7 @@
 //   allennlp train training_config/downstream/laptop/coref.jsonnet --include-package allennlp_semfit -s output/coref
 //
 // For LitBank: the first 12 sentences of 80 documents of about 2,000 words.
-(import '../coref.jsonnet') + (import 'representations.libsonnet') + {
+(import '../coref.jsonnet') + (import 'override.libsonnet') + {
   sizes+:: {
     embedding_dim: 50,
     num_character_filters: 32,
@@ -17,7 +17,7 @@
     spans_per_word: 0.3,
     max_antecedents: 20,
     max_sentences: 12,
+    learning_rate: 0.002,
     num_epochs: 4,
-    patience: 3,
   },
 }

@@ -3,14 +3,13 @@
 //   allennlp train training_config/downstream/laptop/snli.jsonnet --include-package allennlp_semfit -s output/snli
 //
 // For the 8,330 augmented pairs, or twice as many. For so few, use less dropout and a higher learning rate.
-(import '../snli.jsonnet') + (import 'representations.libsonnet') + {
+(import '../snli.jsonnet') + (import 'override.libsonnet') + {
   sizes+:: {
     embedding_dim: 100,
     hidden_dim: 64,
     dropout: 0.2,
     batch_size: 64,
-    learning_rate: 0.001,
-    num_epochs: 4,
-    patience: 3,
+    learning_rate: 0.004,
+    num_epochs: 6,
   },
 }
