@@ -175,6 +175,7 @@ class TestRecover:
         [
             {"type": "reduce_on_plateau", "factor": 0.5, "mode": "max", "patience": 0},
             {"type": "cosine", "t_initial": 5},
+            {"type": "polynomial_decay"},
             {"type": "combined", "schedulers": [[3, {"type": "cosine", "t_initial": 5}]]},
         ],
         ids=lambda scheduler: scheduler["type"],

@@ -39,6 +39,7 @@ downstream_task('COREF') + {
     max_antecedents: 50,
     // Truncates training documents only.
     max_sentences: 50,
+    learning_rate: 0.001,
     num_epochs: 150,
     patience: 10,
   },
@@ -116,7 +117,7 @@ downstream_task('COREF') + {
     },
   },
   trainer+: {
-    optimizer: { type: 'adam' },
+    optimizer: { type: 'adam', lr: $.sizes.learning_rate },
     learning_rate_scheduler: { type: 'reduce_on_plateau', factor: 0.5, mode: 'max', patience: 2 },
     grad_norm: 5.0,
     validation_metric: '+coref_f1',

@@ -20,6 +20,7 @@ downstream_task('NER') + {
     hidden_dim: 200,
     num_layers: 2,
     batch_size: 64,
+    learning_rate: 0.001,
     num_epochs: 75,
     patience: 25,
   },
@@ -77,7 +78,7 @@ downstream_task('NER') + {
     },
   },
   trainer+: {
-    optimizer: { type: 'adam', lr: 0.001 },
+    optimizer: { type: 'adam', lr: $.sizes.learning_rate },
     grad_norm: 5.0,
     validation_metric: '+f1-measure-overall',
   },

@@ -25,6 +25,7 @@ downstream_task('SRL') + {
     // The number of frames to train on; null for all.
     max_instances: null,
     batch_size: 80,
+    learning_rate: 1.0,
     num_epochs: 500,
     patience: 200,
   },
@@ -58,7 +59,7 @@ downstream_task('SRL') + {
     },
   },
   trainer+: {
-    optimizer: { type: 'adadelta', rho: 0.95 },
+    optimizer: { type: 'adadelta', lr: $.sizes.learning_rate, rho: 0.95 },
     grad_clipping: 1.0,
     validation_metric: '+f1-measure-overall',
   },

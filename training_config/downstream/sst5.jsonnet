@@ -21,6 +21,7 @@ downstream_task('SST') + {
     // Train on all labelled phrases of the trees.
     use_subtrees: true,
     batch_size: 100,
+    learning_rate: 0.001,
     num_epochs: 40,
     patience: 5,
   },
@@ -79,7 +80,7 @@ downstream_task('SST') + {
     },
   },
   trainer+: {
-    optimizer: { type: 'adam', lr: 0.001 },
+    optimizer: { type: 'adam', lr: $.sizes.learning_rate },
     grad_norm: 5.0,
     validation_metric: '+accuracy',
   },

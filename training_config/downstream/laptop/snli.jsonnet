@@ -10,6 +10,6 @@
     dropout: 0.2,
     batch_size: 64,
     learning_rate: 0.004,
-    num_epochs: 6,
+    num_epochs: 8,
   },
 }
