@@ -17,8 +17,9 @@ import numpy
 from allennlp.common.checks import ConfigurationError
 
 from allennlp_semfit.common.errors import InvalidFileError
+from allennlp_semfit.common.output import write_file
 from experiments.claims import Run, claims_about, evaluate_claims
-from experiments.json_files import read_json, write_atomically, write_json
+from experiments.json_files import read_json, write_json
 from experiments.results import METRICS, base_model, parse_run_name
 from experiments.run_record import FILE_NAME
 from experiments.sentence_scores import f1
@@ -239,8 +240,8 @@ def _read_counts(file: Path) -> Counts:
 
 def _write_counts(file: Path, counts: Counts) -> None:
     arrays = {".".join(map(str, run)): each for run, each in sorted(counts.items())}
-    with write_atomically(file) as stream:
-        numpy.savez_compressed(stream, allow_pickle=False, **arrays)
+    with write_file(file) as part:
+        numpy.savez_compressed(part, allow_pickle=False, **arrays)
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> None:

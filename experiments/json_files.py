@@ -1,11 +1,11 @@
 import json
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, Iterator
+from typing import Any
 
 from allennlp_semfit.common.errors import InvalidFileError
+from allennlp_semfit.common.output import write_file
 
-__all__ = ["read_json", "write_atomically", "write_json"]
+__all__ = ["read_json", "write_json"]
 
 
 def read_json(file: Path) -> Any:
@@ -27,17 +27,7 @@ def read_json(file: Path) -> Any:
         ) from None
 
 
-@contextmanager
-def write_atomically(file: Path) -> Iterator[IO[bytes]]:
-    """A file that is there once it is complete. Creates its directory if needed."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    part = file.with_name(file.name + ".part")
-    with part.open("wb") as stream:
-        yield stream
-    part.replace(file)
-
-
 def write_json(file: Path, content: Any) -> None:
-    """Writes the file atomically and creates its directory if needed."""
-    with write_atomically(file) as stream:
-        stream.write((json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode())
+    """Replaces the file once the new one is complete. Creates its directory if needed."""
+    with write_file(file) as part:
+        part.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", "utf-8")

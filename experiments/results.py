@@ -16,7 +16,6 @@ __all__ = [
     "Results",
     "TaskRun",
     "base_model",
-    "cloze_scores",
     "mean_score",
     "minutes_of",
     "parse_run_name",
@@ -125,8 +124,3 @@ def mean_score(results: Results, representation: str) -> Optional[float]:
     """The mean of the tasks of the paired tests, of each the mean of its seeds, if all were run."""
     scores = [task_scores(results, task, representation) for task in PAIRED_TASKS]
     return statistics.mean(map(statistics.mean, scores)) if all(scores) else None
-
-
-def cloze_scores(results: Results) -> Dict[str, Dict[str, Mapping[str, Any]]]:
-    """The rows of the cloze test by language model and frequency bucket."""
-    return {row["name"]: {each["bucket"]: each for each in row["rows"]} for row in results["cloze"]}

@@ -29,7 +29,8 @@ from allennlp_models.tagging import CrfTagger
 
 import experiments.peers.flair_embedder  # noqa: F401 (registers `flair`)
 from allennlp_semfit.common.errors import InvalidFileError
-from experiments.json_files import read_json, write_atomically
+from allennlp_semfit.common.output import write_file
+from experiments.json_files import read_json
 from experiments.results import METRICS, parse_run_name
 
 __all__ = ["GROUPS", "count_answers", "f1", "group_entities"]
@@ -242,8 +243,8 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
         counts = score_run(args.run, args.vocabulary)
     except (ConfigurationError, OSError) as error:
         sys.exit(f"sentence_scores: {error}")
-    with write_atomically(args.out) as file:
-        numpy.savez_compressed(file, allow_pickle=False, **counts)
+    with write_file(args.out) as part:
+        numpy.savez_compressed(part, allow_pickle=False, **counts)
 
 
 if __name__ == "__main__":

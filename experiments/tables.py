@@ -12,7 +12,6 @@ from experiments.results import (
     TASKS,
     Results,
     base_model,
-    cloze_scores,
     mean_score,
     minutes_of,
     sort_representations,
@@ -148,13 +147,13 @@ def _claims(results: Results) -> str:
 
 
 def _cloze(results: Results) -> str:
-    rows = cloze_scores(results)
+    rows = {row["name"]: row["rows"] for row in results["cloze"]}
     table = pandas.DataFrame(
         {
             "language model": f"`{name}`",
             **{
-                bucket: f"{row['mrr']:.2f} / {row['mrr_same_frequency']:.2f}"
-                for bucket, row in rows[name].items()
+                row["bucket"]: f"{row['mrr']:.2f} / {row['mrr_same_frequency']:.2f}"
+                for row in rows[name]
             },
         }
         for name in sort_representations(rows)

@@ -24,7 +24,6 @@ PAGES = [
             "reference/python",
             "results",
             "results-details",
-            "results-long-tasks",
             "contextualizers",
             "performance",
             "security",

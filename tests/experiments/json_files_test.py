@@ -1,9 +1,7 @@
-from contextlib import suppress
-
 import pytest
 
 from allennlp_semfit.common.errors import InvalidFileError
-from experiments.json_files import read_json, write_atomically, write_json
+from experiments.json_files import read_json, write_json
 
 
 def test_json_that_cannot_be_read_is_named(tmp_path):
@@ -19,12 +17,3 @@ def test_what_is_written_is_read(tmp_path):
     write_json(file, [{"representation": "naïve", "score": 0.1}])
     assert read_json(file) == [{"representation": "naïve", "score": 0.1}]
     assert "naïve" in file.read_text("utf-8")
-
-
-def test_what_was_there_stays_if_writing_is_cut_short(tmp_path):
-    file = tmp_path / "rows.json"
-    write_json(file, [1])
-    with suppress(OSError), write_atomically(file) as stream:
-        stream.write(b"[2,")
-        raise OSError("no space left")
-    assert read_json(file) == [1]

@@ -1,7 +1,9 @@
+import json
+
 import pytest
 from matplotlib.image import imread
 
-from experiments.plots import PLOTS, write_plots
+from experiments.plots import main, plot_minutes
 from experiments.results import PAIRED_TASKS
 
 
@@ -30,15 +32,6 @@ RESULTS = {
         {"label": "fasttext", "words_per_second": 9000},
         {"label": "elmo", "words_per_second": 100},
     ],
-    "cloze": [
-        {
-            "name": "elmo",
-            "rows": [
-                {"bucket": "0", "mrr": 0.1, "mrr_same_frequency": 0.05},
-                {"bucket": "10–99", "mrr": 0.5, "mrr_same_frequency": 0.3},
-            ],
-        }
-    ],
 }
 
 
@@ -51,7 +44,7 @@ def lines(axes):
 
 
 def test_the_mean_of_the_tasks_is_drawn_against_minutes():
-    left, right = PLOTS["minutes"](RESULTS).axes
+    left, right = plot_minutes(RESULTS).axes
     assert lines(left) == {
         # Over the whole width.
         "none": [[0, 1], [30, 30]],
@@ -64,24 +57,17 @@ def test_the_mean_of_the_tasks_is_drawn_against_minutes():
     assert lines(right) == {"fasttext": [[9000], [40]], "elmo": [[100], [44]]}
 
 
-def test_the_images_have_their_width_and_show_something(tmp_path):
-    files = write_plots(RESULTS, tmp_path / "images")
-    assert [file.name for file in files] == ["minutes.png", "cloze.png"]
-    for file in files:
-        height, width, _ = imread(file).shape
-        assert (width, height > 300) == (840, True)
-        assert file.stat().st_size < 100_000
-        assert imread(file).min() < imread(file).max()
+def test_the_image_has_its_width_and_shows_something(tmp_path, monkeypatch):
+    image = tmp_path / "images" / "minutes.png"
+    (tmp_path / "results.json").write_text(json.dumps(RESULTS))
+    monkeypatch.setattr("sys.argv", ["plots", str(tmp_path / "results.json"), str(image)])
+    main()
+    height, width, _ = imread(image).shape
+    assert (width, height > 300) == (840, True)
+    assert image.stat().st_size < 100_000
+    assert imread(image).min() < imread(image).max()
 
 
-def test_what_there_are_no_results_for_is_left_out(tmp_path):
-    assert write_plots(dict.fromkeys(RESULTS, []), tmp_path) == []
-    results = {**RESULTS, "cloze": []}
-    assert write_plots(results, tmp_path) == [tmp_path / "minutes.png"]
-
-
-def test_scores_are_drawn_by_frequency_among_any_words_and_among_words_as_frequent():
-    left, right = PLOTS["cloze"](RESULTS).axes
-    assert lines(left) == {"elmo": [[0, 1], [0.1, 0.5]]}
-    assert lines(right) == {"elmo": [[0, 1], [0.05, 0.3]]}
-    assert [label.get_text() for label in left.get_xticklabels()] == ["0", "10–99"]
+def test_without_minutes_of_training_there_is_no_plot():
+    untimed = [run for run in RESULTS["tasks"] if "min" not in run["representation"]]
+    assert plot_minutes({**RESULTS, "tasks": untimed}) is None

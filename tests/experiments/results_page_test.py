@@ -15,7 +15,6 @@ TABLES = {
     "../README.md": ("summary", "laptop"),
     "results.md": ("minutes", "laptop"),
     "results-details.md": ("claims", "laptop"),
-    "results-long-tasks.md": ("claims", "long_tasks"),
     "performance.md": ("speed", "laptop"),
     "contextualizers.md": ("contextualizers", "contextualizers"),
     "reliability.md": ("reliability", "laptop"),

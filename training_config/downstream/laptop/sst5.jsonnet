@@ -10,6 +10,6 @@
     use_subtrees: false,
     batch_size: 50,
     learning_rate: 0.002,
-    num_epochs: 6,
+    num_epochs: 4,
   },
 }
