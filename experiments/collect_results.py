@@ -18,7 +18,7 @@ from allennlp.common.checks import ConfigurationError
 
 from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.common.output import write_file
-from experiments.claims import Run, claims_about, evaluate_claims
+from experiments.claims import Claim, Run, claims_about, evaluate_claims
 from experiments.json_files import read_json, write_json
 from experiments.results import METRICS, base_model, parse_run_name
 from experiments.run_record import FILE_NAME
@@ -227,6 +227,20 @@ def _values(row: Row, keys: Sequence[str]) -> Tuple[str, ...]:
     return tuple(str(row[key]) for key in keys)
 
 
+def _counts_of(claims: Sequence[Claim], counts: Counts) -> Counts:
+    wanted = {
+        (task, name, claim.group)
+        for claim in claims
+        for task in claim.tasks
+        for name in (claim.representation, claim.other)
+    }
+    return {
+        run: each
+        for run, each in counts.items()
+        if (run.task, run.representation, run.group) in wanted
+    }
+
+
 def _read_counts(file: Path) -> Counts:
     if not file.exists():
         return {}
@@ -260,17 +274,17 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     try:
         results = collect_results(args.out)
         counts = collect_counts(args.out)
+        results["groups"] = list(_groups(counts))
         if args.keep:
             counts = {**_read_counts(counts_file), **counts}
-        results["groups"] = list(_groups(counts))
-        claims = claims_about({run.representation for run in counts})
+        claims = list(claims_about({run.representation for run in counts}))
         results["claims"] = evaluate_claims(counts, claims)
         if args.keep and args.results.exists():
             results = merge_results(results, read_json(args.results), name=str(args.results))
     except ConfigurationError as error:
         sys.exit(f"collect_results: {error}")
     write_json(args.results, results)
-    _write_counts(counts_file, counts)
+    _write_counts(counts_file, _counts_of(claims, counts))
     numbers = ", ".join(f"{len(rows)} {key}" for key, rows in results.items())
     logger.info("%s: %s", args.results, numbers)
 

@@ -124,7 +124,7 @@ def count_answers(
         sentence = [prediction for _, prediction in numbered]
         for group, holds in groups.items():
             rows[group].append(count(sentence) if count else _count_entities(*sentence[0], holds))
-    return {group: numpy.array(counts, numpy.int32) for group, counts in rows.items()}
+    return {group: numpy.array(counts, numpy.int16) for group, counts in rows.items()}
 
 
 def _count_labels(sentence: Sequence[Prediction]) -> Counts:
