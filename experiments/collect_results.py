@@ -36,7 +36,6 @@ _IDENTITY = {
     "tasks": ("task", "representation", "seed"),
     "groups": ("task", "representation", "seed"),
     "senteval": ("representation",),
-    "cloze": ("corpus", "name"),
     "embedding_speed": ("label",),
     "claims": ("representation", "other", "tasks", "group"),
 }
@@ -55,7 +54,7 @@ def collect_results(out: Path) -> Dict[str, List[Row]]:
     # Returns
 
     `Dict[str, List[Dict[str, Any]]]`
-        `language_models` (with those of other packages), `tasks`, `senteval`, `cloze` and
+        `language_models` (with those of other packages), `tasks`, `senteval` and
         `embedding_speed`. Times are in seconds, scores in percent.
 
     # Raises
@@ -75,10 +74,6 @@ def collect_results(out: Path) -> Dict[str, List[Row]]:
         "language_models": _language_models(models),
         "tasks": [_task(run) for run in tasks],
         "senteval": [_senteval(file) for file in sorted(out.glob("senteval/*.json"))],
-        "cloze": [
-            {"name": file.stem, "corpus": file.parent.parent.name, **read_json(file)}
-            for file in sorted(out.glob("*/cloze/*.json"))
-        ],
         "embedding_speed": [
             row for file in out.glob("embedding_speed.json") for row in read_json(file)["rows"]
         ],

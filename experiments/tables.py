@@ -146,21 +146,6 @@ def _claims(results: Results) -> str:
     return _markdown(pandas.DataFrame(columns.values()))
 
 
-def _cloze(results: Results) -> str:
-    rows = {row["name"]: row["rows"] for row in results["cloze"]}
-    table = pandas.DataFrame(
-        {
-            "language model": f"`{name}`",
-            **{
-                row["bucket"]: f"{row['mrr']:.2f} / {row['mrr_same_frequency']:.2f}"
-                for row in rows[name]
-            },
-        }
-        for name in sort_representations(rows)
-    )
-    return _markdown(table)
-
-
 def _number(value: Optional[float], style: str) -> str:
     return "" if value is None else format(value, style)
 
@@ -240,5 +225,4 @@ TABLES: Dict[str, Callable[[Results], str]] = {
     "bc5cdr": partial(_groups, tasks=["bc5cdr"]),
     "contextualizers": _contextualizers,
     "senteval": _senteval,
-    "cloze": _cloze,
 }

@@ -123,7 +123,6 @@ def test_a_run_of_no_task_is_named(name, out):
 def test_what_else_there_is(out):
     mr, cr = {"score": 77.5, "dev": 1}, {"score": 80.5}
     write_json(out / "senteval/fasttext.json", {"tasks": {"MR": mr, "CR": cr}, "average": 79.0})
-    write_json(out / "novels/cloze/elmo.json", {"rows": [{"bucket": "0", "mrr": 0.1}]})
     # A model of another package has a config of its own.
     peer = out / "novels/models/bert-15min"
     write_json(peer / "config.json", {"architectures": ["BertForMaskedLM"]})
@@ -136,8 +135,6 @@ def test_what_else_there_is(out):
     assert results["senteval"] == [
         {"representation": "fasttext", "average": 79.0, "scores": {"CR": 80.5, "MR": 77.5}}
     ]
-    cloze = {"name": "elmo", "corpus": "novels", "rows": [{"bucket": "0", "mrr": 0.1}]}
-    assert results["cloze"] == [cloze]
     write_json(out / "embedding_speed.json", {"rows": [{"label": "elmo"}], "threads": 1})
     assert collect_results(out)["embedding_speed"] == [{"label": "elmo"}]
     write_json(out / "senteval/fasttext.json", {"average": 79.0})
@@ -193,7 +190,7 @@ def run_of(representation, seed, score):
     return {"task": "ner", "representation": representation, "seed": seed, "score": score}
 
 
-KINDS = ("language_models", "groups", "senteval", "cloze", "embedding_speed", "claims")
+KINDS = ("language_models", "groups", "senteval", "embedding_speed", "claims")
 EMPTY = {kind: [] for kind in KINDS}
 
 

@@ -155,7 +155,6 @@ def test_all_makes_everything_that_the_tables_have(tmp_path):
     assert sum("experiments.peers.train" in line for line in lines) == 4 * 2
     # Two models of 15 minutes, also with layers side by side.
     assert sum("allennlp senteval" in line for line in lines) == 1 + 2 * 2
-    assert sum("experiments.cloze_by_frequency" in line for line in lines) == 2
     assert sum("experiments.peers.speed" in line for line in lines) == 1
 
 

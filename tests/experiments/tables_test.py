@@ -56,9 +56,6 @@ RESULTS = {
         )
     ],
     "embedding_speed": [{"label": "elmo_semfit", "words_per_second": 12345}],
-    "cloze": [
-        {"name": "elmo", "rows": [{"bucket": "1–2", "mrr": 0.25, "mrr_same_frequency": 0.125}]}
-    ],
     "claims": [
         {
             "representation": "elmo_semfit",
@@ -179,10 +176,6 @@ def test_claims():
             "**-0.5 (-1.5 to +0.5)**",
         ],
     ]
-
-
-def test_scores_by_frequency():
-    assert rows("cloze")[1:] == [["`elmo`", "0.25 / 0.12"]]
 
 
 @pytest.mark.parametrize("table", list(TABLES))
