@@ -2,23 +2,22 @@
 
 import re
 import statistics
-from pathlib import Path
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional
+from typing import Any, Dict, Iterable, List, Mapping, Optional
 
-from allennlp.common.checks import ConfigurationError
+import numpy
 
 __all__ = [
+    "GROUPS",
     "LANGUAGES",
     "METRICS",
     "OURS",
     "PAIRED_TASKS",
     "TASKS",
     "Results",
-    "TaskRun",
     "base_model",
+    "f1",
     "mean_score",
     "minutes_of",
-    "parse_run_name",
     "sort_representations",
     "task_scores",
 ]
@@ -66,29 +65,14 @@ METRICS = {
     "sst5": "test_accuracy",
     **dict.fromkeys(["ner", "srl", "bc5cdr", *LANGUAGES], "test_f1-measure-overall"),
 }
-
-
-class TaskRun(NamedTuple):
-    """The parts of `TASK.REPRESENTATION`, the name of the directory of a run."""
-
-    task: str
-    representation: str
-
-
-def parse_run_name(run: Path) -> TaskRun:
-    """
-    # Raises
-
-    `ConfigurationError`
-        If the directory has another name.
-    """
-    match = re.fullmatch(r"([^.]+)\.([^.]+)", run.name)
-    if not match or match[1] not in METRICS:
-        raise ConfigurationError(
-            f"{run} has another name than TASK.REPRESENTATION, such as ner.elmo_semfit. "
-            f"Rename the directory; TASK is one of {', '.join(METRICS)}."
-        )
-    return TaskRun(match[1], match[2])
+# Groups of entities, by their words.
+GROUPS = {
+    "all": "all",
+    "in_vocabulary": "in vocabulary",
+    "oov": "OOV",
+    "seen": "seen in training",
+    "unseen": "unseen in training",
+}
 
 
 def sort_representations(names: Iterable[str]) -> List[str]:
@@ -124,3 +108,12 @@ def mean_score(results: Results, representation: str) -> Optional[float]:
     """The mean of the tasks of the paired tests, of each the mean of its seeds, if all were run."""
     scores = [task_scores(results, task, representation) for task in PAIRED_TASKS]
     return statistics.mean(map(statistics.mean, scores)) if all(scores) else None
+
+
+def f1(counts: numpy.ndarray) -> numpy.ndarray:
+    """
+    F1 in percent of the numbers of annotated, predicted and correct answers, shape `(…, 3)`. Where
+    each sentence has one answer, it is the accuracy.
+    """
+    annotated, predicted, correct = numpy.moveaxis(counts, -1, 0)
+    return 200 * correct / numpy.maximum(annotated + predicted, 1)

@@ -24,16 +24,7 @@ def sample_lines(files: List[Path], number: int, out: Path) -> None:
     out.write_bytes(b"".join(random.Random(1).sample(lines, min(number, len(lines)))))
 
 
-def main() -> None:
-    if len(sys.argv) < 4 or not sys.argv[1].isdecimal():
-        sys.exit("python -m experiments.sample_lines NUMBER OUT FILE…")
-    try:
-        sample_lines([Path(name) for name in sys.argv[3:]], int(sys.argv[1]), Path(sys.argv[2]))
-    except OSError as error:
-        sys.exit(
-            f"{error.filename}: {error.strerror}; set SEMFIT_DATA to the directory of the data"
-        )
-
-
 if __name__ == "__main__":
-    main()
+    if len(sys.argv) < 4:
+        sys.exit(__doc__)
+    sample_lines([Path(name) for name in sys.argv[3:]], int(sys.argv[1]), Path(sys.argv[2]))

@@ -1,13 +1,12 @@
 """
 Counts the answers of a finished run in each test sentence, for `experiments.claims`:
 
-    python -m experiments.sentence_scores RUN OUT.npz [--vocabulary DIRECTORY]
+    python -m experiments.sentence_scores RUN OUT.npz [VOCABULARY]
 
 Of named entities also those with words that a vocabulary lacks, and those with words that the
 training data of the tagger lacks.
 """
 
-import argparse
 import logging
 import sys
 from functools import partial
@@ -17,7 +16,6 @@ from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Set,
 
 import numpy
 from allennlp.common import Tqdm
-from allennlp.common.checks import ConfigurationError
 from allennlp.common.plugins import import_plugins
 from allennlp.common.util import lazy_groups_of
 from allennlp.data import DatasetReader, Vocabulary
@@ -31,20 +29,11 @@ import experiments.peers.flair_embedder  # noqa: F401 (registers `flair`)
 from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.common.output import write_file
 from experiments.json_files import read_json
-from experiments.results import METRICS, parse_run_name
+from experiments.results import METRICS, f1
 
-__all__ = ["GROUPS", "count_answers", "f1", "group_entities"]
+__all__ = ["count_answers", "group_entities"]
 
 BATCH_SIZE = 64
-
-# Groups of entities, by their words.
-GROUPS = {
-    "all": "all",
-    "in_vocabulary": "in vocabulary",
-    "oov": "OOV",
-    "seen": "seen in training",
-    "unseen": "unseen in training",
-}
 
 # What consecutive instances of a task share, in their metadata.
 _SHARED = {"srl": "words", "snli": "premise_tokens"}
@@ -54,22 +43,6 @@ Prediction = Tuple[Any, Dict[str, Any]]
 # The numbers of annotated, predicted and correct answers in a sentence.
 Counts = Tuple[int, int, int]
 IsInGroup = Callable[[Sequence[str]], bool]
-
-
-def f1(counts: numpy.ndarray) -> numpy.ndarray:
-    """
-    # Parameters
-
-    counts : `numpy.ndarray`
-        The annotated, predicted and correct answers. Shape `(…, 3)`.
-
-    # Returns
-
-    `numpy.ndarray`
-        F1 in percent, shape `(…)`. Where each sentence has one answer, it is the accuracy.
-    """
-    annotated, predicted, correct = numpy.moveaxis(counts, -1, 0)
-    return 200 * correct / numpy.maximum(annotated + predicted, 1)
 
 
 def group_entities(
@@ -83,11 +56,11 @@ def group_entities(
     ):
         if known is not None:
             groups[inside] = known.issuperset
-            groups[outside] = partial(_is_not_within, known)
+            groups[outside] = partial(_has_others, known)
     return groups
 
 
-def _is_not_within(known: Set[str], words: Sequence[str]) -> bool:
+def _has_others(known: Set[str], words: Sequence[str]) -> bool:
     return not known.issuperset(words)
 
 
@@ -162,47 +135,17 @@ def _count_arguments(sentence: Sequence[Prediction]) -> Counts:
     return correct + missed, correct + excess, correct
 
 
-def predict(model: Any, instances: List[Any]) -> List[Prediction]:
-    """The outputs in the order of the instances."""
-    order = sorted(range(len(instances)), key=lambda i: _length(instances[i]))
-    outputs: List[Dict[str, Any]] = [{}] * len(instances)
-    with Tqdm.tqdm(total=len(instances), desc="predicting") as progress:
-        for indices in lazy_groups_of(order, BATCH_SIZE):
-            found = model.forward_on_instances([instances[i] for i in indices])
-            for i, output in zip(indices, found):
-                outputs[i] = output
-            progress.update(len(indices))
-    return list(zip(instances, outputs))
-
-
-def _length(instance: Any) -> int:
-    return max(len(field) for field in instance.fields.values() if hasattr(field, "tokens"))
-
-
 def score_run(run: Path, vocabulary: Optional[Path] = None) -> Dict[str, numpy.ndarray]:
     """
-    # Parameters
-
-    run : `Path`
-        The directory of a finished training, `TASK.REPRESENTATION`.
-    vocabulary : `Path`, optional (default = `None`)
-        A directory from `allennlp count-vocabulary`.
-
-    # Returns
-
-    `Dict[str, numpy.ndarray]`
-        From `count_answers`, for its test data.
+    The `count_answers` in the test data of a finished training, `TASK.REPRESENTATION`. `vocabulary`
+    is a directory from `allennlp count-vocabulary`.
 
     # Raises
 
-    `ConfigurationError`
-        If the run has another name, or its task no sentences (coreference).
     `InvalidFileError`
-        If a file is missing, or the archive does not have the score in `metrics.json`.
+        If the archive does not have the score in `metrics.json`.
     """
-    task = parse_run_name(run).task
-    if task == "coref":
-        raise ConfigurationError(f"{run}: the scores of coreference are those of documents")
+    task = run.name.partition(".")[0]
     score = 100 * read_json(run / "metrics.json")[METRICS[task]]
     archive = load_archive(run / "model.tar.gz")
     archive.model.eval()
@@ -212,9 +155,13 @@ def score_run(run: Path, vocabulary: Optional[Path] = None) -> Dict[str, numpy.n
         if vocabulary is not None:
             words = set(Vocabulary.from_files(vocabulary).get_token_to_index_vocabulary())
     test_data = archive.validation_dataset_reader.read(archive.config["test_data_path"])
-    counts = count_answers(
-        predict(archive.model, list(test_data)), task, group_entities(words, training_words)
-    )
+    instances = list(test_data)
+    outputs = [
+        output
+        for batch in lazy_groups_of(Tqdm.tqdm(instances, desc="predicting"), BATCH_SIZE)
+        for output in archive.model.forward_on_instances(batch)
+    ]
+    counts = count_answers(zip(instances, outputs), task, group_entities(words, training_words))
     found = float(f1(counts["all"].sum(0)))
     # Sums in another order may change single answers.
     if abs(found - score) > 0.1:
@@ -231,19 +178,14 @@ def _words_of(reader: DatasetReader, data: str) -> Set[str]:
     return {word for instance in instances for word in instance["metadata"]["words"]}
 
 
-def main(arguments: Optional[Sequence[str]] = None) -> None:
+def main() -> None:
     logging.basicConfig(level=logging.ERROR)
-    parser = argparse.ArgumentParser(prog="experiments.sentence_scores", description=__doc__)
-    parser.add_argument("run", type=Path, help="the directory TASK.REPRESENTATION of a run")
-    parser.add_argument("out", type=Path, help="a file of NumPy arrays")
-    parser.add_argument("--vocabulary", type=Path, help="the vocabulary of a language model")
-    args = parser.parse_args(arguments)
+    if len(sys.argv) not in (3, 4):
+        sys.exit(__doc__)
+    run, out, *vocabulary = map(Path, sys.argv[1:])
     import_plugins()
-    try:
-        counts = score_run(args.run, args.vocabulary)
-    except (ConfigurationError, OSError) as error:
-        sys.exit(f"sentence_scores: {error}")
-    with write_file(args.out) as part:
+    counts = score_run(run, *vocabulary)
+    with write_file(out) as part:
         numpy.savez_compressed(part, allow_pickle=False, **counts)
 
 

@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, Mapping, Optional, Sequence
 import pandas
 
 from experiments.results import (
+    GROUPS,
     LANGUAGES,
     PAIRED_TASKS,
     TASKS,
@@ -15,9 +16,7 @@ from experiments.results import (
     mean_score,
     minutes_of,
     sort_representations,
-    task_scores,
 )
-from experiments.sentence_scores import GROUPS
 
 __all__ = ["TABLES"]
 
@@ -47,52 +46,52 @@ def _markdown(table: pandas.DataFrame) -> str:
 
 def _mean(scores: Sequence[float]) -> str:
     """With the sample standard deviation of two or more."""
-    if not len(scores):
-        return ""
     mean = f"{statistics.mean(scores):.1f}"
     return mean if len(scores) == 1 else f"{mean} ± {statistics.stdev(scores):.1f}"
 
 
-def _pivot(
-    rows: Sequence[Row], index: str, columns: Mapping[Any, str], by: str, value: str
-) -> pandas.DataFrame:
+def _number(value: Optional[float], style: str) -> str:
+    return "" if value is None else format(value, style)
+
+
+def _millions(value: float, style: str = ".1f") -> str:
+    return f"{value / 1e6:{style}} M"
+
+
+def _pivot(rows: Sequence[Row], by: str, columns: Mapping[Any, str], value: str) -> Dict[str, Any]:
     """
-    A row for each representation in `index`, in the order of the tables; of the values of `by`, the
-    columns that `columns` names. The cells are the means of `value`.
+    For each representation, in the order of the tables, the columns that `columns` names of the
+    values of `by`. The cells are the means of `value`.
     """
-    table = pandas.DataFrame(rows, columns=[index, by, value])
-    table = table[table[by].isin(list(columns))]
-    if table.empty:
-        return pandas.DataFrame()
-    table = table.groupby([index, by])[value].agg(list).map(_mean).unstack()
-    table = table.reindex(index=sort_representations(table.index), columns=list(columns))
-    table.index = [f"`{name}`" for name in table.index]
-    return table.rename(columns=columns).rename_axis(index).reset_index()
+    cells: Dict[Any, Any] = {}
+    for row in rows:
+        cells.setdefault((row["representation"], row[by]), []).append(row[value])
+    return {
+        name: {
+            title: _mean(cells[name, key]) if (name, key) in cells else ""
+            for key, title in columns.items()
+        }
+        for name in sort_representations(name for name, key in cells if key in columns)
+    }
 
 
-def _task_titles(tasks: Mapping[str, str]) -> Dict[str, str]:
-    return {task: f"`{task}`, {metric}" for task, metric in tasks.items()}
-
-
-def _mean_of_tasks(results: Results, name: str) -> str:
-    return _number(mean_score(results, name), ".1f")
+def _scores(results: Results, tasks: Mapping[str, str]) -> Dict[str, Any]:
+    titles = {task: f"`{task}`, {metric}" for task, metric in tasks.items()}
+    return _pivot(results["tasks"], "task", titles, "score")
 
 
 def _minutes(results: Results) -> str:
     """Representations by the minutes of their training, with the words that it read."""
-    names = {row["representation"] for row in results["tasks"] if row["task"] in TASKS}
+    scores = _scores(results, TASKS)
     table = [
         {
             "minutes": minutes_of(name) or "",
             "representation": f"`{base_model(name)}`",
             "words read": _words_read(results, name),
-            **{
-                title: _mean(task_scores(results, task, name))
-                for task, title in _task_titles(TASKS).items()
-            },
-            f"mean of {', '.join(PAIRED_TASKS)}": _mean_of_tasks(results, name),
+            **scores[name],
+            f"mean of {', '.join(PAIRED_TASKS)}": _number(mean_score(results, name), ".1f"),
         }
-        for name in sorted(sort_representations(names), key=minutes_of)
+        for name in sorted(scores, key=minutes_of)
         if minutes_of(name) or name in ("none", "fasttext")
     ]
     return _markdown(pandas.DataFrame(table))
@@ -105,16 +104,12 @@ def _words_read(results: Results, name: str) -> str:
         for row in results["language_models"]
         if row["name"] == name and "words_read" in row
     ]
-    return f"{statistics.mean(words) / 1e6:.1f} M" if words else ""
+    return _millions(statistics.mean(words)) if words else ""
 
 
 def _groups(results: Results, tasks: Sequence[str]) -> str:
     """F1 by group of entities, with their number."""
-    rows = [
-        {**row, "column": (row["task"], row["group"])}
-        for row in results["groups"]
-        if row["task"] in tasks
-    ]
+    rows = [{**row, "column": (row["task"], row["group"])} for row in results["groups"]]
     annotated = {row["column"]: row["annotated"] for row in rows}
     titles = {
         (task, group): f"`{task}`, {title} ({annotated[task, group]:,})"
@@ -122,7 +117,9 @@ def _groups(results: Results, tasks: Sequence[str]) -> str:
         for group, title in GROUPS.items()
         if (task, group) in annotated
     }
-    return _markdown(_pivot(rows, "representation", titles, "column", "f1"))
+    pivot = _pivot(rows, "column", titles, "f1")
+    table = [{"representation": f"`{name}`", **pivot[name]} for name in pivot]
+    return _markdown(pandas.DataFrame(table))
 
 
 def _claims(results: Results) -> str:
@@ -142,33 +139,26 @@ def _claims(results: Results) -> str:
         title = "mean" if len(row["tasks"]) > 1 else f"`{row['tasks'][0]}`"
         title += "" if row["group"] == "all" else f", {GROUPS[row['group']]}"
         cell = f"{row['mean']:+.1f} ({row['low']:+.1f} to {row['high']:+.1f})"
-        line[title] = f"**{cell}**" if row["verdict"] in ("above", "below") else cell
+        is_significant = seeds > 1 and (row["low"] > 0 or row["high"] < 0)
+        line[title] = f"**{cell}**" if is_significant else cell
     return _markdown(pandas.DataFrame(columns.values()))
-
-
-def _number(value: Optional[float], style: str) -> str:
-    return "" if value is None else format(value, style)
 
 
 def _contextualizers(results: Results) -> str:
     """The language models with their scores in the tasks of `scales/contextualizers.mk`."""
-    tasks = {task: TASKS[task] for task in ("ner", "snli", "srl")}
     models = {row["name"]: row for row in results["language_models"] if not minutes_of(row["name"])}
-    names = [*sort_representations(models), "fasttext"] if models else []
+    scores = _scores(results, {task: TASKS[task] for task in ("ner", "snli", "srl")})
     table = [
         {
-            "representation": f"`{name}`" if name in models else f"`{name}` alone",
-            "parameters": f"{models[name]['trainable_parameters'] / 1e6:.2f} M"
-            if name in models
-            else "",
-            "cosine, held out": _number(models.get(name, {}).get("cosine"), ".4f"),
-            **{
-                title: _mean(task_scores(results, task, name))
-                for task, title in _task_titles(tasks).items()
-            },
+            "representation": f"`{name}`",
+            "parameters": _millions(models[name]["trainable_parameters"], ".2f"),
+            "cosine, held out": _number(models[name].get("cosine"), ".4f"),
+            **scores.get(name, {}),
         }
-        for name in names
+        for name in sort_representations(models)
     ]
+    if table and "fasttext" in scores:
+        table.append({"representation": "`fasttext` alone", **scores["fasttext"]})
     return _markdown(pandas.DataFrame(table))
 
 
@@ -189,31 +179,31 @@ def _summary(results: Results) -> str:
     """The mean of the tasks by minutes of training, and the size and speed of the models."""
     embedding = {row["label"]: row["words_per_second"] for row in results["embedding_speed"]}
     names = sort_representations(row["representation"] for row in results["tasks"])
-    means = {name: _mean_of_tasks(results, name) for name in names}
+    means = {name: _number(mean_score(results, name), ".1f") for name in names}
     all_minutes = sorted({minutes_of(name) for name in names if means[name]} - {0})
     table = []
     for base in sort_representations(map(base_model, names)):
         # Those without minutes of training have one mean.
         of_base = {
-            minutes: means.get(f"{base}-{minutes}min") or means.get(base) for minutes in all_minutes
+            f"mean of {len(PAIRED_TASKS)} tasks, {minutes} minutes": means.get(
+                f"{base}-{minutes}min"
+            )
+            or means.get(base)
+            for minutes in all_minutes
         }
+        if not any(of_base.values()):
+            continue
         models = [row for row in results["language_models"] if base_model(row["name"]) == base]
         speeds = [row["speed_up"] for row in models if row.get("speed_up")]
-        if any(of_base.values()):
-            table.append(
-                {
-                    "representation": _NAMES.get(base, base),
-                    **{
-                        f"mean of {len(PAIRED_TASKS)} tasks, {minutes} minutes": mean
-                        for minutes, mean in of_base.items()
-                    },
-                    "parameters": f"{models[0]['trainable_parameters'] / 1e6:.1f} M"
-                    if models
-                    else "",
-                    "training speed vs. ELMo": f"{statistics.mean(speeds):.1f}" if speeds else "",
-                    "embedding, words/s": _number(embedding.get(base), ",.0f"),
-                }
-            )
+        table.append(
+            {
+                "representation": _NAMES.get(base, base),
+                **of_base,
+                "parameters": _millions(models[0]["trainable_parameters"]) if models else "",
+                "training speed vs. ELMo": f"{statistics.mean(speeds):.1f}" if speeds else "",
+                "embedding, words/s": _number(embedding.get(base), ",.0f"),
+            }
+        )
     return _markdown(pandas.DataFrame(table))
 
 

@@ -40,10 +40,6 @@ class TrainingClock:
                 "seconds; give more --minutes or less text"
             )
 
-    @property
-    def preparation_seconds(self) -> float:
-        return self._preparation_seconds
-
     def progress(self) -> float:
         """The elapsed fraction of the time after the preparation: at least 1 when it is over."""
         training_seconds = self.seconds - self._preparation_seconds

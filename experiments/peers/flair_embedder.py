@@ -8,8 +8,6 @@ from allennlp.data.token_indexers.token_indexer import IndexedTokenList
 from allennlp.modules.token_embedders import TokenEmbedder
 from torch.nn import LSTM, Embedding, Module
 
-from allennlp_semfit.common.errors import InvalidFileError, first_line
-
 __all__ = ["FlairEmbedder", "FlairIndexer", "save_flair_model"]
 
 # What flair pads a sentence with, at its start and its end.
@@ -38,16 +36,7 @@ def save_flair_model(file: Path, forward: Any, backward: Any) -> None:
 
 
 def _load(path: str) -> Dict[str, Any]:
-    remedy = "Create one with `python -m experiments.peers.train flair`."
-    try:
-        content = torch.load(path, weights_only=True, map_location="cpu")
-        return {name: content[name] for name in ("characters", "forward", "backward")}
-    except OSError as error:
-        found = f"cannot be read ({error.strerror})"
-        raise InvalidFileError(path, found, remedy, "flair model") from None
-    except Exception as error:
-        found = f"is not a model for the `flair` embedder ({first_line(error)})"
-        raise InvalidFileError(path, found, remedy, "flair model") from None
+    return torch.load(path, weights_only=True, map_location="cpu")
 
 
 @TokenIndexer.register("flair")
@@ -61,17 +50,10 @@ class FlairIndexer(TokenIndexer):
 
     model_path : `str`
         A `model.pt` of `python -m experiments.peers.train flair`.
-    token_min_padding_length : `int`, optional (default = `0`)
-        See `TokenIndexer`.
-
-    # Raises
-
-    `InvalidFileError`
-        If `model_path` is missing or another file.
     """
 
-    def __init__(self, model_path: str, token_min_padding_length: int = 0) -> None:
-        super().__init__(token_min_padding_length)
+    def __init__(self, model_path: str) -> None:
+        super().__init__()
         characters = _load(model_path)["characters"]
         # 0, flair's `<unk>`, for the others.
         self._ids = {character: number for number, character in enumerate(characters)}
@@ -97,10 +79,6 @@ class FlairIndexer(TokenIndexer):
 
     def _look_up(self, text: str) -> List[int]:
         return [self._ids.get(character, 0) for character in START + text + END]
-
-    def get_empty_token_list(self) -> IndexedTokenList:
-        names = ("forward_ids", "backward_ids", "forward_positions", "backward_positions", "mask")
-        return {name: [] for name in names}
 
 
 class _Direction(Module):
@@ -132,11 +110,6 @@ class FlairEmbedder(TokenEmbedder):
 
     model_path : `str`
         That of the `flair` indexer.
-
-    # Raises
-
-    `InvalidFileError`
-        If `model_path` is missing or another file.
 
     # Example
 

@@ -16,9 +16,7 @@ from experiments.peers.clock import TrainingClock, learning_rate_factor
 from experiments.peers.flair_embedder import save_flair_model
 from experiments.peers.text import read_sentences
 
-__all__ = ["CONTENTS", "train_flair"]
-
-CONTENTS = ["forward.pt", "backward.pt", "model.pt"]
+__all__ = ["train_flair"]
 
 # 256 for both directions together, as many as the other models have. With 256 for each, half a
 # minute on a core covers half as much text, and the held-out loss is higher.
@@ -38,7 +36,7 @@ LEARNING_RATE = 20.0
 
 
 def train_flair(
-    files: Sequence[Path], out: Path, clock: TrainingClock, *, threads: int, seed: int
+    files: Sequence[Path], out: Path, clock: TrainingClock, *, seed: int
 ) -> Dict[str, Any]:
     """
     Trains a forward and a backward `LanguageModel` with flair's `LanguageModelTrainer`, each for

@@ -1,24 +1,21 @@
 """
-Measures how fast word representations embed text, from words to vectors, as in the models of
-`training_config/downstream`:
+Measures how fast word representations embed text on one core, from words to vectors, as in the
+models of `training_config/downstream`:
 
-    python -m experiments.peers.speed TEXT OUT.json elmo_semfit=model.tar.gz bert=output/bert …
+    python -m experiments.peers.speed TEXT OUT.json elmo=model.tar.gz bert=output/bert …
 
 Each round times all representations on the same sentences. No sentence is used twice.
 """
 
-import argparse
-import logging
-import os
 import sys
 from itertools import islice
+from operator import truediv
 from pathlib import Path
 from statistics import median
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Sequence
 
 import torch
 from allennlp.common import Params
-from allennlp.common.checks import ConfigurationError
 from allennlp.data import Batch, Instance, Token, TokenIndexer, Vocabulary
 from allennlp.data.fields import TextField
 from allennlp.modules import TextFieldEmbedder
@@ -29,104 +26,41 @@ import experiments.peers.flair_embedder  # noqa: F401 (registers `flair`)
 from benchmarks.timing import time_interleaved
 from experiments.json_files import write_json
 from experiments.peers.text import read_sentences
+from experiments.peers.train import PEERS
 
-__all__ = ["Candidate", "measure_speed"]
+__all__ = ["measure_speed"]
 
 CONFIG = Path(__file__).with_name("speed.jsonnet")
-# The environment variables with the path, of those that are no peers.
-PATH_VARIABLES = {"elmo_semfit": "LM_ARCHIVE_PATH", "fasttext": "FASTTEXT_MODEL_PATH"}
+NUM_SENTENCES = 3000
 BATCH_SIZE = 32
+REPEATS = 5
 
 Sentences = Sequence[List[str]]
 
 
-class Candidate(NamedTuple):
-    """
-    # Parameters
-
-    label : `str`
-        Its name in the results.
-    representation : `str`
-        A value of `WORD_REPRESENTATION`.
-    path : `str`
-        The archive of a language model, a fastText `.bin`, or the directory of a peer.
-    """
-
-    label: str
-    representation: str
-    path: str
-
-    @classmethod
-    def parse(cls, argument: str) -> "Candidate":
-        """Parses `REPRESENTATION=PATH` or `REPRESENTATION:LABEL=PATH`."""
-        name, separator, path = argument.partition("=")
-        representation, _, label = name.partition(":")
-        if not separator or not representation or not path:
-            raise argparse.ArgumentTypeError(
-                f"{argument!r} is not REPRESENTATION=PATH or REPRESENTATION:LABEL=PATH"
-            )
-        return cls(label or representation, representation, path)
-
-
-def measure_speed(
-    candidates: Sequence[Candidate], sentences: Sentences, *, repeats: int = 5
-) -> List[Dict[str, Any]]:
-    """
-    # Parameters
-
-    candidates : `Sequence[Candidate]`
-    sentences : `Sequence[List[str]]`
-        Their words. Divided among a warm-up and the repeats.
-    repeats : `int`, optional (default = `5`)
-
-    # Returns
-
-    `List[Dict[str, Any]]`
-        For each candidate, the `"label"`, the `"representation"`, the median
-        `"words_per_second"`, and `"rounds"`, all of them.
-
-    # Raises
-
-    `ConfigurationError`
-        If two candidates have the same label, there are too few sentences, or a model cannot be
-        loaded.
-    """
-    if len({candidate.label for candidate in candidates}) < len(candidates):
-        raise ConfigurationError(
-            "two representations have the same label; use REPRESENTATION:LABEL=PATH"
-        )
-    if len(sentences) <= repeats:
-        raise ConfigurationError(
-            f"{len(sentences)} sentences are too few for {repeats} rounds; give more text"
-        )
-    rounds = [list(part) for part in divide(repeats + 1, sentences)]
+def measure_speed(models: Mapping[str, str], sentences: Sentences) -> List[Dict[str, Any]]:
+    """The median of the words per second of `fasttext`, peers, and language models, by name."""
+    rounds = [list(part) for part in divide(REPEATS + 1, sentences)]
     seconds = time_interleaved(
-        {candidate.label: _embedding_of(candidate, sentences, rounds) for candidate in candidates},
-        repeats=repeats,
+        {name: _embedding_of(name, models[name], sentences, rounds) for name in models},
+        repeats=REPEATS,
         device=torch.device("cpu"),
     )
     words = [sum(map(len, part)) for part in rounds[1:]]
-    rows = []
-    for candidate in candidates:
-        rates = [count / time for count, time in zip(words, seconds[candidate.label])]
-        rows.append(
-            {
-                "label": candidate.label,
-                "representation": candidate.representation,
-                "words_per_second": round(median(rates)),
-                "rounds": [round(rate) for rate in rates],
-            }
-        )
-    return rows
+    return [
+        {"label": name, "words_per_second": round(median(map(truediv, words, seconds[name])))}
+        for name in models
+    ]
 
 
 def _embedding_of(
-    candidate: Candidate, sentences: Sentences, rounds: Sequence[Sentences]
+    name: str, path: str, sentences: Sentences, rounds: Sequence[Sentences]
 ) -> Callable[[], None]:
     """A function that embeds the sentences of the next round at each call."""
-    variable = PATH_VARIABLES.get(candidate.representation, "PEER_PATH")
+    representation = name if name in ("fasttext", *PEERS) else "elmo_semfit"
+    variables = ("FASTTEXT_MODEL_PATH", "LM_ARCHIVE_PATH", "PEER_PATH")
     params = Params.from_file(
-        CONFIG, ext_vars={"WORD_REPRESENTATION": candidate.representation, variable: candidate.path}
+        CONFIG, ext_vars={"WORD_REPRESENTATION": representation, **dict.fromkeys(variables, path)}
     )
     indexers = {
         name: TokenIndexer.from_params(params["indexers"][name]) for name in params["indexers"]
@@ -155,36 +89,13 @@ def _embedding_of(
     return embed
 
 
-def main(arguments: Optional[Sequence[str]] = None) -> None:
-    logging.basicConfig(level=logging.WARNING)
-    parser = argparse.ArgumentParser(
-        prog="experiments.peers.speed",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("text", type=Path, help="a file with one tokenised sentence per line")
-    parser.add_argument("out", type=Path, help="a JSON file")
-    parser.add_argument(
-        "candidates",
-        type=Candidate.parse,
-        nargs="+",
-        metavar="REPRESENTATION[:LABEL]=PATH",
-        help="a value of WORD_REPRESENTATION, and its model",
-    )
-    parser.add_argument("--sentences", type=int, default=3000, help="how many of the text to read")
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=1)
-    args = parser.parse_args(arguments)
-    os.environ["RAYON_NUM_THREADS"] = str(args.threads)
-    torch.set_num_threads(args.threads)
-    try:
-        lines = islice(read_sentences([args.text]), args.sentences)
-        sentences = [line.split() for line in lines]
-        rows = measure_speed(args.candidates, sentences, repeats=args.repeats)
-    except ConfigurationError as error:
-        sys.exit(f"experiments.peers.speed: {error}")
-    write_json(args.out, {"threads": args.threads, "batch_size": BATCH_SIZE, "rows": rows})
-
-
 if __name__ == "__main__":
-    main()
+    if len(sys.argv) < 4:
+        sys.exit(__doc__)
+    text, out, *models = sys.argv[1:]
+    torch.set_num_threads(1)
+    lines = islice(read_sentences([Path(text)]), NUM_SENTENCES)
+    rows = measure_speed(
+        dict(model.split("=", 1) for model in models), [line.split() for line in lines]
+    )
+    write_json(Path(out), {"rows": rows})

@@ -23,10 +23,7 @@ from transformers import (
 from experiments.peers.clock import TrainingClock, learning_rate_factor
 from experiments.peers.text import read_sentences, repeat_sentences
 
-__all__ = ["CONTENTS", "SEQUENCE_LENGTH", "train_bert", "train_electra"]
-
-CONTENTS = ["config.json", "model.safetensors", "vocab.txt", "tokenizer.json"]
-CONTENTS += ["tokenizer_config.json", "special_tokens_map.json"]
+__all__ = ["SEQUENCE_LENGTH", "train_bert", "train_electra"]
 
 VOCABULARY_SIZE = 8000
 # WordPiece's vocabulary hardly changes with more text.
@@ -57,7 +54,7 @@ Batch = Dict[str, torch.Tensor]
 
 
 def train_bert(
-    files: Sequence[Path], out: Path, clock: TrainingClock, *, threads: int, seed: int
+    files: Sequence[Path], out: Path, clock: TrainingClock, *, seed: int
 ) -> Dict[str, Any]:
     """
     Trains a `BertForMaskedLM` of 4 layers of 256 dimensions with its own WordPiece vocabulary, and
@@ -79,7 +76,7 @@ def train_bert(
 
 
 def train_electra(
-    files: Sequence[Path], out: Path, clock: TrainingClock, *, threads: int, seed: int
+    files: Sequence[Path], out: Path, clock: TrainingClock, *, seed: int
 ) -> Dict[str, Any]:
     """
     Trains an `ElectraForPreTraining` of 4 layers of 256 dimensions on the output of an

@@ -7,25 +7,23 @@ from more_itertools import chunked
 from experiments.peers.clock import TrainingClock, learning_rate_factor
 from experiments.peers.text import read_sentences, repeat_sentences
 
-__all__ = ["CONTENTS", "train_word2vec"]
-
-CONTENTS = ["vectors.txt"]
+__all__ = ["train_word2vec"]
 
 DIMENSIONS = 100
 SENTENCES_PER_CALL = 1000
 
 
 def train_word2vec(
-    files: Sequence[Path], out: Path, clock: TrainingClock, *, threads: int, seed: int
+    files: Sequence[Path], out: Path, clock: TrainingClock, *, seed: int
 ) -> Dict[str, Any]:
     """
     Trains gensim's `Word2Vec`, a skip-gram model with otherwise default options, and writes its
     vectors as text, which AllenNLP's `embedding` reads.
 
     The learning rate decreases from gensim's default to 0 as in its own schedule, which is by words
-    in place of time. Two threads do not give the same vectors twice.
+    in place of time.
     """
-    model = Word2Vec(sg=1, vector_size=DIMENSIONS, workers=threads, seed=seed)
+    model = Word2Vec(sg=1, vector_size=DIMENSIONS, workers=1, seed=seed)
     model.build_vocab(sentence.split() for sentence in read_sentences(files))
     clock.end_preparation()
     peak = model.alpha

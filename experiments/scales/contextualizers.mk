@@ -1,6 +1,7 @@
 # ELMo-S with each contextualizer, at the size of the laptop scale, in bfloat16: four hours on one CPU core
 # with instructions for it.
 PAGES := docs/contextualizers.md
+IMAGE :=
 include scales/laptop.mk
 LM_OVERLAY := experiments/scales/contextualizers.libsonnet
 

@@ -19,4 +19,6 @@ FASTTEXT := --bucket 500000 --epoch 3
 DEV_SENTENCES := 400
 FOLDS := 5
 
+# Where `results` writes tables and the plot.
 PAGES ?= README.md docs/results.md docs/results-details.md docs/performance.md
+IMAGE ?= docs/images/results/minutes.png

@@ -2,17 +2,8 @@ import numpy
 import pytest
 from scipy import stats
 
-from experiments.claims import (
-    Claim,
-    Difference,
-    Run,
-    claims_about,
-    compare,
-    evaluate_claims,
-    resample_scores,
-    verdict,
-)
-from experiments.sentence_scores import f1
+from experiments.claims import Run, _pairs, compare, evaluate_claims, resample_scores
+from experiments.results import PAIRED_TASKS, f1
 
 
 def counts_of(num_sentences, accuracy, seed):
@@ -40,11 +31,11 @@ def test_one_seed_has_the_interval_of_scipy():
         rng=3,
     )
     found = compare([{1: difference_of(runs, others)}])
-    assert found.mean == pytest.approx(f1(runs.sum(0)) - f1(others.sum(0)))
+    assert found["mean"] == pytest.approx(f1(runs.sum(0)) - f1(others.sum(0)))
     # The quantiles of 4,000 resamples have a standard error of a twentieth of the deviation.
     margin = 4 * expected.standard_error / 20
-    assert found.low == pytest.approx(expected.confidence_interval.low, abs=margin)
-    assert found.high == pytest.approx(expected.confidence_interval.high, abs=margin)
+    assert found["low"] == pytest.approx(expected.confidence_interval.low, abs=margin)
+    assert found["high"] == pytest.approx(expected.confidence_interval.high, abs=margin)
 
 
 def test_the_pairs_are_those_of_the_same_sentence():
@@ -52,8 +43,8 @@ def test_the_pairs_are_those_of_the_same_sentence():
     worse = runs - [0, 0, 1] * (runs[:, 2:] > 0)
     paired = compare([{1: difference_of(runs, worse)}])
     unpaired = compare([{1: difference_of(runs, worse[::-1])}])
-    assert paired.mean == pytest.approx(unpaired.mean)
-    assert paired.high - paired.low < (unpaired.high - unpaired.low) / 2
+    assert paired["mean"] == pytest.approx(unpaired["mean"])
+    assert paired["high"] - paired["low"] < (unpaired["high"] - unpaired["low"]) / 2
 
 
 def test_seeds_that_differ_widen_the_interval():
@@ -63,7 +54,7 @@ def test_seeds_that_differ_widen_the_interval():
     shifts = {1: -0.1, 2: 0.0, 3: 0.1}
     unlike = {seed: difference_of(counts_of(500, 0.7 + shifts[seed], 1), others) for seed in shifts}
     wide = compare([unlike])
-    assert wide.high - wide.low > 1.5 * (narrow.high - narrow.low)
+    assert wide["high"] - wide["low"] > 1.5 * (narrow["high"] - narrow["low"])
     # Only the seeds of all tasks count.
     assert compare([{**same, 4: same[1] - 50}, same]) == narrow
     # What a seed adds to all tasks does not cancel out in their mean.
@@ -74,20 +65,13 @@ def test_tasks_count_the_same_whatever_their_sentences():
     long, short = counts_of(1000, 0.9, 1), counts_of(50, 0.5, 2)
     zero, none = long * [1, 1, 0], short * [1, 1, 0]
     both = compare([{1: difference_of(long, zero)}, {1: difference_of(short, none, seed=2)}])
-    assert both.mean == pytest.approx((f1(long.sum(0)) + f1(short.sum(0))) / 2)
-
-
-def test_verdicts():
-    assert verdict(Difference(1.0, 0.1, 2.0)) == "above"
-    assert verdict(Difference(-1.0, -2.0, -0.1)) == "below"
-    assert verdict(Difference(1.0, 0.0, 2.0)) == "not significant"
+    assert both["mean"] == pytest.approx((f1(long.sum(0)) + f1(short.sum(0))) / 2)
 
 
 def test_ours_are_compared_with_fasttext_and_others_of_as_many_minutes():
     names = ["elmo_semfit-5min", "bert-5min", "bert-15min", "none", "fasttext"]
     names += ["elmo_semfit-15min", "elmo_semfit_contrastive-5min", "elmo_semfit", "elmo_semfit_l2"]
-    pairs = [(claim.representation, claim.other) for claim in claims_about(names)]
-    assert list(dict.fromkeys(pairs)) == [
+    assert list(_pairs(names)) == [
         ("elmo_semfit", "fasttext"),
         ("elmo_semfit-5min", "fasttext"),
         ("elmo_semfit-5min", "bert-5min"),
@@ -99,26 +83,25 @@ def test_ours_are_compared_with_fasttext_and_others_of_as_many_minutes():
     ]
 
 
-def test_claims_have_rows_where_both_were_run():
+def test_a_comparison_needs_runs_of_both_in_all_its_tasks():
     better, worse = counts_of(400, 0.9, 1), counts_of(400, 0.6, 2)
     counts = {
-        Run("ner", "elmo_semfit", 3, "all"): better,
+        Run("bc5cdr", "elmo_semfit", 3, "all"): better,
         Run("srl", "elmo_semfit", 1, "all"): better[:9],
         Run("srl", "fasttext", 1, "all"): worse[:9],
     }
     for seed in (1, 2):
-        counts[Run("ner", "elmo_semfit", seed, "all")] = better
-        counts[Run("ner", "elmo_semfit", seed, "oov")] = worse
-        counts[Run("ner", "fasttext", seed, "all")] = worse
-    claims = [
-        Claim("elmo_semfit", "fasttext", ("ner",)),
-        Claim("elmo_semfit", "fasttext", ("ner",), "oov"),
-        Claim("elmo_semfit", "fasttext", ("ner", "srl")),
-        Claim("elmo_semfit", "fasttext", ("ner", "snli")),
-    ]
-    ner, both = evaluate_claims(counts, claims)
-    assert (ner["tasks"], ner["seeds"], ner["verdict"]) == (["ner"], 2, "above")
-    assert ner["low"] < ner["mean"] < ner["high"]
-    assert ner["mean"] == pytest.approx(f1(better.sum(0)) - f1(worse.sum(0)))
-    # With one seed there is no verdict.
-    assert (both["tasks"], both["seeds"], both["verdict"]) == (["ner", "srl"], 1, "")
+        for group in ("all", "oov"):
+            counts[Run("bc5cdr", "elmo_semfit", seed, group)] = better
+        counts[Run("bc5cdr", "fasttext", seed, "all")] = worse
+    # No row for the other group, nor for the mean of four tasks.
+    srl, bc5cdr = evaluate_claims(counts)
+    assert (srl["tasks"], srl["seeds"]) == (["srl"], 1)
+    assert (bc5cdr["tasks"], bc5cdr["seeds"], bc5cdr["group"]) == (["bc5cdr"], 2, "all")
+    assert 0 < bc5cdr["low"] < bc5cdr["mean"] < bc5cdr["high"]
+    assert bc5cdr["mean"] == pytest.approx(f1(better.sum(0)) - f1(worse.sum(0)))
+    for task in PAIRED_TASKS:
+        for name in ("elmo_semfit", "fasttext"):
+            counts[Run(task, name, 1, "all")] = better if name == "elmo_semfit" else worse
+    mean = next(row for row in evaluate_claims(counts) if row["tasks"] == list(PAIRED_TASKS))
+    assert (mean["seeds"], mean["mean"]) == (1, pytest.approx(bc5cdr["mean"]))

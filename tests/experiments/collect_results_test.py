@@ -4,7 +4,6 @@ import shutil
 import numpy
 import pytest
 
-from allennlp_semfit.common.errors import InvalidFileError
 from experiments.claims import Run
 from experiments.collect_results import (
     collect_counts,
@@ -37,19 +36,8 @@ def write_run(run, metrics, *, run_seed=1, **record):
 def out(tmp_path):
     out = tmp_path / "out"
     models = out / "novels" / "models"
-    cosines = {"best_validation_cosine": 0.75, "best_validation_baseline_cosine": 0.7}
-    write_run(models / "elmo_semfit", cosines)
+    write_run(models / "elmo_semfit", {"best_validation_cosine": 0.75})
     return out
-
-
-def test_a_directory_without_runs_is_named(tmp_path):
-    arguments = [tmp_path, tmp_path / "results.json"]
-    log = tmp_path / "log"
-    process = run_module("experiments.collect_results", *arguments, output=log, check=False)
-    line = process.output.splitlines()[-1]
-    assert line.startswith(f"collect_results: {tmp_path} has no finished runs. Give")
-    assert process.returncode == 1
-    assert not (tmp_path / "results.json").exists()
 
 
 def test_a_language_model(out):
@@ -62,9 +50,8 @@ def test_a_language_model(out):
         "name": "elmo_semfit",
         "seed": 1,
         "corpus": "novels",
-        **RECORD,
+        **{key: RECORD[key] for key in RECORD if key != "tokens"},
         "cosine": 0.75,
-        "baseline_cosine": 0.7,
         "words_read": 3200,
         "words_per_second": 80.0,
         "speed_up": None,
@@ -76,12 +63,11 @@ def test_a_language_model(out):
 
 def test_speed_is_relative_to_elmo_after_as_many_minutes(out):
     models = out / "novels" / "models"
-    metrics = {"best_validation_perplexity": 3.0}
+    metrics = {}
     write_run(models / "elmo", metrics, seconds=80.0)
     write_run(models / "elmo-5min", metrics, seconds=20.0)
     write_run(models / "elmo_semfit-5min", metrics, seconds=10.0)
     rows = {row["name"]: row for row in collect_results(out)["language_models"]}
-    assert rows["elmo"]["perplexity"] == 3.0
     speed_ups = {name: rows[name]["speed_up"] for name in rows}
     # `elmo_semfit` takes half the time of `elmo`.
     assert speed_ups == {"elmo": 1, "elmo-5min": 1, "elmo_semfit": 2, "elmo_semfit-5min": 2}
@@ -107,17 +93,9 @@ def test_tasks_that_have_ended(task, tmp_path):
         "task": task,
         "representation": "elmo-15min",
         "seed": 12,
-        "metric": METRICS[task],
         "score": 25,
         **RECORD,
     }
-
-
-@pytest.mark.parametrize("name", ["sst2.elmo", "ner", "ner.1.elmo"])
-def test_a_run_of_no_task_is_named(name, out):
-    write_run(out / "tasks" / name, {})
-    with pytest.raises(Exception, match=f"{name} has another name than TASK.REP"):
-        collect_results(out)
 
 
 def test_what_else_there_is(out):
@@ -137,11 +115,6 @@ def test_what_else_there_is(out):
     ]
     write_json(out / "embedding_speed.json", {"rows": [{"label": "elmo"}], "threads": 1})
     assert collect_results(out)["embedding_speed"] == [{"label": "elmo"}]
-    write_json(out / "senteval/fasttext.json", {"average": 79.0})
-    with pytest.raises(
-        InvalidFileError, match=r"fasttext\.json is not the output of `allennlp senteval`"
-    ):
-        collect_results(out)
 
 
 COUNTS = numpy.array([[1, 2, 1], [3, 2, 1]])
@@ -168,7 +141,7 @@ def test_seeds_accumulate(out, tmp_path):
         for name in ("fasttext", "elmo_semfit"):
             right = COUNTS if name == "fasttext" else COUNTS[:, [0, 0, 0]]
             write_counts(out, f"bc5cdr.{name}", run_seed=seed, all=right, oov=right)
-        run_module("experiments.collect_results", out, file, "--keep", output=log)
+        run_module("experiments.collect_results", out, file, output=log)
         results = json.loads(file.read_text())
         assert {row["seed"] for row in results["tasks"]} == set(range(1, seed + 1))
         claim = results["claims"][0]
@@ -181,45 +154,17 @@ def test_seeds_accumulate(out, tmp_path):
         for seed in (1, 2)
         for group in ("all", "oov")
     ]
-    # Without --keep they are those of `OUT`.
-    run_module("experiments.collect_results", out, file, output=log)
-    assert {row["seed"] for row in json.loads(file.read_text())["groups"]} == {2}
 
 
 def run_of(representation, seed, score):
     return {"task": "ner", "representation": representation, "seed": seed, "score": score}
 
 
-KINDS = ("language_models", "groups", "senteval", "embedding_speed", "claims")
-EMPTY = {kind: [] for kind in KINDS}
-
-
 def test_new_rows_replace_those_of_the_same_run():
     none, elmo, other = run_of("none", 1, 1.0), run_of("elmo", 1, 30.0), run_of("elmo", 2, 20.0)
-    previous = {**EMPTY, "tasks": [run_of("elmo", 1, 20.0), other, none]}
-    merged = merge_results({**EMPTY, "tasks": [elmo]}, previous, name="results.json")
+    previous = {"tasks": [run_of("elmo", 1, 20.0), other, none]}
+    merged = merge_results({"tasks": [elmo]}, previous)
     assert merged["tasks"] == [other, none, elmo]
     # Earlier results may lack a kind.
-    new = {**EMPTY, "tasks": [elmo]}
-    assert merge_results(new, {}, name="results.json") == new
-
-
-@pytest.mark.parametrize("previous", [[], 1, {"tasks": [1]}, {"tasks": [{"task": "ner"}]}])
-def test_results_of_another_form_are_refused(previous, out):
-    file = out / "results.json"
-    write_json(file, previous)
-    before = file.read_text()
-    process = run_module(
-        "experiments.collect_results", out, file, "--keep", output=out / "log", check=False
-    )
-    line = process.output.splitlines()[-1]
-    assert f"collect_results: {file} is not the output of experiments.collect_results" in line
-    assert file.read_text() == before
-
-
-def test_keep_merges(out, tmp_path):
-    file = tmp_path / "results.json"
-    write_json(file, {**EMPTY, "tasks": [run_of("none", 1, 1.0)]})
-    run_module("experiments.collect_results", out, file, "--keep", output=tmp_path / "log")
-    assert json.loads(file.read_text())["tasks"] == [run_of("none", 1, 1.0)]
-    assert len(json.loads(file.read_text())["language_models"]) == 1
+    new = {"tasks": [elmo]}
+    assert merge_results(new, {}) == new

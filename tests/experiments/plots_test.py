@@ -1,9 +1,6 @@
-import json
-
 import pytest
-from matplotlib.image import imread
 
-from experiments.plots import main, plot_minutes
+from experiments.plots import plot_minutes
 from experiments.results import PAIRED_TASKS
 
 
@@ -55,19 +52,3 @@ def test_the_mean_of_the_tasks_is_drawn_against_minutes():
     assert left.get_ylabel() == "mean of snli, ner, srl, bc5cdr, %"
     # The longest training, by the speed of embedding.
     assert lines(right) == {"fasttext": [[9000], [40]], "elmo": [[100], [44]]}
-
-
-def test_the_image_has_its_width_and_shows_something(tmp_path, monkeypatch):
-    image = tmp_path / "images" / "minutes.png"
-    (tmp_path / "results.json").write_text(json.dumps(RESULTS))
-    monkeypatch.setattr("sys.argv", ["plots", str(tmp_path / "results.json"), str(image)])
-    main()
-    height, width, _ = imread(image).shape
-    assert (width, height > 300) == (840, True)
-    assert image.stat().st_size < 100_000
-    assert imread(image).min() < imread(image).max()
-
-
-def test_without_minutes_of_training_there_is_no_plot():
-    untimed = [run for run in RESULTS["tasks"] if "min" not in run["representation"]]
-    assert plot_minutes({**RESULTS, "tasks": untimed}) is None

@@ -29,7 +29,7 @@ def test_its_tables_are_those_of_the_results(name):
     assert f"<!-- table: {table} -->" in page
     results["benchmarks"] = read_benchmarks()
     results["stress"] = json.loads(RESULTS.read_text("utf-8"))
-    assert fill_page(page, results, name=name) == page
+    assert fill_page(page, results) == page
 
 
 def test_every_image_is_shown_or_linked():

@@ -1,12 +1,7 @@
-import subprocess
-import sys
-
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from experiments.sample_lines import sample_lines
-from tests import FIXTURES
 
 LINES = st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\n"), max_size=5))
 
@@ -35,21 +30,3 @@ def test_the_order_is_not_that_of_the_text(tmp_path):
     numbers = [int(line) for line in (tmp_path / "out.txt").read_text().split()]
     assert numbers != sorted(numbers)
     assert max(numbers) > 60
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["some", "out.txt", "text.txt"], "experiments.sample_lines NUMBER OUT FILE…"),
-        (
-            ["3", "out.txt", "/nowhere/text.txt"],
-            "/nowhere/text.txt: No such file or directory; set",
-        ),
-    ],
-)
-def test_what_is_wrong_is_one_line(arguments, message):
-    command = [sys.executable, "-m", "experiments.sample_lines", *arguments]
-    process = subprocess.run(command, cwd=FIXTURES.parent, capture_output=True, text=True)
-    assert process.returncode == 1
-    (line,) = process.stderr.splitlines()
-    assert message in line

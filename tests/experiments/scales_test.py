@@ -198,7 +198,7 @@ def test_a_peer_is_trained_for_so_many_minutes(tmp_path):
     lines = lines_of(tmp_path, "laptop", f"{tmp_path}/tasks/snli.bert-5min/done")
     (peer,) = (line for line in lines if "experiments.peers.train bert" in line)
     directory = f"{tmp_path}/novels/models/bert-5min"
-    assert peer.endswith(f"{tmp_path}/novels/train {directory} --minutes 5 --seed 1")
+    assert peer.endswith(f"{tmp_path}/novels/train {directory} 5 1")
     (run,) = filter(is_training, lines)
     assert "WORD_REPRESENTATION=bert " in run
     assert f"PEER_PATH={directory} " in run
@@ -212,8 +212,8 @@ def test_the_sentences_of_finished_runs_are_counted(tmp_path):
         (tmp_path / "tasks" / run / "done").touch()
     lines = lines_of(tmp_path, "laptop", "results")
     bc5cdr, ner = sorted(line for line in lines if "experiments.sentence_scores" in line)
-    assert bc5cdr.endswith(f"--vocabulary {tmp_path}/novels/vocabulary")
-    assert "--vocabulary" not in ner
+    assert bc5cdr.endswith(f"{tmp_path}/novels/vocabulary")
+    assert "vocabulary" not in ner
     assert any("experiments.collect_results" in line for line in lines)
 
 
@@ -223,13 +223,6 @@ def test_a_language_is_prepared_from_raw_text(tmp_path):
     places = [next(i for i, line in enumerate(lines) if step in line) for step in steps]
     assert places == sorted(places)
     assert any(f"NER_TEST_DATA_PATH={tmp_path}/data/yor_test.conll" in line for line in lines)
-
-
-@pytest.mark.parametrize(("options", "keeps"), [((), False), (("KEEP=yes",), True)])
-def test_results_keep_those_of_elsewhere_if_that_is_asked_for(options, keeps, tmp_path):
-    lines = lines_of(tmp_path, "laptop", "results", *options)
-    (line,) = (line for line in lines if "experiments.collect_results" in line)
-    assert ("--keep" in line.split()) == keeps
 
 
 def test_what_is_done_is_not_done_again(tmp_path):

@@ -12,9 +12,10 @@ from allennlp.training.metrics import SpanBasedF1Measure
 from hypothesis import given
 from hypothesis import strategies as st
 
+from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.corpus.vocabulary import VocabularyWriter
-from experiments.results import METRICS
-from experiments.sentence_scores import count_answers, f1, group_entities, main
+from experiments.results import METRICS, f1
+from experiments.sentence_scores import count_answers, group_entities, score_run
 from tests import FIXTURES
 from tests.training_config.downstream_test import (
     CONFIGS,
@@ -117,9 +118,7 @@ def test_the_counts_give_the_score_of_the_run(task, tmp_path):
     out = tmp_path / "sentences" / f"{run.name}.npz"
     command = [sys.executable, "-m", "experiments.sentence_scores"]
     # In an interpreter that has imported nothing else.
-    subprocess.check_call(
-        [*command, run, out, "--vocabulary", tmp_path / "vocabulary"], cwd=FIXTURES.parent
-    )
+    subprocess.check_call([*command, run, out, tmp_path / "vocabulary"], cwd=FIXTURES.parent)
     metrics = json.loads((run / "metrics.json").read_text())
     with numpy.load(out) as counts:
         assert f1(counts["all"].sum(0)) == pytest.approx(100 * metrics[METRICS[task]], abs=1e-4)
@@ -138,20 +137,5 @@ def test_an_archive_with_another_score_is_refused(tmp_path):
     metrics = json.loads((run / "metrics.json").read_text())
     metrics[METRICS["ner"]] -= 0.01
     (run / "metrics.json").write_text(json.dumps(metrics))
-    out = tmp_path / "out.npz"
-    with pytest.raises(SystemExit, match=r"sentence_scores: .*scores .* but metrics.json has"):
-        main([str(run), str(out)])
-    assert not out.exists()
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("ner.missing", r"metrics\.json cannot be read"),
-        ("missing", "missing has another name than TASK.REPRESENTATION"),
-        ("coref.none", "the scores of coreference are those of documents"),
-    ],
-)
-def test_what_cannot_be_counted_is_named(name, message, tmp_path):
-    with pytest.raises(SystemExit, match=f"sentence_scores: .*{message}"):
-        main([str(tmp_path / name), str(tmp_path / "out.npz")])
+    with pytest.raises(InvalidFileError, match=r"scores .* but metrics.json has"):
+        score_run(run)

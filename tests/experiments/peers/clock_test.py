@@ -22,7 +22,6 @@ def test_the_time_includes_the_preparation(clock):
     clock, advance = clock
     advance(20.0)
     clock.end_preparation()
-    assert clock.preparation_seconds == 20.0
     assert clock.progress() == 0.0
     advance(10.0)
     assert clock.progress() == 0.25

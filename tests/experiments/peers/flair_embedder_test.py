@@ -1,12 +1,9 @@
 import json
-import shutil
 
-import pytest
 import torch
 from allennlp.common.testing import ModelTestCase
 from allennlp.data import Token, Vocabulary
 
-from allennlp_semfit.common.errors import InvalidFileError
 from experiments.peers.flair_embedder import FlairEmbedder, FlairIndexer
 from tests import FIXTURES
 from tests.experiments.peers.embedding import embed
@@ -40,25 +37,8 @@ class TestFlairInAModel(ModelTestCase):
         self.ensure_model_can_train_save_and_load(file, gradients_to_ignore=frozen)
 
 
-def test_an_empty_sentence_is_indexed():
-    indexer = FlairIndexer(str(MODEL))
-    assert indexer.tokens_to_indices([], Vocabulary()).keys() == {*indexer.get_empty_token_list()}
-
-
 def test_unknown_characters_have_the_id_of_flair():
     indices = FlairIndexer(str(MODEL)).tokens_to_indices([Token("€")], Vocabulary())
     start, unknown, end = indices["forward_ids"]
     assert unknown == 0
     assert 0 not in (start, end)
-
-
-@pytest.mark.parametrize("component", [FlairIndexer, FlairEmbedder])
-def test_a_missing_or_other_file_is_an_error(component, tmp_path):
-    with pytest.raises(InvalidFileError, match="cannot be read \\(No such file"):
-        component(str(tmp_path / "model.pt"))
-    shutil.copy(FIXTURES / "table.txt", tmp_path / "model.pt")
-    with pytest.raises(InvalidFileError, match="is not a model for the `flair` embedder"):
-        component(str(tmp_path / "model.pt"))
-    torch.save({"characters": ["a"]}, tmp_path / "model.pt")
-    with pytest.raises(InvalidFileError, match="is not a model for the `flair` embedder"):
-        component(str(tmp_path / "model.pt"))
