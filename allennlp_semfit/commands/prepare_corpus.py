@@ -12,7 +12,11 @@ import shlex
 
 from allennlp.commands.subcommand import Subcommand
 
-from allennlp_semfit.commands.options import exit_on_error
+from allennlp_semfit.commands.options import (
+    add_progress_option,
+    apply_progress_option,
+    exit_on_error,
+)
 from allennlp_semfit.corpus.options import CorpusOptions
 
 logger = logging.getLogger(__name__)
@@ -76,12 +80,14 @@ class PrepareCorpus(Subcommand):
             "--num-workers", type=int, help="processes that split text (default = number of CPUs)"
         )
         subparser.add_argument("--force", action="store_true", help="replace the corpus in OUT_DIR")
+        add_progress_option(subparser)
         subparser.set_defaults(func=_run)
         return subparser
 
 
 @exit_on_error("prepare-corpus")
 def _run(args: argparse.Namespace) -> None:
+    apply_progress_option(args)
     # spaCy takes time to import.
     from allennlp_semfit.corpus.prepare import prepare_corpus
 

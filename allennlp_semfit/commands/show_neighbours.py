@@ -126,6 +126,8 @@ def _run(args: argparse.Namespace) -> None:
         raise ConfigurationError(f"--words: {args.words!r}; it takes words separated by commas")
     if args.html:
         check_output_path(Path(args.html), force=args.force)
+        if Path(args.html).resolve() == Path(args.text).resolve():
+            raise ConfigurationError(f"{args.html}: it is the text; give the page another name")
     file = SentencesFile(Path(args.text))
     _, num_lines, _ = file.summarize()
     sentences = distinct_sentences(file, args.max_sentences)

@@ -6,6 +6,7 @@ archive, and commands that use it.
 import argparse
 import json
 import os
+import shlex
 import shutil
 import sys
 from contextlib import suppress
@@ -148,19 +149,22 @@ def _next_commands(config: Dict[str, Any], archive: str) -> List[str]:
     if not shutil.which(program) and os.path.basename(sys.argv[0]) == program:
         program = os.path.relpath(sys.argv[0])
     plugin = "--include-package allennlp_semfit"
-    text = config.get("validation_data_path", "TEXT")
+    text = config.get("validation_data_path")
+    text = shlex.quote(text) if isinstance(text, str) and os.path.isfile(text) else "TEXT"
+    model = shlex.quote(archive)
+    embedder = {"type": "elmo_semfit", "archive_file": archive, "do_layer_norm": True}
     return [
         f"The model of the best epoch: {archive}",
         "",
         "Its metrics on any text with one tokenised sentence per line:",
-        f"  {program} evaluate {archive} {text} --output-file metrics.json {plugin}",
+        f"  {program} evaluate {model} {text} --output-file metrics.json {plugin}",
         "The vectors of a sentence's words, all layers, as JSON:",
         '  echo \'{"sentence": "The cat sat on the mat ."}\' | '
-        f"{program} predict {archive} - --silent --output-file vectors.json {plugin}",
+        f"{program} predict {model} - --silent --output-file vectors.json {plugin}",
         "Those of all sentences of a file, as HDF5:",
-        f"  {program} embed {archive} {text} vectors.h5 {plugin}",
+        f"  {program} embed {model} {text} vectors.h5 {plugin}",
         "As a token embedder, in a task's config:",
-        f'  {{"type": "elmo_semfit", "archive_file": "{archive}", "do_layer_norm": true}}',
+        f"  {json.dumps(embedder)}",
     ]
 
 

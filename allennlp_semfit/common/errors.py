@@ -7,7 +7,18 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
 
-__all__ = ["InvalidFileError", "check_dims", "first_line", "resolve_path", "with_config_key"]
+__all__ = [
+    "DivergenceError",
+    "InvalidFileError",
+    "check_dims",
+    "first_line",
+    "resolve_path",
+    "with_config_key",
+]
+
+
+class DivergenceError(ConfigurationError):
+    """The loss of a training is infinite or not a number."""
 
 
 class InvalidFileError(ConfigurationError):

@@ -49,6 +49,8 @@ def check_output_path(path: Path, *, contents: Sequence[str] = (), force: bool =
     existing = next(place for place in (path, *path.parents) if place.exists())
     if contents and existing == path and not path.is_dir():
         raise ConfigurationError(f"{path}: it is a file; give the name of a directory")
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise ConfigurationError(f"{path}: it is not a regular file; give another path")
     if existing != path and not existing.is_dir():
         raise ConfigurationError(f"{existing}: it is a file, not a directory; give another path")
     files = [path / name for name in contents if not name.endswith("/")] if contents else [path]

@@ -51,7 +51,8 @@ def apply_patches() -> None:
       writes the best weights after the checkpoint. If a run was killed in between, it would archive
       older weights, or fail because there are none. A run that was complete would lose most of its
       metrics or, if `patience` had run out, train for another epoch. A moving average would not
-      follow the model any more.
+      follow the model any more. The training loss of an epoch is that of the batches since then.
+      In distributed training, all processes must resume from the same checkpoint.
     * `allennlp train` locks its serialization directory, and replaces its config, best weights and
       archive only when the new ones are complete. Ctrl-C archives the best weights even if the path
       of the directory is relative.
@@ -93,6 +94,7 @@ def apply_patches() -> None:
     _wrap(GradientDescentTrainer, "__init__", _init_trainer)
     _wrap(GradientDescentTrainer, "_maybe_restore_checkpoint", recovery.restore_checkpoint)
     _wrap(GradientDescentTrainer, "_try_train", recovery.try_train)
+    _wrap(GradientDescentTrainer, "_train_epoch", recovery.train_epoch)
     _wrap(GradientDescentTrainer, "_save_model_state", recovery.save_model_state)
     _wrap(MovingAverage, "load_state_dict", recovery.load_moving_average)
     _wrap(Vocabulary, "from_files", vocabulary.read_vocabulary)

@@ -5,11 +5,13 @@ import json
 import logging
 import os
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Callable, Dict, Optional, Tuple, Union
 from unittest import mock
 
 import torch
+import torch.distributed as dist
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.models.archival import CONFIG_NAME
@@ -19,7 +21,7 @@ from allennlp.training.checkpointer import Checkpointer
 from allennlp.training.moving_average import MovingAverage
 from allennlp.training.trainer import TrainerCheckpoint
 
-from allennlp_semfit.common.errors import InvalidFileError, first_line
+from allennlp_semfit.common.errors import DivergenceError, InvalidFileError, first_line
 from allennlp_semfit.common.output import lock_output, write_file
 
 logger = logging.getLogger(__name__)
@@ -73,9 +75,11 @@ def archive_model(archive: Callable, serialization_dir: _Path, *args: Any, **kwa
     return str(archive_file)
 
 
-def write_params(to_file: Callable, self: Params, params_file: _Path, *args: Any) -> None:
+def write_params(
+    to_file: Callable, self: Params, params_file: _Path, *args: Any, **kwargs: Any
+) -> None:
     with write_file(Path(params_file)) as new:
-        to_file(self, str(new), *args)
+        to_file(self, str(new), *args, **kwargs)
 
 
 def save_model_state(save: Callable, self: GradientDescentTrainer, path: _Path) -> None:
@@ -86,6 +90,8 @@ def save_model_state(save: Callable, self: GradientDescentTrainer, path: _Path) 
 
 def restore_checkpoint(restore: Callable, self: GradientDescentTrainer) -> None:
     restore(self)
+    if self._distributed:
+        _check_agreement(self)
     if not self._start_after_epochs_completed:
         return
     last_epoch = self._start_after_epochs_completed - 1
@@ -113,6 +119,32 @@ def restore_checkpoint(restore: Callable, self: GradientDescentTrainer) -> None:
             "is missing or damaged",
             f"It must have the weights of epoch {best_epoch}. Restore it, or train again.",
         )
+
+
+def _check_agreement(self: GradientDescentTrainer) -> None:
+    point = torch.tensor(
+        [self._start_after_epochs_completed, self._start_after_batches_in_epoch_completed],
+        device=self.cuda_device,
+    )
+    points = [torch.empty_like(point) for _ in range(dist.get_world_size())]
+    dist.all_gather(points, point)
+    if any(each.tolist() != point.tolist() for each in points):
+        found = ", ".join("e{}_b{}".format(*each.tolist()) for each in points)
+        raise ConfigurationError(
+            f"{self._serialization_dir}: the last checkpoints of the processes differ ({found}). "
+            "Remove the later ones, model_state_*.th and training_state_*.th, on each machine."
+        )
+
+
+def train_epoch(train: Callable, self: GradientDescentTrainer, epoch: int) -> Dict[str, float]:
+    metrics: Dict[str, float] = train(self, epoch)
+    skipped = self._start_after_batches_in_epoch_completed
+    if skipped and epoch == self._start_after_epochs_completed:
+        # It divides the sum over the batches since the resumption by the number of all batches.
+        completed = self._batches_in_epoch_completed
+        for name in {"loss", "reg_loss"} & metrics.keys():
+            metrics[name] *= completed / (completed - skipped)
+    return metrics
 
 
 def load_moving_average(load: Callable, self: MovingAverage, state: Dict[str, Any]) -> None:
@@ -149,10 +181,9 @@ def try_train(
     ):
         try:
             result: Tuple[Dict[str, Any], int] = train(self)
-        except ConfigurationError as error:
+        except DivergenceError as error:
             if not epochs_completed and not batches_completed:
                 raise
-            # For example, the loss is not finite.
             raise ConfigurationError(
                 f"{error} The training had resumed from {self._serialization_dir}. To resume from "
                 "an earlier checkpoint, remove the last one there."
@@ -185,9 +216,11 @@ def load_checkpoint(self: Checkpointer) -> Optional[TrainerCheckpoint]:
                 self._last_save_num_batches_in_epoch_completed = point_in_time[1]
                 _remove_old(self)
                 return checkpoint
-            # Damaged bytes can raise anything.
-            except Exception:
-                if self.state_is_sharded:
+            # Damaged bytes can raise anything. A lack of memory is no damage.
+            except Exception as error:
+                if self.state_is_sharded or isinstance(error, (MemoryError, OSError)):
+                    raise
+                if "memory" in str(error):
                     raise
         if self._is_primary:
             logger.warning(
@@ -195,7 +228,9 @@ def load_checkpoint(self: Checkpointer) -> Optional[TrainerCheckpoint]:
                 "and looking for an earlier one.",
                 *paths,
             )
-            for path in filter(os.path.exists, paths):
+        # Not only in the first process: other machines have directories of their own.
+        for path in paths:
+            with suppress(FileNotFoundError):
                 os.replace(path, path + ".incomplete")
     return None
 

@@ -1,5 +1,6 @@
 """Errors of AllenNLP's vocabulary that name the damaged file."""
 
+import inspect
 import os
 from typing import Any, Callable, Type, Union
 
@@ -23,11 +24,12 @@ def read_vocabulary(
 
 
 def read_namespace(
-    read: Callable, self: Vocabulary, filename: str, is_padded: bool = True, **kwargs: Any
+    read: Callable, self: Vocabulary, filename: str, *args: Any, **kwargs: Any
 ) -> None:
-    namespace = kwargs.get("namespace", "tokens")
+    bound = inspect.signature(read).bind(self, filename, *args, **kwargs)
+    namespace = bound.arguments.get("namespace", "tokens")
     try:
-        read(self, filename, is_padded, **kwargs)
+        read(self, filename, *args, **kwargs)
         num_words = len(self._token_to_index[namespace])
         if num_words < len(self._index_to_token[namespace]):
             raise ValueError("it has a word twice")

@@ -142,10 +142,11 @@ def _check_result(writer: CorpusWriter, sources: Sequence[Source], options: Corp
             f"{' and the other inputs' if len(sources) > 3 else ''}."
         )
     if options.held_out and not writer.held_out_sentences:
-        enough = 0.5 / (writer.documents - 1) if writer.documents > 1 else 0.0
+        # At most 0.5 is accepted, and enough for two documents.
+        enough = min(0.5 / (writer.documents - 1) + 0.005, 0.5) if writer.documents > 1 else 0.0
         raise ConfigurationError(
             f"Nothing was held out: the input is {writer.documents} documents, too few for "
-            f"held_out {options.held_out}. Take {enough + 0.005:.2f}, or 0 for no held-out text."
+            f"held_out {options.held_out}. Take {enough:.2f}, or 0 for no held-out text."
             if enough
             else "Nothing was held out: the input is a single document. Give more text, or set "
             "held_out to 0 for no held-out text."

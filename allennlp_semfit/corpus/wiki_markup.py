@@ -59,7 +59,8 @@ _LANGUAGE_VARIANT = re.compile(r"-\{(?:[^{}:;]*:)?([^{};]*)[^{}]*\}-")
 _LEFTOVER_MARKUP = re.compile(r"\{\{+|\}\}+|\[\[+|\]\]+|'''?")
 # Tags that the parser could not parse. Text that displays a tag uses entities.
 _BROKEN_TAG = re.compile(r"</?(?:ref|br|small|div)\b[^<>]*>")
-_TABLE_ROW = re.compile(r"\{\||\|\}?|!")
+# But not a sentence that begins with "!Kung".
+_TABLE_ROW = re.compile(r"\{\||\|\}?|!(?![^\W\d_].*[.!?]$)")
 # Brackets and punctuation left by removed templates.
 _EMPTY_BRACKETS = re.compile(r"\s*[(（]\s*(?:[,;:،、]\s*)*[)）]")
 _LEFTOVER_PUNCTUATION = re.compile(
@@ -160,9 +161,10 @@ def _render_tag(tag: "Tag", hidden: Collection[str]) -> str:
 
 def _render_link(link: "Wikilink", hidden: Collection[str]) -> str:
     target = str(link.title).strip()
-    prefix, colon, _ = target.partition(":")
+    prefix, colon, name = target.partition(":")
+    # Not a title such as "CSI: Miami".
+    is_other_wiki = link.text is None and name[:1] != " " and _OTHER_WIKI.match(prefix)
     prefix = prefix.strip().replace("_", " ").lower()
-    is_other_wiki = link.text is None and _OTHER_WIKI.match(prefix)
     if colon and prefix and (prefix in hidden or _FILE_NAME.match(target) or is_other_wiki):
         return ""
     return _render(link.text, hidden) if link.text else target.lstrip(":")
@@ -193,8 +195,8 @@ def _clean_line(line: str) -> str:
     line = _LEFTOVER_MARKUP.sub("", line.replace(_ITEM_MARK, "")).translate(_INVISIBLE)
     line = _LEFTOVER_PUNCTUATION.sub("", _EMPTY_BRACKETS.sub("", line))
     line = " ".join(line.split())
-    # The start of the sentence was a template.
-    if line[:1] in tuple(",;:.)]"):
+    # The start of the sentence was a template, unless it is a name such as ".NET".
+    if re.match(r"[,;:)\]]|\.(?![\w.])", line):
         return ""
     # Other list items are links or bibliography entries.
     return "" if is_item and not _SENTENCE_END.search(line) else line

@@ -3,6 +3,7 @@ Checks the training text of `allennlp_semfit.fasttext.train` before fastText rea
 """
 
 import logging
+import re
 from collections import Counter
 from pathlib import Path
 from typing import BinaryIO, Optional, Sequence, Set
@@ -16,19 +17,22 @@ from allennlp_semfit.fasttext.ngrams import ngram_hashes
 
 logger = logging.getLogger(__name__)
 
+# What `str.split` takes for white space and fastText, in part, does not.
+_OTHER_SPACE = re.compile(r"[^\S \n]")
+
 
 def read_corpus(
     files: Sequence[Path],
+    copy: BinaryIO,
     *,
     min_count: int,
     ngrams: Optional["NgramCounter"] = None,
-    copy_to: Optional[BinaryIO] = None,
 ) -> int:
     """
     Reads and checks a corpus, because fastText would report problems late or not at all: with fewer
     than two words in its dictionary, its negative sampling never ends. Counts its n-grams with
-    `ngrams`, and writes all text to `copy_to`, with a newline after each file. Returns the number
-    of words.
+    `ngrams`. Writes all text to `copy`, with a newline after each file and spaces where fastText
+    would not see the end of a word, such as no-break spaces. Returns the number of words.
 
     # Raises
 
@@ -41,18 +45,21 @@ def read_corpus(
     total = sum(path.stat().st_size for path in files)
     with Tqdm.tqdm(total=total, unit="B", unit_scale=True, desc="reading the corpus") as progress:
         for path in files:
-            words_before = num_words
-            for text in read_text(path):
+            words_before, num_bytes = num_words, 0
+            for chunk in read_text(path):
+                decoded = chunk.decode("utf-8")
+                if not num_bytes and decoded.startswith("\ufeff"):
+                    decoded = decoded[1:]
+                text = _OTHER_SPACE.sub(" ", decoded).encode("utf-8")
                 words = text.split()
                 num_words += len(words)
                 vocabulary.add(words)
                 if ngrams is not None:
                     ngrams.add(words)
-                if copy_to is not None:
-                    copy_to.write(text)
-                progress.update(len(text))
-            if copy_to is not None:
-                copy_to.write(b"\n")
+                copy.write(text)
+                num_bytes += len(chunk)
+                progress.update(len(chunk))
+            copy.write(b"\n")
             if num_words == words_before:
                 logger.warning("%s contains no words.", path)
     names = ", ".join(map(str, files[:3])) + (f" and {len(files) - 3} more" if files[3:] else "")

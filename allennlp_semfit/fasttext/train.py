@@ -8,9 +8,8 @@ import shutil
 import subprocess
 import sys
 import time
-from contextlib import ExitStack, nullcontext
 from pathlib import Path
-from typing import IO, Any, Dict, Iterator, NamedTuple, Optional, Sequence, Union
+from typing import IO, Any, Dict, NamedTuple, Optional, Sequence, Union
 
 from allennlp.common import Tqdm
 from allennlp.common import logging as common_logging
@@ -141,26 +140,18 @@ def train_fasttext(
     files = find_text_files(corpus, exclude=[out])
     if out.resolve() in {path.resolve() for path in files}:
         raise ConfigurationError(f"{out}: it is the corpus as well; give the vectors another name")
-    join = len(files) > 1
     ngrams = NgramCounter(minn, maxn, _MAX_BUCKET) if maxn and bucket is None else None
     with write_file(out, force=force) as unfinished:
-        size_of_copy = sum(path.stat().st_size for path in files) if join else 0
+        size_of_copy = sum(path.stat().st_size for path in files)
         _check_disk(out, size_of_copy if ngrams else size_of_copy + _model_size(arguments))
-        joined = unfinished.with_name("corpus")
-        with ExitStack() as stack:
-            stack.enter_context(unchanged(files))
-            with joined.open("wb") if join else nullcontext() as copy:
-                num_words = read_corpus(files, min_count=min_count, ngrams=ngrams, copy_to=copy)
-            if join:
-                stack.close()
-            if ngrams:
-                arguments["bucket"] = max(ngrams.count, 1)
-                _check_disk(out, _model_size(arguments))
-            logger.info(
-                "Training on %s words, with %d threads.", f"{num_words:,}", arguments["thread"]
-            )
-            arguments["input"] = str(joined if join else files[0])
-            result = _run_worker(arguments, out, unfinished)
+        copy = unfinished.with_name("corpus")
+        with unchanged(files), copy.open("wb") as file:
+            num_words = read_corpus(files, file, min_count=min_count, ngrams=ngrams)
+        if ngrams:
+            arguments["bucket"] = max(ngrams.count, 1)
+            _check_disk(out, _model_size(arguments))
+        logger.info("Training on %s words, with %d threads.", f"{num_words:,}", arguments["thread"])
+        result = _run_worker({**arguments, "input": str(copy)}, out, unfinished)
     return FastTextTrainingResult(
         num_words=num_words,
         dictionary_size=result["dictionary_size"],
@@ -226,7 +217,12 @@ def _run_worker(arguments: Dict[str, Any], out: Path, unfinished: Path) -> Dict[
     environment = {**os.environ, "PYTHONSAFEPATH": "1"}
     command = [sys.executable, worker.__file__, options]
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment,
+        encoding="utf-8",
+        errors="replace",
     ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -248,7 +244,7 @@ def _run_worker(arguments: Dict[str, Any], out: Path, unfinished: Path) -> Dict[
     return result
 
 
-def _show_progress(messages: IO[bytes]) -> str:
+def _show_progress(messages: IO[str]) -> str:
     """Shows fastText's progress as a bar, and returns its last other message."""
     last_message = ""
     bar_format = "{desc}: {percentage:5.1f}%|{bar}| {elapsed}<{remaining}{postfix}"
@@ -256,7 +252,7 @@ def _show_progress(messages: IO[bytes]) -> str:
     with Tqdm.tqdm(
         total=100, desc="training fastText", bar_format=bar_format, mininterval=interval
     ) as bar:
-        for message in _split_lines(messages):
+        for message in map(str.strip, messages):
             progress = re.match(r"Progress:\s*([\d.]+)%.*loss:\s*(\S+)", message)
             if progress:
                 bar.set_postfix_str(f"loss {progress[2]}", refresh=False)
@@ -264,15 +260,3 @@ def _show_progress(messages: IO[bytes]) -> str:
             elif message:
                 last_message = message
     return last_message
-
-
-def _split_lines(stream: IO[bytes]) -> Iterator[str]:
-    """Splits at line feeds and at carriage returns, as soon as they arrive."""
-    rest = b""
-    while True:
-        chunk = os.read(stream.fileno(), 4096)
-        *lines, rest = re.split(rb"[\r\n]", rest + chunk)
-        for line in lines if chunk else [*lines, rest]:
-            yield line.decode("utf-8", errors="replace").strip()
-        if not chunk:
-            return

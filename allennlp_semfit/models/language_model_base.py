@@ -7,7 +7,7 @@ from allennlp.models import Model
 from allennlp.modules import Seq2SeqEncoder, TextFieldEmbedder
 from allennlp.nn import InitializerApplicator
 
-from allennlp_semfit.common.errors import InvalidFileError, check_dims
+from allennlp_semfit.common.errors import DivergenceError, InvalidFileError, check_dims
 from allennlp_semfit.models.archive import load_weights
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 
@@ -87,11 +87,11 @@ class LanguageModelBase(Model):
 
         # Raises
 
-        `ConfigurationError`
+        `DivergenceError`
             In training, if it is infinite or not a number.
         """
         if self.training and not loss.isfinite():
-            raise ConfigurationError(
+            raise DivergenceError(
                 f"{self.name}: the loss of a batch is {loss.item()}, so the training has diverged. "
                 "Lower the learning rate (`trainer.optimizer.lr`, or the `trainer."
                 "learning_rate_scheduler`'s), or set `trainer.grad_norm`, and train again."

@@ -137,6 +137,8 @@ def embed_file(
         raise ConfigurationError(f"--batch-size: {batch_size}; it takes 1 or more")
     sentences, out = SentencesFile(Path(sentences_file)), Path(out_file)
     check_vectors_path(out, pool)
+    if out.resolve() == sentences.path.resolve():
+        raise ConfigurationError(f"{out}: it has the sentences; give the vectors another name")
     size = sentences.path.stat().st_size
     if size > _MAX_BYTES_OF_SENTENCES and pool is None and not forget_sentences:
         raise ConfigurationError(

@@ -175,6 +175,11 @@ def train_svd(
     check_output_path(out, force=force)
     vocabulary = None
     if vocabulary_dir is not None:
+        if out.resolve().parent == Path(vocabulary_dir).resolve():
+            raise ConfigurationError(
+                f"{out}: it is in {vocabulary_dir}, which is for the vocabulary alone; give the "
+                "table another directory"
+            )
         vocabulary = VocabularyWriter(Path(vocabulary_dir), _NAMESPACE)
         vocabulary.check_output_path(force=force)
     files = find_text_files(corpus, exclude=[out, *(vocabulary.paths if vocabulary else ())])

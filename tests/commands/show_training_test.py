@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import shlex
 import sys
 import xml.etree.ElementTree
 
@@ -95,6 +96,24 @@ def test_the_metrics_of_each_head(tmp_path):
     assert batch not in shown["softmax"]
     assert "models of the same vocabulary" in "\n".join(shown["softmax"])
     assert "  epoch  " + f"{'training':>15}  {'held out':>15}" in shown["softmax"]
+
+
+@pytest.mark.parametrize("is_list", [False, True])
+def test_the_next_commands_can_be_pasted(tmp_path, is_list):
+    run_directory = tmp_path / "my run"
+    run_directory.mkdir()
+    write_epochs(run_directory, COSINES)
+    archive, text = run_directory / "model.tar.gz", run_directory / "held out.txt"
+    for file in (archive, text):
+        file.touch()
+    config = {"validation_data_path": [str(text)] if is_list else str(text)}
+    (run_directory / "config.json").write_text(json.dumps(config))
+    shown = describe_training(str(run_directory)).splitlines()
+    (embed,) = (shlex.split(line) for line in shown if " embed " in line)
+    expected = ["embed", str(archive), "TEXT" if is_list else str(text), "vectors.h5"]
+    assert embed[1:5] == expected
+    (embedder,) = (json.loads(line) for line in shown if '"type": "elmo_semfit"' in line)
+    assert embedder["archive_file"] == str(archive)
 
 
 def test_an_epoch_without_training_metrics_has_blanks(tmp_path):

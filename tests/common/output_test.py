@@ -55,6 +55,12 @@ class TestCheckOutputPath:
         check_output_path(path, force=True)
         assert path.read_text() == "old"
 
+    @pytest.mark.parametrize("force", [False, True])
+    def test_a_pipe_is_neither_opened_nor_replaced(self, tmp_path, force):
+        os.mkfifo(tmp_path / "out.bin")
+        with pytest.raises(ConfigurationError, match=r"out\.bin: it is not a regular file"):
+            check_output_path(tmp_path / "out.bin", force=force)
+
     def test_an_existing_directory_needs_force_unless_it_is_empty(self, tmp_path):
         (tmp_path / ".lock").touch()
         check_output_path(tmp_path, contents=CONTENTS)

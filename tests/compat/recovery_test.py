@@ -4,20 +4,24 @@ import multiprocessing
 import os
 import shutil
 import sys
+from argparse import Namespace
 from functools import partial
 from pathlib import Path
-from typing import Any, Callable, Dict
+from typing import Any, Callable, Dict, List
 
 import numpy
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import int_to_device
 from allennlp.models import SimpleTagger, load_archive
 from allennlp.training import Checkpointer, GradientDescentTrainer, gradient_descent_trainer
 
+from allennlp_semfit.common.errors import DivergenceError
 from allennlp_semfit.common.output import lock_output
+from allennlp_semfit.compat import recovery
 from tests.compat.tagger import train
-from tests.processes import error_in_fork
+from tests.processes import error_in_fork, run_in_two_processes
 
 
 def stop_in_epoch(epoch_to_stop_in: int, monkeypatch, error=InterruptedError) -> None:
@@ -88,6 +92,16 @@ def killed_at(step: int, function: Callable) -> bool:
     process.start()
     process.join()
     return process.exitcode == 1
+
+
+def check_agreement(rank: int, world_size: int, device: int, batches: List[int]) -> None:
+    trainer = Namespace(
+        _start_after_epochs_completed=1,
+        _start_after_batches_in_epoch_completed=batches[rank],
+        cuda_device=int_to_device(device),
+        _serialization_dir="run",
+    )
+    recovery._check_agreement(trainer)
 
 
 def results() -> Any:
@@ -237,12 +251,65 @@ class TestRecover:
             stop_in_epoch(1, patch)
             with pytest.raises(InterruptedError):
                 train(None)
-        stop_in_epoch(1, monkeypatch, ConfigurationError("the loss is nan."))
+        stop_in_epoch(1, monkeypatch, DivergenceError("the loss is nan."))
         with pytest.raises(ConfigurationError, match="nan. The training had resumed from run. "):
             train(None, recover=True)
-        stop_in_epoch(0, monkeypatch, ConfigurationError("the loss is nan."))
+        stop_in_epoch(0, monkeypatch, DivergenceError("the loss is nan."))
         with pytest.raises(ConfigurationError, match="nan.$"):
             train(None, force=True)
+
+    def test_the_training_loss_is_that_of_the_batches_since_the_resumption(
+        self, directory, monkeypatch
+    ):
+        """An epoch has two batches, and the run is stopped in the second."""
+        losses = []
+        batch_outputs = GradientDescentTrainer.batch_outputs
+
+        def record(self, batch, for_training):
+            outputs = batch_outputs(self, batch, for_training)
+            if for_training:
+                losses.append(outputs["loss"].item())
+                if len(losses) == 2:
+                    raise InterruptedError
+            return outputs
+
+        monkeypatch.setattr(GradientDescentTrainer, "batch_outputs", record)
+        checkpointer = {"save_every_num_batches": 1, "keep_most_recent_by_count": None}
+        with pytest.raises(InterruptedError):
+            train(None, checkpointer=checkpointer, num_epochs=1)
+        train(None, checkpointer=checkpointer, num_epochs=1, recover=True)
+        metrics = json.loads(Path("run/metrics.json").read_text())
+        assert len(losses) == 3
+        assert metrics["training_loss"] == pytest.approx(losses[2])
+
+    def test_a_lack_of_memory_is_no_damage(self, directory, monkeypatch):
+        train(None)
+        files = sorted(glob.glob("run/*_state_*.th"))
+
+        def load(*_, **__):
+            raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
+
+        monkeypatch.setattr(torch, "load", load)
+        with pytest.raises(ConfigurationError, match="Could not recover"):
+            train(None, recover=True)
+        assert sorted(glob.glob("run/*_state_*.th")) == files
+
+    def test_all_processes_resume_from_one_checkpoint(self):
+        run_in_two_processes(check_agreement, [3, 3])
+        with pytest.raises(
+            Exception, match="run: the last checkpoints of .* differ .e1_b3, e1_b4.*"
+        ):
+            run_in_two_processes(check_agreement, [3, 4])
+
+    def test_another_machine_hides_its_own_damaged_checkpoint(self, tmp_path):
+        for point in ("e0_b2", "e0_b4"):
+            for name in ("model", "training"):
+                torch.save({"point": point}, tmp_path / f"{name}_state_{point}.th")
+        os.truncate(tmp_path / "model_state_e0_b4.th", 100)
+        checkpointer = Checkpointer(tmp_path)
+        checkpointer._rank = 4
+        assert checkpointer.load_checkpoint().model_state == {"point": "e0_b2"}
+        assert not (tmp_path / "model_state_e0_b4.th").exists()
 
     def test_the_next_checkpoint_is_as_far_as_without_an_interruption(self, tmp_path, monkeypatch):
         for name in ("model", "training"):

@@ -40,3 +40,11 @@ def test_a_damaged_list_of_namespaces_is_named(tmp_path, content):
 def test_a_missing_vocabulary_is_the_error_that_hosts_expect(tmp_path):
     with pytest.raises(FileNotFoundError):
         Vocabulary.from_files(tmp_path / "no_vocabulary")
+
+
+def test_a_file_is_read_with_positional_arguments_too(tmp_path):
+    path = tmp_path / "words.txt"
+    path.write_text("@@UNKNOWN@@\nthe\n")
+    vocabulary = Vocabulary.empty()
+    vocabulary.set_from_file(str(path), True, "@@UNKNOWN@@", "words")
+    assert vocabulary.get_token_index("the", "words") == 2

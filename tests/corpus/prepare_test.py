@@ -116,6 +116,15 @@ class TestText:
         ]
         assert summary.words == 100_007
 
+    def test_a_file_name_that_is_not_utf8(self, tmp_path):
+        path = tmp_path / os.fsdecode(b"r\xe9sum\xe9.txt")
+        path.write_text("One.\nTwo.\n")
+        for already_done in (False, True):
+            summary = prepare_corpus(
+                [path], tmp_path / "out", CorpusOptions(held_out=0), num_workers=1
+            )
+            assert summary.already_done == already_done
+
     def test_no_shard_is_empty(self, tmp_path):
         (tmp_path / "in.txt").write_text("One.\nTwo.\nThree.\n")
         options = CorpusOptions(held_out=0.3, num_shards=200)
@@ -310,15 +319,17 @@ class TestErrors:
         with pytest.raises(ConfigurationError, match="no sentence of at least 9 words in .*in.txt"):
             prepare_corpus([tmp_path / "in.txt"], tmp_path / "out", CorpusOptions(min_words=9))
 
-    @pytest.mark.parametrize(("count", "advice"), [(1, "set held_out to 0"), (5, "Take 0.13")])
-    def test_nothing_held_out(self, tmp_path, count, advice):
+    @pytest.mark.parametrize(
+        ("count", "advice", "enough"),
+        [(1, "set held_out to 0", 0.0), (2, "Take 0.50", 0.5), (5, "Take 0.13", 0.13)],
+    )
+    def test_nothing_held_out(self, tmp_path, count, advice, enough):
         (tmp_path / "in.txt").write_text("A sentence.\n" * count)
         with pytest.raises(ConfigurationError, match=f"Nothing was held out.*{advice}"):
             prepare_corpus([tmp_path / "in.txt"], tmp_path / "out", num_workers=1)
         assert not (tmp_path / "out").exists()
-        if count > 1:
-            options = CorpusOptions(held_out=0.13)
-            prepare_corpus([tmp_path / "in.txt"], tmp_path / "out", options, num_workers=1)
+        options = CorpusOptions(held_out=enough)
+        prepare_corpus([tmp_path / "in.txt"], tmp_path / "out", options, num_workers=1)
 
     def test_the_output_is_a_file(self, text):
         with pytest.raises(

@@ -19,7 +19,12 @@ class TestStripMarkup:
             ("l'''homme''' and ''''quoted''''", ["lhomme and 'quoted'"]),
             ("A [[cat]]s' [[Dog (animal)|dog]].", ["A cats' dog."]),
             ("See [[:Category:Cats|the cats]].", ["See the cats."]),
-            ("Text.[[Category:Cats]]\n[[de:Katze]]", ["Text."]),
+            ("Text.[[Category:Cats]]\n[[de:Katze]]\n[[zh-min-nan:Niau]]", ["Text."]),
+            ("He was in ''[[CSI: Miami]]'' and [[ER:x]].", ["He was in CSI: Miami and ER:x."]),
+            ("'''.NET''' is a framework.", [".NET is a framework."]),
+            ("{{x}}. Three.", []),
+            ("'''!Kung''' are a people.", ["!Kung are a people."]),
+            ("! scope=col | Name\n!Name!!Age", []),
             ("[[File:a.jpg|thumb|A [[cat]] (''felis'') {{c.|1500}}]]Text.", ["Text."]),
             ("[[Файл:a.xyz|мини|Кот]]Текст.", ["Текст."]),
             # A name for files that the dump does not list.

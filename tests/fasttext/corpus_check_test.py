@@ -1,7 +1,10 @@
 import io
+import re
 
 import pytest
 from allennlp.common.checks import ConfigurationError
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from allennlp_semfit.common import text_files
 from allennlp_semfit.fasttext.corpus_check import read_corpus
@@ -21,26 +24,37 @@ class TestReadCorpus:
         first.write_text("ein größeres\tWort\r\n\n  zwei", encoding="utf-8")
         second.write_text("drei 三\u00a0つ\n", encoding="utf-8")
         copy = io.BytesIO()
-        assert read_corpus([first, second], min_count=1, copy_to=copy) == 6
-        assert copy.getvalue() == first.read_bytes() + b"\n" + second.read_bytes() + b"\n"
+        assert read_corpus([first, second], copy, min_count=1) == 7
+        assert copy.getvalue().decode() == "ein größeres Wort \n\n  zwei\ndrei 三 つ\n\n"
+
+    @given(st.text(st.characters(codec="utf-8", exclude_characters="\0\ufeff")))
+    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+    def test_fasttext_reads_the_words_that_python_does(self, tmp_path, text):
+        path = tmp_path / "corpus.txt"
+        path.write_text("\ufeffa a a b b " + text, "utf-8", newline="")
+        copy = io.BytesIO()
+        read_corpus([path], copy, min_count=1)
+        # fastText knows no other white space.
+        words = re.split(rb"[ \n\r\t\v\f\0]+", copy.getvalue())
+        assert [word.decode() for word in words if word] == ["a", "a", "a", "b", "b", *text.split()]
 
     def test_takes_awkward_lines(self, tmp_path):
         path = tmp_path / "corpus.txt"
         path.write_text("x" * 10_000 + "\n\n   \n" + "word " * 100_000, encoding="utf-8")
-        assert read_corpus([path], min_count=1) == 100_001
+        assert read_corpus([path], io.BytesIO(), min_count=1) == 100_001
 
     @pytest.mark.parametrize("text", ["", "\n", " \t\n\u000b \r\n"])
     def test_refuses_an_empty_corpus(self, text, tmp_path):
         path = tmp_path / "corpus.txt"
         path.write_text(text)
         with pytest.raises(ConfigurationError, match=r"corpus\.txt: no words found"):
-            read_corpus([path], min_count=1)
+            read_corpus([path], io.BytesIO(), min_count=1)
 
     def test_warns_of_an_empty_file_among_others(self, tmp_path, caplog):
         full, empty = tmp_path / "full.txt", tmp_path / "empty.txt"
         full.write_text(TEXT)
         empty.write_text("\n")
-        read_corpus([full, empty], min_count=5)
+        read_corpus([full, empty], io.BytesIO(), min_count=5)
         assert f"{empty} contains no words" in caplog.text
 
     @pytest.mark.parametrize("broken", [b"\xff", b"\xc3", b"\xe4\xb8", b"\xed\xa0\x80"])
@@ -51,18 +65,18 @@ class TestReadCorpus:
         path.write_bytes(before + broken + end)
         expected = rf"not UTF-8: byte 0x{broken[0]:02x} in line 3 \(at offset {len(before)}\)"
         with pytest.raises(ConfigurationError, match=rf"corpus\.txt: {expected}"):
-            read_corpus([path], min_count=1)
+            read_corpus([path], io.BytesIO(), min_count=1)
 
     def test_refuses_a_dictionary_of_fewer_than_two_words(self, tmp_path):
         path = tmp_path / "corpus.txt"
         path.write_text("one two two three three three\n" * 2)
-        assert read_corpus([path], min_count=4) == 12
+        assert read_corpus([path], io.BytesIO(), min_count=4) == 12
         with pytest.raises(ConfigurationError, match="two words occur --min-count = 5 times"):
-            read_corpus([path], min_count=5)
+            read_corpus([path], io.BytesIO(), min_count=5)
 
     def test_says_that_a_file_cannot_be_read(self, tmp_path):
         # What another process may do between the listing and the reading.
         path = tmp_path / "corpus.txt"
         path.symlink_to(tmp_path)
         with pytest.raises(ConfigurationError, match=r"corpus\.txt: it cannot be read"):
-            read_corpus([path], min_count=1)
+            read_corpus([path], io.BytesIO(), min_count=1)

@@ -260,18 +260,11 @@ class TestProgress:
             "\rProgress: 100.0% words/sec/thread:   10 lr:  0.00 avg.loss:  2.25 ETA:   0h 0m 0s\n"
             "a last word"
         )
-        with messages.open("rb") as file:
+        with messages.open() as file:
             assert train._show_progress(file) == "a last word"
         shown = capfd.readouterr().err
         assert "training fastText: 100.0%" in shown
         assert "loss 2.25" in shown
-
-    def test_splits_lines_that_arrive_in_pieces(self, tmp_path):
-        path = tmp_path / "lines"
-        path.write_bytes(b"a\rbc\n\xff" + b"d" * 10_000 + b"\re")
-        with path.open("rb") as file:
-            lines = list(train._split_lines(file))
-        assert lines == ["a", "bc", "\ufffd" + "d" * 10_000, "e"]
 
     def test_says_how_the_training_was_cut_off(self, corpus, out, monkeypatch, tmp_path):
         worker = tmp_path / "worker.py"

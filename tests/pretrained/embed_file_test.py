@@ -487,7 +487,14 @@ def test_errors_before_anything_is_written(embedder, sentences, out, monkeypatch
     message = "with --pool, the suffix chooses the format; give a name that ends in .h5 or .npy"
     assert message in complaint(sentences, out.with_suffix(".txt"), pool="mean")
     # Its sentences would be gone.
-    assert "made by something other than `allennlp embed`" in complaint(sentences, sentences)
+    for force in (False, True):
+        message = complaint(sentences, sentences, force=force)
+        assert "sentences.txt: it has the sentences; give the vectors another name" in message
+    other = out.parent / "other.h5"
+    other.write_text("something else")
+    with pytest.raises(ConfigurationError, match="something other than `allennlp embed`"):
+        embed_file(embedder, sentences, other)
+    other.unlink()
     monkeypatch.setattr(module, "_MAX_BYTES_OF_SENTENCES", 10)
     assert "add --forget-sentences" in complaint(sentences, out)
     monkeypatch.setattr(module.shutil, "disk_usage", lambda path: SimpleNamespace(free=100))

@@ -7,8 +7,8 @@
 // 76 million trainable parameters. It uses four GPUs, like the paper; for another number, change
 // `num_gpus`. In the paper, training took 2.5 days on four GTX 1080 Ti. For a batch of the longest
 // sentences, the forward pass saves about 21 GB in half precision (calculated, not measured). On a
-// smaller GPU, halve `sentences_per_gpu` and add `num_gradient_accumulation_steps: 2` to the trainer.
-// The model has been built but not trained to the end.
+// smaller GPU, halve `sentences_per_gpu` and double `num_accumulated`. The model has been built but not
+// trained to the end.
 //
 // The configs of the paper's other models change the input or output of this one and nothing else.
 local elmo_semfit = import '../lib/elmo_semfit.libsonnet';
@@ -19,9 +19,11 @@ local num_epochs = 10;
 local num_gpus = 4;
 // The largest batch that fit on a GPU in the paper.
 local sentences_per_gpu = 768;
+// Batches per update.
+local num_accumulated = 1;
 // 768 sentences × 25 words × 4 processes = 77,000 words per update; 9,863 updates per epoch.
 local num_sentences = 30301028;
-local updates_per_epoch = std.floor(num_sentences / (sentences_per_gpu * num_gpus));
+local batches_per_epoch = std.floor(num_sentences / (sentences_per_gpu * num_gpus));
 
 elmo_semfit(
   train_data_path=corpus + '/training-monolingual.tokenized.shuffled/news.en-*',
@@ -33,7 +35,7 @@ elmo_semfit(
   // Limits the memory for the longest sentences.
   max_sequence_length=100,
   num_epochs=num_epochs,
-  num_updates=num_epochs * updates_per_epoch,
+  num_updates=num_epochs * batches_per_epoch / num_accumulated,
   // Chen et al.'s schedule: four times the learning rate for four times the batch.
   learning_rate=2e-4,
   num_replicas=num_gpus,
@@ -45,10 +47,11 @@ elmo_semfit(
     max_instances_in_memory: 8 * sentences_per_gpu,
     num_workers: 3,
     // Gives the progress bar a total, and all processes the same number of batches.
-    batches_per_epoch: updates_per_epoch,
+    batches_per_epoch: batches_per_epoch,
   },
   trainer={
     use_amp: true,
+    num_gradient_accumulation_steps: num_accumulated,
     // About once per hour.
     checkpointer: { save_every_num_batches: 2000 },
   },

@@ -121,7 +121,7 @@ class LanguageModelingReader(DatasetReader):
             gc.freeze()
         # Each process reads all lines, but decodes only those of its shard.
         for line in self.shard_iterable(_read_lines(_find_files(file_path))):
-            words = self._split(_decode(*line))
+            words = self._split(_decode(*line).rstrip("\r\n"))
             max_words = self._max_words or max(len(words), 1)
             for start in range(0, len(words), max_words):
                 yield self._make_instance(words[start : start + max_words])

@@ -39,7 +39,8 @@ def _load(start, stride, layer, offsets, mask):
 @triton.jit
 def _clipped(x, clip_value, has_clip_value: tl.constexpr):
     if has_clip_value:
-        return tl.minimum(tl.maximum(x, -clip_value), clip_value)
+        # On a GPU, `tl.minimum` and `tl.maximum` would turn NaN into a number.
+        return tl.where(x < -clip_value, -clip_value, tl.where(x > clip_value, clip_value, x))
     return x
 
 

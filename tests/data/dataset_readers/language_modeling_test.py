@@ -8,7 +8,7 @@ from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.data.dataset_readers import WorkerInfo
 from allennlp.data.samplers import MaxTokensBatchSampler
 from allennlp.data.token_indexers import ELMoTokenCharactersIndexer, SingleIdTokenIndexer
-from allennlp.data.tokenizers import WhitespaceTokenizer
+from allennlp.data.tokenizers import CharacterTokenizer, WhitespaceTokenizer
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -182,6 +182,12 @@ def test_splitting_on_whitespace_gives_the_same_batches_as_tokens(indexer):
         assert list(ours) == list(expected)
         assert all(torch.equal(ours[key], expected[key]) for key in expected)
     assert len(batches[0]) == len(batches[1]) > 1
+
+
+def test_a_tokenizer_that_keeps_white_space_does_not_get_the_end_of_the_line(tmp_path):
+    (tmp_path / "text.txt").write_bytes(b"ab\n\nc d\r\n")
+    reader = bare(tokenizer=CharacterTokenizer())
+    assert sentences(reader, tmp_path / "text.txt") == [["a", "b"], ["c", " ", "d"]]
 
 
 def test_a_loaded_corpus_shares_one_array_per_word():
