@@ -47,7 +47,8 @@ def apply_patches() -> None:
     * `--recover` skips a checkpoint that a killed run left incomplete, or that is damaged. AllenNLP
       would fail to read it, and would not write it again.
     * A damaged file of a vocabulary is an error that names it.
-    * `--recover` gives the result of an uninterrupted run, wherever a run was killed. AllenNLP
+    * `--recover` gives the result of an uninterrupted run, wherever a run was killed, except for
+      the random numbers of dropout and masking. AllenNLP
       writes the best weights after the checkpoint. If a run was killed in between, it would archive
       older weights, or fail because there are none. A run that was complete would lose most of its
       metrics or, if `patience` had run out, train for another epoch. A moving average would not

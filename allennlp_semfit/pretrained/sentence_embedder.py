@@ -36,7 +36,8 @@ _WORDS_A_SENTENCE = 50
 class SentenceEmbedder:
     """
     Computes contextual vectors for the words of tokenised sentences: all layers of a trained
-    language model. It has the methods of AllenNLP's former `ElmoEmbedder`.
+    language model. `embed_sentence`, `embed_batch` and `embed_sentences` are those of AllenNLP's
+    former `ElmoEmbedder`.
 
     Tokenise the text like the text that the language model was trained on. Sentences can have any
     length. The vectors of a sentence depend on no other sentence.
