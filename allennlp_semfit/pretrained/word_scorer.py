@@ -153,7 +153,8 @@ class WordScorer:
             scores = head.softmax.log_prob(contexts)[:, targets]
         else:
             # The normalisation term is the same for all words.
-            weight, bias = _output_layer(head)
+            assert isinstance(head, (SampledSoftmaxHead, SoftmaxHead))
+            weight, bias = head.output_layer()
             if isinstance(head, SoftmaxHead):
                 contexts = head.projection(contexts)
             scores = torch.nn.functional.linear(contexts, weight[targets], bias[targets])
@@ -224,14 +225,3 @@ class WordScorer:
         batch = Batch(instances)
         batch.index_instances(self._model.vocab)
         return batch.as_tensor_dict()["source"]  # type: ignore[return-value]
-
-
-def _output_layer(head: LmHead) -> Tuple[torch.Tensor, torch.Tensor]:
-    """The weight and the bias of the output layer, by class."""
-    if isinstance(head, SampledSoftmaxHead):
-        weight, bias = head.softmax.softmax_w, head.softmax.softmax_b
-        if isinstance(weight, torch.nn.Embedding):  # with sparse gradients
-            return weight.weight, bias.weight.squeeze(1)
-        return weight, bias
-    assert isinstance(head, SoftmaxHead)
-    return head._tied_embedding[0].weight[1:] if head._tied_embedding else head.weight, head.bias

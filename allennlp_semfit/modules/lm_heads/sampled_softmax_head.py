@@ -98,11 +98,15 @@ class SampledSoftmaxHead(SoftmaxHeadBase):
         # Without targets, AllenNLP's loss has no gradient.
         return self.softmax(context, targets) if len(targets) else context.sum()
 
-    def losses(self, context: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    def output_layer(self) -> Tuple[torch.Tensor, torch.Tensor]:
+        """The weight, shape `(num_classes, input_dim)`, and the bias, shape `(num_classes,)`."""
         weight, bias = self.softmax.softmax_w, self.softmax.softmax_b
         if isinstance(weight, torch.nn.Embedding):  # if sparse
-            return softmax_losses(context, targets, weight.weight, bias.weight.squeeze(1))
-        return softmax_losses(context, targets, weight, bias)
+            return weight.weight, bias.weight.squeeze(1)
+        return weight, bias
+
+    def losses(self, context: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        return softmax_losses(context, targets, *self.output_layer())
 
 
 def log_uniform_sample(num_words: int, num_samples: int) -> Tuple[numpy.ndarray, int]:

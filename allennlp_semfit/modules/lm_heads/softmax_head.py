@@ -103,7 +103,11 @@ class SoftmaxHead(SoftmaxHeadBase):
             )
         self._tied_embedding = (embedder,)
 
-    def losses(self, context: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    def output_layer(self) -> Tuple[torch.Tensor, torch.Tensor]:
+        """The weight, shape `(num_classes, embedding_dim)`, and bias, shape `(num_classes,)`."""
         # Index 0 of the embedding is the padding.
         weight = self._tied_embedding[0].weight[1:] if self._tied_embedding else self.weight
-        return softmax_losses(self.projection(context), targets, weight, self.bias)
+        return weight, self.bias
+
+    def losses(self, context: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        return softmax_losses(self.projection(context), targets, *self.output_layer())
