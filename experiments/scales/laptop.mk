@@ -15,6 +15,9 @@ HELD_OUT := 1500
 
 DIM := 100
 FASTTEXT := --bucket 500000 --epoch 3
+# About so many minutes.
+FASTTEXT_5min := --bucket 500000 --epoch 10
+FASTTEXT_15min := --bucket 500000 --epoch 30
 
 DEV_SENTENCES := 400
 FOLDS := 5

@@ -149,8 +149,8 @@ def test_a_task_comes_after_its_language_model(task, scale, tmp_path):
 def test_all_makes_everything_that_the_tables_have(tmp_path):
     lines = lines_of(tmp_path, "laptop", "MINUTES=5 15", "MODELS=elmo elmo_semfit")
     # Two models of novels, for their speed and twice more, and two of two languages; four tasks
-    # with two representations, and with two models and four peers twice; two more with four.
-    models, tasks = 2 * 3 + 2 * 2, 4 * (2 + 6 * 2) + 2 * 4
+    # with two representations, and with fastText, two models and four peers twice; two with four.
+    models, tasks = 2 * 3 + 2 * 2, 4 * (2 + 7 * 2) + 2 * 4
     assert sum(map(is_training, lines)) == models + tasks
     assert sum("experiments.peers.train" in line for line in lines) == 4 * 2
     # Two models of 15 minutes, also with layers side by side.
@@ -174,7 +174,7 @@ def test_minutes_become_updates_at_the_measured_speed(tmp_path):
     assert f"-s {tmp_path}/novels/speed/elmo_semfit " in speed
     assert f"-s {tmp_path}/novels/models/elmo_semfit-15min " in training
     # The same text for all tasks.
-    assert f"FASTTEXT_MODEL_PATH={tmp_path}/novels/vectors.bin" in training
+    assert f"FASTTEXT_MODEL_PATH={tmp_path}/novels/vectors-5min.bin" in training
     assert f"LM_ARCHIVE_PATH={tmp_path}/novels/models/elmo_semfit-15min/model.tar.gz" in run
 
 
@@ -184,7 +184,10 @@ def test_minutes_include_those_of_fasttext(model, seconds, tmp_path):
     done.mkdir(parents=True)
     (done / "done").touch()
     (done / "record.json").write_text('{"updates": 300, "seconds": 90.0}')
-    (tmp_path / "novels" / "vectors.seconds").write_text("60.5\n")
+    # Those of the vectors for 15 minutes, which are trained for longer than those for 5.
+    for name in ("vectors", "vectors-5min"):
+        (tmp_path / "novels" / f"{name}.bin").touch()
+    (tmp_path / "novels" / "vectors-5min.seconds").write_text("60.5\n")
     config = tmp_path / f"configs/{model}-15min.jsonnet"
     process = make("SCALE=laptop", f"OUT={tmp_path}", str(config))
     assert process.returncode == 0, process.stderr
