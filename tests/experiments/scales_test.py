@@ -174,7 +174,7 @@ def test_minutes_become_updates_at_the_measured_speed(tmp_path):
     assert f"-s {tmp_path}/novels/speed/elmo_semfit " in speed
     assert f"-s {tmp_path}/novels/models/elmo_semfit-15min " in training
     # The same text for all tasks.
-    assert f"FASTTEXT_MODEL_PATH={tmp_path}/novels/vectors-5min.bin" in training
+    assert f"FASTTEXT_MODEL_PATH={tmp_path}/novels/vectors.bin" in training
     assert f"LM_ARCHIVE_PATH={tmp_path}/novels/models/elmo_semfit-15min/model.tar.gz" in run
 
 
@@ -184,10 +184,7 @@ def test_minutes_include_those_of_fasttext(model, seconds, tmp_path):
     done.mkdir(parents=True)
     (done / "done").touch()
     (done / "record.json").write_text('{"updates": 300, "seconds": 90.0}')
-    # Those of the vectors for 15 minutes, which are trained for longer than those for 5.
-    for name in ("vectors", "vectors-5min"):
-        (tmp_path / "novels" / f"{name}.bin").touch()
-    (tmp_path / "novels" / "vectors-5min.seconds").write_text("60.5\n")
+    (tmp_path / "novels" / "vectors.seconds").write_text("60.5\n")
     config = tmp_path / f"configs/{model}-15min.jsonnet"
     process = make("SCALE=laptop", f"OUT={tmp_path}", str(config))
     assert process.returncode == 0, process.stderr
