@@ -127,12 +127,14 @@ def _claims(results: Results) -> str:
     columns: Dict[Any, Dict[str, Any]] = {}
     for row in results["claims"]:
         name, other, seeds = row["representation"], row["other"], row["seeds"]
+        # Of fastText there are several.
+        compared = other if base_model(other) == "fasttext" else base_model(other)
         line = columns.setdefault(
             (name, other, seeds),
             {
                 "minutes": minutes_of(name) or "",
                 "representation": f"`{base_model(name)}`",
-                "compared with": f"`{base_model(other)}`",
+                "compared with": f"`{compared}`",
                 "seeds": seeds,
             },
         )
