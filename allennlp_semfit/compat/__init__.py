@@ -48,12 +48,13 @@ def apply_patches() -> None:
       would fail to read it, and would not write it again.
     * A damaged file of a vocabulary is an error that names it.
     * `--recover` gives the result of an uninterrupted run, wherever a run was killed, except for
-      the random numbers of dropout and masking. AllenNLP
-      writes the best weights after the checkpoint. If a run was killed in between, it would archive
-      older weights, or fail because there are none. A run that was complete would lose most of its
-      metrics or, if `patience` had run out, train for another epoch. A moving average would not
-      follow the model any more. The training loss of an epoch is that of the batches since then.
-      In distributed training, all processes must resume from the same checkpoint.
+      the random numbers of dropout and masking. AllenNLP writes the best weights after the
+      checkpoint. If a run was killed in between, it would archive older weights, or fail because
+      there are none. A run that was complete would lose most of its metrics or, if `patience` had
+      run out, train for another epoch. A moving average would not follow the model any more.
+    * In an epoch that `--recover` resumes, the training loss is the mean of the remaining batches.
+      AllenNLP divides their sum by the number of all.
+    * Distributed processes that would resume from different checkpoints are an error.
     * `allennlp train` locks its serialization directory, and replaces its config, best weights and
       archive only when the new ones are complete. Ctrl-C archives the best weights even if the path
       of the directory is relative.

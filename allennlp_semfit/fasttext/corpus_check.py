@@ -47,9 +47,7 @@ def read_corpus(
         for path in files:
             words_before, num_bytes = num_words, 0
             for chunk in read_text(path):
-                decoded = chunk.decode("utf-8")
-                if not num_bytes and decoded.startswith("\ufeff"):
-                    decoded = decoded[1:]
+                decoded = chunk.decode("utf-8" if num_bytes else "utf-8-sig")
                 text = _OTHER_SPACE.sub(" ", decoded).encode("utf-8")
                 words = text.split()
                 num_words += len(words)
