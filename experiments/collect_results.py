@@ -97,9 +97,7 @@ def _language_models(runs: Sequence[Path]) -> List[Row]:
         if not (run / "metrics.json").exists():
             rows.append({**read_json(run / FILE_NAME), **row})
             continue
-        row.update(
-            _record(run), cosine=read_json(run / "metrics.json").get("best_validation_cosine")
-        )
+        row.update(_record(run))
         words = row.pop("tokens")
         rows.append({**row, "words_read": words, "words_per_second": words / row["seconds"]})
     # `elmo-15min` is the reference of `elmo_semfit-15min`.

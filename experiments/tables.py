@@ -54,8 +54,8 @@ def _number(value: Optional[float], style: str) -> str:
     return "" if value is None else format(value, style)
 
 
-def _millions(value: float, style: str = ".1f") -> str:
-    return f"{value / 1e6:{style}} M"
+def _millions(value: float) -> str:
+    return f"{value / 1e6:.1f} M"
 
 
 def _pivot(rows: Sequence[Row], by: str, columns: Mapping[Any, str], value: str) -> Dict[str, Any]:
@@ -75,14 +75,10 @@ def _pivot(rows: Sequence[Row], by: str, columns: Mapping[Any, str], value: str)
     }
 
 
-def _scores(results: Results, tasks: Mapping[str, str]) -> Dict[str, Any]:
-    titles = {task: f"`{task}`, {metric}" for task, metric in tasks.items()}
-    return _pivot(results["tasks"], "task", titles, "score")
-
-
 def _minutes(results: Results) -> str:
     """Representations by the minutes of their training, with the words that it read."""
-    scores = _scores(results, TASKS)
+    titles = {task: f"`{task}`, {metric}" for task, metric in TASKS.items()}
+    scores = _pivot(results["tasks"], "task", titles, "score")
     table = [
         {
             "minutes": minutes_of(name) or "",
@@ -146,24 +142,6 @@ def _claims(results: Results) -> str:
     return _markdown(pandas.DataFrame(columns.values()))
 
 
-def _contextualizers(results: Results) -> str:
-    """The language models with their scores in the tasks of `scales/contextualizers.mk`."""
-    models = {row["name"]: row for row in results["language_models"] if not minutes_of(row["name"])}
-    scores = _scores(results, {task: TASKS[task] for task in ("ner", "snli", "srl")})
-    table = [
-        {
-            "representation": f"`{name}`",
-            "parameters": _millions(models[name]["trainable_parameters"], ".2f"),
-            "cosine, held out": _number(models[name].get("cosine"), ".4f"),
-            **scores.get(name, {}),
-        }
-        for name in sort_representations(models)
-    ]
-    if table and "fasttext" in scores:
-        table.append({"representation": "`fasttext` alone", **scores["fasttext"]})
-    return _markdown(pandas.DataFrame(table))
-
-
 def _senteval(results: Results) -> str:
     rows = {row["representation"]: row for row in results["senteval"]}
     table = [
@@ -215,6 +193,5 @@ TABLES: Dict[str, Callable[[Results], str]] = {
     "minutes": _minutes,
     "languages": partial(_groups, tasks=LANGUAGES),
     "bc5cdr": partial(_groups, tasks=["bc5cdr"]),
-    "contextualizers": _contextualizers,
     "senteval": _senteval,
 }

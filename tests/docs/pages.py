@@ -24,7 +24,6 @@ PAGES = [
             "reference/python",
             "results",
             "results-details",
-            "contextualizers",
             "performance",
             "security",
             "reliability",

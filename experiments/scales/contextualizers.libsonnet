@@ -1,1 +1,0 @@
-(import '../../training_config/laptop/override.libsonnet') + { trainer+: { use_amp: true } }
