@@ -13,9 +13,6 @@ forward pass, the backward pass, gradient clipping and Adam, in single precision
 On a single device ELMo can use faster sparse gradients. To save memory, this is a separate run:
 
     python -m benchmarks.models --candidates "elmo, sparse gradients" elmo_semfit --out …
-
-The JSON file includes the times for a quarter of the batch, from which `benchmarks.scaling`
-extrapolates.
 """
 
 import json
@@ -118,7 +115,6 @@ def main() -> None:
     parameters = dict.fromkeys(p for model in models.values() for p in model.parameters())
     optimizer = torch.optim.Adam(list(parameters), lr=2e-4)
     candidates: Dict[str, Callable[[], Any]] = {}
-    smaller: Dict[str, Callable[[], Any]] = {}
     for name, model in models.items():
         make_step = training_step(
             model,
@@ -129,8 +125,7 @@ def main() -> None:
             is_fast=name.endswith(BFLOAT16),
         )
         candidates[name] = make_step(args.batch_size)
-        smaller[f"{name}, smaller"] = make_step(few)
-    timings = time_interleaved({**candidates, **smaller}, repeats=args.repeats, device=device)
+    timings = time_interleaved(candidates, repeats=args.repeats, device=device)
 
     measures = {
         name: {
@@ -141,7 +136,7 @@ def main() -> None:
         for name, model in models.items()
     }
     report(
-        {name: timings[name] for name in candidates},
+        timings,
         args.candidates[0],
         args.out,
         device=device,
@@ -150,8 +145,6 @@ def main() -> None:
         num_words=args.num_words,
         vocabulary=args.vocabulary,
         sizes=args.sizes,
-        smaller_batch_size=few,
-        smaller_seconds={name: timings[f"{name}, smaller"] for name in candidates},
     )
 
 

@@ -1,12 +1,12 @@
 """Times candidates in interleaved rounds."""
 
 import time
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, List
 
 import torch
 from allennlp.common import Tqdm
 
-__all__ = ["Timings", "extrapolate", "time_interleaved"]
+__all__ = ["Timings", "time_interleaved"]
 
 Timings = Dict[str, List[float]]
 
@@ -38,15 +38,6 @@ def time_interleaved(
         for name, candidate in candidates.items():
             seconds[name].append(run(candidate))
     return seconds
-
-
-def extrapolate(first: Tuple[float, float], second: Tuple[float, float], x: float) -> float:
-    """
-    The value at `x` of the line through two points. The slope is at least 0, because a larger batch
-    cannot take less time.
-    """
-    (x1, y1), (x2, y2) = first, second
-    return y1 if x1 == x2 else y1 + max(y2 - y1, 0.0) / (x2 - x1) * (x - x1)
 
 
 def _synchronize(device: torch.device) -> None:

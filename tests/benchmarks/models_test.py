@@ -1,11 +1,10 @@
 import json
-import statistics
 import sys
 
 import pytest
 import torch
 
-from benchmarks import models, scaling, semfit_head
+from benchmarks import models, semfit_head
 from benchmarks.language_models import (
     LANGUAGE_MODELS,
     build_batch,
@@ -36,34 +35,6 @@ def test_the_models_are_compared(measured):
         assert row["words_per_second"] == pytest.approx(8 * 4 / row["median_seconds"])
         model = build_language_model(name, 100, SIZES)
         assert row["parameters"] == sum(parameter.numel() for parameter in model.parameters())
-        assert len(results["smaller_seconds"][name]) == 2
-    assert results["smaller_batch_size"] == 2
-
-
-def test_the_speed_on_several_devices_follows(measured, tmp_path, monkeypatch):
-    out = tmp_path / "scaling-cpu.json"
-    arguments = ["--parts", "devices", "--models", str(measured), "--out", str(out)]
-    arguments += ["--times-as-fast", "10"]
-    monkeypatch.setattr(sys, "argv", ["scaling", *arguments, "--device", "cpu"])
-    scaling.main()
-    predicted = json.loads((tmp_path / "scaling_devices-cpu.json").read_text())
-    before = json.loads(measured.read_text())
-    small, large = 2, 8
-    seconds_small = statistics.median(before["smaller_seconds"]["elmo_adaptive"])
-    seconds_large = before["timings"]["elmo_adaptive"]["median_seconds"]
-    # At such sizes the larger batch may be the quicker one; the line is level then.
-    rise = max(seconds_large - seconds_small, 0) / (large - small)
-    seconds = seconds_small + rise * (256 - small)
-    (alone,) = {
-        speed
-        for column, speed in predicted["predicted_on_devices"]["1"]["elmo_adaptive"].items()
-        if column.startswith("words")
-    }
-    assert alone == pytest.approx(10 * 256 * 4 / seconds)
-    on_four = predicted["predicted_on_devices"]["4"]["elmo"]
-    parameters = before["timings"]["elmo"]["parameters"]
-    assert on_four["allreduce_bytes"] == pytest.approx(parameters * 6)
-    assert (tmp_path / "scaling_devices-cpu.png").stat().st_size < 100_000
 
 
 def test_the_two_elmos_share_their_input_and_output():

@@ -1,10 +1,7 @@
 import json
 import sys
 
-import pytest
-
 from benchmarks import scaling
-from benchmarks.data_parallel import time_processes
 
 
 def run(monkeypatch, out, *arguments):
@@ -33,31 +30,3 @@ def test_the_layers_against_the_vocabulary_and_the_batch(tmp_path, monkeypatch):
     }
     assert len(batch["timings"]) == 8
     assert (tmp_path / "scaling_batch-cpu.png").exists()
-
-
-def test_one_process_against_two(tmp_path, monkeypatch):
-    sizes = ["--process-vocabulary", "100", "--hidden-dim", "8", "--batch-size", "8"]
-    run(monkeypatch, tmp_path / "scaling.json", "--parts", "processes", "--num-words", "9", *sizes)
-    rows = json.loads((tmp_path / "scaling_processes.json").read_text())["timings"]
-    assert list(rows) == [
-        "semfit, 1 process",
-        "semfit, 2 processes",
-        "adaptive_softmax, 1 process",
-        "adaptive_softmax, 2 processes",
-    ]
-    one, two = rows["semfit, 1 process"], rows["semfit, 2 processes"]
-    parameters = 4 * 8 * (300 + 8 + 2) + 300 * 8 + 300
-    assert (one["allreduce_bytes"], two["allreduce_bytes"]) == (0, 4 * parameters)
-    assert two["words_per_second"] == pytest.approx(2 * 8 * 9 / two["median_seconds"])
-
-
-def test_no_prediction_without_a_measurement(tmp_path, monkeypatch, capsys):
-    missing = tmp_path / "models-cpu.json"
-    with pytest.raises(SystemExit):
-        run(monkeypatch, tmp_path / "scaling.json", "--models", str(missing))
-    assert f"{missing} does not exist. Run benchmarks.models first" in capsys.readouterr().err
-
-
-def test_a_process_that_fails_is_no_endless_wait():
-    with pytest.raises(RuntimeError, match="A process failed; its error is above."):
-        time_processes((["no such layer"], 3, 8, 2, 3), num_processes=2, repeats=1)
