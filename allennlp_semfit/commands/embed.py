@@ -92,7 +92,7 @@ class Embed(Subcommand):
 def _run(args: argparse.Namespace) -> None:
     apply_progress_option(args)
     # Both are checked before the model, which takes a while to load.
-    check_vectors_path(Path(args.out), args.pool)
+    check_vectors_path(Path(args.out), args.pool, [args.archive, args.sentences])
     SentencesFile(Path(args.sentences))
     summary = embed_file(
         load_language_model(args),

@@ -2,6 +2,7 @@
 
 import argparse
 import logging
+import os
 import sys
 from contextlib import contextmanager
 from typing import Iterator
@@ -40,6 +41,10 @@ def exit_on_error(command: str, interrupted: str = "nothing was written") -> Ite
     """
     try:
         yield
+    except BrokenPipeError:
+        # As of `head`. Python would report what it cannot flush at the exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
     except (ConfigurationError, OSError) as error:
         sys.exit(f"{command}: {error}")
     except KeyboardInterrupt as error:

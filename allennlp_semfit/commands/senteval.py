@@ -21,6 +21,7 @@ from allennlp_semfit.commands.options import (
     exit_on_error,
     load_language_model,
 )
+from allennlp_semfit.common.errors import check_seed
 from allennlp_semfit.common.output import check_output_path, lock_output
 from allennlp_semfit.senteval.results_file import ResultsFile
 from allennlp_semfit.senteval.sentence_vectors import (
@@ -102,8 +103,9 @@ def _run(args: argparse.Namespace) -> None:
     interrupted = resumes if out else "nothing was written"
     with exit_on_error("senteval", interrupted), ExitStack() as stack:
         # Checked before the model, which takes a while to load.
+        check_seed(args.seed)
         if out:
-            check_output_path(out, force=True)
+            check_output_path(out, force=True, inputs=[args.archive])
             stack.enter_context(lock_output(out))
         data = read_tasks(args.data_dir, args.tasks, folds=args.folds)
         results = ResultsFile(
@@ -125,6 +127,9 @@ def _load(args: argparse.Namespace) -> SentenceVectors:
     for name, is_set in (
         ("fasttext-model-path", args.fasttext_model_path),
         ("tokenizer-path", args.tokenizer_path),
+        ("sub-token-mode", args.sub_token_mode != "first"),
+        ("cuda-device", args.cuda_device != -1),
+        ("autocast", args.autocast),
         (args.layers, args.layers != "average"),
     ):
         if is_set:

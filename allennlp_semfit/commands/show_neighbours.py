@@ -125,9 +125,8 @@ def _run(args: argparse.Namespace) -> None:
     if not words:
         raise ConfigurationError(f"--words: {args.words!r}; it takes words separated by commas")
     if args.html:
-        check_output_path(Path(args.html), force=args.force)
-        if Path(args.html).resolve() == Path(args.text).resolve():
-            raise ConfigurationError(f"{args.html}: it is the text; give the page another name")
+        inputs = [args.text, args.archive]
+        check_output_path(Path(args.html), force=args.force, inputs=inputs)
     file = SentencesFile(Path(args.text))
     _, num_lines, _ = file.summarize()
     sentences = distinct_sentences(file, args.max_sentences)
@@ -152,7 +151,8 @@ def _run(args: argparse.Namespace) -> None:
             args.archive, args.text, sentences, _maps(text, found), _name_of(shown, text)
         )
         with write_file(Path(args.html), force=args.force) as out:
-            out.write_text(page, encoding="utf-8")
+            # Names of files may be in another encoding.
+            out.write_text(page, encoding="utf-8", errors="backslashreplace")
         logger.info("%s: %s occurrences", args.html, sum(map(len, occurrences.values())))
     else:
         sys.stdout.writelines((_to_json if args.json else _to_text)(text, found, sentences))

@@ -21,6 +21,7 @@ from allennlp.models.archival import CONFIG_NAME
 from allennlp_semfit.commands.options import exit_on_error
 from allennlp_semfit.commands.training_plot import check_plot_path, read_progress, write_plot
 from allennlp_semfit.common.cpu import has_bfloat16_instructions
+from allennlp_semfit.common.errors import first_line
 
 __all__ = ["ShowTraining", "describe_training"]
 
@@ -121,10 +122,8 @@ def describe_training(serialization_dir: str) -> str:
             lines.append(f"  {epoch['epoch']:5}  " + "  ".join(cells))
         lines += ["", *table.notes, ""]
     config: Dict[str, Any] = {}
-    with suppress(FileNotFoundError), open(
-        os.path.join(serialization_dir, CONFIG_NAME), encoding="utf-8"
-    ) as file:
-        config = json.load(file)
+    with suppress(FileNotFoundError):
+        config = _read_json(os.path.join(serialization_dir, CONFIG_NAME))
     uses_amp = config.get("trainer", {}).get("use_amp")
     if config and not uses_amp and not torch.cuda.is_available() and has_bfloat16_instructions():
         lines += [
@@ -174,14 +173,24 @@ def _read_epochs(serialization_dir: str) -> List[Dict[str, Any]]:
         path = os.path.join(serialization_dir, f"metrics_epoch_{len(epochs)}.json")
         if not os.path.exists(path):
             break
-        with open(path, encoding="utf-8") as file:
-            epochs.append(json.load(file))
+        epochs.append(_read_json(path))
     if not _tables(epochs):
         raise ConfigurationError(
             f"{serialization_dir} holds no completed epoch of a language model. Give the directory "
             "that `allennlp train -s` was given."
         )
     return epochs
+
+
+def _read_json(path: str) -> Dict[str, Any]:
+    with open(path, "rb") as file:
+        try:
+            return json.load(file)
+        except ValueError as error:
+            raise ConfigurationError(
+                f"{path}: it is not JSON ({first_line(error)}). If the training is running, repeat "
+                "the command; if it was killed, resume it with --recover"
+            ) from error
 
 
 def _tables(epochs: List[Dict[str, Any]]) -> List[_Table]:

@@ -10,7 +10,9 @@ from allennlp.common.file_utils import cached_path
 __all__ = [
     "DivergenceError",
     "InvalidFileError",
+    "absolute_path",
     "check_dims",
+    "check_seed",
     "first_line",
     "resolve_path",
     "with_config_key",
@@ -85,6 +87,12 @@ def check_dims(one: str, one_dim: int, other: str, other_dim: int) -> None:
         )
 
 
+def check_seed(seed: int) -> None:
+    """Raises a `ConfigurationError` if NumPy does not take the value of `--seed`."""
+    if not 0 <= seed < 2**32:
+        raise ConfigurationError(f"--seed: {seed}; it takes 0 to {2**32 - 1}")
+
+
 def first_line(error: BaseException) -> str:
     """The first line of the error's message or, if it has none, the name of its type."""
     return next(iter(str(error).strip().splitlines()), type(error).__name__)
@@ -110,12 +118,23 @@ def resolve_path(path: Union[str, os.PathLike], remedy: str, kind: str) -> str:
     except FileNotFoundError:
         found = f"does not exist (working directory: {os.getcwd()})"
         raise InvalidFileError(path, found, remedy, kind) from None
-    except (OSError, ValueError) as error:
+    except Exception as error:
+        # The clients of cloud storage have no errors in common.
         remedy = "Try again, or give a local copy."
         raise InvalidFileError(path, f"cannot be fetched ({error})", remedy, kind) from error
     if not os.path.isfile(resolved) and not os.path.isdir(resolved):
         raise InvalidFileError(path, "is not a regular file", "Write its content to one.", kind)
     return resolved
+
+
+def absolute_path(path: Optional[Union[str, os.PathLike]]) -> Optional[str]:
+    """
+    The path for another process, which may have another working directory: absolute if it exists,
+    as a URL does not.
+    """
+    if path is None:
+        return None
+    return os.path.abspath(path) if os.path.exists(path) else os.fspath(path)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import shutil
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Iterator, Sequence, Set
+from typing import Iterator, Sequence, Set, Union
 
 from allennlp.common.checks import ConfigurationError
 from filelock import FileLock, Timeout
@@ -26,7 +26,13 @@ __all__ = [
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
-def check_output_path(path: Path, *, contents: Sequence[str] = (), force: bool = False) -> None:
+def check_output_path(
+    path: Path,
+    *,
+    contents: Sequence[str] = (),
+    force: bool = False,
+    inputs: Sequence[Union[str, os.PathLike]] = (),
+) -> None:
     """
     Checks that a command can write its output. Parent directories may be missing.
 
@@ -38,14 +44,18 @@ def check_output_path(path: Path, *, contents: Sequence[str] = (), force: bool =
         The names of the files in the directory, and of its subdirectories with a trailing `/`.
     force : `bool`, optional (default = `False`)
         Whether an existing file may be replaced or, in an existing directory, `contents`.
+    inputs : `Sequence[Union[str, os.PathLike]]`, optional (default = `()`)
+        Other files that the command reads. They may be missing.
 
     # Raises
 
     `ConfigurationError`
-        If the output cannot be written or, without `force`, exists. A directory may exist if it is
-        empty except for hidden files.
+        If the output cannot be written, is one of `inputs` or, without `force`, exists. A directory
+        may exist if it is empty except for hidden files.
     """
     path = path.absolute()
+    if any(os.path.exists(file) and path.exists() and path.samefile(file) for file in inputs):
+        raise ConfigurationError(f"{path}: it is an input; give the output another name")
     existing = next(place for place in (path, *path.parents) if place.exists())
     if contents and existing == path and not path.is_dir():
         raise ConfigurationError(f"{path}: it is a file; give the name of a directory")
@@ -75,7 +85,7 @@ def check_output_path(path: Path, *, contents: Sequence[str] = (), force: bool =
 def remove_leftovers(path: Path) -> None:
     """Removes what killed processes have left beside an output, unless one is writing it."""
     if path.exists() and _resolve(path) not in _locked:
-        with suppress(ConfigurationError), lock_output(path):
+        with suppress(ConfigurationError, OSError), lock_output(path):
             _remove_leftovers(path)
 
 

@@ -11,10 +11,11 @@ from allennlp.common.checks import ConfigurationError
 __all__ = ["find_text_files", "open_file", "read_text", "unchanged"]
 
 CHUNK_SIZE = 2**20
+_NO_SPACE = bytes(byte for byte in range(256) if not bytes([byte]).isspace())
 
 
 def find_text_files(
-    paths: Sequence[Union[str, os.PathLike]], *, exclude: Sequence[Path] = ()
+    paths: Sequence[Union[str, os.PathLike]], *, outputs: Sequence[Path] = ()
 ) -> List[Path]:
     """
     Expands paths to a list of files.
@@ -25,18 +26,30 @@ def find_text_files(
         Files, directories or globs. A directory is expanded to the files directly in it; in a glob,
         `**` matches any depth. The files of a directory or glob are sorted, and hidden files are
         skipped.
-    exclude : `Sequence[Path]`, optional (default = `()`)
-        Files to skip in directories and globs.
+    outputs : `Sequence[Path]`, optional (default = `()`)
+        The files and directories that the command replaces, which directories and globs skip.
 
     # Raises
 
     `ConfigurationError`
-        If a path matches no file, or is a pipe or device, which cannot be read twice.
+        If a path matches no file, is or is in one of `outputs`, or is a pipe or device, which
+        cannot be read twice.
     """
-    excluded = {path.resolve() for path in exclude}
+    replaced = {path.resolve() for path in outputs}
+
+    def is_output(path: Path) -> bool:
+        resolved = path.resolve()
+        return not replaced.isdisjoint((resolved, *resolved.parents))
+
     files: List[Path] = []
     for entry in map(str, paths):
         path = Path(entry)
+        if not entry:
+            raise ConfigurationError("The path of a text is empty; is a variable not set?")
+        if is_output(path):
+            raise ConfigurationError(
+                f"{entry}: the output would replace it; give the output another name"
+            )
         if path.is_dir():
             candidates = sorted(path.iterdir())
         elif path.is_file():
@@ -56,7 +69,7 @@ def find_text_files(
             for candidate in candidates
             if candidate.is_file()
             and not candidate.name.startswith(".")
-            and candidate.resolve() not in excluded
+            and not is_output(candidate)
         ]
         if not found:
             raise ConfigurationError(
@@ -77,16 +90,19 @@ def read_text(path: Path) -> Iterator[bytes]:
     """
     offset = 0
     num_lines = 0
-    unfinished_word = b""
+    # The parts of a word may be many, where a text has no spaces.
+    unfinished_word: List[bytes] = []
     with open_file(path) as file:
         while True:
             chunk = file.read(CHUNK_SIZE)
-            text = unfinished_word + chunk
+            end = len(chunk.rstrip(_NO_SPACE)) if chunk else 0
+            if chunk and not end:
+                unfinished_word.append(chunk)
+                continue
+            text = b"".join([*unfinished_word, chunk[:end]])
             if not text:
                 return
-            is_finished = not chunk or text[-1:].isspace()
-            unfinished_word = b"" if is_finished else text.rsplit(None, 1)[-1]
-            text = text[: len(text) - len(unfinished_word)]
+            unfinished_word = [chunk[end:]]
             try:
                 text.decode("utf-8")
             except UnicodeDecodeError as error:

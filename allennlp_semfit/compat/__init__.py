@@ -30,7 +30,7 @@ from allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers import (
 from allennlp.training.moving_average import MovingAverage
 
 from allennlp_semfit.common.cpu import has_bfloat16_instructions
-from allennlp_semfit.compat import data_loading, interrupts, recovery, vocabulary
+from allennlp_semfit.compat import data_loading, interrupts, randomness, recovery, vocabulary
 
 logger = logging.getLogger(__name__)
 
@@ -47,13 +47,16 @@ def apply_patches() -> None:
     * `--recover` skips a checkpoint that a killed run left incomplete, or that is damaged. AllenNLP
       would fail to read it, and would not write it again.
     * A damaged file of a vocabulary is an error that names it.
-    * `--recover` gives the result of an uninterrupted run, wherever a run was killed, except for
-      the random numbers of dropout and masking. AllenNLP writes the best weights after the
-      checkpoint. If a run was killed in between, it would archive older weights, or fail because
-      there are none. A run that was complete would lose most of its metrics or, if `patience` had
-      run out, train for another epoch. A moving average would not follow the model any more.
+    * `--recover` gives the result of an uninterrupted run, wherever a run was killed. AllenNLP
+      writes the best weights after the checkpoint. If a run was killed in between, it would archive
+      older weights, or fail because there are none. A run that was complete would lose most of its
+      metrics or, if `patience` had run out, train for another epoch. A moving average would not
+      follow the model any more. In one process, random numbers continue, too, as those of dropout.
+      After a validation with a batch sampler, AllenNLP would resume with another order of batches.
+    * With `use_amp` on a GPU, a resumed run continues with the loss scale of its checkpoint.
     * In an epoch that `--recover` resumes, the training loss is the mean of the remaining batches.
       AllenNLP divides their sum by the number of all.
+    * Removing the checkpoint of batch 500 leaves that of batch 5000.
     * Distributed processes that would resume from different checkpoints are an error.
     * `allennlp train` locks its serialization directory, and replaces its config, best weights and
       archive only when the new ones are complete. Ctrl-C archives the best weights even if the path
@@ -79,6 +82,9 @@ def apply_patches() -> None:
             _init_reduce_on_plateau
         )
     Checkpointer.load_checkpoint = recovery.load_checkpoint  # type: ignore[method-assign]
+    Checkpointer._remove_checkpoint = (  # type: ignore[method-assign]
+        recovery.remove_checkpoint  # type: ignore[assignment]
+    )
     MaxTokensBatchSampler.get_batch_size = (  # type: ignore[method-assign]
         data_loading.usual_batch_size  # type: ignore[assignment]
     )
@@ -98,6 +104,7 @@ def apply_patches() -> None:
     _wrap(GradientDescentTrainer, "_try_train", recovery.try_train)
     _wrap(GradientDescentTrainer, "_train_epoch", recovery.train_epoch)
     _wrap(GradientDescentTrainer, "_save_model_state", recovery.save_model_state)
+    _wrap(GradientDescentTrainer, "get_checkpoint_state", randomness.get_checkpoint_state)
     _wrap(MovingAverage, "load_state_dict", recovery.load_moving_average)
     _wrap(Vocabulary, "from_files", vocabulary.read_vocabulary)
     _wrap(Vocabulary, "set_from_file", vocabulary.read_namespace)
@@ -164,14 +171,18 @@ def _init_trainer(init: Callable, self: GradientDescentTrainer, *args: Any, **kw
             )
     init(*bound.args, **bound.kwargs)
     self._use_cpu_amp = use_cpu_amp  # type: ignore[attr-defined]
+    self._states_of_epochs = []  # type: ignore[attr-defined]
+    self._generators = None  # type: ignore[attr-defined]
 
 
 def _batch_outputs(
-    batch_outputs: Callable, self: GradientDescentTrainer, *args: Any, **kwargs: Any
+    batch_outputs: Callable, self: GradientDescentTrainer, batch: Any, for_training: bool
 ) -> Any:
+    if for_training:
+        randomness.begin_batch(self)
     enabled = self._use_cpu_amp  # type: ignore[attr-defined]
     with torch.autocast("cpu", dtype=torch.bfloat16, enabled=enabled):
-        return batch_outputs(self, *args, **kwargs)
+        return batch_outputs(self, batch, for_training)
 
 
 def _tiny_value_of_dtype(tiny_value_of_dtype: Callable, dtype: torch.dtype) -> float:

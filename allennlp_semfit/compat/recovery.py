@@ -23,6 +23,7 @@ from allennlp.training.trainer import TrainerCheckpoint
 
 from allennlp_semfit.common.errors import DivergenceError, InvalidFileError, first_line
 from allennlp_semfit.common.output import lock_output, write_file
+from allennlp_semfit.compat import randomness
 
 logger = logging.getLogger(__name__)
 
@@ -90,6 +91,7 @@ def save_model_state(save: Callable, self: GradientDescentTrainer, path: _Path) 
 
 def restore_checkpoint(restore: Callable, self: GradientDescentTrainer) -> None:
     restore(self)
+    randomness.restore_states(self)
     if self._distributed:
         _check_agreement(self)
     if not self._start_after_epochs_completed:
@@ -137,6 +139,7 @@ def _check_agreement(self: GradientDescentTrainer) -> None:
 
 
 def train_epoch(train: Callable, self: GradientDescentTrainer, epoch: int) -> Dict[str, float]:
+    randomness.begin_epoch(self, epoch)
     metrics: Dict[str, float] = train(self, epoch)
     skipped = self._start_after_batches_in_epoch_completed
     if skipped and epoch == self._start_after_epochs_completed:
@@ -211,6 +214,7 @@ def load_checkpoint(self: Checkpointer) -> Optional[TrainerCheckpoint]:
                     torch.load(model_state, map_location=device),
                     _load_own_file(training_state, map_location=device),
                 )
+                randomness.note_states(self, checkpoint)
                 # From here it counts the batches to the next one.
                 self._last_save_num_epochs_completed = point_in_time[0]
                 self._last_save_num_batches_in_epoch_completed = point_in_time[1]
@@ -249,6 +253,15 @@ def _remove_old(self: Checkpointer) -> None:
     if self._is_primary and count and self._keep_most_recent_by_age is None:
         for point_in_time in sorted(self._find_all_checkpoints(), reverse=True)[count:]:
             self._remove_checkpoint(*point_in_time)
+
+
+def remove_checkpoint(self: Checkpointer, epochs: int, batches: int) -> None:
+    # AllenNLP's glob for batch 500 also matches batch 5000.
+    for kind in ("model_state", "training_state"):
+        name = f"{kind}_e{epochs}_b{batches}"
+        for path in Path(self._serialization_dir).glob(f"{name}*.th"):
+            if path.stem == name or path.stem.startswith(f"{name}_w"):
+                path.unlink()
 
 
 def _is_complete(path: str) -> bool:

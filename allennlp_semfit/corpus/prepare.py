@@ -60,7 +60,8 @@ def prepare_corpus(
     options = options or CorpusOptions()
     workers = available_cpus() if num_workers is None else num_workers
     check_range("num_workers", workers, 1, None)
-    sources = find_sources(inputs)
+    out_dir = Path(out_dir).resolve()
+    sources = find_sources(inputs, [out_dir / name for name in CONTENTS])
     for source in sources:
         if source.is_dump and options.already_tokenized:
             raise ConfigurationError(
@@ -73,7 +74,6 @@ def prepare_corpus(
                 "mwparserfromhell. Install it: pip install mwparserfromhell"
             )
     job = _describe(sources, options)
-    out_dir = Path(out_dir).resolve()
     record = read_record(out_dir)
     if record is not None and not force and record.get("job") == job:
         remove_leftovers(out_dir)

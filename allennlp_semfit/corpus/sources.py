@@ -42,6 +42,8 @@ _ARCHIVES = {
     b"7z\xbc\xaf\x27\x1c": "a 7z archive",
     b"\x28\xb5\x2f\xfd": "a zstandard file",
 }
+# Where a tar archive has its magic number.
+_TAR_MAGIC = slice(257, 262)
 _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _DUMP_START = re.compile(
     # Not `.*?` in a comment: it also matches several comments, in exponentially many ways.
@@ -84,19 +86,21 @@ class Source(NamedTuple):
     decompress: Callable[[IO[bytes]], IO[bytes]]
 
 
-def find_sources(inputs: Sequence[Union[str, "os.PathLike[str]"]]) -> List[Source]:
+def find_sources(
+    inputs: Sequence[Union[str, "os.PathLike[str]"]], outputs: Sequence[Path] = ()
+) -> List[Source]:
     """
-    Finds the files of `inputs`, as `find_text_files` does, and detects their formats: from the
+    Finds files with the arguments of `find_text_files`, and detects their formats: from the
     start of a file, not from its name.
 
     # Raises
 
     `ConfigurationError`
-        If an input is missing or empty, or is neither UTF-8 text nor a MediaWiki dump.
+        If an input is missing, empty or an output, or is neither UTF-8 text nor a MediaWiki dump.
     """
     if not inputs:
         raise ConfigurationError("There is no input: give at least one file or directory.")
-    return [_inspect(path) for path in find_text_files(inputs)]
+    return [_inspect(path) for path in find_text_files(inputs, outputs=outputs)]
 
 
 def read_documents(sources: Iterable[Source], on_bytes: Callable[[int], Any]) -> Iterator[Document]:
@@ -129,18 +133,20 @@ def read_documents(sources: Iterable[Source], on_bytes: Callable[[int], Any]) ->
 def _inspect(path: Path) -> Source:
     with open(path, "rb") as raw, _explain_read_errors(path):
         magic = raw.read(6)
-        for start, kind in _ARCHIVES.items():
-            if magic.startswith(start):
-                raise ConfigurationError(
-                    f"The input {path} is {kind}. Unpack it first: the input must be text or "
-                    "a MediaWiki dump, optionally compressed with gzip, bzip2 or xz."
-                )
         decompress: Callable[[IO[bytes]], IO[bytes]] = next(
             (opener for start, opener in _DECOMPRESSORS.items() if magic.startswith(start)),
             lambda stream: stream,
         )
         raw.seek(0)
         head = decompress(raw).read(_HEAD_BYTES)
+    archives = [kind for start, kind in _ARCHIVES.items() if magic.startswith(start)]
+    if head[_TAR_MAGIC] == b"ustar":
+        archives.append("a tar archive")
+    if archives:
+        raise ConfigurationError(
+            f"The input {path} is {archives[0]}. Unpack it first: the input must be text or a "
+            "MediaWiki dump, optionally compressed with gzip, bzip2 or xz."
+        )
     stat = path.stat()
     if not head:
         raise ConfigurationError(f"The input {path} is empty. Give a file with text.")

@@ -122,7 +122,7 @@ def count_vocabulary(
     boundaries = _boundaries(start_tokens, end_tokens)
     vocabulary = VocabularyWriter(Path(out_dir), namespace)
     vocabulary.check_output_path(force=force)
-    files = find_text_files(corpus, exclude=vocabulary.paths)
+    files = find_text_files(corpus, outputs=vocabulary.paths)
 
     counts, num_sentences = count_words(files, num_workers=workers)
     num_words, num_types = sum(counts.values()), len(counts)

@@ -55,16 +55,18 @@ _MAGIC_WORD = re.compile(r"__[A-Z]+__")
 # The parser accepts only a space between the name of an element and its attributes.
 _SPACE_IN_TAG = re.compile(r"(?<=<)([a-z]+)\s+", re.IGNORECASE)
 # In Chinese and some other wikis: variants of a word in the language's scripts.
-_LANGUAGE_VARIANT = re.compile(r"-\{(?:[^{}:;]*:)?([^{};]*)[^{}]*\}-")
+_LANGUAGE_VARIANT = re.compile(r"-\{(?:[^{}:;]*:)?([^{};]*)(?:;[^{}]*)?\}-")
 _LEFTOVER_MARKUP = re.compile(r"\{\{+|\}\}+|\[\[+|\]\]+|'''?")
 # Tags that the parser could not parse. Text that displays a tag uses entities.
 _BROKEN_TAG = re.compile(r"</?(?:ref|br|small|div)\b[^<>]*>")
 # But not a sentence that begins with "!Kung".
 _TABLE_ROW = re.compile(r"\{\||\|\}?|!(?![^\W\d_].*[.!?]$)")
-# Brackets and punctuation left by removed templates.
-_EMPTY_BRACKETS = re.compile(r"\s*[(（]\s*(?:[,;:،、]\s*)*[)）]")
+# Brackets and punctuation left by removed templates. A match begins at the start of a run of spaces
+# or punctuation; otherwise long runs would take quadratic time.
+_EMPTY_BRACKETS = re.compile(r"(?<!\s)\s*[(（]\s*(?:[,;:،、]\s*)*[)）]")
 _LEFTOVER_PUNCTUATION = re.compile(
-    r"(?<=[(（])\s*(?:[,;:]\s*)+|\s*(?:[,;:]\s*)+(?=[)）])|(?:\s*[,;])+(?=\s*[,;.](?:\s|$))"
+    r"(?<=[(（])\s*(?:[,;:]\s*)+|(?<![\s,;:])\s*(?:[,;:]\s*)+(?=[)）])"
+    r"|(?<![\s,;])(?:\s*[,;])+(?=\s*[,;.](?:\s|$))"
 )
 _SENTENCE_END = re.compile(r"[.!?…。！？।॥։؟۔።။][\"'”’»)\]」』]*$")
 _LETTER = re.compile(r"[^\W\d_]")

@@ -8,7 +8,7 @@ from weakref import WeakValueDictionary, finalize
 
 import numpy
 
-from allennlp_semfit.common.errors import InvalidFileError, resolve_path
+from allennlp_semfit.common.errors import InvalidFileError, absolute_path, resolve_path
 from allennlp_semfit.fasttext.dictionary import FastTextDictionary
 from allennlp_semfit.fasttext.ngrams import ngram_hashes
 
@@ -106,9 +106,7 @@ class FastTextModel:
         return model
 
     def __reduce__(self):
-        # Another process may have another working directory.
-        path = os.path.abspath(self.path) if os.path.exists(self.path) else self.path
-        return FastTextModel.open, (path,)
+        return FastTextModel.open, (absolute_path(self.path),)
 
     def __deepcopy__(self, memo) -> "FastTextModel":
         return self

@@ -137,9 +137,7 @@ def train_fasttext(
         # Without OUT.bin on the command line, the last file of the corpus is taken for it.
         raise ConfigurationError(f"{out}: the name of the file of vectors must end in .bin")
     check_output_path(out, force=force)
-    files = find_text_files(corpus, exclude=[out])
-    if out.resolve() in {path.resolve() for path in files}:
-        raise ConfigurationError(f"{out}: it is the corpus as well; give the vectors another name")
+    files = find_text_files(corpus, outputs=[out])
     ngrams = NgramCounter(minn, maxn, _MAX_BUCKET) if maxn and bucket is None else None
     with write_file(out, force=force) as unfinished:
         size_of_copy = sum(path.stat().st_size for path in files)

@@ -1,11 +1,11 @@
 import json
-import os
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple
 
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
+from allennlp_semfit.common.errors import absolute_path
 from allennlp_semfit.pretrained.pooling import check_pooling, join_layers, pool_layers
 from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
 
@@ -61,10 +61,10 @@ class ContextualWordEmbeddings(torch.nn.Module):
         check_pooling(layers)
         self.layers = layers
         self._config = {
-            "archive_file": _absolute(archive_file),
+            "archive_file": absolute_path(archive_file),
             "layers": layers,
-            "fasttext_model_path": _absolute(fasttext_model_path),
-            "tokenizer_path": _absolute(tokenizer_path),
+            "fasttext_model_path": absolute_path(fasttext_model_path),
+            "tokenizer_path": absolute_path(tokenizer_path),
             "sub_token_mode": sub_token_mode,
             "autocast": autocast,
         }
@@ -119,8 +119,3 @@ class ContextualWordEmbeddings(torch.nn.Module):
     ) -> "ContextualWordEmbeddings":
         config = Path(model_name_or_path, subfolder, "config.json").read_text("utf-8")
         return cls(**json.loads(config))
-
-
-def _absolute(path: Optional[str]) -> Optional[str]:
-    # A URL does not exist.
-    return os.path.abspath(path) if path is not None and os.path.exists(path) else path

@@ -87,14 +87,27 @@ def load_archive(archive_file: str, overrides: str = "") -> Archive:
 
     # Raises
 
+    `ConfigurationError`
+        If `overrides` is not a JSON object, or has keys that the configuration lacks.
     `InvalidFileError`
         See `load_language_model`.
     """
-    given = parse_overrides(overrides)
+    given = _parse_overrides(overrides)
     params, model = _LANGUAGE_MODEL.load(archive_file, given)
     with building(archive_file, _LANGUAGE_MODEL.name, _leaves(given)):
         reader = DatasetReader.from_params(params["dataset_reader"].duplicate())
     return Archive(model, params, reader, reader, None)
+
+
+def _parse_overrides(overrides: str) -> Dict[str, Any]:
+    found = f"-o: {overrides!r}; it takes a JSON object"
+    try:
+        given = parse_overrides(overrides)
+    except (AttributeError, RuntimeError, ValueError) as error:
+        raise ConfigurationError(f"{found} ({first_line(error)})") from error
+    if not isinstance(given, dict):
+        raise ConfigurationError(found)
+    return given
 
 
 def load_mimick(archive_file: str) -> Tuple[Params, "Mimick"]:
@@ -163,7 +176,12 @@ class _Kind(NamedTuple):
         with self.unpacked(archive_file, with_weights=True) as directory:
             params = self.read_config(archive_file, directory)
             if overrides:
-                params = Params(with_overrides(params.as_dict(quiet=True), overrides))
+                try:
+                    params = Params(with_overrides(params.as_dict(quiet=True), overrides))
+                except ValueError as error:
+                    raise ConfigurationError(
+                        f"-o: {first_line(error)}; give keys of the configuration of {archive_file}"
+                    ) from error
             weights_file = self.find_weights(archive_file, directory)
             self.check_has_vocabulary(archive_file, directory)
             urls = _leaves(overrides or {})

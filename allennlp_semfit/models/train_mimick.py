@@ -6,13 +6,14 @@ import time
 from pathlib import Path
 from typing import Any, Dict, NamedTuple
 
-from allennlp.commands.train import train_model
+from allennlp.commands import train
 from allennlp.common import Params
 from allennlp.common import logging as common_logging
 from allennlp.common.checks import ConfigurationError
 from allennlp.models.archival import CONFIG_NAME
 from allennlp.modules.token_embedders.embedding import parse_embeddings_file_uri
 
+from allennlp_semfit.common.errors import check_seed
 from allennlp_semfit.common.output import check_output_path, name_full_disk
 from allennlp_semfit.data.dataset_readers.word_vectors import WordVectorsReader  # noqa: F401
 from allennlp_semfit.models.mimick import Mimick  # noqa: F401 (registers what `_config` names)
@@ -105,6 +106,7 @@ def train_mimick(
             raise ConfigurationError(f"--{name}: {value}; it takes 1 or more")
     if not 0 < held_out < 1:
         raise ConfigurationError(f"--held-out: {held_out}; it takes a number between 0 and 1")
+    check_seed(seed)
     if max_words < 2:
         raise ConfigurationError(f"--max-words: {max_words}; it takes 2 or more")
     words, vectors = read_table(table, max_words=max_words)
@@ -159,7 +161,7 @@ def train_mimick(
         },
     }
     with name_full_disk(Path(out_dir)):
-        train_model(
+        train.train_model(
             Params(config),
             out_dir,
             recover=recover,

@@ -114,7 +114,8 @@ def _triton_error(device: torch.device) -> Optional[Exception]:
         from allennlp_semfit.modules.projected_lstm import triton_ops
 
         probe = torch.zeros(1, 1, 1, device=device)
-        triton_ops.state_forward(probe, None, None, None, None, probe.clone(), probe.clone())
+        with torch.cuda.device_of(probe):
+            triton_ops.state_forward(probe, None, None, None, None, probe.clone(), probe.clone())
     except Exception as error:
         return error
     return None

@@ -136,9 +136,7 @@ def embed_file(
     if batch_size < 1:
         raise ConfigurationError(f"--batch-size: {batch_size}; it takes 1 or more")
     sentences, out = SentencesFile(Path(sentences_file)), Path(out_file)
-    check_vectors_path(out, pool)
-    if out.resolve() == sentences.path.resolve():
-        raise ConfigurationError(f"{out}: it has the sentences; give the vectors another name")
+    check_vectors_path(out, pool, [sentences.path])
     size = sentences.path.stat().st_size
     if size > _MAX_BYTES_OF_SENTENCES and pool is None and not forget_sentences:
         raise ConfigurationError(

@@ -13,7 +13,7 @@ from allennlp.data import DatasetReader, TokenIndexer
 from allennlp.data.token_indexers.token_indexer import IndexedTokenList
 from allennlp.modules.token_embedders.embedding import parse_embeddings_file_uri
 
-from allennlp_semfit.common.errors import InvalidFileError, with_config_key
+from allennlp_semfit.common.errors import InvalidFileError, absolute_path, with_config_key
 from allennlp_semfit.data.token_indexers.word_vector_indexer import WordVectorIndexer
 from allennlp_semfit.models.archive import load_mimick
 from allennlp_semfit.models.safe_archive import building
@@ -163,12 +163,10 @@ class _MimickVectors:
         return vectors
 
     def __reduce__(self) -> Tuple[Any, ...]:
-        # Another process may have another working directory.
-        paths = [
-            os.path.abspath(path) if os.path.exists(path) else path
-            for path in (self.archive_file, self.table_path)
-        ]
-        return _MimickVectors.open, tuple(paths)
+        return _MimickVectors.open, (
+            absolute_path(self.archive_file),
+            absolute_path(self.table_path),
+        )
 
     def __deepcopy__(self, memo: Dict[int, Any]) -> "_MimickVectors":
         return self

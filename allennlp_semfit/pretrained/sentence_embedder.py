@@ -21,6 +21,7 @@ from allennlp.common.util import int_to_device, lazy_groups_of
 from allennlp.data import Batch, Instance, Token, TokenIndexer, Vocabulary
 from allennlp.data.fields import TextField
 
+from allennlp_semfit.common.errors import absolute_path
 from allennlp_semfit.pretrained.bilm import PretrainedBiLm
 from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
 from allennlp_semfit.pretrained.pooling import check_pooling, pool_layers, pool_words
@@ -88,11 +89,12 @@ class SentenceEmbedder:
         sub_token_mode: str = "first",
         autocast: bool = False,
     ) -> None:
+        # For another process.
         self._arguments = (
-            archive_file,
+            absolute_path(archive_file),
             cuda_device,
-            fasttext_model_path,
-            tokenizer_path,
+            absolute_path(fasttext_model_path),
+            absolute_path(tokenizer_path),
             sub_token_mode,
             autocast,
         )

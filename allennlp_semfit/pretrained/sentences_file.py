@@ -7,7 +7,7 @@ from typing import Iterator, Tuple
 
 from allennlp.common.checks import ConfigurationError
 
-from allennlp_semfit.common.text_files import read_text
+from allennlp_semfit.common.text_files import open_file, read_text
 
 __all__ = ["SentencesFile"]
 
@@ -56,7 +56,7 @@ class SentencesFile:
 
     def __iter__(self) -> Iterator[str]:
         """Yields each line, without leading and trailing white space."""
-        with self.path.open("rb") as file:
+        with open_file(self.path) as file:
             if file.read(len(BOM_UTF8)) != BOM_UTF8:
                 file.seek(0)
             for line in file:

@@ -6,7 +6,18 @@ import math
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO, Dict, Iterable, Iterator, Optional, Protocol, Sequence, Tuple
+from typing import (
+    Any,
+    BinaryIO,
+    Dict,
+    Iterable,
+    Iterator,
+    Optional,
+    Protocol,
+    Sequence,
+    Tuple,
+    Union,
+)
 
 import h5py
 import numpy
@@ -43,19 +54,23 @@ _MAX_FINGERPRINT = 10_000
 """In characters."""
 
 
-def check_vectors_path(path: Path, pool: Optional[str] = None) -> None:
+def check_vectors_path(
+    path: Path, pool: Optional[str], inputs: Sequence[Union[str, os.PathLike]]
+) -> None:
     """
     # Parameters
 
     path : `Path`
         It may exist, and its directory may be missing.
-    pool : `str`, optional (default = `None`)
+    pool : `Optional[str]`
         How the words of a sentence are pooled to one vector, if they are.
+    inputs : `Sequence[Union[str, os.PathLike]]`
+        Files that it must not be.
 
     # Raises
 
     `ConfigurationError`
-        If it cannot be written, or its suffix is that of another format.
+        If it cannot be written, is one of `inputs`, or its suffix is that of another format.
     """
     if pool is None and path.suffix == ".npy":
         raise ConfigurationError(
@@ -67,7 +82,7 @@ def check_vectors_path(path: Path, pool: Optional[str] = None) -> None:
             f"{path}: with --pool, the suffix chooses the format; give a name that ends in .h5 or "
             ".npy"
         )
-    check_output_path(path, force=True)
+    check_output_path(path, force=True, inputs=inputs)
 
 
 def read_fingerprint(path: Path) -> Fingerprint:

@@ -139,7 +139,7 @@ def train_svd(
 
     `ConfigurationError`
         If an option or an output is invalid, the corpus cannot be read or has too few words, or the
-        matrix is zero. Nothing is then written.
+        matrix is zero, before anything is written.
     `InvalidFileError`
         If `pca_of` is not an unsupervised fastText model.
     """
@@ -172,7 +172,7 @@ def train_svd(
     out = Path(out_path)
     if out.suffix not in (".txt", ".vec"):
         raise ConfigurationError(f"{out}: the name of the table must end in .txt or .vec")
-    check_output_path(out, force=force)
+    check_output_path(out, force=force, inputs=[] if pca_of is None else [pca_of])
     vocabulary = None
     if vocabulary_dir is not None:
         if out.resolve().parent == Path(vocabulary_dir).resolve():
@@ -182,9 +182,7 @@ def train_svd(
             )
         vocabulary = VocabularyWriter(Path(vocabulary_dir), _NAMESPACE)
         vocabulary.check_output_path(force=force)
-    files = find_text_files(corpus, exclude=[out, *(vocabulary.paths if vocabulary else ())])
-    if out.resolve() in {path.resolve() for path in files}:
-        raise ConfigurationError(f"{out}: it is the corpus as well; give the table another name")
+    files = find_text_files(corpus, outputs=[out, *(vocabulary.paths if vocabulary else ())])
 
     counts, num_sentences = count_words(files, num_workers=workers)
     num_words = sum(counts.values())

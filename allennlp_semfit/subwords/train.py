@@ -99,7 +99,7 @@ def train_bpe(
     out = Path(out_dir).resolve()
     contents = (f"{VOCABULARY}/", TOKENIZER)
     check_output_path(out, contents=contents, force=force)
-    files = find_text_files(corpus, exclude=[out / TOKENIZER, *(out / VOCABULARY).glob("*")])
+    files = find_text_files(corpus, outputs=[out / TOKENIZER, out / VOCABULARY])
 
     counts = count_words(files, num_workers=workers).counts
     words = _to_byte_level(counts, excluded=[*boundaries, *RESERVED])

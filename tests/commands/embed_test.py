@@ -175,10 +175,8 @@ def test_one_choice_of_layers(capsys):
         (["ARCHIVE", "latin.txt", "out.h5"], "latin.txt: not UTF-8: byte 0xf6 in line 1"),
         (["ARCHIVE", "empty.txt", "out.h5"], "empty.txt: it has no words"),
         (["no.tar.gz", "in.txt", "in.txt/out.h5"], "in.txt: it is a file, not a directory"),
-        (
-            ["ARCHIVE", "in.txt", "in.txt"],
-            "in.txt: it has the sentences; give the vectors another name",
-        ),
+        (["in.txt", "in.txt", "./in.txt"], "in.txt: it is an input; give the output another name"),
+        (["in.txt", "no.txt", "in.txt", "--force"], "in.txt: it is an input"),
         (["no.tar.gz", "in.txt", "out.h5", "--batch-size", "0"], "--batch-size: 0"),
         (["no.tar.gz", "in.txt", "out.npy"], "out.npy: a .npy file has one vector per sentence"),
         (["no.tar.gz", "in.txt", "out", "--pool", "max"], "out: with --pool, the suffix chooses"),

@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import pytest
 from allennlp.common import util
 
@@ -12,3 +15,20 @@ def test_an_interruption_is_one_line(interrupt, code, capsys):
         raise interrupt
     assert ended.value.code == code
     assert capsys.readouterr().err == "embed: interrupted; it resumes\n"
+
+
+def test_a_reader_that_ends_early_is_no_error():
+    """As `head` in `allennlp nearest-words … | head`."""
+    program = """
+from allennlp_semfit.commands.options import exit_on_error
+with exit_on_error("nearest-words"):
+    while True:
+        print("word")
+"""
+    process = subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.stderr.read() == ""
+    assert process.wait() == 1

@@ -139,6 +139,9 @@ def test_the_options_of_a_subword_model_arrive(data_dir, tmp_path):
         (["no.bin", "DATA", "--output-file", "text"], "text: it has something other"),
         ([VECTORS, "DATA", "--fasttext-model-path", "x"], "--fasttext-model-path is for language"),
         ([VECTORS, "DATA", "--tokenizer-path", "x"], "--tokenizer-path is for language models"),
+        ([VECTORS, "DATA", "--autocast"], "--autocast is for language models"),
+        (["no.bin", "DATA", "--seed", "-1"], "--seed: -1; it takes 0 to 4294967295"),
+        (["text", "DATA", "--output-file", "text"], "text: it is an input; give the output"),
     ],
 )
 def test_an_error_is_one_line(data_dir, tmp_path, monkeypatch, arguments, message):

@@ -349,8 +349,12 @@ def test_the_options_of_a_subword_model_arrive(tmp_path, text_file, capsys):
         ),
         (["no.tar.gz", "in.txt", "--words", "a", "--max-sentences", "-1"], "--max-sentences: -1"),
         (
-            ["no.tar.gz", "in.txt", "--words", "snow", "--html", "in.txt"],
-            "in.txt: it exists; give another name, or --force to replace it",
+            ["no.tar.gz", "in.txt", "--words", "snow", "--html", "latin.txt"],
+            "latin.txt: it exists; give another name, or --force to replace it",
+        ),
+        (
+            ["latin.txt", "in.txt", "--words", "snow", "--html", "latin.txt", "--force"],
+            "latin.txt: it is an input; give the output another name",
         ),
         (
             ["no.tar.gz", "in.txt", "--words", "snow", "--html", "in.txt/out.html"],

@@ -122,6 +122,14 @@ def test_an_epoch_without_training_metrics_has_blanks(tmp_path):
     assert f"      1  {'':15}  {'20.00':>15}" in describe_training(str(tmp_path)).splitlines()
 
 
+@pytest.mark.parametrize("name", ["metrics_epoch_0.json", "config.json"])
+def test_a_file_that_is_not_complete_is_named(tmp_path, name):
+    write_epochs(tmp_path, PERPLEXITIES)
+    (tmp_path / name).write_text('{"a')
+    with pytest.raises(ConfigurationError, match=f"{name}: it is not JSON .*; if it was killed"):
+        describe_training(str(tmp_path))
+
+
 @pytest.mark.parametrize("metrics", [None, {"training_accuracy": 0.5}])
 def test_a_directory_without_a_language_model(tmp_path, metrics):
     if metrics:

@@ -215,6 +215,7 @@ def test_the_table_is_not_deleted(monkeypatch, tmp_path):
         (["small.txt", "out", "--epochs", "0"], "--epochs: 0; it takes 1 or more"),
         (["small.txt", "out", "--char-dim", "-1"], "--char-dim: -1; it takes 1 or more"),
         (["small.txt", "out", "--hidden-dim", "0"], "--hidden-dim: 0; it takes 1 or more"),
+        (["small.txt", "out", "--seed", "-1"], "--seed: -1; it takes 0 to 4294967295"),
         (["small.txt", "out", "--max-words", "1"], "--max-words: 1; it takes 2 or more"),
         (["small.txt", "small.txt"], "small.txt: it is a file; give the name of a directory"),
         (["small.txt", "out", "--recover"], "out: there is no training to recover"),

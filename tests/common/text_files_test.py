@@ -1,7 +1,10 @@
 import os
+from unittest import mock
 
 import pytest
 from allennlp.common.checks import ConfigurationError
+from hypothesis import given
+from hypothesis import strategies as st
 
 from allennlp_semfit.common.text_files import find_text_files, read_text, unchanged
 
@@ -22,7 +25,11 @@ def test_it_finds_files_directories_and_globs(tmp_path):
     assert names("") == ["a.txt", "b.txt", "c.tmp"]
     assert names("*.txt") == ["a.txt", "b.txt"]
     assert names("**/*.txt") == ["a.txt", "b.txt", "d.txt"]
-    assert names("", exclude=[tmp_path / "c.tmp"]) == ["a.txt", "b.txt"]
+    assert names("", outputs=[tmp_path / "c.tmp"]) == ["a.txt", "b.txt"]
+    assert names("**/*.txt", outputs=[tmp_path / "deep"]) == ["a.txt", "b.txt"]
+    for named in ("a.txt", "deep", "deep/d.txt"):
+        with pytest.raises(ConfigurationError, match="the output would replace it; give the"):
+            names(named, outputs=[tmp_path / "deep", tmp_path / "a.txt"])
 
 
 def test_a_name_with_glob_characters_is_a_file(tmp_path):
@@ -38,6 +45,9 @@ def test_it_names_what_is_missing(tmp_path):
         find_text_files([tmp_path / "*.txt"])
     with pytest.raises(ConfigurationError, match="it contains no files"):
         find_text_files([tmp_path])
+    # A variable of the shell that is not set is not the working directory.
+    with pytest.raises(ConfigurationError, match="path of a text is empty"):
+        find_text_files([""])
 
 
 @pytest.mark.parametrize("change", [os.remove, os.utime, lambda path: path.write_text("")])
@@ -60,11 +70,15 @@ def test_a_pipe_or_a_device_is_refused(tmp_path):
             find_text_files([path])
 
 
-def test_chunks_join_to_the_file_and_end_where_a_word_ends(tmp_path, monkeypatch):
-    monkeypatch.setattr("allennlp_semfit.common.text_files.CHUNK_SIZE", 5)
-    path = tmp_path / "text.txt"
-    path.write_text("größere Wörter\n\n三つ の ことば\nzuletzt", "utf-8")
-    chunks = list(read_text(path))
-    assert b"".join(chunks) == path.read_bytes()
-    assert len(chunks) > 3
-    assert all(not chunk or chunk[-1:].isspace() for chunk in chunks[:-1])
+@given(
+    text=st.text(st.sampled_from("aä三 \t\n\x1c\u3000"), max_size=40),
+    chunk_size=st.integers(1, 9),
+)
+def test_chunks_join_to_the_file_and_end_where_a_word_ends(text, chunk_size, tmp_path_factory):
+    path = tmp_path_factory.mktemp("text") / "text.txt"
+    path.write_bytes(text.encode())
+    with mock.patch("allennlp_semfit.common.text_files.CHUNK_SIZE", chunk_size):
+        chunks = list(read_text(path))
+    assert b"".join(chunks) == text.encode()
+    assert all(chunk[-1:].isspace() for chunk in chunks[:-1])
+    assert all(chunks)

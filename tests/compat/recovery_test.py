@@ -147,6 +147,40 @@ class TestRecover:
             step += 1
         assert step > 5
 
+    @pytest.mark.parametrize("batches", range(1, 6))
+    def test_a_run_killed_in_an_epoch_has_the_same_weights(self, batches, directory, monkeypatch):
+        """With a random order of batches, also in validation, and dropout."""
+        trainer = {"checkpointer": {"save_every_num_batches": 1}}
+        train(None, **trainer)
+        expected = torch.load("run/model_state_e3_b0.th")
+        shutil.rmtree("run")
+        steps = 0
+
+        def stop(self):
+            nonlocal steps
+            steps += 1
+            if steps > batches:
+                raise InterruptedError
+
+        with monkeypatch.context() as patch:
+            patch.setattr(GradientDescentTrainer, "clip_gradient", stop)
+            with pytest.raises(InterruptedError):
+                train(None, **trainer)
+        train(None, recover=True, **trainer)
+        found = torch.load("run/model_state_e3_b0.th")
+        assert all(map(torch.equal, found.values(), expected.values()))
+
+    def test_only_the_checkpoint_itself_is_removed(self, tmp_path):
+        checkpointer = Checkpointer(str(tmp_path))
+        for batches in (50, 500, 5000):
+            for kind in ("model", "training"):
+                for shard in ("", "_w0"):
+                    (tmp_path / f"{kind}_state_e0_b{batches}{shard}.th").touch()
+        checkpointer._remove_checkpoint(0, 500)
+        left = {name.split("_")[3].partition(".")[0] for name in os.listdir(tmp_path)}
+        assert left == {"b50", "b5000"}
+        assert len(os.listdir(tmp_path)) == 8
+
     @pytest.mark.parametrize("damage", [os.remove, partial(os.truncate, length=0)])
     def test_damaged_best_weights_are_named(self, damage, directory, monkeypatch):
         train_with_scores("first", monkeypatch)

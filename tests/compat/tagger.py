@@ -29,9 +29,16 @@ def train(
                 "text_field_embedder": {
                     "token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 3}}
                 },
-                "encoder": {"type": "lstm", "input_size": 3, "hidden_size": 4},
+                "encoder": {
+                    "type": "lstm",
+                    "input_size": 3,
+                    "hidden_size": 4,
+                    "num_layers": 2,
+                    "dropout": 0.5,
+                },
             },
-            "data_loader": {"batch_size": 4},
+            # Its order of batches is random, also in validation.
+            "data_loader": {"batch_sampler": {"type": "bucket", "batch_size": 4}},
             "trainer": {
                 "num_epochs": num_epochs,
                 "cuda_device": -1,

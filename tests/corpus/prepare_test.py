@@ -204,6 +204,15 @@ class TestFinishedAndUnfinished:
         assert again == first._replace(already_done=True)
         assert not (tmp_path / ".out.lock").exists()
 
+    def test_an_output_is_no_input(self, text, tmp_path):
+        for _ in range(2):
+            summary = prepare_corpus([tmp_path], tmp_path, num_workers=1, force=True)
+            assert summary == prepare_corpus([text], tmp_path / "o", num_workers=1)._replace(
+                seconds=summary.seconds, already_done=False
+            )
+        with pytest.raises(ConfigurationError, match="heldout.txt: the output would replace it"):
+            prepare_corpus([tmp_path / "heldout.txt"], tmp_path, num_workers=1, force=True)
+
     @pytest.mark.parametrize("change", ["option", "input", "shard", "record"])
     def test_any_other_job_needs_force(self, text, tmp_path, change):
         out = tmp_path / "out"

@@ -2,6 +2,7 @@ import bz2
 import gzip
 import io
 import lzma
+import tarfile
 import tracemalloc
 from typing import IO, List, cast
 
@@ -138,6 +139,14 @@ class TestErrors:
         (tmp_path / "sub").mkdir()
         with pytest.raises(ConfigurationError, match="it contains no files"):
             find_sources([tmp_path])
+
+    @pytest.mark.parametrize("mode", ["w", "w:gz"])
+    def test_tar(self, tmp_path, mode):
+        (tmp_path / "a.txt").write_text("One .\n")
+        with tarfile.open(tmp_path / "a.tar.gz", mode) as archive:
+            archive.add(tmp_path / "a.txt", "a.txt")
+        with pytest.raises(ConfigurationError, match="a.tar.gz is a tar archive. Unpack it first"):
+            find_sources([tmp_path / "a.tar.gz"])
 
     @pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress])
     def test_empty(self, tmp_path, pack):

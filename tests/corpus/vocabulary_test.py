@@ -6,7 +6,7 @@ from allennlp.data import Vocabulary
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allennlp_semfit.corpus.vocabulary import NEWLINE, VocabularyWriter
+from allennlp_semfit.corpus.vocabulary import NEWLINE, VocabularyWriter, count_vocabulary
 
 WORDS = ["</s>", "the", "river"]
 FILES = ["non_padded_namespaces.txt", "tokens.txt"]
@@ -38,6 +38,13 @@ def test_the_words_come_back_in_their_order(tmp_path_factory, words, namespace):
     VocabularyWriter(directory, namespace).write(words)
     assert names(directory) == sorted([f"{namespace}.txt", "non_padded_namespaces.txt"])
     assert read(directory, namespace) == expected(words)
+
+
+def test_the_corpus_is_not_replaced(tmp_path):
+    (tmp_path / "tokens.txt").write_text("a b\n")
+    with pytest.raises(ConfigurationError, match="tokens.txt: the output would replace it"):
+        count_vocabulary([tmp_path / "tokens.txt"], tmp_path, num_workers=1, force=True)
+    assert (tmp_path / "tokens.txt").read_text() == "a b\n"
 
 
 @pytest.mark.parametrize("name", ["vocabulary", "link"])

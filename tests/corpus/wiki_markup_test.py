@@ -71,6 +71,12 @@ class TestStripMarkup:
         start, *_, end = strip(f"The beginning.\n\n{piece * 100}\n\n== Head ==\nThe end.")
         assert (start, end) == ("The beginning.", "The end.")
 
+    @pytest.mark.usefixtures("fail_instead_of_hanging")
+    @pytest.mark.parametrize("run", [" ", ",", ":", ", ", "( ", "a", "-{a"])
+    def test_long_runs_take_linear_time(self, run):
+        start, *_, end = strip(f"The beginning.\n\n-{{a{run * 100_000}b\n\nThe end.")
+        assert (start, end) == ("The beginning.", "The end.")
+
     @pytest.mark.parametrize(
         "piece",
         ["{{", "[[", "{{a|", "[[a|", "{{{a|", "<ref>", "<ref name=a>", "<div ", "<li ", "{|\n|a\n"]

@@ -115,7 +115,7 @@ class TestTrainFastText:
         for _ in range(2):
             train_fasttext([corpus.parent], out, force=True, **SMALL)
         assert sorted(os.listdir(corpus.parent)) == ["corpus.txt", "vectors.bin"]
-        with pytest.raises(ConfigurationError, match=r"vectors\.bin: it is the corpus as well"):
+        with pytest.raises(ConfigurationError, match=r"vectors\.bin: the output would replace it"):
             train_fasttext([corpus, out], out, force=True, **SMALL)
 
     @pytest.mark.parametrize("num_files", [1, 2])

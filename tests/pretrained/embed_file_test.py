@@ -489,7 +489,7 @@ def test_errors_before_anything_is_written(embedder, sentences, out, monkeypatch
     # Its sentences would be gone.
     for force in (False, True):
         message = complaint(sentences, sentences, force=force)
-        assert "sentences.txt: it has the sentences; give the vectors another name" in message
+        assert "sentences.txt: it is an input; give the output another name" in message
     other = out.parent / "other.h5"
     other.write_text("something else")
     with pytest.raises(ConfigurationError, match="something other than `allennlp embed`"):

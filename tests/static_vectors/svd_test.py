@@ -276,7 +276,7 @@ def test_the_table_is_text_and_not_the_corpus(tmp_path):
     ):
         with pytest.raises(ConfigurationError, match=message):
             train_svd([text], out)
-    with pytest.raises(ConfigurationError, match="in.txt: it is the corpus as well"):
+    with pytest.raises(ConfigurationError, match="in.txt: the output would replace it"):
         train_svd([text], text, force=True)
     assert text.read_text() == "one two\n"
 

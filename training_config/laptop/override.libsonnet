@@ -33,7 +33,7 @@ local num_sentences = 235008;
     batch_sampler: { type: 'bucket', batch_size: sentences_per_update, sorting_keys: ['source'] },
     // Streamed, so that the corpus is not kept in memory.
     max_instances_in_memory: 100 * sentences_per_update,
-    batches_per_epoch: $.sizes.num_updates / $.sizes.num_epochs,
+    batches_per_epoch: std.floor($.sizes.num_updates / $.sizes.num_epochs),
   },
   trainer+: {
     use_amp: false,

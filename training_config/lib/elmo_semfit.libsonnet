@@ -22,7 +22,7 @@
 //     max_instances_in_memory: 2000,
 //     num_workers: 2,
 //     // All processes then have the same number of batches, and the number of updates is known.
-//     batches_per_epoch: num_updates / num_epochs,
+//     batches_per_epoch: std.floor(num_updates / num_epochs),
 //   }
 //
 // A sentence must fit into a batch: `max_sequence_length` <= `max_tokens`.

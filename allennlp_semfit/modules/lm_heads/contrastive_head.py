@@ -92,9 +92,10 @@ class ContrastiveHead(VectorHeadBase):
         If a batch has more other words, as many of them are drawn in each training step, without
         replacement. Cost and memory are proportional to it and to the tokens of a batch.
     log_q_correction : `bool`, optional (default = `False`)
-        Whether to subtract from each `s cos` the logarithm of the probability that a batch contains
-        the word (Bengio and Senécal 2008, "Adaptive Importance Sampling to Accelerate Training of a
-        Neural Probabilistic Language Model"; Yi et al. 2019, "Sampling-Bias-Corrected Neural
+        Whether to subtract from each `s cos` the logarithm of the probability that the loss
+        compares with the word: that the batch contains it and, with more than `max_negatives`, that
+        it is drawn (Bengio and Senécal 2008, "Adaptive Importance Sampling to Accelerate Training
+        of a Neural Probabilistic Language Model"; Yi et al. 2019, "Sampling-Bias-Corrected Neural
         Modeling for Large Corpus Item Recommendations"). The loss then estimates that of a softmax
         over all words. The frequencies are counted in training; in distributed training, the first
         process counts.
@@ -157,7 +158,7 @@ class ContrastiveHead(VectorHeadBase):
         mask = get_text_field_mask(source)
         is_word = mask & vectors.any(dim=-1)
         words, keys, numbers = _distinct(vectors[is_word])
-        if self.training and len(words) < 2 and mask.sum() > 1:
+        if self.training and len(words) < 2 and mask[:, 1:].any():
             raise ConfigurationError(
                 f"contrastive: a batch has {len(words)} distinct word vectors other than zero, but "
                 "the loss compares at least two. Use larger batches (`data_loader.batch_size`) or "
@@ -218,7 +219,9 @@ class ContrastiveHead(VectorHeadBase):
         logits = linear(scaled, words[drawn])
         own = (scaled * words[targets.indices]).sum(-1)
         if log_probabilities is not None:
-            logits = logits - log_probabilities[drawn]
+            # A word is also drawn or not.
+            log_drawn = math.log(len(drawn) / len(words))
+            logits = logits - log_probabilities[drawn] - log_drawn
             own = own - log_probabilities[targets.indices]
         # Without the target itself, whose term is added below.
         logits = logits.masked_fill(drawn == targets.indices.unsqueeze(-1), -math.inf)

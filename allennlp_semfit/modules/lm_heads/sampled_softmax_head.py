@@ -95,8 +95,11 @@ class SampledSoftmaxHead(SoftmaxHeadBase):
         with torch.no_grad():
             subset = slice(start, None, self._stride)
             self._negative_log_likelihood(self.losses(context[subset], targets[subset]))
-        # Without targets, AllenNLP's loss has no gradient.
-        return self.softmax(context, targets) if len(targets) else context.sum()
+        if len(targets):
+            loss: torch.Tensor = self.softmax(context, targets)
+            return loss
+        # AllenNLP's has no gradient then, but `DistributedDataParallel` waits for all gradients.
+        return context.sum() if self.sparse else self.losses(context, targets).sum()
 
     def output_layer(self) -> Tuple[torch.Tensor, torch.Tensor]:
         """The weight, shape `(num_classes, input_dim)`, and the bias, shape `(num_classes,)`."""

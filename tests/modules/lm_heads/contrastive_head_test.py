@@ -131,6 +131,25 @@ def test_log_q_correction():
     torch.testing.assert_close(again.log_probabilities, targets.log_probabilities)
 
 
+def test_log_q_correction_of_drawn_negatives(monkeypatch):
+    head = head_of(log_q_correction=True, max_negatives=3).double()
+    numbers = torch.tensor([[0, 1, 2, 3, 4, 5, 3, 2]])
+    targets = targets_of(head, numbers)[0]
+    context = torch.randn(8, CONTEXT_DIM, dtype=torch.float64)
+    order = torch.tensor([5, 2, 0, 1, 3, 4])
+    monkeypatch.setattr(torch, "randperm", lambda *_, **__: order)
+    cosines = torch.cosine_similarity(
+        head.projection(context).unsqueeze(1), targets.directions.unsqueeze(0), dim=-1
+    )
+    logits = head.log_scale.exp() * cosines - targets.log_probabilities
+    expected = torch.tensor(0.0, dtype=torch.float64)
+    for own, row in zip(targets.indices.tolist(), logits):
+        # Of the six words, a half is drawn. So each stands for two.
+        others = [row[index] + math.log(2) for index in order[:3].tolist() if index != own]
+        expected = expected + torch.stack([row[own], *others]).logsumexp(0) - row[own]
+    torch.testing.assert_close(head(context, targets), expected)
+
+
 def test_equal_vectors_are_one_word_and_zero_vectors_none():
     head = head_of()
     table = torch.stack([TABLE[0], TABLE[1], TABLE[0], 0 * TABLE[0], -0.0 * TABLE[0]]).float()
@@ -152,6 +171,8 @@ def test_fewer_than_two_words(sentences):
     table = torch.stack([TABLE[0], 0 * TABLE[0], TABLE[0]]).float()
     with pytest.raises(ConfigurationError, match=r"has \d distinct.*`data_loader.batch_size`"):
         targets_of(head, sentences, table)
+    # Sentences of one word have nothing to predict.
+    targets_of(head, [[0], [0]], table)
     # In evaluation there is nothing to tell a word from.
     head.eval()
     targets = targets_of(head, sentences, table)[0]

@@ -58,6 +58,9 @@ def test_a_batch_without_targets_has_a_differentiable_loss(head):
     loss = head(torch.zeros(0, INPUT_DIM, requires_grad=True), torch.zeros(0, dtype=torch.long))
     loss.backward()
     assert loss.item() == 0
+    if isinstance(head, SampledSoftmaxHead) and not head.sparse:
+        # `DistributedDataParallel` waits for all gradients.
+        assert all(parameter.grad is not None for parameter in head.parameters())
 
 
 @pytest.mark.parametrize("head", heads(), ids=lambda head: type(head).__name__)
