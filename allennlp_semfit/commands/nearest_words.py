@@ -21,6 +21,7 @@ from allennlp_semfit.commands.options import (
     exit_on_error,
     no_params_logged,
 )
+from allennlp_semfit.common.errors import check_at_least
 from allennlp_semfit.common.text_files import find_text_files
 from allennlp_semfit.corpus.word_counts import count_words, sort_by_frequency
 from allennlp_semfit.models.archive import load_archive, load_config
@@ -96,9 +97,10 @@ class NearestWordsCommand(Subcommand):
 @exit_on_error("nearest-words", interrupted="the rest is not printed")
 def _run(args: argparse.Namespace) -> None:
     apply_progress_option(args)
-    for option, value in (("--number", args.number), ("--max-words", args.max_words)):
-        if value < 1:
-            raise ConfigurationError(f"{option}: {value}; it takes 1 or more")
+    check_at_least(
+        1,
+        {"--number": args.number, "--max-words": args.max_words, "--min-count": args.min_count},
+    )
     load_config(args.archive)
     sentences_file = SentencesFile(Path(args.sentences))
     sentences_file.summarize()

@@ -26,6 +26,7 @@ from allennlp_semfit.commands.options import (
     exit_on_error,
     load_language_model,
 )
+from allennlp_semfit.common.errors import check_at_least
 from allennlp_semfit.common.output import check_output_path, write_file
 from allennlp_semfit.pretrained.neighbours import (
     Neighbour,
@@ -116,10 +117,14 @@ class ShowNeighbours(Subcommand):
 def _run(args: argparse.Namespace) -> None:
     apply_progress_option(args)
     # All is checked before the model, which takes a while to load.
-    for name in ("number", "max_occurrences", "max_sentences"):
-        if getattr(args, name) < 1:
-            option = name.replace("_", "-")
-            raise ConfigurationError(f"--{option}: {getattr(args, name)}; it takes 1 or more")
+    check_at_least(
+        1,
+        {
+            "--number": args.number,
+            "--max-occurrences": args.max_occurrences,
+            "--max-sentences": args.max_sentences,
+        },
+    )
     # Each once, in order.
     words = list(dict.fromkeys(filter(None, map(str.strip, args.words.split(",")))))
     if not words:

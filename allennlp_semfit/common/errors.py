@@ -1,7 +1,7 @@
 import json
 import os
 from contextlib import contextmanager
-from typing import Any, Iterator, Optional, Tuple, Union
+from typing import Any, Iterator, Mapping, Optional, Tuple, Union
 
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
@@ -11,6 +11,7 @@ __all__ = [
     "DivergenceError",
     "InvalidFileError",
     "absolute_path",
+    "check_at_least",
     "check_dims",
     "check_seed",
     "first_line",
@@ -77,6 +78,13 @@ class InvalidFileError(ConfigurationError):
             f"{message} In the configuration, that is `{self.key}`; to use another file, even with "
             f"an archive, add -o '{override}' to any other overrides."
         )
+
+
+def check_at_least(minimum: float, values: Mapping[str, Optional[float]]) -> None:
+    """Raises a `ConfigurationError` if the value of an option is less, unless it is `None`."""
+    for option, value in values.items():
+        if value is not None and value < minimum:
+            raise ConfigurationError(f"{option}: {value}; it takes {minimum} or more")
 
 
 def check_dims(one: str, one_dim: int, other: str, other_dim: int) -> None:

@@ -13,7 +13,15 @@ from typing import Callable, Deque, Generator, Iterable, Iterator, List, Optiona
 
 from allennlp.common.checks import ConfigurationError
 
-__all__ = ["available_cpus", "initialize_worker", "delayed_signals", "ordered_map"]
+from allennlp_semfit.common.errors import check_at_least
+
+__all__ = [
+    "available_cpus",
+    "delayed_signals",
+    "initialize_worker",
+    "number_of_workers",
+    "ordered_map",
+]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -24,6 +32,12 @@ def available_cpus() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def number_of_workers(asked: Optional[int]) -> int:
+    """The value of `--num-workers`, by default one for each CPU that this process may use."""
+    check_at_least(1, {"--num-workers": asked})
+    return available_cpus() if asked is None else asked
 
 
 def ordered_map(

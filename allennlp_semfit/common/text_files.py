@@ -2,13 +2,14 @@
 
 import glob
 import os
+from codecs import BOM_UTF8
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Iterator, List, Optional, Sequence, Tuple, Union
 
 from allennlp.common.checks import ConfigurationError
 
-__all__ = ["find_text_files", "open_file", "read_text", "unchanged"]
+__all__ = ["find_text_files", "open_file", "read_lines", "read_text", "unchanged"]
 
 CHUNK_SIZE = 2**20
 _NO_SPACE = bytes(byte for byte in range(256) if not bytes([byte]).isspace())
@@ -77,6 +78,21 @@ def find_text_files(
             )
         files.extend(found)
     return files
+
+
+def read_lines(path: Path) -> Iterator[bytes]:
+    """
+    Yields the lines, without a byte order mark.
+
+    # Raises
+
+    `ConfigurationError`
+        If the file cannot be opened.
+    """
+    with open_file(path) as file:
+        if file.read(len(BOM_UTF8)) != BOM_UTF8:
+            file.seek(0)
+        yield from file
 
 
 def read_text(path: Path) -> Iterator[bytes]:

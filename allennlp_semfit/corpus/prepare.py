@@ -13,8 +13,8 @@ from allennlp.common import Tqdm
 from allennlp.common.checks import ConfigurationError
 
 from allennlp_semfit.common.output import check_output_path, remove_leftovers, write_directory
-from allennlp_semfit.common.parallel import available_cpus
-from allennlp_semfit.corpus.options import CorpusOptions, CorpusSummary, check_range
+from allennlp_semfit.common.parallel import number_of_workers
+from allennlp_semfit.corpus.options import CorpusOptions, CorpusSummary
 from allennlp_semfit.corpus.sentences import SentenceSplitter
 from allennlp_semfit.corpus.sources import Source, find_sources, read_documents
 from allennlp_semfit.corpus.tokenization import split_documents
@@ -58,8 +58,7 @@ def prepare_corpus(
         If an input, an option or `out_dir` cannot be used. `out_dir` stays as it was.
     """
     options = options or CorpusOptions()
-    workers = available_cpus() if num_workers is None else num_workers
-    check_range("num_workers", workers, 1, None)
+    workers = number_of_workers(num_workers)
     out_dir = Path(out_dir).resolve()
     sources = find_sources(inputs, [out_dir / name for name in CONTENTS])
     for source in sources:

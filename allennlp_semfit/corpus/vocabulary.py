@@ -17,8 +17,9 @@ from allennlp.data.vocabulary import (
     NAMESPACE_PADDING_FILE,
 )
 
+from allennlp_semfit.common.errors import check_at_least
 from allennlp_semfit.common.output import check_output_path, write_directory
-from allennlp_semfit.common.parallel import available_cpus
+from allennlp_semfit.common.parallel import number_of_workers
 from allennlp_semfit.common.text_files import find_text_files
 from allennlp_semfit.corpus.word_counts import count_words, find_word, sort_by_frequency
 
@@ -111,14 +112,8 @@ def count_vocabulary(
         stays as it was.
     """
     started = time.monotonic()
-    workers = available_cpus() if num_workers is None else num_workers
-    for option, value in (
-        ("--min-count", min_count),
-        ("--max-size", max_size),
-        ("--num-workers", workers),
-    ):
-        if value is not None and value < 1:
-            raise ConfigurationError(f"{option}: {value}; it takes 1 or more")
+    workers = number_of_workers(num_workers)
+    check_at_least(1, {"--min-count": min_count, "--max-size": max_size})
     boundaries = _boundaries(start_tokens, end_tokens)
     vocabulary = VocabularyWriter(Path(out_dir), namespace)
     vocabulary.check_output_path(force=force)

@@ -25,7 +25,7 @@ from allennlp.common import Tqdm
 from allennlp.common.checks import ConfigurationError
 
 from allennlp_semfit.common.parallel import ordered_map
-from allennlp_semfit.common.text_files import read_text
+from allennlp_semfit.common.text_files import read_lines, read_text
 
 __all__ = [
     "CHUNK_BYTES",
@@ -155,10 +155,9 @@ def sort_by_frequency(counts: Dict[str, int], *, min_count: int = 1) -> List[str
 def find_word(files: Iterable[Path], word: str) -> Tuple[Path, int]:
     """The first file that contains the word, and the number of its first line there, from 1."""
     for path in files:
-        with path.open("rb") as file:
-            for number, line in enumerate(file, start=1):
-                if word in line.decode("utf-8-sig" if number == 1 else "utf-8").split():
-                    return path, number
+        for number, line in enumerate(read_lines(path), start=1):
+            if word in line.decode("utf-8").split():
+                return path, number
     raise ValueError(f"{word!r} is not in the files")
 
 

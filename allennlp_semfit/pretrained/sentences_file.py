@@ -1,13 +1,12 @@
 """Files with one tokenised sentence per line."""
 
 import hashlib
-from codecs import BOM_UTF8
 from pathlib import Path
 from typing import Iterator, Tuple
 
 from allennlp.common.checks import ConfigurationError
 
-from allennlp_semfit.common.text_files import open_file, read_text
+from allennlp_semfit.common.text_files import read_lines, read_text
 
 __all__ = ["SentencesFile"]
 
@@ -56,8 +55,5 @@ class SentencesFile:
 
     def __iter__(self) -> Iterator[str]:
         """Yields each line, without leading and trailing white space."""
-        with open_file(self.path) as file:
-            if file.read(len(BOM_UTF8)) != BOM_UTF8:
-                file.seek(0)
-            for line in file:
-                yield line.decode("utf-8").strip()
+        for line in read_lines(self.path):
+            yield line.decode("utf-8").strip()

@@ -1,18 +1,20 @@
 """Sentence vectors: the mean of the vectors of the words."""
 
 import hashlib
-from typing import Iterator, List, NamedTuple, Sequence
+from typing import List, NamedTuple, Sequence
 
 import numpy
 from allennlp.common.file_utils import cached_path
+from allennlp.common.util import lazy_groups_of
 
 from allennlp_semfit.fasttext.model import FastTextModel
-from allennlp_semfit.pretrained.pooling import pool_layers, pool_words
 from allennlp_semfit.pretrained.sentence_embedder import DEFAULT_BATCH_SIZE, SentenceEmbedder
 from allennlp_semfit.pretrained.vectors_file import progress_bar
 
 __all__ = ["FastTextVectors", "LanguageModelVectors", "ModelFingerprint", "SentenceVectors"]
 
+# For the progress bar.
+_GROUP_SIZE = 1024
 # A language model's inputs for these identify its fastText file or tokenizer.
 _PROBE_SENTENCES = (
     "The quick brown fox jumps over the lazy dog , said nobody in 1987 .",
@@ -44,20 +46,14 @@ class SentenceVectors:
 
     def __call__(self, sentences: Sequence[Sequence[str]]) -> numpy.ndarray:
         """Returns the vectors of sentences, shape `(num_sentences, dim)`, `float32`."""
-        vectors = numpy.zeros((len(sentences), self.dim), dtype=numpy.float32)
-        # Sorted for batches of similar lengths, starting with those that need most memory.
-        order = sorted(
-            (index for index, words in enumerate(sentences) if words),
-            key=lambda index: -len(sentences[index]),
-        )
+        vectors = [numpy.zeros((0, self.dim), numpy.float32)]
         with progress_bar("embedding", sum(map(len, sentences))) as bar:
-            for index, vector in zip(order, self._means([sentences[index] for index in order])):
-                vectors[index] = vector
-                bar.update(len(sentences[index]))
-        return vectors
+            for group in lazy_groups_of(sentences, _GROUP_SIZE):
+                vectors.append(self._means(group))
+                bar.update(sum(map(len, group)))
+        return numpy.concatenate(vectors)
 
-    def _means(self, sentences: List[Sequence[str]]) -> Iterator[numpy.ndarray]:
-        """Yields the vector of each sentence. No sentence is empty."""
+    def _means(self, sentences: List[Sequence[str]]) -> numpy.ndarray:
         raise NotImplementedError
 
 
@@ -97,9 +93,8 @@ class LanguageModelVectors(SentenceVectors):
         self._embedder = embedder
         self._batch_size = batch_size
 
-    def _means(self, sentences: List[Sequence[str]]) -> Iterator[numpy.ndarray]:
-        for layers in self._embedder.embed_sentences(sentences, self._batch_size):
-            yield pool_words(pool_layers(layers, self._layers), "mean")
+    def _means(self, sentences: List[Sequence[str]]) -> numpy.ndarray:
+        return self._embedder.sentence_vectors(sentences, "mean", self._layers, self._batch_size)
 
 
 class FastTextVectors(SentenceVectors):
@@ -120,9 +115,14 @@ class FastTextVectors(SentenceVectors):
             "mean over the words of their fastText vectors",
         )
 
-    def _means(self, sentences: List[Sequence[str]]) -> Iterator[numpy.ndarray]:
-        for words in sentences:
-            yield numpy.mean([self._model.get_word_vector(word) for word in words], axis=0)
+    def _means(self, sentences: List[Sequence[str]]) -> numpy.ndarray:
+        vectors = numpy.zeros((len(sentences), self.dim), numpy.float32)
+        for vector, words in zip(vectors, sentences):
+            if words:
+                vector[:] = numpy.mean(
+                    [self._model.get_word_vector(word) for word in words], axis=0
+                )
+        return vectors
 
 
 def _file_fingerprint(path: str) -> str:

@@ -8,7 +8,7 @@ from typing import Callable, Dict, Iterator, List, NamedTuple, Sequence, Tuple, 
 
 from allennlp.common.checks import ConfigurationError
 
-from allennlp_semfit.common.errors import InvalidFileError
+from allennlp_semfit.common.errors import InvalidFileError, check_at_least
 
 __all__ = ["TASKS", "Example", "Sentence", "Task", "TaskData", "read_tasks"]
 
@@ -202,8 +202,7 @@ def read_tasks(
             raise ConfigurationError(
                 f"{name}: there is no such task; the tasks are {', '.join(TASKS)}"
             )
-    if folds < 2:
-        raise ConfigurationError(f"--folds: {folds}; it must be at least 2")
+    check_at_least(2, {"--folds": folds})
     root = Path(data_dir)
     selected = {name: task for name, task in TASKS.items() if name in names}
     for name, task in selected.items():

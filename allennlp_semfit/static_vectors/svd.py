@@ -14,8 +14,9 @@ from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN
 from scipy.sparse import csr_matrix
 from scipy.sparse.linalg import svds
 
+from allennlp_semfit.common.errors import check_at_least
 from allennlp_semfit.common.output import check_output_path
-from allennlp_semfit.common.parallel import available_cpus
+from allennlp_semfit.common.parallel import number_of_workers
 from allennlp_semfit.common.text_files import find_text_files
 from allennlp_semfit.corpus.vocabulary import (
     DEFAULT_BOUNDARY_TOKEN,
@@ -144,7 +145,7 @@ def train_svd(
         If `pca_of` is not an unsupervised fastText model.
     """
     started = time.monotonic()
-    workers = available_cpus() if num_workers is None else num_workers
+    workers = number_of_workers(num_workers)
     if matrix not in ("ppmi", "conditional"):
         raise ConfigurationError(f"--matrix: {matrix!r}; it takes ppmi or conditional")
     options = _matrix_options(
@@ -156,14 +157,7 @@ def train_svd(
             "alpha": alpha,
         },
     )
-    for option, value in (
-        ("--dim", dim),
-        ("--min-count", min_count),
-        ("--max-size", max_size),
-        ("--num-workers", workers),
-    ):
-        if value < 1:
-            raise ConfigurationError(f"{option}: {value}; it takes 1 or more")
+    check_at_least(1, {"--dim": dim, "--min-count": min_count, "--max-size": max_size})
     fasttext = None if pca_of is None else FastTextModel.open(pca_of)
     if fasttext is not None and dim > fasttext.dim:
         raise ConfigurationError(

@@ -15,8 +15,9 @@ from allennlp.common import logging as common_logging
 from allennlp.common.checks import ConfigurationError
 from tokenizers import pre_tokenizers
 
+from allennlp_semfit.common.errors import check_at_least
 from allennlp_semfit.common.output import check_output_path, write_directory
-from allennlp_semfit.common.parallel import available_cpus
+from allennlp_semfit.common.parallel import number_of_workers
 from allennlp_semfit.common.text_files import find_text_files
 from allennlp_semfit.corpus.vocabulary import DEFAULT_BOUNDARY_TOKEN, RESERVED, VocabularyWriter
 from allennlp_semfit.corpus.word_counts import count_words
@@ -93,9 +94,11 @@ def train_bpe(
         training process dies. `out_dir` is then unchanged.
     """
     started = time.monotonic()
-    workers = available_cpus() if num_workers is None else num_workers
+    workers = number_of_workers(num_workers)
+    check_at_least(0, {"--merges": merges})
+    check_at_least(1, {"--min-frequency": min_frequency})
     boundaries = list(dict.fromkeys(boundary_tokens))
-    _check_options(merges, min_frequency, boundaries, workers)
+    _check_boundaries(boundaries)
     out = Path(out_dir).resolve()
     contents = (f"{VOCABULARY}/", TOKENIZER)
     check_output_path(out, contents=contents, force=force)
@@ -131,16 +134,7 @@ def train_bpe(
     )
 
 
-def _check_options(
-    merges: int, min_frequency: int, boundaries: Sequence[str], num_workers: int
-) -> None:
-    for option, value, minimum in (
-        ("--merges", merges, 0),
-        ("--min-frequency", min_frequency, 1),
-        ("--num-workers", num_workers, 1),
-    ):
-        if value < minimum:
-            raise ConfigurationError(f"{option}: {value}; it must be {minimum} or more")
+def _check_boundaries(boundaries: Sequence[str]) -> None:
     for token in boundaries:
         # Single bytes are already subwords. Lone surrogates are not printable.
         is_word = token.split() == [token] and token.isprintable() and len(token) > 1

@@ -4,7 +4,6 @@ import pytest
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common import Params
 
-from allennlp_semfit.commands.copy_configs import CopyConfigs
 from tests import FIXTURES
 
 CONFIGS = FIXTURES.parent / "training_config"
@@ -23,10 +22,6 @@ def files(directory):
         for path in directory.rglob("*")
         if path.is_file()
     }
-
-
-def test_is_registered():
-    assert Subcommand.by_name("copy-configs") is CopyConfigs
 
 
 def test_copies_what_a_config_of_ones_own_imports(tmp_path, monkeypatch):

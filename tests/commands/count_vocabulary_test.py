@@ -11,7 +11,6 @@ from collections import Counter
 import pytest
 from allennlp.commands import main
 from allennlp.commands.subcommand import Subcommand
-from allennlp.common import logging as common_logging
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from hypothesis import given
@@ -25,11 +24,6 @@ from tests.processes import run_module
 
 TEXT = "the river and the sea\n\nthe boat and a ferry\n  \na boat and the @@UNKNOWN@@\n"
 SPECIAL = ["@@PADDING@@", "@@UNKNOWN@@"]
-
-
-@pytest.fixture(autouse=True)
-def _file_friendly_logging(monkeypatch):
-    monkeypatch.setattr(common_logging, "FILE_FRIENDLY_LOGGING", False)
 
 
 @pytest.fixture
@@ -210,14 +204,6 @@ class TestCountVocabulary:
         assert message in str(error.value)
         assert "\n" not in str(error.value)
         assert sorted(tmp_path.rglob("*")) == before
-
-    @pytest.mark.parametrize("is_terminal", [True, False])
-    @pytest.mark.parametrize("option", [[], ["--file-friendly-logging"]])
-    def test_it_writes_lines_where_there_is_no_terminal(self, is_terminal, option, monkeypatch):
-        monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal, raising=False)
-        with pytest.raises(SystemExit, match="no such file"):
-            run(monkeypatch, "missing.txt", "out", *option)
-        assert (bool(option) or not is_terminal) == common_logging.FILE_FRIENDLY_LOGGING
 
     def test_an_interrupted_run_leaves_nothing_behind(self, text, tmp_path):
         text.write_text(TEXT * 1000)

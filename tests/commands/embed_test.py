@@ -9,8 +9,6 @@ import sys
 import h5py
 import numpy
 import pytest
-from allennlp.commands.subcommand import Subcommand
-from allennlp.common import logging as common_logging
 
 from allennlp_semfit import SentenceEmbedder
 from allennlp_semfit.commands.embed import Embed
@@ -53,11 +51,6 @@ KILLED_WHILE = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _file_friendly_logging(monkeypatch):
-    monkeypatch.setattr(common_logging, "FILE_FRIENDLY_LOGGING", False)
-
-
 def parse(*args):
     parser = argparse.ArgumentParser()
     Embed().add_subparser(parser.add_subparsers())
@@ -78,10 +71,6 @@ def in_a_process(python_options, *args):
         text=True,
         check=False,
     )
-
-
-def test_is_registered():
-    assert Subcommand.by_name("embed") is Embed
 
 
 def test_defaults_are_those_of_the_function():

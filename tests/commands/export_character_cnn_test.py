@@ -7,7 +7,6 @@ import h5py
 import numpy
 import pytest
 import torch
-from allennlp.commands.subcommand import Subcommand
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
@@ -253,9 +252,6 @@ def run(*args) -> None:
 
 
 class TestCommand:
-    def test_is_registered(self):
-        assert Subcommand.by_name("export-character-cnn") is ExportCharacterCnn
-
     def test_it_says_what_it_made_and_what_is_next(self, language_model, tmp_path, caplog):
         caplog.set_level("INFO")
         out_dir = tmp_path / "deep" / "out"

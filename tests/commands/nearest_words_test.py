@@ -4,9 +4,7 @@ import sys
 
 import pytest
 from allennlp.commands import main
-from allennlp.commands.subcommand import Subcommand
 
-from allennlp_semfit.commands.nearest_words import NearestWordsCommand
 from tests import FIXTURES
 
 HELDOUT = FIXTURES / "corpus" / "heldout.txt"
@@ -21,10 +19,6 @@ def run(monkeypatch, lm_archive):
         main()
 
     return run
-
-
-def test_is_registered():
-    assert Subcommand.by_name("nearest-words") is NearestWordsCommand
 
 
 def test_prints_words_and_a_summary(run, tmp_path, capsys, caplog):

@@ -2,9 +2,18 @@ import subprocess
 import sys
 
 import pytest
+from allennlp.commands import Subcommand
 from allennlp.common import util
 
 from allennlp_semfit.commands.options import exit_on_error
+
+
+def test_the_plugin_has_its_commands():
+    assert set(Subcommand.list_available()) >= {
+        *("copy-configs", "count-vocabulary", "embed", "export-character-cnn", "nearest-words"),
+        *("prepare-corpus", "senteval", "show-neighbours", "show-training", "train-bpe"),
+        *("train-fasttext", "train-mimick", "train-svd"),
+    }
 
 
 @pytest.mark.parametrize(

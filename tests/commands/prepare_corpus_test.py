@@ -3,9 +3,7 @@ import sys
 
 import pytest
 from allennlp.commands import main
-from allennlp.commands.subcommand import Subcommand
 
-from allennlp_semfit.commands.prepare_corpus import PrepareCorpus
 from tests.processes import run_module
 
 
@@ -22,9 +20,6 @@ def run(monkeypatch, *arguments):
 
 
 class TestPrepareCorpus:
-    def test_it_is_registered(self):
-        assert Subcommand.by_name("prepare-corpus") is PrepareCorpus
-
     def test_it_makes_a_corpus_and_says_what_comes_next(self, monkeypatch, caplog, text, tmp_path):
         caplog.set_level(logging.INFO, logger="allennlp_semfit")
         out = tmp_path / "the corpus"

@@ -6,8 +6,6 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from allennlp.commands.subcommand import Subcommand
-from allennlp.common import logging as common_logging
 
 from allennlp_semfit import SentenceEmbedder
 from allennlp_semfit.commands.show_neighbours import ShowNeighbours
@@ -28,11 +26,6 @@ LINES = [
     " ".join(f"word{index}" for index in range(30)) + " river " + "x" * 500 + " the" * 20,
 ]
 VOID_TAGS = {"meta"}
-
-
-@pytest.fixture(autouse=True)
-def _file_friendly_logging(monkeypatch):
-    monkeypatch.setattr(common_logging, "FILE_FRIENDLY_LOGGING", False)
 
 
 @pytest.fixture(scope="module")
@@ -93,10 +86,6 @@ class Page(HTMLParser):
 def read_page(path):
     html = path.read_text("utf-8")
     return html, Page(html)
-
-
-def test_is_registered():
-    assert Subcommand.by_name("show-neighbours") is ShowNeighbours
 
 
 def test_defaults():

@@ -5,7 +5,6 @@ import sys
 
 import pytest
 from allennlp.commands import main
-from allennlp.commands.subcommand import Subcommand
 from allennlp.common import logging as common_logging
 from allennlp.data import Vocabulary
 
@@ -14,11 +13,6 @@ from allennlp_semfit.commands.train_bpe import TrainBpe
 from allennlp_semfit.subwords.tokenizer import SubwordTokenizer
 from allennlp_semfit.subwords.train import train_bpe
 from tests.processes import run_module
-
-
-@pytest.fixture(autouse=True)
-def _file_friendly_logging(monkeypatch):
-    monkeypatch.setattr(common_logging, "FILE_FRIENDLY_LOGGING", False)
 
 
 @pytest.fixture
@@ -37,10 +31,6 @@ def parse(*args):
 def run(monkeypatch, *args):
     monkeypatch.setattr(sys, "argv", ["allennlp", "train-bpe", *map(str, args)])
     main()
-
-
-def test_is_registered():
-    assert Subcommand.by_name("train-bpe") is TrainBpe
 
 
 def test_defaults_are_those_of_the_function():
@@ -117,14 +107,6 @@ def test_an_interruption_is_no_traceback(monkeypatch, corpus, tmp_path):
     monkeypatch.setattr(module, "train_bpe", interrupt)
     with pytest.raises(SystemExit, match="^130$"):
         run(monkeypatch, corpus, tmp_path / "out")
-
-
-@pytest.mark.parametrize("is_terminal", [True, False])
-def test_writes_lines_where_there_is_no_terminal(is_terminal, monkeypatch):
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal, raising=False)
-    with pytest.raises(SystemExit, match="no such file"):
-        run(monkeypatch, "missing.txt", "out")
-    assert common_logging.FILE_FRIENDLY_LOGGING is not is_terminal
 
 
 def test_the_user_sees_it_in_a_terminal(corpus, tmp_path):

@@ -4,15 +4,9 @@ import sys
 
 import fasttext
 import pytest
-from allennlp.commands.subcommand import Subcommand
 from allennlp.common import logging as common_logging
 
 from allennlp_semfit.commands.train_fasttext import TrainFastText, train_fasttext
-
-
-@pytest.fixture(autouse=True)
-def _file_friendly_logging(monkeypatch):
-    monkeypatch.setattr(common_logging, "FILE_FRIENDLY_LOGGING", False)
 
 
 @pytest.fixture
@@ -31,10 +25,6 @@ def parse(*args) -> argparse.Namespace:
 def run(*args) -> None:
     arguments = parse(*args)
     arguments.func(arguments)
-
-
-def test_is_registered():
-    assert Subcommand.by_name("train-fasttext") is TrainFastText
 
 
 def test_trains_and_says_what_is_next(corpus, tmp_path, caplog):

@@ -11,7 +11,6 @@ import numpy
 import pytest
 from allennlp.commands import main
 from allennlp.commands.evaluate import evaluate_from_archive
-from allennlp.commands.subcommand import Subcommand
 from allennlp.common import Params
 from allennlp.common import logging as common_logging
 from allennlp.data import TokenIndexer
@@ -44,10 +43,6 @@ def parse(*args):
 def run(monkeypatch, *args):
     monkeypatch.setattr(sys, "argv", ["allennlp", "train-mimick", *map(str, args)])
     main()
-
-
-def test_is_registered():
-    assert Subcommand.by_name("train-mimick") is TrainMimick
 
 
 def test_defaults_are_those_of_the_function():

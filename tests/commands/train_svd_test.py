@@ -8,7 +8,6 @@ import sys
 import pytest
 import torch
 from allennlp.commands import main
-from allennlp.commands.subcommand import Subcommand
 from allennlp.common import Params
 from allennlp.common import logging as common_logging
 from allennlp.data import Vocabulary
@@ -18,11 +17,6 @@ from allennlp_semfit.commands.train_svd import TrainSvd
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 from allennlp_semfit.static_vectors.svd import train_svd
 from tests import VECTORS
-
-
-@pytest.fixture(autouse=True)
-def _file_friendly_logging(monkeypatch):
-    monkeypatch.setattr(common_logging, "FILE_FRIENDLY_LOGGING", False)
 
 
 @pytest.fixture
@@ -35,10 +29,6 @@ def corpus(tmp_path):
 def run(monkeypatch, *args):
     monkeypatch.setattr(sys, "argv", ["allennlp", "train-svd", *map(str, args)])
     main()
-
-
-def test_is_registered():
-    assert Subcommand.by_name("train-svd") is TrainSvd
 
 
 def test_defaults_are_those_of_the_function():

@@ -305,7 +305,7 @@ class TestFinishedAndUnfinished:
 
 class TestErrors:
     def test_no_workers(self, text, tmp_path):
-        with pytest.raises(ConfigurationError, match="num_workers is 0"):
+        with pytest.raises(ConfigurationError, match="--num-workers: 0; it takes 1 or more"):
             prepare_corpus([text], tmp_path / "out", num_workers=0)
 
     @pytest.mark.parametrize("already_tokenized", [True, False])

@@ -167,7 +167,7 @@ def test_sentence_vectors_refuse_what_they_cannot_pool(embedder):
         embedder.sentence_vectors(WORDS, pool=None)
     with pytest.raises(ConfigurationError, match="layers: 'last'; it takes one of"):
         embedder.sentence_vectors(WORDS, layers="last")
-    with pytest.raises(ConfigurationError, match="`batch_size` is 0"):
+    with pytest.raises(ConfigurationError, match="batch_size: 0; it takes 1 or more"):
         embedder.sentence_vectors(WORDS, batch_size=0)
     with pytest.raises(ConfigurationError, match="is a string; give a list of its words"):
         embedder.sentence_vectors(["Snow ."])
@@ -205,7 +205,7 @@ def test_what_it_gives_is_neither_the_batch_nor_part_of_a_graph(embedder):
 
 
 def test_a_batch_of_no_sentences_is_refused(embedder):
-    with pytest.raises(ConfigurationError, match="`batch_size` is 0"):
+    with pytest.raises(ConfigurationError, match="batch_size: 0; it takes 1 or more"):
         next(embedder.embed_sentences([["Snow"]], batch_size=0))
 
 

@@ -3,10 +3,10 @@ import shutil
 import fasttext
 import numpy
 import pytest
-import torch
 
 from allennlp_semfit import SentenceEmbedder
 from allennlp_semfit.common.errors import InvalidFileError
+from allennlp_semfit.senteval import sentence_vectors
 from allennlp_semfit.senteval.sentence_vectors import FastTextVectors, LanguageModelVectors
 from tests import FIXTURES, VECTORS
 from tests.tolerance import assert_same_but_for_rounding
@@ -20,47 +20,14 @@ SENTENCES = [
 ]
 
 
-def test_the_mean_over_words_and_layers(lm_archive):
+@pytest.mark.parametrize("layers", ["average", "normalized", "top", "all"])
+def test_the_mean_over_words_of_the_layers(layers, lm_archive, monkeypatch):
+    monkeypatch.setattr(sentence_vectors, "_GROUP_SIZE", 2)
     embedder = SentenceEmbedder(lm_archive, fasttext_model_path=VECTORS)
-    vectors = LanguageModelVectors(embedder, batch_size=2)
+    vectors = LanguageModelVectors(embedder, batch_size=2, layers=layers)
     found = vectors(SENTENCES)
-    assert found.dtype == numpy.float32
-    assert found.shape == (5, embedder.get_output_dim()) == (5, vectors.dim)
-    for row, sentence in zip(found, SENTENCES):
-        if sentence:
-            layers = embedder.embed_sentence(sentence)
-            assert layers.shape[0] > 1
-            of_words = [layers[:, i].mean(axis=0) for i in range(len(sentence))]
-            assert_same_but_for_rounding(row, sum(of_words) / len(sentence))
-        else:
-            assert not row.any()
-
-
-def test_other_layers(lm_archive):
-    embedder = SentenceEmbedder(lm_archive, fasttext_model_path=VECTORS)
-    for name, width in (("all", embedder.num_layers), ("top", 1)):
-        vectors = LanguageModelVectors(embedder, layers=name)
-        found = vectors(SENTENCES)
-        assert found.shape == (5, width * embedder.get_output_dim()) == (5, vectors.dim)
-        for row, sentence in zip(found, SENTENCES):
-            if sentence:
-                layers = embedder.embed_sentence(sentence)
-                expected = [layer.mean(axis=0) for layer in layers][-width:]
-                assert_same_but_for_rounding(row, numpy.concatenate(expected))
-
-
-def test_layers_of_any_length_count_alike_when_normalized(lm_archive):
-    embedder = SentenceEmbedder(lm_archive, fasttext_model_path=VECTORS)
-    vectors = LanguageModelVectors(embedder, layers="normalized")
-    found = vectors(SENTENCES)
-    assert found.shape == (5, embedder.get_output_dim()) == (5, vectors.dim)
-    for row, sentence in zip(found, SENTENCES):
-        if sentence:
-            layers = torch.from_numpy(embedder.embed_sentence(sentence))
-            expected = torch.nn.functional.layer_norm(layers, layers.shape[-1:]).mean(dim=(0, 1))
-            assert_same_but_for_rounding(row, expected)
-        else:
-            assert not row.any()
+    assert found.shape == (5, embedder.get_sentence_dim(layers)) == (5, vectors.dim)
+    assert_same_but_for_rounding(found, embedder.sentence_vectors(SENTENCES, layers=layers))
 
 
 def test_the_mean_of_fasttext_vectors():

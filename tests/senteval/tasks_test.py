@@ -192,7 +192,7 @@ def test_too_few_examples(root):
 def test_options_are_checked(root):
     with pytest.raises(ConfigurationError, match="STS: there is no such task"):
         read_tasks(root, ["STS"])
-    with pytest.raises(ConfigurationError, match="--folds: 1; it must be at least 2"):
+    with pytest.raises(ConfigurationError, match="--folds: 1; it takes 2 or more"):
         read_tasks(root, ["MR"], folds=1)
 
 

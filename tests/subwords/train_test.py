@@ -233,8 +233,8 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            ({"merges": -1}, "--merges: -1; it must be 0 or more"),
-            ({"min_frequency": 0}, "--min-frequency: 0; it must be 1 or more"),
+            ({"merges": -1}, "--merges: -1; it takes 0 or more"),
+            ({"min_frequency": 0}, "--min-frequency: 0; it takes 1 or more"),
             ({"num_workers": 0}, "--num-workers: 0"),
             ({"boundary_tokens": [""]}, "--boundary-tokens: ''; each must be a word"),
             ({"boundary_tokens": ["a b"]}, "--boundary-tokens: 'a b'"),

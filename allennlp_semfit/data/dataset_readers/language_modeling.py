@@ -1,7 +1,6 @@
 import gc
 import logging
 import os
-from codecs import BOM_UTF8
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
@@ -12,7 +11,7 @@ from allennlp.data.fields import TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 from allennlp.data.tokenizers import WhitespaceTokenizer
 
-from allennlp_semfit.common.text_files import find_text_files, open_file, unchanged
+from allennlp_semfit.common.text_files import find_text_files, read_lines, unchanged
 from allennlp_semfit.corpus.vocabulary import DEFAULT_BOUNDARY_TOKEN
 from allennlp_semfit.data.fields.sentence_field import SentenceField
 
@@ -172,12 +171,9 @@ def _read_lines(files: List[Path]) -> Iterator[Tuple[Path, int, bytes]]:
     with unchanged(files):
         for path in files:
             logger.info("Reading %s", path)
-            with open_file(path) as file:
-                if file.read(len(BOM_UTF8)) != BOM_UTF8:
-                    file.seek(0)
-                for number, line in enumerate(file, start=1):
-                    has_words = has_words or bool(line.decode("utf-8", errors="replace").strip())
-                    yield path, number, line
+            for number, line in enumerate(read_lines(path), start=1):
+                has_words = has_words or bool(line.decode("utf-8", errors="replace").strip())
+                yield path, number, line
     if not has_words:
         names = ", ".join(map(str, files))
         raise ConfigurationError(
