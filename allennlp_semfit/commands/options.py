@@ -3,6 +3,7 @@
 import argparse
 import logging
 import os
+import select
 import sys
 from contextlib import contextmanager
 from typing import Iterator
@@ -41,15 +42,24 @@ def exit_on_error(command: str, interrupted: str = "nothing was written") -> Ite
     """
     try:
         yield
-    except BrokenPipeError:
-        # As of `head`. Python would report what it cannot flush at the exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
     except (ConfigurationError, OSError) as error:
+        if isinstance(error, BrokenPipeError) and _reader_has_ended():
+            sys.exit(1)
         sys.exit(f"{command}: {error}")
     except KeyboardInterrupt as error:
         sys.stderr.write(f"{command}: interrupted; {interrupted}\n")
         sys.exit(exit_code(error))
+
+
+def _reader_has_ended() -> bool:
+    """Whether nobody reads the standard output any more, as after `| head`."""
+    poll = select.poll()
+    poll.register(sys.stdout, 0)
+    if not any(event & select.POLLERR for _, event in poll.poll(0)):
+        return False
+    # Python would report what it cannot flush at the exit.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return True
 
 
 def add_corpus_argument(subparser: argparse.ArgumentParser) -> None:
