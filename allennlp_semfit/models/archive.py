@@ -200,7 +200,9 @@ class _Kind(NamedTuple):
         key = (os.path.realpath(path), stat.st_size, stat.st_mtime_ns)
         with TemporaryDirectory() as temporary:
             directory = Path(temporary)
-            if with_weights or key not in _small_files:
+            # Another thread may clear them.
+            small_files = None if with_weights else _small_files.get(key)
+            if small_files is None:
                 with self._decompressing(archive_file):
                     extract(path, directory)
                 _small_files.clear()
@@ -212,7 +214,7 @@ class _Kind(NamedTuple):
                     if file.is_file()
                 }
             else:
-                for name, content in _small_files[key].items():
+                for name, content in small_files.items():
                     (directory / name).parent.mkdir(exist_ok=True)
                     (directory / name).write_bytes(content)
             yield temporary
