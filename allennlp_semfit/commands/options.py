@@ -42,6 +42,8 @@ def exit_on_error(command: str, interrupted: str = "nothing was written") -> Ite
     """
     try:
         yield
+        # Otherwise an error would come at the exit.
+        sys.stdout.flush()
     except (ConfigurationError, OSError) as error:
         if isinstance(error, BrokenPipeError) and _reader_has_ended():
             sys.exit(1)

@@ -128,7 +128,6 @@ def _load(args: argparse.Namespace) -> SentenceVectors:
         ("fasttext-model-path", args.fasttext_model_path),
         ("tokenizer-path", args.tokenizer_path),
         ("sub-token-mode", args.sub_token_mode != "first"),
-        ("cuda-device", args.cuda_device != -1),
         ("autocast", args.autocast),
         (args.layers, args.layers != "average"),
     ):

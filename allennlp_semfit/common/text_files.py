@@ -36,10 +36,12 @@ def find_text_files(
         If a path matches no file, is or is in one of `outputs`, or is a pipe or device, which
         cannot be read twice.
     """
-    replaced = {path.resolve() for path in outputs}
+    replaced = {Path(os.path.realpath(path)) for path in outputs}
 
     def is_output(path: Path) -> bool:
-        resolved = path.resolve()
+        if not replaced:
+            return False
+        resolved = Path(os.path.realpath(path))
         return not replaced.isdisjoint((resolved, *resolved.parents))
 
     files: List[Path] = []
@@ -73,8 +75,9 @@ def find_text_files(
             and not is_output(candidate)
         ]
         if not found:
+            others = ", apart from the output" if any(map(is_output, candidates)) else ""
             raise ConfigurationError(
-                f"{entry}: it contains no files; give a directory with text files"
+                f"{entry}: it contains no files{others}; give a directory with text files"
             )
         files.extend(found)
     return files

@@ -51,8 +51,9 @@ def apply_patches() -> None:
       writes the best weights after the checkpoint. If a run was killed in between, it would archive
       older weights, or fail because there are none. A run that was complete would lose most of its
       metrics or, if `patience` had run out, train for another epoch. A moving average would not
-      follow the model any more. In one process, random numbers continue, too, as those of dropout.
-      After a validation with a batch sampler, AllenNLP would resume with another order of batches.
+      follow the model any more. In one process, the order of batches is the same, which validation
+      with a batch sampler would change, and so are the random numbers of NumPy and PyTorch in the
+      model, such as those of dropout. Several workers of a data loader have no fixed order anyway.
     * With `use_amp` on a GPU, a resumed run continues with the loss scale of its checkpoint.
     * In an epoch that `--recover` resumes, the training loss is the mean of the remaining batches.
       AllenNLP divides their sum by the number of all.
@@ -172,6 +173,7 @@ def _init_trainer(init: Callable, self: GradientDescentTrainer, *args: Any, **kw
     init(*bound.args, **bound.kwargs)
     self._use_cpu_amp = use_cpu_amp  # type: ignore[attr-defined]
     self._states_of_epochs = []  # type: ignore[attr-defined]
+    self._restored_states = []  # type: ignore[attr-defined]
     self._generators = None  # type: ignore[attr-defined]
 
 

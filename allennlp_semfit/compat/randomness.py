@@ -22,14 +22,13 @@ _SCALER = "scaler"
 
 
 def begin_epoch(self: _Trainer, epoch: int) -> None:
-    """Notes the state that decides the order of batches, or sets that of the first run."""
+    """Notes what decides the order of batches, or repeats that of the first run."""
     if self._distributed:
         # The checkpoint has that of the first process only.
         return
-    if epoch < len(self._states_of_epochs):
-        random.setstate(self._states_of_epochs[epoch])
-    else:
-        self._states_of_epochs.append(random.getstate())
+    if epoch < len(self._restored_states):
+        random.setstate(self._restored_states[epoch])
+    self._states_of_epochs[epoch:] = [random.getstate()]
 
 
 def begin_batch(self: _Trainer) -> None:
@@ -68,10 +67,10 @@ def note_states(self: _Checkpointer, checkpoint: TrainerCheckpoint) -> None:
 
 
 def restore_states(self: _Trainer) -> None:
-    """Of an earlier version of this package, or of AllenNLP, a checkpoint has none."""
+    """Of a loaded checkpoint, if it has any. Those of AllenNLP have none."""
     states = getattr(self._checkpointer, "_states", {})
     if states.get(_SCALER) and self._scaler is not None:
         self._scaler.load_state_dict(states[_SCALER])
     if states.get(_RANDOM) and not self._distributed:
-        self._states_of_epochs = states[_RANDOM]["epochs"]
+        self._restored_states = states[_RANDOM]["epochs"]
         self._generators = states[_RANDOM]

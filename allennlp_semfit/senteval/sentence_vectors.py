@@ -13,8 +13,6 @@ from allennlp_semfit.pretrained.vectors_file import progress_bar
 
 __all__ = ["FastTextVectors", "LanguageModelVectors", "ModelFingerprint", "SentenceVectors"]
 
-# For the progress bar.
-_GROUP_SIZE = 1024
 # A language model's inputs for these identify its fastText file or tokenizer.
 _PROBE_SENTENCES = (
     "The quick brown fox jumps over the lazy dog , said nobody in 1987 .",
@@ -39,6 +37,9 @@ class SentenceVectors:
     sentence. `description` is for humans.
     """
 
+    # The sentences between two updates of the progress bar.
+    _group_size = 1024
+
     def __init__(self, dim: int, identity: ModelFingerprint, description: str) -> None:
         self.dim = dim
         self.identity = identity
@@ -46,12 +47,15 @@ class SentenceVectors:
 
     def __call__(self, sentences: Sequence[Sequence[str]]) -> numpy.ndarray:
         """Returns the vectors of sentences, shape `(num_sentences, dim)`, `float32`."""
-        vectors = [numpy.zeros((0, self.dim), numpy.float32)]
+        vectors = numpy.zeros((len(sentences), self.dim), numpy.float32)
+        # Of similar lengths, starting with those that need most memory.
+        order = sorted(range(len(sentences)), key=lambda index: -len(sentences[index]))
         with progress_bar("embedding", sum(map(len, sentences))) as bar:
-            for group in lazy_groups_of(sentences, _GROUP_SIZE):
-                vectors.append(self._means(group))
+            for indices in lazy_groups_of(order, self._group_size):
+                group = [sentences[index] for index in indices]
+                vectors[indices] = self._means(group)
                 bar.update(sum(map(len, group)))
-        return numpy.concatenate(vectors)
+        return vectors
 
     def _means(self, sentences: List[Sequence[str]]) -> numpy.ndarray:
         raise NotImplementedError
@@ -92,6 +96,7 @@ class LanguageModelVectors(SentenceVectors):
         self._layers = layers
         self._embedder = embedder
         self._batch_size = batch_size
+        self._group_size = 4 * batch_size
 
     def _means(self, sentences: List[Sequence[str]]) -> numpy.ndarray:
         return self._embedder.sentence_vectors(sentences, "mean", self._layers, self._batch_size)

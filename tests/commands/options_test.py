@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 
@@ -31,13 +32,16 @@ def test_a_reader_that_ends_early_is_no_error():
     program = """
 from allennlp_semfit.commands.options import exit_on_error
 with exit_on_error("nearest-words"):
-    while True:
-        print("word")
+    print("first", flush=True)
+    input()
+    print("last")
 """
-    process = subprocess.Popen(
-        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    environment = {name: os.environ[name] for name in os.environ if name != "PYTHONUNBUFFERED"}
+    process = subprocess.Popen([sys.executable, "-c", program], **pipes, text=True, env=environment)
     process.stdout.readline()
     process.stdout.close()
+    process.stdin.write("\n")
+    process.stdin.close()
     assert process.stderr.read() == ""
     assert process.wait() == 1

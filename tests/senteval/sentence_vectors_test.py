@@ -6,7 +6,6 @@ import pytest
 
 from allennlp_semfit import SentenceEmbedder
 from allennlp_semfit.common.errors import InvalidFileError
-from allennlp_semfit.senteval import sentence_vectors
 from allennlp_semfit.senteval.sentence_vectors import FastTextVectors, LanguageModelVectors
 from tests import FIXTURES, VECTORS
 from tests.tolerance import assert_same_but_for_rounding
@@ -21,10 +20,9 @@ SENTENCES = [
 
 
 @pytest.mark.parametrize("layers", ["average", "normalized", "top", "all"])
-def test_the_mean_over_words_of_the_layers(layers, lm_archive, monkeypatch):
-    monkeypatch.setattr(sentence_vectors, "_GROUP_SIZE", 2)
+def test_the_mean_over_words_of_the_layers(layers, lm_archive):
     embedder = SentenceEmbedder(lm_archive, fasttext_model_path=VECTORS)
-    vectors = LanguageModelVectors(embedder, batch_size=2, layers=layers)
+    vectors = LanguageModelVectors(embedder, batch_size=1, layers=layers)
     found = vectors(SENTENCES)
     assert found.shape == (5, embedder.get_sentence_dim(layers)) == (5, vectors.dim)
     assert_same_but_for_rounding(found, embedder.sentence_vectors(SENTENCES, layers=layers))
