@@ -10,6 +10,7 @@ from allennlp.common.file_utils import cached_path
 __all__ = [
     "DivergenceError",
     "InvalidFileError",
+    "RefusalError",
     "absolute_path",
     "check_at_least",
     "check_dims",
@@ -80,6 +81,20 @@ class InvalidFileError(ConfigurationError):
         )
 
 
+class RefusalError(Exception):
+    """
+    The configuration of an archive could run code or fetch a file. It becomes an
+    `UnsafeArchiveError` at the end of `models.safe_archive.building`. Until then it is neither a
+    `ConfigurationError` nor a `ValueError`, because AllenNLP catches both to try the next type of a
+    `Union`.
+    """
+
+    def __init__(self, found: str, remedy: str) -> None:
+        super().__init__(found)
+        self.found = found
+        self.remedy = remedy
+
+
 def check_at_least(minimum: float, values: Mapping[str, Optional[float]]) -> None:
     """Raises a `ConfigurationError` if the value of an option is less, unless it is `None`."""
     for option, value in values.items():
@@ -126,6 +141,8 @@ def resolve_path(path: Union[str, os.PathLike], remedy: str, kind: str) -> str:
     except FileNotFoundError:
         found = f"does not exist (working directory: {os.getcwd()})"
         raise InvalidFileError(path, found, remedy, kind) from None
+    except RefusalError:
+        raise
     except Exception as error:
         # The clients of cloud storage have no errors in common.
         remedy = "Try again, or give a local copy."

@@ -30,9 +30,8 @@ from allennlp.data.vocabulary import NAMESPACE_PADDING_FILE
 from allennlp.models import Model
 from allennlp.models.archival import CONFIG_NAME, Archive, get_weights_path
 
-from allennlp_semfit.common.errors import InvalidFileError, first_line, resolve_path
+from allennlp_semfit.common.errors import InvalidFileError, RefusalError, first_line, resolve_path
 from allennlp_semfit.models.safe_archive import (
-    RefusalError,
     building,
     extract,
     read_config,

@@ -27,10 +27,9 @@ from allennlp.common import Params, Registrable
 from allennlp.models import archival
 from allennlp.nn import util as nn_util
 
-from allennlp_semfit.common.errors import InvalidFileError, first_line
+from allennlp_semfit.common.errors import InvalidFileError, RefusalError, first_line
 
 __all__ = [
-    "RefusalError",
     "UnsafeArchiveError",
     "building",
     "check_is_registered",
@@ -204,19 +203,6 @@ TENSORS_ONLY = SimpleNamespace(
     load=lambda file, **kwargs: _TensorUnpickler(file, **kwargs).load(),
 )
 """A `pickle_module` of `torch.load` that does what `weights_only` does."""
-
-
-class RefusalError(Exception):
-    """
-    Becomes an `UnsafeArchiveError` at the end of `building`. Until then it is neither a
-    `ConfigurationError` nor a `ValueError`, because AllenNLP catches both to try the next type of a
-    `Union`.
-    """
-
-    def __init__(self, found: str, remedy: str) -> None:
-        super().__init__(found)
-        self.found = found
-        self.remedy = remedy
 
 
 # The URLs that may be fetched, within `building`.
