@@ -2,14 +2,13 @@
 
 import ctypes
 import gc
+import multiprocessing
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, Dict, Optional, Sequence, Tuple
 
 import torch
-
-from benchmarks.forkserver import forkserver_context
 
 __all__ = ["PeakMemory", "measure_peak_memory"]
 
@@ -73,7 +72,12 @@ def measure_peak_memory(
 
     `PeakMemory`
     """
-    with ProcessPoolExecutor(1, forkserver_context()) as pool:
+    # It starts processes fast that use little memory, on Linux and macOS only.
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(
+        ["torch._dynamo", "benchmarks.heads", "benchmarks.language_models"]
+    )
+    with ProcessPoolExecutor(1, context) as pool:
         return pool.submit(
             _measure, build, arguments, warmup, batch_sizes, budget, device, max_checked
         ).result()

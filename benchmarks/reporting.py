@@ -20,9 +20,7 @@ __all__ = [
     "RESULTS",
     "Lines",
     "argument_parser",
-    "format_table",
     "parse_arguments",
-    "plot_path",
     "report",
 ]
 
@@ -124,7 +122,7 @@ def report(
     reference : `Union[str, Mapping[str, str]]`
         The candidate to compare with, or one for each candidate.
     out : `Path`
-        The JSON file. See `plot_path` for the plot.
+        The JSON file. The plot of `RESULTS` is in `docs/images/benchmarks`, others are beside it.
     device : `torch.device`
         The device of the timings.
     measures : `Mapping[str, Mapping[str, float]]`, optional (default = `None`)
@@ -153,7 +151,7 @@ def report(
         }
         for name, seconds in timings.items()
     }
-    logger.info("\n%s", format_table(rows))
+    logger.info("\n%s", _format_table(rows))
     hardware = torch.cuda.get_device_name(device) if device.type == "cuda" else processor_name()
     machine = {
         "hardware": hardware,
@@ -170,20 +168,20 @@ def report(
     out.write_text(json.dumps(results, indent=2) + "\n")
     threads = "" if device.type == "cuda" else f", threads: {machine['threads']}"
     caption = f"{device.type}: {hardware}{threads}; median and range of {repeats} rounds"
-    plot = plot_path(out)
+    plot = _plot_path(out)
     _draw(rows, caption, lines).savefig(plot, dpi=_RESOLUTION)
     logger.info("Wrote %s and %s", out, plot)
     return rows
 
 
-def plot_path(out: Path) -> Path:
+def _plot_path(out: Path) -> Path:
     """The plot of a JSON file: in `docs/images/benchmarks` for `RESULTS`, else next to it."""
     directory = _PLOTS if out.parent.resolve() == RESULTS.resolve() else out.parent
     directory.mkdir(parents=True, exist_ok=True)
     return directory / f"{out.stem}.png"
 
 
-def format_table(rows: Mapping[str, Mapping[str, float]]) -> str:
+def _format_table(rows: Mapping[str, Mapping[str, float]]) -> str:
     """A plain-text table of rows by name. Rows may lack columns."""
     columns = list(dict.fromkeys(column for row in rows.values() for column in row))
     cells = [["", *(column.replace("_", " ") for column in columns)]]

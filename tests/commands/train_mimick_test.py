@@ -12,7 +12,6 @@ import pytest
 from allennlp.commands import main
 from allennlp.commands.evaluate import evaluate_from_archive
 from allennlp.common import Params
-from allennlp.common import logging as common_logging
 from allennlp.data import TokenIndexer
 from allennlp.models.archival import load_archive
 
@@ -24,9 +23,8 @@ from tests import TABLE
 
 
 @pytest.fixture(autouse=True)
-def _logging(monkeypatch):
+def _logging():
     """`train` changes the handlers of loggers."""
-    monkeypatch.setattr(common_logging, "FILE_FRIENDLY_LOGGING", False)
     root = logging.getLogger()
     level, handlers = root.level, list(root.handlers)
     yield
