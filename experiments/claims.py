@@ -36,12 +36,12 @@ Counts = Mapping[Run, numpy.ndarray]
 def _pairs(representations: Iterable[str]) -> Iterator[Tuple[str, str]]:
     """
     Our language models, with fastText and with all that come before them in the tables and were
-    trained for as many minutes.
+    trained for as many minutes. Those without minutes are compared with all.
     """
     names = [name for name in sort_representations(representations) if name != "none"]
     for position, name in enumerate(names):
         for other in names[:position] if base_model(name) in OURS else []:
-            is_as_long = other == "fasttext" or minutes_of(other) == minutes_of(name)
+            is_as_long = other == "fasttext" or minutes_of(name) in (0, minutes_of(other))
             if is_as_long and base_model(other) != base_model(name):
                 yield name, other
 

@@ -37,11 +37,6 @@ _REPRESENTATIONS = [
     "elmo_adaptive",
     "elmo_semfit",
     "elmo_semfit_contrastive",
-    "elmo_semfit_sru",
-    "elmo_semfit_qrnn",
-    "elmo_semfit_gated_cnn",
-    "elmo_semfit_transformer",
-    "elmo_semfit_torch_lstm",
 ]
 # The language models that claims are about.
 OURS = ("elmo_semfit", "elmo_semfit_contrastive")

@@ -11,6 +11,9 @@ yor_fasttext := --epoch 10
 yor_overrides := "trainer.num_epochs": 5, "data_loader.batches_per_epoch": 598, "trainer.learning_rate_scheduler.decay_start": 5980, "trainer.learning_rate_scheduler.decay_end": 11960,
 wol_fasttext := --epoch 30
 wol_overrides := "trainer.num_epochs": 20, "data_loader.batches_per_epoch": 70, "trainer.learning_rate_scheduler.decay_start": 2800, "trainer.learning_rate_scheduler.decay_end": 5600,
+# About as long as the language models and their vectors.
+yor_peers := bert-15min
+wol_peers := bert-5min
 HELD_OUT := 1500
 
 DIM := 100

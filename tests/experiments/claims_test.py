@@ -73,6 +73,8 @@ def test_ours_are_compared_with_fasttext_and_others_of_as_many_minutes():
     names += ["elmo_semfit-15min", "elmo_semfit_contrastive-5min", "elmo_semfit", "elmo_semfit_l2"]
     assert list(_pairs(names)) == [
         ("elmo_semfit", "fasttext"),
+        ("elmo_semfit", "bert-5min"),
+        ("elmo_semfit", "bert-15min"),
         ("elmo_semfit-5min", "fasttext"),
         ("elmo_semfit-5min", "bert-5min"),
         ("elmo_semfit-15min", "fasttext"),

@@ -149,10 +149,11 @@ def test_a_task_comes_after_its_language_model(task, scale, tmp_path):
 def test_all_makes_everything_that_the_tables_have(tmp_path):
     lines = lines_of(tmp_path, "laptop", "MINUTES=5 15", "MODELS=elmo elmo_semfit")
     # Two models of novels, for their speed and twice more, and two of two languages; four tasks
-    # with two representations, and with fastText, two models and four peers twice; two with four.
-    models, tasks = 2 * 3 + 2 * 2, 4 * (2 + 7 * 2) + 2 * 4
+    # with two representations, and with fastText, two models and four peers twice; two with five.
+    models, tasks = 2 * 3 + 2 * 2, 4 * (2 + 7 * 2) + 2 * 5
     assert sum(map(is_training, lines)) == models + tasks
-    assert sum("experiments.peers.train" in line for line in lines) == 4 * 2
+    # BERT also of two languages.
+    assert sum("experiments.peers.train" in line for line in lines) == 4 * 2 + 2
     # Two models of 15 minutes, also with layers side by side.
     assert sum("allennlp senteval" in line for line in lines) == 1 + 2 * 2
     assert sum("experiments.peers.speed" in line for line in lines) == 1

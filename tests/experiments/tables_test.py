@@ -51,6 +51,8 @@ RESULTS = {
             ("yor", "elmo_semfit", "all", 80.0),
             ("yor", "elmo_semfit", "all", 82.0),
             ("wol", "elmo_semfit", "unseen", 70.0),
+            ("wol", "bert-5min", "unseen", 60.0),
+            ("yor", "bert-15min", "all", 50.0),
         )
     ],
     "embedding_speed": [{"label": "elmo_semfit", "words_per_second": 12345}],
@@ -150,6 +152,7 @@ def test_entities_by_group():
     ]
     assert rows("languages") == [
         ["representation", "`yor`, all (1,200)", "`wol`, unseen in training (1,200)"],
+        ["`bert`", "50.0", "60.0"],
         ["`elmo_semfit`", "81.0 ± 1.4", "70.0"],
     ]
 
