@@ -21,7 +21,7 @@ from allennlp_semfit.commands.options import (
     exit_on_error,
     no_params_logged,
 )
-from allennlp_semfit.common.errors import check_at_least
+from allennlp_semfit.common.errors import check_bounds
 from allennlp_semfit.common.text_files import find_text_files
 from allennlp_semfit.corpus.word_counts import count_words, sort_by_frequency
 from allennlp_semfit.models.archive import load_archive, load_config
@@ -97,9 +97,9 @@ class NearestWordsCommand(Subcommand):
 @exit_on_error("nearest-words", interrupted="the rest is not printed")
 def _run(args: argparse.Namespace) -> None:
     apply_progress_option(args)
-    check_at_least(
-        1,
+    check_bounds(
         {"--number": args.number, "--max-words": args.max_words, "--min-count": args.min_count},
+        at_least=1,
     )
     load_config(args.archive)
     sentences_file = SentencesFile(Path(args.sentences))

@@ -11,7 +11,7 @@ from typing import Iterator
 from allennlp.common import logging as common_logging
 from allennlp.common.checks import ConfigurationError
 
-from allennlp_semfit.common.errors import InvalidFileError, check_at_least
+from allennlp_semfit.common.errors import InvalidFileError, check_bounds
 from allennlp_semfit.compat.interrupts import exit_code
 from allennlp_semfit.pretrained.sentence_embedder import DEFAULT_BATCH_SIZE, SentenceEmbedder
 
@@ -138,7 +138,7 @@ def add_language_model_options(subparser: argparse.ArgumentParser) -> None:
 
 def load_language_model(args: argparse.Namespace) -> SentenceEmbedder:
     """Loads the language model of the argument `archive`; raises what `SentenceEmbedder` raises."""
-    check_at_least(1, {"--batch-size": args.batch_size})
+    check_bounds({"--batch-size": args.batch_size}, at_least=1)
     try:
         with no_params_logged():
             return SentenceEmbedder(

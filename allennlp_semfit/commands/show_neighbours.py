@@ -26,7 +26,7 @@ from allennlp_semfit.commands.options import (
     exit_on_error,
     load_language_model,
 )
-from allennlp_semfit.common.errors import check_at_least
+from allennlp_semfit.common.errors import check_bounds
 from allennlp_semfit.common.output import check_output_path, write_file
 from allennlp_semfit.pretrained.neighbours import (
     Neighbour,
@@ -117,13 +117,13 @@ class ShowNeighbours(Subcommand):
 def _run(args: argparse.Namespace) -> None:
     apply_progress_option(args)
     # All is checked before the model, which takes a while to load.
-    check_at_least(
-        1,
+    check_bounds(
         {
             "--number": args.number,
             "--max-occurrences": args.max_occurrences,
             "--max-sentences": args.max_sentences,
         },
+        at_least=1,
     )
     # Each once, in order.
     words = list(dict.fromkeys(filter(None, map(str.strip, args.words.split(",")))))

@@ -1,6 +1,7 @@
 import json
 import os
 from contextlib import contextmanager
+from math import inf
 from typing import Any, Iterator, Mapping, Optional, Tuple, Union
 
 from allennlp.common import Params
@@ -12,7 +13,7 @@ __all__ = [
     "InvalidFileError",
     "RefusalError",
     "absolute_path",
-    "check_at_least",
+    "check_bounds",
     "check_dims",
     "check_seed",
     "first_line",
@@ -95,11 +96,15 @@ class RefusalError(Exception):
         self.remedy = remedy
 
 
-def check_at_least(minimum: float, values: Mapping[str, Optional[float]]) -> None:
-    """Raises a `ConfigurationError` if the value of an option is less, unless it is `None`."""
+def check_bounds(
+    values: Mapping[str, Optional[float]], *, at_least: float, at_most: float = inf
+) -> None:
+    """Raises a `ConfigurationError` if the value of an option is out of bounds, except `None`."""
     for option, value in values.items():
-        if value is not None and value < minimum:
-            raise ConfigurationError(f"{option}: {value}; it takes {minimum} or more")
+        # Neither holds for NaN.
+        if value is not None and not at_least <= value <= at_most:
+            expected = f"{at_least} or more" if at_most == inf else f"{at_least} to {at_most}"
+            raise ConfigurationError(f"{option}: {value}; it takes {expected}")
 
 
 def check_dims(one: str, one_dim: int, other: str, other_dim: int) -> None:
@@ -112,8 +117,7 @@ def check_dims(one: str, one_dim: int, other: str, other_dim: int) -> None:
 
 def check_seed(seed: int) -> None:
     """Raises a `ConfigurationError` if NumPy does not take the value of `--seed`."""
-    if not 0 <= seed < 2**32:
-        raise ConfigurationError(f"--seed: {seed}; it takes 0 to {2**32 - 1}")
+    check_bounds({"--seed": seed}, at_least=0, at_most=2**32 - 1)
 
 
 def first_line(error: BaseException) -> str:

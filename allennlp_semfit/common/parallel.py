@@ -13,7 +13,7 @@ from typing import Callable, Deque, Generator, Iterable, Iterator, List, Optiona
 
 from allennlp.common.checks import ConfigurationError
 
-from allennlp_semfit.common.errors import check_at_least
+from allennlp_semfit.common.errors import check_bounds
 
 __all__ = [
     "available_cpus",
@@ -36,7 +36,7 @@ def available_cpus() -> int:
 
 def number_of_workers(asked: Optional[int]) -> int:
     """The value of `--num-workers`, by default one for each CPU that this process may use."""
-    check_at_least(1, {"--num-workers": asked})
+    check_bounds({"--num-workers": asked}, at_least=1)
     return available_cpus() if asked is None else asked
 
 

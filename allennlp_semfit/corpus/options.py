@@ -1,11 +1,9 @@
-"""
-The options and the summary of a corpus.
-"""
+"""The options and the summary of a corpus."""
 
 from dataclasses import dataclass
 from typing import NamedTuple, Optional
 
-from allennlp.common.checks import ConfigurationError
+from allennlp_semfit.common.errors import check_bounds
 
 # Each shard is an open file.
 _MAX_SHARDS = 500
@@ -45,11 +43,11 @@ class CorpusOptions:
     max_sentences: Optional[int] = None
 
     def __post_init__(self) -> None:
-        check_range("num_shards", self.num_shards, 1, _MAX_SHARDS)
-        check_range("held_out", self.held_out, 0, 0.5)
-        check_range("min_words", self.min_words, 1, None)
-        if self.max_sentences is not None:
-            check_range("max_sentences", self.max_sentences, 1, None)
+        check_bounds({"--num-shards": self.num_shards}, at_least=1, at_most=_MAX_SHARDS)
+        check_bounds({"--held-out": self.held_out}, at_least=0, at_most=0.5)
+        check_bounds(
+            {"--min-words": self.min_words, "--max-sentences": self.max_sentences}, at_least=1
+        )
 
 
 class CorpusSummary(NamedTuple):
@@ -68,11 +66,3 @@ class CorpusSummary(NamedTuple):
     seconds: float
     skipped_articles: int = 0
     already_done: bool = False
-
-
-def check_range(name: str, value: float, low: float, high: Optional[float]) -> None:
-    """Raises a `ConfigurationError` if the option `name` is not in the range."""
-    # Written so that NaN fails.
-    if not (value >= low and (high is None or value <= high)):
-        expected = f"at least {low}" if high is None else f"from {low} to {high}"
-        raise ConfigurationError(f"{name} is {value}; it must be {expected}.")

@@ -17,7 +17,7 @@ from allennlp.data.vocabulary import (
     NAMESPACE_PADDING_FILE,
 )
 
-from allennlp_semfit.common.errors import check_at_least
+from allennlp_semfit.common.errors import check_bounds
 from allennlp_semfit.common.output import check_output_path, write_directory
 from allennlp_semfit.common.parallel import number_of_workers
 from allennlp_semfit.common.text_files import find_text_files
@@ -113,7 +113,7 @@ def count_vocabulary(
     """
     started = time.monotonic()
     workers = number_of_workers(num_workers)
-    check_at_least(1, {"--min-count": min_count, "--max-size": max_size})
+    check_bounds({"--min-count": min_count, "--max-size": max_size}, at_least=1)
     boundaries = _boundaries(start_tokens, end_tokens)
     vocabulary = VocabularyWriter(Path(out_dir), namespace)
     vocabulary.check_output_path(force=force)

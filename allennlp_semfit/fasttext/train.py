@@ -16,7 +16,7 @@ from allennlp.common import logging as common_logging
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import format_size
 
-from allennlp_semfit.common.errors import check_at_least
+from allennlp_semfit.common.errors import check_bounds
 from allennlp_semfit.common.output import check_output_path, write_file
 from allennlp_semfit.common.parallel import available_cpus
 from allennlp_semfit.common.text_files import find_text_files, unchanged
@@ -163,7 +163,7 @@ def train_fasttext(
 def _number_of_threads(asked: Optional[int]) -> int:
     if asked is None:
         return max(available_cpus(), MINIMUM_THREADS)
-    check_at_least(1, {"--threads": asked})
+    check_bounds({"--threads": asked}, at_least=1)
     if asked < MINIMUM_THREADS:
         logger.info(
             "Training with %d threads, not %d: with fewer, fastText leaves a part of its vectors "

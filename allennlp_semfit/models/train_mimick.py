@@ -13,7 +13,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.models.archival import CONFIG_NAME
 from allennlp.modules.token_embedders.embedding import parse_embeddings_file_uri
 
-from allennlp_semfit.common.errors import check_at_least, check_seed
+from allennlp_semfit.common.errors import check_bounds, check_seed
 from allennlp_semfit.common.output import check_output_path, name_full_disk
 from allennlp_semfit.data.dataset_readers.word_vectors import WordVectorsReader  # noqa: F401
 from allennlp_semfit.models.mimick import Mimick  # noqa: F401 (registers what `_config` names)
@@ -101,8 +101,10 @@ def train_mimick(
     """
     start = time.monotonic()
     _check_output(table, Path(out_dir), recover, force)
-    check_at_least(1, {"--epochs": epochs, "--char-dim": char_dim, "--hidden-dim": hidden_dim})
-    check_at_least(2, {"--max-words": max_words})
+    check_bounds(
+        {"--epochs": epochs, "--char-dim": char_dim, "--hidden-dim": hidden_dim}, at_least=1
+    )
+    check_bounds({"--max-words": max_words}, at_least=2)
     if not 0 < held_out < 1:
         raise ConfigurationError(f"--held-out: {held_out}; it takes a number between 0 and 1")
     check_seed(seed)

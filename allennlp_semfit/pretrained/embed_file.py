@@ -30,7 +30,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import format_size
 from more_itertools import constrained_batches
 
-from allennlp_semfit.common.errors import check_at_least, first_line
+from allennlp_semfit.common.errors import check_bounds, first_line
 from allennlp_semfit.common.output import lock_output, remove_leftovers, write_file
 from allennlp_semfit.pretrained.pooling import check_pooling, pool_layers, pool_words
 from allennlp_semfit.pretrained.sentence_embedder import (
@@ -133,7 +133,7 @@ def embed_file(
     check_pooling(layers, "mean" if pool is None else pool)
     if dtype not in ("float32", "float16"):
         raise ConfigurationError(f"dtype: {dtype!r}; it takes 'float32' or 'float16'")
-    check_at_least(1, {"--batch-size": batch_size})
+    check_bounds({"--batch-size": batch_size}, at_least=1)
     sentences, out = SentencesFile(Path(sentences_file)), Path(out_file)
     check_vectors_path(out, pool, [sentences.path])
     size = sentences.path.stat().st_size

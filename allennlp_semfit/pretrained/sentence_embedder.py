@@ -21,7 +21,7 @@ from allennlp.common.util import int_to_device, lazy_groups_of
 from allennlp.data import Batch, Instance, Token, TokenIndexer, Vocabulary
 from allennlp.data.fields import TextField
 
-from allennlp_semfit.common.errors import absolute_path, check_at_least
+from allennlp_semfit.common.errors import absolute_path, check_bounds
 from allennlp_semfit.pretrained.bilm import PretrainedBiLm
 from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
 from allennlp_semfit.pretrained.pooling import check_pooling, pool_layers, pool_words
@@ -203,7 +203,7 @@ class SentenceEmbedder:
         `ConfigurationError`
             If a sentence is a string, or `batch_size` is less than 1.
         """
-        check_at_least(1, {"batch_size": batch_size})
+        check_bounds({"batch_size": batch_size}, at_least=1)
         for group in lazy_groups_of(sentences, batch_size):
             vectors: Dict[int, numpy.ndarray] = {}
             for batch in batches_by_length([len(sentence) for sentence in group], batch_size):
@@ -249,7 +249,7 @@ class SentenceEmbedder:
             1.
         """
         check_pooling(layers, pool)
-        check_at_least(1, {"batch_size": batch_size})
+        check_bounds({"batch_size": batch_size}, at_least=1)
         all_words = list(sentences)
         vectors = numpy.zeros((len(all_words), self.get_sentence_dim(layers)), numpy.float32)
         for batch in batches_by_length([len(words) for words in all_words], batch_size):

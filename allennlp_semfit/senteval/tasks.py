@@ -8,7 +8,7 @@ from typing import Callable, Dict, Iterator, List, NamedTuple, Sequence, Tuple, 
 
 from allennlp.common.checks import ConfigurationError
 
-from allennlp_semfit.common.errors import InvalidFileError, check_at_least
+from allennlp_semfit.common.errors import InvalidFileError, check_bounds
 
 __all__ = ["TASKS", "Example", "Sentence", "Task", "TaskData", "read_tasks"]
 
@@ -202,7 +202,7 @@ def read_tasks(
             raise ConfigurationError(
                 f"{name}: there is no such task; the tasks are {', '.join(TASKS)}"
             )
-    check_at_least(2, {"--folds": folds})
+    check_bounds({"--folds": folds}, at_least=2)
     root = Path(data_dir)
     selected = {name: task for name, task in TASKS.items() if name in names}
     for name, task in selected.items():

@@ -14,7 +14,7 @@ from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN
 from scipy.sparse import csr_matrix
 from scipy.sparse.linalg import svds
 
-from allennlp_semfit.common.errors import check_at_least
+from allennlp_semfit.common.errors import check_bounds
 from allennlp_semfit.common.output import check_output_path
 from allennlp_semfit.common.parallel import number_of_workers
 from allennlp_semfit.common.text_files import find_text_files
@@ -157,7 +157,7 @@ def train_svd(
             "alpha": alpha,
         },
     )
-    check_at_least(1, {"--dim": dim, "--min-count": min_count, "--max-size": max_size})
+    check_bounds({"--dim": dim, "--min-count": min_count, "--max-size": max_size}, at_least=1)
     fasttext = None if pca_of is None else FastTextModel.open(pca_of)
     if fasttext is not None and dim > fasttext.dim:
         raise ConfigurationError(

@@ -15,7 +15,7 @@ from allennlp.common import logging as common_logging
 from allennlp.common.checks import ConfigurationError
 from tokenizers import pre_tokenizers
 
-from allennlp_semfit.common.errors import check_at_least
+from allennlp_semfit.common.errors import check_bounds
 from allennlp_semfit.common.output import check_output_path, write_directory
 from allennlp_semfit.common.parallel import number_of_workers
 from allennlp_semfit.common.text_files import find_text_files
@@ -95,8 +95,8 @@ def train_bpe(
     """
     started = time.monotonic()
     workers = number_of_workers(num_workers)
-    check_at_least(0, {"--merges": merges})
-    check_at_least(1, {"--min-frequency": min_frequency})
+    check_bounds({"--merges": merges}, at_least=0)
+    check_bounds({"--min-frequency": min_frequency}, at_least=1)
     boundaries = list(dict.fromkeys(boundary_tokens))
     _check_boundaries(boundaries)
     out = Path(out_dir).resolve()

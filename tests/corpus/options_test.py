@@ -19,5 +19,5 @@ class TestCorpusOptions:
     )
     def test_numbers_out_of_range(self, options):
         (name,) = options
-        with pytest.raises(ConfigurationError, match=f"{name} is .*; it must be "):
+        with pytest.raises(ConfigurationError, match=f"--{name.replace('_', '-')}: .*; it takes "):
             CorpusOptions(**options)
