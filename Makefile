@@ -17,7 +17,8 @@ export PYTHONWARNINGS ?= ignore
 
 .PHONY: train data test stress lint format typecheck docs peers requirements clean
 
-# Products in bfloat16 are twice as fast on a CPU with instructions for them, and far slower on another.
+# Products in bfloat16 are twice as fast on a CPU with instructions for them, and far slower on another. On a GPU,
+# `use_amp` is float16, which this small model does not need.
 # A run that resumes keeps what it had.
 HAS_BFLOAT16 := $(if $(wildcard /dev/nvidia*),,$(shell grep -Ewom 1 'avx512_bf16|amx_bf16|bf16' /proc/cpuinfo 2>/dev/null))
 RESUMED_AMP := $(shell sed -n 's/^ *"use_amp": \([a-z]*\).*/\1/p' $(OUTPUT)/config.json 2>/dev/null)
@@ -96,7 +97,7 @@ requirements: .venv/synced
 	@$(BIN)/uv pip sync --quiet --python .venv-docs/bin/python requirements/docs.txt
 	@touch $@
 
-.venv-peers/synced: requirements/peers.txt | .venv/synced
+.venv-peers/synced: requirements/requirements.txt requirements/peers.txt setup.py | .venv/synced
 	@echo "Installing the packages of the peers into .venv-peers …"
 	@$(PYTHON) -m venv .venv-peers
 	@$(BIN)/uv pip sync --quiet --compile-bytecode --python .venv-peers/bin/python \
@@ -105,5 +106,6 @@ requirements: .venv/synced
 	@mkdir -p .venv-peers/nltk_data/tokenizers/punkt
 	@touch $@
 
+# Not data/ and output/, whose models may have taken hours.
 clean:
-	rm -rf .venv .venv-docs .venv-peers site data output build *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-docs .venv-peers site build dist *.egg-info allennlp_semfit/modules/*.so .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -20,7 +20,6 @@ ALLENNLP_IMPORTS = [
     # 1.0 drops `HfFolder`.
     "huggingface-hub>=0.24,<1.0",
     "lmdb>=1.2.1",
-    "more-itertools>=8.12",
     "nltk>=3.6.5",
     "py-rouge==1.1",
     "pytest>=6.2.5",
@@ -28,7 +27,6 @@ ALLENNLP_IMPORTS = [
     "sentencepiece>=0.1.96",
     # py-rouge imports `pkg_resources`, which later versions lack.
     "setuptools<82",
-    "scikit-learn>=1.2",
     "scipy>=1.7.3",
     "spacy>=3.7,<3.9",
     "tensorboardX>=1.2",
@@ -76,6 +74,8 @@ setup(
         "jsonnet>=0.10",
         "more-itertools>=9.0",
         "numpy>=1.21,<2.5",
+        # With the solver of `allennlp senteval`.
+        "scikit-learn>=1.2",
         "tokenizers>=0.12",
         "torch>=1.12,<2.12",
         *(
@@ -87,8 +87,6 @@ setup(
     extras_require={
         # `allennlp prepare-corpus`, of a MediaWiki dump
         "corpus": ["mwparserfromhell>=0.6"],
-        # `allennlp senteval`: 1.2 has the solver.
-        "senteval": ["scikit-learn>=1.2"],
     },
     classifiers=[
         "License :: OSI Approved :: Apache Software License",
