@@ -8,15 +8,18 @@ from typing import Iterable, Iterator, List, NamedTuple, Sequence, Tuple
 
 import spacy
 from allennlp.common.checks import ConfigurationError
-from spacy.lang.char_classes import COMBINING_DIACRITICS
+from spacy.lang.char_classes import ALPHA
 from spacy.language import Language
 from spacy.pipeline import Sentencizer
 from spacy.tokenizer import Tokenizer
 from spacy.util import compile_suffix_regex
 
 _SENTENCE_END_MARKS = frozenset(Sentencizer.default_punct_chars)
-# “ and ‘ open in English and close in German. After a word without a space, they close.
+# “ and ‘ open in English and close in German. After a word without a space, they close, except
+# after the marks of Chinese, which has no spaces.
 _CLOSING = frozenset("\"'”’“‘»›)]}）］｝」』》〉】") | {"''"}
+_AMBIGUOUS = frozenset("“‘")
+_BEFORE_OPENING = frozenset("。．｡！？”’")
 # These close also after a space, as in French, unless a word follows without a space.
 _CLOSING_AFTER_SPACE = frozenset("»›)]}")
 _NEVER_SENTENCE_INITIAL = frozenset(".!?,;:%")
@@ -31,8 +34,12 @@ _MAX_SEGMENTER_CHARACTERS = 10_000
 # spaCy's vocabulary keeps every string that it has seen. A dump has tens of millions.
 _MAX_STRINGS = 500_000
 
-# spaCy splits it off after a letter. Yoruba's "rẹ̀." has a diacritic between the two.
-_FULL_STOP_AFTER_DIACRITIC = rf"(?<=[{COMBINING_DIACRITICS}])\."
+# What spaCy's suffixes lack. They split off a full stop after the letters in `ALPHA`, which lacks
+# diacritics, as in Yoruba's "rẹ̀.", and scripts such as Georgian's, and few of the end marks.
+_SUFFIXES = [
+    rf"(?<=[^\x00-\x7f])(?<![{ALPHA}])\.",
+    f"[{''.join(sorted(mark for mark in _SENTENCE_END_MARKS if not mark.isascii()))}]",
+]
 
 # Control characters and lone surrogates, except those that `str.split` treats as whitespace.
 _CONTROL_CHARACTERS = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ud800-\udfff]")
@@ -101,7 +108,7 @@ class SentenceSplitter:
                 "'xx' for any other language."
             ) from error
         if isinstance(pipeline.tokenizer, Tokenizer):
-            suffixes = [*(pipeline.Defaults.suffixes or ()), _FULL_STOP_AFTER_DIACRITIC]
+            suffixes = [*(pipeline.Defaults.suffixes or ()), *_SUFFIXES]
             pipeline.tokenizer.suffix_search = compile_suffix_regex(suffixes).search
         return pipeline
 
@@ -158,10 +165,12 @@ def _sentence_spans(tokens: Sequence[_Token]) -> Iterator[Tuple[int, int]]:
 
 
 def _closes_sentence(tokens: Sequence[_Token], index: int) -> bool:
-    text, space_after = tokens[index]
-    if not tokens[index - 1].space_after:
-        return text in _CLOSING or text in _SENTENCE_END_MARKS
-    return text in _CLOSING_AFTER_SPACE and (space_after or index == len(tokens) - 1)
+    before, (text, space_after) = tokens[index - 1 : index + 1]
+    if before.space_after:
+        return text in _CLOSING_AFTER_SPACE and (space_after or index == len(tokens) - 1)
+    if text in _AMBIGUOUS and before.text in _BEFORE_OPENING:
+        return False
+    return text in _CLOSING or text in _SENTENCE_END_MARKS
 
 
 def _can_start_sentence(tokens: Sequence[_Token], mark: str) -> bool:
@@ -173,5 +182,10 @@ def _can_start_sentence(tokens: Sequence[_Token], mark: str) -> bool:
         if token.text[0].isdigit() and mark == ".":
             return token.text.isdigit() and len(token.text) == _YEAR_DIGITS
         if token.text[0].isalnum():
-            return not token.text[0].islower()
+            return not _is_lower_case(token.text[0])
     return True
+
+
+def _is_lower_case(letter: str) -> bool:
+    """Not those of Georgian, which has capitals only where all letters are."""
+    return letter.islower() and letter.title() != letter

@@ -1,3 +1,4 @@
+import re
 import unicodedata
 
 import pytest
@@ -43,12 +44,30 @@ class TestSentenceSplitter:
     def test_sentences_end_where_a_reader_would_end_them(self, paragraph, sentences):
         assert ENGLISH.split(paragraph) == sentences
 
-    def test_marks_of_other_scripts_end_sentences(self):
-        assert SentenceSplitter("hi").split("हिंदी वाक्य। दूसरा वाक्य।") == [
-            "हिंदी वाक्य ।",
-            "दूसरा वाक्य ।",
+    @pytest.mark.parametrize(
+        ("language", "sentences"),
+        [
+            ("hi", ["हिंदी वाक्य ।", "दूसरा वाक्य ।"]),
+            ("xx", ["हिंदी वाक्य ।", "दूसरा वाक्य ।"]),
+            ("hy", ["Ես գնացի տուն ։", "Նա եկավ ։"]),
+            ("xx", ["ကျွန်တော် သွားတယ် ။", "သူ လာတယ် ။"]),
+            ("ml", ["ഞാൻ വീട്ടിൽ പോയി .", "അവൻ വന്നു ."]),
+            ("xx", ["როგორ ხართ ?", "კარგად ვარ !", "მე სახლში წავედი ."]),
+        ],
+    )
+    def test_marks_of_other_scripts_end_sentences(self, language, sentences):
+        paragraph = re.sub(r" (?=\W( |$))", "", " ".join(sentences))
+        assert SentenceSplitter(language).split(paragraph) == sentences
+
+    def test_chinese_quotes_open_without_a_space(self):
+        sentences = [
+            "这 是 一 个 句 子 。",
+            "2 个 句 子 ！",
+            "“ 他 说 。 ”",
+            "‘ 对 。 ’",
+            "“ 好 。 ”",
         ]
-        assert len(SentenceSplitter("zh").split("这是一个句子。2个句子！")) == 2
+        assert SentenceSplitter("zh").split("".join(sentences).replace(" ", "")) == sentences
 
     @pytest.mark.parametrize("language", ["yo", "xx"])
     @pytest.mark.parametrize("form", ["NFC", "NFD"])
