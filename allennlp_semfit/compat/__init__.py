@@ -9,7 +9,8 @@ import, so it applies in each process that imports the plugin. Calling it again 
 import functools
 import inspect
 import logging
-from typing import Any, Callable, List, Union
+from contextlib import suppress
+from typing import Any, Callable, Dict, List, Union
 
 import torch
 from allennlp.commands import train
@@ -23,6 +24,7 @@ from allennlp.data.samplers import MaxTokensBatchSampler
 from allennlp.nn import util as nn_util
 from allennlp.training import GradientDescentTrainer
 from allennlp.training import util as training_util
+from allennlp.training.callbacks.backward import MixedPrecisionBackwardCallback
 from allennlp.training.checkpointer import Checkpointer
 from allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers import (
     ReduceOnPlateauLearningRateScheduler,
@@ -53,11 +55,14 @@ def apply_patches() -> None:
       metrics or, if `patience` had run out, train for another epoch. A moving average would not
       follow the model any more. In one process, the order of batches is the same, which validation
       with a batch sampler would change, and so are the random numbers of NumPy and PyTorch in the
-      model, such as those of dropout. Several workers of a data loader have no fixed order anyway.
+      model, such as those of dropout. A data loader may have one worker, but several have no fixed
+      order anyway.
     * With `use_amp` on a GPU, a resumed run continues with the loss scale of its checkpoint.
     * In an epoch that `--recover` resumes, the training loss is the mean of the remaining batches.
       AllenNLP divides their sum by the number of all.
     * Removing the checkpoint of batch 500 leaves that of batch 5000.
+    * With `use_amp` on a GPU and `num_gradient_accumulation_steps`, an update has the mean gradient
+      of its batches. AllenNLP clips and applies their sum.
     * Distributed processes that would resume from different checkpoints are an error.
     * `allennlp train` locks its serialization directory, and replaces its config, best weights and
       archive only when the new ones are complete. Ctrl-C archives the best weights even if the path
@@ -110,6 +115,7 @@ def apply_patches() -> None:
     _wrap(Vocabulary, "from_files", vocabulary.read_vocabulary)
     _wrap(Vocabulary, "set_from_file", vocabulary.read_namespace)
     _wrap(GradientDescentTrainer, "batch_outputs", _batch_outputs)
+    _wrap(MixedPrecisionBackwardCallback, "on_backward", _on_backward)
     _wrap(nn_util, "tiny_value_of_dtype", _tiny_value_of_dtype)
     _wrap(cached_transformers, "get_tokenizer", _drop_add_special_tokens)
 
@@ -185,6 +191,24 @@ def _batch_outputs(
     enabled = self._use_cpu_amp  # type: ignore[attr-defined]
     with torch.autocast("cpu", dtype=torch.bfloat16, enabled=enabled):
         return batch_outputs(self, batch, for_training)
+
+
+def _on_backward(
+    on_backward: Callable,
+    self: MixedPrecisionBackwardCallback,
+    trainer: GradientDescentTrainer,
+    batch_outputs: Dict[str, Any],
+    *args: Any,
+    **kwargs: Any,
+) -> bool:
+    batches = trainer._num_gradient_accumulation_steps
+    # The last update of an epoch may have fewer. A loader that streams does not know.
+    with suppress(TypeError):
+        left = len(trainer.data_loader) - batches * trainer._batches_in_epoch_completed
+        batches = min(batches, left) if left > 0 else batches
+    outputs = {**batch_outputs, "loss": batch_outputs["loss"] / batches}
+    result: bool = on_backward(self, trainer, outputs, *args, **kwargs)
+    return result
 
 
 def _tiny_value_of_dtype(tiny_value_of_dtype: Callable, dtype: torch.dtype) -> float:

@@ -1,5 +1,6 @@
 """Replacements for methods of AllenNLP's data loader and samplers."""
 
+import random
 import signal
 from functools import partial
 from multiprocessing import connection
@@ -22,6 +23,7 @@ _LIKELY_CAUSES = {
 
 
 def start_workers(start: Callable, self: MultiProcessDataLoader, queue: Any, context: Any) -> Any:
+    self._seed = random.getrandbits(64)  # type: ignore[attr-defined]
     # The method uses the module `mp` only for the lock.
     with mock.patch.object(multiprocess_data_loader, "mp", context), delayed_signals():
         workers, pipes = start(self, queue, context)
@@ -33,9 +35,13 @@ def start_workers(start: Callable, self: MultiProcessDataLoader, queue: Any, con
     return workers, pipes
 
 
-def run_worker(run: Callable, *args: Any) -> None:
+def run_worker(
+    run: Callable, self: MultiProcessDataLoader, worker_id: int, *args: Any, **kwargs: Any
+) -> None:
     initialize_worker()
-    run(*args)
+    # Python seeds those of a new process from the operating system.
+    random.seed(self._seed + worker_id)  # type: ignore[attr-defined]
+    run(self, worker_id, *args, **kwargs)
 
 
 def join_workers(

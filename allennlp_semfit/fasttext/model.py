@@ -161,7 +161,8 @@ class FastTextModel:
 
     def _row_indices(self, word: bytes) -> List[int]:
         row = self._row_of(word)
-        rows = [] if row is None else [row]
+        # Labels come after the words, and have no row of their own.
+        rows = [] if row is None or row >= self._num_words + self._bucket else [row]
         if word != _END_OF_SENTENCE and self._bucket > 0:
             hashes = ngram_hashes(word, self._minn, self._maxn)
             rows.extend([self._num_words + hashed % self._bucket for hashed in hashes])

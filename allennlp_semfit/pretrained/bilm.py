@@ -152,7 +152,13 @@ class PretrainedBiLm(torch.nn.Module):
 
     def _check_input(self, archive_file: Union[str, os.PathLike], names: List[str]) -> None:
         # Otherwise, a wrong configuration is an error only with the first sentence.
-        tensors = {name: torch.cat([self._start[name], self._end[name]])[None] for name in names}
+        no_words = torch.zeros(1, 1, dtype=torch.long)
+        tensors = {
+            name: add_boundary_tokens(
+                self._start[name][None, :0], self._start[name], self._end[name], no_words
+            )
+            for name in names
+        }
         was_training = self.training
         # Dropout would use random numbers.
         self.eval()

@@ -4,6 +4,7 @@ from typing import Any, Dict, Sequence
 
 import torch
 from allennlp.data import Token, TokenIndexer, Vocabulary
+from torch.nn.functional import pad
 
 __all__ = ["BoundaryTokens", "add_boundary_tokens"]
 
@@ -25,9 +26,9 @@ class BoundaryTokens(torch.nn.Module):
         for name, tensor in tensors.items():
             # A mask is always `True`.
             if tensor.dtype != torch.bool:
-                self.register_buffer(
-                    name, tensor[1:].clone(), persistent=tensor.is_floating_point()
-                )
+                # Without the padding of `token_min_padding_length`.
+                boundary = tensor[1 : 1 + len(tokens)].clone()
+                self.register_buffer(name, boundary, persistent=tensor.is_floating_point())
         self.is_known = True
 
     def __getitem__(self, name: str) -> torch.Tensor:
@@ -54,16 +55,24 @@ def add_boundary_tokens(
 ) -> torch.Tensor:
     """
     Adds boundary tokens to sentences: `start` before the first word, `end` right after the last.
+    Pads the characters of words to the same number.
 
     # Parameters
 
     tensor : `torch.Tensor`
-        Shape `(batch_size, length, ...)`.
+        Shape `(batch_size, length, ...)`. Without words, it may lack further dimensions.
     start, end : `torch.Tensor`
         Shape `(num_tokens, ...)`.
     lengths : `torch.Tensor`
         The number of words in each sentence. Shape `(batch_size, 1)`.
     """
+    if not tensor.size(1):
+        tensor = tensor.new_zeros(tensor.size(0), 0, *start.size()[1:])
+    widths = [part.size(-1) for part in (tensor, start, end)]
+    if tensor.dim() > 2 and len({*widths}) > 1:
+        tensor, start, end = (
+            pad(part, (0, max(widths) - part.size(-1))) for part in (tensor, start, end)
+        )
     batch_size, _, *dims = tensor.size()
 
     def each(boundary: torch.Tensor) -> torch.Tensor:

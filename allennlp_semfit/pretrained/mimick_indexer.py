@@ -1,5 +1,6 @@
 import multiprocessing
 import os
+import unicodedata
 from itertools import chain
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 from weakref import WeakValueDictionary
@@ -178,6 +179,9 @@ class _MimickVectors:
 
     def get_word_vectors(self, words: List[str]) -> List[numpy.ndarray]:
         """The vectors of any words, each of shape `(dim,)`, `float32`. They are read-only."""
+        words = [
+            word if word in self._rows else unicodedata.normalize("NFC", word) for word in words
+        ]
         rows = [self._row(word) for word in words]
         unknown = [word for word, row in zip(words, rows) if row is None]
         predictions = self._predict(unknown) if unknown else {}
@@ -191,9 +195,11 @@ class _MimickVectors:
 
     def _predict(self, words: List[str]) -> Dict[str, numpy.ndarray]:
         """The predictions for `words`, among others."""
-        missing = sorted({*words} - self._predictions.keys(), key=len)
-        if len(self._predictions) + len(missing) > self._cache_size:
-            self._predictions = {}
+        # Another thread may replace `self._predictions`.
+        predictions = self._predictions
+        missing = sorted({*words} - predictions.keys(), key=len)
+        if len(predictions) + len(missing) > self._cache_size:
+            predictions = self._predictions = {}
             missing = sorted({*words}, key=len)
         if missing and multiprocessing.current_process().daemon:
             # The worker of a data loader. After a fork, OpenMP's threads do not exist.
@@ -205,8 +211,8 @@ class _MimickVectors:
             for word, output in zip(batch, self._model.forward_on_instances(instances)):
                 vector = output["vectors"].astype(numpy.float32)
                 vector.setflags(write=False)
-                self._predictions[word] = vector
-        return self._predictions
+                predictions[word] = vector
+        return predictions
 
 
 def _identify(path: str) -> Tuple[Any, ...]:

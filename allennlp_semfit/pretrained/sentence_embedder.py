@@ -167,9 +167,13 @@ class SentenceEmbedder:
                 )
         if not any(len(sentence) for sentence in batch):
             return [self._empty_output() for _ in batch]
-        # It may have been moved.
-        device = next(self._layers.parameters()).device
-        tensors = {name: tensor.to(device) for name, tensor in self._index(batch).items()}
+        # They may have been moved, or rounded with `half()`.
+        weights = next(self._layers.parameters())
+        device = weights.device
+        tensors = {
+            name: tensor.to(weights if tensor.is_floating_point() else device)
+            for name, tensor in self._index(batch).items()
+        }
         # Not with `enabled=False`, which old versions of PyTorch refuse on old GPUs.
         precision: ContextManager[Any] = nullcontext()
         if self._autocast:

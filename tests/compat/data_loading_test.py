@@ -1,5 +1,6 @@
 import multiprocessing
 import os
+import random
 import signal
 import time
 
@@ -7,7 +8,9 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Instance, Vocabulary
 from allennlp.data.data_loaders import MultiProcessDataLoader
+from allennlp.data.dataset_readers import SequenceTaggingDatasetReader
 from allennlp.data.fields import ArrayField
+from allennlp.data.samplers import BatchSampler
 from numpy import zeros
 
 import allennlp_semfit  # noqa: F401 (patches the loader)
@@ -56,6 +59,45 @@ def read_all(reader, path, lazy, start_method="fork"):
     )
     loader.index_with(Vocabulary())
     return sum(len(batch["row"]) for batch in loader)
+
+
+@BatchSampler.register("random_order")
+class RandomOrder(BatchSampler):
+    def get_batch_indices(self, instances):
+        indices = list(range(len(instances)))
+        random.shuffle(indices)
+        return ([index] for index in indices)
+
+    def get_num_batches(self, instances):
+        return len(instances)
+
+    def get_batch_size(self):
+        return 1
+
+
+@pytest.mark.parametrize("start_method", ["fork", "spawn"])
+def test_the_order_of_a_streaming_worker_is_that_of_the_seed(start_method, tmp_path):
+    data = tmp_path / "data"
+    data.write_text("\n".join(f"word{number}###N" for number in range(20)))
+    loader = MultiProcessDataLoader(
+        SequenceTaggingDatasetReader(),
+        str(data),
+        batch_sampler=RandomOrder(),
+        num_workers=1,
+        max_instances_in_memory=20,
+        start_method=start_method,
+        quiet=True,
+    )
+    loader.index_with(Vocabulary.from_instances(loader.iter_instances()))
+
+    def order():
+        return [int(batch["tokens"]["tokens"]["tokens"]) for batch in loader]
+
+    random.seed(1)
+    first, second = order(), order()
+    assert first != second
+    random.seed(1)
+    assert [order(), order()] == [first, second]
 
 
 class TestKilledWorker:

@@ -1,6 +1,7 @@
 import importlib
 import inspect
 import json
+import shutil
 from copy import deepcopy
 from pathlib import Path
 from typing import Any, Dict
@@ -16,6 +17,7 @@ from allennlp.data.fields import TextField
 from allennlp.data.samplers import MaxTokensBatchSampler
 from allennlp.data.tokenizers import PretrainedTransformerTokenizer
 from allennlp.models import SimpleTagger, load_archive
+from allennlp.training.callbacks import TrainerCallback
 from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 from allennlp.training.optimizers import SgdOptimizer
 from transformers import BertConfig, BertModel, BertTokenizerFast
@@ -67,6 +69,24 @@ class TestReduceOnPlateau:
         monkeypatch.setattr(kind, "__init__", original)
         compat.apply_patches()
         assert inspect.getattr_static(kind, "__init__") is original
+
+
+@TrainerCallback.register("scaler_on_the_cpu")
+class ScalerOnTheCpu(TrainerCallback):
+    def on_start(self, trainer, is_primary=True, **kwargs):
+        trainer._scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
+
+
+@pytest.mark.skipif(not hasattr(torch.amp, "GradScaler"), reason="PyTorch 2.2 or older")
+@pytest.mark.parametrize("steps", [2, 3])
+def test_scaled_gradients_are_accumulated_as_others(steps, directory):
+    """Also in an epoch of two batches, fewer than the steps."""
+    weights = []
+    for callbacks in ([], ["scaler_on_the_cpu"]):
+        train(None, num_gradient_accumulation_steps=steps, callbacks=callbacks)
+        weights.append(torch.load("run/best.th"))
+        shutil.rmtree("run")
+    torch.testing.assert_close(*weights)
 
 
 def test_may_be_imported_and_applied_again():

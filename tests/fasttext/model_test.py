@@ -89,6 +89,17 @@ def test_a_word_without_rows_has_the_vector_of_unk(path):
     numpy.testing.assert_array_equal(vector, model.get_word_vector("<unk>"))
 
 
+def test_a_label_of_a_model_without_ngrams_is_an_unknown_word(tmp_path):
+    (tmp_path / "corpus.txt").write_text("__label__x and other words\n" * 20)
+    options = {"minn": 0, "maxn": 0, "bucket": 0, "dim": 4, "thread": 12, "verbose": 0}
+    trained = fasttext.train_unsupervised(str(tmp_path / "corpus.txt"), minCount=1, **options)
+    trained.save_model(str(tmp_path / "vectors.bin"))
+    model = FastTextModel(str(tmp_path / "vectors.bin"))
+    assert "__label__x" in model
+    vectors = [model.get_word_vector(word) for word in ("__label__x", "unheard-of")]
+    numpy.testing.assert_array_equal(*vectors)
+
+
 def test_a_word_has_one_read_only_array_while_it_is_referenced(tmp_path):
     path = shutil.copy(VECTORS, tmp_path)
     model = FastTextModel(path, cache_size=2)

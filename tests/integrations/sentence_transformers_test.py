@@ -116,6 +116,14 @@ def test_follows_its_weights_to_another_device(lm_archive):
     assert {parameter.device for parameter in words.parameters()} == {torch.device("meta")}
 
 
+def test_follows_its_weights_to_another_precision(embedder, lm_archive):
+    words = ContextualWordEmbeddings(lm_archive).bfloat16()
+    vectors = words(words.preprocess(TEXTS[:1]))["token_embeddings"][0]
+    expected = torch.tensor(embedder.embed_sentence(WORDS[0]).mean(axis=0))
+    # Roundings of a unit in 256 go through a few layers.
+    torch.testing.assert_close(vectors.float(), expected, rtol=0.1, atol=0.1)
+
+
 def test_errors(lm_archive):
     with pytest.raises(ConfigurationError, match="layers: 'last'; it takes one of"):
         ContextualWordEmbeddings(lm_archive, "last")

@@ -12,6 +12,7 @@ from allennlp.data import Batch
 from allennlp.models import load_archive
 from allennlp.modules.text_field_embedders import BasicTextFieldEmbedder
 from allennlp.nn.util import get_text_field_mask
+from allennlp.predictors import Predictor
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -20,6 +21,7 @@ from allennlp_semfit.fasttext.train import train_fasttext
 from allennlp_semfit.pretrained.bilm import PretrainedBiLm
 from allennlp_semfit.pretrained.boundary_tokens import add_boundary_tokens
 from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
+from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
 from tests import FIXTURES, VECTORS
 from tests.language_models import KINDS, write_language_model
 from tests.language_models import tensors_of as indexed_by
@@ -403,6 +405,51 @@ def test_a_config_that_is_none_is_refused(lm_archive, tmp_path, config):
     (directory / "config.json").write_text(config)
     with pytest.raises(InvalidFileError, match="cannot be read|a model of type None"):
         PretrainedBiLm.from_archive(directory)
+
+
+@given(widths=st.tuples(*[st.integers(1, 4)] * 3), length=st.integers(0, 2))
+def test_characters_are_padded_to_the_longest_word(widths, length):
+    tensor, start, end = (torch.ones(2, width) for width in widths)
+    # AllenNLP's indexer of ELMo's characters gives no words as shape `(0,)`.
+    words = tensor[:length].expand(3, -1, -1) if length else torch.empty(3, 0)
+    bounded = add_boundary_tokens(words, start, end, torch.full((3, 1), length))
+    counts = [start.size(1)] * 2 + [tensor.size(1)] * length + [end.size(1)] * 2
+    assert bounded.sum(2).tolist() == 3 * [counts]
+
+
+PADDED = {
+    "characters": (
+        {"characters": {"type": "characters", "min_padding_length": 3}, "tokens": "single_id"},
+        {
+            "characters": {
+                "type": "character_encoding",
+                "embedding": {"embedding_dim": 3, "vocab_namespace": "token_characters"},
+                "encoder": {"type": "boe", "embedding_dim": 3},
+            },
+            "tokens": "empty",
+        },
+        3,
+        {"type": "softmax"},
+    ),
+    "words": (
+        {"fasttext": {"type": "fasttext", "model_path": VECTORS, "token_min_padding_length": 6}},
+        {"fasttext": {"type": "fasttext", "embedding_dim": 10}},
+        10,
+        {"type": "semfit", "embedding_dim": 10},
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", PADDED)
+def test_padded_indexers_give_what_the_language_model_predicts(kind, tmp_path, monkeypatch):
+    monkeypatch.setitem(KINDS, "padded", PADDED[kind])
+    archive = write_language_model(tmp_path / "lm", "padded", archive=True)
+    predictor = Predictor.from_path(str(archive), "bidirectional_lm")
+    embedder = SentenceEmbedder(archive)
+    for sentence in ("a", "unbelievably long words"):
+        expected = torch.tensor(predictor.predict(sentence)["layers"])
+        found = embedder.embed_sentence(sentence.split())
+        assert_same_but_for_rounding(found, expected)
 
 
 def test_boundaries_go_where_the_sentences_are():

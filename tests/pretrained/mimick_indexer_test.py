@@ -100,6 +100,14 @@ def test_the_table_comes_first_as_it_is_and_then_in_lower_case(indexer):
     assert not (vectors[5].numpy() == VECTORS).all(axis=1).any()
 
 
+def test_a_letter_may_be_decomposed(archive):
+    vectors = module._MimickVectors(archive, TABLE)
+    vectors._rows["café"] = 3
+    known, composed, decomposed = vectors.get_word_vectors(["Cafe\u0301", "nö", "no\u0308"])
+    numpy.testing.assert_array_equal(known, VECTORS[3])
+    numpy.testing.assert_array_equal(composed, decomposed)
+
+
 def test_a_prediction_does_not_depend_on_the_batch(archive, monkeypatch):
     generator = numpy.random.default_rng(1)
     words = ["".join(map(chr, generator.integers(97, 123, n % 15 + 1))) for n in range(60)]

@@ -14,7 +14,8 @@ class BidirectionalLanguageModelAdapter(Seq2SeqEncoder):
     Makes another encoder the contextualizer of a language model, such as allennlp-models'
     `bidirectional_language_model_transformer` or AllenNLP's `gated-cnn-encoder`. It projects the
     word vectors to the dimension of the encoder, counts its layers and returns them with the
-    projected input.
+    projected input. Give each block of a `gated-cnn-encoder` one convolution: between those of a
+    block, padding is not set to zero, and a vector would depend on the length of the batch.
 
     Registered as a `Seq2SeqEncoder` with name "bidirectional_language_model_adapter".
 
