@@ -9,7 +9,7 @@ import select
 import signal
 import sys
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, Callable, Dict, NamedTuple, Optional
 
@@ -46,7 +46,8 @@ class Ended(NamedTuple):
 
 class Child:
     """
-    A fork of this process, in a group of its own. Needs Linux.
+    A fork of this process, in a group of its own, which the end of a `with` statement kills. Needs
+    Linux.
 
     # Parameters
 
@@ -85,6 +86,24 @@ class Child:
         self.pid: int = self._process.pid or 0
         # Not the process's sentinel, which also waits for what inherits its descriptors.
         self._ending = os.pidfd_open(self.pid)
+        self._stack = ExitStack()
+        self._stack.callback(os.close, self._read)
+        self._stack.callback(os.close, self._ending)
+        self._stack.callback(self._kill)
+
+    def __enter__(self) -> "Child":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self._stack.close()
+
+    def _kill(self) -> None:
+        with suppress(ProcessLookupError):
+            # It may not have its group yet.
+            self.send(signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+        self._process.join()
 
     def send(self, number: int) -> None:
         """Sends a signal, if it still runs."""
@@ -110,20 +129,17 @@ class Child:
         Waits for its end and that of all processes that it has started, and kills them if it has
         not ended so many seconds after its start.
         """
-        hung = not self.wait(self._started + seconds - time.monotonic())
-        if hung:
-            self.send(signal.SIGKILL)
-            self.wait(_GRACE_SECONDS)
-        self._process.join()
-        code = self._process.exitcode or 0
-        deadline = time.monotonic() + _GRACE_SECONDS
-        while not hung and is_running(-self.pid) and time.monotonic() < deadline:
-            time.sleep(0.02)
-        orphaned = not hung and is_running(-self.pid)
-        with suppress(ProcessLookupError):
-            os.killpg(self.pid, signal.SIGKILL)
-        os.close(self._read)
-        os.close(self._ending)
+        with self:
+            hung = not self.wait(self._started + seconds - time.monotonic())
+            if hung:
+                self.send(signal.SIGKILL)
+                self.wait(_GRACE_SECONDS)
+            self._process.join()
+            code = self._process.exitcode or 0
+            deadline = time.monotonic() + _GRACE_SECONDS
+            while not hung and is_running(-self.pid) and time.monotonic() < deadline:
+                time.sleep(0.02)
+            orphaned = not hung and is_running(-self.pid)
         hung = hung or code == -signal.SIGXCPU
         return Ended(code, self._output.decode("utf-8", "replace"), hung, orphaned)
 

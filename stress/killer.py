@@ -19,6 +19,7 @@ from stress.report import Outcome, location
 
 __all__ = [
     "KILLED",
+    "MARK",
     "Case",
     "Uninterrupted",
     "interruptions",
@@ -29,6 +30,9 @@ __all__ = [
 
 KILLED = ("train", "embed", "prepare-corpus", "train-fasttext", "count-vocabulary", "train-bpe")
 """The names of the commands that are killed."""
+
+MARK = "Signal before "
+"""Begins the line that a command writes when it reaches the event of its signal."""
 
 _EVENTS = {"open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.truncate"}
 
@@ -97,14 +101,11 @@ def watch_files(
         count = struct.unpack("q", counter[:])[0] + 1
         counter[:] = struct.pack("q", count)
         if count == at:
-            os.write(2, f"{_MARK}{event} of {path.replace(within, '…')}\n".encode())
+            os.write(2, f"{MARK}{event} of {path.replace(within, '…')}\n".encode())
             os.kill(process, number)
 
     within = str(directory)
     sys.addaudithook(watch)
-
-
-_MARK = "Signal before "
 
 
 class Case(NamedTuple):
@@ -137,12 +138,12 @@ class Case(NamedTuple):
         if isinstance(self.moment, int):
             hook = partial(watch_files, work.place, mmap.mmap(-1, 8), self.moment, self.number)
             ended = work.run(before=hook)
-            at = re.search(f"{_MARK}.*", ended.output)
+            at = re.search(f"{MARK}.*", ended.output)
             return ended, f"{name} at event {self.moment}: {at[0] if at else 'not reached'}"
-        child = work.start()
-        child.wait(self.moment)
-        child.send(self.number)
-        ended = child.end(SECONDS)
+        with work.start() as child:
+            child.wait(self.moment)
+            child.send(self.number)
+            ended = child.end(SECONDS)
         return ended, f"{name} after {self.moment:.2f} of {self.expected.seconds:.2f} s"
 
 
@@ -176,15 +177,19 @@ def kill(
 def _run(case: Case) -> Outcome:
     work = Work(case.name, case.inputs, case.place)
     ended, description = case.run(work)
-    verdict, detail = _judge(work, case.expected, ended.code, ended.orphaned)
+    verdict, detail = _judge(work, case.expected, ended)
     work.remove()
     return Outcome(case.name, description, verdict, detail)
 
 
-def _judge(work: Work, expected: Uninterrupted, code: int, orphaned: bool) -> Tuple[str, str]:
-    if code != -signal.SIGKILL:
+def _judge(work: Work, expected: Uninterrupted, ended: Ended) -> Tuple[str, str]:
+    if ended.hung:
+        return "hang", ""
+    if ended.code not in (0, -signal.SIGKILL):
+        return "failed", location(ended.output)
+    if not ended.code:
         return "missed", ""
-    if orphaned:
+    if ended.orphaned:
         return "orphan", ""
     is_complete = work.digest() == expected.digest
     if not work.command.keeps and work.out.exists() and not is_complete:

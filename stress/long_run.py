@@ -3,11 +3,13 @@
 import json
 import os
 import resource
+import time
 from functools import partial
 from pathlib import Path
-from typing import Callable, Dict, Iterator, List, NamedTuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple
 
 from stress.child import Child, allennlp
+from stress.commands import SECONDS
 from stress.formats import training_config
 from stress.report import Outcome
 from tests import FIXTURES
@@ -16,6 +18,8 @@ __all__ = ["Sample", "growth", "run_long", "sample"]
 
 _INTERVAL = 0.2
 _LARGEST_GROWTH = {"memory": 16 * 2**20, "descriptors": 32, "shared_memory": 2**20}
+# The slowest that is not a hang.
+_UPDATES_PER_SECOND, _WORDS_PER_SECOND = 1, 100
 # Each update of the training has this many sentences.
 _BATCH_SIZE = 8
 
@@ -76,6 +80,7 @@ def run_long(scratch: Path, inputs: Path, *, updates: int, words: int) -> Iterat
         f"{words:,} words",
         # Without `--pool`, all sentences are in memory at the end.
         partial(allennlp, "embed", archive, str(sentences), f"{scratch}/v.npy", "--pool", "mean"),
+        SECONDS + words / _WORDS_PER_SECOND,
     )
     corpus = sorted((FIXTURES / "corpus" / "train").iterdir())
     text = [line for file in corpus for line in file.read_text("utf-8").splitlines(keepends=True)]
@@ -91,17 +96,27 @@ def run_long(scratch: Path, inputs: Path, *, updates: int, words: int) -> Iterat
         file = scratch / f"{len(loader)}.json"
         file.write_text(json.dumps(config))
         out = f"{scratch}/run-{len(loader)}"
-        yield _watch(name, f"{updates:,} updates", partial(allennlp, "train", str(file), "-s", out))
+        yield _watch(
+            name,
+            f"{updates:,} updates",
+            partial(allennlp, "train", str(file), "-s", out),
+            SECONDS + updates / _UPDATES_PER_SECOND,
+        )
 
 
-def _watch(subject: str, case: str, function: Callable[[], None]) -> Outcome:
-    child = Child(function)
-    samples = [sample(child.pid)]
-    while not child.wait(_INTERVAL):
-        samples.append(sample(child.pid))
-    ended = child.end(0)
+def _watch(subject: str, case: str, function: Callable[[], Any], seconds: float) -> Outcome:
+    deadline = time.monotonic() + seconds
+    with Child(function) as child:
+        samples = [sample(child.pid)]
+        while not child.wait(_INTERVAL) and time.monotonic() < deadline:
+            samples.append(sample(child.pid))
+        ended = child.end(0)
+    if ended.hung:
+        return Outcome(subject, case, "hang")
     if ended.code:
         return Outcome(subject, case, "failed", ended.last_line)
+    if ended.orphaned:
+        return Outcome(subject, case, "orphan")
     grown = growth(samples)
     peak = max(each.memory for each in samples) / 2**20
     case = f"{case}, {len(samples)} samples, at most {peak:.0f} MB"

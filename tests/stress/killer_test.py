@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from stress import child, commands
-from stress.child import Child
+from stress.child import Child, Ended
 from stress.commands import Command, Work
 from stress.interrupts import _judge_interrupted, _judge_pair
-from stress.killer import Case, _run, interruptions, run_uninterrupted
+from stress.killer import MARK, Case, _judge, _run, interruptions, run_uninterrupted
+from tests.processes import is_running
 
 CULPRITS = ("good", "stale", "leaves", "lost")
 """What the writers do wrong."""
@@ -63,6 +64,20 @@ def test_kills_find_what_a_writer_does_wrong(kind, tmp_path):
     assert verdicts == {"ok", "missed"} | culprit
 
 
+@pytest.mark.parametrize(
+    ("ended", "verdict"),
+    [
+        (Ended(-signal.SIGKILL, "", hung=True, orphaned=False), "hang"),
+        (Ended(1, "ValueError: half", hung=False, orphaned=False), "failed"),
+        (Ended(-signal.SIGSEGV, "", hung=False, orphaned=False), "failed"),
+        (Ended(0, "", hung=False, orphaned=False), "missed"),
+    ],
+)
+def test_a_command_that_was_not_killed(ended, verdict, tmp_path):
+    work = Work("embed", tmp_path, tmp_path / "out")
+    assert _judge(work, None, ended)[0] == verdict
+
+
 def test_the_moments_are_events_and_times(tmp_path, monkeypatch):
     monkeypatch.setattr(commands, "allennlp", write)
     monkeypatch.setitem(commands.COMMANDS, "good", Command("good {out}", "out.txt"))
@@ -85,6 +100,9 @@ def end_with(code, message):
     [
         (130, "embed: interrupted; the same command resumes", "ok"),
         (0, "", "missed"),
+        (-signal.SIGINT, "", "missed"),
+        (0, f"{MARK}open of …", "wrong exit code"),
+        (-signal.SIGINT, f"{MARK}open of …", "wrong exit code"),
         (1, "embed: interrupted; the same command resumes", "wrong exit code"),
         (130, "Traceback … allennlp_semfit/commands/embed.py", "unclear message"),
         (130, "Traceback … allennlp/commands/__init__.py", "missed"),
@@ -93,7 +111,7 @@ def end_with(code, message):
 )
 def test_interrupted(code, message, verdict, tmp_path):
     work = Work("embed", tmp_path, tmp_path / "out")
-    ended = end_with(code, message)
+    ended = Ended(code, message, hung=False, orphaned=False)
     assert _judge_interrupted(work, ended, signal.SIGINT, None)[0] == verdict
 
 
@@ -125,6 +143,12 @@ def test_orphans_are_found_and_killed(monkeypatch):
 
     ended = Child(leave).end(60)
     assert (ended.code, ended.orphaned) == (0, True)
+
+
+def test_an_exception_kills_a_child():
+    with pytest.raises(KeyboardInterrupt), Child(lambda: time.sleep(600)) as sleeper:
+        raise KeyboardInterrupt
+    assert not is_running(sleeper.pid)
 
 
 def test_pairs(tmp_path, monkeypatch):

@@ -1,7 +1,11 @@
+import os
 import time
 
+import pytest
+
+from stress import child
 from stress.child import Child
-from stress.long_run import Sample, growth, sample
+from stress.long_run import Sample, _watch, growth, sample
 
 STEADY = [Sample(2**30, 20 + index % 3, 0) for index in range(100)]
 
@@ -25,10 +29,23 @@ def test_a_process_is_measured():
         time.sleep(600)
         return block
 
-    idle, holding = Child(lambda: time.sleep(600)), Child(hold)
-    deadline = time.monotonic() + 300
-    while sample(holding.pid).memory - sample(idle.pid).memory < 2**25:
-        assert time.monotonic() < deadline
-    assert sample(holding.pid).descriptors > 2
-    for child in (idle, holding):
-        child.end(0)
+    with Child(lambda: time.sleep(600)) as idle, Child(hold) as holding:
+        deadline = time.monotonic() + 300
+        while sample(holding.pid).memory - sample(idle.pid).memory < 2**25:
+            assert time.monotonic() < deadline
+        assert sample(holding.pid).descriptors > 2
+
+
+def leave():
+    if not os.fork():
+        time.sleep(600)
+    os._exit(0)
+
+
+@pytest.mark.parametrize(
+    ("function", "verdict"), [(int, "ok"), (lambda: time.sleep(600), "hang"), (leave, "orphan")]
+)
+def test_a_hang_and_an_orphan_are_findings(function, verdict, monkeypatch):
+    monkeypatch.setattr(child, "_GRACE_SECONDS", 0.2)
+    seconds = 1 if verdict == "hang" else 300
+    assert _watch("embed", "10 words", function, seconds).verdict == verdict
