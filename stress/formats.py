@@ -241,12 +241,18 @@ def _read_embedded(out: str) -> Callable[[Path], Any]:
     return read
 
 
-def vectors_in(path: Path) -> Dict[str, bytes]:
-    """The arrays in an output of `embed`, by their names."""
+def vectors_in(path: Path) -> Dict[str, Any]:
+    """The types, shapes and values of the arrays in an output of `embed`, by their names."""
     if path.suffix == ".npy":
-        return {"": numpy.load(path).tobytes()}
+        return {"": _describe_array(numpy.load(path))}
     with h5py.File(path) as file:
-        return {name: bytes(str(file[name][()]), "utf-8") for name in file}
+        return {name: _describe_array(numpy.asarray(file[name][()])) for name in file}
+
+
+def _describe_array(array: numpy.ndarray) -> Any:
+    # Strings are objects.
+    values = array.tolist() if array.dtype.hasobject else array.tobytes()
+    return str(array.dtype), array.shape, values
 
 
 def training_config(**trainer: Any) -> Dict[str, Any]:

@@ -12,11 +12,12 @@ import time
 from pathlib import Path
 from random import Random
 
+import h5py
 import numpy
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from stress.formats import WrongResultError
+from stress.formats import WrongResultError, vectors_in
 from stress.fuzzer import judge, share_out
 from stress.mutations import mutate
 
@@ -102,3 +103,23 @@ def test_what_is_in_archives_is_mutated():
 def test_tiny_files(data):
     for seed in range(40):
         mutate(data, Random(seed))
+
+
+@pytest.mark.parametrize("name", ["vectors.npy", "vectors.h5"])
+def test_vectors_differ_in_each_value_the_shape_and_the_type(name, tmp_path):
+    def write(array):
+        path = tmp_path / name
+        if path.suffix == ".npy":
+            numpy.save(path, array)
+        else:
+            with h5py.File(path, "w") as file:
+                file["0"] = array
+                file["sentence_to_index"] = [b"the river"]
+        return vectors_in(path)
+
+    array = numpy.zeros((3, 1000), "float32")
+    other = array.copy()
+    other[1, 500] = 1e-9
+    assert write(array) == write(array.copy())
+    for changed in (other, array.reshape(1000, 3), array.view("int32")):
+        assert write(changed) != write(array)
