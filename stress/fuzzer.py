@@ -107,7 +107,8 @@ def _run(case: Case) -> Outcome:
         shutil.copytree(case.sample, kept, dirs_exist_ok=True)
         (kept / target.relative_to(directory)).write_bytes(damaged)
     shutil.rmtree(directory)
-    options = f"--formats '{case.name}' --first {case.number} --mutations 1"
+    options = f"--parts fuzz --seed {case.seed} --formats '{case.name}' --first {case.number}"
+    options += " --mutations 1"
     return Outcome(case.name, f"{options} ({target.name})", verdict, detail)
 
 
