@@ -3,12 +3,12 @@ Damages what the package reads, and interrupts what it writes:
 
     python -m stress --parts fuzz kill --seed 2 --mutations 1000
 
-Prints a report, and writes it as JSON. Exits with 1 if there is a finding. Linux only. For full
-disks, it mounts file systems where that is permitted.
+Prints a report. A full run also writes it as JSON, for the pages; another run only with `--out`.
+Exits with 1 if there is a finding. Linux only. For full disks, it mounts file systems where that is
+permitted.
 """
 
 import argparse
-import json
 import logging
 import signal
 import sys
@@ -20,6 +20,7 @@ from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import tests.preload  # noqa: F401 (what a command imports, so that its forks need not)
 from allennlp_semfit.common.parallel import available_cpus
+from experiments.json_files import write_json
 from stress.child import Child
 from stress.commands import COMMANDS, make_inputs
 from stress.disks import fill_disks
@@ -45,7 +46,7 @@ def _parse(arguments: Optional[Sequence[str]]) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     numbers = {
         "mutations": (10_000, "damaged files, of all formats together"),
-        "kills": (100, "kills, of all commands together, of which only some are killed"),
+        "kills": (100, "kills; only the commands in `KILLED`"),
         "disks": (30, "full disks, at least two for each command"),
         "pairs": (30, "pairs of writers, at least two for each command"),
         "signals": (60, "signals, at least two for each command"),
@@ -62,15 +63,21 @@ def _parse(arguments: Optional[Sequence[str]]) -> argparse.Namespace:
     parser.add_argument("--first", type=int, default=0, help="the number of the first mutation; 0")
     parser.add_argument("--num-workers", type=int, default=available_cpus())
     parser.add_argument("--keep", type=Path, help="directory for the damaged files of findings")
-    parser.add_argument("--out", type=Path, default=RESULTS, help=f"JSON file; {RESULTS}")
-    return parser.parse_args(arguments)
+    parser.add_argument("--out", type=Path, help=f"JSON file; of a full run {RESULTS}")
+    args = parser.parse_args(arguments)
+    is_full = all(
+        set(getattr(args, name)) == set(parser.get_default(name))
+        for name in ("parts", "formats", "commands")
+    ) and all(getattr(args, name) >= default for name, (default, _) in numbers.items())
+    args.out = args.out or (RESULTS if is_full else None)
+    return args
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> None:
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stdout)
     logger.setLevel(logging.INFO)
     args = _parse(arguments)
-    # Removes the temporary directory.
+    # So that SIGTERM removes the temporary directory too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     found: Dict[str, Tuple[float, List[Outcome]]] = {}
     with tempfile.TemporaryDirectory(prefix="stress-") as scratch:
@@ -93,9 +100,10 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
                     logger.info("%s: %s", part, " | ".join(outcome))
             found[part] = (time.monotonic() - started, outcomes)
     report = summarize(found, seed=args.seed)
-    args.out.parent.mkdir(parents=True, exist_ok=True)
-    args.out.write_text(json.dumps(report, indent=2, ensure_ascii=False) + "\n", "utf-8")
-    logger.info("\n%s\n\nWrote %s", as_text(report), args.out)
+    logger.info("\n%s", as_text(report))
+    if args.out:
+        write_json(args.out, report)
+        logger.info("\nWrote %s", args.out)
     sys.exit(bool(report["findings"]))
 
 

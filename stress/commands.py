@@ -22,7 +22,7 @@ from tests.senteval.data import write_data
 __all__ = ["COMMANDS", "Command", "Work", "all_in", "describe_files", "files_in", "make_inputs"]
 
 SECONDS = 300
-"""After this time, a command hangs."""
+"""A command that runs longer than this has hung."""
 
 
 def files_in(directory: Path) -> Dict[str, str]:

@@ -28,7 +28,7 @@ class _Case(NamedTuple):
     place: Path
     # A complete output is there already.
     replaces: bool
-    # That fit, of the size of an output.
+    # Free space, as a fraction of the output's size.
     share: float
     expected: Uninterrupted
     # The complete output.

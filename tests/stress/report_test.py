@@ -1,5 +1,9 @@
 import json
+from pathlib import Path
 
+import pytest
+
+from stress.__main__ import _parse
 from stress.report import RESULTS, Outcome, as_text, location, summarize
 from tests.docs.pages import ROOT
 
@@ -38,3 +42,18 @@ def test_the_page_describes_each_part():
     page = (ROOT / "docs" / "reliability.md").read_text("utf-8")
     report = json.loads(RESULTS.read_text("utf-8"))
     assert all(f"`{part}`" in page for part in report["parts"])
+
+
+@pytest.mark.parametrize(
+    ("options", "out"),
+    [
+        ("--seed 3", RESULTS),
+        ("--mutations 20000", RESULTS),
+        ("--mutations 100", None),
+        ("--parts fuzz", None),
+        ("--parts fuzz --out some.json", Path("some.json")),
+        ("--commands embed", None),
+    ],
+)
+def test_only_a_full_run_replaces_the_committed_report(options, out):
+    assert _parse(options.split()).out == out
