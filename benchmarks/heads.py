@@ -28,7 +28,12 @@ from benchmarks.output_layers import (
     fixed_bytes,
     targets_for,
 )
-from benchmarks.peak_memory import MakeStep, PeakMemory, measure_peak_memory
+from benchmarks.peak_memory import (
+    MakeStep,
+    PeakMemory,
+    import_in_fork_server,
+    measure_peak_memory,
+)
 from benchmarks.reporting import argument_parser, parse_arguments, report
 from benchmarks.synthetic_words import sample_classes
 from benchmarks.timing import time_interleaved
@@ -178,4 +183,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    import_in_fork_server()
     main()

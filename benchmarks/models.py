@@ -30,7 +30,7 @@ from benchmarks.language_models import (
     build_step,
     training_step,
 )
-from benchmarks.peak_memory import measure_peak_memory
+from benchmarks.peak_memory import import_in_fork_server, measure_peak_memory
 from benchmarks.reporting import argument_parser, parse_arguments, report
 from benchmarks.timing import time_interleaved
 
@@ -149,4 +149,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    import_in_fork_server()
     main()

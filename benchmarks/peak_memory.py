@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, Optional, Sequence, Tuple
 
 import torch
 
-__all__ = ["PeakMemory", "measure_peak_memory"]
+__all__ = ["PeakMemory", "import_in_fork_server", "measure_peak_memory"]
 
 MakeStep = Callable[[int], Callable[[], Any]]
 
@@ -32,6 +32,16 @@ class PeakMemory:
     fixed_bytes: float
     bytes_per_sentence: float
     largest_batch: int
+
+
+def import_in_fork_server() -> None:
+    """
+    Lets the fork server import what all measurements need. For commands only: a process has one
+    fork server, and that of the tests imports something else.
+    """
+    multiprocessing.get_context("forkserver").set_forkserver_preload(
+        ["torch._dynamo", "benchmarks.heads", "benchmarks.language_models"]
+    )
 
 
 def measure_peak_memory(
@@ -72,12 +82,8 @@ def measure_peak_memory(
 
     `PeakMemory`
     """
-    # It starts processes fast that use little memory, on Linux and macOS only.
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(
-        ["torch._dynamo", "benchmarks.heads", "benchmarks.language_models"]
-    )
-    with ProcessPoolExecutor(1, context) as pool:
+    # A fork server starts processes quickly and with little memory; Linux and macOS only.
+    with ProcessPoolExecutor(1, multiprocessing.get_context("forkserver")) as pool:
         return pool.submit(
             _measure, build, arguments, warmup, batch_sizes, budget, device, max_checked
         ).result()
