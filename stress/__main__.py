@@ -16,7 +16,7 @@ import tempfile
 import time
 from functools import partial
 from pathlib import Path
-from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import tests.preload  # noqa: F401 (what a command imports, so that its forks need not)
 from allennlp_semfit.common.parallel import available_cpus
@@ -27,7 +27,7 @@ from stress.disks import fill_disks
 from stress.formats import FORMATS
 from stress.fuzzer import fuzz
 from stress.interrupts import interrupt, write_together
-from stress.killer import kill
+from stress.killer import KILLED, Uninterrupted, kill, run_uninterrupted
 from stress.long_run import run_long
 from stress.report import GOOD, RESULTS, Outcome, as_text, summarize
 
@@ -81,7 +81,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     found: Dict[str, Tuple[float, List[Outcome]]] = {}
     with tempfile.TemporaryDirectory(prefix="stress-") as scratch:
-        # Of commands that are killed.
+        # For what readers of damaged files leave.
         temporary = Path(scratch, "tmp")
         temporary.mkdir()
         tempfile.tempdir = str(temporary)
@@ -90,11 +90,17 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
             made = Child(partial(make_inputs, inputs)).end(600)
             if made.code:
                 sys.exit(made.output)
+        complete = Path(scratch, "complete")
+        complete.mkdir()
+        expected = {
+            name: run_uninterrupted(name, inputs, complete / name.replace(" ", "-"))
+            for name in _commands(args)
+        }
         for part in args.parts:
             Path(scratch, part).mkdir()
             started = time.monotonic()
             outcomes = []
-            for outcome in _parts(args, Path(scratch, part), inputs)[part]():
+            for outcome in _parts(args, Path(scratch, part), inputs, expected)[part]():
                 outcomes.append(outcome)
                 if outcome.verdict not in GOOD:
                     logger.info("%s: %s", part, " | ".join(outcome))
@@ -107,11 +113,19 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     sys.exit(bool(report["findings"]))
 
 
+def _commands(args: argparse.Namespace) -> List[str]:
+    """The commands that the parts run."""
+    parts = set(args.parts) - {"fuzz", "long"}
+    if not parts:
+        return []
+    return [name for name in args.commands if name in KILLED or parts != {"kill"}]
+
+
 def _parts(
-    args: argparse.Namespace, scratch: Path, inputs: Path
+    args: argparse.Namespace, scratch: Path, inputs: Path, expected: Mapping[str, Uninterrupted]
 ) -> Dict[str, Callable[[], Iterator[Outcome]]]:
     common = {"seed": args.seed, "num_workers": args.num_workers}
-    of_commands = {**common, "commands": args.commands}
+    of_commands = {**common, "commands": expected}
     return {
         "fuzz": lambda: fuzz(
             scratch,

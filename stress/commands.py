@@ -5,6 +5,7 @@ import json
 import re
 import shlex
 import shutil
+import tempfile
 from functools import partial
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Tuple
@@ -44,7 +45,8 @@ def all_in(directory: Path) -> List[str]:
 def describe_files(names: Iterable[str]) -> str:
     """Names without those of their contents, and without what is random in them."""
     outermost = (name for name in names if not set(map(str, Path(name).parents)) & set(names))
-    return ", ".join(sorted({re.sub(r"-\w{8}(?=/|$)", "-…", name) for name in outermost}))[:200]
+    random = re.compile(r"(-|\btmp)\w{8}(?=/|$)")
+    return ", ".join(sorted({random.sub(r"\1…", name) for name in outermost}))[:200]
 
 
 def _content(out: Path) -> Any:
@@ -231,7 +233,8 @@ class Work:
     inputs : `Path`
         What `make_inputs` has written.
     place : `Path`
-        The directory for the output, and for nothing else. It is made.
+        The directory for the output, and for nothing else. It is made, and one for temporary files
+        beside it.
     """
 
     def __init__(self, name: str, inputs: Path, place: Path) -> None:
@@ -239,14 +242,16 @@ class Work:
         self.place = place
         self.out = place / self.command.out
         self._inputs = inputs
-        place.mkdir()
+        self._temporary = place.with_name(f"{place.name}.tmp")
+        for directory in (place, self._temporary):
+            directory.mkdir()
 
     def start(self, *options: str, before: Callable[[], Any] = int, **limits: Any) -> Child:
         """Starts the command. `before` is called in the new process, and first."""
         corpus = FIXTURES / "corpus" / "train"
         line = self.command.line.format(inputs=self._inputs, corpus=corpus, out=self.out)
         arguments = [*shlex.split(line), *filter(None, options)]
-        return Child(partial(_start, before, arguments), **limits)
+        return Child(partial(_start, before, str(self._temporary), arguments), **limits)
 
     def run(self, *options: str, **settings: Any) -> Ended:
         """Runs the command to its end."""
@@ -259,9 +264,9 @@ class Work:
         return self.run(self.command.resume if self.out.exists() else "")
 
     def leftovers(self) -> List[str]:
-        """What there is besides the output."""
+        """What there is besides the output, and temporary files."""
         out = self.command.out
-        return sorted(
+        return self._temporary_files() + sorted(
             name for name in files_in(self.place) if name != out and not name.startswith(f"{out}/")
         )
 
@@ -272,7 +277,15 @@ class Work:
             for pattern in self.command.keeps
             for path in self.place.glob(pattern)
         }
-        return sorted(set(files_in(self.place)) - kept)
+        return self._temporary_files() + sorted(set(files_in(self.place)) - kept)
+
+    def _temporary_files(self) -> List[str]:
+        # A worker that AllenNLP's command terminates leaves a directory of `multiprocessing`.
+        return [
+            f"temporary {name}"
+            for name in all_in(self._temporary)
+            if self.command.is_ours or not name.startswith("pymp-")
+        ]
 
     def digest(self) -> Any:
         """What must be the same in each output, or the error if the output is incomplete."""
@@ -282,10 +295,12 @@ class Work:
             return f"{type(error).__name__}: {error}"
 
     def remove(self) -> None:
-        """Removes the directory."""
+        """Removes both directories."""
         shutil.rmtree(self.place)
+        shutil.rmtree(self._temporary)
 
 
-def _start(before: Callable[[], Any], arguments: List[str]) -> None:
+def _start(before: Callable[[], Any], temporary: str, arguments: List[str]) -> None:
+    tempfile.tempdir = temporary
     before()
     allennlp(*arguments)

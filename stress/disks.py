@@ -8,11 +8,11 @@ import subprocess
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple
+from typing import Any, Callable, Dict, Iterator, Mapping, NamedTuple
 
 from allennlp_semfit.common.parallel import ordered_map
-from stress.commands import Work, describe_files, files_in
-from stress.killer import Uninterrupted, run_uninterrupted
+from stress.commands import COMMANDS, Work, describe_files, files_in
+from stress.killer import Uninterrupted
 from stress.report import Outcome, location
 
 __all__ = ["fill_disks"]
@@ -31,13 +31,17 @@ class _Case(NamedTuple):
     # Free space, as a fraction of the output's size.
     share: float
     expected: Uninterrupted
-    # The complete output.
-    output: Path
     can_mount: bool
 
 
 def fill_disks(
-    scratch: Path, inputs: Path, *, commands: List[str], disks: int, seed: int, num_workers: int
+    scratch: Path,
+    inputs: Path,
+    *,
+    commands: Mapping[str, Uninterrupted],
+    disks: int,
+    seed: int,
+    num_workers: int,
 ) -> Iterator[Outcome]:
     """
     Runs each command on disks too small for its output: every second time to replace an output.
@@ -45,31 +49,26 @@ def fill_disks(
     """
     can_mount = _can_mount(scratch / "mount")
     cases = []
-    for name in commands:
-        place = scratch / name.replace(" ", "-")
-        expected = run_uninterrupted(name, inputs, place)
-        output = Work(name, inputs, place.with_name(f"{place.name}-0"))
+    for name, expected in commands.items():
         random = Random(f"{seed} {name}")
         for number in range(max(2, disks // len(commands))):
             share = random.choice((0.0, random.uniform(0, 0.9)))
-            to_write = place.with_name(f"{place.name}-{number + 1}")
-            replaces = number % 2 == 1 and bool(output.command.force)
-            complete = place / output.command.out
-            cases.append(
-                _Case(name, inputs, to_write, replaces, share, expected, complete, can_mount)
-            )
+            place = scratch / f"{name.replace(' ', '-')}-{number}"
+            replaces = number % 2 == 1 and bool(COMMANDS[name].force)
+            cases.append(_Case(name, inputs, place, replaces, share, expected, can_mount))
     yield from ordered_map(_run, cases, num_workers=num_workers, items_per_worker=4)
 
 
 def _run(case: _Case) -> Outcome:
     work = Work(case.name, case.inputs, case.place)
-    files = [case.output] if case.output.is_file() else list(case.output.rglob("*"))
+    output = case.expected.out
+    files = [output] if output.is_file() else list(output.rglob("*"))
     sizes = [file.stat().st_size for file in files if file.is_file()]
     limits: Dict[str, Any] = {}
     with _small_disk(work.place, case.can_mount) as resize:
         if case.replaces:
-            copy = shutil.copytree if case.output.is_dir() else shutil.copyfile
-            copy(case.output, work.out)
+            copy = shutil.copytree if output.is_dir() else shutil.copyfile
+            copy(output, work.out)
         if case.can_mount:
             resize(int(case.share * sum(sizes)))
         else:

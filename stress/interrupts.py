@@ -3,19 +3,25 @@
 import signal
 from pathlib import Path
 from random import Random
-from typing import Any, Iterator, List, NamedTuple, Tuple
+from typing import Any, Iterator, List, Mapping, NamedTuple, Tuple
 
 from allennlp_semfit.common.parallel import ordered_map
 from stress.child import Ended
 from stress.commands import SECONDS, Work, describe_files
-from stress.killer import MARK, Case, Uninterrupted, interruptions, run_uninterrupted
+from stress.killer import MARK, Case, Uninterrupted, interruptions
 from stress.report import Outcome, location
 
 __all__ = ["interrupt", "write_together"]
 
 
 def interrupt(
-    scratch: Path, inputs: Path, *, commands: List[str], signals: int, seed: int, num_workers: int
+    scratch: Path,
+    inputs: Path,
+    *,
+    commands: Mapping[str, Uninterrupted],
+    signals: int,
+    seed: int,
+    num_workers: int,
 ) -> Iterator[Outcome]:
     """Sends SIGINT and SIGTERM to each command."""
     numbers = [signal.SIGINT, signal.SIGTERM]
@@ -66,19 +72,23 @@ class _Pair(NamedTuple):
 
 
 def write_together(
-    scratch: Path, inputs: Path, *, commands: List[str], pairs: int, seed: int, num_workers: int
+    scratch: Path,
+    inputs: Path,
+    *,
+    commands: Mapping[str, Uninterrupted],
+    pairs: int,
+    seed: int,
+    num_workers: int,
 ) -> Iterator[Outcome]:
     """Starts each command twice, with the same output."""
     cases = []
-    for name in commands:
-        place = scratch / name.replace(" ", "-")
-        expected = run_uninterrupted(name, inputs, place)
+    for name, expected in commands.items():
         random = Random(f"{seed} {name}")
         for index in range(max(2, pairs // len(commands))):
             # At most half a run, so that both write at the same time.
             delay = random.uniform(0, expected.seconds / 2)
-            where = place.with_name(f"{place.name}-{index}")
-            cases.append(_Pair(name, inputs, where, delay, expected))
+            place = scratch / f"{name.replace(' ', '-')}-{index}"
+            cases.append(_Pair(name, inputs, place, delay, expected))
     yield from ordered_map(_write_together, cases, num_workers=num_workers, items_per_worker=4)
 
 

@@ -10,7 +10,7 @@ import time
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import Any, Iterator, List, NamedTuple, Sequence, Tuple, Union
+from typing import Any, Iterator, List, Mapping, NamedTuple, Sequence, Tuple, Union
 
 from allennlp_semfit.common.parallel import ordered_map
 from stress.child import Ended
@@ -49,16 +49,19 @@ class Uninterrupted(NamedTuple):
     seconds : `float`
     events : `int`
         How often it opened a file for writing, renamed one and so on.
+    out : `Path`
+        Its output, which stays.
     """
 
     digest: Any
     files: List[str]
     seconds: float
     events: int
+    out: Path
 
 
 def run_uninterrupted(name: str, inputs: Path, place: Path) -> Uninterrupted:
-    """Runs a command in `place`, where its output stays."""
+    """Runs a command in `place`."""
     work = Work(name, inputs, place)
     counter = mmap.mmap(-1, 8)
     started = time.monotonic()
@@ -67,7 +70,8 @@ def run_uninterrupted(name: str, inputs: Path, place: Path) -> Uninterrupted:
     leftovers = work.leftovers()
     if ended.code or ended.orphaned or leftovers:
         raise RuntimeError(f"{name} fails, or leaves {leftovers}:\n{ended.output[-3000:]}")
-    return Uninterrupted(work.digest(), all_in(place), seconds, struct.unpack("q", counter[:])[0])
+    (events,) = struct.unpack("q", counter[:])
+    return Uninterrupted(work.digest(), all_in(place), seconds, events, work.out)
 
 
 def watch_files(
@@ -148,29 +152,37 @@ class Case(NamedTuple):
 
 
 def interruptions(
-    scratch: Path, inputs: Path, commands: List[str], total: int, seed: int, numbers: Sequence[int]
+    scratch: Path,
+    inputs: Path,
+    commands: Mapping[str, Uninterrupted],
+    total: int,
+    seed: int,
+    numbers: Sequence[int],
 ) -> Iterator[Case]:
     """Interrupts each command equally often: twice at an event, then at any time, and so on."""
-    for name in commands:
-        place = scratch / name.replace(" ", "-")
-        expected = run_uninterrupted(name, inputs, place)
+    for name, expected in commands.items():
         random = Random(f"{seed} {name}")
         for index in range(max(len(numbers), -(-total // len(commands)))):
             moment: Union[int, float] = random.randint(1, max(1, expected.events))
             if index % 3 == 2:
                 moment = random.uniform(0, expected.seconds)
             number = numbers[index % len(numbers)]
-            yield Case(
-                name, inputs, place.with_name(f"{place.name}-{index}"), moment, number, expected
-            )
+            place = scratch / f"{name.replace(' ', '-')}-{index}"
+            yield Case(name, inputs, place, moment, number, expected)
 
 
 def kill(
-    scratch: Path, inputs: Path, *, commands: List[str], kills: int, seed: int, num_workers: int
+    scratch: Path,
+    inputs: Path,
+    *,
+    commands: Mapping[str, Uninterrupted],
+    kills: int,
+    seed: int,
+    num_workers: int,
 ) -> Iterator[Outcome]:
     """Kills those of the commands that are in `KILLED`."""
-    names = [name for name in commands if name in KILLED]
-    cases = interruptions(scratch, inputs, names, kills, seed, [signal.SIGKILL])
+    killed = {name: expected for name, expected in commands.items() if name in KILLED}
+    cases = interruptions(scratch, inputs, killed, kills, seed, [signal.SIGKILL])
     yield from ordered_map(_run, cases, num_workers=num_workers, items_per_worker=4)
 
 

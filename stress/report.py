@@ -113,7 +113,7 @@ def location(output: str) -> str:
 
 
 def _table(results: Mapping[str, Any]) -> str:
-    rows = ["| part | of | runs | as if nothing had happened | clear error | findings |"]
+    rows = ["| part | input or command | runs | unaffected | clear error | findings |"]
     rows.append("|---|---|---|---|---|---|")
     for part, found in results["stress"]["parts"].items():
         for subject, verdicts in found["subjects"].items():

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -82,7 +83,8 @@ def test_the_moments_are_events_and_times(tmp_path, monkeypatch):
     monkeypatch.setattr(commands, "allennlp", write)
     monkeypatch.setitem(commands.COMMANDS, "good", Command("good {out}", "out.txt"))
     numbers = [signal.SIGINT, signal.SIGTERM]
-    cases = list(interruptions(tmp_path, tmp_path, ["good"], 6, 1, numbers))
+    expected = run_uninterrupted("good", tmp_path, tmp_path / "good")
+    cases = list(interruptions(tmp_path, tmp_path, {"good": expected}, 6, 1, numbers))
     assert [isinstance(case.moment, int) for case in cases] == [True, True, False] * 2
     assert [case.number for case in cases] == numbers * 3
 
@@ -122,6 +124,16 @@ def test_what_an_interrupted_command_leaves(tmp_path):
     assert _judge_interrupted(work, ended, signal.SIGINT, None)[0] == "ok"
     (work.place / ".partial-12345678").touch()
     assert _judge_interrupted(work, ended, signal.SIGINT, None) == ("leftover", ".partial-…")
+
+
+def test_temporary_files_that_an_interrupted_command_leaves(tmp_path, monkeypatch):
+    monkeypatch.setattr(commands, "allennlp", lambda *_: tempfile.mkdtemp())
+    work = Work("embed", tmp_path, tmp_path / "out")
+    assert work.run().code == 0
+    ended = end_with(130, "embed: interrupted; the same command resumes")
+    assert _judge_interrupted(work, ended, signal.SIGINT, None) == ("leftover", "temporary tmp…")
+    work.remove()
+    assert not list(tmp_path.iterdir())
 
 
 def test_an_interrupted_command_may_have_completed_its_output(tmp_path, monkeypatch):
