@@ -122,7 +122,8 @@ def main() -> None:
     parser.add_argument(
         "--vocabularies", type=int, nargs="+", default=[40_000, 800_000, 2_000_000], help="words"
     )
-    parser.add_argument("--layers", nargs="+", choices=OUTPUT_LAYERS, default=OUTPUT_LAYERS)
+    of_table = [layer for layer in OUTPUT_LAYERS if layer != "contrastive"]
+    parser.add_argument("--layers", nargs="+", choices=OUTPUT_LAYERS, default=of_table)
     parser.add_argument("--hidden-dim", type=int, default=2048)
     parser.add_argument("--batch-size", type=int, default=16, help="sentences")
     parser.add_argument("--num-words", type=int, default=20, help="words per sentence")

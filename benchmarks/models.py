@@ -1,18 +1,19 @@
-"""
+r"""
 Table 2 of Li et al. 2019: the training speed and memory of ELMo, ELMo-A and ELMo-S at the paper's
 sizes.
 
     python -m benchmarks.models
 
 ELMo has a character CNN, AllenNLP's `ElmoLstm` and a sampled softmax over 8,192 of 800,000 words.
-`elmo, our contextualizer` replaces the LSTM only, to separate its effect from that of the input and
-output layers. All use dense gradients, which training on several GPUs requires. A step is the
-forward pass, the backward pass, gradient clipping and Adam, in single precision or, with the suffix
-`, bfloat16`, with matrix products in `bfloat16` and a fused Adam.
+The candidate `elmo, our contextualizer` replaces the LSTM only, to separate its effect from that of
+the input and output layers. All use dense gradients, which training on several GPUs requires. A
+step is the forward pass, the backward pass, gradient clipping and Adam, in single precision or,
+with the suffix `, bfloat16`, with matrix products in `bfloat16` and a fused Adam.
 
 On a single device ELMo can use faster sparse gradients. To save memory, this is a separate run:
 
-    python -m benchmarks.models --candidates "elmo, sparse gradients" elmo_semfit --out …
+    python -m benchmarks.models --candidates "elmo, sparse gradients" elmo_semfit \
+        "elmo, sparse gradients, bfloat16" "elmo_semfit, bfloat16" --out …
 """
 
 import json
@@ -35,6 +36,10 @@ from benchmarks.reporting import argument_parser, parse_arguments, report
 from benchmarks.timing import time_interleaved
 
 logger = logging.getLogger("benchmarks.models")
+
+# What the pages compare.
+CANDIDATES = ["elmo", "elmo_adaptive", "elmo_semfit"]
+CANDIDATES += [name + BFLOAT16 for name in (*CANDIDATES, "elmo_semfit_sru")]
 
 # The sizes of the model for the warm-up step.
 SMALL = {
@@ -80,8 +85,8 @@ def main() -> None:
         "--candidates",
         nargs="+",
         choices=LANGUAGE_MODELS,
-        default=[name for name in LANGUAGE_MODELS if "sparse gradients" not in name],
-        help="the first is the reference of the others",
+        default=CANDIDATES,
+        help=f"the first is the reference of the others; default: {'; '.join(CANDIDATES)}",
     )
     parser.add_argument("--batch-size", type=int, default=32, help="sentences; at least 4")
     parser.add_argument("--num-words", type=int, default=20, help="words per sentence")

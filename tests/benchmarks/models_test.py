@@ -6,7 +6,6 @@ import torch
 
 from benchmarks import models, semfit_head
 from benchmarks.language_models import (
-    LANGUAGE_MODELS,
     build_batch,
     build_language_model,
     training_step,
@@ -30,7 +29,7 @@ def measured(tmp_path_factory):
 def test_the_models_are_compared(measured):
     results = json.loads(measured.read_text())
     rows = results["timings"]
-    assert list(rows) == [name for name in LANGUAGE_MODELS if "sparse" not in name]
+    assert list(rows) == models.CANDIDATES
     for name, row in rows.items():
         assert row["words_per_second"] == pytest.approx(8 * 4 / row["median_seconds"])
         model = build_language_model(name, 100, SIZES)
