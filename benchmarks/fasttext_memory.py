@@ -35,7 +35,6 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import fasttext
 import numpy
-import torch
 from allennlp.common import Tqdm
 from gensim.models.fasttext import load_facebook_vectors
 
@@ -243,7 +242,7 @@ def table_columns(measures: Dict[str, Any]) -> Dict[str, float]:
 
 
 def main() -> None:
-    parser = argument_parser("fasttext_memory", __doc__)
+    parser = argument_parser("fasttext_memory", __doc__, is_on_cpu=True)
     parser.add_argument("--num-words", type=int, default=1_000_000, help="words in the dictionary")
     parser.add_argument("--num-buckets", type=int, default=1_000_000)
     parser.add_argument("--dim", type=int, default=300)
@@ -268,7 +267,7 @@ def main() -> None:
         timings,
         REFERENCE,
         args.out,
-        device=torch.device("cpu"),
+        device=args.device,
         measures={name: table_columns(measured) for name, measured in measures.items()},
         num_words=args.num_words,
         num_buckets=args.num_buckets,

@@ -26,6 +26,7 @@ __all__ = [
     "build_batch",
     "build_language_model",
     "build_step",
+    "read_config",
     "training_step",
 ]
 
@@ -90,6 +91,27 @@ class ElmoLstmEncoder(Seq2SeqEncoder):
         return layers[-1]
 
 
+def read_config(
+    config: str, sizes: Optional[Dict[str, Any]] = None, **variables: str
+) -> Dict[str, Any]:
+    """
+    # Parameters
+
+    config : `str`
+        The name of a config of `CONFIGS`.
+    sizes : `Dict[str, Any]`, optional (default = `None`)
+        Overrides of its sizes.
+    **variables
+        Environment variables that it reads. Others are empty.
+    """
+    path = CONFIGS / f"{config}.jsonnet"
+    snippet = f"(import {json.dumps(str(path))}) + {{ sizes+:: {json.dumps(sizes or {})} }}"
+    names = ("ONE_BILLION_WORD", "FASTTEXT_MODEL_PATH", "VOCABULARY_PATH")
+    ext_vars = {**dict.fromkeys(names, ""), **variables}
+    content: Dict[str, Any] = json.loads(evaluate_snippet(config, snippet, ext_vars=ext_vars))
+    return content
+
+
 def build_language_model(
     name: str, num_classes: int, sizes: Optional[Dict[str, Any]] = None
 ) -> BidirectionalLm:
@@ -104,10 +126,7 @@ def build_language_model(
         Overrides of the sizes in the config.
     """
     config, has_elmo_lstm, is_sparse = LANGUAGE_MODELS[name]
-    path = CONFIGS / f"{config}.jsonnet"
-    snippet = f"(import {json.dumps(str(path))}) + {{ sizes+:: {json.dumps(sizes or {})} }}"
-    variables = dict.fromkeys(["ONE_BILLION_WORD", "FASTTEXT_MODEL_PATH", "VOCABULARY_PATH"], "")
-    params = json.loads(evaluate_snippet(name, snippet, ext_vars=variables))["model"]
+    params = read_config(config, sizes)["model"]
     if has_elmo_lstm:
         ours = params["contextualizer"]
         kept = ("input_dim", "hidden_dim", "cell_size", "num_layers")

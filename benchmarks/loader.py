@@ -5,12 +5,12 @@ workers.
 
     python -m benchmarks.loader
 
-All use the same reader and batches of sentences of similar length. Words include boundary tokens;
-the time starts with the first batch, after the start of the workers. The cache of vectors is warm.
-By default the words follow Zipf's law, and the vectors are trained on them.
+All use the same reader and batches of sentences of similar length. Words include boundary tokens.
+The time starts after the batches that workers read at their start, and ends with the last batch.
+The cache of vectors is warm. By default the words follow Zipf's law, and the vectors are trained on
+them.
 """
 
-import json
 import logging
 import random
 import statistics
@@ -19,26 +19,26 @@ import time
 from collections import Counter
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List
 
 import torch
-from allennlp.common import Params, Tqdm
+from allennlp.common import Tqdm
 from allennlp.common.plugins import import_plugins
 from allennlp.data import TokenIndexer, Vocabulary
 from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.data.samplers import BucketBatchSampler
-from allennlp.models import Model
 from allennlp.nn.util import get_text_field_mask
-from allennlp.training.optimizers import Optimizer
 
 from allennlp_semfit.data.dataset_readers.language_modeling import LanguageModelingReader
 from allennlp_semfit.fasttext.train import train_fasttext
+from benchmarks.language_models import build_language_model
 from benchmarks.reporting import argument_parser, parse_arguments, report
-from benchmarks.timing import Timings
+from benchmarks.timing import Timings, time_interleaved
 
 ROOT = Path(__file__).parent.parent
-LANGUAGE_MODEL = ROOT / "training_config" / "one_billion_word" / "elmo_semfit.jsonnet"
 DIM = 300
+# That a loader, or each of its workers, sorts by length at once.
+BATCHES_AT_ONCE = 8
 # Timings are for this number of words, whatever the size of the text.
 UNIT = 100_000
 
@@ -78,7 +78,7 @@ def build_loader(
         LanguageModelingReader(token_indexers={"words": indexer}, max_sequence_length=100),
         str(corpus),
         batch_sampler=BucketBatchSampler(batch_size, ["source"]),
-        max_instances_in_memory=8 * batch_size,
+        max_instances_in_memory=BATCHES_AT_ONCE * batch_size,
         num_workers=num_workers,
         quiet=True,
     )
@@ -92,48 +92,40 @@ def count_tokens(batch: Any) -> int:
 
 
 def time_loader(loader: MultiProcessDataLoader) -> float:
-    """The seconds for `UNIT` words, from the first batch to the last."""
-    start, num_words = 0.0, 0
-    for batch in loader:
-        if start:
+    """The seconds for `UNIT` words, after the batches that workers read at their start."""
+    num_started = BATCHES_AT_ONCE * max(1, loader.num_workers)
+    start, end, num_words = 0.0, 0.0, 0
+    for number, batch in enumerate(loader, 1):
+        if number > num_started:
             num_words += count_tokens(batch)
-        else:
-            start = time.perf_counter()
-    return (time.perf_counter() - start) * UNIT / num_words
+        end = time.perf_counter()
+        if number == num_started:
+            start = end
+    # Not the end of the loop, which waits for that of the workers.
+    return (end - start) * UNIT / num_words
 
 
 def time_training_step(
-    loader: MultiProcessDataLoader, sizes: Tuple[int, int], vectors: Path, repeats: int
+    loader: MultiProcessDataLoader, sizes: Dict[str, int], repeats: int
 ) -> List[float]:
     """The seconds that training steps of the paper's model take for `UNIT` words."""
-    cell_size, hidden_dim = sizes
-    overrides = {
-        "model.contextualizer.cell_size": cell_size,
-        "model.contextualizer.hidden_dim": hidden_dim,
-        "model.head.input_dim": hidden_dim,
-    }
-    variables = {"ONE_BILLION_WORD": "", "FASTTEXT_MODEL_PATH": str(vectors)}
-    params = Params.from_file(LANGUAGE_MODEL, json.dumps(overrides), variables)
-    embedders = params["model"]["text_field_embedder"]["token_embedders"]
-    embedders["words"] = embedders.pop("fasttext")
-    model = Model.from_params(params["model"], vocab=Vocabulary.empty()).train()
-    optimizer = Optimizer.from_params(
-        params["trainer"]["optimizer"], model_parameters=list(model.named_parameters())
-    )
-    batch = next(iter(loader))
+    model = build_language_model("elmo_semfit", 1, sizes)
+    optimizer = torch.optim.Adam(list(model.parameters()), lr=2e-4)
+    batch: Any = next(iter(loader))
     num_words = count_tokens(batch)
-    seconds = []
-    for _ in Tqdm.tqdm(range(repeats + 1), desc="steps"):
-        start = time.perf_counter()
+    batch["source"]["fasttext"] = batch["source"].pop("words")
+
+    def step() -> None:
         optimizer.zero_grad()
         model(**batch)["loss"].backward()
         optimizer.step()
-        seconds.append((time.perf_counter() - start) * UNIT / num_words)
-    return seconds[1:]
+
+    timings = time_interleaved({"step": step}, repeats=repeats, device=torch.device("cpu"))
+    return [seconds * UNIT / num_words for seconds in timings["step"]]
 
 
 def main() -> None:
-    parser = argument_parser("loader", __doc__)
+    parser = argument_parser("loader", __doc__, is_on_cpu=True)
     parser.add_argument("--corpus", type=Path, help="text with one tokenised sentence per line")
     parser.add_argument("--vectors", type=Path, help="a fastText .bin of 300 dimensions")
     parser.add_argument(
@@ -177,21 +169,20 @@ def main() -> None:
         timings = {name: seconds[1:] for name, seconds in timings.items()}
         step: List[float] = []
         if args.step:
-            sizes = args.cell_size, args.projection_dim
+            sizes = {"cell_size": args.cell_size, "hidden_dim": args.projection_dim}
             loader = build_loader(indexers["fasttext"], corpus, vocab, args.batch_size, 0)
-            step = time_training_step(loader, sizes, vectors, args.repeats)
+            step = time_training_step(loader, sizes, args.repeats)
 
     speeds = {name: UNIT / statistics.median(seconds) for name, seconds in timings.items()}
-    one, two = (speeds[f"fasttext, workers: {num_workers}"] for num_workers in (1, 2))
-    facts: Dict[str, Any] = {"words_per_second_8_workers_extrapolated": one + 7 * (two - one)}
+    facts: Dict[str, Any] = {}
     if step:
         facts["words_per_second_training_step"] = UNIT / statistics.median(step)
-        facts["training_steps_per_worker"] = one * statistics.median(step) / UNIT
+        logger.info("Training step: %.0f words/s", facts["words_per_second_training_step"])
     report(
         timings,
         "single_id, workers: 1",
         args.out,
-        device=torch.device("cpu"),
+        device=args.device,
         measures={name: {"words_per_second": speed} for name, speed in speeds.items()},
         seconds_are_for_words=UNIT,
         training_step_seconds=step,
@@ -200,7 +191,6 @@ def main() -> None:
         batch_size=args.batch_size,
         embedding_dim=DIM,
     )
-    logger.info("\n%s", "\n".join(f"{name}: {value:,.0f}" for name, value in facts.items()))
 
 
 if __name__ == "__main__":

@@ -25,25 +25,19 @@ from allennlp.training.optimizers import Optimizer
 
 from allennlp_semfit.fasttext.train import train_fasttext
 from allennlp_semfit.pretrained.embedder import ElmoSemfitEmbedder
+from benchmarks.language_models import read_config
 from benchmarks.reporting import argument_parser, parse_arguments, report
 from benchmarks.timing import time_interleaved
 from tests.elmo_weights import ORIGINAL_SIZES, write_elmo
 
 ROOT = Path(__file__).parent.parent
-LANGUAGE_MODEL = ROOT / "training_config" / "one_billion_word" / "elmo_semfit.jsonnet"
 TASK = ROOT / "training_config" / "downstream" / "ner.jsonnet"
 FASTTEXT_DIM = 300
 
 
-def write_language_model(directory: Path, vectors: Path, cell_size: int, hidden_dim: int) -> Path:
+def write_language_model(directory: Path, vectors: Path, sizes: Dict[str, Any]) -> Path:
     """Writes a serialization directory of a `bidirectional_lm` with random weights."""
-    overrides = {
-        "model.contextualizer.cell_size": cell_size,
-        "model.contextualizer.hidden_dim": hidden_dim,
-        "model.head.input_dim": hidden_dim,
-    }
-    variables = {"ONE_BILLION_WORD": str(directory), "FASTTEXT_MODEL_PATH": str(vectors)}
-    params = Params.from_file(LANGUAGE_MODEL, json.dumps(overrides), variables)
+    params = Params(read_config("elmo_semfit", sizes, FASTTEXT_MODEL_PATH=str(vectors)))
     directory.mkdir()
     params.to_file(str(directory / "config.json"))
     vocab = Vocabulary()
@@ -138,9 +132,8 @@ def main() -> None:
         vectors = directory / "vectors.bin"
         corpus = ROOT / "test_fixtures" / "corpus" / "train"
         train_fasttext([corpus], vectors, dim=FASTTEXT_DIM, bucket=2000, min_count=1)
-        language_model = write_language_model(
-            directory / "language_model", vectors, args.cell_size, args.projection_dim
-        )
+        sizes = {"cell_size": args.cell_size, "hidden_dim": args.projection_dim}
+        language_model = write_language_model(directory / "language_model", vectors, sizes)
         options, weights = write_elmo(
             directory / "elmo",
             **{

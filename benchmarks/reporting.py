@@ -1,7 +1,6 @@
 """The common options of the benchmarks, and their output: a table, a JSON file and a plot."""
 
 import argparse
-import json
 import logging
 import os
 import statistics
@@ -12,9 +11,11 @@ from typing import Any, Dict, Mapping, Optional, Sequence, Tuple, Union
 import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from tabulate import tabulate
 
 from allennlp_semfit.common.cpu import has_bfloat16_instructions, processor_name
 from benchmarks.timing import Timings
+from experiments.json_files import write_json
 
 __all__ = [
     "RESULTS",
@@ -53,9 +54,11 @@ class Lines:
     points: Dict[str, Tuple[str, float]]
 
 
-def argument_parser(name: str, description: Optional[str]) -> argparse.ArgumentParser:
+def argument_parser(
+    name: str, description: Optional[str], *, is_on_cpu: bool = False
+) -> argparse.ArgumentParser:
     """
-    A parser with the common options `--device`, `--repeats` and `--out`.
+    A parser with the common options `--repeats`, `--out` and, unless `is_on_cpu`, `--device`.
 
     # Parameters
 
@@ -63,17 +66,20 @@ def argument_parser(name: str, description: Optional[str]) -> argparse.ArgumentP
         The name of the benchmark, with which its result files begin.
     description : `str`
         The docstring of the module, for `--help`.
+    is_on_cpu : `bool`, optional (default = `False`)
+        The benchmark does not use a GPU.
     """
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.set_defaults(name=name)
-    parser.add_argument(
-        "--device",
-        type=torch.device,
-        default="cuda" if torch.cuda.is_available() else "cpu",
-        help="default: cuda if there is one, else cpu",
-    )
+    parser.set_defaults(name=name, device=torch.device("cpu"))
+    if not is_on_cpu:
+        parser.add_argument(
+            "--device",
+            type=torch.device,
+            default="cuda" if torch.cuda.is_available() else "cpu",
+            help="default: cuda if there is one, else cpu",
+        )
     parser.add_argument(
         "--repeats", type=int, default=5, help="rounds after the warm-up; default: 5"
     )
@@ -163,9 +169,7 @@ def report(
         "device": str(device),
     }
     repeats = len(next(iter(timings.values())))
-    out.parent.mkdir(parents=True, exist_ok=True)
-    results = {**machine, **facts, "repeats": repeats, "timings": rows}
-    out.write_text(json.dumps(results, indent=2) + "\n")
+    write_json(out, {**machine, **facts, "repeats": repeats, "timings": rows})
     threads = "" if device.type == "cuda" else f", threads: {machine['threads']}"
     caption = f"{device.type}: {hardware}{threads}; median and range of {repeats} rounds"
     plot = _plot_path(out)
@@ -184,16 +188,13 @@ def _plot_path(out: Path) -> Path:
 def _format_table(rows: Mapping[str, Mapping[str, float]]) -> str:
     """A plain-text table of rows by name. Rows may lack columns."""
     columns = list(dict.fromkeys(column for row in rows.values() for column in row))
-    cells = [["", *(column.replace("_", " ") for column in columns)]]
-    cells += [
+    cells = [
         [name, *(_cell(column, row.get(column)) for column in columns)]
         for name, row in rows.items()
     ]
-    widths = [max(map(len, column)) for column in zip(*cells)]
-    return "\n".join(
-        "  ".join([first.ljust(widths[0]), *map(str.rjust, others, widths[1:])])
-        for first, *others in cells
-    )
+    header = ["", *(column.replace("_", " ") for column in columns)]
+    alignment = ["left", *["right"] * len(columns)]
+    return tabulate(cells, header, "plain", disable_numparse=True, colalign=alignment)
 
 
 def _cell(column: str, value: Optional[float]) -> str:

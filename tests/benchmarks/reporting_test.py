@@ -66,6 +66,14 @@ def test_the_options_and_where_the_results_go(tmp_path):
     assert (args.repeats, args.out) == (2, tmp_path / "other.json")
 
 
+def test_a_benchmark_of_the_cpu_takes_no_device():
+    parser = argument_parser("some", None, is_on_cpu=True)
+    args = parse_arguments(parser, [])
+    assert (args.device, args.out) == (CPU, RESULTS / "some-cpu.json")
+    with pytest.raises(SystemExit):
+        parse_arguments(parser, ["--device", "cpu"])
+
+
 def test_no_rounds_are_refused(capsys):
     with pytest.raises(SystemExit):
         parse_arguments(argument_parser("some", None), ["--repeats", "0"])
