@@ -109,13 +109,16 @@ def build_candidates(
         for _ in range(2)
     ).to(device)
     reversed_inputs = inputs.flip(1)
+    # "auto" would hide that the kernels were not built. They have no float16.
+    is_native = device.type == "cpu" and dtype != torch.float16
+    kernels = {"implementation": "native" if is_native else "auto"}
     ours = {
-        OURS: BidirectionalLanguageModelLstm(*sizes),
+        OURS: BidirectionalLanguageModelLstm(*sizes, **kernels),
         f"{OURS}, PyTorch operations": BidirectionalLanguageModelLstm(
             *sizes, implementation="torch"
         ),
-        BidirectionalLanguageModelSru.name: BidirectionalLanguageModelSru(*sizes),
-        BidirectionalLanguageModelQrnn.name: BidirectionalLanguageModelQrnn(*sizes),
+        BidirectionalLanguageModelSru.name: BidirectionalLanguageModelSru(*sizes, **kernels),
+        BidirectionalLanguageModelQrnn.name: BidirectionalLanguageModelQrnn(*sizes, **kernels),
     }
 
     def torch_lstm() -> torch.Tensor:
