@@ -1,9 +1,9 @@
 """Markdown tables of the benchmarks' results on a CPU, for `experiments.pages`."""
 
-import json
 from typing import Any, Callable, Dict, List, Mapping, Sequence
 
 from benchmarks.reporting import RESULTS
+from experiments.json_files import read_json
 
 __all__ = ["TABLES", "read_benchmarks"]
 
@@ -17,7 +17,7 @@ _PAPER_SPEED_UPS = {"elmo_adaptive": 1.8, "elmo_semfit": 4.2}
 def read_benchmarks() -> Dict[str, Dict[str, Any]]:
     """The committed results `NAME-cpu.json` by name."""
     return {
-        file.name[: -len("-cpu.json")]: json.loads(file.read_text("utf-8"))
+        file.name[: -len("-cpu.json")]: read_json(file)
         for file in sorted(RESULTS.glob("*-cpu.json"))
     }
 
@@ -92,8 +92,8 @@ def _summary(results: Benchmarks) -> str:
             "",
         ],
         [
-            "… in bfloat16 vs. `ElmoLstm` in float32",
-            _ratio(results, "contextualizer", "ElmoLstm, float32, 4096 cells", fast),
+            "… both in bfloat16",
+            _ratio(results, "contextualizer", "ElmoLstm, bfloat16, 4096 cells", fast),
             "",
         ],
         [
