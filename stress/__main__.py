@@ -16,7 +16,7 @@ import tempfile
 import time
 from functools import partial
 from pathlib import Path
-from typing import Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import tests.preload  # noqa: F401 (what a command imports, so that its forks need not)
 from allennlp_semfit.common.parallel import available_cpus
@@ -27,7 +27,7 @@ from stress.disks import fill_disks
 from stress.formats import FORMATS
 from stress.fuzzer import fuzz
 from stress.interrupts import interrupt, write_together
-from stress.killer import KILLED, Uninterrupted, kill, run_uninterrupted
+from stress.killer import KILLED, Commands, kill, run_uninterrupted
 from stress.long_run import run_long
 from stress.report import GOOD, RESULTS, Outcome, as_text, summarize
 
@@ -122,7 +122,7 @@ def _commands(args: argparse.Namespace) -> List[str]:
 
 
 def _parts(
-    args: argparse.Namespace, scratch: Path, inputs: Path, expected: Mapping[str, Uninterrupted]
+    args: argparse.Namespace, scratch: Path, inputs: Path, expected: Commands
 ) -> Dict[str, Callable[[], Iterator[Outcome]]]:
     common = {"seed": args.seed, "num_workers": args.num_workers}
     of_commands = {**common, "commands": expected}

@@ -8,11 +8,11 @@ import subprocess
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
-from typing import Any, Callable, Dict, Iterator, Mapping, NamedTuple
+from typing import Any, Callable, Dict, Iterator, NamedTuple
 
 from allennlp_semfit.common.parallel import ordered_map
 from stress.commands import COMMANDS, Work, describe_files, files_in
-from stress.killer import Uninterrupted
+from stress.killer import Commands, Uninterrupted
 from stress.report import Outcome, location
 
 __all__ = ["fill_disks"]
@@ -35,13 +35,7 @@ class _Case(NamedTuple):
 
 
 def fill_disks(
-    scratch: Path,
-    inputs: Path,
-    *,
-    commands: Mapping[str, Uninterrupted],
-    disks: int,
-    seed: int,
-    num_workers: int,
+    scratch: Path, inputs: Path, *, commands: Commands, disks: int, seed: int, num_workers: int
 ) -> Iterator[Outcome]:
     """
     Runs each command on disks too small for its output: every second time to replace an output.

@@ -3,25 +3,19 @@
 import signal
 from pathlib import Path
 from random import Random
-from typing import Any, Iterator, List, Mapping, NamedTuple, Tuple
+from typing import Any, Iterator, List, NamedTuple, Tuple
 
 from allennlp_semfit.common.parallel import ordered_map
 from stress.child import Ended
 from stress.commands import SECONDS, Work, describe_files
-from stress.killer import MARK, Case, Uninterrupted, interruptions
+from stress.killer import MARK, Case, Commands, Uninterrupted, interruptions
 from stress.report import Outcome, location
 
 __all__ = ["interrupt", "write_together"]
 
 
 def interrupt(
-    scratch: Path,
-    inputs: Path,
-    *,
-    commands: Mapping[str, Uninterrupted],
-    signals: int,
-    seed: int,
-    num_workers: int,
+    scratch: Path, inputs: Path, *, commands: Commands, signals: int, seed: int, num_workers: int
 ) -> Iterator[Outcome]:
     """Sends SIGINT and SIGTERM to each command."""
     numbers = [signal.SIGINT, signal.SIGTERM]
@@ -45,7 +39,7 @@ def _judge_interrupted(work: Work, ended: Ended, number: int, expected: Any) -> 
     is_early = "Traceback" in ended.output and (
         "allennlp_semfit/" not in ended.output or "in add_subparser" in ended.output
     )
-    # At any time, it may come before our code handles it, or after the end.
+    # Sent at some time, it may come before our code handles it, or after the end.
     is_missed = ended.code in (0, -number) and MARK not in ended.output
     if is_missed or (is_early and work.command.is_ours):
         return "missed", ""
@@ -72,13 +66,7 @@ class _Pair(NamedTuple):
 
 
 def write_together(
-    scratch: Path,
-    inputs: Path,
-    *,
-    commands: Mapping[str, Uninterrupted],
-    pairs: int,
-    seed: int,
-    num_workers: int,
+    scratch: Path, inputs: Path, *, commands: Commands, pairs: int, seed: int, num_workers: int
 ) -> Iterator[Outcome]:
     """Starts each command twice, with the same output."""
     cases = []

@@ -21,6 +21,7 @@ __all__ = [
     "KILLED",
     "MARK",
     "Case",
+    "Commands",
     "Uninterrupted",
     "interruptions",
     "kill",
@@ -58,6 +59,10 @@ class Uninterrupted(NamedTuple):
     seconds: float
     events: int
     out: Path
+
+
+Commands = Mapping[str, Uninterrupted]
+"""The runs of commands to test, by name."""
 
 
 def run_uninterrupted(name: str, inputs: Path, place: Path) -> Uninterrupted:
@@ -152,12 +157,7 @@ class Case(NamedTuple):
 
 
 def interruptions(
-    scratch: Path,
-    inputs: Path,
-    commands: Mapping[str, Uninterrupted],
-    total: int,
-    seed: int,
-    numbers: Sequence[int],
+    scratch: Path, inputs: Path, commands: Commands, total: int, seed: int, numbers: Sequence[int]
 ) -> Iterator[Case]:
     """Interrupts each command equally often: twice at an event, then at any time, and so on."""
     for name, expected in commands.items():
@@ -172,13 +172,7 @@ def interruptions(
 
 
 def kill(
-    scratch: Path,
-    inputs: Path,
-    *,
-    commands: Mapping[str, Uninterrupted],
-    kills: int,
-    seed: int,
-    num_workers: int,
+    scratch: Path, inputs: Path, *, commands: Commands, kills: int, seed: int, num_workers: int
 ) -> Iterator[Outcome]:
     """Kills those of the commands that are in `KILLED`."""
     killed = {name: expected for name, expected in commands.items() if name in KILLED}
