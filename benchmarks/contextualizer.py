@@ -111,14 +111,18 @@ def build_candidates(
     reversed_inputs = inputs.flip(1)
     # "auto" would hide that the kernels were not built. They have no float16.
     is_native = device.type == "cpu" and dtype != torch.float16
-    kernels = {"implementation": "native" if is_native else "auto"}
+    implementation = "native" if is_native else "auto"
     ours = {
-        OURS: BidirectionalLanguageModelLstm(*sizes, **kernels),
+        OURS: BidirectionalLanguageModelLstm(*sizes, implementation=implementation),
         f"{OURS}, PyTorch operations": BidirectionalLanguageModelLstm(
             *sizes, implementation="torch"
         ),
-        BidirectionalLanguageModelSru.name: BidirectionalLanguageModelSru(*sizes, **kernels),
-        BidirectionalLanguageModelQrnn.name: BidirectionalLanguageModelQrnn(*sizes, **kernels),
+        BidirectionalLanguageModelSru.name: BidirectionalLanguageModelSru(
+            *sizes, implementation=implementation
+        ),
+        BidirectionalLanguageModelQrnn.name: BidirectionalLanguageModelQrnn(
+            *sizes, implementation=implementation
+        ),
     }
 
     def torch_lstm() -> torch.Tensor:
