@@ -5,7 +5,7 @@ import os
 import pickle
 import tarfile
 import zlib
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import (
@@ -31,6 +31,7 @@ from allennlp.models import Model
 from allennlp.models.archival import CONFIG_NAME, Archive, get_weights_path
 
 from allennlp_semfit.common.errors import InvalidFileError, RefusalError, first_line, resolve_path
+from allennlp_semfit.common.parallel import delayed_signals
 from allennlp_semfit.models.safe_archive import (
     building,
     extract,
@@ -197,7 +198,7 @@ class _Kind(NamedTuple):
             return
         stat = os.stat(path)
         key = (os.path.realpath(path), stat.st_size, stat.st_mtime_ns)
-        with TemporaryDirectory() as temporary:
+        with ExitStack() as to_the_end, TemporaryDirectory() as temporary:
             directory = Path(temporary)
             # Another thread may clear them.
             small_files = None if with_weights else _small_files.get(key)
@@ -217,6 +218,8 @@ class _Kind(NamedTuple):
                     (directory / name).parent.mkdir(exist_ok=True)
                     (directory / name).write_bytes(content)
             yield temporary
+            # One that interrupts the removal would leave half of it.
+            to_the_end.enter_context(delayed_signals())
 
     @contextmanager
     def _decompressing(self, archive_file: str) -> Iterator[None]:
