@@ -1,3 +1,4 @@
+import logging
 import os
 import random
 import signal
@@ -8,6 +9,7 @@ import numpy
 import pytest
 import torch
 from allennlp.commands.train import train_model_from_file
+from allennlp.common import logging as common_logging
 from hypothesis import HealthCheck, settings
 
 import allennlp_semfit  # noqa: F401 (registers what configs name)
@@ -39,6 +41,23 @@ def _seed():
     # Of these AllenNLP's sampled softmax and its shuffling take.
     numpy.random.seed(1)
     random.seed(1)
+
+
+_EXCEPTHOOK = sys.excepthook
+_ROOT_LEVEL = logging.root.level
+
+
+@pytest.fixture(autouse=True)
+def _logging():
+    """As in a new process: training, commands and `ModelTestCase` change it for good."""
+    sys.excepthook = _EXCEPTHOOK
+    common_logging.FILE_FRIENDLY_LOGGING = False
+    logging.root.setLevel(_ROOT_LEVEL)
+    of_pytest = (h for h in logging.root.handlers if type(h).__module__ == "_pytest.logging")
+    logging.root.handlers[:] = of_pytest
+    for logger in logging.root.manager.loggerDict.values():
+        if isinstance(logger, logging.Logger):
+            logger.disabled = False
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 import argparse
 import inspect
 import json
-import logging
 import re
 import shutil
 import sys
@@ -20,16 +19,6 @@ from allennlp_semfit.commands.train_mimick import TrainMimick
 from allennlp_semfit.models.train_mimick import train_mimick
 from allennlp_semfit.static_vectors.table import read_table
 from tests import TABLE
-
-
-@pytest.fixture(autouse=True)
-def _logging():
-    """`train` changes the handlers of loggers."""
-    root = logging.getLogger()
-    level, handlers = root.level, list(root.handlers)
-    yield
-    root.setLevel(level)
-    root.handlers[:] = handlers
 
 
 def parse(*args):

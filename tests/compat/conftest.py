@@ -1,6 +1,3 @@
-import logging
-import sys
-
 import pytest
 
 from allennlp_semfit import compat
@@ -16,9 +13,3 @@ def _mended() -> None:
 def directory(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tagged.tsv").write_text("\n".join(SENTENCES) + "\n")
-    root, hook = logging.getLogger(), sys.excepthook
-    handlers, level = root.handlers[:], root.level
-    yield
-    # `train_model` replaces them for the whole process.
-    root.handlers[:], sys.excepthook = handlers, hook
-    root.setLevel(level)

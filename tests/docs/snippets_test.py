@@ -10,7 +10,6 @@ in one directory:
 """
 
 import gzip
-import logging
 import re
 import shlex
 import subprocess
@@ -83,11 +82,7 @@ def directory(tmp_path, monkeypatch):
         (tmp_path / name).write_text(4 * sentences)
     (tmp_path / "training_config").symlink_to(ROOT / "training_config")
     monkeypatch.chdir(tmp_path)
-    # `allennlp` changes the level of loggers, and `train` their handlers.
-    levels = {name: logging.getLogger(name).level for name in ("", "allennlp", "filelock")}
-    yield tmp_path
-    for name, level in levels.items():
-        logging.getLogger(name).setLevel(level)
+    return tmp_path
 
 
 def test_runnable_snippets_run(directory, monkeypatch):

@@ -251,8 +251,7 @@ def _fork(function: Callable, *args, **kwargs) -> multiprocessing.process.BasePr
 
 
 class TestProgress:
-    def test_shows_how_far_it_is_and_for_how_long(self, capfd, monkeypatch, tmp_path):
-        monkeypatch.setattr(train.common_logging, "FILE_FRIENDLY_LOGGING", False)
+    def test_shows_how_far_it_is_and_for_how_long(self, capfd, tmp_path):
         messages = tmp_path / "messages"
         messages.write_text(
             "Read 0M words\nNumber of words:  30\n"
