@@ -7,8 +7,8 @@ import os
 import pickle
 import sys
 import tarfile
+import tempfile
 import zipfile
-from contextlib import suppress
 from pathlib import Path
 
 import cached_path
@@ -63,36 +63,47 @@ def _set(key, value):
     return change
 
 
-# Changes of the configuration, and the part of which each is.
+UNREGISTERED = "is not registered"
+READS_ANOTHER = "reads another model by its name"
+# Changes of the configuration, the part of which each is, and why it is refused.
 CONFIGS = {
-    "embedder": ("model", _set("model.text_field_embedder", {"type": HOSTILE})),
+    "embedder": ("model", _set("model.text_field_embedder", {"type": HOSTILE}), UNREGISTERED),
     "process": (
         "model",
         _set("model.contextualizer", {"type": "subprocess.Popen", "args": ["touch", "executed"]}),
+        UNREGISTERED,
     ),
-    "name": ("model", _set("model.head", HOSTILE)),
-    "module": ("model", _set("model.regularizer.regexes", [["a", HOSTILE]])),
-    "indexer": ("reader", _set("dataset_reader.token_indexers.tokens", {"type": HOSTILE})),
-    "tokenizer": ("reader", _set("dataset_reader.tokenizer", {"type": HOSTILE})),
+    "name": ("model", _set("model.head", HOSTILE), UNREGISTERED),
+    "module": ("model", _set("model.regularizer.regexes", [["a", HOSTILE]]), UNREGISTERED),
+    "indexer": (
+        "reader",
+        _set("dataset_reader.token_indexers.tokens", {"type": HOSTILE}),
+        UNREGISTERED,
+    ),
+    "tokenizer": ("reader", _set("dataset_reader.tokenizer", {"type": HOSTILE}), UNREGISTERED),
     "spacy": (
         "whole reader",
         _set("dataset_reader.tokenizer", {"type": "spacy", "language": "hostile_module"}),
+        READS_ANOTHER,
     ),
     "hub": (
         "tokenizer",
         _set("dataset_reader.tokenizer", {"type": "pretrained_transformer", "model_name": "a/b"}),
+        READS_ANOTHER,
     ),
     "url": (
         "reader",
         _set("dataset_reader.token_indexers.tokens", {"type": "fasttext", "model_path": URL}),
+        "is not fetched",
     ),
-    "vocabulary": ("vocabulary", _set("vocabulary", {"type": HOSTILE})),
+    "vocabulary": ("vocabulary", _set("vocabulary", {"type": HOSTILE}), UNREGISTERED),
     "archive": (
         "model",
         _set(
             "model.contextualizer",
-            {"_pretrained": {"archive_file": "other.tar.gz", "module_path": "a"}},
+            {"_pretrained": {"archive_file": "other.tar.gz", "module_path": "_contextualizer"}},
         ),
+        "needs another archive",
     ),
 }
 
@@ -104,17 +115,17 @@ def _member(name, **attributes):
     return member
 
 
-# Members of a tar file, which all entry points extract.
+# Members of a tar file, which all entry points extract to a directory in the working directory.
 MEMBERS = {
-    "absolute": _member(str(Path("executed").absolute())),
-    "parent": _member("vocabulary/../../executed"),
-    "symlink": _member("vocabulary/x.txt", type=tarfile.SYMTYPE, linkname="/etc/passwd"),
-    "hard_link": _member("vocabulary/x.txt", type=tarfile.LNKTYPE, linkname="config.json"),
-    "pipe": _member("vocabulary/x.txt", type=tarfile.FIFOTYPE),
-    "device": _member("vocabulary/x.txt", type=tarfile.CHRTYPE, devmajor=1, devminor=5),
-    "sparse": _member(
+    "absolute": ("{directory}/executed", {}),
+    "parent": ("vocabulary/../../executed", {}),
+    "symlink": ("vocabulary/x.txt", {"type": tarfile.SYMTYPE, "linkname": "/etc/passwd"}),
+    "hard_link": ("vocabulary/x.txt", {"type": tarfile.LNKTYPE, "linkname": "config.json"}),
+    "pipe": ("vocabulary/x.txt", {"type": tarfile.FIFOTYPE}),
+    "device": ("vocabulary/x.txt", {"type": tarfile.CHRTYPE, "devmajor": 1, "devminor": 5}),
+    "sparse": (
         "vocabulary/x.txt",
-        pax_headers={"GNU.sparse.map": "0,0", "GNU.sparse.size": "1" + 15 * "0"},
+        {"pax_headers": {"GNU.sparse.map": "0,0", "GNU.sparse.size": "1" + 15 * "0"}},
     ),
 }
 
@@ -184,8 +195,12 @@ def mimick(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def _directory(tmp_path, language_model, monkeypatch):
-    """A working directory, with a module that says that it was imported."""
+    """
+    A working directory, which temporary directories are in as well, with a module that says that it
+    was imported.
+    """
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     (tmp_path / "hostile_module.py").write_text(
         "from pathlib import Path\nPath('executed').touch()\nclass Component: pass\n"
     )
@@ -219,7 +234,7 @@ def write(original=ORIGINAL, change=None, config=None, weights=None, members=())
     return "model.tar.gz"
 
 
-def assert_refused(entry_point, archive, reason=""):
+def assert_refused(entry_point, archive, reason):
     with pytest.raises(ConfigurationError) as raised:
         entry_point(archive)
     message = str(raised.value)
@@ -231,19 +246,21 @@ def assert_refused(entry_point, archive, reason=""):
 @pytest.mark.parametrize("entry_point", list(ENTRY_POINTS))
 @pytest.mark.parametrize("kind", list(CONFIGS))
 def test_a_configuration_runs_no_code(kind, entry_point):
-    part, change = CONFIGS[kind]
+    part, change, reason = CONFIGS[kind]
     open_archive, parts = ENTRY_POINTS[entry_point]
+    Path(write()).rename("other.tar.gz")
+    archive = write(change=change)
     if part in parts:
-        assert_refused(open_archive, write(change=change))
-    elif parts != ALL:
-        # It does not build the part. The others would go on to compute vectors.
-        with suppress(ConfigurationError):
-            open_archive(write(change=change))
+        assert_refused(open_archive, archive, reason)
+    elif entry_point == "export":
+        assert_refused(open_archive, archive, "has no trained character CNN")
+    else:
+        open_archive(archive)  # It does not build the part.
 
 
 @pytest.mark.parametrize("entry_point", list(ENTRY_POINTS))
 @pytest.mark.parametrize("kind", [*MEMBERS, "jsonnet", "pickle"])
-def test_files_run_no_code_and_stay_inside(kind, entry_point):
+def test_files_run_no_code_and_stay_inside(kind, entry_point, tmp_path):
     open_archive, parts = ENTRY_POINTS[entry_point]
     if kind == "jsonnet":
         config = Path(ORIGINAL, "config.json").read_text()[:-1]
@@ -257,7 +274,22 @@ def test_files_run_no_code_and_stay_inside(kind, entry_point):
         else:
             open_archive(archive)
     else:
-        assert_refused(open_archive, write(members=[MEMBERS[kind]]), "cannot be unpacked")
+        name, attributes = MEMBERS[kind]
+        member = _member(name.format(directory=tmp_path), **attributes)
+        assert_refused(open_archive, write(members=[member]), "cannot be unpacked")
+
+
+@pytest.mark.parametrize(
+    ("config", "reason"),
+    [
+        ("{}" + 2**24 * " ", "it is larger than 16,777,216 bytes"),
+        (100_000 * '{"model": ', "it is nested too deeply"),
+        ("[]", "it is not an object"),
+    ],
+    ids=["large", "deep", "list"],
+)
+def test_a_configuration_is_limited(config, reason):
+    assert_refused(load_language_model, write(config=config), f"cannot be read ({reason})")
 
 
 @pytest.mark.parametrize(
