@@ -1,7 +1,11 @@
 import os
 from pathlib import Path
 
-import torch
+# A user's settings. tqdm reads its own when it is imported.
+for _name in ("ALLENNLP_DEBUG", "ALLENNLP_LOG_LEVEL", "TQDM_DISABLE"):
+    os.environ.pop(_name, None)
+
+import torch  # noqa: E402
 
 FIXTURES = Path(__file__).parent.parent / "test_fixtures"
 VECTORS = str(FIXTURES / "vectors.bin")
