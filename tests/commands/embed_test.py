@@ -15,6 +15,7 @@ from allennlp_semfit.commands.embed import Embed
 from allennlp_semfit.pretrained.embed_file import embed_file
 from tests import FIXTURES, VECTORS
 from tests.language_models import write_language_model
+from tests.processes import run_module
 from tests.tolerance import assert_same_but_for_rounding
 
 HELD_OUT = FIXTURES / "corpus" / "heldout.txt"
@@ -60,17 +61,6 @@ def parse(*args):
 def run(*args):
     arguments = parse(*args)
     arguments.func(arguments)
-
-
-def in_a_process(python_options, *args):
-    return subprocess.run(
-        [sys.executable, *python_options, "embed", *map(str, args)],
-        cwd=FIXTURES.parent,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
 
 
 def test_defaults_are_those_of_the_function():
@@ -211,11 +201,17 @@ def test_an_interruption_is_no_traceback(lm_archive, tmp_path, monkeypatch, caps
 def test_a_killed_command_resumes(lm_archive, tmp_path, step, monkeypatch, caplog):
     caplog.set_level("INFO")
     suffix, options, kill_at = KILLED_WHILE[step]
-    out, whole = tmp_path / f"vectors{suffix}", tmp_path / f"whole{suffix}"
-    code = KILLED.replace("{kill_at}", kill_at)
-    killed = in_a_process(["-c", code], lm_archive, HELD_OUT, out, *options)
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
-    assert [name for name in os.listdir(tmp_path) if name[0] != "."] == [f"{out.name}.unfinished"]
+    directory = tmp_path / "vectors"
+    directory.mkdir()
+    out, whole = directory / f"vectors{suffix}", directory / f"whole{suffix}"
+    (tmp_path / "killed.py").write_text(KILLED.replace("{kill_at}", kill_at))
+    # The archive's paths are relative.
+    (tmp_path / "test_fixtures").symlink_to(FIXTURES)
+    monkeypatch.chdir(tmp_path)
+    arguments = ("embed", lm_archive, HELD_OUT, out, *options)
+    killed = run_module("killed", *arguments, output=tmp_path / "log", check=False)
+    assert killed.returncode == -signal.SIGKILL, killed.output
+    assert [name for name in os.listdir(directory) if name[0] != "."] == [f"{out.name}.unfinished"]
     monkeypatch.setattr("allennlp_semfit.pretrained.embed_file.WINDOW_SENTENCES", 2)
     run(lm_archive, HELD_OUT, whole, "--fasttext-model-path", VECTORS, *options)
     assert "Resuming" not in caplog.text
@@ -223,12 +219,14 @@ def test_a_killed_command_resumes(lm_archive, tmp_path, step, monkeypatch, caplo
     is_embedded = step in ("copying", "saving")
     assert is_embedded or "Resuming after " in caplog.text
     assert out.read_bytes() == whole.read_bytes()
-    assert sorted(os.listdir(tmp_path)) == [out.name, whole.name]
+    assert sorted(os.listdir(directory)) == [out.name, whole.name]
 
 
 def test_the_user_sees_what_it_does(lm_archive, tmp_path):
     out = tmp_path / "vectors.h5"
-    done = in_a_process(["-m", "allennlp"], lm_archive, HELD_OUT, out)
+    # In a fresh interpreter, which finds the command by `.allennlp_plugins` alone.
+    command = [sys.executable, "-m", "allennlp", "embed", lm_archive, str(HELD_OUT), str(out)]
+    done = subprocess.run(command, cwd=FIXTURES.parent, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "embedding: 100%" in done.stderr
     assert f"{out}: 8 sentences, " in done.stderr
