@@ -1,5 +1,3 @@
-import argparse
-import inspect
 import json
 import logging
 import os
@@ -166,15 +164,6 @@ class TestCountVocabulary:
             run(monkeypatch, text, out, *options)
         run(monkeypatch, text, out, *options, "--force", "--min-count", 4)
         assert words_in(out, "words") == ["</s>", "the"][1:]
-
-    def test_defaults_are_those_of_the_function(self):
-        parser = argparse.ArgumentParser()
-        CountVocabulary().add_subparser(parser.add_subparsers())
-        arguments = vars(parser.parse_args(["count-vocabulary", "a.txt", "b", "c*", "out"]))
-        assert (arguments["corpus"], arguments["out_dir"]) == (["a.txt", "b", "c*"], "out")
-        for parameter in inspect.signature(count_vocabulary).parameters.values():
-            if parameter.default is not parameter.empty:
-                assert arguments[parameter.name] == parameter.default, parameter.name
 
     @pytest.mark.parametrize(
         ("arguments", "message"),

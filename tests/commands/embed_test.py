@@ -1,5 +1,4 @@
 import argparse
-import inspect
 import json
 import os
 import signal
@@ -12,7 +11,6 @@ import pytest
 
 from allennlp_semfit import SentenceEmbedder
 from allennlp_semfit.commands.embed import Embed
-from allennlp_semfit.pretrained.embed_file import embed_file
 from tests import FIXTURES, VECTORS
 from tests.language_models import write_language_model
 from tests.processes import run_module
@@ -61,22 +59,6 @@ def parse(*args):
 def run(*args):
     arguments = parse(*args)
     arguments.func(arguments)
-
-
-def test_defaults_are_those_of_the_function():
-    arguments = vars(parse("model.tar.gz", "sentences.txt", "vectors.h5"))
-    for parameter in inspect.signature(embed_file).parameters.values():
-        if parameter.default is not parameter.empty:
-            assert arguments[parameter.name] == parameter.default, parameter.name
-    parameters = inspect.signature(SentenceEmbedder).parameters
-    for name in (
-        "cuda_device",
-        "fasttext_model_path",
-        "tokenizer_path",
-        "sub_token_mode",
-        "autocast",
-    ):
-        assert arguments[name] == parameters[name].default
 
 
 def test_layers_can_be_brought_to_one_length(lm_archive, tmp_path):

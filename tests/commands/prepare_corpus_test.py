@@ -31,16 +31,6 @@ class TestPrepareCorpus:
         run(monkeypatch, text, text, out, "--num-shards", 3, "--held-out", 0.1)
         assert "Nothing to do" in caplog.text
 
-    def test_every_option_arrives(self, monkeypatch, text, tmp_path):
-        out = tmp_path / "out"
-        options = (
-            "--language xx --already-tokenized --min-words 2 --max-sentences 50 --held-out 0.1"
-        )
-        run(monkeypatch, text, out, *options.split(), "--force", "--num-workers", 1)
-        lines = "".join(path.read_text() for path in out.rglob("*.txt")).splitlines()
-        assert len(lines) == 50
-        assert "Sentence 7. And its twin!" in lines
-
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [

@@ -1,5 +1,3 @@
-import argparse
-import inspect
 import logging
 import sys
 
@@ -9,9 +7,7 @@ from allennlp.common import logging as common_logging
 from allennlp.data import Vocabulary
 
 from allennlp_semfit.commands import train_bpe as module
-from allennlp_semfit.commands.train_bpe import TrainBpe
 from allennlp_semfit.subwords.tokenizer import SubwordTokenizer
-from allennlp_semfit.subwords.train import train_bpe
 from tests.processes import run_module
 
 
@@ -22,22 +18,9 @@ def corpus(tmp_path):
     return path
 
 
-def parse(*args):
-    parser = argparse.ArgumentParser()
-    TrainBpe().add_subparser(parser.add_subparsers())
-    return parser.parse_args(["train-bpe", *map(str, args)])
-
-
 def run(monkeypatch, *args):
     monkeypatch.setattr(sys, "argv", ["allennlp", "train-bpe", *map(str, args)])
     main()
-
-
-def test_defaults_are_those_of_the_function():
-    arguments = vars(parse("corpus.txt", "out"))
-    for parameter in inspect.signature(train_bpe).parameters.values():
-        if parameter.default is not parameter.empty:
-            assert arguments[parameter.name] == parameter.default, parameter.name
 
 
 def test_trains_and_says_what_is_next(monkeypatch, corpus, tmp_path, caplog):

@@ -1,12 +1,11 @@
 import argparse
-import inspect
 import sys
 
 import fasttext
 import pytest
 from allennlp.common import logging as common_logging
 
-from allennlp_semfit.commands.train_fasttext import TrainFastText, train_fasttext
+from allennlp_semfit.commands.train_fasttext import TrainFastText
 
 
 @pytest.fixture
@@ -38,21 +37,6 @@ def test_trains_and_says_what_is_next(corpus, tmp_path, caplog):
     assert (arguments.ws, arguments.neg, arguments.model.name) == (3, 4, "cbow")
     assert f"{out}: 320 words read, 9 words in the dictionary, 20 dimensions, " in caplog.text
     assert "allennlp train training_config/elmo_semfit.jsonnet" in caplog.text
-
-
-def test_defaults_are_those_of_the_function():
-    arguments = vars(parse("corpus.txt", "vectors.bin"))
-    parameters = inspect.signature(train_fasttext).parameters.values()
-    for parameter in parameters:
-        if parameter.default is not parameter.empty:
-            assert arguments[parameter.name] == parameter.default, parameter.name
-
-
-def test_several_paths_are_corpus_but_for_the_last(corpus, tmp_path, monkeypatch):
-    arguments = parse("one.txt", "two", "three*", "vectors.bin", "--force")
-    assert arguments.corpus == ["one.txt", "two", "three*"]
-    assert arguments.out == "vectors.bin"
-    assert arguments.force
 
 
 @pytest.mark.parametrize("options", [["--dim", 0], ["--minn", 7], ["--threads", -1]])

@@ -1,5 +1,3 @@
-import argparse
-import inspect
 import json
 import re
 import shutil
@@ -15,28 +13,14 @@ from allennlp.data import TokenIndexer
 from allennlp.models.archival import load_archive
 
 from allennlp_semfit.commands import train_mimick as module
-from allennlp_semfit.commands.train_mimick import TrainMimick
 from allennlp_semfit.models.train_mimick import train_mimick
 from allennlp_semfit.static_vectors.table import read_table
 from tests import TABLE
 
 
-def parse(*args):
-    parser = argparse.ArgumentParser()
-    TrainMimick().add_subparser(parser.add_subparsers())
-    return parser.parse_args(["train-mimick", *map(str, args)])
-
-
 def run(monkeypatch, *args):
     monkeypatch.setattr(sys, "argv", ["allennlp", "train-mimick", *map(str, args)])
     main()
-
-
-def test_defaults_are_those_of_the_function():
-    arguments = vars(parse("table.txt", "out"))
-    for parameter in inspect.signature(train_mimick).parameters.values():
-        if parameter.default is not parameter.empty:
-            assert arguments[parameter.name] == parameter.default, parameter.name
 
 
 def test_trains_and_says_what_is_next(monkeypatch, tmp_path):

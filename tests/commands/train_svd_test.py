@@ -1,5 +1,3 @@
-import argparse
-import inspect
 import json
 import logging
 import re
@@ -12,10 +10,7 @@ from allennlp.common import Params
 from allennlp.common import logging as common_logging
 from allennlp.data import Vocabulary
 
-from allennlp_semfit.commands import train_svd as module
-from allennlp_semfit.commands.train_svd import TrainSvd
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
-from allennlp_semfit.static_vectors.svd import train_svd
 from tests import VECTORS
 
 
@@ -29,43 +24,6 @@ def corpus(tmp_path):
 def run(monkeypatch, *args):
     monkeypatch.setattr(sys, "argv", ["allennlp", "train-svd", *map(str, args)])
     main()
-
-
-def test_defaults_are_those_of_the_function():
-    parser = argparse.ArgumentParser()
-    TrainSvd().add_subparser(parser.add_subparsers())
-    arguments = vars(parser.parse_args(["train-svd", "a.txt", "b", "out.txt"]))
-    assert (arguments["corpus"], arguments["out_path"]) == (["a.txt", "b"], "out.txt")
-    for parameter in inspect.signature(train_svd).parameters.values():
-        if parameter.default is not parameter.empty:
-            assert arguments[parameter.name] == parameter.default, parameter.name
-
-
-def test_every_option_arrives(monkeypatch, corpus):
-    given = {
-        "matrix": "conditional",
-        "pca_of": None,
-        "dim": 3,
-        "window": 4,
-        "shift": 1.5,
-        "context_smoothing": 0.5,
-        "alpha": 0.25,
-        "min_count": 6,
-        "max_size": 70,
-        "vocabulary_dir": "vocabulary",
-        "num_workers": 8,
-        "force": True,
-    }
-
-    def check(files, out, **options):
-        assert (files, out, options) == (["a.txt", "b"], "out.txt", given)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(module, "train_svd", check)
-    options = [f"--{name.replace('_', '-')}={value}" for name, value in given.items() if value]
-    options[options.index("--force=True")] = "--force"
-    with pytest.raises(SystemExit, match="^130$"):
-        run(monkeypatch, "a.txt", "b", "out.txt", *options)
 
 
 def test_trains_and_says_what_is_next(monkeypatch, corpus, tmp_path, caplog):
