@@ -5,15 +5,14 @@ import json
 import shlex
 import sys
 import xml.etree.ElementTree
+from pathlib import Path
 
 import pytest
-from allennlp.commands.train import train_model_from_file
 from allennlp.common.checks import ConfigurationError
 
 from allennlp_semfit.commands import training_plot
 from allennlp_semfit.commands.show_training import ShowTraining, describe_training
 from allennlp_semfit.commands.training_plot import read_progress
-from tests import FIXTURES
 
 COSINES = {
     "training_cosine": 0.5,
@@ -118,8 +117,10 @@ def test_the_next_commands_can_be_pasted(tmp_path, is_list):
 
 def test_an_epoch_without_training_metrics_has_blanks(tmp_path):
     resumed = {"validation_perplexity": 20.0}
-    write_epochs(tmp_path, PERPLEXITIES, resumed)
-    assert f"      1  {'':15}  {'20.00':>15}" in describe_training(str(tmp_path)).splitlines()
+    write_epochs(tmp_path, resumed, PERPLEXITIES, resumed)
+    shown = describe_training(str(tmp_path)).splitlines()
+    for epoch in (0, 2):
+        assert f"  {epoch:5}  {'':15}  {'20.00':>15}" in shown
 
 
 @pytest.mark.parametrize("name", ["metrics_epoch_0.json", "config.json"])
@@ -152,9 +153,8 @@ def test_the_metrics_within_epochs_are_those_of_the_log(tmp_path, log):
     assert progress["baseline_cosine"] == [(place, 0.7) for place, _ in progress["cosine"]]
 
 
-def test_the_log_of_a_training(tmp_path):
-    directory = tmp_path / "run"
-    train_model_from_file(FIXTURES / "elmo_semfit.jsonnet", directory)
+def test_the_log_of_a_training(lm_archive):
+    directory = Path(lm_archive).parent
     progress = read_progress(str(directory))["cosine"]
     epochs = [
         json.loads((directory / f"metrics_epoch_{number}.json").read_text()) for number in (0, 1)

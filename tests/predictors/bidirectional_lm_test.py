@@ -1,21 +1,17 @@
 import numpy
 import pytest
 import torch
-from allennlp.commands.train import train_model_from_file
 from allennlp.models.archival import load_archive
 from allennlp.predictors import Predictor
 
-from tests import FIXTURES
 from tests.tolerance import assert_same_but_for_rounding
 
 SENTENCE = "The heron stood on the bridge ."
 
 
 @pytest.fixture(scope="module")
-def archive(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("trained") / "run"
-    train_model_from_file(str(FIXTURES / "elmo_semfit.jsonnet"), str(directory))
-    return load_archive(directory / "model.tar.gz")
+def archive(lm_archive):
+    return load_archive(lm_archive)
 
 
 def test_all_layers_of_each_word(archive):
