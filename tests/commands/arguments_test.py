@@ -1,14 +1,13 @@
 """The arguments of each command arrive at the functions that it calls, whose defaults they have."""
 
-import argparse
 import inspect
 import pydoc
 from unittest.mock import MagicMock
 
 import pytest
-from allennlp.commands import Subcommand
 
 from tests import FIXTURES
+from tests.commands import running
 
 HELDOUT = str(FIXTURES / "corpus" / "heldout.txt")
 COMMANDS = "allennlp_semfit.commands"
@@ -162,12 +161,10 @@ def arrived(command, monkeypatch):
 
     def run(*options):
         functions, positional, _ = CALLS[command]
-        arguments = [command]
+        arguments = []
         for value in positional.values():
             arguments += value if isinstance(value, list) else [value]
-        parser = argparse.ArgumentParser()
-        Subcommand.by_name(command)().add_subparser(parser.add_subparsers())
-        parsed = parser.parse_args([*arguments, *options])
+        parsed = running.parse(command, *arguments, *options)
         found = {}
 
         def replace(path):

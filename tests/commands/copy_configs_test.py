@@ -1,19 +1,14 @@
-import argparse
+from functools import partial
 
 import pytest
-from allennlp.commands.subcommand import Subcommand
 from allennlp.common import Params
 
 from tests import FIXTURES
+from tests.commands import running
+
+run = partial(running.run, "copy-configs")
 
 CONFIGS = FIXTURES.parent / "training_config"
-
-
-def run(*args):
-    parser = argparse.ArgumentParser()
-    Subcommand.by_name("copy-configs")().add_subparser(parser.add_subparsers())
-    arguments = parser.parse_args(["copy-configs", *args])
-    arguments.func(arguments)
 
 
 def files(directory):

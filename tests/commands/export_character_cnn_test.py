@@ -1,6 +1,6 @@
-import argparse
 import copy
 import json
+from functools import partial
 from pathlib import Path
 
 import h5py
@@ -16,7 +16,6 @@ from allennlp.nn.util import remove_sentence_boundaries
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allennlp_semfit.commands.export_character_cnn import ExportCharacterCnn
 from allennlp_semfit.models.archive import load_language_model
 from allennlp_semfit.modules.token_embedders import elmo_checkpoint
 from allennlp_semfit.modules.token_embedders.elmo_character_cnn_embedder import (
@@ -24,7 +23,11 @@ from allennlp_semfit.modules.token_embedders.elmo_character_cnn_embedder import 
 )
 from allennlp_semfit.pretrained.character_cnn import export_character_cnn
 from tests import VECTORS
+from tests.commands import running
 from tests.processes import error_in_fork
+
+run = partial(running.run, "export-character-cnn")
+error_of = partial(running.error_of, "export-character-cnn")
 
 EMBEDDER = "model.text_field_embedder.token_embedders.characters"
 CHARACTER_CNN = {
@@ -244,13 +247,6 @@ def test_of_several_character_cnns_none_is_chosen(tmp_path):
         export_character_cnn(str(language_model), tmp_path / "out")
 
 
-def run(*args) -> None:
-    parser = argparse.ArgumentParser()
-    ExportCharacterCnn().add_subparser(parser.add_subparsers())
-    arguments = parser.parse_args(["export-character-cnn", *map(str, args)])
-    arguments.func(arguments)
-
-
 class TestCommand:
     def test_it_says_what_it_made_and_what_is_next(self, language_model, tmp_path, caplog):
         caplog.set_level("INFO")
@@ -271,9 +267,7 @@ class TestCommand:
         (tmp_path / name).write_text("precious")
         (tmp_path / "other").write_text("mine")
         # It is known before the model is read.
-        with pytest.raises(SystemExit) as error:
-            run("missing.tar.gz", tmp_path)
-        assert error.value.code == (
+        assert error_of("missing.tar.gz", tmp_path) == (
             f"export-character-cnn: {tmp_path}: it is not empty; give another directory, or "
             "--force to replace weights.hdf5, options.json in it"
         )
@@ -297,10 +291,7 @@ class TestCommand:
             ("missing.tar.gz", "file", f"{tmp_path / 'file'}: it is a file; give the name of a"),
             ("missing.tar.gz", "dir", "weights.hdf5: it is a directory"),
         ):
-            with pytest.raises(SystemExit) as error:
-                run(archive, tmp_path / out_dir, "--force")
-            assert message in error.value.code
-            assert "\n" not in error.value.code
+            assert message in error_of(archive, tmp_path / out_dir, "--force")
 
     @pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt()])
     def test_what_was_there_is_there_if_it_fails(

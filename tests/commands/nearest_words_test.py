@@ -1,24 +1,19 @@
 import json
 import logging
-import sys
+from functools import partial
 
 import pytest
-from allennlp.commands import main
 
 from tests import FIXTURES
+from tests.commands import running
 
 HELDOUT = FIXTURES / "corpus" / "heldout.txt"
 TRAIN = FIXTURES / "corpus" / "train"
 
 
 @pytest.fixture
-def run(monkeypatch, lm_archive):
-    def run(*args, archive=lm_archive):
-        argv = ["allennlp", "nearest-words", archive, *args]
-        monkeypatch.setattr(sys, "argv", [str(arg) for arg in argv])
-        main()
-
-    return run
+def run(lm_archive):
+    return partial(running.run, "nearest-words", lm_archive)
 
 
 def test_prints_words_and_a_summary(run, tmp_path, capsys, caplog):
@@ -72,6 +67,6 @@ def test_what_it_refuses(args, message, run):
         run(*args)
 
 
-def test_an_archive_that_is_none(run):
-    with pytest.raises(SystemExit, match="Language model .*heldout.txt is not an archive"):
-        run(HELDOUT, archive=HELDOUT)
+def test_an_archive_that_is_none():
+    line = running.error_of("nearest-words", HELDOUT, HELDOUT)
+    assert f"Language model {HELDOUT} is not an archive" in line

@@ -1,18 +1,22 @@
 """Of the directories that AllenNLP's trainer writes; train_test.py has the command as a process."""
 
-import argparse
 import json
 import shlex
 import sys
 import xml.etree.ElementTree
+from functools import partial
 from pathlib import Path
 
 import pytest
 from allennlp.common.checks import ConfigurationError
 
 from allennlp_semfit.commands import training_plot
-from allennlp_semfit.commands.show_training import ShowTraining, describe_training
+from allennlp_semfit.commands.show_training import describe_training
 from allennlp_semfit.commands.training_plot import read_progress
+from tests.commands import running
+
+run = partial(running.run, "show-training")
+error_of = partial(running.error_of, "show-training")
 
 COSINES = {
     "training_cosine": 0.5,
@@ -47,13 +51,6 @@ def write_epochs(directory, *epochs):
     for number, metrics in enumerate(epochs):
         content = {"epoch": number, "training_loss": 9.0, **metrics}
         (directory / f"metrics_epoch_{number}.json").write_text(json.dumps(content))
-
-
-def run(*args):
-    parser = argparse.ArgumentParser()
-    ShowTraining().add_subparser(parser.add_subparsers())
-    arguments = parser.parse_args(["show-training", *map(str, args)])
-    arguments.func(arguments)
 
 
 @pytest.fixture
@@ -236,9 +233,7 @@ def test_a_plot_is_replaced_only_with_force(tmp_path):
 @pytest.mark.parametrize("name", ["curve", "curve.jpg", ".png"])
 def test_another_suffix_is_an_error(tmp_path, capsys, name):
     write_epochs(tmp_path, COSINES)
-    with pytest.raises(SystemExit) as error:
-        run(tmp_path, "--plot", tmp_path / name)
-    assert error.value.code == (
+    assert error_of(tmp_path, "--plot", tmp_path / name) == (
         f"show-training: --plot: {tmp_path / name}; the name of the file must end in one of "
         ".png, .svg, .pdf"
     )
@@ -250,9 +245,7 @@ def test_without_matplotlib(tmp_path, monkeypatch):
     write_epochs(tmp_path, COSINES)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     run(tmp_path)
-    with pytest.raises(SystemExit) as error:
-        run(tmp_path, "--plot", tmp_path / "curve.png")
-    assert error.value.code == (
+    assert error_of(tmp_path, "--plot", tmp_path / "curve.png") == (
         "show-training: --plot needs matplotlib, which is not installed: pip install matplotlib"
     )
     assert "matplotlib" not in vars(training_plot)

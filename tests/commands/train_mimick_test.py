@@ -1,12 +1,11 @@
 import json
 import re
 import shutil
-import sys
+from functools import partial
 from pathlib import Path
 
 import numpy
 import pytest
-from allennlp.commands import main
 from allennlp.commands.evaluate import evaluate_from_archive
 from allennlp.common import Params
 from allennlp.data import TokenIndexer
@@ -16,11 +15,10 @@ from allennlp_semfit.commands import train_mimick as module
 from allennlp_semfit.models.train_mimick import train_mimick
 from allennlp_semfit.static_vectors.table import read_table
 from tests import TABLE
+from tests.commands import running
 
-
-def run(monkeypatch, *args):
-    monkeypatch.setattr(sys, "argv", ["allennlp", "train-mimick", *map(str, args)])
-    main()
+run = partial(running.run, "train-mimick")
+error_of = partial(running.error_of, "train-mimick")
 
 
 def test_trains_and_says_what_is_next(monkeypatch, tmp_path):
@@ -28,7 +26,7 @@ def test_trains_and_says_what_is_next(monkeypatch, tmp_path):
     monkeypatch.setattr(module.logger, "info", lambda text, *args: messages.append(text % args))
     out = tmp_path / "out"
     options = "--epochs 3 --char-dim 5 --hidden-dim 6 --held-out 0.25 --max-words 40 --seed 5"
-    run(monkeypatch, TABLE, out, *options.split())
+    run(TABLE, out, *options.split())
     metrics = json.loads((out / "metrics.json").read_text())
     result, following = messages
     assert "trained on 30 words; on 10 other words" in result
@@ -103,7 +101,7 @@ def test_an_interrupted_training_resumes(monkeypatch, tmp_path, capsys):
     train_epoch = GradientDescentTrainer._train_epoch
     monkeypatch.setattr(GradientDescentTrainer, "_train_epoch", interrupt)
     with pytest.raises(SystemExit, match="^130$"):
-        run(monkeypatch, TABLE, out, "--epochs", 3)
+        run(TABLE, out, "--epochs", 3)
     assert "train-mimick: interrupted; --recover resumes" in capsys.readouterr().err
     monkeypatch.setattr(GradientDescentTrainer, "_train_epoch", train_epoch)
     trained = []
@@ -121,13 +119,13 @@ def test_an_interrupted_training_resumes(monkeypatch, tmp_path, capsys):
     assert found.cosine == pytest.approx(expected.cosine, abs=0.02)
 
 
-def test_replaces_only_a_training_and_only_if_told_to(monkeypatch, tmp_path):
+def test_replaces_only_a_training_and_only_if_told_to(tmp_path):
     out = tmp_path / "out"
-    run(monkeypatch, TABLE, out, "--epochs", 1)
+    run(TABLE, out, "--epochs", 1)
     with pytest.raises(SystemExit, match="^train-mimick: .*out: it is not empty; .* --force"):
-        run(monkeypatch, TABLE, out, "--epochs", 1)
+        run(TABLE, out, "--epochs", 1)
     (out / "old").touch()
-    run(monkeypatch, TABLE, out, "--epochs", 1, "--force")
+    run(TABLE, out, "--epochs", 1, "--force")
     assert not (out / "old").exists()
 
 
@@ -144,14 +142,14 @@ def test_replaces_only_a_training_and_only_if_told_to(monkeypatch, tmp_path):
         ),
     ],
 )
-def test_another_directory_is_not_deleted(monkeypatch, tmp_path, config, message):
+def test_another_directory_is_not_deleted(tmp_path, config, message):
     other = tmp_path / "other"
     other.mkdir()
     (other / "thesis.tex").touch()
     if config is not None:
         (other / "config.json").write_text(config)
     with pytest.raises(SystemExit, match=message):
-        run(monkeypatch, TABLE, other, "--force")
+        run(TABLE, other, "--force")
     assert (other / "thesis.tex").exists()
 
 
@@ -166,7 +164,7 @@ def test_the_table_is_not_deleted(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     for table in (inside, "out/tables/table.txt", out / "link.txt", "link.txt", f"({inside})#x"):
         with pytest.raises(SystemExit, match="out: --force would delete the table, .*; give an"):
-            run(monkeypatch, table, out, "--force")
+            run(table, out, "--force")
     assert inside.exists()
 
 
@@ -192,9 +190,5 @@ def test_an_error_is_one_line(monkeypatch, tmp_path, arguments, message):
     monkeypatch.chdir(tmp_path)
     Path("small.txt").write_text("a 1 2\nb 3 4\nc 5 6\n")
     Path("ragged.txt").write_text("a 1 2\nb 3\n")
-    with pytest.raises(SystemExit) as error:
-        run(monkeypatch, *arguments)
-    assert str(error.value).startswith("train-mimick: ")
-    assert message in str(error.value)
-    assert "\n" not in str(error.value)
+    assert message in error_of(*arguments)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["ragged.txt", "small.txt"]

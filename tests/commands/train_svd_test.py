@@ -1,17 +1,20 @@
 import json
 import logging
 import re
-import sys
+from functools import partial
 
 import pytest
 import torch
-from allennlp.commands import main
 from allennlp.common import Params
 from allennlp.common import logging as common_logging
 from allennlp.data import Vocabulary
 
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 from tests import VECTORS
+from tests.commands import running
+
+run = partial(running.run, "train-svd")
+error_of = partial(running.error_of, "train-svd")
 
 
 @pytest.fixture
@@ -21,16 +24,11 @@ def corpus(tmp_path):
     return path
 
 
-def run(monkeypatch, *args):
-    monkeypatch.setattr(sys, "argv", ["allennlp", "train-svd", *map(str, args)])
-    main()
-
-
-def test_trains_and_says_what_is_next(monkeypatch, corpus, tmp_path, caplog):
+def test_trains_and_says_what_is_next(corpus, tmp_path, caplog):
     caplog.set_level(logging.INFO, logger="allennlp_semfit")
     out, vocabulary = tmp_path / "the table.txt", tmp_path / "vocabulary"
     options = ["--dim", 4, "--vocabulary-dir", vocabulary, "--num-workers", 2]
-    run(monkeypatch, corpus, corpus, out, *options, "--file-friendly-logging")
+    run(corpus, corpus, out, *options, "--file-friendly-logging")
     shown = re.search(
         rf"{out}: 880 words in the corpus, 10 vectors, (\d+) nonzeros, 4 dimensions with "
         r"\d\d\.\d% of the matrix's squared Frobenius norm, \d+\.\d seconds\.",
@@ -55,9 +53,9 @@ def test_trains_and_says_what_is_next(monkeypatch, corpus, tmp_path, caplog):
     assert targets[0, 0].tolist() == pytest.approx(list(map(float, row)))
 
 
-def test_pca_has_no_nonzeros(monkeypatch, corpus, tmp_path, caplog):
+def test_pca_has_no_nonzeros(corpus, tmp_path, caplog):
     caplog.set_level(logging.INFO, logger="allennlp_semfit")
-    run(monkeypatch, corpus, tmp_path / "out.txt", "--pca-of", VECTORS, "--dim", 2)
+    run(corpus, tmp_path / "out.txt", "--pca-of", VECTORS, "--dim", 2)
     assert re.search(
         r"440 words in the corpus, 10 vectors, 2 dimensions with \d\d\.\d% of the variance, ",
         caplog.text,
@@ -79,15 +77,11 @@ def test_pca_has_no_nonzeros(monkeypatch, corpus, tmp_path, caplog):
 def test_an_error_is_one_line(monkeypatch, corpus, tmp_path, arguments, message):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "latin.txt").write_bytes(b"sch\xf6n\n")
-    with pytest.raises(SystemExit) as error:
-        run(monkeypatch, *arguments)
-    assert str(error.value).startswith("train-svd: ")
-    assert message in str(error.value)
-    assert "\n" not in str(error.value)
+    assert message in error_of(*arguments)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.txt", "latin.txt"]
 
 
-def test_a_matrix_and_pca_exclude_each_other(monkeypatch, corpus, capsys):
+def test_a_matrix_and_pca_exclude_each_other(corpus, capsys):
     with pytest.raises(SystemExit):
-        run(monkeypatch, corpus, "out.txt", "--matrix", "conditional", "--pca-of", VECTORS)
+        run(corpus, "out.txt", "--matrix", "conditional", "--pca-of", VECTORS)
     assert "not allowed with argument --matrix" in capsys.readouterr().err
