@@ -1,3 +1,5 @@
+from functools import partial
+
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -14,19 +16,21 @@ INPUT_DIM = 8
 NUM_WORDS = 29
 
 
-def heads():
-    vocab = vocabulary_of(NUM_WORDS)
-    return [
-        SoftmaxHead(vocab, INPUT_DIM),
-        SoftmaxHead(vocab, INPUT_DIM, embedding_dim=5),
-        AdaptiveSoftmaxHead(vocab, INPUT_DIM, cutoffs=[5, 12], div_value=2.0),
-        AdaptiveSoftmaxHead(vocab, INPUT_DIM, cutoffs=[10], head_bias=True),
-        SampledSoftmaxHead(vocab, INPUT_DIM, num_samples=7),
-        SampledSoftmaxHead(vocab, INPUT_DIM, num_samples=7, sparse=True),
-    ]
+HEADS = [
+    partial(SoftmaxHead),
+    partial(SoftmaxHead, embedding_dim=5),
+    partial(AdaptiveSoftmaxHead, cutoffs=[5, 12], div_value=2.0),
+    partial(AdaptiveSoftmaxHead, cutoffs=[10], head_bias=True),
+    partial(SampledSoftmaxHead, num_samples=7),
+    partial(SampledSoftmaxHead, num_samples=7, sparse=True),
+]
 
 
-@pytest.mark.parametrize("head", heads(), ids=lambda head: type(head).__name__)
+@pytest.fixture(params=HEADS, ids=lambda head: head.func.__name__)
+def head(request):
+    return request.param(vocabulary_of(NUM_WORDS), INPUT_DIM)
+
+
 @pytest.mark.parametrize("max_logits", [1, 100, 2**25])
 def test_the_perplexity_is_that_of_the_definition_whatever_the_batching(
     head, max_logits, monkeypatch
@@ -53,7 +57,6 @@ def test_the_perplexity_is_that_of_the_definition_whatever_the_batching(
     assert head.get_metrics() == {"perplexity": 0.0}
 
 
-@pytest.mark.parametrize("head", heads(), ids=lambda head: type(head).__name__)
 def test_a_batch_without_targets_has_a_differentiable_loss(head):
     loss = head(torch.zeros(0, INPUT_DIM, requires_grad=True), torch.zeros(0, dtype=torch.long))
     loss.backward()
@@ -63,7 +66,6 @@ def test_a_batch_without_targets_has_a_differentiable_loss(head):
         assert all(parameter.grad is not None for parameter in head.parameters())
 
 
-@pytest.mark.parametrize("head", heads(), ids=lambda head: type(head).__name__)
 def test_the_targets_are_the_words_without_the_padding(head):
     tokens = torch.tensor([[2, 1, 5], [3, 0, 0]])
     source = {"vectors": {"vectors": torch.zeros(2, 3, 4)}, "tokens": {"tokens": tokens}}
@@ -72,7 +74,6 @@ def test_the_targets_are_the_words_without_the_padding(head):
         head.targets({"vectors": {"vectors": torch.zeros(2, 3, 4)}}, torch.zeros(2, 3, 4))
 
 
-@pytest.mark.parametrize("head", heads(), ids=lambda head: type(head).__name__)
 def test_it_runs_in_mixed_precision(head):
     context, targets = torch.randn(40, INPUT_DIM), torch.randint(NUM_WORDS, (40,))
     head.eval()
