@@ -66,12 +66,6 @@ def test_every_word_can_be_sampled_for_the_perplexity():
     assert seen == set(range(30))
 
 
-def test_evaluation_uses_the_full_softmax():
-    head = SampledSoftmaxHead(vocabulary_of(49), 8, num_samples=20).eval()
-    context, targets = torch.randn(30, 8), torch.randint(50, (30,))
-    assert head(context, targets).item() == head(context, targets).item()
-
-
 @pytest.mark.parametrize("num_samples", [0, 30, 8192])
 def test_more_samples_than_words(num_samples):
     with pytest.raises(ConfigurationError, match=f"`num_samples` is {num_samples}.*'tokens', 30"):

@@ -3,14 +3,10 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.modules.elmo_lstm import ElmoLstm
 
-from allennlp_semfit.modules.projected_lstm.layer import ProjectedLstm
 from allennlp_semfit.modules.seq2seq_encoders.bidirectional_language_model_lstm import (
     BidirectionalLanguageModelLstm,
 )
-
-
-def ragged_mask(*lengths):
-    return torch.arange(max(lengths)) < torch.tensor(lengths).unsqueeze(1)
+from tests.modules.seq2seq_encoders.contextualizers_test import ragged_mask
 
 
 def encoder_of(**kwargs):
@@ -50,26 +46,6 @@ def test_without_layer_norm_every_layer_is_that_of_elmo_lstm(clips):
         torch.testing.assert_close(layer, reference)
 
 
-def test_a_layer_is_the_recurrence_of_its_definition():
-    """Step by step in float64, the state clipped, then normalised, then fed back."""
-    layer = ProjectedLstm(4, 6, True, 0.4, 0.3).double()
-    with torch.no_grad():
-        for parameter in layer.parameters():
-            parameter.copy_(torch.randn_like(parameter))
-    inputs = torch.randn(2, 5, 4, dtype=torch.float64)
-    state, memory = torch.zeros(2, 4, dtype=torch.float64), torch.zeros(2, 6, dtype=torch.float64)
-    w_input, w_state = layer.input_linearity.weight, layer.state_linearity.weight
-    for t, output in enumerate(layer(inputs).unbind(1)):
-        gates = inputs[:, t] @ w_input.T + state @ w_state.T + layer.state_linearity.bias
-        i, f, m, o = gates.split(6, dim=1)
-        memory = (f.sigmoid() * memory + i.sigmoid() * m.tanh()).clamp(-0.4, 0.4)
-        state = ((o.sigmoid() * memory.tanh()) @ layer.state_projection.weight.T).clamp(-0.3, 0.3)
-        centred = state - state.mean(1, keepdim=True)
-        state = centred / (centred.square().mean(1, keepdim=True) + 1e-5).sqrt()
-        state = state * layer.layer_norm.weight + layer.layer_norm.bias
-        torch.testing.assert_close(output, state)
-
-
 def test_gradients_in_float64():
     encoder = encoder_of(num_layers=2, cell_size=3, hidden_dim=4).double()
     mask = ragged_mask(2, 4)
@@ -86,12 +62,7 @@ def test_dropout_does_not_affect_residual_connections_and_evaluation():
     assert torch.equal(encoder(inputs, mask)[-1], encoder(inputs, mask)[-1])
 
 
-@pytest.mark.parametrize(
-    ("bad", "message"),
-    [
-        ({"memory_cell_clip_value": 0.0}, "`memory_cell_clip_value` is 0.0; it must be greater"),
-    ],
-)
-def test_bad_clip_values_are_refused(bad, message):
-    with pytest.raises(ConfigurationError, match=message):
-        encoder_of(**bad)
+@pytest.mark.parametrize("name", ["memory_cell_clip_value", "state_projection_clip_value"])
+def test_bad_clip_values_are_refused(name):
+    with pytest.raises(ConfigurationError, match=f"`{name}` is 0.0; it must be greater"):
+        encoder_of(**{name: 0.0})

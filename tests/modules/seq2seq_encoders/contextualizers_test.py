@@ -159,6 +159,12 @@ def test_bad_sizes(kind, overrides, message):
     assert error.value.message.startswith(f"bidirectional_language_model_{kind}: {message}")
 
 
+def test_pytorchs_lstm_projects_to_fewer_dimensions():
+    message = "torch_lstm: `cell_size` is 8; it must be more than `hidden_dim`"
+    with pytest.raises(ConfigurationError, match=message):
+        build("torch_lstm", cell_size=SIZES["hidden_dim"])
+
+
 @pytest.mark.parametrize("kind", ["lstm", "sru", "qrnn"])
 def test_an_unknown_implementation(kind):
     with pytest.raises(ConfigurationError, match=f'{kind}: `implementation` is "fast"; .*"auto"'):

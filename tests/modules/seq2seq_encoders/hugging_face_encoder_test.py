@@ -5,6 +5,8 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 from transformers import AutoConfig, AutoModel
 
+from tests.modules.seq2seq_encoders.contextualizers_test import ragged_mask
+
 SIZES = {
     "hidden_size": 8,
     "num_hidden_layers": 3,
@@ -18,10 +20,6 @@ def build(**overrides):
     torch.manual_seed(1)
     params = {"type": "hugging_face_encoder", "input_dim": 5, "config": SIZES, **overrides}
     return Seq2SeqEncoder.from_params(Params(params)).eval()
-
-
-def ragged_mask(*lengths):
-    return torch.arange(max(lengths)) < torch.tensor(lengths).unsqueeze(1)
 
 
 @pytest.mark.parametrize("model_type", ["bert", "distilbert", "electra", "roformer"])
