@@ -1,8 +1,13 @@
 import multiprocessing
+import os
 import time
 from threading import Timer
 
+import pytest
+from allennlp.common.checks import ConfigurationError
+
 from allennlp_semfit.common.parallel import ordered_map
+from tests.processes import is_running, wait_until
 
 
 def test_all_workers_end_if_one_is_killed_while_they_are_stopped():
@@ -15,3 +20,26 @@ def test_all_workers_end_if_one_is_killed_while_they_are_stopped():
     for process in left:
         process.kill()
     assert not left
+
+
+def test_a_worker_that_dies_is_an_error():
+    results = ordered_map(os._exit, [9] * 5, num_workers=2, items_per_worker=4)
+    with pytest.raises(ConfigurationError, match=r"A worker process died.*\(num_workers is 2\)"):
+        next(results)
+
+
+def test_the_workers_end_with_the_parent(tmp_path):
+    begun = tmp_path / "begun"
+
+    def run():
+        os.setsid()
+        for _ in ordered_map(time.sleep, [0] + [1000] * 5, num_workers=2, items_per_worker=2):
+            begun.touch()
+
+    process = multiprocessing.get_context("fork").Process(target=run)
+    process.start()
+    wait_until(begun.exists)
+    assert is_running(-process.pid)
+    process.kill()
+    process.join()
+    wait_until(lambda: not is_running(-process.pid))

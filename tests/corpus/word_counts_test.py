@@ -1,8 +1,5 @@
 import multiprocessing
 import os
-import signal
-import subprocess
-import sys
 from collections import Counter
 
 import pytest
@@ -15,7 +12,6 @@ from allennlp_semfit.corpus import word_counts
 from allennlp_semfit.corpus.word_counts import count_words, find_word, sort_by_frequency
 from allennlp_semfit.data.dataset_readers.language_modeling import LanguageModelingReader
 from tests import FIXTURES
-from tests.processes import is_running, wait_until
 
 CORPUS = sorted((FIXTURES / "corpus" / "train").iterdir())
 
@@ -143,37 +139,6 @@ def test_a_file_that_becomes_shorter_is_an_error(tmp_path, monkeypatch, num_work
     monkeypatch.setattr(word_counts, "_read", cut_and_read)
     with pytest.raises(ConfigurationError, match="one.txt: it changed while it was read"):
         count_words([path], num_workers=num_workers, chunk_bytes=200)
-
-
-def test_a_worker_that_dies_is_an_error(monkeypatch):
-    monkeypatch.setattr(word_counts, "_read", lambda chunk: os._exit(9))
-    with pytest.raises(ConfigurationError, match=r"A worker process died.*\(num_workers is 2\)"):
-        count_words(CORPUS, num_workers=2, chunk_bytes=100)
-
-
-def test_the_workers_end_with_the_parent(tmp_path):
-    path = write_lines(tmp_path / "one.txt", ["the river"] * 1000)
-    code = (
-        "import pathlib, sys, time\n"
-        "from allennlp_semfit.corpus import word_counts\n"
-        "def slow_read(chunk):\n"
-        # In one piece, also where standard output is not buffered: two workers write at once.
-        "    print('begun\\n', end='', flush=True)\n"
-        "    time.sleep(0.2)\n"
-        "    return b''\n"
-        "word_counts._read = slow_read\n"
-        "word_counts.count_words([pathlib.Path(sys.argv[1])], num_workers=2, chunk_bytes=1)\n"
-    )
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, str(path)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    assert process.stdout.readline() == b"begun\n"
-    process.kill()
-    assert process.wait() == -signal.SIGKILL
-    wait_until(lambda: not is_running(-process.pid))
 
 
 @given(st.dictionaries(st.text(max_size=2), st.integers(1, 5)), st.integers(1, 5))
