@@ -163,7 +163,7 @@ def load_moving_average(load: Callable, self: MovingAverage, state: Dict[str, An
 def _metrics_of_epoch(self: GradientDescentTrainer, epoch: int) -> Dict[str, Any]:
     path = Path(self._serialization_dir, f"metrics_epoch_{epoch}.json")
     try:
-        metrics: Dict[str, Any] = json.loads(path.read_text())
+        metrics: Dict[str, Any] = json.loads(path.read_text("utf-8"))
         metrics["best_epoch"]
     except (OSError, ValueError, LookupError, TypeError):
         raise InvalidFileError(

@@ -117,7 +117,10 @@ class TestText:
 
     def test_a_file_name_that_is_not_utf8(self, tmp_path):
         path = tmp_path / os.fsdecode(b"r\xe9sum\xe9.txt")
-        path.write_text("One.\nTwo.\n")
+        try:
+            path.write_text("One.\nTwo.\n")
+        except OSError:
+            pytest.skip("the file system refuses such names")
         for already_done in (False, True):
             summary = prepare_corpus(
                 [path], tmp_path / "out", CorpusOptions(held_out=0), num_workers=1
@@ -315,7 +318,7 @@ class TestErrors:
             prepare_corpus([BULGARIAN], tmp_path / "out")
 
     def test_no_sentence(self, tmp_path):
-        (tmp_path / "in.txt").write_text(" \n\u2028\nA b.\n")
+        (tmp_path / "in.txt").write_text(" \n\u2028\nA b.\n", "utf-8")
         with pytest.raises(ConfigurationError, match="no sentence of at least 9 words in .*in.txt"):
             prepare_corpus([tmp_path / "in.txt"], tmp_path / "out", CorpusOptions(min_words=9))
 

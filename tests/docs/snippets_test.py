@@ -79,7 +79,7 @@ def directory(tmp_path, monkeypatch):
     sentences = (FIXTURES / "corpus" / "train" / "shard-00.txt").read_text("utf-8")
     (tmp_path / "my-text.txt.gz").write_bytes(gzip.compress((40 * sentences).encode()))
     for name in ("brown.txt", "my-domain.txt"):
-        (tmp_path / name).write_text(4 * sentences)
+        (tmp_path / name).write_text(4 * sentences, "utf-8")
     (tmp_path / "training_config").symlink_to(ROOT / "training_config")
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -89,7 +89,7 @@ def test_runnable_snippets_run(directory, monkeypatch):
     commands = []
     for place, file, language, code in snippets():
         if file:
-            (directory / file).write_text(code)
+            (directory / file).write_text(code, "utf-8")
         else:
             commands.append((place, language, code))
     names = {}
@@ -100,7 +100,7 @@ def test_runnable_snippets_run(directory, monkeypatch):
         else:
             assert language == "bash", place
             run_shell(code, monkeypatch)
-    num_held_out = len((directory / "data/mine/heldout.txt").read_text().splitlines())
+    num_held_out = len((directory / "data/mine/heldout.txt").read_text("utf-8").splitlines())
     with h5py.File(directory / "vectors.h5") as vectors:
         assert vectors["0"].shape[::2] == (3, 12)
         assert len(vectors) == num_held_out + 1
