@@ -198,13 +198,6 @@ class TestErrors:
 
 
 class TestInterruptions:
-    @pytest.fixture(autouse=True)
-    def _interruptible(self):
-        # What a shell starts in the background ignores it.
-        previous = signal.signal(signal.SIGINT, signal.default_int_handler)
-        yield
-        signal.signal(signal.SIGINT, previous)
-
     @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
     def test_a_killed_run_leaves_no_file_and_no_process(
         self, number, corpus, out, tmp_path, monkeypatch
