@@ -1,11 +1,6 @@
 """What tests of the CPU and GPU kernels share."""
 
-import functools
-
-import pytest
 import torch
-
-from allennlp_semfit.modules.implementation import native_kernels
 
 # What each implementation supports. Triton's interpreter, which runs where there is no GPU,
 # truncates to bfloat16 where a GPU rounds.
@@ -17,24 +12,15 @@ SUPPORTED = [
 ]
 
 
-# Those that this CPU has, of the ones that the kernels are compiled for.
-INSTRUCTION_SETS = [
-    name
-    for name in ("default", "avx2", "avx512")
-    if native_kernels.select_instruction_set(name) == name
-]
+def batch_sizes_of(lengths):
+    """For each step, how many sentences are so long. The lengths descend."""
+    return [sum(length > step for length in lengths) for step in range(max(lengths, default=0))]
 
 
-def each_instruction_set(test):
-    """Runs a test with each instruction set that the CPU has, the parameter `instruction_set`."""
+def rows_of(sentence, length, batch_sizes):
+    """Where the words of a sentence are, when step by step is how they are laid out."""
+    return [sum(batch_sizes[:step]) + sentence for step in range(length)]
 
-    @pytest.mark.parametrize("instruction_set", INSTRUCTION_SETS)
-    @functools.wraps(test)
-    def wrapped(instruction_set, **kwargs):
-        native_kernels.select_instruction_set(instruction_set)
-        try:
-            test(instruction_set=instruction_set, **kwargs)
-        finally:
-            native_kernels.select_instruction_set("avx512")
 
-    return wrapped
+def loss_of(outputs):
+    return (outputs * torch.linspace(-1, 1, outputs.size(-1), device=outputs.device)).sum()

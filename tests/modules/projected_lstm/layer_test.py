@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from allennlp_semfit.modules.projected_lstm import function
 from allennlp_semfit.modules.projected_lstm.layer import ProjectedLstm, run_in_lockstep
-from tests.modules.kernels import SUPPORTED
+from tests.modules.kernels import SUPPORTED, batch_sizes_of, loss_of, rows_of
 from tests.modules.projected_lstm.plain_projected_lstm import read_plainly
 
 # So narrow that some values are clipped and some are not.
@@ -21,15 +21,6 @@ def layer_of(hidden_dim, cell_size, layer_norm=True, clips=NARROW, dtype=torch.f
         for parameter in layer.parameters():
             parameter.copy_(torch.randn_like(parameter))
     return layer.to(dtype)
-
-
-def batch_sizes_of(lengths):
-    return [sum(length > step for length in lengths) for step in range(max(lengths, default=0))]
-
-
-def rows_of(sentence, length, batch_sizes):
-    """Where the words of a sentence are, when step by step is how they are laid out."""
-    return [sum(batch_sizes[:step]) + sentence for step in range(length)]
 
 
 def assert_same_gradients(layers, references, **tolerance):
@@ -79,7 +70,6 @@ def test_layers_equal_the_plain_recurrence_in_both_directions(
 @pytest.mark.parametrize("layer_norm", [True, False])
 @pytest.mark.parametrize("clips", [NARROW, (None, None)])
 def test_gradients_of_everything_by_finite_differences(layer_norm, clips):
-    torch.manual_seed(1)
     layers = [layer_of(3, 4, layer_norm, clips) for _ in range(2)]
     inputs = torch.randn(2, 9, 3, dtype=torch.float64, requires_grad=True)
     names = [name for name, _ in layers[0].named_parameters()]
@@ -93,7 +83,6 @@ def test_gradients_of_everything_by_finite_differences(layer_norm, clips):
 
 
 def test_the_clip_values_are_reached_in_these_tests():
-    torch.manual_seed(1)
     layer = layer_of(3, 4, layer_norm=False)
     outputs = layer(torch.randn(4, 6, 3, dtype=torch.float64))
     on_the_bound = outputs.abs() == NARROW[1]
@@ -103,7 +92,6 @@ def test_the_clip_values_are_reached_in_these_tests():
 
 @pytest.mark.parametrize("frozen", ["inputs", "weights"])
 def test_frozen_parameters_have_no_gradient_and_the_others_the_same(frozen):
-    torch.manual_seed(1)
     layer = layer_of(5, 6)
     inputs = torch.randn(3, 4, 5, dtype=torch.float64)
     everything = torch.autograd.grad(
@@ -174,10 +162,6 @@ def errors_of(read, layers, inputs, truth):
     return [float((f.double() - t).norm() / t.norm()) for f, t in zip(found, truth)]
 
 
-def loss_of(outputs):
-    return (outputs * torch.linspace(-1, 1, outputs.size(-1), device=outputs.device)).sum()
-
-
 def read_layers_plainly(layers, inputs):
     return [
         read_plainly(layer, own.view(4, 4, -1).transpose(0, 1)).transpose(0, 1).flatten(0, 1)
@@ -195,7 +179,6 @@ def test_the_error_is_at_most_twice_that_of_the_plain_path(
     Against float64. More cells than a block of the kernels takes, and a dimension that is no power
     of two. The kernels run on a GPU where there is one, else in Triton's interpreter.
     """
-    torch.manual_seed(1)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     if implementation == "native":
         device = "cpu"

@@ -5,7 +5,6 @@ from hypothesis import strategies as st
 
 from allennlp_semfit.modules.implementation import native_kernels
 from allennlp_semfit.modules.projected_lstm import native_ops, torch_ops
-from tests.modules.kernels import each_instruction_set
 from tests.tolerance import assert_as_exact_as, assert_exact_sum
 
 DTYPES = st.sampled_from([torch.float32, torch.bfloat16])
@@ -55,7 +54,6 @@ def assert_as_exact(function, read, written, clip_value, **others):
         assert_as_exact_as(actual[name], plain[name], exact[name])
 
 
-@each_instruction_set
 @given(ROWS, CELLS, DTYPES, CLIPS, st.booleans(), st.integers(1, 3))
 def test_cells(instruction_set, rows, cells, dtype, clip_value, has_previous, num_threads):
     torch.set_num_threads(num_threads)
@@ -79,7 +77,6 @@ def test_cells(instruction_set, rows, cells, dtype, clip_value, has_previous, nu
         torch.set_num_threads(1)
 
 
-@each_instruction_set
 # In a layer norm of a few values, the terms of a gradient cancel, in any implementation.
 @given(ROWS, SIZES.filter(lambda size: size > 15), DTYPES, CLIPS, st.booleans())
 def test_states(instruction_set, rows, size, dtype, clip_value, has_norm):
@@ -114,7 +111,6 @@ def test_states(instruction_set, rows, size, dtype, clip_value, has_norm):
             assert_as_exact_as(*results)
 
 
-@each_instruction_set
 @given(st.integers(0, 50), CELLS, DTYPES)
 def test_sum_of_rows(instruction_set, rows, size, dtype):
     values = torch.randn(rows, size).to(dtype)
@@ -123,7 +119,6 @@ def test_sum_of_rows(instruction_set, rows, size, dtype):
     assert_exact_sum(actual, values.double().sum(0), values.abs().double().sum(0), rows)
 
 
-@each_instruction_set
 def test_bfloat16_is_rounded_as_by_pytorch(instruction_set):
     bits = torch.randint(-(2**31), 2**31, (1, 100_003)).to(torch.int32)
     # Ties, infinities, and NaNs that a carry would turn into something else.
@@ -134,7 +129,6 @@ def test_bfloat16_is_rounded_as_by_pytorch(instruction_set):
     torch.testing.assert_close(rounded, values.bfloat16(), rtol=0, atol=0, equal_nan=True)
 
 
-@each_instruction_set
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_extreme_gates(instruction_set, dtype):
     values = torch.tensor([1e-30, 1e-4, 20, 80, 100, 1e30, torch.inf])
