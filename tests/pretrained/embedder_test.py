@@ -15,10 +15,9 @@ from allennlp.data.fields import TextField
 from allennlp.data.instance import Instance
 from allennlp.data.tokenizers import Token
 from allennlp.models import load_archive
-from allennlp.modules import Elmo, TextFieldEmbedder
+from allennlp.modules import Elmo
 from allennlp.modules.token_embedders import TokenEmbedder
 from allennlp.nn.util import get_text_field_mask
-from allennlp.predictors import Predictor
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -69,19 +68,6 @@ def indexed(sentences, model_path=VECTORS, **others):
     batch = Batch([Instance({"text": field}) for field in fields])
     batch.index_instances(Vocabulary())
     return batch.as_tensor_dict()["text"]
-
-
-def test_it_is_the_weighted_mean_of_the_language_models_layers(build, lm_archive):
-    weights = [0.5, -1.0, 2.0]
-    embedder = build(scalar_mix_parameters=weights).eval()
-    embedded = embedder(**indexed(SENTENCES)["elmo"])
-    assert embedded.shape == (3, 8, embedder.get_output_dim())
-    predictor = Predictor.from_path(lm_archive)
-    for words, vectors in zip(SENTENCES, embedded):
-        layers = torch.tensor(predictor.predict(" ".join(words))["layers"])
-        expected = torch.tensordot(torch.tensor(weights).softmax(0), layers, dims=1)
-        assert_same_but_for_rounding(vectors[: len(words)], expected)
-        assert not vectors[len(words) :].any()
 
 
 class AsElmo(torch.nn.Module):
@@ -203,19 +189,6 @@ def test_dropout_and_projection(build):
     assert embedder(**tensors).shape == (3, 8, 5)
     half_dropped = build().train()(**tensors)[tensors["word_mask"]]
     assert 0.3 < (half_dropped == 0).float().mean() < 0.7
-
-
-def test_it_embeds_fields_within_list_fields(build):
-    embedder = TextFieldEmbedder.from_params(
-        Params({"token_embedders": {"elmo": {"type": "empty"}}})
-    )
-    embedder._token_embedders["elmo"] = embedder.token_embedder_elmo = build().eval()
-    tensors = indexed(SENTENCES)
-    listed = {
-        "elmo": {name: torch.stack([tensor, tensor]) for name, tensor in tensors["elmo"].items()}
-    }
-    embedded = embedder(listed, num_wrapping_dims=1)
-    assert_same_but_for_rounding(embedded, torch.stack([embedder(tensors)] * 2))
 
 
 def test_scalar_mix_parameters_are_one_a_layer(build):
