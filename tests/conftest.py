@@ -12,8 +12,8 @@ from allennlp.commands.train import train_model_from_file
 from allennlp.common import logging as common_logging
 from hypothesis import HealthCheck, settings
 
-import allennlp_semfit  # noqa: F401 (registers what configs name)
-from tests import FIXTURES, processes  # noqa: F401 (what the fork server imports)
+from allennlp_semfit import SentenceEmbedder
+from tests import FIXTURES, VECTORS, processes  # noqa: F401 (what the fork server imports)
 
 # The first example of many a test opens a model, or compiles something; and a machine may be busy.
 # The same examples in each run, so that a change is not blamed for what it did not break.
@@ -78,3 +78,8 @@ def lm_archive(tmp_path_factory):
     directory = tmp_path_factory.mktemp("language_model")
     train_model_from_file(FIXTURES / "elmo_semfit.jsonnet", directory, force=True)
     return str(directory / "model.tar.gz")
+
+
+@pytest.fixture(scope="session")
+def embedder(lm_archive):
+    return SentenceEmbedder(lm_archive, fasttext_model_path=VECTORS)

@@ -11,16 +11,11 @@ from sklearn.utils import estimator_checks
 
 from allennlp_semfit import SentenceEmbedder
 from allennlp_semfit.integrations.scikit_learn import SentenceVectorizer
-from tests import FIXTURES, VECTORS
+from tests import FIXTURES
 from tests.language_models import write_language_model
 
 SENTENCES = ["The heron stood on the bridge .", "Snow .", "", "zxqv жук .", "Nobody watered it ."]
 WORDS = [sentence.split() for sentence in SENTENCES]
-
-
-@pytest.fixture(scope="module")
-def embedder(lm_archive):
-    return SentenceEmbedder(lm_archive, fasttext_model_path=VECTORS)
 
 
 # Those whose input is not numbers. It opens its model lazily, so that there need be none.

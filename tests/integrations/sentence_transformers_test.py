@@ -10,17 +10,12 @@ from allennlp.common.testing import requires_gpu
 
 from allennlp_semfit import SentenceEmbedder
 from allennlp_semfit.integrations.sentence_transformers import ContextualWordEmbeddings
-from tests import FIXTURES, VECTORS
+from tests import FIXTURES
 from tests.language_models import write_language_model
 from tests.tolerance import assert_same_but_for_rounding
 
 TEXTS = ["The heron stood on the bridge .", "Snow .", "", "zxqv жук .", "Nobody watered it ."]
 WORDS = [text.split() for text in TEXTS]
-
-
-@pytest.fixture(scope="module")
-def embedder(lm_archive):
-    return SentenceEmbedder(lm_archive, fasttext_model_path=VECTORS)
 
 
 def sentence_transformer(words, pool="mean", **options):
@@ -100,7 +95,6 @@ def test_saves_and_loads_the_whole(lm_archive, tmp_path):
     numpy.testing.assert_array_equal(again.encode(TEXTS), model.encode(TEXTS))
 
 
-@pytest.mark.gpu
 @requires_gpu
 def test_moves_to_a_gpu(embedder, lm_archive):
     words = ContextualWordEmbeddings(lm_archive).to("cuda")

@@ -8,17 +8,11 @@ from spacy.tokens import DocBin
 
 from allennlp_semfit import SentenceEmbedder
 from allennlp_semfit.integrations import spacy as module  # noqa: F401 (registers the component)
-from tests import VECTORS
 from tests.language_models import write_language_model
 from tests.tolerance import assert_same_but_for_rounding
 
 SENTENCES = [["The", "heron", "stood", "."], ["Nobody", "watered", "it", "!"]]
 TEXT = "The heron  stood.\n\nNobody watered it!"
-
-
-@pytest.fixture(scope="module")
-def embedder(lm_archive):
-    return SentenceEmbedder(lm_archive, fasttext_model_path=VECTORS)
 
 
 def pipeline(archive, *, sentencizer=True, **config):

@@ -46,14 +46,6 @@ def rewritten(archive_file, directory, change):
     return directory
 
 
-@pytest.fixture(scope="module")
-def language_models(lm_archive, tmp_path_factory):
-    """Those of each kind, and one that was trained."""
-    directory = tmp_path_factory.mktemp("language_models")
-    written = {kind: write_language_model(directory / kind, kind) for kind in KINDS}
-    return {"trained": lm_archive, **written}
-
-
 @pytest.mark.parametrize("kind", ["trained", *KINDS])
 def test_the_layers_are_those_that_the_language_model_gives_sentences_of_its_reader(
     kind, language_models

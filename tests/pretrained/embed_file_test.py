@@ -33,11 +33,6 @@ LINES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def embedder(lm_archive):
-    return SentenceEmbedder(lm_archive, fasttext_model_path=VECTORS)
-
-
 @pytest.fixture
 def sentences(tmp_path):
     path = tmp_path / "sentences.txt"

@@ -32,12 +32,6 @@ SENTENCES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def language_models(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("language_models")
-    return {kind: write_language_model(directory / kind, kind) for kind in KINDS}
-
-
 @pytest.mark.parametrize("sub_token_mode", ["first", "avg"])
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_any_input_gives_what_the_language_models_predictor_gives(

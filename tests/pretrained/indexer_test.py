@@ -42,12 +42,6 @@ SENTENCES = [
 
 
 @pytest.fixture(scope="module")
-def language_models(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("language_models")
-    return {kind: write_language_model(directory / kind, kind) for kind in KINDS}
-
-
-@pytest.fixture(scope="module")
 def indexers(language_models):
     return {kind: ElmoSemfitIndexer(path) for kind, path in language_models.items()}
 
@@ -218,7 +212,8 @@ def test_a_pickled_copy_gives_the_same(kind, indexers, language_models, monkeypa
 def test_it_works_in_workers(kind, start_method, language_models, indexers, tmp_path):
     data = tmp_path / "tagged.tsv"
     sentences = [*SENTENCES, *SENTENCES]
-    data.write_text("\n".join("\t".join(f"{word}###N" for word in words) for words in sentences))
+    lines = ("\t".join(f"{word}###N" for word in words) for words in sentences)
+    data.write_text("\n".join(lines), "utf-8")
     indexer = TokenIndexer.from_params(
         Params({"type": "elmo_semfit", "archive_file": str(language_models[kind])})
     )

@@ -16,17 +16,12 @@ from allennlp_semfit.pretrained.neighbours import (
     find_occurrences,
 )
 from allennlp_semfit.pretrained.pooling import pool_layers
-from tests import FIXTURES, VECTORS
+from tests import FIXTURES
 from tests.language_models import write_language_model
 
 LINES = (FIXTURES / "corpus" / "train" / "shard-00.txt").read_text("utf-8").splitlines()
 # Three occurrences of "river", one of "zxqv".
 LINES += ["", LINES[0], "RIVER жук 漢字 River zxqv river", "snow"]
-
-
-@pytest.fixture(scope="module")
-def embedder(lm_archive):
-    return SentenceEmbedder(lm_archive, fasttext_model_path=VECTORS)
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
 from allennlp_semfit.pretrained.sentence_embedder import batches_by_length
 from tests import FIXTURES, VECTORS
-from tests.language_models import KINDS, tensors_of, write_language_model
+from tests.language_models import KINDS, tensors_of
 from tests.tolerance import assert_same_but_for_rounding
 
 SENTENCES = [
@@ -30,11 +30,6 @@ SENTENCES = [
 WORDS = [sentence.split() for sentence in SENTENCES]
 
 
-@pytest.fixture(scope="module")
-def embedder(lm_archive):
-    return SentenceEmbedder(lm_archive, fasttext_model_path=VECTORS)
-
-
 def test_gives_what_the_predictor_gives(embedder, lm_archive):
     predictor = Predictor.from_archive(load_archive(lm_archive))
     # Longer than any that the model was trained on.
@@ -45,13 +40,6 @@ def test_gives_what_the_predictor_gives(embedder, lm_archive):
         vectors = embedder.embed_sentence(words)
         assert vectors.dtype == numpy.float32
         assert_same_but_for_rounding(vectors, expected)
-
-
-@pytest.fixture(scope="module")
-def language_models(lm_archive, tmp_path_factory):
-    directory = tmp_path_factory.mktemp("language_models")
-    written = {kind: write_language_model(directory / kind, kind) for kind in KINDS}
-    return {"trained": lm_archive, **written}
 
 
 @pytest.mark.parametrize("sub_token_mode", ["first", "avg"])
@@ -259,7 +247,6 @@ def test_a_missing_archive_or_gpu_is_an_error_at_once(lm_archive, tmp_path):
         SentenceEmbedder(lm_archive, cuda_device=99)
 
 
-@pytest.mark.gpu
 @requires_gpu
 def test_a_gpu_gives_what_the_cpu_gives(embedder, lm_archive):
     on_gpu = SentenceEmbedder(lm_archive, cuda_device=0, fasttext_model_path=VECTORS)

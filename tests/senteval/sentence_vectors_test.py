@@ -19,10 +19,19 @@ SENTENCES = [
 ]
 
 
-@pytest.mark.parametrize("layers", ["average", "normalized", "top", "all"])
-def test_the_mean_over_words_of_the_layers(layers, lm_archive):
-    embedder = SentenceEmbedder(lm_archive, fasttext_model_path=VECTORS)
+@pytest.mark.parametrize(
+    ("layers", "description"),
+    [
+        ("average", "the mean of 3 layers"),
+        ("normalized", "the mean of 3 layers, each normalised"),
+        ("top", "the last of 3 layers"),
+        ("all", "3 layers side by side"),
+    ],
+)
+def test_the_mean_over_words_of_the_layers(layers, description, embedder):
+    # So small a batch that there are two groups of sentences, which are not in order.
     vectors = LanguageModelVectors(embedder, batch_size=1, layers=layers)
+    assert vectors.description == f"mean over the words of {description}"
     found = vectors(SENTENCES)
     assert found.shape == (5, embedder.get_sentence_dim(layers)) == (5, vectors.dim)
     assert_same_but_for_rounding(found, embedder.sentence_vectors(SENTENCES, layers=layers))
@@ -39,9 +48,8 @@ def test_the_mean_of_fasttext_vectors():
         assert_same_but_for_rounding(row, expected)
 
 
-def test_no_words_at_all(lm_archive):
+def test_no_words_at_all(embedder):
     assert not FastTextVectors(VECTORS)([[], []]).any()
-    embedder = SentenceEmbedder(lm_archive, fasttext_model_path=VECTORS)
     assert not LanguageModelVectors(embedder)([[]]).any()
 
 
