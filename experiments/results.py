@@ -87,7 +87,7 @@ def base_model(representation: str) -> str:
 
 def minutes_of(representation: str) -> int:
     """The minutes of training in `NAME-15min`, otherwise 0."""
-    match = re.search(r"-(\d+)min$", representation)
+    match = re.search(r"-(\d+)min\b", representation)
     return int(match[1]) if match else 0
 
 

@@ -1,6 +1,7 @@
 """Markdown tables of collected results."""
 
 import statistics
+from collections import Counter
 from functools import partial
 from typing import Any, Callable, Dict, Mapping, Optional, Sequence
 
@@ -169,15 +170,17 @@ def _summary(results: Results) -> str:
     embedding = {row["label"]: row["words_per_second"] for row in results["embedding_speed"]}
     names = sort_representations(row["representation"] for row in results["tasks"])
     means = {name: _number(mean_score(results, name), ".1f") for name in names}
-    all_minutes = sorted({minutes_of(name) for name in names if means[name]} - {0})
+    trained = Counter(minutes_of(name) for name in names if means[name])
+    # With other models to compare with.
+    all_minutes = sorted(minutes for minutes in trained if minutes and trained[minutes] > 1)
     table = []
     for base in sort_representations(map(base_model, names)):
         # Those without minutes of training have one mean.
+        has_minutes = any(minutes_of(name) for name in names if base_model(name) == base)
         of_base = {
             f"mean of {len(PAIRED_TASKS)} tasks, {minutes} minutes": means.get(
-                f"{base}-{minutes}min"
+                f"{base}-{minutes}min" if has_minutes else base
             )
-            or means.get(base)
             for minutes in all_minutes
         }
         if not any(of_base.values()):
