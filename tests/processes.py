@@ -15,8 +15,10 @@ import sys
 import time
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from threading import RLock
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
+from allennlp.common import Tqdm
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.testing.distributed_test import init_process
 from allennlp.common.util import find_open_port
@@ -125,6 +127,21 @@ def run_in_two_processes(function: Callable, *args: Any) -> None:
         nprocs=2,
         start_method="forkserver",
     )
+
+
+def fork(function: Callable, *args: Any, **kwargs: Any) -> BaseProcess:
+    """Starts a fork of this process, which a test may kill."""
+    process = multiprocessing.get_context("fork").Process(
+        target=_run_fork, args=(function, args, kwargs)
+    )
+    process.start()
+    return process
+
+
+def _run_fork(function: Callable, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> None:
+    # All forks share that of tqdm's bars, which a killed one would keep.
+    Tqdm.set_lock(RLock())
+    function(*args, **kwargs)
 
 
 def error_in_fork(

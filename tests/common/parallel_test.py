@@ -7,7 +7,7 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 
 from allennlp_semfit.common.parallel import ordered_map
-from tests.processes import is_running, wait_until
+from tests.processes import fork, is_running, wait_until
 
 
 def test_all_workers_end_if_one_is_killed_while_they_are_stopped():
@@ -36,8 +36,7 @@ def test_the_workers_end_with_the_parent(tmp_path):
         for _ in ordered_map(time.sleep, [0] + [1000] * 5, num_workers=2, items_per_worker=2):
             begun.touch()
 
-    process = multiprocessing.get_context("fork").Process(target=run)
-    process.start()
+    process = fork(run)
     wait_until(begun.exists)
     assert is_running(-process.pid)
     process.kill()

@@ -14,7 +14,7 @@ from allennlp.data.samplers import BatchSampler
 from numpy import zeros
 
 import allennlp_semfit  # noqa: F401 (patches the loader)
-from tests.processes import is_running, wait_until
+from tests.processes import fork, is_running, wait_until
 
 # The pickled instances of one worker fill the queue's pipe many times.
 ROWS, COLUMNS = 40, 10_000
@@ -140,8 +140,7 @@ def test_workers_end_with_their_process(tmp_path):
         time.sleep(0.5)
         os.kill(os.getpid(), signal.SIGKILL)
 
-    process = multiprocessing.get_context("fork").Process(target=read)
-    process.start()
+    process = fork(read)
     process.join()
     assert process.exitcode == -signal.SIGKILL
     for pid in map(int, pids.read_text().split()):

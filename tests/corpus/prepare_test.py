@@ -1,7 +1,6 @@
 import bz2
 import gzip
 import json
-import multiprocessing
 import os
 import re
 import sys
@@ -16,7 +15,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp_semfit.corpus import prepare, tokenization
 from allennlp_semfit.corpus.options import CorpusOptions
 from allennlp_semfit.corpus.prepare import prepare_corpus
-from tests.processes import error_in_fork, is_running, wait_until
+from tests.processes import error_in_fork, fork, is_running, wait_until
 
 WIKIS = Path(gensim.__path__[0]) / "test" / "test_data"
 ENGLISH = next(WIKIS.glob("enwiki-latest-pages-articles1*.bz2"))
@@ -266,8 +265,7 @@ class TestFinishedAndUnfinished:
             os.setsid()
             prepare_corpus([text], tmp_path / "out", num_workers=2)
 
-        process = multiprocessing.get_context("fork").Process(target=run)
-        process.start()
+        process = fork(run)
         while not any(p.stat().st_size for p in tmp_path.glob(".out.partial-*/new/train/*")):
             assert process.is_alive()
             time.sleep(0.02)

@@ -1,11 +1,9 @@
-import multiprocessing
 import os
 import random
 import signal
 import subprocess
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Callable
 
 import fasttext
 import numpy
@@ -15,7 +13,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp_semfit.fasttext import train
 from allennlp_semfit.fasttext.train import train_fasttext
 from allennlp_semfit.fasttext.worker import count_faulty_rows
-from tests.processes import error_in_fork, is_running, wait_until
+from tests.processes import error_in_fork, fork, is_running, wait_until
 
 SMALL = {"dim": 20, "bucket": 1000, "epoch": 1}
 
@@ -210,7 +208,7 @@ class TestInterruptions:
                 pid_file.write_text(f"{self.pid}\n")
 
         monkeypatch.setattr(train.subprocess, "Popen", RecordedPopen)
-        run = _fork(train_fasttext, [corpus, corpus], out, **{**SMALL, "epoch": 10**6})
+        run = fork(train_fasttext, [corpus, corpus], out, **{**SMALL, "epoch": 10**6})
         wait_until(lambda: pid_file.exists() and pid_file.read_text().endswith("\n"))
         worker = int(pid_file.read_text())
         assert is_running(worker)
@@ -233,14 +231,6 @@ class TestInterruptions:
         message = error_in_fork(train_fasttext, [corpus], out, **SMALL, max_file_size=50_000)
         assert "only 50,000 of " in message
         assert os.listdir(out.parent) == []
-
-
-def _fork(function: Callable, *args, **kwargs) -> multiprocessing.process.BaseProcess:
-    process = multiprocessing.get_context("fork").Process(
-        target=function, args=args, kwargs=kwargs, daemon=False
-    )
-    process.start()
-    return process
 
 
 class TestProgress:
