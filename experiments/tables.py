@@ -94,11 +94,20 @@ def _minutes(results: Results) -> str:
     return _markdown(pandas.DataFrame(table))
 
 
+def _language_models(results: Results, base: str) -> Sequence[Row]:
+    """Those of the text of most tasks."""
+    return [
+        row
+        for row in results["language_models"]
+        if base_model(row["name"]) == base and row["corpus"] not in LANGUAGES
+    ]
+
+
 def _words_read(results: Results, name: str) -> str:
     """The mean of its trainings."""
     words = [
         row["words_read"]
-        for row in results["language_models"]
+        for row in _language_models(results, base_model(name))
         if row["name"] == name and "words_read" in row
     ]
     return _millions(statistics.mean(words)) if words else ""
@@ -185,7 +194,7 @@ def _summary(results: Results) -> str:
         }
         if not any(of_base.values()):
             continue
-        models = [row for row in results["language_models"] if base_model(row["name"]) == base]
+        models = _language_models(results, base)
         speeds = [row["speed_up"] for row in models if row.get("speed_up")]
         table.append(
             {

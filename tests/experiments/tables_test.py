@@ -37,6 +37,7 @@ RESULTS = {
         model_of("elmo-15min", words_read=1_200_000),
         model_of("elmo-15min", words_read=1_400_000),
         {"name": "bert-15min", "corpus": "novels", "words_read": 10, "trainable_parameters": 3e6},
+        {"name": "bert-15min", "corpus": "yor", "words_read": 9e9, "trainable_parameters": 4e6},
     ],
     "senteval": [
         {"representation": "fasttext", "average": 70.06, "scores": {"MR": 75.0, "SICK-R": 71.04}}
