@@ -4,6 +4,7 @@ import inspect
 import json
 import logging
 import os
+import shutil
 import zipfile
 from contextlib import suppress
 from pathlib import Path
@@ -46,9 +47,13 @@ def train_model(
 def create_serialization_dir(
     create: Callable, params: Params, serialization_dir: _Path, recover: bool, force: bool
 ) -> None:
-    if not force and os.path.isdir(serialization_dir) and not os.listdir(serialization_dir):
-        # As a run leaves it that was killed at its very beginning.
-        recover = False
+    if not force and os.path.isdir(serialization_dir):
+        left = list(Path(serialization_dir).iterdir())
+        # As a run leaves it that was killed at its very beginning, or while it wrote the config.
+        if all(path.name.startswith(f".{CONFIG_NAME}.") for path in left):
+            for path in left:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+            recover = False
     try:
         create(params, serialization_dir, recover, force)
     except ConfigurationError as error:

@@ -178,6 +178,16 @@ class TestRecover:
         found = torch.load("run/model_state_e3_b0.th")
         torch.testing.assert_close(found, expected, rtol=0, atol=0)
 
+    @pytest.mark.parametrize("recover", [True, False])
+    def test_a_run_killed_while_it_wrote_its_config_starts_again(self, recover, directory):
+        partial_directory = Path("run/.config.json.partial-abc")
+        partial_directory.mkdir(parents=True)
+        (partial_directory / "config.json").write_text("{")
+        Path("run/.config.json.lock").touch()
+        train(None, recover=recover, num_epochs=1)
+        assert Path("run/model.tar.gz").exists()
+        assert not partial_directory.exists()
+
     def test_only_the_checkpoint_itself_is_removed(self, tmp_path):
         checkpointer = Checkpointer(str(tmp_path))
         for batches in (50, 500, 5000):
