@@ -9,8 +9,7 @@ import, so it applies in each process that imports the plugin. Calling it again 
 import functools
 import inspect
 import logging
-from contextlib import suppress
-from typing import Any, Callable, Dict, List, Union
+from typing import Any, Callable, List, Union
 
 import torch
 from allennlp.commands import train
@@ -116,6 +115,7 @@ def apply_patches() -> None:
     _wrap(Vocabulary, "set_from_file", vocabulary.read_namespace)
     _wrap(GradientDescentTrainer, "batch_outputs", _batch_outputs)
     _wrap(MixedPrecisionBackwardCallback, "on_backward", _on_backward)
+    _wrap(GradientDescentTrainer, "rescale_gradients", _rescale_gradients)
     _wrap(nn_util, "tiny_value_of_dtype", _tiny_value_of_dtype)
     _wrap(cached_transformers, "get_tokenizer", _drop_add_special_tokens)
 
@@ -178,6 +178,7 @@ def _init_trainer(init: Callable, self: GradientDescentTrainer, *args: Any, **kw
             )
     init(*bound.args, **bound.kwargs)
     self._use_cpu_amp = use_cpu_amp  # type: ignore[attr-defined]
+    self._accumulated = 0  # type: ignore[attr-defined]
     self._states_of_epochs = []  # type: ignore[attr-defined]
     self._restored_states = []  # type: ignore[attr-defined]
     self._generators = None  # type: ignore[attr-defined]
@@ -197,18 +198,22 @@ def _on_backward(
     on_backward: Callable,
     self: MixedPrecisionBackwardCallback,
     trainer: GradientDescentTrainer,
-    batch_outputs: Dict[str, Any],
     *args: Any,
     **kwargs: Any,
 ) -> bool:
-    batches = trainer._num_gradient_accumulation_steps
-    # The last update of an epoch may have fewer. A loader that streams does not know.
-    with suppress(TypeError):
-        left = len(trainer.data_loader) - batches * trainer._batches_in_epoch_completed
-        batches = min(batches, left) if left > 0 else batches
-    outputs = {**batch_outputs, "loss": batch_outputs["loss"] / batches}
-    result: bool = on_backward(self, trainer, outputs, *args, **kwargs)
+    trainer._accumulated += 1  # type: ignore[attr-defined]
+    result: bool = on_backward(self, trainer, *args, **kwargs)
     return result
+
+
+def _rescale_gradients(rescale_gradients: Callable, self: GradientDescentTrainer) -> Any:
+    # Only the trainer knows how many batches the last update of an epoch has.
+    batches, self._accumulated = self._accumulated, 0  # type: ignore[attr-defined]
+    if batches > 1:
+        for parameter in self.model.parameters():
+            if parameter.grad is not None:
+                parameter.grad /= batches
+    return rescale_gradients(self)
 
 
 def _tiny_value_of_dtype(tiny_value_of_dtype: Callable, dtype: torch.dtype) -> float:

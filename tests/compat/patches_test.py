@@ -77,7 +77,6 @@ class ScalerOnTheCpu(TrainerCallback):
         trainer._scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
 
 
-@pytest.mark.skipif(not hasattr(torch.amp, "GradScaler"), reason="PyTorch 2.2 or older")
 @pytest.mark.parametrize("steps", [2, 3])
 def test_scaled_gradients_are_accumulated_as_others(steps, directory):
     """Also in an epoch of two batches, fewer than the steps."""

@@ -116,10 +116,7 @@ class TestText:
 
     def test_a_file_name_that_is_not_utf8(self, tmp_path):
         path = tmp_path / os.fsdecode(b"r\xe9sum\xe9.txt")
-        try:
-            path.write_text("One.\nTwo.\n")
-        except OSError:
-            pytest.skip("the file system refuses such names")
+        path.write_text("One.\nTwo.\n")
         for already_done in (False, True):
             summary = prepare_corpus(
                 [path], tmp_path / "out", CorpusOptions(held_out=0), num_workers=1

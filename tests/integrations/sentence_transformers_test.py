@@ -114,8 +114,9 @@ def test_follows_its_weights_to_another_precision(embedder, lm_archive):
     words = ContextualWordEmbeddings(lm_archive).bfloat16()
     vectors = words(words.preprocess(TEXTS[:1]))["token_embeddings"][0]
     expected = torch.tensor(embedder.embed_sentence(WORDS[0]).mean(axis=0))
-    # Roundings of a unit in 256 go through a few layers.
-    torch.testing.assert_close(vectors.float(), expected, rtol=0.1, atol=0.1)
+    # A few roundings go through the layers. A wrong word or boundary changes most of a vector.
+    error = (vectors.float() - expected).norm() / expected.norm()
+    assert 0 < error < 4 * torch.finfo(torch.bfloat16).eps
 
 
 def test_errors(lm_archive):
