@@ -125,16 +125,14 @@ def _senteval(file: Path) -> Row:
 def merge_results(
     results: Dict[str, List[Row]], previous: Dict[str, List[Row]]
 ) -> Dict[str, List[Row]]:
-    """The rows of `previous` that `results` does not have, and all rows of `results`."""
+    """The rows of `previous`, replaced by those of the same runs in `results`, and the others."""
     merged = {}
     for kind, rows in results.items():
-        new = [[row[key] for key in _IDENTITY[kind]] for row in rows]
-        kept = [
-            row
-            for row in previous.get(kind, [])
-            if [row[key] for key in _IDENTITY[kind]] not in new
-        ]
-        merged[kind] = kept + rows
+        by_run = {
+            str([row[key] for key in _IDENTITY[kind]]): row
+            for row in [*previous.get(kind, []), *rows]
+        }
+        merged[kind] = list(by_run.values())
     return merged
 
 

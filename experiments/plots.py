@@ -6,7 +6,7 @@ Plots the scores of collected results against the minutes of training and the sp
 
 import sys
 from pathlib import Path
-from typing import Any, Dict, Tuple
+from typing import Any, Dict
 
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
@@ -14,6 +14,8 @@ from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
 from experiments.json_files import read_json
 from experiments.results import (
     PAIRED_TASKS,
+    REPRESENTATIONS,
+    Representation,
     Results,
     base_model,
     mean_score,
@@ -22,20 +24,6 @@ from experiments.results import (
 )
 
 __all__ = ["plot_minutes"]
-
-# Paul Tol's muted and vibrant colours, which are safe for colour-blind readers, with markers.
-_STYLES: Dict[str, Tuple[str, str]] = {
-    "none": ("#999999", "x"),
-    "fasttext": ("#000000", "+"),
-    "word2vec": ("#999999", "."),
-    "flair": ("#882255", "v"),
-    "bert": ("#44AA99", "^"),
-    "electra": ("#88CCEE", "P"),
-    "elmo": ("#CC6677", "s"),
-    "elmo_adaptive": ("#DDAA33", "D"),
-    "elmo_semfit": ("#332288", "o"),
-    "elmo_semfit_contrastive": ("#EE7733", "h"),
-}
 
 
 def plot_minutes(results: Results) -> Figure:
@@ -81,7 +69,7 @@ def plot_minutes(results: Results) -> Figure:
 
 
 def _style(name: str) -> Dict[str, Any]:
-    colour, marker = _STYLES.get(name, ("#999999", "."))
+    _, colour, marker = REPRESENTATIONS.get(name, Representation(name))
     return {"color": colour, "marker": marker, "markersize": 5, "label": name}
 
 

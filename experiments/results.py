@@ -2,7 +2,7 @@
 
 import re
 import statistics
-from typing import Any, Dict, Iterable, List, Mapping, Optional
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional
 
 import numpy
 
@@ -12,7 +12,9 @@ __all__ = [
     "METRICS",
     "OURS",
     "PAIRED_TASKS",
+    "REPRESENTATIONS",
     "TASKS",
+    "Representation",
     "Results",
     "base_model",
     "f1",
@@ -25,30 +27,33 @@ __all__ = [
 # From `experiments.collect_results`.
 Results = Mapping[str, List[Dict[str, Any]]]
 
-# The order of tables and legends. Others follow.
-_REPRESENTATIONS = [
-    "none",
-    "fasttext",
-    "word2vec",
-    "flair",
-    "bert",
-    "electra",
-    "elmo",
-    "elmo_adaptive",
-    "elmo_semfit",
-    "elmo_semfit_contrastive",
-]
+
+class Representation(NamedTuple):
+    """What tables and plots show of a word representation."""
+
+    title: str
+    colour: str = "#999999"
+    marker: str = "."
+
+
+# In the order of tables and legends; others follow. The colours are of Paul Tol's muted and vibrant
+# schemes, which are safe for colour-blind readers.
+REPRESENTATIONS = {
+    "none": Representation("none", "#999999", "x"),
+    "fasttext": Representation("fastText", "#000000", "+"),
+    "word2vec": Representation("word2vec", "#999999", "."),
+    "flair": Representation("flair", "#882255", "v"),
+    "bert": Representation("BERT, small", "#44AA99", "^"),
+    "electra": Representation("ELECTRA, small", "#88CCEE", "P"),
+    "elmo": Representation("ELMo", "#CC6677", "s"),
+    "elmo_adaptive": Representation("ELMo-A", "#DDAA33", "D"),
+    "elmo_semfit": Representation("ELMo-S", "#332288", "o"),
+    "elmo_semfit_contrastive": Representation("ELMo-S, contrastive head", "#EE7733", "h"),
+}
 # The language models that claims are about.
 OURS = ("elmo_semfit", "elmo_semfit_contrastive")
-# The tasks of the tables, with their metrics.
-TASKS = {
-    "snli": "accuracy",
-    "coref": "F1",
-    "sst5": "accuracy",
-    "ner": "F1",
-    "srl": "F1",
-    "bc5cdr": "F1",
-}
+# The tasks of the tables.
+TASKS = ("snli", "coref", "sst5", "ner", "srl", "bc5cdr")
 # Those of the paired tests, whose mean is compared.
 PAIRED_TASKS = ("snli", "ner", "srl", "bc5cdr")
 # Languages with little text: corpora, and NER in them.
@@ -72,7 +77,7 @@ GROUPS = {
 
 def sort_representations(names: Iterable[str]) -> List[str]:
     """The distinct representations in the order of the tables; `NAME-VARIANT` follows `NAME`."""
-    known = {name: index for index, name in enumerate(_REPRESENTATIONS)}
+    known = {name: index for index, name in enumerate(REPRESENTATIONS)}
 
     def place(name: str):
         return known.get(base_model(name), len(known)), minutes_of(name), name

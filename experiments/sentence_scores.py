@@ -9,7 +9,6 @@ training data of the tagger lacks.
 
 import logging
 import sys
-from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Set, Tuple
@@ -56,12 +55,12 @@ def group_entities(
     ):
         if known is not None:
             groups[inside] = known.issuperset
-            groups[outside] = partial(_has_others, known)
+            groups[outside] = _other_than(known)
     return groups
 
 
-def _has_others(known: Set[str], words: Sequence[str]) -> bool:
-    return not known.issuperset(words)
+def _other_than(known: Set[str]) -> IsInGroup:
+    return lambda words: not known.issuperset(words)
 
 
 def count_answers(

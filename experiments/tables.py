@@ -10,8 +10,11 @@ import pandas
 from experiments.results import (
     GROUPS,
     LANGUAGES,
+    METRICS,
     PAIRED_TASKS,
+    REPRESENTATIONS,
     TASKS,
+    Representation,
     Results,
     base_model,
     mean_score,
@@ -21,16 +24,6 @@ from experiments.results import (
 
 __all__ = ["TABLES"]
 
-_NAMES = {
-    "none": "none",
-    "fasttext": "fastText",
-    "bert": "BERT, small",
-    "electra": "ELECTRA, small",
-    "elmo": "ELMo",
-    "elmo_adaptive": "ELMo-A",
-    "elmo_semfit": "ELMo-S",
-    "elmo_semfit_contrastive": "ELMo-S, contrastive head",
-}
 _SENTEVAL = ["MR", "CR", "SUBJ", "MPQA", "SST-2", "SST-5", "TREC", "MRPC", "SICK-E", "SICK-R"]
 
 Row = Mapping[str, Any]
@@ -78,7 +71,9 @@ def _pivot(rows: Sequence[Row], by: str, columns: Mapping[Any, str], value: str)
 
 def _minutes(results: Results) -> str:
     """Representations by the minutes of their training, with the words that it read."""
-    titles = {task: f"`{task}`, {metric}" for task, metric in TASKS.items()}
+    titles = {
+        task: f"`{task}`, {'accuracy' if 'accuracy' in METRICS[task] else 'F1'}" for task in TASKS
+    }
     scores = _pivot(results["tasks"], "task", titles, "score")
     table = [
         {
@@ -198,7 +193,7 @@ def _summary(results: Results) -> str:
         speeds = [row["speed_up"] for row in models if row.get("speed_up")]
         table.append(
             {
-                "representation": _NAMES.get(base, base),
+                "representation": REPRESENTATIONS.get(base, Representation(base)).title,
                 **of_base,
                 "parameters": _millions(models[0]["trainable_parameters"]) if models else "",
                 "training speed vs. ELMo": f"{statistics.mean(speeds):.1f}" if speeds else "",

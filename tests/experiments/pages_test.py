@@ -1,9 +1,23 @@
 import json
 
+import pytest
+
+from benchmarks.tables import read_benchmarks
 from experiments.pages import fill_page
 from experiments.tables import TABLES
+from stress.report import RESULTS as STRESS_RESULTS
+from tests import FIXTURES
 from tests.processes import run_module
 
+ROOT = FIXTURES.parent
+DOCS = ROOT / "docs"
+PAGES = {
+    "../README.md": "summary",
+    "results.md": "minutes",
+    "results-details.md": "claims",
+    "performance.md": "speed",
+    "reliability.md": "reliability",
+}
 RESULTS = {
     "tasks": [
         {"task": "ner", "representation": name, "seed": 1, "score": score}
@@ -32,3 +46,19 @@ def test_a_page_keeps_its_prose_and_is_the_same_again(tmp_path, monkeypatch):
     )
     assert fill_page(filled, RESULTS) == filled
     assert fill_page(filled, EMPTY) != filled
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_committed_pages_have_the_tables_of_the_committed_results(name):
+    page = (DOCS / name).read_text("utf-8")
+    results = json.loads((ROOT / "experiments" / "results" / "laptop.json").read_text("utf-8"))
+    assert f"<!-- table: {PAGES[name]} -->" in page
+    results["benchmarks"] = read_benchmarks()
+    results["stress"] = json.loads(STRESS_RESULTS.read_text("utf-8"))
+    assert fill_page(page, results) == page
+
+
+def test_every_image_is_shown_or_linked():
+    text = "".join(file.read_text("utf-8") for file in DOCS.glob("*.md"))
+    images = {str(file.relative_to(DOCS)) for file in (DOCS / "images" / "results").iterdir()}
+    assert images == {image for image in images if image in text}
