@@ -73,7 +73,9 @@ setup(
         "h5py>=3.6",
         "jsonnet>=0.10",
         "more-itertools>=9.0",
-        "numpy>=1.21,<2.5",
+        # The spaCy and PyTorch of AllenNLP's own bounds are compiled for NumPy 1.
+        "numpy>=1.21,<2; python_version < '3.11'",
+        "numpy>=1.21,<2.5; python_version >= '3.11'",
         # With the solver of `allennlp senteval`.
         "scikit-learn>=1.2",
         "tokenizers>=0.12",

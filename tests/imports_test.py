@@ -74,7 +74,7 @@ else:
 del sys.modules["allennlp"]
 
 # AllenNLP itself imports scikit-learn and spaCy.
-optional = ("datasets", "fasttext", "gensim", "matplotlib", "mwparserfromhell")
+optional = ("datasets", "fasttext", "gensim", "matplotlib", "mwparserfromhell", "triton")
 for name in (*optional, "sentence_transformers"):
     sys.modules[name] = None
 

@@ -111,6 +111,8 @@ def _triton_runs(device: torch.device) -> bool:
 def _triton_error(device: torch.device) -> Optional[Exception]:
     # Triton may be missing or lack a compiler, or the device may be too old: launch a kernel.
     try:
+        import triton  # noqa: F401
+
         from allennlp_semfit.modules.projected_lstm import triton_ops
 
         probe = torch.zeros(1, 1, 1, device=device)

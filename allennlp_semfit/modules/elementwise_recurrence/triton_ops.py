@@ -7,8 +7,8 @@ same length.
 from typing import Any, List, Optional
 
 import torch
-import triton
-import triton.language as tl
+
+from allennlp_semfit.modules.optional_triton import tl, triton
 
 __all__ = ["recurrence_backward", "recurrence_forward"]
 

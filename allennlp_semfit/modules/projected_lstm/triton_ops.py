@@ -9,9 +9,8 @@ All arithmetic is in `float32`, whatever the tensors' types.
 from typing import Any, Optional, Sequence
 
 import torch
-import triton
-import triton.language as tl
 
+from allennlp_semfit.modules.optional_triton import tl, triton
 from allennlp_semfit.modules.projected_lstm.torch_ops import norm_backward, sum_rows
 
 __all__ = [
