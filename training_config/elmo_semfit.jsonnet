@@ -11,7 +11,7 @@
 //        "trainer.learning_rate_scheduler.decay_start": 2 N, "….decay_end": 4 N}'
 local elmo_semfit = import 'lib/elmo_semfit.libsonnet';
 
-// 16 sentences × 24 words = 390 words per update; 1,200 updates per epoch.
+// 16 sentences × 25 words = 400 words per update; 1,200 updates per epoch.
 local sentences_per_update = 16;
 local num_sentences = 19400;
 local num_epochs = 3;

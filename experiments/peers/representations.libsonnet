@@ -3,7 +3,7 @@
 //   (import 'training_config/downstream/laptop/ner.jsonnet') + (import 'experiments/peers/representations.libsonnet')
 //
 // WORD_REPRESENTATION is then also `word2vec`, `bert`, `electra` or `flair`, and PEER_PATH the directory
-// that `python -m experiments.peers.train` has written. `flair` needs `--include-package experiments.peers`.
+// that `python -m experiments.peers.train` has written. `flair` needs `--include-package experiments.peers.flair_embedder`.
 local path = std.extVar('PEER_PATH');
 
 local transformer(dim) = {
