@@ -78,7 +78,9 @@ setup(
         "numpy>=1.21,<2.5; python_version >= '3.11'",
         # With the solver of `allennlp senteval`.
         "scikit-learn>=1.2",
-        "tokenizers>=0.12",
+        # pip would try to build a later one for Python 3.8, before it reads the bounds of transformers.
+        "tokenizers>=0.12,<0.14; python_version < '3.11'",
+        "tokenizers>=0.12; python_version >= '3.11'",
         "torch>=1.12,<2.12",
         *(
             f"{package}; python_version < '3.11'"

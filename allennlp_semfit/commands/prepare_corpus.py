@@ -119,7 +119,7 @@ def _run(args: argparse.Namespace) -> None:
         logger.warning("%s articles were left out.", f"{summary.skipped_articles:,}")
     out_dir = args.out_dir.rstrip("/") or "/"
     logger.info(
-        "Next: allennlp train-fasttext %s %s",
+        "Next: allennlp train-fasttext %s %s --dim 100",
         shlex.quote(f"{out_dir}/train"),
         shlex.quote(f"{out_dir}/vectors.bin"),
     )

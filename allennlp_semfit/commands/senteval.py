@@ -65,13 +65,13 @@ class SentEval(Subcommand):
             "--folds",
             type=int,
             default=10,
-            help="folds for cross-validation, 10 by default; 5 take about a quarter of the time",
+            help="folds for cross-validation; 5 take about a quarter of the time of 10",
         )
         subparser.add_argument(
             "--seed",
             type=int,
             default=1111,
-            help="seed for the folds of tasks with a test set, 1111 by default",
+            help="seed for the folds of tasks with a test set",
         )
         subparser.add_argument("--output-file", metavar="OUT.json", help="file for the results")
         add_layers_options(

@@ -71,20 +71,18 @@ class ShowNeighbours(Subcommand):
         subparser.add_argument(
             "--words", metavar="WORD,WORD", required=True, help="the words, separated by commas"
         )
-        subparser.add_argument(
-            "--number", type=int, default=5, help="neighbours of each kind, 5 by default"
-        )
+        subparser.add_argument("--number", type=int, default=5, help="neighbours of each kind")
         subparser.add_argument(
             "--max-occurrences",
             type=int,
             default=10,
-            help="occurrences of each word to show, at even distances in the text; 10 by default",
+            help="occurrences of each word to show, at even distances in the text",
         )
         subparser.add_argument(
             "--max-sentences",
             type=int,
             default=10_000,
-            help="sentences to read, without repetitions; 10,000 by default. Memory holds two "
+            help="sentences to read, without repetitions. Memory holds two "
             "bytes for each word, layer and dimension",
         )
         add_layers_options(

@@ -100,6 +100,8 @@ def _run(args: argparse.Namespace) -> None:
         result.seconds,
     )
     logger.info(
-        "Next: allennlp train training_config/elmo_semfit.jsonnet "
-        "--include-package allennlp_semfit -s OUT"
+        "Next: allennlp train CONFIG --include-package allennlp_semfit -s OUT, with a CONFIG like "
+        "training_config/elmo_semfit.jsonnet with model_path=%r and embedding_dim=%d",
+        args.out,
+        result.dim,
     )
