@@ -1,9 +1,9 @@
+from importlib import import_module
 from typing import Any, List, Optional, Tuple
 
 import torch
 
 from allennlp_semfit.modules.autograd import apply_eagerly, differentiable_once
-from allennlp_semfit.modules.elementwise_recurrence import native_ops, torch_ops
 from allennlp_semfit.modules.implementation import choose_implementation
 
 __all__ = ["ElementwiseRecurrenceFunction", "apply_elementwise_recurrence"]
@@ -76,8 +76,5 @@ apply_elementwise_recurrence = apply_eagerly(ElementwiseRecurrenceFunction)
 def _select_ops(implementation: str, gates: torch.Tensor) -> Any:
     # The cell state and the peepholes are always converted to `float32`.
     chosen = choose_implementation(implementation, gates.device, gates.dtype, torch.float32)
-    if chosen == "triton":
-        from allennlp_semfit.modules.elementwise_recurrence import triton_ops
-
-        return triton_ops
-    return {"torch": torch_ops, "native": native_ops}[chosen]
+    # Not at the top, because Triton may be missing.
+    return import_module(f"{__package__}.{chosen}_ops")

@@ -1,3 +1,4 @@
+from importlib import import_module
 from itertools import chain
 from typing import Any, List, NamedTuple, Optional, Sequence, Tuple, Union
 
@@ -6,7 +7,6 @@ import torch
 from allennlp_semfit.modules.autograd import apply_eagerly, differentiable_once
 from allennlp_semfit.modules.implementation import choose_implementation
 from allennlp_semfit.modules.products import Product, product_dtype, select_product
-from allennlp_semfit.modules.projected_lstm import native_ops, torch_ops
 from allennlp_semfit.modules.projected_lstm.threads import run_in_threads
 
 __all__ = ["ProjectedLstmFunction", "apply_projected_lstm"]
@@ -274,11 +274,8 @@ def _select_ops(
     The module with the operations between the matrix products, and whether all layers are stacked.
     """
     chosen = choose_implementation(implementation, inputs.device, inputs.dtype, parameter_dtype)
-    if chosen == "triton":
-        from allennlp_semfit.modules.projected_lstm import triton_ops
-
-        return triton_ops, True
-    return {"torch": torch_ops, "native": native_ops}[chosen], inputs.is_cuda
+    # Not at the top, because Triton may be missing.
+    return import_module(f"{__package__}.{chosen}_ops"), inputs.is_cuda
 
 
 def _steps(
