@@ -20,77 +20,16 @@ __all__ = [
     "L2Distance",
     "NllVmfDistance",
     "cosine",
-    "l2",
     "log_vmf_normalizer",
-    "nllvmf",
     "predicted_direction",
     "upcast_half",
 ]
 
 
 def cosine(context: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
-    """
-    `-(c / |c|) . (w / |w|)`
-
-    # Parameters
-
-    context, target : `torch.Tensor`
-        Shape `(..., m)`.
-
-    # Returns
-
-    `torch.Tensor`
-        Shape `(...)`, between -1 and 1.
-    """
+    """`-(c / |c|) . (w / |w|)`, shape `(...)`, of vectors of shape `(..., m)`."""
     target = torch.nn.functional.normalize(upcast_half(target), dim=-1)
     return -(predicted_direction(context) * target).sum(dim=-1)
-
-
-def l2(context: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
-    """
-    `|c - w|^2`; the target is not normalised.
-
-    # Parameters
-
-    context, target : `torch.Tensor`
-        Shape `(..., m)`.
-
-    # Returns
-
-    `torch.Tensor`
-        Shape `(...)`.
-    """
-    return (upcast_half(context) - upcast_half(target)).square().sum(dim=-1)
-
-
-def nllvmf(
-    context: torch.Tensor, target: torch.Tensor, lambda_1: float = 0.02, lambda_2: float = 0.1
-) -> torch.Tensor:
-    """
-    `-log C_m(|c|) - lambda_2 c . (w / |w|) + lambda_1 |c|`: the negative log-likelihood of the
-    target's direction under a von Mises-Fisher distribution with mean direction `c / |c|` and
-    concentration `|c|`, with both regularisation terms of Kumar and Tsvetkov, and their defaults.
-
-    # Parameters
-
-    context, target : `torch.Tensor`
-        Shape `(..., m)`.
-    lambda_1 : `float`, optional (default = `0.02`)
-        The weight of the penalty on the norm of the context vector.
-    lambda_2 : `float`, optional (default = `0.1`)
-        The weight of the dot product.
-
-    # Returns
-
-    `torch.Tensor`
-        Shape `(...)`.
-    """
-    context = upcast_half(context)
-    target = torch.nn.functional.normalize(upcast_half(target), dim=-1)
-    concentration = torch.linalg.vector_norm(context, dim=-1)
-    log_normalizer = log_vmf_normalizer(concentration, context.size(-1))
-    dot_product = (context * target).sum(dim=-1)
-    return -log_normalizer - lambda_2 * dot_product + lambda_1 * concentration
 
 
 def log_vmf_normalizer(concentration: torch.Tensor, dim: int) -> torch.Tensor:
@@ -166,8 +105,8 @@ def _debye_log_bessel(order: float, x: torch.Tensor) -> torch.Tensor:
 
 class Distance(Registrable):
     """
-    The loss of the Semfit head. It is called with the predicted vectors and the target vectors,
-    both of shape `(N, m)`, and returns the distances, shape `(N,)`.
+    The loss of the Semfit head. It is called with the predicted vectors `c` and the target vectors
+    `w`, both of shape `(..., m)`, and returns the distances, shape `(...)`.
     """
 
     default_implementation = "cosine"
@@ -202,7 +141,7 @@ class Distance(Registrable):
 @Distance.register("cosine")
 class CosineDistance(Distance):
     """
-    The paper's distance: see [`cosine`](#cosine).
+    The paper's distance, `-(c / |c|) . (w / |w|)`: between -1 and 1.
 
     Registered as a `Distance` with name "cosine", the default.
     """
@@ -214,13 +153,13 @@ class CosineDistance(Distance):
 @Distance.register("l2")
 class L2Distance(Distance):
     """
-    See [`l2`](#l2).
+    `|c - w|^2`; the target is not normalised.
 
     Registered as a `Distance` with name "l2".
     """
 
     def __call__(self, context: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
-        return l2(context, target)
+        return (upcast_half(context) - upcast_half(target)).square().sum(dim=-1)
 
     def initial_prediction(
         self, mean_target: torch.Tensor, mean_direction: torch.Tensor
@@ -232,14 +171,18 @@ class L2Distance(Distance):
 @Distance.register("nllvmf")
 class NllVmfDistance(Distance):
     """
-    See [`nllvmf`](#nllvmf).
+    `-log C_m(|c|) - lambda_2 c . (w / |w|) + lambda_1 |c|`: the negative log-likelihood of the
+    target's direction under a von Mises-Fisher distribution with mean direction `c / |c|` and
+    concentration `|c|`, with both regularisation terms of Kumar and Tsvetkov, and their defaults.
 
     Registered as a `Distance` with name "nllvmf".
 
     # Parameters
 
     lambda_1 : `float`, optional (default = `0.02`)
+        The weight of the penalty on the norm of the context vector.
     lambda_2 : `float`, optional (default = `0.1`)
+        The weight of the dot product.
 
     # Raises
 
@@ -261,7 +204,12 @@ class NllVmfDistance(Distance):
         self.lambda_2 = lambda_2
 
     def __call__(self, context: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
-        return nllvmf(context, target, self.lambda_1, self.lambda_2)
+        context = upcast_half(context)
+        target = torch.nn.functional.normalize(upcast_half(target), dim=-1)
+        concentration = torch.linalg.vector_norm(context, dim=-1)
+        log_normalizer = log_vmf_normalizer(concentration, context.size(-1))
+        dot_product = (context * target).sum(dim=-1)
+        return -log_normalizer - self.lambda_2 * dot_product + self.lambda_1 * concentration
 
     def initial_prediction(
         self, mean_target: torch.Tensor, mean_direction: torch.Tensor

@@ -6,7 +6,6 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.params import Params
 
-from allennlp_semfit.modules.lm_heads import distances
 from allennlp_semfit.modules.lm_heads.distances import Distance, log_vmf_normalizer
 
 # From 1e-3 to 1e4, no power of ten among them.
@@ -78,14 +77,14 @@ def test_a_distance_is_the_formula_of_the_paper(name, shape):
 def test_gradients_in_float64(name):
     context = torch.randn(4, 11, dtype=torch.float64, requires_grad=True)
     target = torch.randn(4, 11, dtype=torch.float64)
-    function = getattr(distances, name)
+    function = Distance.by_name(name)()
     assert torch.autograd.gradcheck(lambda c: function(c, target), (context,))
 
 
 @pytest.mark.parametrize("name", ["cosine", "l2", "nllvmf"])
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_half_precision_inputs_add_no_error_beyond_their_rounding(name, dtype):
-    function = getattr(distances, name)
+    function = Distance.by_name(name)()
     # 300 squares of 20 do not fit into float16.
     context = (20 * torch.randn(6, 300)).to(dtype).requires_grad_()
     target = (20 * torch.randn(6, 300)).to(dtype)
@@ -100,22 +99,25 @@ def test_half_precision_inputs_add_no_error_beyond_their_rounding(name, dtype):
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
 def test_a_context_of_zeros_has_a_finite_gradient(name, dtype):
     context = torch.zeros(1, 10, dtype=dtype, requires_grad=True)
-    getattr(distances, name)(context, torch.randn(1, 10)).sum().backward()
+    Distance.by_name(name)()(context, torch.randn(1, 10)).sum().backward()
     assert context.grad.isfinite().all()
 
 
 def test_only_l2_depends_on_the_norm_of_the_target():
     context, target = torch.randn(3, 10), torch.randn(3, 10)
     for name in ("cosine", "nllvmf"):
-        function = getattr(distances, name)
+        function = Distance.by_name(name)()
         torch.testing.assert_close(function(context, target), function(context, 5 * target))
-    assert not torch.allclose(distances.l2(context, target), distances.l2(context, 5 * target))
+    l2 = Distance.by_name("l2")()
+    assert not torch.allclose(l2(context, target), l2(context, 5 * target))
 
 
 def test_configuration():
     vmf = Distance.from_params(Params({"type": "nllvmf", "lambda_1": 0.5, "lambda_2": 2.0}))
     context, target = torch.randn(3, 10), torch.randn(3, 10)
-    expected = distances.nllvmf(context, target, lambda_1=0.5, lambda_2=2.0)
+    with_defaults = Distance.by_name("nllvmf")()(context, target)
+    cosines = torch.nn.functional.cosine_similarity(context, target)
+    expected = with_defaults + context.norm(dim=-1) * ((0.5 - 0.02) - (2.0 - 0.1) * cosines)
     torch.testing.assert_close(vmf(context, target), expected)
     with pytest.raises(ConfigurationError, match="`lambda_2` is -1; it must be at least 0"):
         Distance.from_params(Params({"type": "nllvmf", "lambda_2": -1}))
@@ -125,6 +127,6 @@ def test_configuration():
 
 def test_second_derivatives_of_nllvmf_are_refused():
     context = torch.randn(3, 10, requires_grad=True)
-    loss = distances.nllvmf(context, torch.randn(3, 10)).sum()
+    loss = Distance.by_name("nllvmf")()(context, torch.randn(3, 10)).sum()
     with pytest.raises(RuntimeError, match="without `create_graph=True`"):
         torch.autograd.grad(loss, context, create_graph=True)
