@@ -93,6 +93,22 @@ def test_a_sentence_has_the_same_states_in_any_batch(kind, lengths, extra):
         torch.testing.assert_close(together[row, :length], alone[0])
 
 
+@pytest.mark.parametrize("kind", ["lstm", "sru", "qrnn", "torch_lstm"])
+def test_with_padding_among_the_words_and_stacked_layers_as_on_a_gpu(kind, monkeypatch):
+    encoder = build(kind).double()
+    inputs = torch.randn(4, 9, 5, dtype=torch.float64, requires_grad=True)
+
+    def outcome():
+        states = encoder(inputs, ragged_mask(4, 9, 0, 1))
+        return [states, *torch.autograd.grad(states.exp().sum(), [inputs, *encoder.parameters()])]
+
+    expected = outcome()
+    with monkeypatch.context() as patches:
+        patches.setattr(torch.Tensor, "is_cuda", True)
+        actual = outcome()
+    torch.testing.assert_close(actual, expected)
+
+
 @each_kind
 @pytest.mark.parametrize("shape", [(0, 3), (2, 0), (0, 0)])
 def test_a_batch_without_words(kind, shape):
