@@ -170,9 +170,8 @@ def _pack_indices(mask: torch.BoolTensor) -> Tuple[torch.Tensor, List[int]]:
         else torch.arange(num_sentences, device=mask.device)
     )
     mirrored = lengths[order] - 1 - steps
-    positions = torch.stack(
-        [steps.expand_as(mirrored), torch.where(mirrored >= 0, mirrored, steps)]
-    )
+    # Negative ones become those of the padding.
+    positions = torch.stack([steps.expand_as(mirrored), mirrored % length])
     index = order * length + positions
     if not sort:
         return index.flatten(1), [num_sentences] * length
