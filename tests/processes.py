@@ -13,11 +13,13 @@ import resource
 import runpy
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from threading import RLock
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
+import torch
 from allennlp.common import Tqdm
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.testing.distributed_test import init_process
@@ -170,6 +172,24 @@ def error_in_fork(
     process.join()
     assert process.exitcode == 0
     return str(receiver.recv()) if receiver.poll() else ""
+
+
+def threads_in_a_fork(function: Callable, *args: Any) -> int:
+    """
+    How many threads PyTorch has in a fork of a process that has two, after it has called a
+    function. That process is not a fork of this one, where conftest.py sets their number.
+    """
+    with ProcessPoolExecutor(1, _CONTEXT) as pool:
+        return pool.submit(_threads_in_a_fork, function, args).result()
+
+
+def _threads_in_a_fork(function: Callable, args: Tuple[Any, ...]) -> int:
+    torch.set_num_threads(2)
+    function(*args)
+    child = os.fork()
+    if child == 0:
+        os._exit(torch.get_num_threads())
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def wait_until(condition: Callable[[], bool]) -> None:

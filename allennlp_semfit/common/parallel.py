@@ -7,10 +7,12 @@ from collections import deque
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from functools import lru_cache, partial
 from multiprocessing import connection, parent_process
 from types import FrameType
 from typing import Callable, Deque, Generator, Iterable, Iterator, List, Optional, TypeVar
 
+import torch
 from allennlp.common.checks import ConfigurationError
 
 from allennlp_semfit.common.errors import check_bounds
@@ -21,6 +23,7 @@ __all__ = [
     "initialize_worker",
     "number_of_workers",
     "ordered_map",
+    "use_one_thread_in_forks",
 ]
 
 Item = TypeVar("Item")
@@ -110,6 +113,15 @@ def delayed_signals() -> Iterator[None]:
             signal.signal(restored, handler)
         for number in received:
             signal.raise_signal(number)
+
+
+@lru_cache(maxsize=None)
+def use_one_thread_in_forks() -> None:
+    """
+    Lets PyTorch use one thread in the processes that this one forks: the other threads do not
+    survive a fork, and it would wait for them forever.
+    """
+    os.register_at_fork(after_in_child=partial(torch.set_num_threads, 1))
 
 
 def initialize_worker() -> None:

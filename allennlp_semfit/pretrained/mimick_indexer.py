@@ -1,4 +1,3 @@
-import multiprocessing
 import os
 import unicodedata
 from itertools import chain
@@ -15,6 +14,7 @@ from allennlp.data.token_indexers.token_indexer import IndexedTokenList
 from allennlp.modules.token_embedders.embedding import parse_embeddings_file_uri
 
 from allennlp_semfit.common.errors import InvalidFileError, absolute_path, with_config_key
+from allennlp_semfit.common.parallel import use_one_thread_in_forks
 from allennlp_semfit.data.token_indexers.word_vector_indexer import WordVectorIndexer
 from allennlp_semfit.models.archive import load_mimick
 from allennlp_semfit.models.safe_archive import building
@@ -130,6 +130,8 @@ class _MimickVectors:
     def __init__(self, archive_file: str, table_path: str, cache_size: int = 2**16) -> None:
         self.archive_file = str(archive_file)
         self.table_path = str(table_path)
+        # The workers of a data loader are forks.
+        use_one_thread_in_forks()
         params, model = load_mimick(self.archive_file)
         # In float64, so that rounded to float32 a prediction does not depend on the other words of
         # its batch.
@@ -201,9 +203,6 @@ class _MimickVectors:
         if len(predictions) + len(missing) > self._cache_size:
             predictions = self._predictions = {}
             missing = sorted({*words}, key=len)
-        if missing and multiprocessing.current_process().daemon:
-            # The worker of a data loader. After a fork, OpenMP's threads do not exist.
-            torch.set_num_threads(1)
         for batch in lazy_groups_of(missing, _MAX_WORDS_PER_BATCH):
             instances = [self._reader.text_to_instance(word[:_MAX_CHARACTERS]) for word in batch]
             for instance in instances:

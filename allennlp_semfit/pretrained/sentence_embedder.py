@@ -22,6 +22,7 @@ from allennlp.data import Batch, Instance, Token, TokenIndexer, Vocabulary
 from allennlp.data.fields import TextField
 
 from allennlp_semfit.common.errors import absolute_path, check_bounds
+from allennlp_semfit.common.parallel import use_one_thread_in_forks
 from allennlp_semfit.pretrained.bilm import PretrainedBiLm
 from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
 from allennlp_semfit.pretrained.pooling import check_pooling, pool_layers, pool_words
@@ -99,6 +100,8 @@ class SentenceEmbedder:
             autocast,
         )
         self._autocast = autocast
+        # Such as those of spaCy's `n_process`.
+        use_one_thread_in_forks()
         device = _check_device(int_to_device(cuda_device))
         layers = PretrainedBiLm.from_archive(archive_file, fasttext_model_path, sub_token_mode)
         self._indexer = ElmoSemfitIndexer(archive_file, fasttext_model_path, tokenizer_path)

@@ -1,6 +1,5 @@
 import copy
 import json
-import multiprocessing
 import pickle
 import shutil
 
@@ -28,6 +27,7 @@ from allennlp_semfit.static_vectors.table import read_table
 from tests import FIXTURES, TABLE
 from tests.language_models import write_language_model
 from tests.mimick_archive import write_mimick
+from tests.processes import threads_in_a_fork
 
 CORPUS = str(FIXTURES / "corpus" / "train")
 WORDS, VECTORS = read_table(TABLE)
@@ -150,17 +150,8 @@ def test_predictions_are_made_once_for_a_batch_and_cached(archive, monkeypatch):
         first[1][0] = 1
 
 
-def test_a_loaders_worker_has_no_threads_to_wait_for(archive, monkeypatch):
-    vectors = module._MimickVectors(archive, TABLE)
-    torch.set_num_threads(2)
-    try:
-        vectors.get_word_vectors(["xa"])
-        assert torch.get_num_threads() == 2
-        monkeypatch.setitem(multiprocessing.current_process()._config, "daemon", True)
-        vectors.get_word_vectors(["xb"])
-        assert torch.get_num_threads() == 1
-    finally:
-        torch.set_num_threads(1)
+def test_a_loaders_worker_has_no_threads_to_wait_for(archive):
+    assert threads_in_a_fork(MimickIndexer, archive, TABLE) == 1
 
 
 def test_an_empty_field_pads_a_list_field(indexer):

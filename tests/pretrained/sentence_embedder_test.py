@@ -18,6 +18,7 @@ from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
 from allennlp_semfit.pretrained.sentence_embedder import batches_by_length
 from tests import FIXTURES, VECTORS
 from tests.language_models import KINDS, tensors_of
+from tests.processes import threads_in_a_fork
 from tests.tolerance import assert_same_but_for_rounding
 
 SENTENCES = [
@@ -112,6 +113,10 @@ def test_several_threads_give_the_same(embedder):
         torch.set_num_threads(1)
     for one, other in zip(actual, expected):
         assert_same_but_for_rounding(one, other)
+
+
+def test_a_fork_has_no_threads_to_wait_for(lm_archive):
+    assert threads_in_a_fork(SentenceEmbedder, lm_archive) == 1
 
 
 def test_autocast_changes_the_vectors_a_little(embedder, lm_archive):
