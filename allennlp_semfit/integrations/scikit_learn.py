@@ -84,7 +84,8 @@ class SentenceVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         # Raises
 
         `ConfigurationError`
-            If `X` is a string or a table; and what `SentenceEmbedder` and `sentence_vectors` raise.
+            If `X` is a string or a table, or has something other than sentences; and what
+            `SentenceEmbedder` and `sentence_vectors` raise.
         """
         if isinstance(X, str):
             raise ConfigurationError(f"X is the string {X[:50]!r}; give a list of sentences.")
@@ -93,9 +94,15 @@ class SentenceVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
             raise ConfigurationError(
                 f"X has {num_dims} dimensions; give one column, with a sentence in each row."
             )
-        sentences: List[Sequence[str]] = [
-            sentence.split() if isinstance(sentence, str) else sentence for sentence in X
-        ]
+        sentences: List[Sequence[str]] = []
+        for row, sentence in enumerate(X):
+            # A missing value of pandas is `None`, a float or `NA`.
+            if isinstance(sentence, bytes) or not hasattr(sentence, "__len__"):
+                raise ConfigurationError(
+                    f"X has {sentence!r} in row {row}, counted from 0; give a string or a list of "
+                    "words, such as '' where text is missing."
+                )
+            sentences.append(sentence.split() if isinstance(sentence, str) else sentence)
         return self._open().sentence_vectors(sentences, self.pool, self.layers, self.batch_size)
 
     def _open(self) -> SentenceEmbedder:

@@ -1,6 +1,7 @@
 import pickle
 
 import numpy
+import pandas
 import pytest
 from allennlp.common.checks import ConfigurationError
 from sklearn.base import clone
@@ -111,3 +112,9 @@ def test_a_table_is_refused(lm_archive):
     table = numpy.array([["The captain sleeps ."], ["Snow ."]])
     with pytest.raises(ConfigurationError, match="X has 2 dimensions; give one column"):
         SentenceVectorizer(lm_archive).transform(table)
+
+
+@pytest.mark.parametrize("found", [None, float("nan"), pandas.NA, b"Snow ."])
+def test_a_missing_sentence_is_named(found):
+    with pytest.raises(ConfigurationError, match=f"X has {found!r} in row 1, counted from 0; give"):
+        SentenceVectorizer("no.tar.gz").transform(["Snow .", found])
