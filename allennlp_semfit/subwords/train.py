@@ -170,7 +170,7 @@ def _to_byte_level(counts: Dict[str, int], excluded: Sequence[str]) -> Dict[str,
 def _run_worker(words: Dict[str, int], options: Dict[str, Any], *, num_threads: int) -> str:
     """Returns the contents of `tokenizer.json`."""
     environment = {
-        "PYTHONUTF8": "1",
+        "PYTHONIOENCODING": "utf-8",
         # The modules beside the script must not hide others.
         "PYTHONSAFEPATH": "1",
         # Without threads the training time is quadratic in the number of distinct words.

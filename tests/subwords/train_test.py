@@ -211,6 +211,11 @@ class TestOutput:
             train_bpe([corpus], out)
         assert not out.parent.exists()
 
+    def test_the_encoding_of_pipes_does_not_matter(self, corpus, out, monkeypatch):
+        monkeypatch.setenv("PYTHONIOENCODING", "latin-1")
+        train_bpe([corpus], out, merges=1)
+        assert "Ġ" in model_in(out)["vocab"]
+
     def test_an_interruption_ends_the_worker(self, corpus, out, monkeypatch):
         pid = corpus.with_name("pid")
         script = corpus.with_name("worker.py")
