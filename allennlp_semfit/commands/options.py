@@ -1,6 +1,7 @@
 """Command line options that several commands share."""
 
 import argparse
+import io
 import logging
 import os
 import select
@@ -40,6 +41,9 @@ def exit_on_error(command: str, interrupted: str = "nothing was written") -> Ite
     interrupted : `str`, optional (default = `"nothing was written"`)
         What to tell the user after Ctrl-C or SIGTERM.
     """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # As on stderr: the encoding of a terminal may lack characters of the text.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         yield
         # Otherwise an error would come at the exit.

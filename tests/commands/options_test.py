@@ -1,3 +1,4 @@
+import io
 import os
 import subprocess
 import sys
@@ -45,3 +46,10 @@ with exit_on_error("nearest-words"):
     process.stdin.close()
     assert process.stderr.read() == ""
     assert process.wait() == 1
+
+
+def test_characters_that_a_terminal_lacks_are_escaped(monkeypatch):
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="latin-1"))
+    with exit_on_error("nearest-words"):
+        sys.stdout.write("ä жук\n")
+    assert sys.stdout.buffer.getvalue() == b"\xe4 \\u0436\\u0443\\u043a\n"
