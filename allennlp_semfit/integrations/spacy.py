@@ -18,8 +18,9 @@ class SemfitVectors:
     """
     A component of a spaCy pipeline that sets `doc.tensor`, shape `(len(doc), dim)`, to a language
     model's vectors of spaCy's tokens, and with it `token.vector`. `doc.vector` and `span.vector`
-    are their mean. The vectors of white space are zero and do not count. Documents from other
-    processes (`n_process`) or a file have only `doc.tensor`, because spaCy does not save hooks.
+    are their mean, and `similarity` is the cosine. The vectors of white space are zero and do not
+    count. Documents from other processes (`n_process`) or a file have only `doc.tensor`, because
+    spaCy does not save hooks.
 
     Each sentence is embedded by itself if an earlier component sets the sentences, such as
     `sentencizer`. Otherwise the document is one sentence.
@@ -99,6 +100,8 @@ class SemfitVectors:
             doc.user_hooks["vector"] = _mean_vector
             doc.user_span_hooks["vector"] = _mean_vector
             doc.user_token_hooks["vector"] = _token_vector
+            for hooks in (doc.user_hooks, doc.user_span_hooks, doc.user_token_hooks):
+                hooks["similarity"] = _similarity
             spans = doc.sents if doc.has_annotation("SENT_START") else [doc]
             sentences += [words for words in map(_words, spans) if words]
         texts = ([word.text for word in words] for words in sentences)
@@ -117,3 +120,9 @@ def _mean_vector(tokens: Union[Doc, Span]) -> numpy.ndarray:
 
 def _token_vector(token: Token) -> numpy.ndarray:
     return token.doc.tensor[token.i]
+
+
+def _similarity(one: Union[Doc, Span, Token], other: Union[Doc, Span, Token]) -> float:
+    # spaCy's own is 1 for the same word, whatever the contexts.
+    norms = one.vector_norm * other.vector_norm
+    return float(one.vector @ other.vector) / norms if norms else 0.0

@@ -76,6 +76,16 @@ def test_static_vectors_do_not_come_first(lm_archive):
     numpy.testing.assert_array_equal(doc.vector, doc.tensor.mean(axis=0))
 
 
+def test_a_word_is_not_the_same_in_all_contexts(nlp):
+    doc, other = nlp("The heron stood on the bridge."), nlp("Nobody watered the heron !")
+    for one, another in ((doc[1], other[3]), (doc[1:2], other[3:4]), (doc, other)):
+        cosine = one.vector @ another.vector
+        cosine /= numpy.linalg.norm(one.vector) * numpy.linalg.norm(another.vector)
+        assert one.similarity(another) == pytest.approx(cosine)
+        assert cosine < 0.9999
+    assert doc.similarity(nlp(" ")) == 0
+
+
 def test_saving_the_pipeline_and_the_documents(nlp, tmp_path):
     doc = nlp(TEXT)
     nlp.to_disk(tmp_path / "pipeline")
