@@ -1,5 +1,6 @@
 """Nearest neighbours of words in context, as in table 4 of Peters et al. 2018."""
 
+import unicodedata
 from difflib import get_close_matches
 from itertools import islice
 from typing import Dict, Iterable, Iterator, List, Mapping, NamedTuple, Sequence, Tuple, Union
@@ -104,13 +105,13 @@ def find_occurrences(
     spellings: Dict[str, str] = {}
     for line, sentence in sentences.items():
         for position, word in enumerate(sentence):
-            all_occurrences.setdefault(word.casefold(), []).append(Occurrence(line, position))
-            spellings.setdefault(word.casefold(), word)
+            all_occurrences.setdefault(_key(word), []).append(Occurrence(line, position))
+            spellings.setdefault(_key(word), word)
     chosen = {}
     for word in words:
-        found = all_occurrences.get(word.casefold())
+        found = all_occurrences.get(_key(word))
         if found is None:
-            similar = get_close_matches(word.casefold(), all_occurrences)
+            similar = get_close_matches(_key(word), all_occurrences)
             hint = "; similar words in it: " + ", ".join(spellings[key] for key in similar)
             raise ConfigurationError(
                 f"{word!r} does not occur in the {len(sentences):,} sentences"
@@ -119,6 +120,11 @@ def find_occurrences(
         indices = numpy.linspace(0, len(found) - 1, min(len(found), max_occurrences))
         chosen[word] = [found[index] for index in indices.round().astype(int)]
     return chosen
+
+
+def _key(word: str) -> str:
+    """Upper and lower case are the same word, and so are the Unicode forms of a letter."""
+    return unicodedata.normalize("NFC", word.casefold())
 
 
 class TextVectors:
@@ -161,11 +167,7 @@ class TextVectors:
         self._rows = {occurrence: row for row, occurrence in enumerate(self._occurrences)}
         ids: Dict[str, int] = {}
         self._word_ids = torch.tensor(
-            [
-                ids.setdefault(word.casefold(), len(ids))
-                for words in sentences.values()
-                for word in words
-            ]
+            [ids.setdefault(_key(word), len(ids)) for words in sentences.values() for word in words]
         )
         num_words = len(self._occurrences)
         shape = (embedder.num_layers, num_words, embedder.get_output_dim())

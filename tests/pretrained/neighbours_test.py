@@ -1,3 +1,4 @@
+import unicodedata
 import warnings
 
 import numpy
@@ -174,6 +175,14 @@ def test_occurrences_are_spread_over_the_text(words, max_occurrences):
         steps = numpy.diff(indices)
         assert steps.min() >= 1
         assert steps.max() - steps.min() <= 1
+
+
+def test_the_unicode_form_of_a_word_does_not_matter(embedder):
+    sentences = {0: ["Ẹ̀", "e"], 1: [unicodedata.normalize("NFD", "ẹ̀"), "e"]}
+    places = find_occurrences(sentences, ["ẹ̀"], 2)["ẹ̀"]
+    assert places == [Occurrence(0, 0), Occurrence(1, 0)]
+    (found,) = TextVectors(embedder, sentences).neighbourhoods(places[:1], "top", 9)
+    assert [near.occurrence for near in found.same_word] == places[1:]
 
 
 def test_a_missing_word_is_named_with_similar_ones(sentences):
