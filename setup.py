@@ -78,7 +78,7 @@ setup(
         "numpy>=1.21,<2.5; python_version >= '3.11'",
         # With the solver of `allennlp senteval`.
         "scikit-learn>=1.2",
-        # pip would try to build a later one for Python 3.8, before it reads the bounds of transformers.
+        # pip would try to build a later one for Python 3.8, where AllenNLP needs one of these.
         "tokenizers>=0.12,<0.14; python_version < '3.11'",
         "tokenizers>=0.12; python_version >= '3.11'",
         "torch>=1.12,<2.12",

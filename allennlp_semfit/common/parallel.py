@@ -121,7 +121,8 @@ def use_one_thread_in_forks() -> None:
     Lets PyTorch use one thread in the processes that this one forks: the other threads do not
     survive a fork, and it would wait for them forever.
     """
-    os.register_at_fork(after_in_child=partial(torch.set_num_threads, 1))
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=partial(torch.set_num_threads, 1))
 
 
 def initialize_worker() -> None:

@@ -41,8 +41,11 @@ _SUFFIXES = [
     f"[{''.join(sorted(mark for mark in _SENTENCE_END_MARKS if not mark.isascii()))}]",
 ]
 
-# Control characters and lone surrogates, except those that `str.split` treats as whitespace.
-_CONTROL_CHARACTERS = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ud800-\udfff]")
+# Control characters, spaces without width and lone surrogates, except those that `str.split` treats
+# as whitespace.
+_CONTROL_CHARACTERS = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u200b\ud800-\udfff]")
+# Soft hyphens, marks of the direction, word joiners and byte order marks.
+INVISIBLE_CHARACTERS = re.compile("[\xad\u200e\u200f\u202a-\u202e\u2060\ufeff]")
 
 
 class _Token(NamedTuple):
@@ -53,10 +56,12 @@ class _Token(NamedTuple):
 def normalize(text: str) -> str:
     """
     Brings text to Unicode's normalization form C, so that a letter with diacritics is always the
-    same characters, and separates the words by single spaces. Line separators, control characters
-    and lone surrogates count as spaces.
+    same characters, and separates the words by single spaces. Line separators, control characters,
+    spaces without width and lone surrogates count as spaces. Characters that are not shown, such as
+    soft hyphens, are removed; those that join letters or keep them apart (U+200C, U+200D) are not.
     """
-    return unicodedata.normalize("NFC", " ".join(_CONTROL_CHARACTERS.sub(" ", text).split()))
+    text = _CONTROL_CHARACTERS.sub(" ", INVISIBLE_CHARACTERS.sub("", text))
+    return unicodedata.normalize("NFC", " ".join(text.split()))
 
 
 class SentenceSplitter:

@@ -8,6 +8,8 @@ bullets, captions, table cells or file names in the text.
 import re
 from typing import TYPE_CHECKING, Collection, List
 
+from allennlp_semfit.corpus.sentences import INVISIBLE_CHARACTERS
+
 # The package is an extra, and `--include-package` imports this module for every command.
 if TYPE_CHECKING:
     from mwparserfromhell.nodes import Node, Tag, Template, Wikilink
@@ -75,9 +77,6 @@ _FILE_NAME = re.compile(
     re.IGNORECASE,
 )
 _OTHER_WIKI = re.compile(r"(?:[a-z]{2,3}|simple)(?:-[a-z-]+)?$")
-_INVISIBLE = {
-    ord(c): None for c in "\xad\u200b\u200e\u200f\u2060\ufeff\u202a\u202b\u202c\u202d\u202e"
-}
 
 
 class MarkupError(ValueError):
@@ -194,7 +193,8 @@ def _clean_line(line: str) -> str:
         # A row of a table that was not closed.
         return ""
     is_item = line.startswith(_ITEM_MARK)
-    line = _LEFTOVER_MARKUP.sub("", line.replace(_ITEM_MARK, "")).translate(_INVISIBLE)
+    line = _LEFTOVER_MARKUP.sub("", line.replace(_ITEM_MARK, ""))
+    line = INVISIBLE_CHARACTERS.sub("", line)
     line = _LEFTOVER_PUNCTUATION.sub("", _EMPTY_BRACKETS.sub("", line))
     line = " ".join(line.split())
     # The start of the sentence was a template, unless it is a name such as ".NET".

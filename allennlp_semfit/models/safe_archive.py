@@ -4,6 +4,7 @@ data. AllenNLP's own `load_archive` follows links, evaluates jsonnet and imports
 configuration names. `docs/security.md` says what is checked.
 """
 
+import errno
 import functools
 import gzip
 import inspect
@@ -70,9 +71,9 @@ def extract(archive_file: str, directory: Path) -> None:
 
     `tarfile.ExtractError`
         If it contains anything else, or its contents are larger than 256 MB and than 100 times the
-        archive, or than the free space.
+        archive.
     `tarfile.ReadError`, `OSError`, `EOFError`, `ValueError`, `zlib.error`
-        If it is damaged, or cannot be written.
+        If it is damaged, or larger than the free space.
     """
     limit = max(_MIN_LIMIT, _MAX_RATIO * os.path.getsize(archive_file))
     with gzip.open(archive_file) as decompressed, tarfile.open(
@@ -90,8 +91,10 @@ def extract(archive_file: str, directory: Path) -> None:
                 continue
             if not member.isreg() or member.issparse():
                 raise tarfile.ExtractError(f"{member.name!r} is not a regular file")
-            if member.size > min(limit, shutil.disk_usage(directory).free):
+            if member.size > limit:
                 raise tarfile.ExtractError(f"{member.name!r} is too large: {member.size:,} bytes")
+            if member.size > shutil.disk_usage(directory).free:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(directory))
             (directory / name).parent.mkdir(parents=True, exist_ok=True)
             source = archive.extractfile(member)
             assert source is not None

@@ -123,4 +123,5 @@ class TestSentenceSplitter:
 def test_normalize_keeps_words_and_nothing_else():
     assert normalize(" a\u2028b\x85c\0d\ud800e\tf\u00a0g\x1ch\n") == "a b c d e f g h"
     assert normalize("\u200cنمی\u200cخواهم") == "\u200cنمی\u200cخواهم"
+    assert normalize("K\ufeffini ex\xadample\u200bb\u200e") == "Kini example b"
     assert normalize("e\u0301 \u1eb9\u0301") == "\xe9 \u1eb9\u0301"

@@ -56,7 +56,7 @@ class TestStripMarkup:
             ("Cat ({{IPA|kæt}}; {{x}}, ''felis'') is ({{y}}).", ["Cat (felis) is."]),
             ("One, {{x}}, two {{x}}, . Three. {{x}}.", ["One , two . Three. ."]),
             ("-{zh-hans:汉语;zh-hant:漢語}-文字。", ["汉语文字。"]),
-            ("\xadsoft\u200b\u200e", ["soft"]),
+            ("\xadsoft\u200e", ["soft"]),
         ],
     )
     def test_what_is_left_is_text(self, markup, paragraphs):

@@ -5,11 +5,13 @@ import io
 import json
 import os
 import pickle
+import shutil
 import sys
 import tarfile
 import tempfile
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import cached_path
 import pytest
@@ -369,6 +371,13 @@ def test_compressed_contents_are_limited(member, monkeypatch):
     # A long name is memory as well.
     write(members=[_member("x" * size)])
     assert_refused(load_language_model, "model.tar.gz", "its contents are larger than")
+
+
+def test_a_disk_without_room_for_the_contents_is_named(monkeypatch):
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=100))
+    assert_refused(
+        load_language_model, write(), f"No space left on device: '{tempfile.gettempdir()}/"
+    )
 
 
 def test_the_weights_are_not_compressed():
