@@ -125,14 +125,16 @@ def _senteval(file: Path) -> Row:
 def merge_results(
     results: Dict[str, List[Row]], previous: Dict[str, List[Row]]
 ) -> Dict[str, List[Row]]:
-    """The rows of `previous`, replaced by those of the same runs in `results`, and the others."""
+    """The rows of `previous` that `results` does not have, and all rows of `results`."""
+
+    def identity(kind: str, row: Row) -> List[Any]:
+        return [row[key] for key in _IDENTITY[kind]]
+
     merged = {}
     for kind, rows in results.items():
-        by_run = {
-            str([row[key] for key in _IDENTITY[kind]]): row
-            for row in [*previous.get(kind, []), *rows]
-        }
-        merged[kind] = list(by_run.values())
+        new = [identity(kind, row) for row in rows]
+        kept = [row for row in previous.get(kind, []) if identity(kind, row) not in new]
+        merged[kind] = kept + rows
     return merged
 
 

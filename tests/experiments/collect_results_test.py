@@ -163,7 +163,7 @@ def test_new_rows_replace_those_of_the_same_run():
     none, elmo, other = run_of("none", 1, 1.0), run_of("elmo", 1, 30.0), run_of("elmo", 2, 20.0)
     previous = {"tasks": [run_of("elmo", 1, 20.0), other, none]}
     merged = merge_results({"tasks": [elmo]}, previous)
-    assert merged["tasks"] == [elmo, other, none]
+    assert merged["tasks"] == [other, none, elmo]
     # Earlier results may lack a kind.
     new = {"tasks": [elmo]}
     assert merge_results(new, {}) == new
