@@ -43,7 +43,11 @@ class InputSpec:
             indexers = reader_params.pop("token_indexers", None) or {"tokens": Params({})}
             embedder = params["model"].get("text_field_embedder")
             embedders = embedder.get("token_embedders", {}) if isinstance(embedder, Params) else {}
-            names = sorted(name for name in indexers if type_of(embedders.get(name)) != "empty")
+            names = sorted(
+                name
+                for name, indexer in indexers.items()
+                if indexer is not None and type_of(embedders.get(name)) != "empty"
+            )
         if len(names) != 1 or (embedders and not embedders.keys() & names):
             raise ConfigurationError(
                 f"The language model {archive_file} has the indexers {names}; to be used as an "

@@ -1,6 +1,7 @@
 import copy
 import io
 import json
+import re
 import shutil
 import tarfile
 from pathlib import Path
@@ -469,13 +470,17 @@ def test_another_model_is_refused_with_its_type(lm_archive, tmp_path):
         PretrainedBiLm.from_archive(archive)
 
 
-def test_several_indexers_are_refused_with_their_names(lm_archive, tmp_path):
+@pytest.mark.parametrize(
+    ("indexers", "found"),
+    [({"tokens": {"type": "single_id"}}, "['fasttext', 'tokens']"), ({"fasttext": None}, "[]")],
+)
+def test_several_indexers_or_none_are_refused_with_their_names(
+    indexers, found, lm_archive, tmp_path
+):
     archive = rewritten(
-        lm_archive,
-        tmp_path,
-        lambda p: p["dataset_reader"]["token_indexers"].update(tokens={"type": "single_id"}),
+        lm_archive, tmp_path, lambda p: p["dataset_reader"]["token_indexers"].update(indexers)
     )
-    with pytest.raises(ConfigurationError, match=r"\['fasttext', 'tokens'\].*exactly one"):
+    with pytest.raises(ConfigurationError, match=rf"{re.escape(found)}.*exactly one"):
         PretrainedBiLm.from_archive(archive)
 
 
