@@ -1,7 +1,6 @@
 """Markdown tables of collected results."""
 
 import statistics
-from collections import Counter
 from functools import partial
 from typing import Any, Callable, Dict, Mapping, Optional, Sequence
 
@@ -11,6 +10,7 @@ from experiments.results import (
     GROUPS,
     LANGUAGES,
     METRICS,
+    OURS,
     PAIRED_TASKS,
     REPRESENTATIONS,
     TASKS,
@@ -174,9 +174,9 @@ def _summary(results: Results) -> str:
     embedding = {row["label"]: row["words_per_second"] for row in results["embedding_speed"]}
     names = sort_representations(row["representation"] for row in results["tasks"])
     means = {name: _number(mean_score(results, name), ".1f") for name in names}
-    trained = Counter(minutes_of(name) for name in names if means[name])
     # With other models to compare with.
-    all_minutes = sorted(minutes for minutes in trained if minutes and trained[minutes] > 1)
+    others = [name for name in names if means[name] and base_model(name) not in OURS]
+    all_minutes = sorted({minutes_of(name) for name in others} - {0})
     table = []
     for base in sort_representations(map(base_model, names)):
         # Those without minutes of training have one mean.
