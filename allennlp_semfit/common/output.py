@@ -3,6 +3,7 @@
 import errno
 import glob
 import os
+import re
 import shutil
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -220,11 +221,16 @@ def name_full_disk(path: Path) -> Iterator[None]:
     """A context manager that raises a `ConfigurationError` with `path` if the disk is full."""
     try:
         yield
-    except OSError as error:
-        if error.errno not in _NO_ROOM:
+    except (OSError, RuntimeError) as error:
+        if getattr(error, "errno", None) in _NO_ROOM:
+            reason = os.strerror(error.errno)  # type: ignore[union-attr, arg-type]
+        elif re.search("iostream error|unexpected pos", str(error)):
+            # `torch.save` does not say why it cannot write.
+            reason = "the disk may be full"
+        else:
             raise
         raise ConfigurationError(
-            f"{path}: it cannot be written ({error.strerror}); make room, then repeat the command"
+            f"{path}: it cannot be written ({reason}); make room, then repeat the command"
         ) from error
 
 

@@ -4,6 +4,7 @@ import signal
 from pathlib import Path
 
 import pytest
+import torch
 from allennlp.common.checks import ConfigurationError
 
 from allennlp_semfit.common.output import (
@@ -283,6 +284,15 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(tmp_path, writer, args):
         f"{path}: it cannot be written (File too large); make room, then repeat the command"
     )
     assert not os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize("size", [1, 1000])
+def test_a_full_disk_that_pytorch_does_not_name_is_one_line(tmp_path, size):
+    def write() -> None:
+        with write_file(tmp_path / "out") as temporary:
+            torch.save(torch.zeros(size), temporary)
+
+    assert "it cannot be written (the disk may be full)" in error_in_fork(write, max_file_size=200)
 
 
 @pytest.mark.parametrize(("writer", "args"), [(write_file, ()), (write_directory, (CONTENTS,))])
