@@ -1,6 +1,6 @@
 import logging
 from functools import lru_cache
-from typing import List, Optional
+from typing import Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -11,13 +11,7 @@ try:
 except ImportError as error:  # It was not built: see `setup.py`.
     native_kernels, _native_error = None, error  # type: ignore[assignment]
 
-__all__ = [
-    "IMPLEMENTATIONS",
-    "check_implementation",
-    "choose_implementation",
-    "native_arguments",
-    "native_kernels",
-]
+__all__ = ["IMPLEMENTATIONS", "check_implementation", "choose_implementation", "native_kernels"]
 
 logger = logging.getLogger(__name__)
 
@@ -87,15 +81,6 @@ def choose_implementation(
             f'parameters of {parameter_dtype} on the device "{device}". Use "auto".'
         )
     return implementation
-
-
-def native_arguments(values: torch.Tensor, *tensors: Optional[torch.Tensor]) -> List[int]:
-    """
-    What the functions of `native_kernels` take first. `values` has the type of the matrix products
-    and as many rows as the function processes. The tensors must be contiguous.
-    """
-    addresses = [0 if tensor is None else tensor.data_ptr() for tensor in tensors]
-    return [values.dtype == torch.bfloat16, len(values), torch.get_num_threads(), *addresses]
 
 
 @lru_cache(maxsize=None)

@@ -7,7 +7,7 @@ from typing import List, Optional
 
 import torch
 
-from allennlp_semfit.modules.implementation import native_arguments, native_kernels
+from allennlp_semfit.modules.implementation import native_kernels
 
 __all__ = ["recurrence_backward", "recurrence_forward"]
 
@@ -23,9 +23,19 @@ def recurrence_forward(
 ) -> None:
     """As `torch_ops.recurrence_forward`."""
     sizes = torch.tensor(batch_sizes, dtype=torch.int64)
-    arguments = native_arguments(gates, gates, peepholes, cell_state, hidden, sizes)
     native_kernels.recurrence_forward(
-        *arguments, len(sizes), cell_state.size(1), tanh_candidate, highway
+        gates.dtype == torch.bfloat16,
+        len(gates),
+        torch.get_num_threads(),
+        gates.data_ptr(),
+        0 if peepholes is None else peepholes.data_ptr(),
+        cell_state.data_ptr(),
+        hidden.data_ptr(),
+        sizes.data_ptr(),
+        len(sizes),
+        cell_state.size(1),
+        tanh_candidate,
+        highway,
     )
 
 
@@ -43,8 +53,20 @@ def recurrence_backward(
     """As `torch_ops.recurrence_backward`."""
     sizes = torch.tensor(batch_sizes, dtype=torch.int64)
     carried = cell_state.new_zeros(batch_sizes[0] if batch_sizes else 0, cell_state.size(1))
-    states, gradients = (cell_state, carried), (grad_gates, grad_peepholes)
-    arguments = native_arguments(gates, grad_hidden, gates, peepholes, *states, *gradients, sizes)
     native_kernels.recurrence_backward(
-        *arguments, len(sizes), cell_state.size(1), tanh_candidate, highway
+        gates.dtype == torch.bfloat16,
+        len(gates),
+        torch.get_num_threads(),
+        grad_hidden.data_ptr(),
+        gates.data_ptr(),
+        0 if peepholes is None else peepholes.data_ptr(),
+        cell_state.data_ptr(),
+        carried.data_ptr(),
+        grad_gates.data_ptr(),
+        0 if grad_peepholes is None else grad_peepholes.data_ptr(),
+        sizes.data_ptr(),
+        len(sizes),
+        cell_state.size(1),
+        tanh_candidate,
+        highway,
     )

@@ -9,7 +9,7 @@ from typing import Optional, Tuple
 
 import torch
 
-from allennlp_semfit.modules.implementation import native_arguments, native_kernels
+from allennlp_semfit.modules.implementation import native_kernels
 
 __all__ = [
     "cell_backward",
@@ -19,6 +19,10 @@ __all__ = [
     "state_forward",
     "sum_rows",
 ]
+
+
+def _address(tensor: Optional[torch.Tensor]) -> int:
+    return 0 if tensor is None else tensor.data_ptr()
 
 
 def _bound(clip_value: Optional[float]) -> float:
@@ -35,9 +39,19 @@ def cell_forward(
     hidden: torch.Tensor,
 ) -> None:
     """As `torch_ops.cell_forward`."""
-    tensors = (gates, recurrent_gates, bias, previous_cell_state, cell_state, hidden)
-    arguments = native_arguments(gates, *tensors)
-    native_kernels.cell_forward(*arguments, hidden.size(1), _bound(clip_value))
+    native_kernels.cell_forward(
+        gates.dtype == torch.bfloat16,
+        len(cell_state),
+        torch.get_num_threads(),
+        gates.data_ptr(),
+        _address(recurrent_gates),
+        bias.data_ptr(),
+        _address(previous_cell_state),
+        cell_state.data_ptr(),
+        hidden.data_ptr(),
+        cell_state.size(1),
+        _bound(clip_value),
+    )
 
 
 def cell_backward(
@@ -51,10 +65,20 @@ def cell_backward(
     hidden: torch.Tensor,
 ) -> None:
     """As `torch_ops.cell_backward`."""
-    states = (gates, previous_cell_state, cell_state)
-    tensors = (grad_hidden, *states, grad_cell_state, grad_gates, hidden)
-    arguments = native_arguments(gates, *tensors)
-    native_kernels.cell_backward(*arguments, hidden.size(1), _bound(clip_value))
+    native_kernels.cell_backward(
+        gates.dtype == torch.bfloat16,
+        len(cell_state),
+        torch.get_num_threads(),
+        grad_hidden.data_ptr(),
+        gates.data_ptr(),
+        _address(previous_cell_state),
+        cell_state.data_ptr(),
+        grad_cell_state.data_ptr(),
+        grad_gates.data_ptr(),
+        hidden.data_ptr(),
+        cell_state.size(1),
+        _bound(clip_value),
+    )
 
 
 def state_forward(
@@ -67,10 +91,19 @@ def state_forward(
     recurrent: torch.Tensor,
 ) -> None:
     """As `torch_ops.state_forward`."""
-    copy = None if recurrent.dtype == state.dtype else recurrent
-    arguments = native_arguments(projected, projected, weight, bias, state, copy)
-    size = projected.size(1)
-    native_kernels.state_forward(*arguments, size, eps or 0.0, _bound(clip_value))
+    native_kernels.state_forward(
+        projected.dtype == torch.bfloat16,
+        len(projected),
+        torch.get_num_threads(),
+        projected.data_ptr(),
+        _address(weight),
+        _address(bias),
+        state.data_ptr(),
+        0 if recurrent.dtype == state.dtype else recurrent.data_ptr(),
+        projected.size(1),
+        eps or 0.0,
+        _bound(clip_value),
+    )
 
 
 def state_backward(
@@ -84,10 +117,14 @@ def state_backward(
 ) -> None:
     """As `torch_ops.state_backward`."""
     native_kernels.state_backward(
-        *native_arguments(projected, grad_state, grad_recurrent),
+        projected.dtype == torch.bfloat16,
+        len(projected),
+        torch.get_num_threads(),
+        grad_state.data_ptr(),
+        _address(grad_recurrent),
         0 if grad_recurrent is None else len(grad_recurrent),
         projected.data_ptr(),
-        0 if weight is None else weight.data_ptr(),
+        _address(weight),
         grad_projected.data_ptr(),
         projected.size(1),
         eps or 0.0,
@@ -102,15 +139,31 @@ def norm_backward(
     clip_value: Optional[float],
 ) -> Tuple[torch.Tensor, torch.Tensor]:
     """As `torch_ops.norm_backward`."""
-    size = projected.size(1)
-    grad_weight, grad_bias = grad_state.new_zeros(2, size)
-    arguments = native_arguments(projected, grad_state, projected, grad_weight, grad_bias)
-    native_kernels.norm_backward(*arguments, size, eps, _bound(clip_value))
+    grad_weight, grad_bias = grad_state.new_zeros(2, projected.size(1))
+    native_kernels.norm_backward(
+        projected.dtype == torch.bfloat16,
+        len(projected),
+        1,
+        grad_state.data_ptr(),
+        projected.data_ptr(),
+        grad_weight.data_ptr(),
+        grad_bias.data_ptr(),
+        projected.size(1),
+        eps,
+        _bound(clip_value),
+    )
     return grad_weight, grad_bias
 
 
 def sum_rows(rows: torch.Tensor) -> torch.Tensor:
     """As `torch_ops.sum_rows`."""
     total = rows.new_empty(rows.size(1), dtype=torch.float32)
-    native_kernels.sum_rows(*native_arguments(rows, rows, total), rows.size(1))
+    native_kernels.sum_rows(
+        rows.dtype == torch.bfloat16,
+        len(rows),
+        torch.get_num_threads(),
+        rows.data_ptr(),
+        total.data_ptr(),
+        rows.size(1),
+    )
     return total
