@@ -142,10 +142,25 @@ def _read_counts(file: Path) -> Dict[Run, numpy.ndarray]:
     counts = {}
     if file.exists():
         with numpy.load(file) as arrays:
-            for key in arrays:
-                task, representation, seed, group = key.split(".")
-                counts[Run(task, representation, int(seed), group)] = arrays[key]
+            for key in (key for key in arrays if not key.endswith(".runs")):
+                task, group = key.split(".")
+                for run, rows in zip(arrays[f"{key}.runs"], arrays[key].T):
+                    representation, seed = run.split(".")
+                    counts[Run(task, representation, int(seed), group)] = rows
     return counts
+
+
+def _write_counts(file: Path, counts: Counts) -> None:
+    arrays = {}
+    for task, group in sorted({(run.task, run.group) for run in counts}):
+        runs = sorted(run for run in counts if (run.task, run.group) == (task, group))
+        # Side by side, the counts of a sentence take a third of the space.
+        arrays[f"{task}.{group}"] = numpy.stack([counts[run].T for run in runs], axis=-1)
+        arrays[f"{task}.{group}.runs"] = numpy.array(
+            [f"{run.representation}.{run.seed}" for run in runs]
+        )
+    with write_file(file) as part:
+        numpy.savez_compressed(part, allow_pickle=False, **arrays)
 
 
 def main() -> None:
@@ -160,9 +175,7 @@ def main() -> None:
     counts = {**_read_counts(counts_file), **counts}
     results["claims"] = evaluate_claims(counts)
     write_json(file, merge_results(results, read_json(file) if file.exists() else {}))
-    with write_file(counts_file) as part:
-        arrays = {".".join(map(str, run)): counts[run] for run in sorted(counts)}
-        numpy.savez_compressed(part, allow_pickle=False, **arrays)
+    _write_counts(counts_file, counts)
 
 
 if __name__ == "__main__":

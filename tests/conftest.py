@@ -3,7 +3,6 @@ import os
 import random
 import signal
 import sys
-from functools import partial
 
 import numpy
 import pytest
@@ -13,6 +12,7 @@ from allennlp.common import logging as common_logging
 from hypothesis import HealthCheck, settings
 
 from allennlp_semfit import SentenceEmbedder
+from allennlp_semfit.common.parallel import use_one_thread_in_forks
 from tests import FIXTURES, VECTORS, processes  # noqa: F401 (what the fork server imports)
 
 # The first example of many a test opens a model, or compiles something; and a machine may be busy.
@@ -25,7 +25,7 @@ settings.load_profile("semfit")
 # Some tests fork, and a fork of a process with OpenMP's threads waits for ever. A fork has the pool
 # of threads made anew where their number is next set: here, before two of them do so at once.
 torch.set_num_threads(1)
-os.register_at_fork(after_in_child=partial(torch.set_num_threads, 1))
+use_one_thread_in_forks()
 
 # Processes that train together talk over the loopback interface, whatever the machine is called.
 if sys.platform == "linux":
