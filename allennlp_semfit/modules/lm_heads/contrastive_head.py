@@ -20,8 +20,6 @@ _INITIAL_SCALE = 10.0
 _MAX_SCALE = 100.0
 # In evaluation, targets at a time.
 _CHUNK_SIZE = 1024
-# For the frequencies of words. Of 10,000 words, 1 % share a counter.
-_NUM_COUNTERS = 1 << 20
 
 
 @dataclass
@@ -33,18 +31,15 @@ class BatchWords:
 
     directions : `torch.Tensor`
         The vectors of the words, of unit norm. Shape `(num_words, embedding_dim)`.
-    log_probabilities : `Optional[torch.Tensor]`
-        The logarithm of the probability that a batch contains each word. Shape `(num_words,)`.
     indices : `torch.Tensor`
         The numbers of the words, or -1 for what is no target. Shape `(...)`.
     """
 
     directions: torch.Tensor
-    log_probabilities: Optional[torch.Tensor]
     indices: torch.Tensor
 
     def __getitem__(self, index: Any) -> "BatchWords":
-        return BatchWords(self.directions, self.log_probabilities, self.indices[index])
+        return BatchWords(self.directions, self.indices[index])
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -91,15 +86,6 @@ class ContrastiveHead(VectorHeadBase):
     max_negatives : `int`, optional (default = `4096`)
         If a batch has more other words, as many of them are drawn in each training step, without
         replacement. Cost and memory are proportional to it and to the tokens of a batch.
-    log_q_correction : `bool`, optional (default = `False`)
-        Whether to subtract from each `s cos` the logarithm of the probability that the loss
-        compares with the word: that the batch contains it and, with more than `max_negatives`, that
-        it is drawn (Bengio and Senécal 2008, "Adaptive Importance Sampling to Accelerate Training
-        of a Neural Probabilistic Language Model"; Yi et al. 2019, "Sampling-Bias-Corrected Neural
-        Modeling for Large Corpus Item Recommendations"). The loss then estimates that of a softmax
-        over all words. The frequencies are counted in training; in distributed training, the first
-        process counts.
-
     # Raises
 
     `ConfigurationError`
@@ -125,7 +111,6 @@ class ContrastiveHead(VectorHeadBase):
         center_targets: bool = False,
         whiten_targets: bool = False,
         max_negatives: int = 4096,
-        log_q_correction: bool = False,
     ) -> None:
         super().__init__(
             input_dim,
@@ -145,9 +130,6 @@ class ContrastiveHead(VectorHeadBase):
         # A zero vector has no cosine.
         torch.nn.init.normal_(self.projection.weight)
         self.log_scale = torch.nn.Parameter(torch.tensor(math.log(_INITIAL_SCALE)))
-        self.counters: Optional[torch.Tensor]
-        counters = torch.zeros(_NUM_COUNTERS, dtype=torch.long) if log_q_correction else None
-        self.register_buffer("counters", counters)
         self._loss = TokenAverage()
         self._cosine = TokenAverage()
         self._baseline_cosine = BaselineCosine()
@@ -157,7 +139,7 @@ class ContrastiveHead(VectorHeadBase):
         vectors = self.target_vectors(source, input_vectors)
         mask = get_text_field_mask(source)
         is_word = mask & vectors.any(dim=-1)
-        words, keys, numbers = _distinct(vectors[is_word])
+        words, numbers = _distinct(vectors[is_word])
         if self.training and len(words) < 2 and mask[:, 1:].any():
             raise ConfigurationError(
                 f"contrastive: a batch has {len(words)} distinct word vectors other than zero, but "
@@ -169,22 +151,7 @@ class ContrastiveHead(VectorHeadBase):
         directions = torch.nn.functional.normalize(upcast_half(words), dim=-1)
         indices = torch.full_like(mask, -1, dtype=torch.long)
         indices[is_word] = numbers
-        return BatchWords(directions, self._log_probabilities(keys, numbers), indices)
-
-    def _log_probabilities(
-        self, keys: torch.Tensor, numbers: torch.Tensor
-    ) -> Optional[torch.Tensor]:
-        if self.counters is None:
-            return None
-        # From the high bits, which depend on all lower ones.
-        places = (keys >> 32) % _NUM_COUNTERS
-        if self.training:
-            self.counters.index_add_(0, places[numbers], torch.ones_like(numbers))
-        # As if each word had occurred once more, so that new ones have a frequency, too.
-        total = self.counters.sum() + len(keys)
-        frequencies = (self.counters[places].double() + 1) / total
-        # 1 - (1 - frequency)^tokens
-        return (-torch.expm1(len(numbers) * torch.log1p(-frequencies))).log()
+        return BatchWords(directions, indices)
 
     def forward(self, context: torch.Tensor, targets: BatchWords) -> torch.Tensor:
         (is_target,) = (targets.indices >= 0).nonzero(as_tuple=True)
@@ -206,23 +173,16 @@ class ContrastiveHead(VectorHeadBase):
             self.log_scale.data.clamp_(max=math.log(_MAX_SCALE))
         # Not the cosines, which are more values than the predictions.
         scaled = self.log_scale.exp() * predicted
-        words, log_probabilities = targets.directions.to(scaled.dtype), targets.log_probabilities
-        if log_probabilities is not None:
-            log_probabilities = log_probabilities.to(scaled.dtype)
+        words = targets.directions.to(scaled.dtype)
         if not self.training:
             chunks = zip(scaled.split(_CHUNK_SIZE), targets.indices.split(_CHUNK_SIZE))
-            losses = [_losses_among(words, log_probabilities, *chunk) for chunk in chunks]
+            losses = [_losses_among(words, *chunk) for chunk in chunks]
             return torch.cat(losses) if losses else scaled.new_zeros(0)
         if len(words) - 1 <= self.max_negatives:
-            return _losses_among(words, log_probabilities, scaled, targets.indices)
+            return _losses_among(words, scaled, targets.indices)
         drawn = torch.randperm(len(words), device=words.device)[: self.max_negatives]
         logits = linear(scaled, words[drawn])
         own = (scaled * words[targets.indices]).sum(-1)
-        if log_probabilities is not None:
-            # A word is also drawn or not.
-            log_drawn = math.log(len(drawn) / len(words))
-            logits = logits - log_probabilities[drawn] - log_drawn
-            own = own - log_probabilities[targets.indices]
         # Without the target itself, whose term is added below.
         logits = logits.masked_fill(drawn == targets.indices.unsqueeze(-1), -math.inf)
         return torch.logaddexp(own, logits.logsumexp(-1)) - own
@@ -235,19 +195,11 @@ class ContrastiveHead(VectorHeadBase):
         }
 
 
-def _losses_among(
-    words: torch.Tensor,
-    log_probabilities: Optional[torch.Tensor],
-    scaled: torch.Tensor,
-    indices: torch.Tensor,
-) -> torch.Tensor:
-    logits = linear(scaled, words)
-    if log_probabilities is not None:
-        logits = logits - log_probabilities
-    return torch.nn.functional.cross_entropy(logits, indices, reduction="none")
+def _losses_among(words: torch.Tensor, scaled: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
+    return torch.nn.functional.cross_entropy(linear(scaled, words), indices, reduction="none")
 
 
-def _distinct(vectors: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def _distinct(vectors: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
     """
     # Parameters
 
@@ -256,9 +208,9 @@ def _distinct(vectors: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor, torch.
 
     # Returns
 
-    `Tuple[torch.Tensor, torch.Tensor, torch.Tensor]`
-        The distinct vectors, shape `(num_words, dim)`; a key of each, shape `(num_words,)`; and the
-        number of each token's word, shape `(num_tokens,)`.
+    `Tuple[torch.Tensor, torch.Tensor]`
+        The distinct vectors, shape `(num_words, dim)`, and the number of each token's word, shape
+        `(num_tokens,)`.
     """
     # `torch.unique` of vectors sorts them, which is slow, so compare a random linear function of
     # their bits, which hardly ever has the same 64 bits for two words. 0 is to be the same as -0.
@@ -268,4 +220,4 @@ def _distinct(vectors: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor, torch.
     keys, numbers = (bits * weights.to(bits.device)).sum(-1).unique(return_inverse=True)
     first = numbers.new_empty(len(keys))
     first[numbers] = torch.arange(len(numbers), device=numbers.device)
-    return vectors[first], keys, numbers
+    return vectors[first], numbers
