@@ -88,7 +88,9 @@ class Embed(Subcommand):
         return subparser
 
 
-@exit_on_error("embed", interrupted="the same command resumes")
+@exit_on_error(
+    "embed", interrupted="the same command resumes", out_of_memory="use a lower --batch-size"
+)
 def _run(args: argparse.Namespace) -> None:
     apply_progress_option(args)
     # Both are checked before the model, which takes a while to load.

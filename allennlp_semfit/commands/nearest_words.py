@@ -94,7 +94,11 @@ class NearestWordsCommand(Subcommand):
         return subparser
 
 
-@exit_on_error("nearest-words", interrupted="the rest is not printed")
+@exit_on_error(
+    "nearest-words",
+    interrupted="the rest is not printed",
+    out_of_memory="use less text or a lower --max-words",
+)
 def _run(args: argparse.Namespace) -> None:
     apply_progress_option(args)
     check_bounds(

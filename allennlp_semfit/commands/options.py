@@ -12,7 +12,7 @@ from typing import Iterator
 from allennlp.common import logging as common_logging
 from allennlp.common.checks import ConfigurationError
 
-from allennlp_semfit.common.errors import InvalidFileError, check_bounds
+from allennlp_semfit.common.errors import InvalidFileError, check_bounds, first_line
 from allennlp_semfit.compat.interrupts import exit_code
 from allennlp_semfit.pretrained.sentence_embedder import DEFAULT_BATCH_SIZE, SentenceEmbedder
 
@@ -29,10 +29,14 @@ __all__ = [
 
 
 @contextmanager
-def exit_on_error(command: str, interrupted: str = "nothing was written") -> Iterator[None]:
+def exit_on_error(
+    command: str,
+    interrupted: str = "nothing was written",
+    out_of_memory: str = "use less text or a machine with more memory",
+) -> Iterator[None]:
     """
     A context manager or decorator that ends the program with one line instead of a traceback, for
-    invalid input, an I/O error such as a full disk, Ctrl-C and SIGTERM.
+    invalid input, an I/O error such as a full disk, a lack of memory, Ctrl-C and SIGTERM.
 
     # Parameters
 
@@ -40,6 +44,8 @@ def exit_on_error(command: str, interrupted: str = "nothing was written") -> Ite
         Its name, with which the line begins.
     interrupted : `str`, optional (default = `"nothing was written"`)
         What to tell the user after Ctrl-C or SIGTERM.
+    out_of_memory : `str`, optional (default = `"use less text or a machine with more memory"`)
+        What to do if there is not enough memory.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
         # As on stderr: the encoding of a terminal may lack characters of the text.
@@ -52,6 +58,11 @@ def exit_on_error(command: str, interrupted: str = "nothing was written") -> Ite
         if isinstance(error, BrokenPipeError) and _reader_has_ended():
             sys.exit(1)
         sys.exit(f"{command}: {error}")
+    except (MemoryError, RuntimeError) as error:
+        # PyTorch's errors on the CPU, and in old versions on a GPU, have no type of their own.
+        if not isinstance(error, MemoryError) and "memory" not in str(error):
+            raise
+        sys.exit(f"{command}: not enough memory ({first_line(error)}); {out_of_memory}")
     except KeyboardInterrupt as error:
         sys.stderr.write(f"{command}: interrupted; {interrupted}\n")
         sys.exit(exit_code(error))

@@ -111,7 +111,7 @@ class ShowNeighbours(Subcommand):
         return subparser
 
 
-@exit_on_error("show-neighbours")
+@exit_on_error("show-neighbours", out_of_memory="use a lower --batch-size or --max-sentences")
 def _run(args: argparse.Namespace) -> None:
     apply_progress_option(args)
     # All is checked before the model, which takes a while to load.

@@ -1,9 +1,11 @@
 import io
 import os
+import re
 import subprocess
 import sys
 
 import pytest
+import torch
 from allennlp.commands import Subcommand
 from allennlp.common import util
 
@@ -26,6 +28,15 @@ def test_an_interruption_is_one_line(interrupt, code, capsys):
         raise interrupt
     assert ended.value.code == code
     assert capsys.readouterr().err == "embed: interrupted; it resumes\n"
+
+
+def test_a_lack_of_memory_is_one_line():
+    for allocate in (lambda: bytes(1 << 62), lambda: torch.empty(1 << 60)):
+        with pytest.raises(SystemExit) as ended, exit_on_error("embed", out_of_memory="try less"):
+            allocate()
+        assert re.fullmatch(r"embed: not enough memory \(.+\); try less", ended.value.code)
+    with pytest.raises(RuntimeError, match="another"), exit_on_error("embed"):
+        raise RuntimeError("another")
 
 
 def test_a_reader_that_ends_early_is_no_error():
