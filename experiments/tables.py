@@ -10,7 +10,6 @@ from experiments.results import (
     GROUPS,
     LANGUAGES,
     METRICS,
-    OURS,
     PAIRED_TASKS,
     REPRESENTATIONS,
     TASKS,
@@ -174,17 +173,13 @@ def _summary(results: Results) -> str:
     embedding = {row["label"]: row["words_per_second"] for row in results["embedding_speed"]}
     names = sort_representations(row["representation"] for row in results["tasks"])
     means = {name: _number(mean_score(results, name), ".1f") for name in names}
-    # With other models to compare with.
-    others = [name for name in names if means[name] and base_model(name) not in OURS]
-    all_minutes = sorted({minutes_of(name) for name in others} - {0})
+    all_minutes = sorted({minutes_of(name) for name in names if means[name]} - {0})
     table = []
     for base in sort_representations(map(base_model, names)):
         # Those without minutes of training have one mean.
         has_minutes = any(minutes_of(name) for name in names if base_model(name) == base)
         of_base = {
-            f"mean of {len(PAIRED_TASKS)} tasks, {minutes} minutes": means.get(
-                f"{base}-{minutes}min" if has_minutes else base
-            )
+            f"after {minutes} minutes": means.get(f"{base}-{minutes}min" if has_minutes else base)
             for minutes in all_minutes
         }
         if not any(of_base.values()):

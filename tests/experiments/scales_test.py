@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 
 import _jsonnet
@@ -15,23 +16,12 @@ TASKS = ["coref", "ner", "snli", "srl", "sst5"]
 
 VARIABLES = {
     name: f"/{name}"
-    for name in (
-        "LM_TRAIN_DATA_PATH",
-        "LM_DEV_DATA_PATH",
-        "FASTTEXT_MODEL_PATH",
-        "VOCABULARY_PATH",
-        "ELMO_OPTIONS_PATH",
-        "ELMO_WEIGHTS_PATH",
-        "LM_ARCHIVE_PATH",
-        # One that a config replaces is looked up all the same.
-        "ONE_BILLION_WORD",
-        *(
-            f"{task}_{part}_DATA_PATH"
-            for task in ("COREF", "NER", "SNLI", "SRL", "SST")
-            for part in ("TRAIN", "DEV", "TEST")
-        ),
-    )
+    for file in (EXPERIMENTS.parent / "training_config").rglob("*sonnet")
+    for name in re.findall(r"extVar\('(\w+)'\)", file.read_text("utf-8"))
 }
+for prefix in ("COREF", "NER", "SNLI", "SRL", "SST"):
+    for part in ("TRAIN", "DEV", "TEST"):
+        VARIABLES[f"{prefix}_{part}_DATA_PATH"] = "/data"
 
 
 def make(*arguments, **environment):
@@ -51,6 +41,11 @@ def lines_of(tmp_path, scale, *goals):
 
 def is_training(line):
     return ".venv/bin/allennlp train " in line
+
+
+def assert_in_order(lines, steps):
+    places = [next(i for i, line in enumerate(lines) if step in line) for step in steps]
+    assert places == sorted(places)
 
 
 @pytest.fixture(scope="module", params=SCALES)
@@ -132,18 +127,8 @@ def _widths(config):
 def test_a_task_comes_after_its_language_model(task, scale, tmp_path):
     goal = tmp_path / "tasks" / f"{task}.elmo_adaptive" / "done"
     lines = lines_of(tmp_path, scale, str(goal))
-    (training,) = (
-        i
-        for i, line in enumerate(lines)
-        if is_training(line) and "/models/elmo_adaptive -o" in line
-    )
-    (run,) = (
-        i
-        for i, line in enumerate(lines)
-        if is_training(line) and f"-s {tmp_path}/tasks/{task}.elmo_adaptive" in line
-    )
-    (vocabulary,) = (i for i, line in enumerate(lines) if "count-vocabulary" in line)
-    assert vocabulary < training < run
+    steps = ("count-vocabulary", "/models/elmo_adaptive -o", f"/tasks/{task}.elmo_adaptive -o")
+    assert_in_order(lines, steps)
 
 
 def test_all_makes_everything_that_the_tables_have(tmp_path):
@@ -221,8 +206,7 @@ def test_the_sentences_of_finished_runs_are_counted(tmp_path):
 def test_a_language_is_prepared_from_raw_text(tmp_path):
     lines = lines_of(tmp_path, "laptop", str(tmp_path / "tasks/yor.elmo_semfit/done"))
     steps = ("prepare-corpus /data/lm/yor/raw.txt", "train-fasttext", "yor/models", "tasks/yor.")
-    places = [next(i for i, line in enumerate(lines) if step in line) for step in steps]
-    assert places == sorted(places)
+    assert_in_order(lines, steps)
     assert any(f"NER_TEST_DATA_PATH={tmp_path}/data/yor_test.conll" in line for line in lines)
 
 
