@@ -17,7 +17,7 @@ from allennlp.common import Params, cached_transformers
 from allennlp.common import logging as common_logging
 from allennlp.common import util as common_util
 from allennlp.common.util import int_to_device
-from allennlp.data import Vocabulary
+from allennlp.data import DatasetReader, Vocabulary
 from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.data.samplers import MaxTokensBatchSampler
 from allennlp.nn import util as nn_util
@@ -67,7 +67,8 @@ def apply_patches() -> None:
       archive only when the new ones are complete. Ctrl-C archives the best weights even if the path
       of the directory is relative.
     * `MultiProcessDataLoader` can spawn its workers. It passes them a lock of the default context,
-      which recent versions of Python reject in another context.
+      which recent versions of Python reject in another context. In distributed training, they read
+      the share of their process; with AllenNLP, those of all processes read the same.
     * A run ends with an error if one of its loader's workers is killed, for instance for lack of
       memory, instead of waiting for it forever. The workers end with their process.
     * `allennlp train` ends on each SIGTERM and Ctrl-C, with one line and the exit code 143 or 130.
@@ -98,6 +99,7 @@ def apply_patches() -> None:
         _wrap(MultiProcessDataLoader, f"_start_{kind}_workers", data_loading.start_workers)
         _wrap(MultiProcessDataLoader, f"_{kind}_worker", data_loading.run_worker)
     _wrap(MultiProcessDataLoader, "_join_workers", data_loading.join_workers)
+    _wrap(DatasetReader, "shard_iterable", data_loading.shard_iterable)
     common_util.SigTermReceived = interrupts.SigTermReceived  # type: ignore[misc, assignment]
     _wrap(common_logging, "prepare_global_logging", interrupts.prepare_global_logging)
     _wrap(train, "train_model", _train_model)

@@ -3,14 +3,16 @@
 import random
 import signal
 from functools import partial
+from itertools import islice
 from multiprocessing import connection
 from multiprocessing.process import BaseProcess
 from threading import Thread
-from typing import Any, Callable, Iterator, List, Optional, Sequence
+from typing import Any, Callable, Iterable, Iterator, List, Optional, Sequence
 from unittest import mock
 
+from allennlp.common import util
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Instance
+from allennlp.data import DatasetReader, Instance
 from allennlp.data.data_loaders import MultiProcessDataLoader, multiprocess_data_loader
 from allennlp.data.samplers import MaxTokensBatchSampler
 
@@ -91,6 +93,15 @@ def _get(get: Callable, watch: _Watch, loader: MultiProcessDataLoader) -> Any:
         f"{_LIKELY_CAUSES.get(how, '')}: reduce `num_workers`, which is {loader.num_workers}, or "
         f"`max_instances_in_memory`, which is {loader.max_instances_in_memory}."
     )
+
+
+def shard_iterable(shard: Callable, self: DatasetReader, iterable: Iterable[Any]) -> Iterator[Any]:
+    # Only a forked worker is in the process group of a distributed training.
+    info = self.get_distributed_info()
+    if info is not None and not util.is_distributed():
+        iterable = islice(iterable, info.global_rank, None, info.world_size)
+    items: Iterator[Any] = shard(self, iterable)
+    return items
 
 
 def usual_batch_size(self: MaxTokensBatchSampler) -> int:

@@ -5,7 +5,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Vocabulary
 from allennlp.data.data_loaders import MultiProcessDataLoader
-from allennlp.data.dataset_readers import WorkerInfo
+from allennlp.data.dataset_readers.dataset_reader import DistributedInfo, WorkerInfo
 from allennlp.data.samplers import MaxTokensBatchSampler
 from allennlp.data.token_indexers import ELMoTokenCharactersIndexer, SingleIdTokenIndexer
 from allennlp.data.tokenizers import CharacterTokenizer, WhitespaceTokenizer
@@ -111,14 +111,17 @@ def test_empty_lines_and_lines_of_spaces_are_no_sentences(tmp_path):
     assert sentences(bare(), path) == [["one", "two"], ["three", "four"], ["no", "line", "end"]]
 
 
-def test_the_lines_are_sharded_over_processes_and_workers(monkeypatch):
+@pytest.mark.parametrize("start_method", ["fork", "spawn"])
+def test_the_lines_are_sharded_over_processes_and_workers(start_method, monkeypatch):
     shares = []
-    monkeypatch.setattr("allennlp.common.util.is_distributed", lambda: True)
+    # Not in a worker that was spawned, which only has a copy of the reader.
+    monkeypatch.setattr("allennlp.common.util.is_distributed", lambda: start_method == "fork")
     monkeypatch.setattr("torch.distributed.get_world_size", lambda: 2)
     for rank in range(2):
         monkeypatch.setattr("torch.distributed.get_rank", lambda rank=rank: rank)
         for worker in range(3):
             reader = bare()
+            reader._set_distributed_info(DistributedInfo(2, rank))
             reader._set_worker_info(WorkerInfo(3, worker))
             shares.append(sentences(reader, TRAIN))
     expected = lines_of(*sorted(TRAIN.iterdir()))
