@@ -172,8 +172,10 @@ def _read_lines(files: List[Path]) -> Iterator[Tuple[Path, int, bytes]]:
         for path in files:
             logger.info("Reading %s", path)
             for number, line in enumerate(read_lines(path), start=1):
-                has_words = has_words or bool(line.decode("utf-8", errors="replace").strip())
-                yield path, number, line
+                # Where every second line is empty, one of two processes would have no sentences.
+                if not line.isspace():
+                    has_words = has_words or bool(line.decode("utf-8", errors="replace").strip())
+                    yield path, number, line
     if not has_words:
         names = ", ".join(map(str, files))
         raise ConfigurationError(
