@@ -9,9 +9,11 @@ import, so it applies in each process that imports the plugin. Calling it again 
 import functools
 import inspect
 import logging
-from typing import Any, Callable, List, Union
+from typing import Any, Callable, Dict, List, Union
+from unittest import mock
 
 import torch
+import torch.distributed as dist
 from allennlp.commands import train
 from allennlp.common import Params, cached_transformers
 from allennlp.common import logging as common_logging
@@ -63,6 +65,8 @@ def apply_patches() -> None:
     * With `use_amp` on a GPU and `num_gradient_accumulation_steps`, an update has the mean gradient
       of its batches. AllenNLP clips and applies their sum.
     * Distributed processes that would resume from different checkpoints are an error.
+    * `evaluate_on_test` works in distributed training. One process evaluates, after the others have
+      ended, but its metrics would wait for theirs, and it has read only its share of the test data.
     * `allennlp train` locks its serialization directory, and replaces its config, best weights and
       archive only when the new ones are complete. Ctrl-C archives the best weights even if the path
       of the directory is relative.
@@ -105,6 +109,7 @@ def apply_patches() -> None:
     _wrap(train, "train_model", _train_model)
     _wrap(training_util, "create_serialization_dir", recovery.create_serialization_dir)
     _wrap(train, "archive_model", recovery.archive_model)
+    _wrap(train.TrainModel, "finish", _finish)
     _wrap(Params, "to_file", recovery.write_params)
     _wrap(GradientDescentTrainer, "__init__", _init_trainer)
     _wrap(GradientDescentTrainer, "_maybe_restore_checkpoint", recovery.restore_checkpoint)
@@ -227,6 +232,16 @@ def _tiny_value_of_dtype(tiny_value_of_dtype: Callable, dtype: torch.dtype) -> f
 def _drop_add_special_tokens(get_tokenizer: Callable, model_name: str, **kwargs: Any) -> Any:
     kwargs.pop("add_special_tokens", None)
     return get_tokenizer(model_name, **kwargs)
+
+
+def _finish(finish: Callable, self: train.TrainModel, metrics: Dict[str, Any]) -> None:
+    loader = self.evaluation_data_loader
+    if common_util.is_distributed() and isinstance(loader, MultiProcessDataLoader):
+        # It reads the data again.
+        loader._instances = None
+        loader.reader._set_distributed_info(None)
+    with mock.patch.object(dist, "is_initialized", return_value=False):
+        finish(self, metrics)
 
 
 def _train_model(train_model: Callable, *args: Any, **kwargs: Any) -> Any:
