@@ -21,7 +21,6 @@ __all__ = [
     "mean_score",
     "minutes_of",
     "sort_representations",
-    "task_scores",
 ]
 
 # From `experiments.collect_results`.
@@ -96,17 +95,10 @@ def minutes_of(representation: str) -> int:
     return int(match[1]) if match else 0
 
 
-def task_scores(results: Results, task: str, representation: str) -> List[float]:
-    """The scores of all runs, in percent."""
-    wanted = (task, representation)
-    return [
-        run["score"] for run in results["tasks"] if (run["task"], run["representation"]) == wanted
-    ]
-
-
 def mean_score(results: Results, representation: str) -> Optional[float]:
     """The mean of the tasks of the paired tests, of each the mean of its seeds, if all were run."""
-    scores = [task_scores(results, task, representation) for task in PAIRED_TASKS]
+    runs = [run for run in results["tasks"] if run["representation"] == representation]
+    scores = [[run["score"] for run in runs if run["task"] == task] for task in PAIRED_TASKS]
     return statistics.mean(map(statistics.mean, scores)) if all(scores) else None
 
 
