@@ -46,12 +46,10 @@ def _pairs(representations: Iterable[str]) -> Iterator[Tuple[str, str]]:
                 yield name, other
 
 
-def resample_scores(
-    counts: Sequence[numpy.ndarray], *, num_resamples: int = NUM_RESAMPLES, seed: int = 1
-) -> numpy.ndarray:
+def resample_scores(counts: Sequence[numpy.ndarray], *, seed: int) -> numpy.ndarray:
     """
     The scores of runs on all sentences, then on resamples of them, the same for all runs. Shape
-    `(num_runs, 1 + num_resamples)`.
+    `(num_runs, 1 + NUM_RESAMPLES)`.
     """
     random = numpy.random.default_rng(seed)
     # Shape (num_sentences, num_runs, 3)
@@ -59,12 +57,12 @@ def resample_scores(
     size = len(stacked)
     flat = stacked.reshape(size, -1)
     sums = [flat.sum(0)]
-    for _ in range(num_resamples):
+    for _ in range(NUM_RESAMPLES):
         sums.append(numpy.bincount(random.integers(size, size=size), minlength=size) @ flat)
     return f1(numpy.reshape(sums, (-1, *stacked.shape[1:]))).T
 
 
-def compare(tasks: Sequence[Mapping[int, numpy.ndarray]], *, seed: int = 1) -> Dict[str, Any]:
+def compare(tasks: Sequence[Mapping[int, numpy.ndarray]]) -> Dict[str, Any]:
     """
     The mean difference of tasks with its 95 % interval, of percentiles (Efron and Tibshirani 1993,
     section 13.3). `tasks` has the differences of two scores from `resample_scores`, by seed. Only
@@ -76,10 +74,10 @@ def compare(tasks: Sequence[Mapping[int, numpy.ndarray]], *, seed: int = 1) -> D
     of the sentences alone.
     """
     seeds = sorted(set.intersection(*map(set, tasks)))
-    # Shape (num_seeds, 1 + num_resamples)
+    # Shape (num_seeds, 1 + NUM_RESAMPLES)
     differences = numpy.mean([[task[each] for each in seeds] for task in tasks], axis=0)
     resampled = differences[:, 1:]
-    random = numpy.random.default_rng(seed)
+    random = numpy.random.default_rng(1)
     drawn = random.integers(len(seeds), size=(max(1, len(seeds) - 1), resampled.shape[1]))
     low, high = numpy.percentile(
         numpy.take_along_axis(resampled, drawn, axis=0).mean(0), [2.5, 97.5]
