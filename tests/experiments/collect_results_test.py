@@ -13,6 +13,7 @@ from experiments.collect_results import (
 )
 from experiments.json_files import write_json
 from experiments.results import METRICS
+from tests.experiments.tables_test import run_of
 from tests.processes import run_module
 
 RECORD = {
@@ -62,10 +63,8 @@ def test_a_language_model(out):
 
 def test_speed_is_relative_to_elmo_after_as_many_minutes(out):
     models = out / "novels" / "models"
-    metrics = {}
-    write_run(models / "elmo", metrics, seconds=80.0)
-    write_run(models / "elmo-5min", metrics, seconds=20.0)
-    write_run(models / "elmo_semfit-5min", metrics, seconds=10.0)
+    for name, seconds in {"elmo": 80.0, "elmo-5min": 20.0, "elmo_semfit-5min": 10.0}.items():
+        write_run(models / name, {}, seconds=seconds)
     rows = {row["name"]: row for row in collect_results(out)["language_models"]}
     speed_ups = {name: rows[name]["speed_up"] for name in rows}
     # `elmo_semfit` takes half the time of `elmo`.
@@ -155,13 +154,10 @@ def test_seeds_accumulate(out, tmp_path):
     ]
 
 
-def run_of(representation, seed, score):
-    return {"task": "ner", "representation": representation, "seed": seed, "score": score}
-
-
 def test_new_rows_replace_those_of_the_same_run():
-    none, elmo, other = run_of("none", 1, 1.0), run_of("elmo", 1, 30.0), run_of("elmo", 2, 20.0)
-    previous = {"tasks": [run_of("elmo", 1, 20.0), other, none]}
+    none, elmo = run_of("ner", "none", 1.0), run_of("ner", "elmo", 30.0)
+    other = run_of("ner", "elmo", 20.0, seed=2)
+    previous = {"tasks": [run_of("ner", "elmo", 20.0), other, none]}
     merged = merge_results({"tasks": [elmo]}, previous)
     assert merged["tasks"] == [other, none, elmo]
     # Earlier results may lack a kind.

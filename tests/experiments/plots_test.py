@@ -2,11 +2,7 @@ import pytest
 
 from experiments.plots import plot_minutes
 from experiments.results import PAIRED_TASKS
-
-
-def run_of(task, representation, score):
-    return {"task": task, "representation": representation, "score": score}
-
+from tests.experiments.tables_test import run_of
 
 SCORES = {
     "none": 30.0,
