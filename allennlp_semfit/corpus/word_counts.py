@@ -28,7 +28,6 @@ from allennlp_semfit.common.parallel import ordered_map
 from allennlp_semfit.common.text_files import read_lines, read_text
 
 __all__ = [
-    "CHUNK_BYTES",
     "WordCounts",
     "count_words",
     "find_word",
@@ -36,7 +35,8 @@ __all__ = [
     "sort_by_frequency",
 ]
 
-CHUNK_BYTES = 2**22
+# The minimum size of a chunk, which is extended to the end of the line.
+_CHUNK_BYTES = 2**22
 _CHUNKS_PER_WORKER = 2
 _LINE_BYTES = 2**20
 
@@ -50,9 +50,7 @@ class WordCounts(NamedTuple):
     num_sentences: int
 
 
-def count_words(
-    files: Sequence[Path], *, num_workers: int = 1, chunk_bytes: int = CHUNK_BYTES
-) -> WordCounts:
+def count_words(files: Sequence[Path], *, num_workers: int = 1) -> WordCounts:
     """
     Counts the words as the `language_modeling` reader reads them by default: lines end at `\\n`
     only, words are separated as by `str.split()`, and a byte order mark at the start of a file is
@@ -68,8 +66,6 @@ def count_words(
     files : `Sequence[Path]`
     num_workers : `int`, optional (default = `1`)
         The maximum number of worker processes. With 1, none are started.
-    chunk_bytes : `int`, optional (default = `CHUNK_BYTES`)
-        The minimum size of a chunk, which is extended to the end of the line.
 
     # Raises
 
@@ -81,7 +77,6 @@ def count_words(
         _count_lines,
         files,
         num_workers=num_workers,
-        chunk_bytes=chunk_bytes,
         description="counting words",
     )
     counts: CounterType[str] = Counter()
@@ -104,7 +99,6 @@ def map_chunks(
     files: Sequence[Path],
     *,
     num_workers: int = 1,
-    chunk_bytes: int = CHUNK_BYTES,
     description: str,
 ) -> Generator[Result, None, None]:
     """
@@ -119,8 +113,6 @@ def map_chunks(
         Read once, in chunks of whole lines.
     num_workers : `int`, optional (default = `1`)
         The maximum number of worker processes. With 1, none are started.
-    chunk_bytes : `int`, optional (default = `CHUNK_BYTES`)
-        The minimum size of a chunk, which is extended to the end of the line.
     description : `str`
         Of the progress bar.
 
@@ -130,10 +122,10 @@ def map_chunks(
         If a file cannot be read, is not UTF-8 or changes while it is read, or if a worker dies.
     """
     sizes = [_file_size(path) for path in files]
-    num_chunks = sum(-(-size // chunk_bytes) for size in sizes)
+    num_chunks = sum(-(-size // _CHUNK_BYTES) for size in sizes)
     results = ordered_map(
         partial(_apply_to_chunk, function),
-        _chunks(files, chunk_bytes),
+        _chunks(files),
         num_workers=min(num_workers, num_chunks),
         items_per_worker=_CHUNKS_PER_WORKER,
     )
@@ -186,12 +178,12 @@ def _read_error(path: Path) -> ConfigurationError:
     return ConfigurationError(f"{path}: it changed while it was read; run the same command again")
 
 
-def _chunks(files: Iterable[Path], chunk_bytes: int) -> Iterator[_Chunk]:
+def _chunks(files: Iterable[Path]) -> Iterator[_Chunk]:
     for path in files:
         size = _file_size(path)
         start = 0
         while start < size:
-            stop = min(_end_of_line(path, start + chunk_bytes - 1), size)
+            stop = min(_end_of_line(path, start + _CHUNK_BYTES - 1), size)
             yield _Chunk(path, start, stop)
             start = stop
 

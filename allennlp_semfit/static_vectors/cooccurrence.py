@@ -10,7 +10,7 @@ import numpy
 from scipy.sparse import coo_matrix, csr_matrix, vstack
 
 from allennlp_semfit.corpus.vocabulary import DEFAULT_BOUNDARY_TOKEN
-from allennlp_semfit.corpus.word_counts import CHUNK_BYTES, map_chunks
+from allennlp_semfit.corpus.word_counts import map_chunks
 
 __all__ = ["conditional_probabilities", "count_cooccurrences", "shifted_ppmi"]
 
@@ -21,7 +21,6 @@ def count_cooccurrences(
     *,
     window: int,
     num_workers: int = 1,
-    chunk_bytes: int = CHUNK_BYTES,
 ) -> csr_matrix:
     """
     Counts how often each word follows each other at a distance of up to `window` in a line. A line
@@ -42,8 +41,6 @@ def count_cooccurrences(
     num_workers : `int`, optional (default = `1`)
         The maximum number of worker processes. With 1, none are started. The result does not depend
         on it.
-    chunk_bytes : `int`, optional (default = `CHUNK_BYTES`)
-        See `map_chunks`.
 
     # Returns
 
@@ -60,7 +57,6 @@ def count_cooccurrences(
         partial(_count_lines, {word: index for index, word in enumerate(words)}, window),
         files,
         num_workers=num_workers,
-        chunk_bytes=chunk_bytes,
         description="counting pairs of words",
     )
     # Each is more than twice as large as the next, so that no pair is added many times.

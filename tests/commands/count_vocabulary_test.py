@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allennlp_semfit.commands.count_vocabulary import CountVocabulary
-from allennlp_semfit.corpus import vocabulary
+from allennlp_semfit.corpus import word_counts
 from allennlp_semfit.corpus.vocabulary import count_vocabulary
 from allennlp_semfit.data.dataset_readers.language_modeling import LanguageModelingReader
 from tests.commands import running
@@ -93,12 +93,7 @@ def test_it_does_not_depend_on_the_number_of_workers(tmp_path, monkeypatch):
     for number in range(4):
         lines = (f"w{i * i % (number + 50)} w{i % 7}" for i in range(400))
         (tmp_path / f"{number}.txt").write_text("\n".join(lines))
-    count_words = vocabulary.count_words
-    monkeypatch.setattr(
-        vocabulary,
-        "count_words",
-        lambda *args, **kwargs: count_words(*args, **kwargs, chunk_bytes=256),
-    )
+    monkeypatch.setattr(word_counts, "_CHUNK_BYTES", 256)
     made = []
     for num_workers in (1, 2, 3):
         out = tmp_path / f"out-{num_workers}"
@@ -191,19 +186,19 @@ class TestCountVocabulary:
         text.write_text(TEXT * 1000)
         # As the plugin does, before AllenNLP reads the command line; but slowly, in small chunks.
         code = (
-            "import functools, os, signal, time\n"
+            "import os, signal, time\n"
             # What a shell starts in the background ignores it.
             "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
             "import allennlp.__main__\n"
             "import allennlp_semfit.commands.count_vocabulary\n"
-            "from allennlp_semfit.corpus import vocabulary as module, word_counts\n"
+            "from allennlp_semfit.corpus import word_counts\n"
             "def slow_read(chunk):\n"
             # In one write, because two processes share the pipe.
             "    os.write(1, b'%d\\n' % os.getpid())\n"
             "    time.sleep(0.2)\n"
             "    return b''\n"
             "word_counts._read = slow_read\n"
-            "module.count_words = functools.partial(module.count_words, chunk_bytes=10)\n"
+            "word_counts._CHUNK_BYTES = 10\n"
             "allennlp.__main__.run()\n"
         )
         command = [sys.executable, "-c", code, "count-vocabulary", str(text), str(tmp_path / "out")]

@@ -1,6 +1,7 @@
 import multiprocessing
 import os
 from collections import Counter
+from unittest.mock import patch
 
 import pytest
 from allennlp.common.checks import ConfigurationError
@@ -48,16 +49,20 @@ def test_it_counts_what_the_reader_reads(tmp_path_factory, texts, chunk_bytes):
     # With a word, or the reader refuses it.
     for number, text in enumerate([*texts, "one"]):
         (directory / f"{number}.txt").write_bytes(text.encode("utf-8"))
-    counts = count_words(sorted(directory.iterdir()), chunk_bytes=chunk_bytes)
+    with patch.object(word_counts, "_CHUNK_BYTES", chunk_bytes):
+        counts = count_words(sorted(directory.iterdir()))
     assert counts == counted_by_the_reader(directory)
 
 
 @pytest.mark.parametrize("num_workers", [1, 2, 3])
 @pytest.mark.parametrize("chunk_bytes", [1, 100, 2000, 2**22])
-def test_neither_the_workers_nor_the_chunks_change_the_counts(num_workers, chunk_bytes):
+def test_neither_the_workers_nor_the_chunks_change_the_counts(
+    monkeypatch, num_workers, chunk_bytes
+):
+    monkeypatch.setattr(word_counts, "_CHUNK_BYTES", chunk_bytes)
     files = CORPUS if chunk_bytes > 1 else CORPUS[:1]
     expected = Counter(word for path in files for word in path.read_text("utf-8").split())
-    counts = count_words(files, num_workers=num_workers, chunk_bytes=chunk_bytes)
+    counts = count_words(files, num_workers=num_workers)
     assert counts.counts == expected
     assert counts.num_sentences == sum(len(path.read_bytes().splitlines()) for path in files)
 
@@ -76,7 +81,8 @@ def test_one_large_file_is_counted_by_several_workers(tmp_path, monkeypatch):
         return b"process-%d\n" % os.getpid() + lines
 
     monkeypatch.setattr(word_counts, "_read", counting_process)
-    counts = dict(count_words([path], num_workers=2, chunk_bytes=100).counts)
+    monkeypatch.setattr(word_counts, "_CHUNK_BYTES", 100)
+    counts = dict(count_words([path], num_workers=2).counts)
     processes = {word for word in counts if word.startswith("process-")}
     assert len(processes) == 2
     assert f"process-{os.getpid()}" not in processes
@@ -85,20 +91,22 @@ def test_one_large_file_is_counted_by_several_workers(tmp_path, monkeypatch):
 
 def test_a_line_longer_than_a_chunk_is_one_sentence(tmp_path, monkeypatch):
     monkeypatch.setattr(word_counts, "_LINE_BYTES", 7)
+    monkeypatch.setattr(word_counts, "_CHUNK_BYTES", 10)
     path = write_lines(tmp_path / "one.txt", ["river " * 100, "boat", "ferry " * 50])
-    counts = count_words([path], chunk_bytes=10)
+    counts = count_words([path])
     assert counts == ({"river": 100, "boat": 1, "ferry": 50}, 3)
 
 
 @pytest.mark.parametrize("num_workers", [1, 2])
-def test_the_first_byte_that_is_not_utf8_is_named(tmp_path, num_workers):
+def test_the_first_byte_that_is_not_utf8_is_named(tmp_path, monkeypatch, num_workers):
+    monkeypatch.setattr(word_counts, "_CHUNK_BYTES", 64)
     fine = write_lines(tmp_path / "fine.txt", ["the river"] * 100)
     latin = tmp_path / "latin.txt"
     latin.write_bytes(b"fine\n" * 300 + "schön\n".encode("latin-1") * 300)
     with pytest.raises(ConfigurationError) as expected:
         list(read_text(latin))
     with pytest.raises(ConfigurationError) as error:
-        count_words([fine, latin, fine], num_workers=num_workers, chunk_bytes=64)
+        count_words([fine, latin, fine], num_workers=num_workers)
     assert str(error.value) == str(expected.value)
     assert "latin.txt: not UTF-8: byte 0xf6 in line 301 (at offset 1503)" in str(error.value)
 
@@ -137,8 +145,9 @@ def test_a_file_that_becomes_shorter_is_an_error(tmp_path, monkeypatch, num_work
         return read(chunk)
 
     monkeypatch.setattr(word_counts, "_read", cut_and_read)
+    monkeypatch.setattr(word_counts, "_CHUNK_BYTES", 200)
     with pytest.raises(ConfigurationError, match="one.txt: it changed while it was read"):
-        count_words([path], num_workers=num_workers, chunk_bytes=200)
+        count_words([path], num_workers=num_workers)
 
 
 @given(st.dictionaries(st.text(max_size=2), st.integers(1, 5)), st.integers(1, 5))

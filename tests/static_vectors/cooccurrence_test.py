@@ -1,5 +1,6 @@
 import math
 from collections import Counter
+from unittest.mock import patch
 
 import numpy
 import pytest
@@ -7,6 +8,7 @@ from allennlp.common.checks import ConfigurationError
 from hypothesis import given
 from hypothesis import strategies as st
 
+from allennlp_semfit.corpus import word_counts
 from allennlp_semfit.static_vectors.cooccurrence import (
     conditional_probabilities,
     count_cooccurrences,
@@ -46,7 +48,8 @@ def dense(counts, words):
 def test_it_counts_each_pair(tmp_path_factory, lines, window, chunk_bytes):
     path = tmp_path_factory.mktemp("corpus") / "in.txt"
     path.write_text("\n".join([*lines, "a"]), "utf-8")
-    cooccurrences = count_cooccurrences([path], WORDS, window=window, chunk_bytes=chunk_bytes)
+    with patch.object(word_counts, "_CHUNK_BYTES", chunk_bytes):
+        cooccurrences = count_cooccurrences([path], WORDS, window=window)
     numpy.testing.assert_array_equal(
         cooccurrences.toarray(), dense(pairs([*lines, "a"], WORDS, window), WORDS)
     )
@@ -54,12 +57,13 @@ def test_it_counts_each_pair(tmp_path_factory, lines, window, chunk_bytes):
 
 @pytest.mark.parametrize("num_workers", [1, 2, 3])
 @pytest.mark.parametrize("chunk_bytes", [50, 1000, 2**22])
-def test_neither_the_workers_nor_the_chunks_change_the_counts(num_workers, chunk_bytes):
+def test_neither_the_workers_nor_the_chunks_change_the_counts(
+    monkeypatch, num_workers, chunk_bytes
+):
+    monkeypatch.setattr(word_counts, "_CHUNK_BYTES", chunk_bytes)
     lines = [line for path in CORPUS for line in path.read_text("utf-8").split("\n")]
     words = ["@@UNKNOWN@@", *sorted({word for line in lines for word in line.split()})[::2], "</s>"]
-    cooccurrences = count_cooccurrences(
-        CORPUS, words, window=3, num_workers=num_workers, chunk_bytes=chunk_bytes
-    )
+    cooccurrences = count_cooccurrences(CORPUS, words, window=3, num_workers=num_workers)
     assert cooccurrences.has_canonical_format
     numpy.testing.assert_array_equal(cooccurrences.toarray(), dense(pairs(lines, words, 3), words))
 

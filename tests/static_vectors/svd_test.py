@@ -12,7 +12,7 @@ from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.corpus import word_counts
 from allennlp_semfit.corpus.vocabulary import count_vocabulary
 from allennlp_semfit.fasttext.model import FastTextModel
-from allennlp_semfit.static_vectors import cooccurrence, svd
+from allennlp_semfit.static_vectors import svd
 from allennlp_semfit.static_vectors.cooccurrence import (
     conditional_probabilities,
     count_cooccurrences,
@@ -158,13 +158,7 @@ def test_each_option_is_used(tmp_path, monkeypatch):
 
 
 def test_the_number_of_workers_changes_nothing(tmp_path, monkeypatch):
-    map_chunks = word_counts.map_chunks
-
-    def map_small_chunks(*args, **kwargs):
-        return map_chunks(*args, **{**kwargs, "chunk_bytes": 256})
-
-    monkeypatch.setattr(word_counts, "map_chunks", map_small_chunks)
-    monkeypatch.setattr(cooccurrence, "map_chunks", map_small_chunks)
+    monkeypatch.setattr(word_counts, "_CHUNK_BYTES", 256)
     written = set()
     for num_workers in (1, 2, 3):
         out = tmp_path / f"{num_workers}.txt"
