@@ -67,12 +67,6 @@ def test_a_file_that_changes_during_a_pass_is_named(tmp_path):
         list(instances)
 
 
-def test_a_file_may_have_a_name_that_looks_like_a_pattern(tmp_path):
-    path = tmp_path / "text[1].txt"
-    path.write_text("one\n")
-    assert sentences(bare(), path) == sentences(bare(), tmp_path) == [["one"]]
-
-
 @given(st.lists(st.integers(0, 40), min_size=1).filter(any), st.integers(1, 12))
 def test_a_long_line_is_split_into_sentences_without_losing_words(tmp_path_factory, counts, most):
     path = tmp_path_factory.mktemp("corpus") / "text.txt"
