@@ -8,13 +8,11 @@ from collections import Counter
 from functools import partial
 
 import pytest
-from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allennlp_semfit.commands.count_vocabulary import CountVocabulary
 from allennlp_semfit.corpus import word_counts
 from allennlp_semfit.corpus.vocabulary import count_vocabulary
 from allennlp_semfit.data.dataset_readers.language_modeling import LanguageModelingReader
@@ -128,9 +126,6 @@ def test_the_vocabulary_that_is_replaced_is_no_corpus(text, tmp_path):
 
 
 class TestCountVocabulary:
-    def test_it_is_registered(self):
-        assert Subcommand.by_name("count-vocabulary") is CountVocabulary
-
     def test_it_makes_a_vocabulary_and_says_what_comes_next(self, caplog, text, tmp_path):
         caplog.set_level(logging.INFO, logger="allennlp_semfit")
         out = tmp_path / "the vocabulary"

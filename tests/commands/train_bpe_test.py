@@ -5,7 +5,6 @@ import pytest
 from allennlp.common import logging as common_logging
 from allennlp.data import Vocabulary
 
-from allennlp_semfit.commands import train_bpe as module
 from allennlp_semfit.subwords.tokenizer import SubwordTokenizer
 from tests.commands import running
 from tests.processes import run_module
@@ -72,15 +71,6 @@ def test_an_error_is_one_line(monkeypatch, corpus, tmp_path, arguments, message)
     (tmp_path / "latin.txt").write_bytes(b"sch\xf6n\n")
     assert message in error_of(*arguments)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.txt", "latin.txt"]
-
-
-def test_an_interruption_is_no_traceback(monkeypatch, corpus, tmp_path):
-    def interrupt(*_, **__):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(module, "train_bpe", interrupt)
-    with pytest.raises(SystemExit, match="^130$"):
-        run(corpus, tmp_path / "out")
 
 
 def test_the_user_sees_it_in_a_terminal(corpus, tmp_path):
