@@ -152,7 +152,6 @@ class TestBidirectionalLm(ModelTestCase):
                 {"contextualizer": {"input_dim": 9}},
                 "contextualizer's `input_dim` is 9; set it to 10",
             ),
-            ({"head": {"distance": "manhattan"}}, "manhattan.*cosine"),
             (
                 {"contextualizer": {"type": "lstm", "input_size": 10, "hidden_size": 6}},
                 "one direction; use a bidirectional one",
@@ -162,7 +161,7 @@ class TestBidirectionalLm(ModelTestCase):
                 "these are trainable",
             ),
         ],
-        ids=["input_dim", "embedding_dim", "contextualizer", "distance", "direction", "trainable"],
+        ids=["input_dim", "embedding_dim", "contextualizer", "direction", "trainable"],
     )
     def test_a_model_that_cannot_work_is_refused(self, overrides, message):
         config = copy.deepcopy(self._config())

@@ -269,11 +269,6 @@ def test_a_target_embedder_that_does_not_fit():
         build(Embedding(7, 10, trainable=False)).targets(NUMBERS, torch.zeros(2, 3, 300))
 
 
-def test_an_unknown_distance_is_refused_by_name():
-    with pytest.raises(ConfigurationError, match="manhattan.*cosine"):
-        head_of(distance="manhattan")
-
-
 def test_an_epoch_below_the_baseline_is_warned_of(caplog):
     head = head_of().eval()
     targets = torch.randn(50, 7) + 1
