@@ -191,7 +191,7 @@ def test_a_vocabulary_that_is_not_asked_is_not_kept(kind, indexers):
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
-def test_a_pickled_copy_gives_the_same(kind, indexers, language_models, monkeypatch, tmp_path):
+def test_a_pickled_copy_gives_the_same(kind, indexers, monkeypatch):
     pickled = pickle.dumps(indexers[kind])
     monkeypatch.setattr(archive_module._Kind, "unpacked", None)
     copied = tensors_of(pickle.loads(pickled), SENTENCES)

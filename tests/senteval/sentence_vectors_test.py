@@ -5,7 +5,6 @@ import numpy
 import pytest
 
 from allennlp_semfit import SentenceEmbedder
-from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.senteval.sentence_vectors import FastTextVectors, LanguageModelVectors
 from tests import FIXTURES, VECTORS
 from tests.tolerance import assert_same_but_for_rounding
@@ -65,8 +64,3 @@ def test_identities(lm_archive, tmp_path):
     assert identity(str(copy)) == identity(VECTORS)
     assert identity(other).sha256 == identity(VECTORS).sha256
     assert identity(other).input_sha256 != identity(VECTORS).input_sha256
-
-
-def test_no_fasttext_file():
-    with pytest.raises(InvalidFileError, match=r"no\.bin does not exist"):
-        FastTextVectors("no.bin")

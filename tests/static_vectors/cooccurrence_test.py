@@ -4,7 +4,6 @@ from unittest.mock import patch
 
 import numpy
 import pytest
-from allennlp.common.checks import ConfigurationError
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -66,13 +65,6 @@ def test_neither_the_workers_nor_the_chunks_change_the_counts(
     cooccurrences = count_cooccurrences(CORPUS, words, window=3, num_workers=num_workers)
     assert cooccurrences.has_canonical_format
     numpy.testing.assert_array_equal(cooccurrences.toarray(), dense(pairs(lines, words, 3), words))
-
-
-def test_text_that_is_not_utf8_is_an_error(tmp_path):
-    path = tmp_path / "latin.txt"
-    path.write_bytes(b"sch\xf6n\n")
-    with pytest.raises(ConfigurationError, match="latin.txt: not UTF-8: byte 0xf6 in line 1"):
-        count_cooccurrences([path], WORDS, window=1)
 
 
 @pytest.fixture

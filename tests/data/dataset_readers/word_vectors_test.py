@@ -4,7 +4,6 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Batch, Vocabulary
 from allennlp.data.data_loaders import MultiProcessDataLoader
 
-from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.data.dataset_readers.word_vectors import WordVectorsReader
 from allennlp_semfit.static_vectors.table import read_table
 from tests import TABLE
@@ -81,8 +80,3 @@ def test_workers_share_the_words():
 def test_a_wrong_parameter_is_an_error(parameters, message):
     with pytest.raises(ConfigurationError, match=f"^word_vectors: {message}"):
         WordVectorsReader(**parameters)
-
-
-def test_a_missing_table_is_an_error():
-    with pytest.raises(InvalidFileError, match="no/such.txt does not exist"):
-        list(WordVectorsReader().read("no/such.txt"))

@@ -392,13 +392,6 @@ def test_without_weights_it_embeds_nothing(files):
         embedder(batch_to_ids(SENTENCES))
 
 
-def test_training_needs_both_files(tmp_path):
-    config = config_in(tmp_path / "data")
-    (tmp_path / "data" / "weights.hdf5").unlink()
-    with pytest.raises(InvalidFileError, match="weights.hdf5 does not exist"):
-        train_model(Params(config), str(tmp_path / "task"))
-
-
 def test_sizes_that_do_not_fit_into_memory(tmp_path):
     options_file, weight_file = write_elmo(tmp_path)
     change("lstm.projection_dim", 10**15)(options_file, weight_file)
