@@ -1,6 +1,5 @@
 """Archives that try to run code, to write or read elsewhere, or to take all memory."""
 
-import argparse
 import io
 import json
 import os
@@ -16,7 +15,6 @@ from types import SimpleNamespace
 import cached_path
 import pytest
 import torch
-from allennlp.commands.subcommand import Subcommand
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Tokenizer, Vocabulary
@@ -33,6 +31,7 @@ from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
 from allennlp_semfit.pretrained.mimick_indexer import MimickIndexer
 from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
 from tests import FIXTURES, TABLE, VECTORS
+from tests.commands import running
 from tests.language_models import write_language_model
 from tests.mimick_archive import write_mimick
 from tests.senteval.data import write_data
@@ -147,11 +146,8 @@ def _pretrained_file(archive):
 
 
 def _run(command, *args):
-    parser = argparse.ArgumentParser()
-    Subcommand.by_name(command)().add_subparser(parser.add_subparsers())
-    arguments = parser.parse_args([command, *args])
     try:
-        arguments.func(arguments)
+        running.run(command, *args)
     except SystemExit as error:
         message = str(error.code)
         assert message.startswith(f"{command}: ")
