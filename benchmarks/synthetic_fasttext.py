@@ -17,13 +17,13 @@ _MEAN_FURTHER_LETTERS = 6
 _ROWS_AT_A_TIME = 10_000
 
 
-def write_fasttext(path: Path, num_words: int, num_buckets: int, dim: int, seed: int = 1) -> None:
+def write_fasttext(path: Path, num_words: int, num_buckets: int, dim: int) -> None:
     """
     Writes a skip-gram model with n-grams of 3 to 6 characters. It has no output matrix, which
     readers of word vectors do not need. Words are random strings of 8 letters on average, with
     Zipfian counts.
     """
-    random = numpy.random.default_rng(seed)
+    random = numpy.random.default_rng(1)
     words = [b"</s>", *_words(num_words - 1, random)]
     counts = (num_words * 10 // numpy.arange(1, num_words + 1) + 1).tolist()
     # dim, ws, epoch, minCount, neg, wordNgrams, loss, model, bucket, minn, maxn, lrUpdateRate, t

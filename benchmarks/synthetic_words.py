@@ -34,12 +34,13 @@ class SizedVocabulary(Vocabulary):
         return self._size
 
 
-def sample_classes(num_classes: int, size: int, seed: int = 1) -> torch.Tensor:
+def sample_classes(num_classes: int, size: int) -> torch.Tensor:
     """
-    Samples words from Zipf's law with the two regimes of Ferrer i Cancho and Solé 2001 ("Two
-    Regimes in the Frequency of Words and the Origins of Complex Lexicons"): frequencies are
-    proportional to the inverse of the rank, and beyond the 6,000th word to its inverse square. With
-    a single regime, rare words would be far too frequent, and an adaptive softmax too slow.
+    Samples words, the same each time, from Zipf's law with the two regimes of Ferrer i Cancho and
+    Solé 2001 ("Two Regimes in the Frequency of Words and the Origins of Complex Lexicons"):
+    frequencies are proportional to the inverse of the rank, and beyond the 6,000th word to its
+    inverse square. With a single regime, rare words would be far too frequent, and an adaptive
+    softmax too slow.
 
     # Returns
 
@@ -49,7 +50,7 @@ def sample_classes(num_classes: int, size: int, seed: int = 1) -> torch.Tensor:
     ranks = torch.arange(1, num_classes + 1, dtype=torch.double)
     weights = (1 / ranks).minimum(_CROSSOVER / ranks.square())
     bounds = weights.cumsum(0)
-    draws = torch.rand(size, dtype=torch.double, generator=torch.Generator().manual_seed(seed))
+    draws = torch.rand(size, dtype=torch.double, generator=torch.Generator().manual_seed(1))
     return torch.searchsorted(bounds, draws * bounds[-1]).clamp_max_(num_classes - 1)
 
 

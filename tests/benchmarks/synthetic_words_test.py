@@ -20,9 +20,8 @@ def test_words_are_as_frequent_as_the_law_says(num_classes):
         assert found == pytest.approx(expected, abs=5 * (expected / size) ** 0.5)
 
 
-def test_the_same_seed_draws_the_same_words():
+def test_each_call_draws_the_same_words():
     assert torch.equal(sample_classes(100, 50), sample_classes(100, 50))
-    assert not torch.equal(sample_classes(100, 50), sample_classes(100, 50, seed=2))
 
 
 @given(st.lists(st.integers(0, 3_000_000), unique=True, min_size=2))
