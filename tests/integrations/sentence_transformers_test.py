@@ -62,7 +62,7 @@ def test_pads_to_the_longest(embedder, lm_archive):
     assert words.get_word_embedding_dimension() == 36
 
 
-def test_saves_its_paths(lm_archive, tmp_path, monkeypatch):
+def test_saves_its_paths(tmp_path, monkeypatch):
     archive = write_language_model(tmp_path / "lm", "subwords")
     tokenizer = (archive / "tokenizer.json").rename(tmp_path / "moved.json")
     monkeypatch.chdir(tmp_path)

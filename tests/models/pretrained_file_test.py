@@ -111,7 +111,7 @@ def test_damaged_files_are_refused(damage, found, trained, tmp_path):
     assert "\n" not in str(error.value)
 
 
-def test_what_is_no_archive_of_a_language_model_is_refused(trained, tmp_path):
+def test_what_is_no_archive_of_a_language_model_is_refused(tmp_path):
     missing = tmp_path / "model.tar.gz"
     (tmp_path / "config.json").write_text('{"model": {"type": "crf_tagger"}}')
     for path, message in (

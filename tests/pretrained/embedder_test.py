@@ -172,7 +172,7 @@ def test_fine_tuning_reaches_the_language_model_and_its_dropout(build):
     assert torch.equal(embedder(**tensors), embedder(**tensors))
 
 
-def test_a_copy_needs_no_file(build, lm_archive, tmp_path):
+def test_a_copy_needs_no_file(build, tmp_path):
     vectors = shutil.copy(VECTORS, tmp_path / "vectors.bin")
     embedder = build(fasttext_model_path=str(vectors)).eval()
     pickled = pickle.dumps(embedder)

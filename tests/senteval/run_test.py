@@ -62,7 +62,7 @@ def whole(data):
     return without_seconds(run(None, data))
 
 
-def test_all_tasks(data, whole):
+def test_all_tasks(whole):
     assert list(whole["tasks"]) == list(TASKS)
     scores = [result["score"] for result in whole["tasks"].values()]
     assert whole["average"] == pytest.approx(sum(scores) / 10, abs=0.01)
