@@ -186,11 +186,11 @@ def write_language_model(directory: Path, kind: str, *, archive: bool = False, *
 
 
 def tensors_of(
-    indexer: TokenIndexer, sentences: Sequence[Sequence[str]], name: str = "elmo"
+    indexer: TokenIndexer, sentences: Sequence[Sequence[str]]
 ) -> Dict[str, torch.Tensor]:
     """What the indexer gives for sentences of words in a text field, as AllenNLP makes it."""
-    fields = [TextField([Token(word) for word in words], {name: indexer}) for words in sentences]
+    fields = [TextField([Token(word) for word in words], {"elmo": indexer}) for words in sentences]
     batch = Batch([Instance({"text": field}) for field in fields])
     batch.index_instances(Vocabulary())
-    tensors: Dict[str, torch.Tensor] = batch.as_tensor_dict()["text"][name]
+    tensors: Dict[str, torch.Tensor] = batch.as_tensor_dict()["text"]["elmo"]
     return tensors

@@ -10,9 +10,6 @@ from allennlp.commands.train import train_model
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.testing import ModelTestCase
-from allennlp.data import Batch, Vocabulary
-from allennlp.data.fields import TextField
-from allennlp.data.instance import Instance
 from allennlp.data.tokenizers import Token
 from allennlp.models import load_archive
 from allennlp.modules import Elmo
@@ -24,6 +21,7 @@ from hypothesis import strategies as st
 from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.data.token_indexers.fasttext_indexer import FastTextIndexer
 from tests import FIXTURES, VECTORS
+from tests.language_models import tensors_of
 from tests.tagging import tagging_config
 from tests.tolerance import assert_same_but_for_rounding
 
@@ -61,13 +59,8 @@ def embedder(lm_archive):
     return TokenEmbedder.from_params(Params(params)).eval()
 
 
-def indexed(sentences, model_path=VECTORS, **others):
-    """The text field's tensors, as AllenNLP makes them."""
-    indexers = {"elmo": FastTextIndexer(model_path), **others}
-    fields = [TextField([Token(word) for word in words], indexers) for words in sentences]
-    batch = Batch([Instance({"text": field}) for field in fields])
-    batch.index_instances(Vocabulary())
-    return batch.as_tensor_dict()["text"]
+def indexed(sentences):
+    return tensors_of(FastTextIndexer(VECTORS), sentences)
 
 
 class AsElmo(torch.nn.Module):
@@ -96,7 +89,7 @@ class AsElmo(torch.nn.Module):
 
 def test_normalised_layers_count_alike_and_do_not_depend_on_the_batch(build):
     embedder = build(do_layer_norm=True).eval()
-    tensors = indexed(SENTENCES)["elmo"]
+    tensors = indexed(SENTENCES)
     embedded = embedder(**tensors)
     layers, _ = embedder._language_model(tensors)
     norm = torch.nn.LayerNorm(embedder.get_output_dim(), elementwise_affine=False)
@@ -104,7 +97,7 @@ def test_normalised_layers_count_alike_and_do_not_depend_on_the_batch(build):
     for index, words in enumerate(SENTENCES):
         vectors = embedded[index, : len(words)]
         torch.testing.assert_close(vectors, expected[index, : len(words)])
-        alone = embedder(**indexed([words])["elmo"])[0]
+        alone = embedder(**indexed([words]))[0]
         assert_same_but_for_rounding(alone, vectors)
         assert not embedded[index, len(words) :].any()
 
@@ -123,7 +116,7 @@ def test_it_is_what_allennlps_elmo_makes_of_the_same_layers(build, lm_archive):
     for mix in (embedder._scalar_mix, elmo.scalar_mix_0):
         for parameter, value in zip(mix.parameters(), [1.7, 0.3, -0.4, 0.9]):
             parameter.data.fill_(value)
-    tensors = indexed(SENTENCES)["elmo"]
+    tensors = indexed(SENTENCES)
     expected = elmo(tensors["vectors"], tensors["word_mask"])
     assert_same_but_for_rounding(embedder(**tensors), expected["elmo_representations"][0])
     assert torch.equal(tensors["word_mask"], expected["mask"])
@@ -137,20 +130,20 @@ def test_it_is_what_allennlps_elmo_makes_of_the_same_layers(build, lm_archive):
     padding=st.integers(0, 3),
 )
 def test_a_batch_gives_the_vectors_that_its_sentences_give_alone(embedder, sentences, padding):
-    tensors = indexed(sentences)["elmo"]
+    tensors = indexed(sentences)
     # What stands in the padding must not matter.
     vectors = torch.nn.functional.pad(tensors["vectors"], (0, 0, 0, padding))
     word_mask = torch.nn.functional.pad(tensors["word_mask"], (0, padding))
     vectors[~word_mask] = 7.0
     together = embedder(vectors=vectors, word_mask=word_mask)
     for words, embedded in zip(sentences, together):
-        alone = embedder(**indexed([words])["elmo"])[0]
+        alone = embedder(**indexed([words]))[0]
         assert_same_but_for_rounding(embedded[: len(words)], alone)
 
 
 def test_frozen_it_runs_without_a_graph_and_without_the_language_models_dropout(build):
     embedder = build(dropout=0.0).train()
-    tensors = indexed(SENTENCES)["elmo"]
+    tensors = indexed(SENTENCES)
     assert torch.equal(embedder(**tensors), embedder(**tensors))
     embedder(**tensors).sum().backward()
     trained = {name for name, p in embedder.named_parameters() if p.grad is not None}
@@ -164,7 +157,7 @@ def test_frozen_it_runs_without_a_graph_and_without_the_language_models_dropout(
 
 def test_fine_tuning_reaches_the_language_model_and_its_dropout(build):
     embedder = build(dropout=0.0, requires_grad=True).train()
-    tensors = indexed(SENTENCES)["elmo"]
+    tensors = indexed(SENTENCES)
     assert not torch.equal(embedder(**tensors), embedder(**tensors))
     embedder(**tensors).pow(2).sum().backward()
     assert all(p.grad is not None and p.grad.any() for p in embedder.parameters())
@@ -177,13 +170,13 @@ def test_a_copy_needs_no_file(build, tmp_path):
     embedder = build(fasttext_model_path=str(vectors)).eval()
     pickled = pickle.dumps(embedder)
     (tmp_path / "vectors.bin").unlink()
-    tensors = indexed(SENTENCES)["elmo"]
+    tensors = indexed(SENTENCES)
     for copied in (pickle.loads(pickled), copy.deepcopy(embedder)):
         assert torch.equal(copied(**tensors), embedder(**tensors))
 
 
 def test_dropout_and_projection(build):
-    tensors = indexed(SENTENCES)["elmo"]
+    tensors = indexed(SENTENCES)
     embedder = build(projection_dim=5)
     assert embedder.get_output_dim() == 5
     assert embedder(**tensors).shape == (3, 8, 5)
@@ -326,7 +319,7 @@ def test_vectors_of_another_dimension_are_refused_with_both(build):
 
 
 def test_it_goes_with_an_indexer_that_has_a_mask_of_its_own():
-    tensors = indexed(SENTENCES)
+    tensors = {"elmo": indexed(SENTENCES)}
     mask = torch.tensor([[True] * 6 + [False] * 2, [True] * 2 + [False] * 6, [True] * 8])
     assert torch.equal(get_text_field_mask(tensors), mask)
     tensors["transformer"] = {"token_ids": torch.ones(3, 20).long(), "mask": mask.clone()}
