@@ -6,10 +6,10 @@ def run_of(task, representation, score, seed=1):
     return {"task": task, "representation": representation, "seed": seed, "score": score}
 
 
-def model_of(name, corpus="novels", **others):
+def model_of(name, **others):
     return {
         "name": name,
-        "corpus": corpus,
+        "corpus": "novels",
         "seconds": 600,
         "words_per_second": 1000.0,
         "speed_up": 2.0,

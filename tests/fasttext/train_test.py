@@ -18,19 +18,16 @@ from tests.processes import error_in_fork, fork, is_running, wait_until
 SMALL = {"dim": 20, "bucket": 1000, "epoch": 1}
 
 
-def write_corpus(path: Path, num_lines: int = 300, seed: int = 3) -> Path:
+@pytest.fixture
+def corpus(tmp_path):
     subjects = ["the miller", "a heron", "our neighbour", "the old ferry", "every child"]
     verbs = ["crosses", "watches", "mends", "forgets", "paints"]
     objects = ["the bridge", "a wooden gate", "the reeds", "its shadow", "two lanterns"]
-    choose = random.Random(seed).choice
-    lines = [f"{choose(subjects)} {choose(verbs)} {choose(objects)} .\n" for _ in range(num_lines)]
+    choose = random.Random(3).choice
+    lines = [f"{choose(subjects)} {choose(verbs)} {choose(objects)} .\n" for _ in range(300)]
+    path = tmp_path / "corpus.txt"
     path.write_text("".join(lines))
     return path
-
-
-@pytest.fixture
-def corpus(tmp_path):
-    return write_corpus(tmp_path / "corpus.txt")
 
 
 @pytest.fixture

@@ -18,11 +18,11 @@ SMALL = [0.25, 0.5, 1, 2, 4, 8]
 LARGE = [0.5, 1, 2, 4, 8, 16, 32]
 
 
-def draw(num_examples, num_classes, seed=0, scale=0.3):
+def draw(num_examples, num_classes, seed):
     random = numpy.random.default_rng(seed)
     weights = numpy.random.default_rng(99).standard_normal((4, num_classes)) * 3
-    features = (scale * random.standard_normal((num_examples, 4)) + 0.1).astype(numpy.float32)
-    scores = features @ weights / scale * 0.6
+    features = (0.3 * random.standard_normal((num_examples, 4)) + 0.1).astype(numpy.float32)
+    scores = features @ weights * 2
     labels = numpy.argmax(scores + random.gumbel(size=scores.shape), axis=1)
     return LabelledFeatures(features, labels)
 
