@@ -25,6 +25,8 @@ __all__ = ["MimickIndexer"]
 # Bounds the memory for a batch: longer words, such as URLs, are cut.
 _MAX_CHARACTERS = 100
 _MAX_WORDS_PER_BATCH = 1024
+# The number of predictions to cache in each process.
+_CACHE_SIZE = 2**16
 
 
 @TokenIndexer.register("mimick")
@@ -121,13 +123,11 @@ class _MimickVectors:
 
     archive_file : `str`
     table_path : `str`
-    cache_size : `int`, optional (default = `65536`)
-        The number of predictions to cache in each process.
     """
 
     _opened: "WeakValueDictionary[Tuple[Any, ...], _MimickVectors]" = WeakValueDictionary()
 
-    def __init__(self, archive_file: str, table_path: str, cache_size: int = 2**16) -> None:
+    def __init__(self, archive_file: str, table_path: str) -> None:
         self.archive_file = str(archive_file)
         self.table_path = str(table_path)
         # The workers of a data loader are forks.
@@ -153,7 +153,6 @@ class _MimickVectors:
             raise
         self._table.setflags(write=False)
         self._rows = {word: row for row, word in enumerate(words)}
-        self._cache_size = cache_size
         self._predictions: Dict[str, numpy.ndarray] = {}
 
     @classmethod
@@ -200,7 +199,7 @@ class _MimickVectors:
         # Another thread may replace `self._predictions`.
         predictions = self._predictions
         missing = sorted({*words} - predictions.keys(), key=len)
-        if len(predictions) + len(missing) > self._cache_size:
+        if len(predictions) + len(missing) > _CACHE_SIZE:
             predictions = self._predictions = {}
             missing = sorted({*words}, key=len)
         for batch in lazy_groups_of(missing, _MAX_WORDS_PER_BATCH):

@@ -121,7 +121,8 @@ def test_a_prediction_does_not_depend_on_the_batch(archive, monkeypatch):
 
 
 def test_predictions_are_made_once_for_a_batch_and_cached(archive, monkeypatch):
-    vectors = module._MimickVectors(archive, TABLE, cache_size=4)
+    monkeypatch.setattr(module, "_CACHE_SIZE", 4)
+    vectors = module._MimickVectors(archive, TABLE)
     predicted = []
     forward = vectors._model.forward_on_instances
 
