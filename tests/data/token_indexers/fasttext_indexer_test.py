@@ -7,7 +7,7 @@ import numpy
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Batch, Instance, Token, TokenIndexer, Vocabulary
+from allennlp.data import Instance, Token, TokenIndexer, Vocabulary
 from allennlp.data.fields import ListField, TextField
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,21 +15,15 @@ from hypothesis import strategies as st
 from allennlp_semfit.data.token_indexers.fasttext_indexer import FastTextIndexer
 from allennlp_semfit.fasttext.model import FastTextModel
 from tests import VECTORS
+from tests.language_models import tensors_of
 
 INDEXER = FastTextIndexer(VECTORS)
 MODEL = FastTextModel.open(VECTORS)
 
 
-def batch_of(*sentences):
-    fields = [TextField([Token(word) for word in words], {"f": INDEXER}) for words in sentences]
-    batch = Batch([Instance({"source": field}) for field in fields])
-    batch.index_instances(Vocabulary())
-    return batch.as_tensor_dict()["source"]["f"]
-
-
 @given(st.lists(st.lists(st.text(), max_size=5), min_size=1, max_size=4))
 def test_a_batch_holds_each_words_vector_and_zeros_where_padded(sentences):
-    tensors = batch_of(*sentences)
+    tensors = tensors_of(INDEXER, sentences)
     length = max(len(words) for words in sentences)
     assert tensors["vectors"].shape == (len(sentences), length, 10)
     assert tensors["vectors"].dtype == torch.float32
@@ -43,10 +37,10 @@ def test_a_batch_holds_each_words_vector_and_zeros_where_padded(sentences):
 
 @pytest.mark.parametrize("sentences", [[["the", "boats"], ["river"]], [[], []]])
 def test_a_batch_of_a_loaders_worker_is_the_same_in_shared_memory(sentences, monkeypatch):
-    expected = batch_of(*sentences)
+    expected = tensors_of(INDEXER, sentences)
     assert not expected["vectors"].is_shared()
     monkeypatch.setitem(multiprocessing.current_process()._config, "daemon", True)
-    tensors = batch_of(*sentences)
+    tensors = tensors_of(INDEXER, sentences)
     assert torch.equal(tensors["vectors"], expected["vectors"])
     indexed = [INDEXER.words_to_indices(words) for words in sentences]
     lengths = {"vectors": max(map(len, sentences))}
