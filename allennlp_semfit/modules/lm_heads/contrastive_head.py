@@ -86,6 +86,7 @@ class ContrastiveHead(VectorHeadBase):
     max_negatives : `int`, optional (default = `4096`)
         If a batch has more other words, as many of them are drawn in each training step, without
         replacement. Cost and memory are proportional to it and to the tokens of a batch.
+
     # Raises
 
     `ConfigurationError`
