@@ -8,19 +8,12 @@
 //   allennlp train training_config/one_billion_word/elmo_semfit_svd.jsonnet --include-package allennlp_semfit -s output/elmo_semfit_svd_1b
 //
 // The model has been built but not trained.
-(import 'elmo_semfit.jsonnet') + (import '../lib/vocabulary.libsonnet') + {
+(import 'elmo_semfit_random.jsonnet') + {
   model+: {
     head+: {
       // An `embedding` gives random vectors to words that the file lacks. The vocabulary has the file's
       // words, and the file a row for @@UNKNOWN@@.
-      target_embedder: {
-        type: 'embedding',
-        embedding_dim: $.sizes.embedding_dim,
-        pretrained_file: std.extVar('SVD_PATH'),
-        trainable: false,
-      },
-      target_indexer: 'tokens',
+      target_embedder+: { pretrained_file: std.extVar('SVD_PATH') },
     },
   },
-  trainer+: { validation_metric: '+cosine' },
 }
