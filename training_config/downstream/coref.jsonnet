@@ -11,7 +11,7 @@
 local downstream_task = import '../lib/downstream_task.libsonnet';
 local word_representation = import '../lib/word_representation.libsonnet';
 
-downstream_task('COREF') + {
+downstream_task('COREF', sorting_keys=['text']) + {
   local words = word_representation($.sizes, dropout=$.sizes.representation_dropout),
   local word_dim = $.sizes.embedding_dim + $.sizes.num_character_filters + words.dim,
   // Both endpoints in both directions, the width and the attended words.
@@ -107,17 +107,9 @@ downstream_task('COREF') + {
     // One refinement of the span vectors.
     inference_order: 2,
   },
-  data_loader: {
-    batch_sampler: {
-      type: 'bucket',
-      // The model supports one document per batch only.
-      batch_size: 1,
-      sorting_keys: ['text'],
-      padding_noise: 0.0,
-    },
-  },
+  // The model supports one document per batch only.
+  data_loader+: { batch_sampler+: { batch_size: 1, padding_noise: 0.0 } },
   trainer+: {
-    optimizer: { type: 'adam', lr: $.sizes.learning_rate },
     learning_rate_scheduler: { type: 'reduce_on_plateau', factor: 0.5, mode: 'max', patience: 2 },
     grad_norm: 5.0,
     validation_metric: '+coref_f1',

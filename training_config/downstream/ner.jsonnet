@@ -10,7 +10,7 @@
 local downstream_task = import '../lib/downstream_task.libsonnet';
 local word_representation = import '../lib/word_representation.libsonnet';
 
-downstream_task('NER') + {
+downstream_task('NER', sorting_keys=['tokens']) + {
   local words = word_representation($.sizes, dropout=0.0),
 
   sizes+:: {
@@ -70,15 +70,7 @@ downstream_task('NER') + {
     // The layer weights of the scalar mix.
     regularizer: { regexes: [['scalar_parameters', { type: 'l2', alpha: 0.1 }]] },
   },
-  data_loader: {
-    batch_sampler: {
-      type: 'bucket',
-      batch_size: $.sizes.batch_size,
-      sorting_keys: ['tokens'],
-    },
-  },
   trainer+: {
-    optimizer: { type: 'adam', lr: $.sizes.learning_rate },
     grad_norm: 5.0,
     validation_metric: '+f1-measure-overall',
   },

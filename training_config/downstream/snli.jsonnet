@@ -9,7 +9,7 @@
 local downstream_task = import '../lib/downstream_task.libsonnet';
 local word_representation = import '../lib/word_representation.libsonnet';
 
-downstream_task('SNLI') + {
+downstream_task('SNLI', sorting_keys=['premise', 'hypothesis']) + {
   local words = word_representation($.sizes, dropout=0.0, none={
     indexers: { tokens: { type: 'single_id', lowercase_tokens: true } },
     embedders: { tokens: { type: 'embedding', embedding_dim: $.sizes.embedding_dim } },
@@ -85,15 +85,7 @@ downstream_task('SNLI') + {
       prevent_regexes: ['_text_field_embedder.*'],
     },
   },
-  data_loader: {
-    batch_sampler: {
-      type: 'bucket',
-      batch_size: $.sizes.batch_size,
-      sorting_keys: ['premise', 'hypothesis'],
-    },
-  },
   trainer+: {
-    optimizer: { type: 'adam', lr: $.sizes.learning_rate },
     learning_rate_scheduler: { type: 'reduce_on_plateau', factor: 0.5, mode: 'max', patience: 0 },
     grad_norm: 10.0,
     validation_metric: '+accuracy',

@@ -10,7 +10,7 @@
 local downstream_task = import '../lib/downstream_task.libsonnet';
 local word_representation = import '../lib/word_representation.libsonnet';
 
-downstream_task('SRL') + {
+downstream_task('SRL', sorting_keys=['tokens']) + {
   local words = word_representation($.sizes, dropout=0.1, none={
     indexers: { tokens: { type: 'single_id' } },
     embedders: { tokens: { type: 'embedding', embedding_dim: $.sizes.embedding_dim } },
@@ -50,13 +50,6 @@ downstream_task('SRL') + {
     initializer: { regexes: [['tag_projection_layer.*weight', { type: 'orthogonal' }]] },
     // The layer weights of the scalar mix.
     regularizer: { regexes: [['.*scalar_parameters.*', { type: 'l2', alpha: 0.001 }]] },
-  },
-  data_loader: {
-    batch_sampler: {
-      type: 'bucket',
-      batch_size: $.sizes.batch_size,
-      sorting_keys: ['tokens'],
-    },
   },
   trainer+: {
     optimizer: { type: 'adadelta', lr: $.sizes.learning_rate, rho: 0.95 },

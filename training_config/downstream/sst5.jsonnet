@@ -10,7 +10,7 @@
 local downstream_task = import '../lib/downstream_task.libsonnet';
 local word_representation = import '../lib/word_representation.libsonnet';
 
-downstream_task('SST') + {
+downstream_task('SST', sorting_keys=['tokens']) + {
   // The model does not allow an embedder named `elmo`, because it has a separate argument for ELMo. The
   // result is the same, but the argument accepts ELMo only.
   local words = word_representation($.sizes, dropout=0.0, elmo_key='elmo_words'),
@@ -72,15 +72,7 @@ downstream_task('SST') + {
       dropout: [0.2, 0.3, 0.0],
     },
   },
-  data_loader: {
-    batch_sampler: {
-      type: 'bucket',
-      batch_size: $.sizes.batch_size,
-      sorting_keys: ['tokens'],
-    },
-  },
   trainer+: {
-    optimizer: { type: 'adam', lr: $.sizes.learning_rate },
     grad_norm: 5.0,
     validation_metric: '+accuracy',
   },
