@@ -124,7 +124,7 @@ def main(options: str) -> None:
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     try:
         result = train(**json.loads(options))
-    except (TrainingError, ValueError, RuntimeError, MemoryError) as error:
+    except (TrainingError, ValueError, RuntimeError) as error:
         result = {"error": str(error) or type(error).__name__}
     json.dump(result, sys.stdout)
 

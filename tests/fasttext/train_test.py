@@ -254,3 +254,9 @@ class TestProgress:
         worker.write_text("import no_such_library")
         with pytest.raises(ConfigurationError, match=r"cut off \(ModuleNotFoundError: .*library"):
             train_fasttext([corpus], out, **SMALL)
+
+    def test_says_what_to_lower_when_memory_runs_out(self, corpus, out, monkeypatch):
+        monkeypatch.setattr(train, "_check_disk", lambda out, needed: None)
+        with pytest.raises(ConfigurationError, match=r"\(MemoryError: .*\); if memory ran out"):
+            # More than fits into an address space.
+            train_fasttext([corpus], out, dim=2**20, bucket=2**31 - 1)
