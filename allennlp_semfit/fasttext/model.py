@@ -3,6 +3,7 @@
 import os
 import struct
 from functools import cached_property, lru_cache
+from itertools import islice
 from typing import List, Optional, Sequence, Tuple, Union
 from weakref import WeakValueDictionary, finalize
 
@@ -120,7 +121,8 @@ class FastTextModel:
     def words(self) -> List[str]:
         """The words of the dictionary, sorted by decreasing frequency."""
         try:
-            words = dict.fromkeys(self._dictionary)
+            # Labels come after the words.
+            words = dict.fromkeys(islice(self._dictionary, self._num_words))
         except EOFError:
             raise self._truncated_error() from None
         return [word.decode("utf-8", errors="replace") for word in words]
@@ -161,7 +163,7 @@ class FastTextModel:
 
     def _row_indices(self, word: bytes) -> List[int]:
         row = self._row_of(word)
-        # Labels come after the words, and have no row of their own.
+        # Labels have no row of their own.
         rows = [] if row is None or row >= self._num_words + self._bucket else [row]
         if word != _END_OF_SENTENCE and self._bucket > 0:
             hashes = ngram_hashes(word, self._minn, self._maxn)

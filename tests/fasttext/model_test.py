@@ -95,6 +95,7 @@ def test_a_label_of_a_model_without_ngrams_is_an_unknown_word(tmp_path):
     trained = fasttext.train_unsupervised(str(tmp_path / "corpus.txt"), minCount=1, **options)
     trained.save_model(str(tmp_path / "vectors.bin"))
     model = FastTextModel(str(tmp_path / "vectors.bin"))
+    assert model.words == trained.words
     assert "__label__x" in model
     vectors = [model.get_word_vector(word) for word in ("__label__x", "unheard-of")]
     numpy.testing.assert_array_equal(*vectors)
