@@ -19,8 +19,8 @@ class SemfitVectors:
     A component of a spaCy pipeline that sets `doc.tensor`, shape `(len(doc), dim)`, to a language
     model's vectors of spaCy's tokens, and with it `token.vector`. `doc.vector` and `span.vector`
     are their mean, and `similarity` is the cosine. The vectors of white space are zero and do not
-    count. Documents from other processes (`n_process`) or a file have only `doc.tensor`, because
-    spaCy does not save hooks.
+    count. Documents from other processes (`n_process`) or `Doc.to_disk` have only `doc.tensor`,
+    because spaCy does not save hooks. Those from a `DocBin` have neither.
 
     Each sentence is embedded by itself if an earlier component sets the sentences, such as
     `sentencizer`. Otherwise the document is one sentence.
