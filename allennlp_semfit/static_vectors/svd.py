@@ -169,7 +169,7 @@ def train_svd(
     check_output_path(out, force=force, inputs=[] if pca_of is None else [pca_of])
     vocabulary = None
     if vocabulary_dir is not None:
-        if out.resolve().parent == Path(vocabulary_dir).resolve():
+        if Path(vocabulary_dir).resolve() in out.resolve().parents:
             raise ConfigurationError(
                 f"{out}: it is in {vocabulary_dir}, which is for the vocabulary alone; give the "
                 "table another directory"

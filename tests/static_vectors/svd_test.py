@@ -242,6 +242,7 @@ def test_pca_is_that_of_fasttexts_vectors(tmp_path):
         ({"pca_of": VECTORS, "dim": 11}, "--dim: 11, more than .*vectors.bin; it takes 10 or less"),
         ({"vocabulary_dir": CORPUS}, "it contains another file, shard-00.txt"),
         ({"vocabulary_dir": "."}, "svd.txt: it is in ., which is for the vocabulary alone"),
+        ({"vocabulary_dir": ".."}, "svd.txt: it is in .., which is for the vocabulary alone"),
     ],
 )
 def test_wrong_options_are_reported_before_the_corpus_is_read(
