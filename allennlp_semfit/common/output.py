@@ -186,7 +186,7 @@ def write_directory(path: Path, contents: Sequence[str], *, force: bool = True) 
     `ConfigurationError`
         As for `write_file`.
     """
-    path = path.absolute()
+    path = path.resolve()
     # Inside `path` if that exists, because it may be a mount point.
     place = path if path.exists() else path.parent
     with ExitStack() as to_the_end, _temporary_directory(path, place) as temporary:

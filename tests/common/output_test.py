@@ -192,6 +192,13 @@ class TestWriteDirectory:
         assert files_in(tmp_path / "out") == {"shards/0.txt": "new", "record.json": "new"}
         assert files_in(data) == {"0.txt": "data"}
 
+    def test_a_link_may_come_before_its_directory(self, tmp_path):
+        (tmp_path / "link").symlink_to("out")
+        with write_directory(tmp_path / "link", CONTENTS) as temporary:
+            write_output(temporary, "new")
+        assert (tmp_path / "link").is_symlink()
+        assert files_in(tmp_path / "out") == {"shards/0.txt": "new", "record.json": "new"}
+
     @pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
     @pytest.mark.parametrize("exists", [False, True])
     def test_a_failure_changes_nothing(self, tmp_path, error, exists):
