@@ -73,7 +73,7 @@ def train_fasttext(
 
     corpus : `Sequence[Union[str, os.PathLike]]`
         Files, directories and globs of text, UTF-8, one tokenised sentence a line. fastText reads
-        one file, so several are joined in a temporary one on the disk of `out_path`.
+        a temporary copy of all text on the disk of `out_path`.
     out_path : `Union[str, os.PathLike]`
         Must end in `.bin`. Its directory is made if it is missing. The file appears when it is
         complete.
