@@ -33,8 +33,8 @@ def find_text_files(
     # Raises
 
     `ConfigurationError`
-        If a path matches no file, is or is in one of `outputs`, or is a pipe or device, which
-        cannot be read twice.
+        If a path matches no file, is or is in one of `outputs`, is a pipe or device, which cannot
+        be read twice, or is the output of `prepare-corpus` instead of the `train` in it.
     """
     replaced = {Path(os.path.realpath(path)) for path in outputs}
 
@@ -54,6 +54,11 @@ def find_text_files(
                 f"{entry}: the output would replace it; give the output another name"
             )
         if path.is_dir():
+            if (path / "corpus.json").is_file() and (path / "train").is_dir():
+                raise ConfigurationError(
+                    f"{entry}: it is an output of prepare-corpus, with held-out text; give "
+                    f"{path / 'train'}"
+                )
             candidates = sorted(path.iterdir())
         elif path.is_file():
             files.append(path)
