@@ -145,8 +145,8 @@ def _check_result(writer: CorpusWriter, sources: Sequence[Source], options: Corp
         enough = min(0.5 / (writer.documents - 1) + 0.005, 0.5) if writer.documents > 1 else 0.0
         raise ConfigurationError(
             f"Nothing was held out: the input is {writer.documents} documents, too few for "
-            f"held_out {options.held_out}. Take {enough:.2f}, or 0 for no held-out text."
+            f"--held-out {options.held_out}. Take {enough:.2f}, or 0 for no held-out text."
             if enough
             else "Nothing was held out: the input is a single document. Give more text, or set "
-            "held_out to 0 for no held-out text."
+            "--held-out to 0 for no held-out text."
         )

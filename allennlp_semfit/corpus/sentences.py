@@ -109,8 +109,8 @@ class SentenceSplitter:
         except (ImportError, OSError, ValueError) as error:
             raise ConfigurationError(
                 f"spaCy has no tokenizer for the language {self._language!r}: "
-                f"{' '.join(str(error).split())} Use a code that it supports, such as 'en', or "
-                "'xx' for any other language."
+                f"{' '.join(str(error).split()).rstrip('.')}. Use a code that it supports, such as "
+                "'en', or 'xx' for any other language."
             ) from error
         if isinstance(pipeline.tokenizer, Tokenizer):
             suffixes = [*(pipeline.Defaults.suffixes or ()), *_SUFFIXES]

@@ -300,7 +300,9 @@ class TestErrors:
     @pytest.mark.parametrize("already_tokenized", [True, False])
     def test_unknown_language(self, text, tmp_path, already_tokenized):
         options = CorpusOptions(language="zz", already_tokenized=already_tokenized)
-        with pytest.raises(ConfigurationError, match="no tokenizer for the language 'zz'"):
+        with pytest.raises(
+            ConfigurationError, match=r"no tokenizer for the language 'zz'.*\. Use a code"
+        ):
             prepare_corpus([text], tmp_path / "out", options)
 
     def test_a_dump_is_not_tokenized(self, tmp_path):
@@ -319,7 +321,7 @@ class TestErrors:
 
     @pytest.mark.parametrize(
         ("count", "advice", "enough"),
-        [(1, "set held_out to 0", 0.0), (2, "Take 0.50", 0.5), (5, "Take 0.13", 0.13)],
+        [(1, "set --held-out to 0", 0.0), (2, "Take 0.50", 0.5), (5, "Take 0.13", 0.13)],
     )
     def test_nothing_held_out(self, tmp_path, count, advice, enough):
         (tmp_path / "in.txt").write_text("A sentence.\n" * count)
