@@ -7,6 +7,7 @@ repository.
 """
 
 import argparse
+import logging
 import shutil
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from allennlp.common.checks import ConfigurationError
 
 from allennlp_semfit.commands.options import exit_on_error
 from allennlp_semfit.common.output import write_directory
+
+logger = logging.getLogger(__name__)
 
 _PACKAGE = Path(__file__).parents[1]
 _NAME = "training_config"
@@ -53,3 +56,7 @@ def _run(args: argparse.Namespace) -> None:
             copy = new / file.relative_to(source)
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, copy)
+    logger.info(
+        "Next: import '%s/lib/elmo_semfit.libsonnet' in a config of your own, as the README does",
+        out_dir,
+    )

@@ -19,9 +19,11 @@ def files(directory):
     }
 
 
-def test_copies_what_a_config_of_ones_own_imports(tmp_path, monkeypatch):
+def test_copies_what_a_config_of_ones_own_imports(tmp_path, monkeypatch, caplog):
     monkeypatch.chdir(tmp_path)
+    caplog.set_level("INFO", logger="allennlp_semfit")
     run()
+    assert "import 'training_config/lib/elmo_semfit.libsonnet' in a config" in caplog.text
     assert files(tmp_path / "training_config") == files(CONFIGS)
     mine = tmp_path / "mine.jsonnet"
     mine.write_text("""
