@@ -283,7 +283,7 @@ def _resolve(path: str) -> str:
     """The local file for a path or URL."""
     resolved = resolve_path(path, "`allennlp train-fasttext` makes such a file.", _KIND)
     if os.path.isdir(resolved):
-        raise _error(path, "is a directory", "The `.bin` file itself is wanted.")
+        raise _error(path, "is a directory", "Give the `.bin` file in it.")
     return resolved
 
 
