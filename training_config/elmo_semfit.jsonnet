@@ -11,9 +11,9 @@
 //        "trainer.learning_rate_scheduler.decay_start": 2 N, "….decay_end": 4 N}'
 local elmo_semfit = import 'lib/elmo_semfit.libsonnet';
 
-// 16 sentences × 25 words = 400 words per update; 1,200 updates per epoch.
+// 16 sentences × 25 words = 400 words per update; 1,197 updates per epoch.
 local sentences_per_update = 16;
-local num_sentences = 19400;
+local num_sentences = 19141;
 local num_epochs = 3;
 
 elmo_semfit(
@@ -24,7 +24,7 @@ elmo_semfit(
   hidden_dim=128,
   cell_size=512,
   num_epochs=num_epochs,
-  num_updates=num_epochs * num_sentences / sentences_per_update,
+  num_updates=num_epochs * std.ceil(num_sentences / sentences_per_update),
   learning_rate=4e-4,
   warmup_steps=200,
   data_loader={
