@@ -25,7 +25,7 @@ DATA = {
     "srl": "srl",
     "sst5": "sst.txt",
 }
-REPRESENTATIONS = ("elmo", "elmo_semfit", "fasttext", "none")
+REPRESENTATIONS = ("elmo", "elmo_semfit", "elmo_semfit_fasttext", "fasttext", "none")
 
 # Those of the fixture's language model and vectors, and of `write_elmo`.
 SIZES = {"elmo_semfit_dim": 2 * 6, "fasttext_dim": 10, "elmo_dim": 2 * 5, "num_epochs": 1}
@@ -93,11 +93,12 @@ def paths(request, elmo):
     def paths_of(representation):
         if representation == "elmo":
             return elmo
-        if representation == "none":
-            return {}
-        if representation == "elmo_semfit":
-            return {"LM_ARCHIVE_PATH": request.getfixturevalue("lm_archive")}
-        return {"FASTTEXT_MODEL_PATH": VECTORS}
+        found = {}
+        if "elmo_semfit" in representation:
+            found["LM_ARCHIVE_PATH"] = request.getfixturevalue("lm_archive")
+        if "fasttext" in representation:
+            found["FASTTEXT_MODEL_PATH"] = VECTORS
+        return found
 
     return paths_of
 
@@ -122,7 +123,7 @@ def test_a_task_trains_and_is_tested(task, representation, paths, tmp_path):
         and "scalar_mix" not in name
         and "._projection." not in name
     ]
-    assert bool(pretrained) == (representation in ("elmo", "elmo_semfit"))
+    assert bool(pretrained) == ("elmo" in representation)
     assert not any(parameter.requires_grad for parameter in pretrained)
 
 
@@ -141,7 +142,9 @@ def test_a_task_trains_on_a_subword_model(task, tmp_path):
 def test_an_unknown_representation_is_refused(task):
     with pytest.raises(RuntimeError) as error:
         config_of(CONFIGS / f"{task}.jsonnet", environment(task, "glove"), {})
-    message = 'WORD_REPRESENTATION is "glove". It takes one of "elmo", "elmo_semfit", "fasttext"'
+    message = (
+        'WORD_REPRESENTATION is "glove". It takes one of "elmo", "elmo_semfit", "elmo_semfit_f'
+    )
     assert message in str(error.value)
 
 

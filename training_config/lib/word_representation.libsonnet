@@ -4,6 +4,7 @@
 //   elmo_semfit  ELMo-S         LM_ARCHIVE_PATH: the `model.tar.gz` of a language model trained with any
 //                               config in `training_config`. The files that it uses must still be where
 //                               they were when it was trained.
+//   elmo_semfit_fasttext  both, side by side: LM_ARCHIVE_PATH, FASTTEXT_MODEL_PATH
 //   elmo         ELMo           ELMO_OPTIONS_PATH, ELMO_WEIGHTS_PATH: as published by AllenNLP
 //   fasttext     fastText only  FASTTEXT_MODEL_PATH
 //   none         none
@@ -57,6 +58,12 @@ function(sizes, dropout, none={ indexers: {}, embedders: {}, dim: 0 }, elmo_key=
       },
       embedders: { fasttext: { type: 'fasttext', embedding_dim: sizes.fasttext_dim } },
       dim: sizes.fasttext_dim,
+    },
+    // The scalar mix has one vector for all layers. Beside it, a task also has the static vectors as they are.
+    elmo_semfit_fasttext: {
+      indexers: choices.elmo_semfit.indexers + choices.fasttext.indexers,
+      embedders: choices.elmo_semfit.embedders + choices.fasttext.embedders,
+      dim: choices.elmo_semfit.dim + choices.fasttext.dim,
     },
     none: none,
   } + (if std.objectHas(sizes, 'representations') then sizes.representations else {});
