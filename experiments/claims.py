@@ -11,6 +11,7 @@ from experiments.results import (
     PAIRED_TASKS,
     base_model,
     f1,
+    language_model_of,
     minutes_of,
     sort_representations,
 )
@@ -36,13 +37,16 @@ Counts = Mapping[Run, numpy.ndarray]
 def _pairs(representations: Iterable[str]) -> Iterator[Tuple[str, str]]:
     """
     Our language models, with fastText and with all that come before them in the tables and were
-    trained for as many minutes. Those without minutes are compared with all.
+    trained for as many minutes. Those without minutes are compared with all. `NAME_fasttext` is
+    compared with its parts only.
     """
     names = [name for name in sort_representations(representations) if name != "none"]
     for position, name in enumerate(names):
-        for other in names[:position] if base_model(name) in OURS else []:
+        base, language_model = base_model(name), language_model_of(base_model(name))
+        for other in names[:position] if base in OURS else []:
             is_as_long = other == "fasttext" or minutes_of(name) in (0, minutes_of(other))
-            if is_as_long and base_model(other) != base_model(name):
+            is_part = base_model(other) in ("fasttext", language_model)
+            if is_as_long and base_model(other) != base and (is_part or base == language_model):
                 yield name, other
 
 

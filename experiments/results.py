@@ -18,6 +18,7 @@ __all__ = [
     "Results",
     "base_model",
     "f1",
+    "language_model_of",
     "mean_score",
     "minutes_of",
     "sort_representations",
@@ -48,9 +49,13 @@ REPRESENTATIONS = {
     "elmo_adaptive": Representation("ELMo-A", "#DDAA33", "D"),
     "elmo_semfit": Representation("ELMo-S", "#332288", "o"),
     "elmo_semfit_contrastive": Representation("ELMo-S, contrastive head", "#EE7733", "h"),
+    "elmo_semfit_fasttext": Representation("ELMo-S + fastText", "#0077BB", "p"),
+    "elmo_semfit_contrastive_fasttext": Representation(
+        "ELMo-S, contrastive head + fastText", "#CC3311", "*"
+    ),
 }
-# The language models that claims are about.
-OURS = ("elmo_semfit", "elmo_semfit_contrastive")
+# Those that claims are about.
+OURS = tuple(name for name in REPRESENTATIONS if name.startswith("elmo_semfit"))
 # The tasks of the tables.
 TASKS = ("snli", "coref", "sst5", "ner", "srl", "bc5cdr")
 # Those of the paired tests, whose mean is compared.
@@ -85,8 +90,13 @@ def sort_representations(names: Iterable[str]) -> List[str]:
 
 
 def base_model(representation: str) -> str:
-    """The language model `NAME` of `NAME-VARIANT`."""
+    """`NAME` of `NAME-VARIANT`."""
     return representation.partition("-")[0]
+
+
+def language_model_of(representation: str) -> str:
+    """`NAME-VARIANT` of `NAME_fasttext-VARIANT`, where fastText's vectors are beside its own."""
+    return representation.replace("_fasttext", "")
 
 
 def minutes_of(representation: str) -> int:

@@ -16,6 +16,7 @@ from experiments.results import (
     Representation,
     Results,
     base_model,
+    language_model_of,
     mean_score,
     minutes_of,
     sort_representations,
@@ -93,7 +94,7 @@ def _language_models(results: Results, base: str) -> Sequence[Row]:
     return [
         row
         for row in results["language_models"]
-        if base_model(row["name"]) == base and row["corpus"] not in LANGUAGES
+        if base_model(row["name"]) == language_model_of(base) and row["corpus"] not in LANGUAGES
     ]
 
 
@@ -102,7 +103,7 @@ def _words_read(results: Results, name: str) -> str:
     words = [
         row["words_read"]
         for row in _language_models(results, base_model(name))
-        if row["name"] == name and "words_read" in row
+        if row["name"] == language_model_of(name) and "words_read" in row
     ]
     return _millions(statistics.mean(words)) if words else ""
 

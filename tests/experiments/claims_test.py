@@ -71,17 +71,23 @@ def test_tasks_count_the_same_whatever_their_sentences():
 def test_ours_are_compared_with_fasttext_and_others_of_as_many_minutes():
     names = ["elmo_semfit-5min", "bert-5min", "bert-15min", "none", "fasttext"]
     names += ["elmo_semfit-15min", "elmo_semfit_contrastive-5min", "elmo_semfit", "elmo_semfit_l2"]
+    names += ["elmo_semfit_fasttext-15min", "fasttext-15min"]
     assert list(_pairs(names)) == [
         ("elmo_semfit", "fasttext"),
+        ("elmo_semfit", "fasttext-15min"),
         ("elmo_semfit", "bert-5min"),
         ("elmo_semfit", "bert-15min"),
         ("elmo_semfit-5min", "fasttext"),
         ("elmo_semfit-5min", "bert-5min"),
         ("elmo_semfit-15min", "fasttext"),
+        ("elmo_semfit-15min", "fasttext-15min"),
         ("elmo_semfit-15min", "bert-15min"),
         ("elmo_semfit_contrastive-5min", "fasttext"),
         ("elmo_semfit_contrastive-5min", "bert-5min"),
         ("elmo_semfit_contrastive-5min", "elmo_semfit-5min"),
+        ("elmo_semfit_fasttext-15min", "fasttext"),
+        ("elmo_semfit_fasttext-15min", "fasttext-15min"),
+        ("elmo_semfit_fasttext-15min", "elmo_semfit-15min"),
     ]
 
 

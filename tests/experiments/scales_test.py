@@ -134,8 +134,9 @@ def test_a_task_comes_after_its_language_model(task, scale, tmp_path):
 def test_all_makes_everything_that_the_tables_have(tmp_path):
     lines = lines_of(tmp_path, "laptop", "MINUTES=5 15", "MODELS=elmo elmo_semfit")
     # Two models of novels, for their speed and twice more, and two of two languages; four tasks
-    # with two representations, and with fastText, two models and four peers twice; two with five.
-    models, tasks = 2 * 3 + 2 * 2, 4 * (2 + 7 * 2) + 2 * 5
+    # with two representations, and with fastText, two models, four peers and one of the models
+    # beside fastText twice; two with seven.
+    models, tasks = 2 * 3 + 2 * 2, 4 * (2 + 8 * 2) + 2 * 7
     assert sum(map(is_training, lines)) == models + tasks
     # BERT also of two languages.
     assert sum("experiments.peers.train" in line for line in lines) == 4 * 2 + 2

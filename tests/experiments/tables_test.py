@@ -30,6 +30,7 @@ RESULTS = {
         run_of("ner", "elmo-15min", 21.0),
         run_of("ner", "elmo-5min", 20.0),
         *(run_of(task, "bert-15min", 50.0) for task in PAIRED_TASKS),
+        run_of("srl", "elmo_fasttext-15min", 22.0),
         run_of("ner", "bert-15min", 54.0, seed=2),
     ],
     "language_models": [
@@ -108,6 +109,8 @@ def test_tasks_have_the_mean_and_the_deviation_of_the_seeds_by_minutes():
         # The deviation is that of a sample.
         ["15", "`bert`", "0.0 M", "50.0", "52.0 ± 2.8", "50.0", "50.0", "50.5"],
         ["15", "`elmo`", "1.3 M", "", "21.0", "", "", ""],
+        # The same language model, with the vectors of fastText beside its own.
+        ["15", "`elmo_fasttext`", "1.3 M", "", "", "22.0", "", ""],
     ]
 
 
