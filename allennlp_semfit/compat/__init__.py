@@ -235,8 +235,11 @@ def _drop_add_special_tokens(get_tokenizer: Callable, model_name: str, **kwargs:
 
 
 def _finish(finish: Callable, self: train.TrainModel, metrics: Dict[str, Any]) -> None:
+    if not common_util.is_distributed():
+        finish(self, metrics)
+        return
     loader = self.evaluation_data_loader
-    if common_util.is_distributed() and isinstance(loader, MultiProcessDataLoader):
+    if isinstance(loader, MultiProcessDataLoader):
         # It reads the data again.
         loader._instances = None
         loader.reader._set_distributed_info(None)
