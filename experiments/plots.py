@@ -18,6 +18,7 @@ from experiments.results import (
     Representation,
     Results,
     base_model,
+    language_model_of,
     mean_score,
     minutes_of,
     sort_representations,
@@ -32,7 +33,11 @@ def plot_minutes(results: Results) -> Figure:
     minutes of their training, and that of the longest against the speed of embedding.
     """
     names = sort_representations(run["representation"] for run in results["tasks"])
-    means = {name: mean for name in names if (mean := mean_score(results, name)) is not None}
+    means = {
+        name: mean
+        for name in names
+        if language_model_of(name) == name and (mean := mean_score(results, name)) is not None
+    }
     timed = [name for name in means if minutes_of(name)]
     figure = Figure(figsize=(7, 3.8), layout="constrained")
     of_minutes, of_speed = figure.subplots(1, 2, sharey=True)

@@ -49,10 +49,9 @@ REPRESENTATIONS = {
     "elmo_adaptive": Representation("ELMo-A", "#DDAA33", "D"),
     "elmo_semfit": Representation("ELMo-S", "#332288", "o"),
     "elmo_semfit_contrastive": Representation("ELMo-S, contrastive head", "#EE7733", "h"),
-    "elmo_semfit_fasttext": Representation("ELMo-S + fastText", "#0077BB", "p"),
-    "elmo_semfit_contrastive_fasttext": Representation(
-        "ELMo-S, contrastive head + fastText", "#CC3311", "*"
-    ),
+    # Only in tables that have the names.
+    "elmo_semfit_fasttext": Representation(""),
+    "elmo_semfit_contrastive_fasttext": Representation(""),
 }
 # Those that claims are about.
 OURS = tuple(name for name in REPRESENTATIONS if name.startswith("elmo_semfit"))

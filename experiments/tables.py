@@ -173,6 +173,7 @@ def _summary(results: Results) -> str:
     """The mean of the tasks by minutes of training, and the size and speed of the models."""
     embedding = {row["label"]: row["words_per_second"] for row in results["embedding_speed"]}
     names = sort_representations(row["representation"] for row in results["tasks"])
+    names = [name for name in names if language_model_of(name) == name]
     means = {name: _number(mean_score(results, name), ".1f") for name in names}
     all_minutes = sorted({minutes_of(name) for name in names if means[name]} - {0})
     table = []
