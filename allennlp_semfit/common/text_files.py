@@ -54,10 +54,11 @@ def find_text_files(
                 f"{entry}: the output would replace it; give the output another name"
             )
         if path.is_dir():
-            if (path / "corpus.json").is_file() and (path / "train").is_dir():
+            train = path / "train"
+            # `prepare-corpus` replaces its own output, which is no input then.
+            if (path / "corpus.json").is_file() and train.is_dir() and not is_output(train):
                 raise ConfigurationError(
-                    f"{entry}: it is an output of prepare-corpus, with held-out text; give "
-                    f"{path / 'train'}"
+                    f"{entry}: it is an output of prepare-corpus, with held-out text; give {train}"
                 )
             candidates = sorted(path.iterdir())
         elif path.is_file():
