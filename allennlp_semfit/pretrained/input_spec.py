@@ -145,10 +145,13 @@ class InputSpec:
         try:
             yield
         except InvalidFileError as error:
-            error.remedy += (
-                f" The language model {self._archive_file} needs it: give the file of its training "
+            needed = (
+                f"The language model {self._archive_file} needs it: give the file of its training "
                 f"as `{parameter}`."
             )
+            # A new training would give other vectors.
+            is_missing = error.found.startswith("does not exist")
+            error.remedy = needed if is_missing else f"{error.remedy} {needed}"
             error.parameter = parameter
             # The key of the language model's configuration, which the user does not edit.
             error.key = None

@@ -242,6 +242,8 @@ def test_a_missing_fasttext_file_is_an_error_at_once(lm_archive, tmp_path, monke
     with pytest.raises(InvalidFileError) as error:
         SentenceEmbedder(lm_archive, fasttext_model_path="no/such.bin")
     assert "fastText model no/such.bin does not exist" in str(error.value)
+    # A new training would give other vectors.
+    assert "train-fasttext" not in str(error.value)
     assert "`fasttext_model_path`" in str(error.value)
 
 
