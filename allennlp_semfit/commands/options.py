@@ -4,6 +4,7 @@ import argparse
 import io
 import logging
 import os
+import re
 import select
 import sys
 from contextlib import contextmanager
@@ -60,7 +61,9 @@ def exit_on_error(
         sys.exit(f"{command}: {error}")
     except (MemoryError, RuntimeError) as error:
         # PyTorch's errors on the CPU, and in old versions on a GPU, have no type of their own.
-        if not isinstance(error, MemoryError) and "memory" not in str(error):
+        # Others name the memory, too, such as that of an illegal access.
+        is_lack = re.search("out of memory|tried to allocate", str(error))
+        if not isinstance(error, MemoryError) and not is_lack:
             raise
         sys.exit(f"{command}: not enough memory ({first_line(error)}); {out_of_memory}")
     except KeyboardInterrupt as error:
