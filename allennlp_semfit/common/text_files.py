@@ -9,7 +9,19 @@ from typing import BinaryIO, Iterator, List, Optional, Sequence, Tuple, Union
 
 from allennlp.common.checks import ConfigurationError
 
-__all__ = ["find_text_files", "open_file", "read_lines", "read_text", "unchanged"]
+__all__ = [
+    "RECORD",
+    "TRAIN",
+    "find_text_files",
+    "open_file",
+    "read_lines",
+    "read_text",
+    "unchanged",
+]
+
+# Of an output of `prepare-corpus`.
+TRAIN = "train"
+RECORD = "corpus.json"
 
 CHUNK_SIZE = 2**20
 _NO_SPACE = bytes(byte for byte in range(256) if not bytes([byte]).isspace())
@@ -54,9 +66,9 @@ def find_text_files(
                 f"{entry}: the output would replace it; give the output another name"
             )
         if path.is_dir():
-            train = path / "train"
+            train = path / TRAIN
             # `prepare-corpus` replaces its own output, which is no input then.
-            if (path / "corpus.json").is_file() and train.is_dir() and not is_output(train):
+            if (path / RECORD).is_file() and train.is_dir() and not is_output(train):
                 raise ConfigurationError(
                     f"{entry}: it is an output of prepare-corpus, with held-out text; give {train}"
                 )

@@ -5,11 +5,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any, Dict, List, Optional, Tuple
 
+from allennlp_semfit.common.text_files import RECORD, TRAIN
+
 __all__ = ["CONTENTS", "CorpusWriter", "read_record", "write_record"]
 
-TRAIN = "train"
 HELD_OUT = "heldout.txt"
-RECORD = "corpus.json"
 CONTENTS = (f"{TRAIN}/", HELD_OUT, RECORD)
 
 
