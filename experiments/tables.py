@@ -79,7 +79,7 @@ def _minutes(results: Results) -> str:
         {
             "minutes": minutes_of(name) or "",
             "representation": f"`{base_model(name)}`",
-            "words read": _words_read(results, name),
+            "words read": _words_read(results, language_model_of(name)),
             **scores[name],
             f"mean of {', '.join(PAIRED_TASKS)}": _number(mean_score(results, name), ".1f"),
         }
@@ -94,7 +94,7 @@ def _language_models(results: Results, base: str) -> Sequence[Row]:
     return [
         row
         for row in results["language_models"]
-        if base_model(row["name"]) == language_model_of(base) and row["corpus"] not in LANGUAGES
+        if base_model(row["name"]) == base and row["corpus"] not in LANGUAGES
     ]
 
 
@@ -103,7 +103,7 @@ def _words_read(results: Results, name: str) -> str:
     words = [
         row["words_read"]
         for row in _language_models(results, base_model(name))
-        if row["name"] == language_model_of(name) and "words_read" in row
+        if row["name"] == name and "words_read" in row
     ]
     return _millions(statistics.mean(words)) if words else ""
 
