@@ -78,7 +78,7 @@ requirements: .venv/synced
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --prerelease disallow --upgrade \
 		-c requirements/requirements.txt requirements/peers.in -o requirements/peers.txt
 
-.venv/synced: $(filter-out requirements/docs.% requirements/peers.%,$(wildcard requirements/*)) setup.py allennlp_semfit/modules/native_kernels.cpp
+.venv/synced: $(filter-out requirements/docs.% requirements/peers.%,$(wildcard requirements/*)) setup.py allennlp_semfit/modules/kernels/native_kernels.cpp
 	@if [ -z "$(PYTHON)" ]; then \
 		echo "No Python 3.11 or 3.12 found. Install one, or name it: make PYTHON=/path/to/python3.12"; exit 1; \
 	fi
@@ -108,4 +108,4 @@ requirements: .venv/synced
 
 # Not data/ and output/, whose models may have taken hours.
 clean:
-	rm -rf .venv .venv-docs .venv-peers site build dist *.egg-info allennlp_semfit/modules/*.so .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-docs .venv-peers site build dist *.egg-info allennlp_semfit/modules/kernels/*.so .hypothesis .mypy_cache .pytest_cache .ruff_cache

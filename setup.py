@@ -41,8 +41,8 @@ ALLENNLP_IMPORTS = [
 # The contextualizers' CPU kernels. `optional`: without a compiler, the installation succeeds with a
 # warning, and the contextualizers use PyTorch's operations.
 NATIVE_KERNELS = Extension(
-    "allennlp_semfit.modules.native_kernels",
-    ["allennlp_semfit/modules/native_kernels.cpp"],
+    "allennlp_semfit.modules.kernels.native_kernels",
+    ["allennlp_semfit/modules/kernels/native_kernels.cpp"],
     language="c++",
     extra_compile_args=["-O3", "-std=c++17", "-Wno-psabi"],
     optional=True,
@@ -62,7 +62,7 @@ setup(
     ],
     package_dir={"allennlp_semfit.training_config": "training_config"},
     package_data={
-        "allennlp_semfit.modules": ["*.cpp", "*.pyi"],
+        "allennlp_semfit.modules.kernels": ["*.cpp", "*.pyi"],
         "allennlp_semfit.training_config": ["**/*.jsonnet", "**/*.libsonnet", "**/*.md"],
     },
     ext_modules=[NATIVE_KERNELS],

@@ -28,12 +28,30 @@ from allennlp_semfit.commands.train_fasttext import TrainFastText
 from allennlp_semfit.commands.train_mimick import TrainMimick
 from allennlp_semfit.commands.train_svd import TrainSvd
 from allennlp_semfit.compat import apply_patches
-from allennlp_semfit.data.dataset_readers.language_modeling import LanguageModelingReader
-from allennlp_semfit.data.dataset_readers.word_vectors import WordVectorsReader
-from allennlp_semfit.data.token_indexers.fasttext_indexer import FastTextIndexer
+from allennlp_semfit.data.fasttext_indexer import FastTextIndexer
+from allennlp_semfit.data.language_modeling import LanguageModelingReader
+from allennlp_semfit.mimick.embedder import MimickEmbedder
+from allennlp_semfit.mimick.indexer import MimickIndexer
+from allennlp_semfit.mimick.model import Mimick
+from allennlp_semfit.mimick.reader import WordVectorsReader
 from allennlp_semfit.models.bidirectional_lm import BidirectionalLm
 from allennlp_semfit.models.masked_lm import MaskedLm
-from allennlp_semfit.models.mimick import Mimick
+from allennlp_semfit.modules.contextualizers.bidirectional_language_model_adapter import (
+    BidirectionalLanguageModelAdapter,
+)
+from allennlp_semfit.modules.contextualizers.bidirectional_language_model_lstm import (
+    BidirectionalLanguageModelLstm,
+)
+from allennlp_semfit.modules.contextualizers.bidirectional_language_model_qrnn import (
+    BidirectionalLanguageModelQrnn,
+)
+from allennlp_semfit.modules.contextualizers.bidirectional_language_model_sru import (
+    BidirectionalLanguageModelSru,
+)
+from allennlp_semfit.modules.contextualizers.bidirectional_language_model_torch_lstm import (
+    BidirectionalLanguageModelTorchLstm,
+)
+from allennlp_semfit.modules.contextualizers.hugging_face_encoder import HuggingFaceEncoder
 from allennlp_semfit.modules.lm_heads.adaptive_softmax_head import AdaptiveSoftmaxHead
 from allennlp_semfit.modules.lm_heads.contrastive_head import ContrastiveHead
 from allennlp_semfit.modules.lm_heads.distances import Distance
@@ -41,38 +59,20 @@ from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 from allennlp_semfit.modules.lm_heads.sampled_softmax_head import SampledSoftmaxHead
 from allennlp_semfit.modules.lm_heads.semfit_head import SemfitHead
 from allennlp_semfit.modules.lm_heads.softmax_head import SoftmaxHead
-from allennlp_semfit.modules.seq2seq_encoders.bidirectional_language_model_adapter import (
-    BidirectionalLanguageModelAdapter,
-)
-from allennlp_semfit.modules.seq2seq_encoders.bidirectional_language_model_lstm import (
-    BidirectionalLanguageModelLstm,
-)
-from allennlp_semfit.modules.seq2seq_encoders.bidirectional_language_model_qrnn import (
-    BidirectionalLanguageModelQrnn,
-)
-from allennlp_semfit.modules.seq2seq_encoders.bidirectional_language_model_sru import (
-    BidirectionalLanguageModelSru,
-)
-from allennlp_semfit.modules.seq2seq_encoders.bidirectional_language_model_torch_lstm import (
-    BidirectionalLanguageModelTorchLstm,
-)
-from allennlp_semfit.modules.seq2seq_encoders.hugging_face_encoder import HuggingFaceEncoder
 from allennlp_semfit.modules.token_embedders.cached_embedder import CachedEmbedder
 from allennlp_semfit.modules.token_embedders.elmo_character_cnn_embedder import (
     ElmoCharacterCnnEmbedder,
 )
 from allennlp_semfit.modules.token_embedders.fasttext_embedder import FastTextEmbedder
-from allennlp_semfit.modules.token_embedders.mimick_embedder import MimickEmbedder
-from allennlp_semfit.predictors.bidirectional_lm import BidirectionalLmPredictor
 from allennlp_semfit.pretrained.embedder import ElmoSemfitEmbedder
 from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
-from allennlp_semfit.pretrained.mimick_indexer import MimickIndexer
+from allennlp_semfit.pretrained.predictor import BidirectionalLmPredictor
 from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
 from allennlp_semfit.subwords.tokenizer import SubwordTokenizer
-from allennlp_semfit.training.learning_rate_schedulers.large_batch import (
+from allennlp_semfit.training.fused_adam import FusedAdam
+from allennlp_semfit.training.large_batch import (
     LargeBatchLearningRateScheduler,
 )
-from allennlp_semfit.training.metrics.token_averages import BaselineCosine, TokenAverage
-from allennlp_semfit.training.optimizers.fused_adam import FusedAdam
+from allennlp_semfit.training.token_averages import BaselineCosine, TokenAverage
 
 apply_patches()

@@ -16,16 +16,16 @@ from typing import Any, Callable, Dict
 import torch
 from allennlp.modules.elmo_lstm import ElmoLstm
 
-from allennlp_semfit.modules.products import select_product
-from allennlp_semfit.modules.seq2seq_encoders.bidirectional_language_model_lstm import (
+from allennlp_semfit.modules.contextualizers.bidirectional_language_model_lstm import (
     BidirectionalLanguageModelLstm,
 )
-from allennlp_semfit.modules.seq2seq_encoders.bidirectional_language_model_qrnn import (
+from allennlp_semfit.modules.contextualizers.bidirectional_language_model_qrnn import (
     BidirectionalLanguageModelQrnn,
 )
-from allennlp_semfit.modules.seq2seq_encoders.bidirectional_language_model_sru import (
+from allennlp_semfit.modules.contextualizers.bidirectional_language_model_sru import (
     BidirectionalLanguageModelSru,
 )
+from allennlp_semfit.modules.kernels.products import select_product
 from benchmarks.reporting import Lines, argument_parser, parse_arguments, report
 from benchmarks.timing import time_interleaved
 

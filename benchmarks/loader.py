@@ -29,7 +29,7 @@ from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.data.samplers import BucketBatchSampler
 from allennlp.nn.util import get_text_field_mask
 
-from allennlp_semfit.data.dataset_readers.language_modeling import LanguageModelingReader
+from allennlp_semfit.data.language_modeling import LanguageModelingReader
 from allennlp_semfit.fasttext.train import train_fasttext
 from benchmarks.language_models import build_language_model
 from benchmarks.reporting import argument_parser, parse_arguments, report

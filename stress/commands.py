@@ -17,8 +17,8 @@ from allennlp_semfit.fasttext.model import FastTextModel
 from stress.child import Child, Ended, allennlp
 from stress.formats import training_config
 from tests import FIXTURES, TABLE, VECTORS
+from tests.analysis.senteval.data import write_data
 from tests.language_models import write_language_model
-from tests.senteval.data import write_data
 
 __all__ = ["COMMANDS", "Command", "Work", "all_in", "describe_files", "files_in", "make_inputs"]
 

@@ -21,6 +21,10 @@ from allennlp.data import DatasetReader, Token, TokenIndexer, Vocabulary
 from allennlp.modules.elmo import batch_to_ids
 
 from allennlp_semfit import SentenceEmbedder
+from allennlp_semfit.analysis.senteval.results_file import ResultsFile
+from allennlp_semfit.analysis.senteval.run import describe_results, run_tasks
+from allennlp_semfit.analysis.senteval.sentence_vectors import FastTextVectors
+from allennlp_semfit.analysis.senteval.tasks import read_tasks
 from allennlp_semfit.corpus.options import CorpusOptions
 from allennlp_semfit.corpus.prepare import prepare_corpus
 from allennlp_semfit.corpus.vocabulary import count_vocabulary
@@ -31,10 +35,6 @@ from allennlp_semfit.modules.token_embedders.elmo_character_cnn_embedder import 
 )
 from allennlp_semfit.pretrained import embed_file as embedding
 from allennlp_semfit.pretrained.embed_file import embed_file
-from allennlp_semfit.senteval.results_file import ResultsFile
-from allennlp_semfit.senteval.run import describe_results, run_tasks
-from allennlp_semfit.senteval.sentence_vectors import FastTextVectors
-from allennlp_semfit.senteval.tasks import read_tasks
 from allennlp_semfit.static_vectors.table import read_table
 from allennlp_semfit.subwords.tokenizer import SubwordTokenizer
 from allennlp_semfit.subwords.train import train_bpe
@@ -45,11 +45,11 @@ from tests import (
     VECTORS,
     update_recorder,  # noqa: F401 (registers what a configuration names)
 )
+from tests.analysis.senteval.data import write_data
 from tests.elmo_weights import write_elmo
 from tests.language_models import write_language_model
 from tests.mimick_archive import write_mimick
 from tests.processes import ROOT
-from tests.senteval.data import write_data
 
 __all__ = ["FORMATS", "Format", "WrongResultError", "training_config", "vectors_in"]
 

@@ -15,6 +15,7 @@ PACKAGE = Path(allennlp_semfit.__file__).parent
 ORDER = (
     "common",
     "compat",
+    "archives",
     "fasttext",
     "corpus",
     "subwords",
@@ -23,9 +24,9 @@ ORDER = (
     "data",
     "modules",
     "models",
+    "mimick",
     "pretrained",
-    "senteval",
-    "predictors",
+    "analysis",
     "integrations",
     "commands",
     "__init__",
@@ -94,5 +95,8 @@ import_module_and_submodules("allennlp_semfit")
     imported = set(process.stdout.split())
     assert "allennlp_semfit.commands.senteval" in imported
     # These import scikit-learn and spaCy.
-    assert not imported & {"allennlp_semfit.senteval.protocols", "allennlp_semfit.corpus.sentences"}
+    assert not imported & {
+        "allennlp_semfit.analysis.senteval.protocols",
+        "allennlp_semfit.corpus.sentences",
+    }
     assert not any(name.startswith("allennlp_semfit.integrations") for name in imported)

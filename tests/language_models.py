@@ -19,12 +19,8 @@ from allennlp.data.fields import TextField
 from allennlp.models import Model
 from allennlp.models.archival import archive_model
 
+import allennlp_semfit  # noqa: F401 (registers what a configuration names)
 from allennlp_semfit.common.errors import InvalidFileError, with_config_key
-from allennlp_semfit.modules.token_embedders import (
-    elmo_character_cnn_embedder,  # noqa: F401 (registers what a configuration names)
-    mimick_embedder,  # noqa: F401 (the same)
-)
-from allennlp_semfit.pretrained import mimick_indexer  # noqa: F401 (the same)
 from tests import FIXTURES, TABLE, VECTORS
 from tests.elmo_weights import write_elmo
 from tests.mimick_archive import write_mimick

@@ -9,7 +9,7 @@ from allennlp.data import DatasetReader, Vocabulary
 from allennlp.models import Model
 from allennlp.models.archival import archive_model
 
-from allennlp_semfit.models import mimick  # noqa: F401 (registers what a configuration names)
+import allennlp_semfit  # noqa: F401 (registers what a configuration names)
 from tests import TABLE
 
 __all__ = ["CONFIG", "write_mimick"]

@@ -79,7 +79,9 @@ def test_the_wheel_has_the_modules_and_the_configs(built):
     _, wheel = built
     found = {name for name in wheel.namelist() if ".dist-info/" not in name}
     kernels = {name for name in found if name.endswith(".so")}
-    assert [name.split(".")[0] for name in kernels] == ["allennlp_semfit/modules/native_kernels"]
+    assert [name.split(".")[0] for name in kernels] == [
+        "allennlp_semfit/modules/kernels/native_kernels"
+    ]
     assert found - kernels == files(ROOT / "allennlp_semfit", "allennlp_semfit/") | files(
         ROOT / "training_config", "allennlp_semfit/training_config/"
     )
@@ -90,7 +92,7 @@ def test_without_a_compiler_the_kernels_are_missing_and_nothing_else(built, tmp_
     copy = tmp_path / "copy"
     shutil.copytree(directory, copy, ignore=shutil.ignore_patterns("build"))
     output = build("wheel", copy, tmp_path, CC="no-compiler", CXX="no-compiler")
-    assert 'building extension "allennlp_semfit.modules.native_kernels" failed' in output
+    assert 'building extension "allennlp_semfit.modules.kernels.native_kernels" failed' in output
     (path,) = tmp_path.glob("*.whl")
     missing = set(wheel.namelist()) - set(ZipFile(path).namelist())
     assert [Path(name).suffix for name in missing] == [".so"]

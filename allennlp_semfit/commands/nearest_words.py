@@ -15,6 +15,15 @@ from typing import Iterator, Sequence
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError
 
+from allennlp_semfit.analysis.nearest_words import (
+    CORRECTIONS,
+    DIRECTIONS,
+    DecodingAccuracy,
+    NearestWords,
+    find_nearest_words,
+)
+from allennlp_semfit.analysis.word_scorer import WordScorer
+from allennlp_semfit.archives.archive import load_archive, load_config
 from allennlp_semfit.commands.options import (
     add_progress_option,
     apply_progress_option,
@@ -24,16 +33,7 @@ from allennlp_semfit.commands.options import (
 from allennlp_semfit.common.errors import check_bounds
 from allennlp_semfit.common.text_files import find_text_files
 from allennlp_semfit.corpus.word_counts import count_words, sort_by_frequency
-from allennlp_semfit.models.archive import load_archive, load_config
-from allennlp_semfit.pretrained.nearest_words import (
-    CORRECTIONS,
-    DIRECTIONS,
-    DecodingAccuracy,
-    NearestWords,
-    find_nearest_words,
-)
 from allennlp_semfit.pretrained.sentences_file import SentencesFile
-from allennlp_semfit.pretrained.word_scorer import WordScorer
 
 logger = logging.getLogger(__name__)
 

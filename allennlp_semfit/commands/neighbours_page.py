@@ -6,7 +6,7 @@ from typing import Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
 
 import numpy
 
-from allennlp_semfit.pretrained.neighbours import Neighbour, Neighbourhood, Occurrence
+from allennlp_semfit.analysis.neighbours import Neighbour, Neighbourhood, Occurrence
 
 __all__ = ["WordMap", "render_page"]
 

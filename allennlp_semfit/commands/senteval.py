@@ -13,6 +13,13 @@ from pathlib import Path
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError
 
+from allennlp_semfit.analysis.senteval.results_file import ResultsFile
+from allennlp_semfit.analysis.senteval.sentence_vectors import (
+    FastTextVectors,
+    LanguageModelVectors,
+    SentenceVectors,
+)
+from allennlp_semfit.analysis.senteval.tasks import TASKS, read_tasks
 from allennlp_semfit.commands.options import (
     add_language_model_options,
     add_layers_options,
@@ -23,13 +30,6 @@ from allennlp_semfit.commands.options import (
 )
 from allennlp_semfit.common.errors import check_seed
 from allennlp_semfit.common.output import check_output_path, lock_output
-from allennlp_semfit.senteval.results_file import ResultsFile
-from allennlp_semfit.senteval.sentence_vectors import (
-    FastTextVectors,
-    LanguageModelVectors,
-    SentenceVectors,
-)
-from allennlp_semfit.senteval.tasks import TASKS, read_tasks
 
 logger = logging.getLogger(__name__)
 
@@ -95,7 +95,7 @@ class SentEval(Subcommand):
 
 def _run(args: argparse.Namespace) -> None:
     # scikit-learn takes time to import.
-    from allennlp_semfit.senteval.run import describe_results, run_tasks
+    from allennlp_semfit.analysis.senteval.run import describe_results, run_tasks
 
     apply_progress_option(args)
     out = Path(args.output_file) if args.output_file else None

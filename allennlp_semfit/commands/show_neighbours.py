@@ -17,6 +17,14 @@ from typing import Any, Dict, Iterator, List, Mapping, Sequence
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError
 
+from allennlp_semfit.analysis.neighbours import (
+    Neighbour,
+    Neighbourhood,
+    Occurrence,
+    TextVectors,
+    distinct_sentences,
+    find_occurrences,
+)
 from allennlp_semfit.commands.neighbours_page import WordMap, render_page
 from allennlp_semfit.commands.options import (
     add_language_model_options,
@@ -28,14 +36,6 @@ from allennlp_semfit.commands.options import (
 )
 from allennlp_semfit.common.errors import check_bounds
 from allennlp_semfit.common.output import check_output_path, write_file
-from allennlp_semfit.pretrained.neighbours import (
-    Neighbour,
-    Neighbourhood,
-    Occurrence,
-    TextVectors,
-    distinct_sentences,
-    find_occurrences,
-)
 from allennlp_semfit.pretrained.sentences_file import SentencesFile
 
 __all__ = ["ShowNeighbours"]

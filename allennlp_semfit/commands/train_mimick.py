@@ -17,7 +17,7 @@ from allennlp_semfit.commands.options import (
     apply_progress_option,
     exit_on_error,
 )
-from allennlp_semfit.models.train_mimick import train_mimick
+from allennlp_semfit.mimick.train import train_mimick
 
 logger = logging.getLogger(__name__)
 

@@ -7,8 +7,8 @@ from allennlp.models import Model
 from allennlp.modules import Seq2SeqEncoder, TextFieldEmbedder
 from allennlp.nn import InitializerApplicator
 
+from allennlp_semfit.archives.archive import load_weights
 from allennlp_semfit.common.errors import DivergenceError, InvalidFileError, check_dims
-from allennlp_semfit.models.archive import load_weights
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 
 __all__ = ["LanguageModelBase"]

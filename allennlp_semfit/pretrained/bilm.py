@@ -7,13 +7,13 @@ from allennlp.modules.text_field_embedders import BasicTextFieldEmbedder
 from allennlp.modules.token_embedders import Embedding, TokenCharactersEncoder
 from allennlp.nn.util import get_text_field_mask
 
+from allennlp_semfit.archives.archive import load_language_model
+from allennlp_semfit.archives.safe_archive import UnsafeArchiveError
 from allennlp_semfit.common.errors import InvalidFileError, first_line
-from allennlp_semfit.data.token_indexers.fasttext_indexer import FastTextIndexer
-from allennlp_semfit.data.token_indexers.word_vector_indexer import WordVectorIndexer
-from allennlp_semfit.models.archive import load_language_model
+from allennlp_semfit.data.fasttext_indexer import FastTextIndexer
+from allennlp_semfit.data.word_vector_indexer import WordVectorIndexer
 from allennlp_semfit.models.language_model_base import LanguageModelBase
-from allennlp_semfit.models.safe_archive import UnsafeArchiveError
-from allennlp_semfit.modules.padding import check_right_padding
+from allennlp_semfit.modules.kernels.padding import check_right_padding
 from allennlp_semfit.modules.token_embedders.cached_embedder import CachedEmbedder
 from allennlp_semfit.modules.token_embedders.elmo_character_cnn_embedder import (
     ElmoCharacterCnnEmbedder,
@@ -111,6 +111,7 @@ class PretrainedBiLm(torch.nn.Module):
             exactly one indexer whose embedder is not `empty`.
         """
         params, model = load_language_model(str(archive_file))
+        assert isinstance(model, LanguageModelBase)
         model_input = InputSpec(archive_file, params)
         layers = cls(
             model,

@@ -12,8 +12,9 @@ from allennlp.modules import TextFieldEmbedder
 from allennlp.modules.seq2vec_encoders import CnnHighwayEncoder
 from allennlp.modules.token_embedders import TokenCharactersEncoder
 
+from allennlp_semfit.archives.archive import load_language_model
 from allennlp_semfit.common.output import check_output_path
-from allennlp_semfit.models.archive import load_language_model
+from allennlp_semfit.models.language_model_base import LanguageModelBase
 from allennlp_semfit.modules.token_embedders.elmo_checkpoint import (
     CONTENTS,
     NUM_CHARACTERS,
@@ -61,6 +62,7 @@ def export_character_cnn(
     # Checked before the model, which takes a while to load.
     check_output_path(Path(out_dir), contents=CONTENTS, force=force)
     params, model = load_language_model(archive_file)
+    assert isinstance(model, LanguageModelBase)
     try:
         embedder = _find_embedder(params, model.eval()._text_field_embedder)
         options, weights = _extract(embedder)

@@ -8,8 +8,8 @@ from allennlp.data.token_indexers.token_indexer import IndexedTokenList
 from allennlp.data.tokenizers import Token
 from allennlp.data.vocabulary import Vocabulary
 
+from allennlp_semfit.archives.archive import load_config, load_vocabulary
 from allennlp_semfit.common.errors import with_config_key
-from allennlp_semfit.models.archive import load_config, load_vocabulary
 from allennlp_semfit.pretrained.input_spec import InputSpec, strip_prefix
 
 __all__ = ["ElmoSemfitIndexer"]

@@ -9,9 +9,9 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, TokenIndexer, Tokenizer
 
+from allennlp_semfit.archives.safe_archive import building, check_is_registered
 from allennlp_semfit.common.errors import InvalidFileError
-from allennlp_semfit.data.dataset_readers.language_modeling import LanguageModelingReader
-from allennlp_semfit.models.safe_archive import building, check_is_registered
+from allennlp_semfit.data.language_modeling import LanguageModelingReader
 
 __all__ = ["InputSpec", "strip_prefix", "type_of"]
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from allennlp_semfit.corpus import word_counts
 from allennlp_semfit.corpus.vocabulary import count_vocabulary
-from allennlp_semfit.data.dataset_readers.language_modeling import LanguageModelingReader
+from allennlp_semfit.data.language_modeling import LanguageModelingReader
 from tests.commands import running
 from tests.processes import run_module
 

@@ -16,7 +16,7 @@ from allennlp.nn.util import remove_sentence_boundaries
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allennlp_semfit.models.archive import load_language_model
+from allennlp_semfit.archives.archive import load_language_model
 from allennlp_semfit.modules.token_embedders import elmo_checkpoint
 from allennlp_semfit.modules.token_embedders.elmo_character_cnn_embedder import (
     ElmoCharacterCnnEmbedder,

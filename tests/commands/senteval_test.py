@@ -5,13 +5,13 @@ from functools import partial
 import pytest
 
 from allennlp_semfit import SentenceEmbedder
+from allennlp_semfit.analysis.senteval.sentence_vectors import FastTextVectors, LanguageModelVectors
+from allennlp_semfit.analysis.senteval.tasks import TASKS
 from allennlp_semfit.common.output import lock_output
-from allennlp_semfit.senteval.sentence_vectors import FastTextVectors, LanguageModelVectors
-from allennlp_semfit.senteval.tasks import TASKS
 from tests import FIXTURES, VECTORS
+from tests.analysis.senteval.data import write_data
 from tests.commands import running
 from tests.language_models import write_language_model
-from tests.senteval.data import write_data
 
 parse = partial(running.parse, "senteval")
 run = partial(running.run, "senteval")

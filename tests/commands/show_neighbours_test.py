@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import pytest
 
 from allennlp_semfit import SentenceEmbedder
-from allennlp_semfit.pretrained.neighbours import TextVectors, distinct_sentences, find_occurrences
+from allennlp_semfit.analysis.neighbours import TextVectors, distinct_sentences, find_occurrences
 from tests import FIXTURES, VECTORS
 from tests.commands import running
 from tests.language_models import write_language_model

@@ -12,7 +12,7 @@ from allennlp.data import TokenIndexer
 from allennlp.models.archival import load_archive
 
 from allennlp_semfit.commands import train_mimick as module
-from allennlp_semfit.models.train_mimick import train_mimick
+from allennlp_semfit.mimick.train import train_mimick
 from allennlp_semfit.static_vectors.table import read_table
 from tests import TABLE
 from tests.commands import running

@@ -12,7 +12,7 @@ from allennlp.data.data_loaders.multiprocess_data_loader import WorkerError
 
 from tests import FIXTURES, VECTORS
 from tests.processes import run_module
-from tests.training.learning_rate_schedulers.large_batch_test import closed_form
+from tests.training.large_batch_test import closed_form
 
 ROOT = FIXTURES.parent
 CONFIG = str(FIXTURES / "elmo_semfit.jsonnet")

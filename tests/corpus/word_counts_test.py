@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from allennlp_semfit.common.text_files import read_text
 from allennlp_semfit.corpus import word_counts
 from allennlp_semfit.corpus.word_counts import count_words, find_word, sort_by_frequency
-from allennlp_semfit.data.dataset_readers.language_modeling import LanguageModelingReader
+from allennlp_semfit.data.language_modeling import LanguageModelingReader
 from tests import FIXTURES
 
 CORPUS = sorted((FIXTURES / "corpus" / "train").iterdir())

@@ -12,9 +12,9 @@ from allennlp.data import Vocabulary
 from allennlp.models import Model
 from allennlp.nn.util import move_to_device
 
-from allennlp_semfit.data.dataset_readers.language_modeling import LanguageModelingReader
+from allennlp_semfit.data.language_modeling import LanguageModelingReader
 from allennlp_semfit.modules.lm_heads.distances import cosine
-from allennlp_semfit.predictors.bidirectional_lm import BidirectionalLmPredictor
+from allennlp_semfit.pretrained.predictor import BidirectionalLmPredictor
 from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
 from tests import FIXTURES
 

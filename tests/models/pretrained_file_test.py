@@ -14,7 +14,7 @@ from allennlp.data import Vocabulary
 from allennlp.models import Model
 from allennlp.models.archival import archive_model
 
-from allennlp_semfit.models.archive import load_language_model
+from allennlp_semfit.archives.archive import load_language_model
 from tests import FIXTURES
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from allennlp_semfit.modules.implementation import native_kernels
+from allennlp_semfit.modules.kernels.implementation import native_kernels
 
 
 @pytest.fixture(

@@ -26,9 +26,9 @@ from allennlp.nn.util import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from allennlp_semfit.archives import archive as archive_module
 from allennlp_semfit.common.errors import InvalidFileError
-from allennlp_semfit.data.token_indexers.fasttext_indexer import FastTextIndexer
-from allennlp_semfit.models import archive as archive_module
+from allennlp_semfit.data.fasttext_indexer import FastTextIndexer
 from allennlp_semfit.pretrained.embedder import ElmoSemfitEmbedder
 from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
 from tests import VECTORS

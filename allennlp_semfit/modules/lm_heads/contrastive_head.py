@@ -8,11 +8,11 @@ from allennlp.data import TextFieldTensors
 from allennlp.modules.token_embedders import TokenEmbedder
 from allennlp.nn.util import get_text_field_mask
 
+from allennlp_semfit.modules.kernels.products import linear
 from allennlp_semfit.modules.lm_heads.distances import predicted_direction, upcast_half
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 from allennlp_semfit.modules.lm_heads.vector_head_base import ScaledLinear, VectorHeadBase
-from allennlp_semfit.modules.products import linear
-from allennlp_semfit.training.metrics.token_averages import BaselineCosine, TokenAverage
+from allennlp_semfit.training.token_averages import BaselineCosine, TokenAverage
 
 __all__ = ["BatchWords", "ContrastiveHead"]
 

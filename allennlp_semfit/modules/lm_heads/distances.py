@@ -12,7 +12,7 @@ import torch
 from allennlp.common import Registrable
 from allennlp.common.checks import ConfigurationError
 
-from allennlp_semfit.modules.autograd import differentiable_once
+from allennlp_semfit.modules.kernels.autograd import differentiable_once
 
 __all__ = [
     "CosineDistance",

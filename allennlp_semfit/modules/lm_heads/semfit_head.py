@@ -9,7 +9,7 @@ from allennlp.modules.token_embedders import TokenEmbedder
 from allennlp_semfit.modules.lm_heads.distances import CosineDistance, Distance, cosine
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 from allennlp_semfit.modules.lm_heads.vector_head_base import ScaledLinear, VectorHeadBase
-from allennlp_semfit.training.metrics.token_averages import BaselineCosine, TokenAverage
+from allennlp_semfit.training.token_averages import BaselineCosine, TokenAverage
 
 __all__ = ["SemfitHead"]
 

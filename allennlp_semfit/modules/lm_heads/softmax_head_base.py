@@ -6,7 +6,7 @@ from allennlp.data import TextFieldTensors, Vocabulary
 from allennlp.nn.util import get_token_ids_from_text_field_tensors
 
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
-from allennlp_semfit.training.metrics.token_averages import TokenAverage
+from allennlp_semfit.training.token_averages import TokenAverage
 
 __all__ = ["SoftmaxHeadBase", "softmax_losses"]
 

@@ -94,7 +94,7 @@ def test_sparse_gradients_do_not_go_over_nccl(backend, monkeypatch):
     )
     monkeypatch.setattr("torch.distributed.get_backend", lambda: backend)
     monkeypatch.setattr(
-        "allennlp_semfit.training.metrics.token_averages.dist_reduce_sum", lambda value: value
+        "allennlp_semfit.training.token_averages.dist_reduce_sum", lambda value: value
     )
     context, targets = torch.randn(4, 8), torch.arange(4)
     SampledSoftmaxHead(vocabulary_of(50), 8, num_samples=20)(context, targets)

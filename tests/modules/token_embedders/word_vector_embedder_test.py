@@ -4,10 +4,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.params import Params
 from allennlp.modules import TextFieldEmbedder
 
-from allennlp_semfit.modules.token_embedders import (  # noqa: F401 (register themselves)
-    fasttext_embedder,
-    mimick_embedder,
-)
+import allennlp_semfit  # noqa: F401 (registers the embedders)
 
 PATHS = {"fasttext": "model_path", "mimick": "table_path"}
 

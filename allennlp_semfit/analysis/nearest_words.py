@@ -1,0 +1,232 @@
+"""Decodes the predictions of a language model: the nearest words at each position of a text."""
+
+from collections import Counter
+from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Counter as CounterType
+
+import torch
+from allennlp.common import Tqdm
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import lazy_groups_of
+from torch.nn.functional import normalize
+
+from allennlp_semfit.analysis.word_scorer import WordScorer
+from allennlp_semfit.modules.lm_heads.target_transforms import TargetWhitening
+
+__all__ = ["CORRECTIONS", "DIRECTIONS", "DecodingAccuracy", "NearestWords", "find_nearest_words"]
+
+DIRECTIONS = ("forward", "backward", "both")
+CORRECTIONS = ("none", "csls", "whitening")
+
+# At a time.
+_SENTENCES = 256
+_CONTEXTS = 128
+# As in Conneau et al. 2018.
+_NUM_CSLS_NEIGHBOURS = 10
+
+# The scores of all words in contexts of a direction, 0 for forward and 1 for backward.
+_Scores = Callable[[torch.Tensor, int], torch.Tensor]
+
+
+class NearestWords(NamedTuple):
+    """
+    The words that a language model expects in place of a word.
+
+    # Parameters
+
+    word : `str`
+        The word of the text.
+    nearest : `Dict[str, List[Tuple[str, float]]]`
+        For each of `DIRECTIONS`, the words with the highest scores, and these.
+    ranks : `Dict[str, Optional[int]]`
+        For each of `DIRECTIONS`, the rank of `word` among the candidates, from 1, or the last one
+        of those with the same score; `None` if it is not one of them.
+    """
+
+    word: str
+    nearest: Dict[str, List[Tuple[str, float]]]
+    ranks: Dict[str, Optional[int]]
+
+
+class DecodingAccuracy:
+    """
+    How often the words of a text are found in a direction, of those that are candidates.
+
+    # Parameters
+
+    direction : `str`
+        One of `DIRECTIONS`.
+    limit : `int`
+        The rank up to which a word is among the first.
+
+    # Attributes
+
+    count, num_first, num_among : `int`
+        The number of words, of those with rank 1, and of those with a rank up to `limit`.
+    nearest : `Counter[str]`
+        How often each word is the nearest.
+    """
+
+    def __init__(self, direction: str, limit: int) -> None:
+        self.direction = direction
+        self.limit = limit
+        self.count = self.num_first = self.num_among = 0
+        self.nearest: CounterType[str] = Counter()
+
+    def add(self, found: NearestWords) -> None:
+        rank = found.ranks[self.direction]
+        if rank is not None:
+            self.count += 1
+            self.num_first += rank == 1
+            self.num_among += rank <= self.limit
+            self.nearest[found.nearest[self.direction][0][0]] += 1
+
+
+def find_nearest_words(
+    scorer: WordScorer,
+    sentences: Sequence[Sequence[str]],
+    *,
+    number: int = 10,
+    correction: str = "none",
+) -> Iterator[List[NearestWords]]:
+    """
+    Ranks all words of the scorer at each position of the sentences: exactly, by blocks. `"forward"`
+    is by the words before the position, `"backward"` by those after it, and `"both"` by the sum of
+    the two scores.
+
+    Predictions crowd around some words, *hubs*, which are then the nearest words of most positions
+    (Dinu et al. 2015, "Improving Zero-Shot Learning by Mitigating the Hubness Problem"). The
+    corrections compare the directions of predictions `p` and of the words' vectors `w`, for heads
+    that predict vectors:
+
+    - `"csls"`: `2 cos(p, w) - r(p) - r(w)`, where `r(p)` is the mean cosine of `p` and its 10
+      nearest words, and `r(w)` that of `w` and the 10 nearest predictions for the sentences
+      (Conneau et al. 2018, "Word Translation Without Parallel Data", equation 3). The language
+      model reads the sentences twice.
+    - `"whitening"`: the cosine after whitening both as the words' vectors; see `TargetWhitening`.
+
+    # Parameters
+
+    scorer : `WordScorer`
+    sentences : `Sequence[Sequence[str]]`
+        Their words.
+    number : `int`, optional (default = `10`)
+        The number of nearest words.
+    correction : `str`, optional (default = `"none"`)
+        One of `CORRECTIONS`.
+
+    # Returns
+
+    `Iterator[List[NearestWords]]`
+        One list for each sentence, with an element for each word.
+
+    # Raises
+
+    `ConfigurationError`
+        If `number` is less than 1, or `correction` is unknown or does not suit the head.
+    """
+    if number < 1:
+        raise ConfigurationError(f"`number` is {number}; it must be at least 1.")
+    if correction not in CORRECTIONS:
+        raise ConfigurationError(
+            f"`correction` is {correction!r}; it takes one of {', '.join(CORRECTIONS)}."
+        )
+    scores: _Scores
+    if correction == "whitening":
+        scores = _whitened_scores(scorer)
+    elif correction == "csls":
+        scores = _csls_scores(scorer, sentences)
+    else:
+        scores = _plain_scores(scorer)
+    return _decode(scorer, sentences, min(number, len(scorer.words)), scores)
+
+
+def _decode(
+    scorer: WordScorer, sentences: Sequence[Sequence[str]], number: int, scores: _Scores
+) -> Iterator[List[NearestWords]]:
+    indices = {word: index for index, word in enumerate(scorer.words)}
+    for group, contexts in _contexts_of_groups(scorer, sentences, "finding words"):
+        words = [word for sentence in group for word in sentence]
+        found = []
+        for start in range(0, len(words), _CONTEXTS):
+            some = contexts[start : start + _CONTEXTS]
+            forward, backward = (scores(some[:, direction], direction) for direction in (0, 1))
+            by_direction = dict(zip(DIRECTIONS, (forward, backward, forward + backward)))
+            best = {name: each.topk(number) for name, each in by_direction.items()}
+            for row, word in enumerate(words[start : start + _CONTEXTS]):
+                nearest = {
+                    name: [
+                        (scorer.words[index], value)
+                        for index, value in zip(top.indices[row].tolist(), top.values[row].tolist())
+                    ]
+                    for name, top in best.items()
+                }
+                index = indices.get(word)
+                ranks: Dict[str, Optional[int]] = {
+                    name: None if index is None else int((each[row] >= each[row, index]).sum())
+                    for name, each in by_direction.items()
+                }
+                found.append(NearestWords(word, nearest, ranks))
+        for sentence in group:
+            yield found[: len(sentence)]
+            found = found[len(sentence) :]
+
+
+def _contexts_of_groups(
+    scorer: WordScorer, sentences: Sequence[Sequence[str]], description: str
+) -> Iterator[Tuple[List[Sequence[str]], torch.Tensor]]:
+    """Groups of sentences, with the `scorer.contexts` of all words of each group."""
+    progress = Tqdm.tqdm(total=len(sentences), desc=description)
+    with progress:
+        for group in lazy_groups_of(sentences, _SENTENCES):
+            locations = [
+                (number, position)
+                for number, sentence in enumerate(group)
+                for position in range(len(sentence))
+            ]
+            yield group, scorer.contexts(group, locations)
+            progress.update(len(group))
+
+
+def _plain_scores(scorer: WordScorer) -> _Scores:
+    def scores(contexts: torch.Tensor, direction: int) -> torch.Tensor:
+        return scorer(contexts)
+
+    return scores
+
+
+def _whitened_scores(scorer: WordScorer) -> _Scores:
+    vectors = scorer.vectors
+    whitening = TargetWhitening(vectors.size(1))
+    whitening.update(vectors)
+    directions = normalize(whitening(vectors), dim=-1)
+
+    def scores(contexts: torch.Tensor, direction: int) -> torch.Tensor:
+        return normalize(whitening(scorer.predict(contexts)), dim=-1) @ directions.T
+
+    return scores
+
+
+def _csls_scores(scorer: WordScorer, sentences: Sequence[Sequence[str]]) -> _Scores:
+    directions = normalize(scorer.vectors, dim=-1)
+
+    def cosines(contexts: torch.Tensor) -> torch.Tensor:
+        return normalize(scorer.predict(contexts), dim=-1) @ directions.T
+
+    # The highest cosines of each word with predictions in each direction.
+    highest = [directions.new_empty(len(directions), 0) for _ in (0, 1)]
+    for _, contexts in _contexts_of_groups(scorer, sentences, "finding hubs"):
+        for some in contexts.split(_CONTEXTS):
+            for direction in (0, 1):
+                values = torch.cat([highest[direction], cosines(some[:, direction]).T], dim=1)
+                number = min(_NUM_CSLS_NEIGHBOURS, values.size(1))
+                highest[direction] = values.topk(number).values
+    hubness = [values.mean(dim=1) for values in highest]
+
+    def scores(contexts: torch.Tensor, direction: int) -> torch.Tensor:
+        values = cosines(contexts)
+        number = min(_NUM_CSLS_NEIGHBOURS, values.size(1))
+        crowding = values.topk(number).values.mean(dim=1, keepdim=True)
+        return 2 * values - crowding - hubness[direction]
+
+    return scores

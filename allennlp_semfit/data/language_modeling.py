@@ -1,0 +1,194 @@
+import gc
+import logging
+import os
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Optional, Tuple
+
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import DatasetReader, Instance, Token, TokenIndexer, Tokenizer
+from allennlp.data.dataset_readers.dataset_reader import DatasetReaderInput
+from allennlp.data.fields import TextField
+from allennlp.data.token_indexers import SingleIdTokenIndexer
+from allennlp.data.tokenizers import WhitespaceTokenizer
+
+from allennlp_semfit.common.text_files import find_text_files, read_lines, unchanged
+from allennlp_semfit.corpus.vocabulary import DEFAULT_BOUNDARY_TOKEN
+from allennlp_semfit.data.sentence_field import SentenceField
+
+__all__ = ["LanguageModelingReader"]
+
+logger = logging.getLogger(__name__)
+
+
+@DatasetReader.register("language_modeling")
+class LanguageModelingReader(DatasetReader):
+    """
+    Reads text with one sentence per line, from any number of files, for a language model. The lines
+    are sharded over the processes of distributed training and the workers of the data loader. Each
+    line is decoded, split and indexed in one of them only.
+
+    Registered as a `DatasetReader` with name "language_modeling".
+
+    # Parameters
+
+    tokenizer : `Tokenizer`, optional (default = `WhitespaceTokenizer()`)
+    token_indexers : `Dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
+    start_tokens : `List[str]`, optional (default = `["</s>"]`)
+        The boundary tokens before each sentence. Every fastText model has a vector for the default:
+        it counts each line end as this word.
+    end_tokens : `List[str]`, optional (default = `["</s>"]`)
+        The boundary tokens after each sentence.
+    max_sequence_length : `int`, optional (default = `512`)
+        The maximum length, including boundary tokens. A longer line is split into several
+        sentences, so no words are dropped. `null` for no limit.
+
+    # Example
+
+    ```json
+    "dataset_reader": {
+        "type": "language_modeling",
+        "token_indexers": {"fasttext": {"type": "fasttext", "model_path": "vectors.bin"}}
+    },
+    "train_data_path": "corpus/train"
+    ```
+
+    To stream a corpus with two worker processes, in batches of sentences of similar length with at
+    most 2,000 words including the padding:
+
+    ```json
+    "data_loader": {
+        "batch_sampler": {
+            "type": "max_tokens_sampler", "max_tokens": 2000, "sorting_keys": ["source"]
+        },
+        "max_instances_in_memory": 2000,
+        "num_workers": 2
+    }
+    ```
+
+    `max_tokens` must be at least `max_sequence_length`. For a fixed number of sentences per batch,
+    use `{"type": "bucket", "batch_size": 64, "sorting_keys": ["source"]}`.
+
+    A data path is a file, a directory (all files in it), a glob such as `corpus/*.txt`, or a list
+    of these. URLs are not supported.
+
+    # Raises
+
+    `ConfigurationError`
+        If `start_tokens` or `end_tokens` is a string, or `max_sequence_length` is too short for a
+        word; while reading, if a data path matches no file, a line is not UTF-8 or the files
+        contain no words.
+    """  # noqa: E501
+
+    def __init__(
+        self,
+        tokenizer: Optional[Tokenizer] = None,
+        token_indexers: Optional[Dict[str, TokenIndexer]] = None,
+        start_tokens: Optional[List[str]] = None,
+        end_tokens: Optional[List[str]] = None,
+        max_sequence_length: Optional[int] = 512,
+        **kwargs,
+    ) -> None:
+        super().__init__(
+            manual_distributed_sharding=True, manual_multiprocess_sharding=True, **kwargs
+        )
+        for name, tokens in (("start_tokens", start_tokens), ("end_tokens", end_tokens)):
+            if isinstance(tokens, str):
+                raise ConfigurationError(
+                    f"language_modeling: `{name}` is the string {tokens!r}; it must be a list."
+                )
+        self.start_tokens = [DEFAULT_BOUNDARY_TOKEN] if start_tokens is None else start_tokens
+        self.end_tokens = [DEFAULT_BOUNDARY_TOKEN] if end_tokens is None else end_tokens
+        self._tokenizer = tokenizer or WhitespaceTokenizer()
+        self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
+        self._splits_on_whitespace = type(self._tokenizer) is WhitespaceTokenizer
+        self._start, self._end = (
+            tokens if self._splits_on_whitespace else [Token(token) for token in tokens]
+            for tokens in (self.start_tokens, self.end_tokens)
+        )
+        self._max_words = None
+        if max_sequence_length is not None:
+            self._max_words = max_sequence_length - len(self._start) - len(self._end)
+            if self._max_words < 1:
+                raise ConfigurationError(
+                    f"language_modeling: `max_sequence_length` is {max_sequence_length}; it must "
+                    "be greater than the number of start and end tokens."
+                )
+
+    def _read(self, file_path: DatasetReaderInput) -> Iterator[Instance]:
+        if self.get_worker_info() is not None:
+            # Exclude the worker's initial objects from garbage collection: they are never freed.
+            gc.freeze()
+        # Each process reads all lines, but decodes only those of its shard.
+        for line in self.shard_iterable(_read_lines(_find_files(file_path))):
+            words = self._split(_decode(*line).rstrip("\r\n"))
+            max_words = self._max_words or max(len(words), 1)
+            for start in range(0, len(words), max_words):
+                yield self._make_instance(words[start : start + max_words])
+
+    def text_to_instance(self, sentence: str) -> Instance:
+        """
+        # Parameters
+
+        sentence : `str`
+            A sentence of any length. It is not split.
+
+        # Returns
+
+        `Instance`
+            `"source"`: a `TextField` of the words and boundary tokens; with a
+            `WhitespaceTokenizer`, a `SentenceField`, which is faster.
+        """
+        return self._make_instance(self._split(sentence))
+
+    def apply_token_indexers(self, instance: Instance) -> None:
+        instance["source"].token_indexers = self._token_indexers  # type: ignore[attr-defined]
+
+    def _split(self, sentence: str) -> List[Any]:
+        return (
+            sentence.split() if self._splits_on_whitespace else self._tokenizer.tokenize(sentence)
+        )
+
+    def _make_instance(self, words: List[Any]) -> Instance:
+        field = SentenceField if self._splits_on_whitespace else TextField
+        return Instance({"source": field(self._start + words + self._end)})
+
+
+def _find_files(file_path: DatasetReaderInput) -> List[Path]:
+    if isinstance(file_path, (str, os.PathLike)):
+        file_path = [file_path]
+    paths = file_path.values() if isinstance(file_path, dict) else file_path
+    try:
+        return find_text_files(list(paths))
+    except ConfigurationError as error:
+        raise ConfigurationError(
+            f"{error}. Set `train_data_path` or `validation_data_path` in the config, or with -o "
+            '\'{"train_data_path": "…"}\''
+        ) from None
+
+
+def _read_lines(files: List[Path]) -> Iterator[Tuple[Path, int, bytes]]:
+    has_words = False
+    with unchanged(files):
+        for path in files:
+            logger.info("Reading %s", path)
+            for number, line in enumerate(read_lines(path), start=1):
+                # Where every second line is empty, one of two processes would have no sentences.
+                if not line.isspace():
+                    has_words = has_words or bool(line.decode("utf-8", errors="replace").strip())
+                    yield path, number, line
+    if not has_words:
+        names = ", ".join(map(str, files))
+        raise ConfigurationError(
+            f"{names[:200]}: no words found; give text with one sentence per line, as written by "
+            "`allennlp prepare-corpus`"
+        )
+
+
+def _decode(path: Path, number: int, line: bytes) -> str:
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(
+            f"{path}: not UTF-8: byte 0x{line[error.start]:02x} in line {number}; convert the file "
+            "(for instance with `iconv -t UTF-8`) or remove the line"
+        ) from None

@@ -1,0 +1,225 @@
+import os
+import unicodedata
+from itertools import chain
+from typing import Any, Dict, List, Optional, Sequence, Tuple
+from weakref import WeakValueDictionary
+
+import numpy
+import torch
+from allennlp.common import Params
+from allennlp.common.file_utils import cached_path
+from allennlp.common.util import lazy_groups_of
+from allennlp.data import DatasetReader, TokenIndexer
+from allennlp.data.token_indexers.token_indexer import IndexedTokenList
+from allennlp.modules.token_embedders.embedding import parse_embeddings_file_uri
+
+from allennlp_semfit.archives.archive import load_mimick
+from allennlp_semfit.archives.safe_archive import building
+from allennlp_semfit.common.errors import InvalidFileError, absolute_path, with_config_key
+from allennlp_semfit.common.parallel import use_one_thread_in_forks
+from allennlp_semfit.data.word_vector_indexer import WordVectorIndexer
+from allennlp_semfit.mimick.model import Mimick
+from allennlp_semfit.static_vectors.table import read_table
+
+__all__ = ["MimickIndexer"]
+
+# Bounds the memory for a batch: longer words, such as URLs, are cut.
+_MAX_CHARACTERS = 100
+_MAX_WORDS_PER_BATCH = 1024
+# The number of predictions to cache in each process.
+_CACHE_SIZE = 2**16
+
+
+@TokenIndexer.register("mimick")
+class MimickIndexer(WordVectorIndexer):
+    """
+    Looks up the vector of each token in a table, such as GloVe's or word2vec's, while the data is
+    read. A word that is in the table neither as it is nor in lower case gets the prediction of a
+    `mimick` model, from its spelling. Use it with `"vocabulary": {"type": "empty"}` and the
+    `mimick` embedder.
+
+    The table is kept in memory: 4 bytes for each value, and about 120 for each word. To read it
+    takes about 100 seconds for a million vectors of dimension 300. The forked workers of a data
+    loader share it; every other process, such as those of distributed training, reads its own.
+    Predictions are made for all words of a batch at once, and cached.
+
+    Registered as a `TokenIndexer` with name "mimick".
+
+    # Parameters
+
+    archive_file : `str`
+        The `model.tar.gz` of a `mimick` model, as `allennlp train-mimick` writes it, or its
+        serialization directory.
+    table_path : `str`
+        The table that the model was trained on; see `allennlp train-mimick`.
+    token_min_padding_length : `int`, optional (default = `0`)
+        See `TokenIndexer`.
+
+    # Raises
+
+    `InvalidFileError`
+        If a file is missing or invalid, or their vectors differ in dimension.
+
+    # Example
+
+    ```json
+    "token_indexers": {
+        "mimick": {
+            "type": "mimick", "archive_file": "mimick/model.tar.gz", "table_path": "glove.txt"
+        }
+    }
+    ```
+    """
+
+    def __init__(
+        self, archive_file: str, table_path: str, token_min_padding_length: int = 0
+    ) -> None:
+        super().__init__(token_min_padding_length)
+        self._vectors = _MimickVectors.open(archive_file, table_path)
+
+    @classmethod
+    def from_params(cls, params: Params, *args: Any, **extras: Any) -> "MimickIndexer":
+        with with_config_key(params, "archive_file"):
+            return super().from_params(params, *args, **extras)
+
+    @property
+    def embedding_dim(self) -> int:
+        return self._vectors.dim
+
+    @property
+    def path(self) -> str:
+        return self._vectors.table_path
+
+    def get_word_vectors(self, words: List[str]) -> List[numpy.ndarray]:
+        return self._vectors.get_word_vectors(words)
+
+    def words_to_indices(self, words: List[str]) -> IndexedTokenList:
+        """
+        `"vectors"`: the words themselves, so that `as_padded_batch` can look up those of a whole
+        batch at once. `"word_mask"`: `True` for each word.
+        """
+        return {"vectors": words, "word_mask": [True] * len(words)}
+
+    def as_padded_batch(
+        self, sentences: Sequence[IndexedTokenList], padding_lengths: Dict[str, int]
+    ) -> Dict[str, torch.Tensor]:
+        """
+        `"vectors"`: shape `(batch_size, length, dim)`, `float32`, zero where padded. `"word_mask"`:
+        shape `(batch_size, length)`, `bool`.
+        """
+        words = list(chain.from_iterable(sentence["vectors"] for sentence in sentences))
+        vectors = iter(self.get_word_vectors(words))
+        found = [
+            {"vectors": [next(vectors) for _ in sentence["vectors"]]} for sentence in sentences
+        ]
+        return super().as_padded_batch(found, padding_lengths)
+
+
+class _MimickVectors:
+    """
+    The vectors of a table, and predictions for other words. It is pickled as its paths, and
+    `copy.deepcopy` returns the object itself. `open` returns the same object for the same files.
+
+    # Parameters
+
+    archive_file : `str`
+    table_path : `str`
+    """
+
+    _opened: "WeakValueDictionary[Tuple[Any, ...], _MimickVectors]" = WeakValueDictionary()
+
+    def __init__(self, archive_file: str, table_path: str) -> None:
+        self.archive_file = str(archive_file)
+        self.table_path = str(table_path)
+        # The workers of a data loader are forks.
+        use_one_thread_in_forks()
+        params, model = load_mimick(self.archive_file)
+        assert isinstance(model, Mimick)
+        # In float64, so that rounded to float32 a prediction does not depend on the other words of
+        # its batch.
+        self._model = model.double().eval()
+        with building(self.archive_file, "MIMICK model"):
+            self._reader = DatasetReader.from_params(params["dataset_reader"])
+        try:
+            words, self._table = read_table(self.table_path)
+            if self.dim != model.get_output_dim():
+                raise InvalidFileError(
+                    self.table_path,
+                    f"has vectors of dimension {self.dim}, but the MIMICK model "
+                    f"{self.archive_file} predicts vectors of dimension {model.get_output_dim()}",
+                    "Give the table that it was trained on.",
+                    "Table of word vectors",
+                )
+        except InvalidFileError as error:
+            error.parameter = "table_path"
+            raise
+        self._table.setflags(write=False)
+        self._rows = {word: row for row, word in enumerate(words)}
+        self._predictions: Dict[str, numpy.ndarray] = {}
+
+    @classmethod
+    def open(cls, archive_file: str, table_path: str) -> "_MimickVectors":
+        key = (*_identify(archive_file), *_identify(table_path))
+        vectors = cls._opened.get(key)
+        if vectors is None:
+            vectors = cls(archive_file, table_path)
+            cls._opened[key] = vectors
+        return vectors
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return _MimickVectors.open, (
+            absolute_path(self.archive_file),
+            absolute_path(self.table_path),
+        )
+
+    def __deepcopy__(self, memo: Dict[int, Any]) -> "_MimickVectors":
+        return self
+
+    @property
+    def dim(self) -> int:
+        """The dimension of the vectors."""
+        return int(self._table.shape[1])
+
+    def get_word_vectors(self, words: List[str]) -> List[numpy.ndarray]:
+        """The vectors of any words, each of shape `(dim,)`, `float32`. They are read-only."""
+        words = [
+            word if word in self._rows else unicodedata.normalize("NFC", word) for word in words
+        ]
+        rows = [self._row(word) for word in words]
+        unknown = [word for word, row in zip(words, rows) if row is None]
+        predictions = self._predict(unknown) if unknown else {}
+        return [
+            predictions[word] if row is None else self._table[row] for word, row in zip(words, rows)
+        ]
+
+    def _row(self, word: str) -> Optional[int]:
+        row = self._rows.get(word)
+        return self._rows.get(word.lower()) if row is None else row
+
+    def _predict(self, words: List[str]) -> Dict[str, numpy.ndarray]:
+        """The predictions for `words`, among others."""
+        # Another thread may replace `self._predictions`.
+        predictions = self._predictions
+        missing = sorted({*words} - predictions.keys(), key=len)
+        if len(predictions) + len(missing) > _CACHE_SIZE:
+            predictions = self._predictions = {}
+            missing = sorted({*words}, key=len)
+        for batch in lazy_groups_of(missing, _MAX_WORDS_PER_BATCH):
+            instances = [self._reader.text_to_instance(word[:_MAX_CHARACTERS]) for word in batch]
+            for instance in instances:
+                self._reader.apply_token_indexers(instance)
+            for word, output in zip(batch, self._model.forward_on_instances(instances)):
+                vector = output["vectors"].astype(numpy.float32)
+                vector.setflags(write=False)
+                predictions[word] = vector
+        return predictions
+
+
+def _identify(path: str) -> Tuple[Any, ...]:
+    """The path with the size and time of its file, if it exists."""
+    try:
+        file = cached_path(parse_embeddings_file_uri(str(path)).main_file_uri)
+        stat = os.stat(file)
+    except (OSError, ValueError):
+        return (str(path),)
+    return (str(path), os.path.realpath(file), stat.st_size, stat.st_mtime_ns)

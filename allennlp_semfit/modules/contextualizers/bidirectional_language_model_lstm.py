@@ -1,0 +1,120 @@
+from typing import List, Sequence
+
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
+
+from allennlp_semfit.modules.contextualizers.bidirectional_stack import BidirectionalStack
+from allennlp_semfit.modules.kernels.implementation import check_implementation
+from allennlp_semfit.modules.kernels.projected_lstm.layer import ProjectedLstm, run_in_lockstep
+
+__all__ = ["BidirectionalLanguageModelLstm"]
+
+
+@Seq2SeqEncoder.register("bidirectional_language_model_lstm")
+class BidirectionalLanguageModelLstm(BidirectionalStack):
+    """
+    Two independent stacks of projected LSTMs, one for each direction. At every layer, a forward
+    state depends only on the current and earlier words, and a backward state only on the current
+    and later words, as a language model requires.
+
+    It is the contextualizer of ELMo (Peters et al. 2018, "Deep contextualized word
+    representations") with the layer normalisation of Li et al. 2019, section 5.1. Each direction
+    projects its input to `hidden_dim` and applies `num_layers` layers of
+    [`ProjectedLstm`](../projected_lstm/layer#projectedlstm), with a residual connection around each
+    layer but the first.
+
+    It is stateless: every sentence starts from a zero state.
+
+    Registered as a `Seq2SeqEncoder` with name "bidirectional_language_model_lstm".
+
+    # Parameters
+
+    input_dim : `int`
+        The dimension of the word vectors.
+    hidden_dim : `int`
+        The dimension of each direction's output; the output dimension is twice this.
+    cell_size : `int`
+        The number of memory cells in each direction of each layer.
+    num_layers : `int`, optional (default = `2`)
+    layer_norm : `bool`, optional (default = `True`)
+        Whether to apply layer normalisation to each layer's state, inside the recurrence.
+    dropout : `float`, optional (default = `0.0`)
+        Applied to each layer's input, but not to the residual connections.
+    memory_cell_clip_value : `float`, optional (default = `3.0`)
+        The maximum magnitude of the cell state; `null` for no clipping.
+    state_projection_clip_value : `float`, optional (default = `3.0`)
+        The maximum magnitude of the projected state; `null` for no clipping.
+    return_all_layers : `bool`, optional (default = `False`)
+        Whether `forward` returns all layers or only the last one.
+    implementation : `str`, optional (default = `"auto"`)
+        What computes the operations between the matrix products: `"native"` are CPU kernels,
+        `"triton"` GPU kernels and `"torch"` PyTorch's operations. `"auto"` is the fastest that is
+        available.
+
+    # Raises
+
+    `ConfigurationError`
+        If a size is less than 1, `dropout` is not in [0, 1), a clip value is not positive or the
+        implementation is not available.
+
+    # Example
+
+    ```json
+    "contextualizer": {
+        "type": "bidirectional_language_model_lstm",
+        "input_dim": 300,
+        "hidden_dim": 512,
+        "cell_size": 4096,
+        "num_layers": 2,
+        "dropout": 0.1
+    }
+    ```
+    """
+
+    name = "bidirectional_language_model_lstm"
+
+    def __init__(
+        self,
+        input_dim: int,
+        hidden_dim: int,
+        cell_size: int,
+        num_layers: int = 2,
+        layer_norm: bool = True,
+        dropout: float = 0.0,
+        memory_cell_clip_value: float = 3.0,
+        state_projection_clip_value: float = 3.0,
+        return_all_layers: bool = False,
+        implementation: str = "auto",
+    ) -> None:
+        for name, clip in (
+            ("memory_cell_clip_value", memory_cell_clip_value),
+            ("state_projection_clip_value", state_projection_clip_value),
+        ):
+            if clip is not None and clip <= 0:
+                raise ConfigurationError(
+                    f"{self.name}: `{name}` is {clip}; it must be greater than 0, or null for no "
+                    "clipping."
+                )
+        check_implementation(self.name, implementation)
+        super().__init__(
+            lambda: ProjectedLstm(
+                hidden_dim,
+                cell_size,
+                layer_norm,
+                memory_cell_clip_value,
+                state_projection_clip_value,
+                implementation,
+            ),
+            input_dim,
+            hidden_dim,
+            num_layers,
+            dropout,
+            return_all_layers,
+            cell_size=cell_size,
+        )
+
+    def _run_layers(
+        self, layers: Sequence[ProjectedLstm], inputs: torch.Tensor, batch_sizes: List[int]
+    ) -> torch.Tensor:
+        return run_in_lockstep(layers, inputs, batch_sizes)

@@ -1,0 +1,131 @@
+import logging
+from functools import lru_cache
+from typing import Optional
+
+import torch
+from allennlp.common.checks import ConfigurationError
+
+_native_error: Optional[ImportError] = None
+try:
+    from allennlp_semfit.modules.kernels import native_kernels
+except ImportError as error:  # It was not built: see `setup.py`.
+    native_kernels, _native_error = None, error  # type: ignore[assignment]
+
+__all__ = ["IMPLEMENTATIONS", "check_implementation", "choose_implementation", "native_kernels"]
+
+logger = logging.getLogger(__name__)
+
+IMPLEMENTATIONS = ("auto", "torch", "native", "triton")
+
+
+def check_implementation(owner: str, implementation: str) -> None:
+    """
+    # Raises
+
+    `ConfigurationError`
+        If `implementation` is none of `IMPLEMENTATIONS` or is not available here. The message
+        begins with `owner`.
+    """
+    if implementation not in IMPLEMENTATIONS:
+        raise ConfigurationError(
+            f'{owner}: `implementation` is "{implementation}"; it must be one of '
+            + ", ".join(f'"{name}"' for name in IMPLEMENTATIONS)
+            + "."
+        )
+    if implementation == "native" and native_kernels is None:
+        raise ConfigurationError(
+            f'{owner}: `implementation` is "native", but the kernels were not built when this '
+            'package was installed. Install a C++ compiler and reinstall it, or use "auto".'
+        )
+    if implementation == "triton" and not _has_triton():
+        raise ConfigurationError(
+            f'{owner}: `implementation` is "triton", but Triton is not installed. Install it, or '
+            'use "auto".'
+        )
+
+
+def choose_implementation(
+    implementation: str, device: torch.device, dtype: torch.dtype, parameter_dtype: torch.dtype
+) -> str:
+    """
+    The implementation of the operations between the matrix products: "torch", "native" or "triton".
+
+    # Parameters
+
+    implementation : `str`
+        One of `IMPLEMENTATIONS`. "auto" is the fastest that is available.
+    device : `torch.device`
+    dtype : `torch.dtype`
+        The type of the matrix products.
+    parameter_dtype : `torch.dtype`
+        The type of the parameters.
+
+    # Raises
+
+    `ConfigurationError`
+        If the implementation does not support the device or the type.
+    """
+    has_native = (
+        device.type == "cpu"
+        and dtype in (torch.float32, torch.bfloat16)
+        and parameter_dtype == torch.float32
+    )
+    has_triton = device.type == "cuda" and dtype != torch.float64
+    if implementation == "auto":
+        if has_triton and _triton_runs(device):
+            return "triton"
+        return "native" if has_native and _native_is_built() else "torch"
+    if not {"torch": True, "native": has_native, "triton": has_triton}[implementation]:
+        raise ConfigurationError(
+            f'`implementation` is "{implementation}", which does not support {dtype} with '
+            f'parameters of {parameter_dtype} on the device "{device}". Use "auto".'
+        )
+    return implementation
+
+
+@lru_cache(maxsize=None)
+def _native_is_built() -> bool:
+    if native_kernels is None:
+        logger.warning(
+            "The CPU kernels were not built when this package was installed, for example because "
+            "there was no C++ compiler (%s). The contextualizer uses PyTorch's operations instead, "
+            "which are slower.",
+            _native_error,
+        )
+    return native_kernels is not None
+
+
+@lru_cache(maxsize=None)
+def _triton_runs(device: torch.device) -> bool:
+    error = _triton_error(device)
+    if error is not None:
+        logger.warning(
+            "Triton cannot run the contextualizer's kernels on %s (%s). It uses PyTorch's "
+            "operations instead, which are slower.",
+            device,
+            error,
+        )
+    return error is None
+
+
+def _triton_error(device: torch.device) -> Optional[Exception]:
+    # Triton may be missing or lack a compiler, or the device may be too old: launch a kernel.
+    try:
+        import triton  # noqa: F401
+
+        from allennlp_semfit.modules.kernels.projected_lstm import triton_ops
+
+        probe = torch.zeros(1, 1, 1, device=device)
+        with torch.cuda.device_of(probe):
+            triton_ops.state_forward(probe, None, None, None, None, probe.clone(), probe.clone())
+    except Exception as error:
+        return error
+    return None
+
+
+def _has_triton() -> bool:
+    try:
+        import triton  # noqa: F401
+    except ImportError:
+        return False
+    return True

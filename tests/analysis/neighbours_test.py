@@ -1,0 +1,196 @@
+import unicodedata
+import warnings
+
+import numpy
+import pytest
+from allennlp.common.checks import ConfigurationError
+from hypothesis import given
+from hypothesis import strategies as st
+
+from allennlp_semfit import SentenceEmbedder
+from allennlp_semfit.analysis import neighbours
+from allennlp_semfit.analysis.neighbours import (
+    Neighbour,
+    Occurrence,
+    TextVectors,
+    distinct_sentences,
+    find_occurrences,
+)
+from allennlp_semfit.pretrained.pooling import pool_layers
+from tests import FIXTURES
+from tests.language_models import write_language_model
+
+LINES = (FIXTURES / "corpus" / "train" / "shard-00.txt").read_text("utf-8").splitlines()
+# Three occurrences of "river", one of "zxqv".
+LINES += ["", LINES[0], "RIVER жук 漢字 River zxqv river", "snow"]
+
+
+@pytest.fixture(scope="module")
+def sentences():
+    return distinct_sentences(LINES, 100)
+
+
+@pytest.fixture(scope="module")
+def text(embedder, sentences):
+    return TextVectors(embedder, sentences, batch_size=3)
+
+
+def expected_vectors(embedder, sentences, layers):
+    """The centred vectors of length 1 by occurrence, in float64, of vectors kept in float16."""
+    vectors = {}
+    for line, words in sentences.items():
+        all_layers = embedder.embed_sentence(words).astype("float16").astype("float32")
+        one = all_layers[int(layers)] if layers.isdigit() else pool_layers(all_layers, layers)
+        for position, vector in enumerate(one):
+            vectors[Occurrence(line, position)] = vector.astype("float64")
+    mean = numpy.mean(list(vectors.values()), axis=0)
+    centred = {occurrence: vector - mean for occurrence, vector in vectors.items()}
+    return {occurrence: v / numpy.linalg.norm(v) for occurrence, v in centred.items()}
+
+
+@pytest.mark.parametrize("block_size", [7, 10_000])
+@pytest.mark.parametrize("layers", ["0", "1", "2", "top", "average", "normalized"])
+def test_neighbours_are_those_of_brute_force(embedder, sentences, layers, block_size, monkeypatch):
+    monkeypatch.setattr(neighbours, "_BLOCK_SIZE", block_size)
+    monkeypatch.setattr(neighbours, "_QUERIES", 2)
+    text = TextVectors(embedder, sentences, batch_size=3)
+    vectors = expected_vectors(embedder, sentences, layers)
+    words = {place: sentences[place.line][place.position].casefold() for place in vectors}
+    occurrences = [
+        place
+        for chosen in find_occurrences(sentences, ["river", "the"], 9).values()
+        for place in chosen
+    ]
+    found = text.neighbourhoods(occurrences, layers, 4)
+    assert [each.occurrence for each in found] == occurrences
+    for occurrence, same_word, other_words in found:
+        cosines = {
+            place: vector @ vectors[occurrence]
+            for place, vector in vectors.items()
+            if place != occurrence
+        }
+        for given_ones, is_same in ((same_word, True), (other_words, False)):
+            candidates = [
+                cosine
+                for place, cosine in cosines.items()
+                if (words[place] == words[occurrence]) == is_same
+            ]
+            nearest = sorted(candidates, reverse=True)[:4]
+            # Equal vectors may come in any order. The text's vectors come from other batches, so
+            # their last digit in float16 can differ.
+            tolerance = 4 * float(numpy.finfo("float16").eps)
+            assert [n.cosine for n in given_ones] == pytest.approx(nearest, abs=tolerance)
+            for near, cosine in given_ones:
+                assert cosine == pytest.approx(cosines[near], abs=tolerance)
+                assert (words[near] == words[occurrence]) == is_same
+            assert len({near for near, _ in given_ones}) == len(given_ones)
+
+
+def test_there_can_be_fewer_neighbours_than_wanted(text, sentences):
+    (zxqv,) = find_occurrences(sentences, ["ZXQV"], 5)["ZXQV"]
+    num_words = sum(map(len, sentences.values()))
+    (found,) = text.neighbourhoods([zxqv], "top", 2 * num_words)
+    assert found.same_word == []
+    assert len({near for near, _ in found.other_words}) == num_words - 1
+    cosines = [cosine for _, cosine in found.other_words]
+    assert cosines == sorted(cosines, reverse=True)
+
+
+def test_a_layer_without_context_gives_the_same_word_a_cosine_of_one(text, sentences):
+    line = LINES.index("RIVER жук 漢字 River zxqv river")
+    (found,) = text.neighbourhoods([Occurrence(line, 5)], "0", 1)
+    (same,) = found.same_word
+    assert sentences[same.occurrence.line][same.occurrence.position] == "river"
+    assert isinstance(same, Neighbour)
+    assert same.cosine == pytest.approx(1, abs=1e-5)
+    (found,) = text.neighbourhoods([Occurrence(line, 5)], "top", 1)
+    assert found.same_word[0].cosine < 0.999
+
+
+def test_the_choices_of_layers(text, embedder):
+    assert text.num_layers == embedder.num_layers == 3
+    assert text.choices_of_layers == ["0", "1", "2", "average", "normalized"]
+
+
+@pytest.mark.parametrize("layers", ["1", "normalized"])
+def test_the_projection_has_the_principal_components(text, embedder, sentences, layers):
+    occurrences = find_occurrences(sentences, ["the"], 20)["the"]
+    vectors = expected_vectors(embedder, sentences, layers)
+    matrix = numpy.array([vectors[occurrence] for occurrence in occurrences])
+    matrix -= matrix.mean(axis=0)
+    u, s, _ = numpy.linalg.svd(matrix, full_matrices=False)
+    expected = u[:, :2] * s[:2]
+    points = text.project(occurrences, layers)
+    numpy.testing.assert_allclose(abs(points), abs(expected), atol=0.01)
+    numpy.testing.assert_array_equal(text.project(occurrences, layers), points)
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_the_projection_of_one_point_or_of_equal_ones(text, number):
+    line = LINES.index("RIVER жук 漢字 River zxqv river")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        points = text.project([Occurrence(line, 2)] * number, "top")
+    numpy.testing.assert_allclose(points, numpy.zeros((number, 2)), atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["words", "subwords"])
+def test_other_kinds_of_input(kind, tmp_path, sentences):
+    embedder = SentenceEmbedder(write_language_model(tmp_path / kind, kind))
+    text = TextVectors(embedder, sentences)
+    vectors = expected_vectors(embedder, sentences, "top")
+    (river, *_) = find_occurrences(sentences, ["river"], 5)["river"]
+    (found,) = text.neighbourhoods([river], "top", 1)
+    best = max(vectors[river] @ vectors[near] for near in vectors if near != river)
+    nearest = max(found.same_word + found.other_words, key=lambda neighbour: neighbour.cosine)
+    assert nearest.cosine == pytest.approx(best, abs=0.01)
+
+
+@given(st.lists(st.text("ab \t", max_size=4), max_size=30), st.integers(1, 9))
+def test_sentences_are_distinct(lines, max_sentences):
+    found = distinct_sentences(iter(lines), max_sentences)
+    expected = {}
+    for index, line in enumerate(lines):
+        if line.split() and line.split() not in expected.values():
+            expected[index] = line.split()
+    assert list(found.items()) == list(expected.items())[:max_sentences]
+
+
+@given(st.lists(st.sampled_from(["a", "A", "b"]), min_size=1, max_size=60), st.integers(1, 9))
+def test_occurrences_are_spread_over_the_text(words, max_occurrences):
+    sentences = {3 * index: ["x", word] for index, word in enumerate(words)}
+    all_places = [3 * index for index, word in enumerate(words) if word != "b"]
+    if not all_places:
+        with pytest.raises(ConfigurationError, match="'A' does not occur"):
+            find_occurrences(sentences, ["A"], max_occurrences)
+        return
+    found = find_occurrences(sentences, ["A"], max_occurrences)["A"]
+    assert {occurrence.position for occurrence in found} == {1}
+    places = [occurrence.line for occurrence in found]
+    assert len(places) == min(len(all_places), max_occurrences)
+    indices = [all_places.index(place) for place in places]
+    assert indices[0] == 0
+    if len(indices) > 1:
+        assert indices[-1] == len(all_places) - 1
+        steps = numpy.diff(indices)
+        assert steps.min() >= 1
+        assert steps.max() - steps.min() <= 1
+
+
+def test_the_unicode_form_of_a_word_does_not_matter(embedder):
+    sentences = {0: ["Ẹ̀", "e"], 1: [unicodedata.normalize("NFD", "ẹ̀"), "e"]}
+    places = find_occurrences(sentences, ["ẹ̀"], 2)["ẹ̀"]
+    assert places == [Occurrence(0, 0), Occurrence(1, 0)]
+    (found,) = TextVectors(embedder, sentences).neighbourhoods(places[:1], "top", 9)
+    assert [near.occurrence for near in found.same_word] == places[1:]
+
+
+def test_a_missing_word_is_named_with_similar_ones(sentences):
+    with pytest.raises(ConfigurationError) as error:
+        find_occurrences(sentences, ["river", "harbors"], 5)
+    message = str(error.value)
+    assert message.startswith(f"'harbors' does not occur in the {len(sentences)} sentences")
+    assert "; similar words in it: harbour" in message
+    with pytest.raises(ConfigurationError) as error:
+        find_occurrences(sentences, ["qqqqqqqq"], 5)
+    assert "similar" not in str(error.value)

@@ -1,0 +1,135 @@
+import math
+
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Batch
+from allennlp.models import load_archive
+
+from allennlp_semfit.analysis.word_scorer import WordScorer
+from allennlp_semfit.fasttext.model import FastTextModel
+from tests import VECTORS
+from tests.language_models import EMPTY, KINDS, TARGETS, write_language_model
+
+# The vocabulary has neither "zebra" nor "quagga".
+WORDS = [".", "harbour", "of", "quagga", "the", "zebra"]
+SENTENCES = [["the", "of", "."], [], ["zebra"], ["the", "harbour", "the", "of", "zebra", "."]]
+LOCATIONS = [(3, 4), (0, 0), (2, 0), (0, 2), (3, 0), (3, 5)]
+
+FASTTEXT = {"type": "fasttext", "model_path": VECTORS}
+FASTTEXT_EMBEDDER = {"type": "fasttext", "embedding_dim": 10}
+SEMFIT = {"type": "semfit", "embedding_dim": 10}
+MORE_KINDS = {
+    **{
+        f"semfit_{distance}": (
+            {"fasttext": FASTTEXT},
+            {"fasttext": FASTTEXT_EMBEDDER},
+            10,
+            {**SEMFIT, "distance": distance},
+        )
+        for distance in ("cosine", "l2", "nllvmf")
+    },
+    "semfit_random": (
+        {"fasttext": FASTTEXT, "tokens": TARGETS},
+        {"fasttext": FASTTEXT_EMBEDDER, "tokens": EMPTY},
+        10,
+        {
+            **SEMFIT,
+            "target_embedder": {"type": "embedding", "embedding_dim": 10, "trainable": False},
+            "target_indexer": "tokens",
+        },
+    ),
+    **{
+        f"sampled_{'sparse' if sparse else 'dense'}": (
+            {"fasttext": FASTTEXT, "tokens": TARGETS},
+            {"fasttext": FASTTEXT_EMBEDDER, "tokens": EMPTY},
+            10,
+            {"type": "sampled_softmax", "num_samples": 5, "sparse": sparse},
+        )
+        for sparse in (False, True)
+    },
+}
+
+
+def forward(archive, words):
+    """What the model and its head make of a single sentence."""
+    instance = archive.dataset_reader.text_to_instance(" ".join(words))
+    archive.dataset_reader.apply_token_indexers(instance)
+    batch = Batch([instance])
+    batch.index_instances(archive.model.vocab)
+    source = batch.as_tensor_dict()["source"]
+    output = archive.model(source)
+    targets = archive.model._head.targets(source, output["noncontextual_token_embeddings"])
+    return output["lm_embeddings"][0], targets[0]
+
+
+@pytest.mark.parametrize("kind", [*sorted({*KINDS} - {"subwords"}), *MORE_KINDS])
+def test_words_score_by_the_loss_that_they_would_be(kind, tmp_path, monkeypatch):
+    monkeypatch.setitem(KINDS, kind, {**KINDS, **MORE_KINDS}[kind])
+    archive = load_archive(write_language_model(tmp_path / "model", kind, archive=True))
+    scores = WordScorer(archive, WORDS)
+    contexts = scores.contexts(SENTENCES, LOCATIONS)
+    generator = torch.Generator().manual_seed(1)
+    candidates = torch.stack([torch.randperm(6, generator=generator)[:5] for _ in LOCATIONS])
+    head = archive.model.eval()._head
+    for direction in (0, 1):
+        found = scores(contexts[:, direction]).gather(1, candidates).double()
+        expected = torch.empty_like(found)
+        for row, (sentence, position) in enumerate(LOCATIONS):
+            layer, _ = forward(archive, SENTENCES[sentence])
+            # The start of the sentence is at 0, its first word at 1.
+            context = (layer[position, :6], layer[position + 2, 6:])[direction]
+            for column, index in enumerate(candidates[row].tolist()):
+                target = forward(archive, [WORDS[index]])[1][1]
+                expected[row, column] = -head(context[None], target[None])
+                if "semfit" not in str(KINDS[kind]) and WORDS[index] in ("zebra", "quagga"):
+                    # The two share what the unknown word has.
+                    expected[row, column] -= math.log(2)
+        torch.testing.assert_close(
+            found - found[:, :1], expected - expected[:, :1], atol=2e-5, rtol=1e-4
+        )
+
+
+@pytest.mark.parametrize("center_targets", [False, True])
+def test_a_contrastive_head_scores_by_the_cosine(center_targets, tmp_path, monkeypatch):
+    kind = (
+        {"fasttext": FASTTEXT},
+        {"fasttext": FASTTEXT_EMBEDDER},
+        10,
+        {"type": "contrastive", "embedding_dim": 10, "center_targets": center_targets},
+    )
+    monkeypatch.setitem(KINDS, "contrastive", kind)
+    archive = load_archive(write_language_model(tmp_path / "model", "contrastive", archive=True))
+    head = archive.model._head
+    mean = torch.zeros(10)
+    if center_targets:
+        mean = torch.nn.init.normal_(head.target_transform.mean)
+    scores = WordScorer(archive, WORDS)
+    context = scores.contexts(SENTENCES, LOCATIONS)[:, 0]
+    found = scores(context)
+    fasttext = FastTextModel(VECTORS)
+    vectors = torch.stack([torch.from_numpy(fasttext.get_word_vector(word)) for word in WORDS])
+    vectors = torch.nn.functional.normalize(vectors, dim=-1) - mean
+    predicted = head.projection(context)
+    expected = torch.cosine_similarity(predicted.unsqueeze(1), vectors.unsqueeze(0), dim=-1)
+    torch.testing.assert_close(found, expected, check_dtype=False)
+
+
+def test_unknown_words_are_exactly_as_good_as_each_other(tmp_path):
+    archive = load_archive(write_language_model(tmp_path / "model", "fasttext", archive=True))
+    scores = WordScorer(archive, WORDS)
+    context = scores.contexts(SENTENCES, LOCATIONS)[:, 0]
+    found = scores(context)
+    assert torch.equal(found[:, WORDS.index("quagga")], found[:, WORDS.index("zebra")])
+
+
+def test_no_places_have_no_contexts(tmp_path):
+    archive = load_archive(write_language_model(tmp_path / "model", "words", archive=True))
+    assert WordScorer(archive, WORDS).contexts(SENTENCES, []).shape == (0, 2, 6)
+
+
+@pytest.mark.parametrize("side", ["start_tokens", "end_tokens"])
+def test_a_language_model_without_boundaries_is_refused(side, tmp_path):
+    file = write_language_model(tmp_path / "model", "words", archive=True, **{side: []})
+    with pytest.raises(ConfigurationError, match=side):
+        WordScorer(load_archive(file), WORDS)

@@ -1,0 +1,23 @@
+import shutil
+import signal
+import tempfile
+from functools import partial
+
+import pytest
+
+from allennlp_semfit.archives.archive import load_language_model
+
+
+def test_a_signal_while_the_temporary_files_are_removed_leaves_none(
+    lm_archive, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    def interrupted(rmtree, *args, **kwargs):
+        signal.raise_signal(signal.SIGINT)
+        rmtree(*args, **kwargs)
+
+    monkeypatch.setattr(shutil, "rmtree", partial(interrupted, shutil.rmtree))
+    with pytest.raises(KeyboardInterrupt):
+        load_language_model(lm_archive)
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,223 @@
+from itertools import chain
+
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import DatasetReader, Vocabulary
+from allennlp.data.data_loaders import MultiProcessDataLoader
+from allennlp.data.dataset_readers.dataset_reader import DistributedInfo, WorkerInfo
+from allennlp.data.samplers import MaxTokensBatchSampler
+from allennlp.data.token_indexers import ELMoTokenCharactersIndexer, SingleIdTokenIndexer
+from allennlp.data.tokenizers import CharacterTokenizer, WhitespaceTokenizer
+from hypothesis import given
+from hypothesis import strategies as st
+
+from allennlp_semfit.data.fasttext_indexer import FastTextIndexer
+from allennlp_semfit.data.language_modeling import LanguageModelingReader
+from tests import FIXTURES, VECTORS
+
+TRAIN = FIXTURES / "corpus" / "train"
+
+
+def sentences(reader, path):
+    return [[token.text for token in instance["source"].tokens] for instance in reader.read(path)]
+
+
+def lines_of(*paths):
+    return [line.split() for path in paths for line in path.read_text("utf-8").split("\n") if line]
+
+
+def bare(**kwargs):
+    return LanguageModelingReader(start_tokens=[], end_tokens=[], **kwargs)
+
+
+def test_each_line_is_a_sentence_between_boundaries():
+    expected = [["</s>", *words, "</s>"] for words in lines_of(FIXTURES / "corpus/heldout.txt")]
+    reader = DatasetReader.by_name("language_modeling")()
+    assert sentences(reader, FIXTURES / "corpus" / "heldout.txt") == expected
+    instance = reader.text_to_instance("Nobody watered the roses .")
+    assert [token.text for token in instance["source"].tokens] == [
+        *["</s>", "Nobody", "watered", "the", "roses", ".", "</s>"]
+    ]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        str(TRAIN),
+        TRAIN,
+        str(TRAIN / "shard-*.txt"),
+        [str(TRAIN / "shard-00.txt"), str(TRAIN / "shard-01.txt")],
+        {"one": TRAIN / "shard-00.txt", "two": TRAIN / "shard-01.txt"},
+    ],
+    ids=["directory", "path", "pattern", "list", "dict"],
+)
+def test_a_data_path_can_name_several_files(path):
+    assert sentences(bare(), path) == lines_of(*sorted(TRAIN.iterdir()))
+
+
+def test_a_file_that_changes_during_a_pass_is_named(tmp_path):
+    paths = [tmp_path / name for name in ("one.txt", "two.txt")]
+    for path in paths:
+        path.write_text("Snow fell .\n" * 3)
+    instances = bare().read(tmp_path)
+    next(instances)
+    paths[0].write_text("Snow .\n" * 3)
+    with pytest.raises(ConfigurationError, match=r"one\.txt: it changed while it was read"):
+        list(instances)
+
+
+@given(st.lists(st.integers(0, 40), min_size=1).filter(any), st.integers(1, 12))
+def test_a_long_line_is_split_into_sentences_without_losing_words(tmp_path_factory, counts, most):
+    path = tmp_path_factory.mktemp("corpus") / "text.txt"
+    path.write_text("".join(f"{' '.join(map(str, range(count)))}\n" for count in counts))
+    read = sentences(bare(max_sequence_length=most), path)
+    assert list(chain(*read)) == [str(i) for count in counts for i in range(count)]
+    assert all(1 <= len(sentence) <= most for sentence in read)
+    assert len(read) == sum(-(-count // most) for count in counts)
+
+
+def test_max_sequence_length_includes_the_boundary_tokens(tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_text("a b c d e\n")
+    reader = LanguageModelingReader(max_sequence_length=4)
+    expected = [["</s>", *words, "</s>"] for words in (["a", "b"], ["c", "d"], ["e"])]
+    assert sentences(reader, path) == expected
+    assert len(sentences(LanguageModelingReader(max_sequence_length=None), path)[0]) == 7
+    with pytest.raises(ConfigurationError, match="`max_sequence_length` is 2"):
+        LanguageModelingReader(max_sequence_length=2)
+
+
+def test_boundary_tokens_must_be_a_list():
+    with pytest.raises(ConfigurationError, match="`end_tokens` is the string '</s>'"):
+        LanguageModelingReader(end_tokens="</s>")
+
+
+def test_a_byte_order_mark_is_not_part_of_a_word(tmp_path):
+    (tmp_path / "one.txt").write_text("one\n", "utf-8-sig")
+    (tmp_path / "two.txt").write_text("", "utf-8-sig")
+    assert sentences(bare(), tmp_path) == [["one"]]
+
+
+def test_empty_lines_and_lines_of_spaces_are_no_sentences(tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_bytes("\n  \none two\r\n\t\n\u2028\nthree\u2028four\nno line end".encode())
+    assert sentences(bare(), path) == [["one", "two"], ["three", "four"], ["no", "line", "end"]]
+
+
+@pytest.mark.parametrize("start_method", ["fork", "spawn"])
+def test_the_lines_are_sharded_over_processes_and_workers(start_method, monkeypatch, tmp_path):
+    path = tmp_path / "text.txt"
+    expected = lines_of(*sorted(TRAIN.iterdir()))
+    # All shares have the same size, though every second line is empty.
+    path.write_text("".join(f"{' '.join(words)}\n\n" for words in expected), "utf-8")
+    shares = []
+    # Not in a worker that was spawned, which only has a copy of the reader.
+    monkeypatch.setattr("allennlp.common.util.is_distributed", lambda: start_method == "fork")
+    monkeypatch.setattr("torch.distributed.get_world_size", lambda: 2)
+    for rank in range(2):
+        monkeypatch.setattr("torch.distributed.get_rank", lambda rank=rank: rank)
+        for worker in range(3):
+            reader = bare()
+            reader._set_distributed_info(DistributedInfo(2, rank))
+            reader._set_worker_info(WorkerInfo(3, worker))
+            shares.append(sentences(reader, path))
+    assert sorted(chain(*shares)) == sorted(expected)
+    assert {len(share) for share in shares} == {len(expected) // 6}
+
+
+def loaded(**kwargs):
+    indexer = FastTextIndexer(VECTORS)
+    reader = bare(token_indexers={"fasttext": indexer})
+    loader = MultiProcessDataLoader(reader, TRAIN, batch_size=8, quiet=True, **kwargs)
+    loader.index_with(Vocabulary.empty())
+    batches = [batch["source"]["fasttext"] for batch in loader]
+    return sorted(tuple(v.tolist()) for b in batches for v in b["vectors"][b["word_mask"]])
+
+
+@pytest.mark.parametrize("start_method", ["fork", "forkserver"])
+@pytest.mark.parametrize("lazy", [True, False])
+def test_two_workers_give_the_vectors_that_one_process_gives(start_method, lazy):
+    options = {"max_instances_in_memory": 16} if lazy else {}
+    assert loaded(num_workers=2, start_method=start_method, **options) == loaded()
+
+
+@pytest.mark.parametrize("num_workers", [0, 2])
+def test_streamed_batches_by_number_of_words_contain_every_sentence(num_workers):
+    loader = MultiProcessDataLoader(
+        bare(token_indexers={"fasttext": FastTextIndexer(VECTORS)}),
+        TRAIN,
+        batch_sampler=MaxTokensBatchSampler(max_tokens=100, sorting_keys=["source"]),
+        max_instances_in_memory=40,
+        num_workers=num_workers,
+        quiet=True,
+    )
+    loader.index_with(Vocabulary.empty())
+    masks = [batch["source"]["fasttext"]["word_mask"] for batch in loader]
+    assert max(mask.numel() for mask in masks) <= 100
+    lengths = [length for mask in masks for length in mask.sum(1).tolist()]
+    expected = [len(words) for words in lines_of(*sorted(TRAIN.iterdir()))]
+    assert sorted(lengths) == sorted(expected)
+    # An epoch of another number of batches than there are goes on where the last one ended.
+    loader.batches_per_epoch = len(masks) - 1
+    assert [len(list(loader)) for _ in range(3)] == [len(masks) - 1] * 3
+    loader._batch_generator.close()
+
+
+@pytest.mark.parametrize(
+    "indexer",
+    [FastTextIndexer(VECTORS), SingleIdTokenIndexer(), ELMoTokenCharactersIndexer()],
+)
+def test_splitting_on_whitespace_gives_the_same_batches_as_tokens(indexer):
+    class Tokens(WhitespaceTokenizer):
+        """Splits the same way, but is not known to."""
+
+    batches = []
+    for tokenizer in (None, Tokens()):
+        reader = LanguageModelingReader(tokenizer, {"words": indexer})
+        loader = MultiProcessDataLoader(reader, TRAIN, batch_size=8, quiet=True)
+        loader.index_with(Vocabulary.from_instances(loader.iter_instances()))
+        batches.append([batch["source"]["words"] for batch in loader])
+    for ours, expected in zip(*batches):
+        assert list(ours) == list(expected)
+        assert all(torch.equal(ours[key], expected[key]) for key in expected)
+    assert len(batches[0]) == len(batches[1]) > 1
+
+
+def test_a_tokenizer_that_keeps_white_space_does_not_get_the_end_of_the_line(tmp_path):
+    (tmp_path / "text.txt").write_bytes(b"ab\n\nc d\r\n")
+    reader = bare(tokenizer=CharacterTokenizer())
+    assert sentences(reader, tmp_path / "text.txt") == [["a", "b"], ["c", " ", "d"]]
+
+
+def test_a_loaded_corpus_shares_one_array_per_word():
+    reader = bare(token_indexers={"fasttext": FastTextIndexer(VECTORS)})
+    loader = MultiProcessDataLoader(reader, TRAIN, batch_size=8, quiet=True)
+    loader.index_with(Vocabulary.empty())
+    list(loader)
+    fields = [instance["source"] for instance in loader.iter_instances()]
+    words = [token.text for field in fields for token in field.tokens]
+    arrays = chain(*(field._indexed_tokens["fasttext"]["vectors"] for field in fields))
+    assert len({id(array) for array in arrays}) == len(set(words)) < len(words) / 2
+
+
+def test_a_bad_corpus_is_refused_with_the_line_that_is_wrong(tmp_path):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "blank").mkdir()
+    for name in ("one.txt", "two.txt"):
+        (tmp_path / "blank" / name).write_text(" \n\u3000\n", "utf-8")
+    latin = tmp_path / "latin"
+    latin.mkdir()
+    (latin / "one.txt").write_text("fine\n")
+    (latin / "two.txt").write_bytes(b"fine\n" * 300 + "schön\n".encode("latin-1"))
+    cut = tmp_path / "cut.txt"
+    cut.write_bytes("schö".encode()[:-1])
+    for path, message in {
+        tmp_path / "none.txt": "none.txt: there is no such file or directory.*`train_data_path`",
+        tmp_path / "empty": "empty: it contains no files",
+        tmp_path / "blank": "one.txt, .*two.txt: no words found; give text",
+        latin: "two.txt: not UTF-8: byte 0xf6 in line 301; .*iconv",
+        cut: "cut.txt: not UTF-8: byte 0xc3 in line 1; ",
+    }.items():
+        with pytest.raises(ConfigurationError, match=message):
+            list(bare().read(path))

@@ -1,0 +1,134 @@
+import pickle
+
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Batch, Instance, Token, Vocabulary
+from allennlp.data.fields import TextField
+from allennlp.data.token_indexers import ELMoTokenCharactersIndexer, SingleIdTokenIndexer
+from hypothesis import given
+from hypothesis import strategies as st
+
+from allennlp_semfit.data.fasttext_indexer import FastTextIndexer
+from allennlp_semfit.data.sentence_field import SentenceField
+from allennlp_semfit.data.word_indexer import WordIndexer
+from tests import VECTORS
+
+INDEXERS = {
+    "fasttext": FastTextIndexer(VECTORS, token_min_padding_length=2),
+    "single_id": SingleIdTokenIndexer(token_min_padding_length=2),
+    "elmo": ELMoTokenCharactersIndexer(token_min_padding_length=2),
+}
+SENTENCES = st.lists(st.lists(st.text(min_size=1), max_size=5), min_size=1, max_size=4)
+
+
+def text_field(words, indexers):
+    return TextField([Token(word) for word in words], indexers)
+
+
+def tensors_of(fields):
+    instances = [Instance({"source": field}) for field in fields]
+    batch = Batch(instances)
+    batch.index_instances(Vocabulary.from_instances(instances))
+    return batch.as_tensor_dict()["source"]
+
+
+def assert_same(actual, expected):
+    assert list(actual) == list(expected)
+    for name, tensors in expected.items():
+        assert list(actual[name]) == list(tensors)
+        for key, tensor in tensors.items():
+            assert actual[name][key].dtype == tensor.dtype
+            assert torch.equal(actual[name][key], tensor)
+
+
+@given(SENTENCES, st.sets(st.sampled_from(sorted(INDEXERS)), min_size=1))
+def test_a_batch_is_that_of_text_fields(sentences, names):
+    indexers = {name: INDEXERS[name] for name in sorted(names)}
+    fields = [SentenceField(words, indexers) for words in sentences]
+    expected = tensors_of([text_field(words, indexers) for words in sentences])
+    assert_same(tensors_of(fields), expected)
+
+
+class LengthIndexer(WordIndexer):
+    """Represents a word by its length, and has no method that takes tokens."""
+
+    def count_vocab_items(self, token, counter):
+        pass
+
+    def words_to_indices(self, words):
+        assert all(type(word) is str for word in words)
+        return {"lengths": [len(word) for word in words]}
+
+    def get_empty_token_list(self):
+        return {"lengths": []}
+
+    def as_padded_batch(self, sentences, padding_lengths):
+        batch = torch.zeros(len(sentences), padding_lengths["lengths"]).long()
+        for row, sentence in zip(batch, sentences):
+            row[: len(sentence["lengths"])] = torch.tensor(sentence["lengths"])
+        return {"lengths": batch}
+
+
+def test_any_word_indexer_gets_words():
+    indexers = {"lengths": LengthIndexer(), "single_id": INDEXERS["single_id"]}
+    sentences = [["The", "boats"], ["came"]]
+    expected = tensors_of([text_field(words, indexers) for words in sentences])
+    assert expected["lengths"]["lengths"].tolist() == [[3, 5], [4, 0]]
+    assert_same(tensors_of([SentenceField(words, indexers) for words in sentences]), expected)
+
+
+def test_it_passes_for_a_text_field():
+    words = ["The", "boats", "came", "home"]
+    field, expected = SentenceField(words, INDEXERS), text_field(words, INDEXERS)
+    assert field.tokens == list(field) == expected.tokens
+    assert field[1] == expected[1]
+    assert len(field) == field.sequence_length() == 4
+    assert field.human_readable_repr() == words
+    assert str(field) == str(expected)
+
+
+def test_its_lengths_are_those_of_a_text_field():
+    field, expected = (make(["a", "b", "c"], INDEXERS) for make in (SentenceField, text_field))
+    for each in (field, expected):
+        each.index(Vocabulary())
+    assert field.get_padding_lengths() == expected.get_padding_lengths()
+
+
+@pytest.mark.parametrize(
+    "copy_of", [lambda f: pickle.loads(pickle.dumps(f)), SentenceField.duplicate]
+)
+@pytest.mark.parametrize("indexers", [None, INDEXERS])
+def test_a_copy_is_equal_and_another(copy_of, indexers):
+    field = SentenceField(["a", "b"], indexers)
+    copy = copy_of(field)
+    assert copy == field
+    assert copy.words is not field.words
+    copy.token_indexers = {"fasttext": INDEXERS["fasttext"]}
+    assert field._token_indexers == indexers
+
+
+def test_an_indexed_copy_gives_the_same_batch():
+    field = SentenceField(["a", "b"], INDEXERS)
+    field.index(Vocabulary())
+    lengths = field.get_padding_lengths()
+    for copy in (field.duplicate(), pickle.loads(pickle.dumps(field))):
+        assert_same(
+            copy.batch_tensors([copy.as_tensor(lengths)]),
+            field.batch_tensors([field.as_tensor(lengths)]),
+        )
+
+
+def test_an_empty_field_is_padding():
+    field = SentenceField(["a", "b"], INDEXERS)
+    field.index(Vocabulary())
+    lengths = field.get_padding_lengths()
+    batch = field.batch_tensors([f.as_tensor(lengths) for f in (field, field.empty_field())])
+    assert batch["fasttext"]["word_mask"].tolist() == [[True, True], [False, False]]
+    assert not batch["fasttext"]["vectors"][1].any()
+    assert not batch["single_id"]["tokens"][1].any()
+
+
+def test_it_must_be_indexed_first():
+    with pytest.raises(ConfigurationError, match="`index` comes before `as_tensor`"):
+        SentenceField(["a"], INDEXERS).as_tensor({})

@@ -1,0 +1,302 @@
+import copy
+import json
+import pickle
+import shutil
+
+import numpy
+import pytest
+import torch
+from allennlp.commands.evaluate import evaluate_from_archive
+from allennlp.commands.train import train_model
+from allennlp.common import Params
+from allennlp.data import Batch, DatasetReader, Instance, Token, TokenIndexer, Vocabulary
+from allennlp.data.data_loaders import MultiProcessDataLoader
+from allennlp.data.fields import ListField, TextField
+from allennlp.models.archival import load_archive
+from hypothesis import given
+from hypothesis import strategies as st
+
+from allennlp_semfit.common.errors import InvalidFileError
+from allennlp_semfit.data.sentence_field import SentenceField
+from allennlp_semfit.mimick import indexer as module
+from allennlp_semfit.mimick.indexer import MimickIndexer
+from allennlp_semfit.pretrained.embedder import ElmoSemfitEmbedder
+from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
+from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
+from allennlp_semfit.static_vectors.table import read_table
+from tests import FIXTURES, TABLE
+from tests.language_models import write_language_model
+from tests.mimick_archive import write_mimick
+from tests.processes import threads_in_a_fork
+
+CORPUS = str(FIXTURES / "corpus" / "train")
+WORDS, VECTORS = read_table(TABLE)
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory):
+    return str(write_mimick(tmp_path_factory.mktemp("mimick") / "model", archive=True))
+
+
+@pytest.fixture(scope="module")
+def indexer(archive):
+    return MimickIndexer(archive, TABLE)
+
+
+@pytest.fixture(scope="module")
+def expected_vector(archive):
+    """The table's vector, or the prediction for the word alone in float32."""
+    loaded = load_archive(archive)
+    table = dict(zip(WORDS, VECTORS))
+
+    def vector(word):
+        for spelling in (word, word.lower()):
+            if spelling in table:
+                return table[spelling]
+        instance = loaded.dataset_reader.text_to_instance(word[:100])
+        loaded.dataset_reader.apply_token_indexers(instance)
+        return loaded.model.forward_on_instance(instance)["vectors"]
+
+    return vector
+
+
+def batch_of(indexer, *sentences, field=TextField):
+    words = [
+        [Token(word) for word in sentence] if field is TextField else sentence
+        for sentence in sentences
+    ]
+    batch = Batch([Instance({"source": field(tokens, {"m": indexer})}) for tokens in words])
+    batch.index_instances(Vocabulary())
+    return batch.as_tensor_dict()["source"]["m"]
+
+
+@pytest.mark.parametrize("field", [TextField, SentenceField])
+@given(
+    st.lists(
+        st.lists(st.one_of(st.sampled_from(WORDS), st.text()), max_size=5), min_size=1, max_size=4
+    )
+)
+def test_a_batch_holds_each_words_vector_and_zeros_where_padded(
+    indexer, expected_vector, field, sentences
+):
+    tensors = batch_of(indexer, *sentences, field=field)
+    length = max(map(len, sentences))
+    assert tensors["vectors"].shape == (len(sentences), length, 10)
+    assert tensors["vectors"].dtype == torch.float32
+    for words, vectors, mask in zip(sentences, tensors["vectors"], tensors["word_mask"]):
+        assert mask.tolist() == [True] * len(words) + [False] * (length - len(words))
+        assert not vectors[len(words) :].any()
+        for word, vector in zip(words, vectors):
+            numpy.testing.assert_allclose(
+                vector.numpy(), expected_vector(word), rtol=1e-4, atol=1e-5
+            )
+
+
+def test_the_table_comes_first_as_it_is_and_then_in_lower_case(indexer):
+    assert {"the", "The"} <= {*WORDS}
+    vectors = batch_of(indexer, ["the", "The", "THE", "RIVER", "</s>", "thee"])["vectors"][0]
+    rows = [WORDS.index(word) for word in ("the", "The", "the", "river", "</s>")]
+    assert torch.equal(vectors[:5], torch.tensor(VECTORS[rows]))
+    assert not (vectors[5].numpy() == VECTORS).all(axis=1).any()
+
+
+def test_a_letter_may_be_decomposed(archive):
+    vectors = module._MimickVectors(archive, TABLE)
+    vectors._rows["café"] = 3
+    known, composed, decomposed = vectors.get_word_vectors(["Cafe\u0301", "nö", "no\u0308"])
+    numpy.testing.assert_array_equal(known, VECTORS[3])
+    numpy.testing.assert_array_equal(composed, decomposed)
+
+
+def test_a_prediction_does_not_depend_on_the_batch(archive, monkeypatch):
+    generator = numpy.random.default_rng(1)
+    words = ["".join(map(chr, generator.integers(97, 123, n % 15 + 1))) for n in range(60)]
+    vectors = {}
+    for size in (1, 7, 60):
+        monkeypatch.setattr(module, "_MAX_WORDS_PER_BATCH", size)
+        fresh = module._MimickVectors(archive, TABLE)
+        vectors[size] = numpy.stack(fresh.get_word_vectors(words))
+    numpy.testing.assert_array_equal(vectors[1], vectors[7])
+    numpy.testing.assert_array_equal(vectors[1], vectors[60])
+
+
+def test_predictions_are_made_once_for_a_batch_and_cached(archive, monkeypatch):
+    monkeypatch.setattr(module, "_CACHE_SIZE", 4)
+    vectors = module._MimickVectors(archive, TABLE)
+    predicted = []
+    forward = vectors._model.forward_on_instances
+
+    def spy(instances):
+        predicted.append(
+            {"".join(token.text for token in i["word"].tokens[1:-1]) for i in instances}
+        )
+        return forward(instances)
+
+    monkeypatch.setattr(vectors._model, "forward_on_instances", spy)
+    first = vectors.get_word_vectors(["xa", "the", "xb", "xa"])
+    assert predicted == [{"xa", "xb"}]
+    assert first[0] is first[3]
+    assert vectors.get_word_vectors(["xb", "xa", "the"])[0] is first[2]
+    assert predicted == [{"xa", "xb"}]
+    vectors.get_word_vectors(["xc", "xa", "xd"])
+    assert predicted[1:] == [{"xc", "xd"}]
+    # The cache is full.
+    again = vectors.get_word_vectors(["xe", "xa"])
+    assert predicted[2:] == [{"xe", "xa"}]
+    numpy.testing.assert_array_equal(again[1], first[0])
+    assert len(predicted) == 3
+    with pytest.raises(ValueError, match="read-only"):
+        again[1][0] = 1
+    with pytest.raises(ValueError, match="read-only"):
+        first[1][0] = 1
+
+
+def test_a_loaders_worker_has_no_threads_to_wait_for(archive):
+    assert threads_in_a_fork(MimickIndexer, archive, TABLE) == 1
+
+
+def test_an_empty_field_pads_a_list_field(indexer):
+    fields = [TextField([Token("river")], {"m": indexer}), TextField([], {"m": indexer})]
+    field = ListField(fields)
+    field.index(Vocabulary())
+    tensors = field.as_tensor(field.get_padding_lengths())["m"]
+    assert tensors["vectors"].shape == (2, 1, 10)
+    assert tensors["word_mask"].tolist() == [[True], [False]]
+
+
+def test_it_counts_nothing(indexer):
+    instance = Instance({"source": TextField([Token("river")], {"m": indexer})})
+    assert Vocabulary.from_instances([instance])._index_to_token == {}
+
+
+def test_it_pickles_small_and_equal(indexer, archive):
+    assert len(pickle.dumps(indexer)) < 1000
+    assert pickle.loads(pickle.dumps(indexer)) == indexer == copy.deepcopy(indexer)
+    assert MimickIndexer(archive, TABLE) == indexer
+
+
+def test_files_that_change_are_read_again(archive, tmp_path):
+    path = tmp_path / "table.txt"
+    shutil.copy(TABLE, path)
+    before = MimickIndexer(archive, str(path))
+    path.write_text("zebra" + 10 * " 1.0")
+    after = MimickIndexer(archive, str(path))
+    assert torch.equal(batch_of(after, ["zebra"])["vectors"], torch.ones(1, 1, 10))
+    assert not torch.equal(batch_of(before, ["zebra"])["vectors"], torch.ones(1, 1, 10))
+
+
+def from_params(archive_file, table_path):
+    indexer = {"type": "mimick", "archive_file": str(archive_file), "table_path": str(table_path)}
+    config = {"type": "language_modeling", "token_indexers": {"mimick": indexer}}
+    return DatasetReader.from_params(Params({"dataset_reader": config})["dataset_reader"])
+
+
+def test_a_missing_or_wrong_file_is_an_error_with_its_key(archive, tmp_path, lm_archive):
+    key = r"\n?.* that is `dataset_reader\.token_indexers\.mimick\.{}`"
+    with pytest.raises(
+        InvalidFileError,
+        match="MIMICK model no/such does not exist .*`allennlp train-mimick` makes it"
+        + key.format("archive_file"),
+    ):
+        from_params("no/such", TABLE)
+    with pytest.raises(
+        InvalidFileError,
+        match="has a model of type 'bidirectional_lm'. It must be a `mimick`"
+        + key.format("archive_file"),
+    ):
+        from_params(lm_archive, TABLE)
+    with pytest.raises(
+        InvalidFileError,
+        match="Table of word vectors no/such.txt does not exist .*" + key.format("table_path"),
+    ):
+        from_params(archive, "no/such.txt")
+    table = tmp_path / "table.txt"
+    table.write_text("word 1 2 3\n")
+    with pytest.raises(
+        InvalidFileError,
+        match="table.txt has vectors of dimension 3, but the MIMICK model .* predicts vectors of "
+        r"dimension 10\. Give the table that it was trained on\." + key.format("table_path"),
+    ):
+        from_params(archive, table)
+    with pytest.raises(InvalidFileError, match="no/such does not exist"):
+        TokenIndexer.by_name("mimick")("no/such", TABLE)
+
+
+def language_model_config(archive):
+    config = Params.from_file(str(FIXTURES / "elmo_semfit.jsonnet")).as_dict()
+    indexer = {"type": "mimick", "archive_file": archive, "table_path": TABLE}
+    config["dataset_reader"]["token_indexers"] = {"mimick": indexer}
+    embedder = {"mimick": {"type": "mimick", "embedding_dim": 10}}
+    config["model"]["text_field_embedder"]["token_embedders"] = embedder
+    return config
+
+
+@pytest.fixture(scope="module")
+def language_model(archive, tmp_path_factory):
+    directory = tmp_path_factory.mktemp("language_model")
+    train_model(Params(language_model_config(archive)), directory)
+    return directory / "model.tar.gz"
+
+
+def sentences_of(reader, **parameters):
+    loader = MultiProcessDataLoader(reader, CORPUS, batch_size=5, **parameters)
+    loader.index_with(Vocabulary())
+    for batch in loader:
+        tensors = batch["source"]["mimick"]
+        for vectors, mask in zip(tensors["vectors"], tensors["word_mask"]):
+            yield vectors[mask].flatten().tolist()
+
+
+@pytest.mark.parametrize("start_method", ["fork", "forkserver"])
+def test_workers_give_the_same_vectors(archive, start_method):
+    reader = from_params(archive, TABLE)
+    expected = sorted(sentences_of(reader))
+    assert len(expected) == 54
+    assert sorted(sentences_of(reader, num_workers=2, start_method=start_method)) == expected
+
+
+def test_a_language_model_trains_with_workers(archive, tmp_path):
+    config = language_model_config(archive)
+    config["data_loader"] = {"batch_size": 8, "num_workers": 2, "max_instances_in_memory": 16}
+    train_model(Params(config), tmp_path)
+    metrics = json.loads((tmp_path / "metrics.json").read_text())
+    assert metrics["training_cosine"] > 0
+
+
+def test_its_archive_scores_predicts_and_embeds_the_same(language_model):
+    metrics = json.loads((language_model.parent / "metrics.json").read_text())
+    scores = evaluate_from_archive(language_model, str(FIXTURES / "corpus" / "heldout.txt"))
+    assert scores["cosine"] == pytest.approx(metrics["best_validation_cosine"], rel=1e-4)
+
+    sentence = "The zebras crossed the river"
+    archive = load_archive(language_model)
+    archive.model.eval()
+    archive.model.return_all_layers = True
+    instance = archive.dataset_reader.text_to_instance(sentence)
+    archive.dataset_reader.apply_token_indexers(instance)
+    expected = archive.model.forward_on_instance(instance)["lm_embeddings"][:, 1:-1]
+    layers = SentenceEmbedder(language_model).embed_sentence(sentence.split())
+    numpy.testing.assert_allclose(layers, expected, rtol=1e-4, atol=1e-5)
+
+    indexer = ElmoSemfitIndexer(language_model)
+    embedder = ElmoSemfitEmbedder(language_model, scalar_mix_parameters=[-1e4, -1e4, 1e4]).eval()
+    field = TextField([Token(word) for word in sentence.split()], {"elmo": indexer})
+    batch = Batch([Instance({"text": field})])
+    batch.index_instances(Vocabulary())
+    embedded = embedder(**batch.as_tensor_dict()["text"]["elmo"])
+    numpy.testing.assert_allclose(embedded[0].detach(), expected[2], rtol=1e-4, atol=1e-5)
+
+
+def test_a_language_model_names_a_file_that_it_misses(tmp_path):
+    language_model = write_language_model(tmp_path / "language_model", "mimick")
+    shutil.rmtree(tmp_path / "language_model" / "mimick")
+    with pytest.raises(InvalidFileError) as error:
+        ElmoSemfitIndexer(language_model)
+    message = str(error.value)
+    assert message.startswith(f"Language model {language_model} needs another file. MIMICK model ")
+    assert (
+        "change `dataset_reader.token_indexers.mimick.archive_file` in the `config.json`" in message
+    )
+    params = Params({"elmo": {"type": "elmo_semfit", "archive_file": str(language_model)}})
+    with pytest.raises(InvalidFileError, match=r"that is `elmo\.archive_file`"):
+        TokenIndexer.from_params(params["elmo"])

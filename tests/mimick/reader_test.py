@@ -1,0 +1,82 @@
+import numpy
+import pytest
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Batch, Vocabulary
+from allennlp.data.data_loaders import MultiProcessDataLoader
+
+from allennlp_semfit.mimick.reader import WordVectorsReader
+from allennlp_semfit.static_vectors.table import read_table
+from tests import TABLE
+
+WORDS, VECTORS = read_table(TABLE)
+
+
+def spelling(instance):
+    characters = [token.text for token in instance["word"].tokens]
+    assert (characters[0], characters[-1]) == ("<w>", "</w>")
+    return "".join(characters[1:-1])
+
+
+def test_it_reads_each_word_and_its_vector():
+    instances = list(WordVectorsReader().read(TABLE))
+    assert [spelling(instance) for instance in instances] == WORDS
+    found = numpy.stack([instance["vector"].tensor.numpy() for instance in instances])
+    numpy.testing.assert_array_equal(found, VECTORS)
+
+
+def test_a_batch_has_the_indices_of_the_characters():
+    reader = WordVectorsReader()
+    instances = [reader.text_to_instance(word) for word in ("ab", "", "b")]
+    for instance in instances:
+        reader.apply_token_indexers(instance)
+    batch = Batch(instances)
+    batch.index_instances(Vocabulary(tokens_to_add={"characters": ["<w>", "</w>", "a"]}))
+    tensors = batch.as_tensor_dict()
+    assert list(tensors) == ["word"]
+    assert tensors["word"]["characters"]["tokens"].tolist() == [
+        [2, 4, 1, 3],
+        [2, 3, 0, 0],
+        [2, 1, 3, 0],
+    ]
+
+
+@pytest.mark.parametrize("held_out", [0.1, 0.5, 0.9])
+def test_words_are_held_out_at_random(held_out):
+    def read(subset, seed=13):
+        reader = WordVectorsReader(subset=subset, held_out=held_out, seed=seed)
+        return [spelling(instance) for instance in reader.read(TABLE)]
+
+    found = read("held_out")
+    assert len(found) == held_out * len(WORDS)
+    assert sorted(found + read("train")) == sorted(WORDS)
+    assert found == read("held_out")
+    assert found != read("held_out", seed=14)
+    # Not the first words, nor the last.
+    assert found not in (WORDS[: len(found)], WORDS[-len(found) :])
+
+
+def test_the_first_words_only():
+    reader = WordVectorsReader(max_words=5)
+    assert [spelling(instance) for instance in reader.read(TABLE)] == WORDS[:5]
+
+
+def test_workers_share_the_words():
+    reader = WordVectorsReader()
+    loader = MultiProcessDataLoader(reader, TABLE, batch_size=7, num_workers=2)
+    loader.index_with(Vocabulary.from_instances(loader.iter_instances()))
+    vectors = numpy.concatenate([batch["vector"].numpy() for batch in loader])
+    assert vectors.shape == VECTORS.shape
+    assert sorted(map(tuple, vectors.tolist())) == sorted(map(tuple, VECTORS.tolist()))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"subset": "test"}, "`subset` is 'test'; it takes one of all, train, held_out"),
+        ({"held_out": 0}, "`held_out` is 0; it takes a number between 0 and 1"),
+        ({"held_out": 1.0}, r"`held_out` is 1\.0; "),
+    ],
+)
+def test_a_wrong_parameter_is_an_error(parameters, message):
+    with pytest.raises(ConfigurationError, match=f"^word_vectors: {message}"):
+        WordVectorsReader(**parameters)

@@ -1,0 +1,106 @@
+import pytest
+import torch
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
+from transformers import AutoConfig, AutoModel
+
+from tests.modules.contextualizers.contextualizers_test import ragged_mask
+
+SIZES = {
+    "hidden_size": 8,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 2,
+    "intermediate_size": 6,
+    "max_position_embeddings": 16,
+}
+
+
+def build(**overrides):
+    torch.manual_seed(1)
+    params = {"type": "hugging_face_encoder", "input_dim": 5, "config": SIZES, **overrides}
+    return Seq2SeqEncoder.from_params(Params(params)).eval()
+
+
+@pytest.mark.parametrize("model_type", ["bert", "distilbert", "electra", "roformer"])
+def test_shapes_and_padding(model_type):
+    config = SIZES
+    if model_type == "distilbert":
+        config = {"dim": 8, "n_layers": 3, "n_heads": 2, "hidden_dim": 6}
+    elif model_type == "electra":
+        config = {**SIZES, "embedding_size": 4}
+    encoder = build(model_type=model_type, config=config)
+    assert encoder.is_bidirectional()
+    assert (encoder.get_input_dim(), encoder.get_output_dim()) == (5, 8)
+    assert encoder.num_layers == 3
+    inputs, mask = torch.randn(3, 9, 5), ragged_mask(4, 9, 1)
+    last = encoder(inputs, mask)
+    encoder.return_all_layers = True
+    layers = encoder(inputs, mask)
+    assert len(layers) == 4
+    for layer in layers:
+        assert layer.shape == (3, 9, 8)
+        assert not layer[~mask].any()
+        assert layer[mask].any(dim=-1).all()
+    assert torch.equal(layers[-1], last)
+    # No parameter is unused, which distributed training does not allow.
+    (last * torch.linspace(-1, 1, 8) ** 3).sum().backward()
+    parameters = [parameter for parameter in encoder.parameters() if parameter.requires_grad]
+    assert all(parameter.grad is not None for parameter in parameters)
+
+
+def test_it_is_the_model_of_transformers():
+    encoder = build(return_all_layers=True).double()
+    config = AutoConfig.for_model("bert", **SIZES, vocab_size=7)
+    reference = AutoModel.from_config(config, add_pooling_layer=False).double().eval()
+    weights = encoder.encoder.state_dict()
+    words = "embeddings.word_embeddings.weight"
+    reference.load_state_dict({**weights, words: reference.state_dict()[words]})
+    # Words whose projection is their embedding.
+    with torch.no_grad():
+        encoder.input_projection.weight.zero_()[:5] = torch.eye(5)
+        encoder.input_projection.bias.zero_()
+        table = reference.get_input_embeddings().weight
+        table[:, 5:] = 0
+    words = torch.randint(7, (2, 6))
+    mask = ragged_mask(6, 4)
+    expected = reference(words, attention_mask=mask.long(), output_hidden_states=True).hidden_states
+    for layer, state in zip(encoder(table[words][..., :5], mask), expected):
+        torch.testing.assert_close(layer[mask], state[mask])
+
+
+def test_a_sentence_does_not_depend_on_those_beside_it():
+    encoder = build().double()
+    inputs, mask = torch.randn(3, 9, 5, dtype=torch.double), ragged_mask(4, 9, 0)
+    together = encoder(inputs, mask)
+    torch.testing.assert_close(together[:1, :4], encoder(inputs[:1, :4], mask[:1, :4]))
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (2, 0)])
+def test_no_words(shape):
+    encoder = build(return_all_layers=True)
+    layers = encoder(torch.zeros(*shape, 5), torch.ones(shape, dtype=torch.bool))
+    assert [layer.shape for layer in layers] == [(*shape, 8)] * 4
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        ({"input_dim": 0}, "`input_dim` is 0; it must be at least 1"),
+        ({"model_type": "gpt2"}, "`model_type` is 'gpt2'; it takes one of bert, distilbert"),
+        ({"config": {**SIZES, "num_layers": 3}}, "has 'num_layers', which is not a parameter"),
+        ({"config": {"is_decoder": True}}, "has 'is_decoder', which is not a parameter"),
+        ({"config": {**SIZES, "hidden_act": "gelus"}}, "cannot build a bert .*gelus"),
+        ({"config": {**SIZES, "num_attention_heads": 3}}, r"not a multiple of the number of att"),
+    ],
+)
+def test_what_it_refuses(overrides, message):
+    with pytest.raises(ConfigurationError, match=message):
+        build(**overrides)
+
+
+def test_a_sentence_that_is_too_long():
+    encoder = build()
+    encoder(torch.randn(1, 16, 5), ragged_mask(16))
+    with pytest.raises(ConfigurationError, match="has 17 words and boundary .* positions for 16"):
+        encoder(torch.randn(1, 17, 5), ragged_mask(17))

@@ -1,0 +1,75 @@
+import logging
+
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+
+from allennlp_semfit.modules.kernels import implementation
+from allennlp_semfit.modules.kernels.implementation import (
+    check_implementation,
+    choose_implementation,
+)
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(autouse=True)
+def _asked_for_the_first_time():
+    implementation._native_is_built.cache_clear()
+    implementation._triton_runs.cache_clear()
+    yield
+    implementation._native_is_built.cache_clear()
+    implementation._triton_runs.cache_clear()
+
+
+def choose(choice, dtype=torch.float32, parameter_dtype=torch.float32):
+    return choose_implementation(choice, CPU, dtype, parameter_dtype)
+
+
+def test_the_native_kernels_are_chosen_where_they_apply():
+    assert choose("auto") == choose("native") == "native"
+    assert choose("auto", torch.bfloat16) == "native"
+    assert choose("auto", torch.float16) == "torch"
+    assert choose("auto", torch.float64, torch.float64) == "torch"
+    assert choose("auto", torch.bfloat16, torch.bfloat16) == "torch"
+    assert choose("torch") == "torch"
+    with pytest.raises(ConfigurationError, match='"native", which does not support torch.float16'):
+        choose("native", torch.float16)
+    with pytest.raises(ConfigurationError, match='"triton", .* on the device "cpu"'):
+        choose("triton")
+
+
+def test_without_the_native_kernels(monkeypatch, caplog):
+    monkeypatch.setattr(implementation, "native_kernels", None)
+    with caplog.at_level(logging.WARNING):
+        assert choose("auto") == choose("auto") == "torch"
+    (record,) = caplog.records
+    assert "kernels were not built" in record.message
+    with pytest.raises(ConfigurationError, match="reinstall it"):
+        check_implementation("some_encoder", "native")
+
+
+def test_an_unknown_implementation():
+    with pytest.raises(ConfigurationError) as error:
+        check_implementation("some_encoder", "cuda")
+    assert error.value.message == (
+        'some_encoder: `implementation` is "cuda"; it must be one of "auto", "torch", "native", '
+        '"triton".'
+    )
+
+
+def test_triton_falls_back_to_pytorch(monkeypatch, caplog):
+    pytest.importorskip("triton")
+    from allennlp_semfit.modules.kernels.projected_lstm import triton_ops
+
+    # Without a GPU, Triton's interpreter runs on tensors of the CPU.
+    device = torch.device("cuda") if torch.cuda.is_available() else CPU
+    assert implementation._triton_runs(device)
+    implementation._triton_runs.cache_clear()
+
+    def no_compiler(*arguments):
+        raise RuntimeError("Failed to find C compiler")
+
+    monkeypatch.setattr(triton_ops, "state_forward", no_compiler)
+    assert not implementation._triton_runs(device)
+    assert "Failed to find C compiler" in caplog.text
