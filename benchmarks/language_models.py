@@ -8,6 +8,7 @@ import allennlp_models.lm  # noqa: F401 (registers the Transformer)
 import torch
 from _jsonnet import evaluate_snippet
 from allennlp.common import Params
+from allennlp.common.params import with_overrides
 from allennlp.data.token_indexers.elmo_indexer import ELMoCharacterMapper
 from allennlp.models import Model
 from allennlp.modules.elmo_lstm import ElmoLstm
@@ -23,14 +24,18 @@ from benchmarks.synthetic_words import SizedVocabulary, sample_classes, word_for
 __all__ = [
     "BFLOAT16",
     "LANGUAGE_MODELS",
+    "SIZES",
     "build_batch",
     "build_language_model",
     "build_step",
+    "lstm_overrides",
     "read_config",
     "training_step",
 ]
 
-CONFIGS = Path(__file__).parent.parent / "training_config" / "one_billion_word"
+CONFIGS = Path(__file__).parent.parent / "training_config"
+# The config of `elmo_semfit` at each size of the language models.
+SIZES = {"small": "elmo_semfit.jsonnet", "paper": "one_billion_word/elmo_semfit.jsonnet"}
 
 # Suffix of a model whose step has its matrix products in bfloat16 and a fused Adam.
 BFLOAT16 = ", bfloat16"
@@ -92,28 +97,43 @@ class ElmoLstmEncoder(Seq2SeqEncoder):
 
 
 def read_config(
-    config: str, sizes: Optional[Dict[str, Any]] = None, **variables: str
+    config: str, size: str, overrides: Optional[Dict[str, Any]] = None, **variables: str
 ) -> Dict[str, Any]:
     """
     # Parameters
 
     config : `str`
-        The name of a config of `CONFIGS`.
-    sizes : `Dict[str, Any]`, optional (default = `None`)
-        Overrides of its sizes.
+        `elmo_semfit`, or the name of a config in `training_config/language_models/`.
+    size : `str`
+        One of `SIZES`. A config without a file of the paper's size varies the `elmo_semfit` of that
+        size.
+    overrides : `Dict[str, Any]`, optional (default = `None`)
+        As in `allennlp train --overrides`.
     **variables
         Environment variables that it reads. Others are empty.
     """
-    path = CONFIGS / f"{config}.jsonnet"
-    snippet = f"(import {json.dumps(str(path))}) + {{ sizes+:: {json.dumps(sizes or {})} }}"
+    base = CONFIGS / SIZES[size]
+    path = base.with_name(f"{config}.jsonnet")
+    if not path.exists():
+        path = CONFIGS / "language_models" / path.name
+    snippet = path.read_text("utf-8").replace("import '../elmo_semfit.jsonnet'", f"import '{base}'")
     names = ("ONE_BILLION_WORD", "FASTTEXT_MODEL_PATH", "VOCABULARY_PATH")
     ext_vars = {**dict.fromkeys(names, ""), **variables}
-    content: Dict[str, Any] = json.loads(evaluate_snippet(config, snippet, ext_vars=ext_vars))
-    return content
+    content = json.loads(evaluate_snippet(str(path), snippet, ext_vars=ext_vars))
+    return with_overrides(content, overrides or {})
+
+
+def lstm_overrides(cell_size: int, hidden_dim: int) -> Dict[str, Any]:
+    """Overrides of `elmo_semfit` for other sizes of its LSTM."""
+    return {
+        "model.contextualizer.cell_size": cell_size,
+        "model.contextualizer.hidden_dim": hidden_dim,
+        "model.head.input_dim": hidden_dim,
+    }
 
 
 def build_language_model(
-    name: str, num_classes: int, sizes: Optional[Dict[str, Any]] = None
+    name: str, num_classes: int, size: str, overrides: Optional[Dict[str, Any]] = None
 ) -> BidirectionalLm:
     """
     # Parameters
@@ -122,11 +142,11 @@ def build_language_model(
         One of `LANGUAGE_MODELS`.
     num_classes : `int`
         The vocabulary size of models with a vocabulary.
-    sizes : `Dict[str, Any]`, optional (default = `None`)
-        Overrides of the sizes in the config.
+    size, overrides
+        See `read_config`.
     """
     config, has_elmo_lstm, is_sparse = LANGUAGE_MODELS[name]
-    params = read_config(config, sizes)["model"]
+    params = read_config(config, size, overrides)["model"]
     if has_elmo_lstm:
         ours = params["contextualizer"]
         kept = ("input_dim", "hidden_dim", "cell_size", "num_layers")
@@ -236,9 +256,9 @@ def training_step(
 def build_step(
     name: str,
     num_classes: int,
-    sizes: Dict[str, Any],
+    size: str,
     num_words: int,
     device: torch.device,
 ) -> MakeStep:
-    model = build_language_model(name, num_classes, sizes).to(device)
+    model = build_language_model(name, num_classes, size).to(device)
     return training_step(model, num_words, num_classes, device, is_fast=name.endswith(BFLOAT16))

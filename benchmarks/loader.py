@@ -31,7 +31,7 @@ from allennlp.nn.util import get_text_field_mask
 
 from allennlp_semfit.data.language_modeling import LanguageModelingReader
 from allennlp_semfit.fasttext.train import train_fasttext
-from benchmarks.language_models import build_language_model
+from benchmarks.language_models import build_language_model, lstm_overrides
 from benchmarks.reporting import argument_parser, parse_arguments, report
 from benchmarks.timing import Timings, time_interleaved
 
@@ -106,10 +106,11 @@ def time_loader(loader: MultiProcessDataLoader) -> float:
 
 
 def time_training_step(
-    loader: MultiProcessDataLoader, sizes: Dict[str, int], repeats: int
+    loader: MultiProcessDataLoader, cell_size: int, hidden_dim: int, repeats: int
 ) -> List[float]:
     """The seconds that training steps of the paper's model take for `UNIT` words."""
-    model = build_language_model("elmo_semfit", 1, sizes)
+    overrides = lstm_overrides(cell_size, hidden_dim)
+    model = build_language_model("elmo_semfit", 1, "paper", overrides)
     optimizer = torch.optim.Adam(list(model.parameters()), lr=2e-4)
     batch: Any = next(iter(loader))
     num_words = count_tokens(batch)
@@ -169,9 +170,8 @@ def main() -> None:
         timings = {name: seconds[1:] for name, seconds in timings.items()}
         step: List[float] = []
         if args.step:
-            sizes = {"cell_size": args.cell_size, "hidden_dim": args.projection_dim}
             loader = build_loader(indexers["fasttext"], corpus, vocab, args.batch_size, 0)
-            step = time_training_step(loader, sizes, args.repeats)
+            step = time_training_step(loader, args.cell_size, args.projection_dim, args.repeats)
 
     speeds = {name: UNIT / statistics.median(seconds) for name, seconds in timings.items()}
     facts: Dict[str, Any] = {}

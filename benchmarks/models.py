@@ -16,7 +16,6 @@ On a single device ELMo can use faster sparse gradients. To save memory, this is
         "elmo, sparse gradients, bfloat16" "elmo_semfit, bfloat16" --out …
 """
 
-import json
 import logging
 import statistics
 from typing import Any, Callable, Dict, Sequence
@@ -27,6 +26,7 @@ from allennlp_semfit.models.bidirectional_lm import BidirectionalLm
 from benchmarks.language_models import (
     BFLOAT16,
     LANGUAGE_MODELS,
+    SIZES,
     build_language_model,
     build_step,
     training_step,
@@ -41,21 +41,9 @@ logger = logging.getLogger("benchmarks.models")
 CANDIDATES = ["elmo", "elmo_adaptive", "elmo_semfit"]
 CANDIDATES += [name + BFLOAT16 for name in (*CANDIDATES, "elmo_semfit_sru")]
 
-# The sizes of the model for the warm-up step.
-SMALL = {
-    "hidden_dim": 8,
-    "cell_size": 16,
-    "cutoffs": [20, 60],
-    "div_value": 2.0,
-    "num_samples": 30,
-    "filters": [[1, 4]],
-    "num_highway": 1,
-    "character_cnn_dim": 8,
-}
-
 
 def build_all(
-    names: Sequence[str], num_classes: int, sizes: Dict[str, Any], device: torch.device
+    names: Sequence[str], num_classes: int, size: str, device: torch.device
 ) -> Dict[str, BidirectionalLm]:
     """
     Builds the models. To save memory, a model is the same in both precisions, and the two ELMos
@@ -70,7 +58,7 @@ def build_all(
             continue
         is_variant = name == "elmo, our contextualizer" and "elmo" in models
         model = build_language_model(
-            name, min(num_classes, 10_000) if is_variant else num_classes, sizes
+            name, min(num_classes, 10_000) if is_variant else num_classes, size
         )
         if is_variant:
             model._text_field_embedder = models["elmo"]._text_field_embedder
@@ -91,9 +79,7 @@ def main() -> None:
     parser.add_argument("--batch-size", type=int, default=32, help="sentences; at least 4")
     parser.add_argument("--num-words", type=int, default=20, help="words per sentence")
     parser.add_argument("--vocabulary", type=int, default=800_000, help="words")
-    parser.add_argument(
-        "--sizes", type=json.loads, default={}, help="overrides of the configs' sizes, as JSON"
-    )
+    parser.add_argument("--size", choices=SIZES, default="paper", help="of the models")
     args = parse_arguments(parser)
     if args.batch_size < 4:
         parser.error(f"--batch-size is {args.batch_size}; it must be at least 4.")
@@ -105,8 +91,8 @@ def main() -> None:
         logger.info("Measuring the memory of %s", name)
         use = measure_peak_memory(
             build_step,
-            (name, args.vocabulary, args.sizes, args.num_words, device),
-            warmup=(name, 100, SMALL, args.num_words, device),
+            (name, args.vocabulary, args.size, args.num_words, device),
+            warmup=(name, 12_000, "small", args.num_words, device),
             batch_sizes=(few, 3 * few),
             # Unlimited: only the peak of `max_checked` matters.
             budget=1e15,
@@ -115,7 +101,7 @@ def main() -> None:
         )
         peaks[name] = use.peaks[args.batch_size]
 
-    models = build_all(args.candidates, args.vocabulary, args.sizes, device)
+    models = build_all(args.candidates, args.vocabulary, args.size, device)
     # Shared parameters occur only once.
     parameters = dict.fromkeys(p for model in models.values() for p in model.parameters())
     optimizer = torch.optim.Adam(list(parameters), lr=2e-4)
@@ -149,7 +135,7 @@ def main() -> None:
         batch_size=args.batch_size,
         num_words=args.num_words,
         vocabulary=args.vocabulary,
-        sizes=args.sizes,
+        size=args.size,
     )
 
 

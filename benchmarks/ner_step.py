@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict
 
 import torch
-from _jsonnet import evaluate_snippet
+from _jsonnet import evaluate_file
 from allennlp.common import Params
 from allennlp.common.plugins import import_plugins
 from allennlp.data import Batch, DatasetReader, Vocabulary
@@ -25,19 +25,23 @@ from allennlp.training.optimizers import Optimizer
 
 from allennlp_semfit.fasttext.train import train_fasttext
 from allennlp_semfit.pretrained.embedder import ElmoSemfitEmbedder
-from benchmarks.language_models import read_config
+from benchmarks.language_models import lstm_overrides, read_config
 from benchmarks.reporting import argument_parser, parse_arguments, report
 from benchmarks.timing import time_interleaved
 from tests.elmo_weights import ORIGINAL_SIZES, write_elmo
 
 ROOT = Path(__file__).parent.parent
-TASK = ROOT / "training_config" / "downstream" / "ner.jsonnet"
+TASK = ROOT / "training_config" / "tasks" / "ner.jsonnet"
 FASTTEXT_DIM = 300
+# That of the task's config.
+LANGUAGE_MODEL_DIM = 2 * 128
 
 
-def write_language_model(directory: Path, vectors: Path, sizes: Dict[str, Any]) -> Path:
+def write_language_model(directory: Path, vectors: Path, cell_size: int, hidden_dim: int) -> Path:
     """Writes a serialization directory of a `bidirectional_lm` with random weights."""
-    params = Params(read_config("elmo_semfit", sizes, FASTTEXT_MODEL_PATH=str(vectors)))
+    overrides = lstm_overrides(cell_size, hidden_dim)
+    config = read_config("elmo_semfit", "paper", overrides, FASTTEXT_MODEL_PATH=str(vectors))
+    params = Params(config)
     directory.mkdir()
     params.to_file(str(directory / "config.json"))
     vocab = Vocabulary()
@@ -68,9 +72,20 @@ def build_step(
     The model of the task with a word representation of dimension `dim`, a batch, and a function
     that runs a training step.
     """
-    variables = {**variables, "WORD_REPRESENTATION": representation}
-    overlay = f"(import '{TASK}') + {{ sizes+:: {{ elmo_dim: {dim}, elmo_semfit_dim: {dim} }} }}"
-    params = Params(json.loads(evaluate_snippet("", overlay, ext_vars=variables)))
+    config = json.loads(evaluate_file(str(TASK), ext_vars=variables))
+    config["model"]["encoder"]["input_size"] += dim - LANGUAGE_MODEL_DIM
+    if representation == "elmo":
+        indexers = config["dataset_reader"]["token_indexers"]
+        embedders = config["model"]["text_field_embedder"]["token_embedders"]
+        del indexers["elmo_semfit"], embedders["elmo_semfit"]
+        indexers["elmo"] = {"type": "elmo_characters"}
+        embedders["elmo"] = {
+            "type": "elmo_token_embedder",
+            "options_file": variables["ELMO_OPTIONS_PATH"],
+            "weight_file": variables["ELMO_WEIGHTS_PATH"],
+            "dropout": 0.0,
+        }
+    params = Params(config)
     reader = DatasetReader.from_params(params["dataset_reader"].duplicate())
     instances = list(reader.read(variables["NER_TRAIN_DATA_PATH"]))
     vocab = Vocabulary.from_instances(instances)
@@ -132,8 +147,9 @@ def main() -> None:
         vectors = directory / "vectors.bin"
         corpus = ROOT / "test_fixtures" / "corpus" / "train"
         train_fasttext([corpus], vectors, dim=FASTTEXT_DIM, bucket=2000, min_count=1)
-        sizes = {"cell_size": args.cell_size, "hidden_dim": args.projection_dim}
-        language_model = write_language_model(directory / "language_model", vectors, sizes)
+        language_model = write_language_model(
+            directory / "language_model", vectors, args.cell_size, args.projection_dim
+        )
         options, weights = write_elmo(
             directory / "elmo",
             **{

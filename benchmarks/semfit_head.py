@@ -8,7 +8,6 @@ A step is the forward pass, the backward pass, gradient clipping and Adam. The h
 forward and backward pass in both directions.
 """
 
-import json
 import statistics
 from typing import Any, Callable, Dict
 
@@ -16,7 +15,7 @@ import torch
 from allennlp.nn.util import get_text_field_mask
 
 from allennlp_semfit.models.bidirectional_lm import BidirectionalLm
-from benchmarks.language_models import build_batch, build_language_model, training_step
+from benchmarks.language_models import SIZES, build_batch, build_language_model, training_step
 from benchmarks.reporting import argument_parser, parse_arguments, report
 from benchmarks.timing import time_interleaved
 
@@ -60,13 +59,11 @@ def main() -> None:
     )
     parser.add_argument("--batch-size", type=int, default=16, help="sentences")
     parser.add_argument("--num-words", type=int, default=20, help="words per sentence")
-    parser.add_argument(
-        "--sizes", type=json.loads, default={}, help="overrides of the config's sizes, as JSON"
-    )
+    parser.add_argument("--size", choices=SIZES, default="paper", help="of the model")
     args = parse_arguments(parser)
     device = args.device
     torch.manual_seed(1)
-    model = build_language_model(args.config, NUM_CLASSES, args.sizes).to(device)
+    model = build_language_model(args.config, NUM_CLASSES, args.size).to(device)
     optimizer = torch.optim.Adam(list(model.parameters()), lr=2e-4)
     losses: Dict[str, Dict[str, Any]] = {
         "step": {},
@@ -94,7 +91,7 @@ def main() -> None:
         config=args.config,
         batch_size=args.batch_size,
         num_words=args.num_words,
-        sizes=args.sizes,
+        size=args.size,
     )
 
 

@@ -257,7 +257,7 @@ def _describe_array(array: numpy.ndarray) -> Any:
 
 def training_config(**trainer: Any) -> Dict[str, Any]:
     """The fixtures' language model, with dropout and a random order."""
-    config = Params.from_file(FIXTURES / "elmo_semfit.jsonnet").as_dict(quiet=True)
+    config = Params.from_file(FIXTURES / "language_model.jsonnet").as_dict(quiet=True)
     for key in ("train_data_path", "validation_data_path"):
         config[key] = str(ROOT / config[key])
     config["dataset_reader"]["token_indexers"]["fasttext"]["model_path"] = VECTORS

@@ -76,7 +76,7 @@ def fail_instead_of_hanging():
 def lm_archive(tmp_path_factory):
     """The archive of the fixture's language model, trained."""
     directory = tmp_path_factory.mktemp("language_model")
-    train_model_from_file(FIXTURES / "elmo_semfit.jsonnet", directory, force=True)
+    train_model_from_file(FIXTURES / "language_model.jsonnet", directory, force=True)
     return str(directory / "model.tar.gz")
 
 

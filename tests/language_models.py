@@ -115,7 +115,9 @@ class ChunkTokenizer(Tokenizer):
         return subwords, offsets
 
 
-def write_language_model(directory: Path, kind: str, *, archive: bool = False, **reader) -> Path:
+def write_language_model(
+    directory: Path, kind: str, *, hidden_dim: int = 6, archive: bool = False, **reader
+) -> Path:
     """
     Writes a `bidirectional_lm` with random weights, whose vocabulary is that of the fixtures'
     corpus. A subword model's tokenizer is `tokenizer.json` in the directory; the files of frozen
@@ -127,6 +129,8 @@ def write_language_model(directory: Path, kind: str, *, archive: bool = False, *
         Is made.
     kind : `str`
         One of `KINDS`.
+    hidden_dim : `int`, optional (default = `6`)
+        Of each direction.
     archive : `bool`, optional (default = `False`)
         Whether a `model.tar.gz` is wanted.
     **reader
@@ -159,10 +163,10 @@ def write_language_model(directory: Path, kind: str, *, archive: bool = False, *
             "contextualizer": {
                 "type": "bidirectional_language_model_lstm",
                 "input_dim": input_dim,
-                "hidden_dim": 6,
+                "hidden_dim": hidden_dim,
                 "cell_size": 8,
             },
-            "head": {**head, "input_dim": 6},
+            "head": {**head, "input_dim": hidden_dim},
         },
     }
     (directory / "config.json").write_text(json.dumps(config))

@@ -1,36 +1,76 @@
-// ELMo-S on a sample of Wikipedia. `make train` prepares the sample and the vectors, then runs
+// ELMo-S on a sample of Wikipedia. `make train` prepares the text and the fastText vectors, and then runs
 //
 //   allennlp train training_config/elmo_semfit.jsonnet --include-package allennlp_semfit -s output/elmo_semfit
 //
-// This takes about five minutes on two x86 cores; `make train` turns on `use_amp` on CPUs with instructions
-// for bfloat16. To train on other text, prepare it with `allennlp prepare-corpus` and `allennlp train-fasttext`. Then write a similar config,
-// or override the values of this one, where N is the number of updates:
-//
-//   -o '{"train_data_path": "my/train", "validation_data_path": "my/heldout.txt",
-//        "dataset_reader.token_indexers.fasttext.model_path": "my/vectors.bin",
-//        "trainer.learning_rate_scheduler.decay_start": 2 N, "….decay_end": 4 N}'
-local elmo_semfit = import 'lib/elmo_semfit.libsonnet';
+// which takes about five minutes on two x86 cores. For your own text, copy this file and change its first lines.
+local train_data_path = 'data/sample/train';  // one tokenised sentence per line
+local validation_data_path = 'data/sample/heldout.txt';
+local model_path = 'data/sample/vectors.bin';  // fastText
+local num_sentences = 19141;  // cat data/sample/train/* | wc -l
+
+local embedding_dim = 100;  // of the fastText vectors
+local hidden_dim = 128;  // per direction
+local cell_size = 512;
 
 // 16 sentences × 25 words = 400 words per update; 1,197 updates per epoch.
-local sentences_per_update = 16;
-local num_sentences = 19141;
+local batch_size = 16;
 local num_epochs = 3;
+local num_updates = num_epochs * std.ceil(num_sentences / batch_size);
+// The learning rate rises to `num_replicas` times that of the optimizer, and falls in the second half of the training.
+local num_replicas = 4;
 
-elmo_semfit(
-  train_data_path='data/sample/train',
-  validation_data_path='data/sample/heldout.txt',
-  model_path='data/sample/vectors.bin',
-  embedding_dim=100,
-  hidden_dim=128,
-  cell_size=512,
-  num_epochs=num_epochs,
-  num_updates=num_epochs * std.ceil(num_sentences / sentences_per_update),
-  learning_rate=4e-4,
-  warmup_steps=200,
-  data_loader={
-    // Batches of sentences of similar length.
-    batch_sampler: { type: 'bucket', batch_size: sentences_per_update, sorting_keys: ['source'] },
+{
+  dataset_reader: {
+    type: 'language_modeling',
+    token_indexers: { fasttext: { type: 'fasttext', model_path: model_path } },
+    max_sequence_length: 512,  // Longer sentences are split.
   },
-  // If a run is killed, `allennlp train … --recover` resumes from the last checkpoint.
-  trainer={ checkpointer: { save_every_num_batches: 500 } },
-)
+  train_data_path: train_data_path,
+  validation_data_path: validation_data_path,
+  // fastText has a vector for every word, so no vocabulary is needed.
+  vocabulary: { type: 'empty' },
+  model: {
+    type: 'bidirectional_lm',
+    text_field_embedder: {
+      token_embedders: { fasttext: { type: 'fasttext', embedding_dim: embedding_dim } },
+    },
+    contextualizer: {
+      type: 'bidirectional_language_model_lstm',
+      input_dim: embedding_dim,
+      hidden_dim: hidden_dim,
+      cell_size: cell_size,
+      num_layers: 2,
+      dropout: 0.1,
+    },
+    head: {
+      type: 'semfit',
+      input_dim: hidden_dim,
+      embedding_dim: embedding_dim,
+      distance: 'cosine',
+    },
+  },
+  data_loader: {
+    // Batches of sentences of similar length.
+    batch_sampler: { type: 'bucket', batch_size: batch_size, sorting_keys: ['source'] },
+  },
+  validation_data_loader: { batch_size: 64 },
+  trainer: {
+    num_epochs: num_epochs,
+    patience: 1000,  // Never stops early. Without a number, AllenNLP warns.
+    optimizer: { type: 'fused_adam', lr: 4e-4 },
+    learning_rate_scheduler: {
+      type: 'large_batch',
+      num_replicas: num_replicas,
+      warmup_steps: 200,
+      decay_start: num_replicas * num_updates / 2,
+      decay_end: num_replicas * num_updates,
+    },
+    validation_metric: '+cosine',
+    grad_norm: 5.0,
+    // After an interruption, `allennlp train … --recover` resumes from the last checkpoint.
+    checkpointer: { save_every_num_batches: 500 },
+    callbacks: [{ type: 'console_logger', should_log_inputs: false }],
+    // They add hooks to every module, which a recovered run would keep.
+    run_confidence_checks: false,
+  },
+}

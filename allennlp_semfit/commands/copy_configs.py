@@ -28,9 +28,8 @@ class CopyConfigs(Subcommand):
     """Registered as a "Subcommand" with name "copy-configs"."""
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        description = """Copy the configs of allennlp_semfit, and the functions that your own
-            configs can import, such as training_config/lib/elmo_semfit.libsonnet. A clone of the
-            repository already has them."""
+        description = """Copy the configs of allennlp_semfit, to change them or to import them in
+            your own. A clone of the repository already has them."""
         subparser = parser.add_parser(
             self.name, description=description, help="Copy the configs of allennlp_semfit."
         )
@@ -57,6 +56,6 @@ def _run(args: argparse.Namespace) -> None:
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, copy)
     logger.info(
-        "Next: import '%s/lib/elmo_semfit.libsonnet' in a config of your own, as the README does",
+        "Next: change the first lines of %s/elmo_semfit.jsonnet, or import it in a config of your own",
         out_dir,
     )

@@ -6,8 +6,9 @@ with one tokenised sentence per line.
 """
 
 import argparse
+import json
 import logging
-import shlex
+import os
 
 from allennlp.commands.subcommand import Subcommand
 
@@ -93,7 +94,8 @@ def _run(args: argparse.Namespace) -> None:
         result.seconds,
     )
     logger.info(
-        "Next: SUBWORDS_PATH=%s allennlp train training_config/laptop/elmo_subword.jsonnet "
-        "--include-package allennlp_semfit -s OUT",
-        shlex.quote(args.out_dir.rstrip("/") or "/"),
+        'Next: use "tokenizer": %s in the dataset_reader and "vocabulary": %s, as '
+        "training_config/language_models/elmo_subword.jsonnet does",
+        json.dumps({"type": "subword", "model_path": os.path.join(args.out_dir, "tokenizer.json")}),
+        json.dumps({"type": "from_files", "directory": os.path.join(args.out_dir, "vocabulary")}),
     )

@@ -100,8 +100,8 @@ def _run(args: argparse.Namespace) -> None:
         result.seconds,
     )
     logger.info(
-        "Next: allennlp train CONFIG --include-package allennlp_semfit -s OUT, with a CONFIG like "
-        "training_config/elmo_semfit.jsonnet with model_path=%r and embedding_dim=%d",
+        "Next: in a copy of training_config/elmo_semfit.jsonnet, set model_path = %r and "
+        "embedding_dim = %d; then allennlp train COPY --include-package allennlp_semfit -s OUT",
         args.out,
         result.dim,
     )

@@ -110,7 +110,7 @@ def _run(args: argparse.Namespace) -> None:
     }
     logger.info(
         'Next: use the indexer "mimick": %s and the embedder "mimick": %s, as '
-        "training_config/laptop/elmo_semfit_mimick.jsonnet does",
+        "training_config/language_models/elmo_semfit_mimick.jsonnet does",
         json.dumps(indexer),
         json.dumps({"type": "mimick", "embedding_dim": result.dim}),
     )

@@ -151,7 +151,7 @@ def _run(args: argparse.Namespace) -> None:
     vocabulary = {"type": "from_files", "directory": args.vocabulary_dir or "DIR"}
     logger.info(
         'Next: %s in the head and "vocabulary": %s%s, as in '
-        "training_config/laptop/elmo_semfit_svd.jsonnet",
+        "training_config/language_models/elmo_semfit_svd.jsonnet",
         json.dumps(head, ensure_ascii=False)[1:-1],
         json.dumps(vocabulary, ensure_ascii=False),
         "" if args.vocabulary_dir else " with the DIR of --vocabulary-dir",

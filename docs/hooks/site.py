@@ -26,7 +26,7 @@ from mkdocs.structure.pages import Page
 _ROOT = Path(__file__).parents[2]
 _PAGES = {
     "index.md": "README.md",
-    "howto/paper-tasks.md": "training_config/downstream/README.md",
+    "howto/paper-tasks.md": "training_config/tasks/README.md",
     "contributing.md": "CONTRIBUTING.md",
     "changelog.md": "CHANGELOG.md",
 }

@@ -1,7 +1,8 @@
 // A word representation by itself, for `experiments.peers.speed`.
-local word_representation = import '../../training_config/lib/word_representation.libsonnet';
+local words = import '../representations.libsonnet';
+local language_model = { type: 'elmo_semfit', archive_file: std.extVar('LM_ARCHIVE_PATH') };
 
-((import '../../training_config/downstream/laptop/override.libsonnet') + (import 'representations.libsonnet') + {
-   sizes+:: { projection_dim: null },
-   result: word_representation($.sizes, dropout=0.0),
- }).result
+{
+  indexers: { elmo_semfit: language_model } + words.indexers,
+  embedders: { elmo_semfit: language_model { dropout: 0.0, do_layer_norm: true } } + words.embedders,
+}

@@ -1,6 +1,6 @@
 """
 Measures how fast word representations embed text on one core, from words to vectors, as in the
-models of `training_config/downstream`:
+models of `experiments/tasks`:
 
     python -m experiments.peers.speed TEXT OUT.json elmo=model.tar.gz bert=output/bert …
 

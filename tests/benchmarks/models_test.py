@@ -12,14 +12,15 @@ from benchmarks.language_models import (
 )
 
 CPU = torch.device("cpu")
-SIZES = {**models.SMALL, "embedding_dim": 10, "cell_size": 12}
+# More than the cutoffs of the adaptive softmax.
+VOCABULARY = 12_000
 
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory):
     out = tmp_path_factory.mktemp("models") / "models-cpu.json"
-    arguments = ["--batch-size", "8", "--num-words", "4", "--vocabulary", "100"]
-    arguments += ["--sizes", json.dumps(SIZES), "--repeats", "2", "--device", "cpu"]
+    arguments = ["--batch-size", "8", "--num-words", "4", "--vocabulary", str(VOCABULARY)]
+    arguments += ["--size", "small", "--repeats", "2", "--device", "cpu"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", ["models", *arguments, "--out", str(out)])
         models.main()
@@ -32,12 +33,12 @@ def test_the_models_are_compared(measured):
     assert list(rows) == models.CANDIDATES
     for name, row in rows.items():
         assert row["words_per_second"] == pytest.approx(8 * 4 / row["median_seconds"])
-        model = build_language_model(name, 100, SIZES)
+        model = build_language_model(name, VOCABULARY, "small")
         assert row["parameters"] == sum(parameter.numel() for parameter in model.parameters())
 
 
 def test_the_two_elmos_share_their_input_and_output():
-    built = models.build_all(list(models.LANGUAGE_MODELS), 100, SIZES, CPU)
+    built = models.build_all(list(models.LANGUAGE_MODELS), VOCABULARY, "small", CPU)
     elmo, ours = built["elmo"], built["elmo, our contextualizer"]
     assert ours._head is elmo._head
     assert ours._text_field_embedder is elmo._text_field_embedder
@@ -47,11 +48,10 @@ def test_the_two_elmos_share_their_input_and_output():
 @pytest.mark.parametrize("name", models.LANGUAGE_MODELS)
 def test_a_step_moves_every_parameter_and_leaves_no_gradient(name):
     torch.manual_seed(1)
-    # With a few words in the adaptive softmax's last cluster, all are met.
-    model = build_language_model(name, 64, SIZES)
+    model = build_language_model(name, VOCABULARY, "small")
     before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
     for _ in range(3):
-        training_step(model, 20, 64, CPU)(16)()
+        training_step(model, 20, VOCABULARY, CPU)(16)()
     moved = {
         name
         for name, parameter in model.named_parameters()
@@ -62,8 +62,8 @@ def test_a_step_moves_every_parameter_and_leaves_no_gradient(name):
 
 
 def test_a_batch_has_the_boundaries_as_words():
-    model = build_language_model("elmo", 100, SIZES)
-    source = build_batch(model, 3, 5, 100, CPU)
+    model = build_language_model("elmo", VOCABULARY, "small")
+    source = build_batch(model, 3, 5, VOCABULARY, CPU)
     assert source["characters"]["elmo_tokens"].shape == (3, 7, 50)
     assert source["tokens"]["tokens"].shape == (3, 7)
     assert source["tokens"]["tokens"].min() >= 1
@@ -73,7 +73,7 @@ def test_a_batch_has_the_boundaries_as_words():
 @pytest.mark.parametrize("config", ["elmo_semfit", "elmo_semfit_contrastive"])
 def test_the_heads_part_of_a_step(config, tmp_path, monkeypatch):
     out = tmp_path / "semfit_head-cpu.json"
-    arguments = ["--batch-size", "2", "--num-words", "4", "--sizes", json.dumps(SIZES)]
+    arguments = ["--batch-size", "2", "--num-words", "4", "--size", "small"]
     arguments += ["--repeats", "2", "--device", "cpu", "--out", str(out), "--config", config]
     monkeypatch.setattr(sys, "argv", ["semfit_head", *arguments])
     semfit_head.main()
@@ -85,7 +85,7 @@ def test_the_heads_part_of_a_step(config, tmp_path, monkeypatch):
 
 def test_the_head_alone_predicts_what_the_model_predicts():
     """Its metrics count each direction's targets, and their directions are those of the model's."""
-    model = build_language_model("elmo_semfit", 100, SIZES)
+    model = build_language_model("elmo_semfit", 100, "small")
     source = build_batch(model, 2, 4, 100, CPU)
     model(source)
     expected = model.get_metrics(reset=True)["baseline_cosine"]

@@ -36,7 +36,8 @@ def test_trains_and_says_what_is_next(corpus, tmp_path, caplog):
         f"{out}/: 640 words, 12 merges, 270 subwords in the vocabulary, "
         f"{mean:.3f} subwords per word" in caplog.text
     )
-    assert f"Next: SUBWORDS_PATH='{out}' allennlp train training_config/" in caplog.text
+    assert f'"model_path": "{out}/tokenizer.json"' in caplog.text
+    assert f'"directory": "{out}/vocabulary"' in caplog.text
     assert common_logging.FILE_FRIENDLY_LOGGING
 
 

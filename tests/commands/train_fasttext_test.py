@@ -28,7 +28,7 @@ def test_trains_and_says_what_is_next(corpus, tmp_path, caplog):
     assert (arguments.minn, arguments.maxn, arguments.minCount) == (2, 4, 3)
     assert (arguments.ws, arguments.neg, arguments.model.name) == (3, 4, "cbow")
     assert f"{out}: 320 words read, 9 words in the dictionary, 20 dimensions, " in caplog.text
-    assert f"model_path={str(out)!r} and embedding_dim=20" in caplog.text
+    assert f"model_path = {str(out)!r} and embedding_dim = 20" in caplog.text
 
 
 @pytest.mark.parametrize("options", [["--dim", 0], ["--minn", 7], ["--threads", -1]])

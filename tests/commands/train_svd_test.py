@@ -39,7 +39,7 @@ def test_trains_and_says_what_is_next(corpus, tmp_path, caplog):
 
     following = re.search(
         'Next: ("target_embedder": .*) in the head and "vocabulary": ({.*}), as in '
-        "training_config/laptop/elmo_semfit_svd.jsonnet",
+        "training_config/language_models/elmo_semfit_svd.jsonnet",
         caplog.text,
     )
     vocab = Vocabulary.from_params(Params(json.loads(following[2])))

@@ -15,7 +15,7 @@ from tests.processes import run_module
 from tests.training.large_batch_test import closed_form
 
 ROOT = FIXTURES.parent
-CONFIG = str(FIXTURES / "elmo_semfit.jsonnet")
+CONFIG = str(FIXTURES / "language_model.jsonnet")
 
 
 @pytest.fixture(autouse=True)

@@ -26,8 +26,7 @@ def anchors_of(path):
 
 
 OTHERS = [
-    ROOT / folder / "README.md"
-    for folder in ("benchmarks", "experiments", "training_config/downstream")
+    ROOT / folder / "README.md" for folder in ("benchmarks", "experiments", "training_config/tasks")
 ]
 
 

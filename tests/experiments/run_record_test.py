@@ -20,7 +20,7 @@ def train(directory, **kwargs):
         "trainer.checkpointer": {"save_every_num_batches": 1, "keep_most_recent_by_count": 2},
         "trainer.cuda_device": -1,
     }
-    params = Params.from_file(FIXTURES / "elmo_semfit.jsonnet", json.dumps(overrides))
+    params = Params.from_file(FIXTURES / "language_model.jsonnet", json.dumps(overrides))
     return train_model(params, serialization_dir=directory, **kwargs)
 
 

@@ -18,13 +18,7 @@ from allennlp_semfit.corpus.vocabulary import VocabularyWriter
 from experiments.results import METRICS, f1
 from experiments.sentence_scores import count_answers, group_entities, score_run
 from tests import FIXTURES
-from tests.training_config.downstream_test import (
-    CONFIGS,
-    SIZES,
-    SIZES_OF_TASKS,
-    config_of,
-    environment,
-)
+from tests.experiments.tasks_test import task_of
 
 WORDS = ["aspirin", "Aspirin", "fever", "of", "lisinopril"]
 LABELS = ["Chemical", "Disease"]
@@ -99,10 +93,10 @@ def test_each_group_scores_as_allennlp_scores_data_that_has_no_other_entities(
 
 @pytest.mark.parametrize("task", ["ner", "snli", "srl", "sst5"])
 def test_the_counts_give_the_score_of_the_run(task, tmp_path):
+    config = task_of(task, "none")
     # It learns something.
-    sizes = {**SIZES, **SIZES_OF_TASKS[task], "num_epochs": 6}
-    config = config_of(CONFIGS / f"{task}.jsonnet", environment(task, "none"), sizes)
-    config["trainer"].update(cuda_device=-1, optimizer={"type": "adam", "lr": 0.05})
+    optimizer = {"type": "adam", "lr": 0.02}
+    config["trainer"].update(cuda_device=-1, num_epochs=20, optimizer=optimizer)
     run = tmp_path / f"{task}.none"
     train_model(Params(config), serialization_dir=run)
     VocabularyWriter(tmp_path / "vocabulary", "tokens").write(["Lisbon", "flew", "Trust"])

@@ -223,7 +223,7 @@ def test_a_missing_or_wrong_file_is_an_error_with_its_key(archive, tmp_path, lm_
 
 
 def language_model_config(archive):
-    config = Params.from_file(str(FIXTURES / "elmo_semfit.jsonnet")).as_dict()
+    config = Params.from_file(str(FIXTURES / "language_model.jsonnet")).as_dict()
     indexer = {"type": "mimick", "archive_file": archive, "table_path": TABLE}
     config["dataset_reader"]["token_indexers"] = {"mimick": indexer}
     embedder = {"mimick": {"type": "mimick", "embedding_dim": 10}}

@@ -34,7 +34,7 @@ MASKED = {
 
 @pytest.fixture(scope="module")
 def param_file(tmp_path_factory):
-    config = Params.from_file(FIXTURES / "elmo_semfit.jsonnet").as_dict()
+    config = Params.from_file(FIXTURES / "language_model.jsonnet").as_dict()
     config["model"].update(MASKED)
     file = tmp_path_factory.mktemp("masked_lm") / "config.json"
     file.write_text(json.dumps(config))
@@ -133,7 +133,7 @@ class TestMaskedLm(ModelTestCase):
 
 
 def build(overrides=None):
-    config = Params.from_file(FIXTURES / "elmo_semfit.jsonnet").as_dict(quiet=True)["model"]
+    config = Params.from_file(FIXTURES / "language_model.jsonnet").as_dict(quiet=True)["model"]
     config = with_overrides({**config, **MASKED}, overrides or {})
     return Model.from_params(Params(config), vocab=Vocabulary.empty())
 

@@ -19,7 +19,7 @@ from tests import FIXTURES
 
 
 def config_of(overrides=None):
-    config = Params.from_file(FIXTURES / "elmo_semfit.jsonnet").as_dict(quiet=True)["model"]
+    config = Params.from_file(FIXTURES / "language_model.jsonnet").as_dict(quiet=True)["model"]
     return with_overrides(config, {"head.whiten_targets": True, **(overrides or {})})
 
 

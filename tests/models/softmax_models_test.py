@@ -27,7 +27,7 @@ def config(request, tmp_path):
     input_dim = 10 + embedder.get("embedding_dim", 0)
     file = tmp_path / "config.jsonnet"
     file.write_text(
-        f"""(import '{FIXTURES}/elmo_semfit.jsonnet') + {{
+        f"""(import '{FIXTURES}/language_model.jsonnet') + {{
           vocabulary: {{}},
           dataset_reader+: {{ token_indexers+: {{ tokens: {{ type: 'single_id' }} }} }},
           model+: {{

@@ -306,7 +306,7 @@ class TestTravel:
     ):
         archive_file, home, expected = task
         other = tmp_path / "other"
-        config = Params.from_file(FIXTURES / "elmo_semfit.jsonnet", {"pytorch_seed": 3})
+        config = Params.from_file(FIXTURES / "language_model.jsonnet", {"pytorch_seed": 3})
         train_model(config, str(other))
         (home / "lm.tar.gz").unlink()
         moved = {self.KEYS["lm.tar.gz"]: str(other / "model.tar.gz")}

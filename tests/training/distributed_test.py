@@ -16,7 +16,7 @@ from tests import FIXTURES
 from tests.processes import run_in_two_processes
 
 ROOT = FIXTURES.parent
-CONFIG = FIXTURES / "elmo_semfit.jsonnet"
+CONFIG = FIXTURES / "language_model.jsonnet"
 SENTENCES_PER_UPDATE = 8
 WORDS = (FIXTURES / "corpus" / "heldout.txt").read_text("utf-8").split()
 
@@ -146,7 +146,7 @@ def test_two_processes_stay_alike_and_learn_what_one_learns_from_both_batches(
 
 def test_two_machines_learn_what_one_process_learns(inputs, alone, tmp_path, monkeypatch):
     config = tmp_path / "two_machines.jsonnet"
-    mixin = ROOT / "training_config" / "lib" / "several_machines.libsonnet"
+    mixin = ROOT / "training_config" / "several_machines.libsonnet"
     config.write_text(f"(import {json.dumps(str(CONFIG))}) + (import {json.dumps(str(mixin))})")
     monkeypatch.setenv("NUM_MACHINES", "2")
     monkeypatch.setenv("PRIMARY_ADDRESS", "127.0.0.1")

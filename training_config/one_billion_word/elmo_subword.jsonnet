@@ -1,34 +1,18 @@
-// ELMo-Sub of Li et al. 2019: ELMo-S over subwords, with a softmax that shares its vectors with the input.
+// ELMo-Sub: 85 million trainable parameters.
 //
 //   export ONE_BILLION_WORD=…/1-billion-word-language-modeling-benchmark-r13output
 //   export SUBWORDS_PATH=data/one_billion_word/subwords
 //   allennlp train-bpe "$ONE_BILLION_WORD/training-monolingual.tokenized.shuffled" $SUBWORDS_PATH --merges 30000
 //   allennlp train training_config/one_billion_word/elmo_subword.jsonnet --include-package allennlp_semfit -s output/elmo_subword_1b
-//
-// 85 million trainable parameters. The model has been built but not trained.
-(import 'elmo_semfit.jsonnet') + {
-  dataset_reader+: {
-    tokenizer: { type: 'subword', model_path: std.extVar('SUBWORDS_PATH') + '/tokenizer.json' },
-    token_indexers: { tokens: { type: 'single_id', namespace: 'subwords' } },
-  },
-  vocabulary: { type: 'from_files', directory: std.extVar('SUBWORDS_PATH') + '/vocabulary' },
+local embedding_dim = 300;
+local subwords = std.extVar('SUBWORDS_PATH');
+
+(import '../language_models/elmo_subword.jsonnet') + (import 'paper_size.libsonnet') + {
+  dataset_reader+: { tokenizer+: { model_path: subwords + '/tokenizer.json' } },
+  vocabulary+: { directory: subwords + '/vocabulary' },
   model+: {
-    text_field_embedder: {
-      token_embedders: {
-        tokens: {
-          type: 'embedding',
-          embedding_dim: $.sizes.embedding_dim,
-          vocab_namespace: 'subwords',
-        },
-      },
-    },
-    head: {
-      type: 'softmax',
-      input_dim: $.sizes.hidden_dim,
-      embedding_dim: $.sizes.embedding_dim,
-      tie_to_input: true,
-      namespace: 'subwords',
-    },
+    text_field_embedder+: { token_embedders+: { tokens+: { embedding_dim: embedding_dim } } },
+    contextualizer+: { input_dim: embedding_dim },
+    head+: { embedding_dim: embedding_dim },
   },
-  trainer+: { validation_metric: '-perplexity' },
 }

@@ -17,7 +17,7 @@ COMPONENT = {"type": "flair", "model_path": str(MODEL)}
 def test_vectors_are_those_that_flair_wrote():
     rows = json.loads((MODEL.parent / "vectors.json").read_text("utf-8"))
     sentences = [row["words"] for row in rows]
-    for vectors, row in zip(embed("flair", MODEL.parent, sentences, flair_dim=10), rows):
+    for vectors, row in zip(embed("flair", MODEL.parent, sentences), rows):
         expected = torch.tensor(row["vectors"])
         assert_same_but_for_rounding(vectors[: len(expected)], expected)
         # The padding

@@ -27,7 +27,7 @@ def test_vectors_are_those_of_flair(trained):
 
     names = ("forward.pt", "backward.pt")
     stacked = StackedEmbeddings([FlairEmbeddings(str(directory / name)) for name in names])
-    for vectors, words in zip(embed("flair", directory, SENTENCES, flair_dim=12), SENTENCES):
+    for vectors, words in zip(embed("flair", directory, SENTENCES), SENTENCES):
         sentence = Sentence(words)
         stacked.embed(sentence)
         expected = torch.stack([token.get_embedding() for token in sentence])

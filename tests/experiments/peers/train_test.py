@@ -37,7 +37,7 @@ def test_a_record_is_written(name, trained):
 def test_vectors_of_word2vec_are_those_of_gensim(trained):
     directory = trained("word2vec")
     gensim = KeyedVectors.load_word2vec_format(str(directory / "vectors.txt"))
-    (vectors, *_) = embed("word2vec", directory, SENTENCES[:1], word2vec_dim=10)
+    (vectors, *_) = embed("word2vec", directory, SENTENCES[:1])
     expected = torch.stack([torch.tensor(gensim[word]) for word in SENTENCES[0]])
     assert_same_but_for_rounding(vectors, expected)
 
@@ -52,7 +52,7 @@ def test_vectors_of_transformers_are_means_of_pieces_and_layers(name, kind, trai
     assert not loading["unexpected_keys"]
     tokenizer = AutoTokenizer.from_pretrained(directory)
     model = AutoModel.from_pretrained(directory, output_hidden_states=True).eval()
-    for vectors, words in zip(embed(name, directory, SENTENCES, transformer_dim=8), SENTENCES):
+    for vectors, words in zip(embed(name, directory, SENTENCES), SENTENCES):
         encoded = tokenizer(words, is_split_into_words=True, return_tensors="pt")
         with torch.no_grad():
             layers = model(**encoded).hidden_states[1:]
@@ -69,8 +69,8 @@ def test_vectors_of_transformers_are_means_of_pieces_and_layers(name, kind, trai
 
 def test_sentences_can_be_longer_than_the_sequences_in_training(trained):
     words = SENTENCES[0] * 30
-    (vectors,) = embed("bert", trained("bert"), [words], transformer_dim=8)
-    assert vectors.shape == (len(words), 8)
+    (vectors,) = embed("bert", trained("bert"), [words])
+    assert vectors.shape == (len(words), transformer.HIDDEN_SIZE)
     assert vectors.any(dim=-1).all()
 
 
@@ -103,7 +103,8 @@ def test_electra_shares_embeddings(trained):
     directory = trained("electra")
     record = json.loads((directory / "record.json").read_text("utf-8"))
     discriminator = ElectraForPreTraining.from_pretrained(directory)
-    config = {**discriminator.config.to_dict(), "hidden_size": 2, "intermediate_size": 4}
+    hidden_size = transformer.HIDDEN_SIZE // transformer.GENERATOR_SIZE
+    config = {**discriminator.config.to_dict(), "hidden_size": hidden_size, "intermediate_size": 4}
     generator = ElectraForMaskedLM(ElectraConfig(**{**config, "num_attention_heads": 1}))
     embeddings = sum(each.numel() for each in discriminator.electra.embeddings.parameters())
     # The generator's output layer is its embeddings, too.

@@ -1,0 +1,35 @@
+// What the experiments change in the language models of `training_config/`: the text, and sizes and a schedule with which each of
+// the paper's models trains on 5 million words in less than an hour on one CPU core.
+local sentences_per_update = 64;
+local num_sentences = 235008;
+
+{
+  num_updates:: std.ceil(num_sentences / sentences_per_update),
+  train_data_path: std.extVar('LM_TRAIN_DATA_PATH'),
+  validation_data_path: std.extVar('LM_DEV_DATA_PATH'),
+  dataset_reader+: {
+    token_indexers+:
+      if std.objectHas(super.token_indexers, 'fasttext')
+      then { fasttext+: { model_path: std.extVar('FASTTEXT_MODEL_PATH') } }
+      else {},
+  },
+  vocabulary+: if std.objectHas(super.vocabulary, 'directory') then { directory: std.extVar('VOCABULARY_PATH') } else {},
+  model+: { contextualizer+: { cell_size: 256 } },
+  data_loader: {
+    batch_sampler: { type: 'bucket', batch_size: sentences_per_update, sorting_keys: ['source'] },
+    // Streamed, so that the corpus is not kept in memory.
+    max_instances_in_memory: 100 * sentences_per_update,
+    batches_per_epoch: $.num_updates,
+  },
+  trainer+: {
+    num_epochs: 1,
+    learning_rate_scheduler+: {
+      warmup_steps: 50,
+      decay_start: super.num_replicas * $.num_updates / 2,
+      decay_end: super.num_replicas * $.num_updates,
+    },
+    use_amp: false,
+    // Keep all checkpoints, to evaluate the progress of training.
+    checkpointer: { save_every_num_batches: 500, keep_most_recent_by_count: null },
+  },
+}

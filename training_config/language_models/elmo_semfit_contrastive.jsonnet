@@ -1,0 +1,17 @@
+// A contrastive head, which is not in the paper: the loss also compares the prediction with the other words of the batch.
+// The training text must be in random order.
+//
+//   allennlp train training_config/language_models/elmo_semfit_contrastive.jsonnet --include-package allennlp_semfit -s output/elmo_semfit_contrastive
+local config = import '../elmo_semfit.jsonnet';
+
+config {
+  model+: {
+    head: {
+      type: 'contrastive',
+      input_dim: config.model.head.input_dim,
+      embedding_dim: config.model.head.embedding_dim,
+      center_targets: true,
+    },
+  },
+  trainer+: { validation_metric: '-perplexity' },
+}

@@ -1,0 +1,32 @@
+// A masked language model of whole words, which the paper names as future work (section 7): an encoder like that of BERT,
+// but with rotary position embeddings, fastText vectors as its input, and the contrastive head.
+//
+//   allennlp train training_config/language_models/masked_lm.jsonnet --include-package allennlp_semfit -s output/masked_lm
+local config = import 'elmo_semfit_contrastive.jsonnet';
+local lstm = config.model.contextualizer;
+local hidden_size = 2 * lstm.hidden_dim;
+
+config {
+  model+: {
+    type: 'masked_lm',
+    contextualizer: {
+      type: 'hugging_face_encoder',
+      input_dim: lstm.input_dim,
+      model_type: 'roformer',
+      config: {
+        hidden_size: hidden_size,
+        // About as many parameters as the LSTMs.
+        num_hidden_layers: std.round(3 * lstm.num_layers * lstm.cell_size / (8 * lstm.hidden_dim)),
+        num_attention_heads: std.ceil(hidden_size / 64),
+        intermediate_size: 4 * hidden_size,
+        hidden_dropout_prob: lstm.dropout,
+        attention_probs_dropout_prob: lstm.dropout,
+        // For vectors of longer sentences than those in training.
+        max_position_embeddings: 4096,
+      },
+    },
+    head+: { input_dim: hidden_size },
+  },
+  // Transformers need a lower learning rate.
+  trainer+: { optimizer+: { lr: super.lr / 2 } },
+}

@@ -1,0 +1,21 @@
+// Trains a language model on NUM_MACHINES identical machines, the first at PRIMARY_ADDRESS:
+//
+//   (import 'training_config/one_billion_word/elmo_semfit.jsonnet') + (import 'training_config/several_machines.libsonnet')
+//
+// An update has NUM_MACHINES times the words, so an epoch has fewer updates by this factor, and the peak learning rate
+// is higher by it. See docs/howto/training.md.
+local num_machines = std.parseInt(std.extVar('NUM_MACHINES'));
+
+{
+  data_loader+:
+    if std.objectHas(super.data_loader, 'batches_per_epoch')
+    then { batches_per_epoch: std.floor(super.batches_per_epoch / num_machines) }
+    else {},
+  trainer+: { learning_rate_scheduler+: { num_replicas: super.num_replicas * num_machines } },
+  distributed+: {
+    num_nodes: num_machines,
+    primary_address: std.extVar('PRIMARY_ADDRESS'),
+    // It must be free on the first machine, and open to the others in its firewall.
+    primary_port: 29500,
+  },
+}
