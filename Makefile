@@ -108,4 +108,4 @@ requirements: .venv/synced
 
 # Not data/ and output/, whose models may have taken hours.
 clean:
-	rm -rf .venv .venv-docs .venv-peers site build dist *.egg-info allennlp_semfit/modules/kernels/*.so .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-docs .venv-peers site build dist *.egg-info allennlp_semfit/modules/kernels/*.so .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
