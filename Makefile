@@ -3,7 +3,7 @@ PYTHON ?= $(firstword $(foreach python,python3 python3.12 python3.11,$(shell \
 	$(python) -c 'import sys; print("$(python)") if sys.version_info[:2] in ((3, 11), (3, 12)) else None' 2>/dev/null)))
 BIN := .venv/bin
 UV := uv==0.13.8
-# AllenNLP declares bounds that exclude every PyTorch for these Pythons; `setup.py` has bounds that hold.
+# AllenNLP declares bounds that exclude every PyTorch for these Pythons; `pyproject.toml` has bounds that hold.
 ALLENNLP := allennlp==2.10.1 allennlp-models==2.10.1
 SAMPLE := data/sample
 OUTPUT := output/elmo_semfit
@@ -72,13 +72,13 @@ peers: .venv-peers/synced
 # uv would take it for the sake of another package's latest version.
 requirements: .venv/synced
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --prerelease disallow --upgrade --extra corpus \
-		setup.py requirements/dev.in -o requirements/requirements.txt
+		pyproject.toml requirements/dev.in -o requirements/requirements.txt
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --prerelease disallow --upgrade \
 		requirements/docs.in -o requirements/docs.txt
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --prerelease disallow --upgrade \
 		-c requirements/requirements.txt requirements/peers.in -o requirements/peers.txt
 
-.venv/synced: $(filter-out requirements/docs.% requirements/peers.%,$(wildcard requirements/*)) setup.py allennlp_semfit/modules/kernels/native_kernels.cpp
+.venv/synced: $(filter-out requirements/docs.% requirements/peers.%,$(wildcard requirements/*)) pyproject.toml setup.py allennlp_semfit/modules/kernels/native_kernels.cpp
 	@if [ -z "$(PYTHON)" ]; then \
 		echo "No Python 3.11 or 3.12 found. Install one, or name it: make PYTHON=/path/to/python3.12"; exit 1; \
 	fi
@@ -97,7 +97,7 @@ requirements: .venv/synced
 	@$(BIN)/uv pip sync --quiet --python .venv-docs/bin/python requirements/docs.txt
 	@touch $@
 
-.venv-peers/synced: requirements/requirements.txt requirements/peers.txt setup.py | .venv/synced
+.venv-peers/synced: requirements/requirements.txt requirements/peers.txt pyproject.toml setup.py | .venv/synced
 	@echo "Installing the packages of the peers into .venv-peers …"
 	@$(PYTHON) -m venv .venv-peers
 	@$(BIN)/uv pip sync --quiet --compile-bytecode --python .venv-peers/bin/python \
@@ -108,4 +108,4 @@ requirements: .venv/synced
 
 # Not data/ and output/, whose models may have taken hours.
 clean:
-	rm -rf .venv .venv-docs .venv-peers site build dist *.egg-info allennlp_semfit/modules/kernels/*.so .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-docs .venv-peers site build dist *.egg-info allennlp_semfit/modules/kernels/*.so .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache

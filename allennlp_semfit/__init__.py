@@ -7,10 +7,12 @@ import stays unregistered, and no config can name it. `--include-package` import
 
 from importlib.util import find_spec
 
+__version__ = "0.1.0"
+
 if find_spec("allennlp") is None:
     raise ImportError(
-        "allennlp_semfit needs AllenNLP, which declares bounds that no installer can meet from "
-        "Python 3.11 on. All that it imports is installed already. Install it by itself:\n"
+        "allennlp_semfit needs AllenNLP, which declares bounds that no installer can meet. All "
+        "that it imports is installed already. Install it by itself:\n"
         "  pip install --no-deps allennlp==2.10.1 allennlp-models==2.10.1"
     )
 
@@ -74,5 +76,54 @@ from allennlp_semfit.training.large_batch import (
     LargeBatchLearningRateScheduler,
 )
 from allennlp_semfit.training.token_averages import BaselineCosine, TokenAverage
+
+__all__ = [
+    "AdaptiveSoftmaxHead",
+    "BaselineCosine",
+    "BidirectionalLanguageModelAdapter",
+    "BidirectionalLanguageModelLstm",
+    "BidirectionalLanguageModelQrnn",
+    "BidirectionalLanguageModelSru",
+    "BidirectionalLanguageModelTorchLstm",
+    "BidirectionalLm",
+    "BidirectionalLmPredictor",
+    "CachedEmbedder",
+    "ContrastiveHead",
+    "CopyConfigs",
+    "CountVocabulary",
+    "Distance",
+    "ElmoCharacterCnnEmbedder",
+    "ElmoSemfitEmbedder",
+    "ElmoSemfitIndexer",
+    "Embed",
+    "ExportCharacterCnn",
+    "FastTextEmbedder",
+    "FastTextIndexer",
+    "FusedAdam",
+    "HuggingFaceEncoder",
+    "LanguageModelingReader",
+    "LargeBatchLearningRateScheduler",
+    "LmHead",
+    "MaskedLm",
+    "Mimick",
+    "MimickEmbedder",
+    "MimickIndexer",
+    "NearestWordsCommand",
+    "PrepareCorpus",
+    "SampledSoftmaxHead",
+    "SemfitHead",
+    "SentEval",
+    "SentenceEmbedder",
+    "ShowNeighbours",
+    "ShowTraining",
+    "SoftmaxHead",
+    "SubwordTokenizer",
+    "TokenAverage",
+    "TrainBpe",
+    "TrainFastText",
+    "TrainMimick",
+    "TrainSvd",
+    "WordVectorsReader",
+]
 
 apply_patches()

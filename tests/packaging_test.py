@@ -13,6 +13,7 @@ from zipfile import ZipFile
 import pytest
 from packaging.requirements import Requirement
 
+import allennlp_semfit
 from tests import FIXTURES
 
 ROOT = FIXTURES.parent
@@ -73,6 +74,13 @@ def test_the_source_distribution_has_all_that_make_needs(built):
             assert files(ROOT / name, f"{name}/") <= found
         else:
             assert name in found
+
+
+def test_the_version_is_that_of_the_package_and_of_the_citation(built):
+    directory, _ = built
+    assert directory.name == f"allennlp_semfit-{allennlp_semfit.__version__}"
+    citation = (ROOT / "CITATION.cff").read_text("utf-8")
+    assert f"\nversion: {allennlp_semfit.__version__}\n" in citation
 
 
 def test_the_wheel_has_the_modules_and_the_configs(built):

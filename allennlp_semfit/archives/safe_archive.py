@@ -76,12 +76,15 @@ def extract(archive_file: str, directory: Path) -> None:
         If it is damaged, or larger than the free space.
     """
     limit = max(_MIN_LIMIT, _MAX_RATIO * os.path.getsize(archive_file))
-    with gzip.open(archive_file) as decompressed, tarfile.open(
-        # A stream, "r|", only needs `read`.
-        fileobj=cast(Any, _LimitedReader(decompressed, limit)),
-        mode="r|",
-        bufsize=2**20,
-    ) as archive:
+    with (
+        gzip.open(archive_file) as decompressed,
+        tarfile.open(
+            # A stream, "r|", only needs `read`.
+            fileobj=cast(Any, _LimitedReader(decompressed, limit)),
+            mode="r|",
+            bufsize=2**20,
+        ) as archive,
+    ):
         for member in archive:
             name = Path(member.name)
             if name.anchor or ".." in name.parts:

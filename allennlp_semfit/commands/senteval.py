@@ -101,9 +101,10 @@ def _run(args: argparse.Namespace) -> None:
     out = Path(args.output_file) if args.output_file else None
     resumes = "the same command resumes with the next task"
     interrupted = resumes if out else "nothing was written"
-    with exit_on_error(
-        "senteval", interrupted, out_of_memory="use a lower --batch-size"
-    ), ExitStack() as stack:
+    with (
+        exit_on_error("senteval", interrupted, out_of_memory="use a lower --batch-size"),
+        ExitStack() as stack,
+    ):
         # Checked before the model, which takes a while to load.
         check_seed(args.seed)
         if out:

@@ -7,7 +7,7 @@ from collections import deque
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from functools import lru_cache, partial
+from functools import cache, partial
 from multiprocessing import connection, parent_process
 from types import FrameType
 from typing import Callable, Deque, Generator, Iterable, Iterator, List, Optional, TypeVar
@@ -115,7 +115,7 @@ def delayed_signals() -> Iterator[None]:
             signal.raise_signal(number)
 
 
-@lru_cache(maxsize=None)
+@cache
 def use_one_thread_in_forks() -> None:
     """
     Lets PyTorch use one thread in the processes that this one forks: the other threads do not

@@ -40,13 +40,13 @@ logger = logging.getLogger(__name__)
 
 def apply_patches() -> None:
     """
-    Applies all fixes that the installed PyTorch needs:
+    Mends AllenNLP:
 
     * The scheduler `reduce_on_plateau` can be built. PyTorch's class no longer has the parameter
       `verbose`, which AllenNLP always passes. Configs may still set it, without effect.
-    * `allennlp train --recover` reads all training states. Since PyTorch 2.6 `torch.load` accepts
-      only tensors and a few plain types, but schedulers, metrics and callbacks store others, such
-      as NumPy numbers. The model's weights are read as strictly as before.
+    * `allennlp train --recover` reads all training states. By default, `torch.load` accepts only
+      tensors and a few plain types, but schedulers, metrics and callbacks store others, such as
+      NumPy numbers. The model's weights are read as strictly as before.
     * `--recover` skips a checkpoint that a killed run left incomplete, or that is damaged. AllenNLP
       would fail to read it, and would not write it again.
     * A damaged file of a vocabulary is an error that names it.
@@ -87,10 +87,9 @@ def apply_patches() -> None:
       versions of Transformers reject `add_special_tokens` when a tokenizer is loaded, where it has
       no effect: AllenNLP also sets it in each call.
     """
-    if "verbose" not in inspect.signature(torch.optim.lr_scheduler.ReduceLROnPlateau).parameters:
-        ReduceOnPlateauLearningRateScheduler.__init__ = (  # type: ignore[method-assign]
-            _init_reduce_on_plateau
-        )
+    ReduceOnPlateauLearningRateScheduler.__init__ = (  # type: ignore[method-assign]
+        _init_reduce_on_plateau
+    )
     Checkpointer.load_checkpoint = recovery.load_checkpoint  # type: ignore[method-assign]
     Checkpointer._remove_checkpoint = (  # type: ignore[method-assign]
         recovery.remove_checkpoint  # type: ignore[assignment]
@@ -154,7 +153,7 @@ def _init_reduce_on_plateau(
     min_lr: Union[float, List[float]] = 0,
     eps: float = 1e-8,
 ) -> None:
-    # `Any`, because its annotations differ from AllenNLP's, and between versions.
+    # `Any`, because its annotations differ from AllenNLP's.
     scheduler: Any = torch.optim.lr_scheduler.ReduceLROnPlateau
     self.lr_scheduler = scheduler(
         optimizer,

@@ -1,6 +1,5 @@
 """How AllenNLP's training writes its serialization directory, and resumes from it."""
 
-import inspect
 import json
 import logging
 import os
@@ -217,7 +216,7 @@ def load_checkpoint(self: Checkpointer) -> Optional[TrainerCheckpoint]:
             try:
                 checkpoint = TrainerCheckpoint(
                     torch.load(model_state, map_location=device),
-                    _load_own_file(training_state, map_location=device),
+                    torch.load(training_state, map_location=device, weights_only=False),
                 )
                 randomness.note_states(self, checkpoint)
                 # From here it counts the batches to the next one.
@@ -277,10 +276,3 @@ def _is_complete(path: str) -> bool:
     # Damaged bytes can raise anything.
     except Exception:
         return False
-
-
-def _load_own_file(path: str, **kwargs):
-    # PyTorch before 1.13 lacks this parameter and loads all types.
-    if "weights_only" in inspect.signature(torch.load).parameters:
-        kwargs["weights_only"] = False
-    return torch.load(path, **kwargs)

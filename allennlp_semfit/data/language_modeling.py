@@ -86,7 +86,7 @@ class LanguageModelingReader(DatasetReader):
         start_tokens: Optional[List[str]] = None,
         end_tokens: Optional[List[str]] = None,
         max_sequence_length: Optional[int] = 512,
-        **kwargs,
+        **kwargs: Any,
     ) -> None:
         super().__init__(
             manual_distributed_sharding=True, manual_multiprocess_sharding=True, **kwargs

@@ -76,7 +76,6 @@ def _empty(*shape: int) -> torch.Tensor:
     # The workers of a data loader are daemons and pass tensors through shared memory. Creating them
     # there avoids a copy, as in PyTorch's own collation.
     is_in_worker = multiprocessing.current_process().daemon
-    # PyTorch 1.12 lacks this method.
-    if num_bytes and is_in_worker and hasattr(tensor, "untyped_storage"):
+    if num_bytes and is_in_worker:
         tensor.set_(tensor.untyped_storage()._new_shared(num_bytes))
     return tensor.resize_(shape)

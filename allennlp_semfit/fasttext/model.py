@@ -4,7 +4,7 @@ import os
 import struct
 from functools import cached_property, lru_cache
 from itertools import islice
-from typing import List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 from weakref import WeakValueDictionary, finalize
 
 import numpy
@@ -106,10 +106,10 @@ class FastTextModel:
             cls._opened[key] = model
         return model
 
-    def __reduce__(self):
+    def __reduce__(self) -> Tuple[Any, ...]:
         return FastTextModel.open, (absolute_path(self.path),)
 
-    def __deepcopy__(self, memo) -> "FastTextModel":
+    def __deepcopy__(self, memo: Dict[int, Any]) -> "FastTextModel":
         return self
 
     @property

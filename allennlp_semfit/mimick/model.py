@@ -1,4 +1,4 @@
-from typing import Dict, Optional
+from typing import Any, Dict, Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -77,7 +77,7 @@ class Mimick(Model):
         seq2vec_encoder: Seq2VecEncoder,
         feedforward: FeedForward,
         initializer: InitializerApplicator = None,
-        **kwargs,
+        **kwargs: Any,
     ) -> None:
         super().__init__(vocab, **kwargs)
         check_dims(

@@ -1,4 +1,4 @@
-from typing import Dict, Iterable, Iterator, Optional
+from typing import Any, Dict, Iterable, Iterator, Optional
 
 import numpy
 from allennlp.common.checks import ConfigurationError
@@ -64,7 +64,7 @@ class WordVectorsReader(DatasetReader):
         subset: str = "all",
         held_out: float = 0.1,
         seed: int = 13,
-        **kwargs,
+        **kwargs: Any,
     ) -> None:
         super().__init__(
             manual_distributed_sharding=True, manual_multiprocess_sharding=True, **kwargs

@@ -78,7 +78,7 @@ class BidirectionalLm(LanguageModelBase):
         head: LmHead,
         initializer: InitializerApplicator = None,
         pretrained_file: Optional[str] = None,
-        **kwargs,
+        **kwargs: Any,
     ) -> None:
         super().__init__(vocab, text_field_embedder, contextualizer, head, **kwargs)
         self._initialize(initializer, pretrained_file)

@@ -50,7 +50,7 @@ class LanguageModelBase(Model):
         text_field_embedder: TextFieldEmbedder,
         contextualizer: Seq2SeqEncoder,
         head: LmHead,
-        **kwargs,
+        **kwargs: Any,
     ) -> None:
         super().__init__(vocab, **kwargs)
         self._text_field_embedder = text_field_embedder

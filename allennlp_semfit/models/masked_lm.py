@@ -90,7 +90,7 @@ class MaskedLm(LanguageModelBase):
         masking_probability: float = 0.15,
         initializer: InitializerApplicator = None,
         pretrained_file: Optional[str] = None,
-        **kwargs,
+        **kwargs: Any,
     ) -> None:
         super().__init__(vocab, text_field_embedder, contextualizer, head, **kwargs)
         if not 0 < masking_probability <= 1:

@@ -200,9 +200,10 @@ def write_table(
         Whether an existing file may be replaced.
     """
     num_words, dim = vectors.shape
-    with write_file(path, force=force) as unfinished, unfinished.open(
-        "w", encoding="utf-8", newline="\n"
-    ) as file:
+    with (
+        write_file(path, force=force) as unfinished,
+        unfinished.open("w", encoding="utf-8", newline="\n") as file,
+    ):
         file.write(f"{num_words} {dim}\n")
         row_format = "%s" + dim * " %.6g" + "\n"
         for word, vector in zip(words, vectors):

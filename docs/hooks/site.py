@@ -15,7 +15,7 @@ import os
 import posixpath
 import re
 import subprocess
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Dict, Optional
 
@@ -73,7 +73,7 @@ def _uri_in_site(file: File, link: str) -> Optional[str]:
     return None if path.endswith(".md") or (_ROOT / path).is_dir() else path
 
 
-@lru_cache(maxsize=None)
+@cache
 def _command_help() -> Dict[str, str]:
     python = os.environ.get("PROJECT_PYTHON", str(_ROOT / ".venv/bin/python"))
     command = [python, "-W", "ignore", str(Path(__file__).with_name("command_help.py"))]

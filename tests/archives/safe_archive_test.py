@@ -380,9 +380,10 @@ def test_the_weights_are_not_compressed():
     state = torch.load(ORIGINAL / "best.th")
     state["unused"] = torch.zeros(10_000)
     torch.save(state, "large.th")
-    with zipfile.ZipFile("large.th") as stored, zipfile.ZipFile(
-        "compressed.th", "w", zipfile.ZIP_DEFLATED
-    ) as compressed:
+    with (
+        zipfile.ZipFile("large.th") as stored,
+        zipfile.ZipFile("compressed.th", "w", zipfile.ZIP_DEFLATED) as compressed,
+    ):
         for name in stored.namelist():
             compressed.writestr(name, stored.read(name))
     archive = write(weights=Path("compressed.th").read_bytes())

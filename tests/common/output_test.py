@@ -359,8 +359,9 @@ def test_what_a_killed_run_left_is_removed_although_its_output_is_complete(tmp_p
 def test_an_output_that_appears_meanwhile_is_not_replaced(tmp_path):
     check_output_path(tmp_path / "out.txt")
     (tmp_path / "out.txt").write_text("theirs")
-    with pytest.raises(ConfigurationError, match="it exists"), write_file(
-        tmp_path / "out.txt", force=False
+    with (
+        pytest.raises(ConfigurationError, match="it exists"),
+        write_file(tmp_path / "out.txt", force=False),
     ):
         pytest.fail("It has nothing to write.")
     assert (tmp_path / "out.txt").read_text() == "theirs"

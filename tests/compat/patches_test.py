@@ -1,5 +1,4 @@
 import importlib
-import inspect
 import json
 import shutil
 from copy import deepcopy
@@ -57,18 +56,6 @@ class TestReduceOnPlateau:
         )
         assert scheduler.lr_scheduler.min_lrs == [0.01]
         assert {key: getattr(scheduler.lr_scheduler, key) for key in parameters} == parameters
-
-    def test_leaves_a_pytorch_alone_that_takes_verbose(self, monkeypatch):
-        class WithVerbose:
-            def __init__(self, optimizer, verbose=False) -> None:
-                pass
-
-        kind = compat.ReduceOnPlateauLearningRateScheduler
-        original = object()
-        monkeypatch.setattr(torch.optim.lr_scheduler, "ReduceLROnPlateau", WithVerbose)
-        monkeypatch.setattr(kind, "__init__", original)
-        compat.apply_patches()
-        assert inspect.getattr_static(kind, "__init__") is original
 
 
 @TrainerCallback.register("scaler_on_the_cpu")

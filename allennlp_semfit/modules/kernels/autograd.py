@@ -13,9 +13,7 @@ def apply_eagerly(function: Type[torch.autograd.Function]) -> Callable[..., torc
     Its `apply`, which `torch.compile` calls as it is. In a graph, the tensors that such a function
     overwrites would have other values in the backward pass.
     """
-    # PyTorch before 2.1, which AllenNLP requires before Python 3.11, lacks it.
-    compiler = getattr(torch, "compiler", None)
-    return compiler.disable(function.apply) if compiler else function.apply
+    return torch.compiler.disable(function.apply)
 
 
 def differentiable_once(backward: Callable[..., Any]) -> Callable[..., Any]:

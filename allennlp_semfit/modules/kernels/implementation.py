@@ -1,5 +1,5 @@
 import logging
-from functools import lru_cache
+from functools import cache
 from typing import Optional
 
 import torch
@@ -83,7 +83,7 @@ def choose_implementation(
     return implementation
 
 
-@lru_cache(maxsize=None)
+@cache
 def _native_is_built() -> bool:
     if native_kernels is None:
         logger.warning(
@@ -95,7 +95,7 @@ def _native_is_built() -> bool:
     return native_kernels is not None
 
 
-@lru_cache(maxsize=None)
+@cache
 def _triton_runs(device: torch.device) -> bool:
     error = _triton_error(device)
     if error is not None:

@@ -1,4 +1,4 @@
-from functools import lru_cache
+from functools import cache
 from typing import Any, Callable, Optional, Tuple
 
 import torch
@@ -78,7 +78,7 @@ class _LinearFunction(torch.autograd.Function):
 _multiply_linearly = apply_eagerly(_LinearFunction)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _prefers_onednn() -> bool:
     # `torch.compile` uses this function, too, but PyTorch does not document it.
     has_function = hasattr(torch.ops.mkldnn, "_linear_pointwise")

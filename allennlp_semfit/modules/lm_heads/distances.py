@@ -7,6 +7,7 @@ Inputs in half precision are converted to `float32`.
 """
 
 import math
+from typing import Any, Tuple
 
 import torch
 from allennlp.common import Registrable
@@ -46,7 +47,7 @@ def log_vmf_normalizer(concentration: torch.Tensor, dim: int) -> torch.Tensor:
 
 class _LogVmfNormalizer(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, concentration: torch.Tensor, dim: int) -> torch.Tensor:
+    def forward(ctx: Any, concentration: torch.Tensor, dim: int) -> torch.Tensor:
         order = dim / 2 - 1
         # The terms below cancel, so compute in float64: it is one number for each target.
         # log k is infinite at k = 0, but log C is finite and flat there.
@@ -58,7 +59,7 @@ class _LogVmfNormalizer(torch.autograd.Function):
 
     @staticmethod
     @differentiable_once
-    def backward(ctx, grad_output: torch.Tensor):
+    def backward(ctx: Any, grad_output: torch.Tensor) -> Tuple[torch.Tensor, None]:
         (ratio,) = ctx.saved_tensors
         return -ratio * grad_output, None
 
@@ -67,7 +68,7 @@ class _LogVmfNormalizer(torch.autograd.Function):
 _LARGE_ORDER = 30
 
 
-def _log_bessel_and_ratio(order: float, x: torch.Tensor):
+def _log_bessel_and_ratio(order: float, x: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
     """
     `log I_v(x)` and `I_{v+1}(x) / I_v(x)` for `x > 0`. Starts at an order that is large enough for
     Debye's expansion and steps down to `v` with the recurrence of the ratios,

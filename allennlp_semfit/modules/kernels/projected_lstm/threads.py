@@ -1,7 +1,7 @@
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
+from functools import cache
 from typing import Any, Callable, List, Sequence, TypeVar
 
 import torch
@@ -33,7 +33,7 @@ def run_in_threads(function: Callable[[T], R], items: Sequence[T]) -> List[R]:
     return list(pool.map(run, items))
 
 
-@lru_cache(maxsize=None)
+@cache
 def _pool(process_id: int, num_workers: int, num_threads: int) -> ThreadPoolExecutor:
     # By process, because threads do not survive a fork.
     before = torch.get_num_threads()
