@@ -26,5 +26,5 @@ DEV_SENTENCES := 400
 FOLDS := 5
 
 # Where `results` writes tables and the plot.
-PAGES ?= README.md docs/results.md docs/results-details.md docs/performance.md
+PAGES ?= README.md docs/results.md docs/performance.md
 IMAGE ?= docs/images/results/minutes.png

@@ -23,7 +23,6 @@ PAGES = [
             "reference/commands",
             "reference/python",
             "results",
-            "results-details",
             "performance",
             "security",
             "reliability",

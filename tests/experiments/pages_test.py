@@ -13,7 +13,6 @@ DOCS = ROOT / "docs"
 PAGES = {
     "../README.md": "summary",
     "results.md": "minutes",
-    "results-details.md": "claims",
     "performance.md": "speed",
 }
 RESULTS = {
