@@ -15,7 +15,6 @@ PAGES = [
             "howto/models",
             "howto/training",
             "howto/continue",
-            "howto/inspect",
             "howto/vectors",
             "howto/tasks",
             "howto/integrations",
