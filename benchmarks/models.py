@@ -41,6 +41,14 @@ logger = logging.getLogger("benchmarks.models")
 CANDIDATES = ["elmo", "elmo_adaptive", "elmo_semfit"]
 CANDIDATES += [name + BFLOAT16 for name in (*CANDIDATES, "elmo_semfit_sru")]
 
+# What the plot calls the configs.
+TITLES = {
+    "elmo": "ELMo",
+    "elmo_adaptive": "ELMo-A",
+    "elmo_semfit": "ELMo-S",
+    "elmo_semfit_sru": "ELMo-S with SRUs",
+}
+
 
 def build_all(
     names: Sequence[str], num_classes: int, size: str, device: torch.device
@@ -65,6 +73,12 @@ def build_all(
             model._head = models["elmo"]._head
         models[name] = model.to(device)
     return models
+
+
+def title_of(candidate: str) -> str:
+    config, *variants = candidate.split(", ")
+    title = ", ".join([TITLES.get(config, config), *variants])
+    return title.replace(BFLOAT16, " in bfloat16")
 
 
 def main() -> None:
@@ -132,6 +146,7 @@ def main() -> None:
         args.out,
         device=device,
         measures=measures,
+        titles={name: title_of(name) for name in models},
         batch_size=args.batch_size,
         num_words=args.num_words,
         vocabulary=args.vocabulary,

@@ -115,6 +115,7 @@ def report(
     device: torch.device,
     measures: Optional[Measures] = None,
     lines: Optional[Lines] = None,
+    titles: Optional[Mapping[str, str]] = None,
     **facts: Any,
 ) -> Dict[str, Dict[str, float]]:
     """
@@ -135,6 +136,9 @@ def report(
         More columns by candidate: `{"elmo": {"parameters": …, "peak_memory_bytes": …}}`.
     lines : `Lines`, optional (default = `None`)
         Plots lines instead of a bar for each candidate.
+    titles : `Mapping[str, str]`, optional (default = `None`)
+        What the plot calls the candidates, by name. Their bars then show the speed-ups over the
+        first.
     **facts
         More entries for the JSON file, such as sizes.
 
@@ -173,7 +177,7 @@ def report(
     threads = "" if device.type == "cuda" else f", threads: {machine['threads']}"
     caption = f"{device.type}: {hardware}{threads}; median and range of {repeats} rounds"
     plot = _plot_path(out)
-    _draw(rows, caption, lines).savefig(plot, dpi=_RESOLUTION)
+    _draw(rows, caption, lines, titles).savefig(plot, dpi=_RESOLUTION)
     logger.info("Wrote %s and %s", out, plot)
     return rows
 
@@ -207,7 +211,12 @@ def _cell(column: str, value: Optional[float]) -> str:
     return f"{value:.3f}"
 
 
-def _draw(rows: Dict[str, Dict[str, float]], caption: str, lines: Optional[Lines]) -> Figure:
+def _draw(
+    rows: Dict[str, Dict[str, float]],
+    caption: str,
+    lines: Optional[Lines],
+    titles: Optional[Mapping[str, str]],
+) -> Figure:
     height = 4.0 if lines else 1.0 + 0.32 * len(rows)
     figure = Figure(figsize=(_WIDTH, height), layout="constrained")
     axes = figure.subplots()
@@ -215,15 +224,17 @@ def _draw(rows: Dict[str, Dict[str, float]], caption: str, lines: Optional[Lines
     if lines:
         _draw_lines(axes, rows, lines)
     else:
-        _draw_bars(axes, rows)
+        _draw_bars(axes, rows, titles)
     figure.supxlabel(caption, fontsize=8, color="dimgray", x=0.99, ha="right")
     return figure
 
 
-def _draw_bars(axes: Axes, rows: Dict[str, Dict[str, float]]) -> None:
+def _draw_bars(
+    axes: Axes, rows: Dict[str, Dict[str, float]], titles: Optional[Mapping[str, str]]
+) -> None:
     medians = [row["median_seconds"] for row in rows.values()]
     axes.barh(
-        list(rows),
+        [titles[name] for name in rows] if titles else list(rows),
         medians,
         xerr=_ranges(list(rows.values())),
         height=0.65,
@@ -233,17 +244,21 @@ def _draw_bars(axes: Axes, rows: Dict[str, Dict[str, float]]) -> None:
     )
     longest = max(row["max_seconds"] for row in rows.values())
     for index, row in enumerate(rows.values()):
+        label = f"{row['median_seconds']:.3g} s"
+        if titles:
+            (speed_up,) = (row[column] for column in row if column.startswith("speedup"))
+            label += f"   {speed_up:.1f}×"
         axes.text(
             row["max_seconds"] + 0.01 * longest,
             index,
-            f"{row['median_seconds']:.3g} s",
+            label,
             va="center",
             fontsize=8,
         )
-    axes.set_xlim(0, 1.12 * longest)
+    axes.set_xlim(0, 1.2 * longest if titles else 1.12 * longest)
     axes.invert_yaxis()
     axes.tick_params(axis="y", length=0)
-    axes.set_xlabel("seconds")
+    axes.set_xlabel(f"seconds; × as fast as {next(iter(titles.values()))}" if titles else "seconds")
 
 
 def _draw_lines(axes: Axes, rows: Dict[str, Dict[str, float]], lines: Lines) -> None:

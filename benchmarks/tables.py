@@ -39,16 +39,8 @@ def _ratio(results: Benchmarks, benchmark: str, slower: str, faster: str) -> str
 def _summary(results: Benchmarks) -> str:
     of_contextualizer = "bidirectional_language_model_lstm, {}, 4096 cells"
     ours, fast = (of_contextualizer.format(dtype) for dtype in ("float32", "bfloat16"))
-    products, fast_products = (
-        f"matrix products, {dtype}, 4096 cells" for dtype in ("float32", "bfloat16")
-    )
     head = results["semfit_head"]["timings"]["head alone"]["share_of_step"]
     loaded = results["loader"]["timings"]["fasttext, workers: 1"]["words_per_second"]
-    over_products = [
-        _median(results, "contextualizer", contextualizer)
-        / _median(results, "contextualizer", its_products)
-        for contextualizer, its_products in ((ours, products), (fast, fast_products))
-    ]
     lookup = _ratio(results, "fasttext_memory", "fasttext", "allennlp_semfit")
     rows = [
         [
@@ -59,11 +51,6 @@ def _summary(results: Benchmarks) -> str:
         [
             "… both in bfloat16, with a fused Adam",
             _ratio(results, "models", "elmo, bfloat16", "elmo_semfit, bfloat16"),
-            "",
-        ],
-        [
-            "… with SRUs, both in bfloat16, with a fused Adam",
-            _ratio(results, "models", "elmo, bfloat16", "elmo_semfit_sru, bfloat16"),
             "",
         ],
         [
@@ -94,11 +81,6 @@ def _summary(results: Benchmarks) -> str:
         [
             "… both in bfloat16",
             _ratio(results, "contextualizer", "ElmoLstm, bfloat16, 4096 cells", fast),
-            "",
-        ],
-        [
-            "time of the contextualizer / time of its matrix products, float32 and bfloat16",
-            ", ".join(f"{ratio:.2f}" for ratio in over_products),
             "",
         ],
         ["`semfit` head, share of the training step", f"{100 * head:.1f} %", ""],

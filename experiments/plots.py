@@ -48,8 +48,8 @@ def plot_minutes(results: Results) -> Figure:
         if points:
             of_minutes.plot(*zip(*points), **_style(base))
         else:
-            colour = _style(base)["color"]
-            of_minutes.axhline(means[base], label=base, linestyle="--", linewidth=1, color=colour)
+            line = {**_style(base), "marker": None, "linestyle": "--", "linewidth": 1}
+            of_minutes.axhline(means[base], **line)
         if base in speeds:
             of_speed.plot(speeds[base], means[(trained or [base])[-1]], **_style(base), ls="none")
     of_minutes.set_xticks(sorted({0, *map(minutes_of, timed)}))
@@ -74,8 +74,8 @@ def plot_minutes(results: Results) -> Figure:
 
 
 def _style(name: str) -> Dict[str, Any]:
-    _, colour, marker = REPRESENTATIONS.get(name, Representation(name))
-    return {"color": colour, "marker": marker, "markersize": 5, "label": name}
+    title, colour, marker = REPRESENTATIONS.get(name, Representation(name))
+    return {"color": colour, "marker": marker, "markersize": 5, "label": title}
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ __all__ = [
     "mean_score",
     "minutes_of",
     "sort_representations",
+    "title_of",
 ]
 
 # From `experiments.collect_results`.
@@ -49,9 +50,8 @@ REPRESENTATIONS = {
     "elmo_adaptive": Representation("ELMo-A", "#DDAA33", "D"),
     "elmo_semfit": Representation("ELMo-S", "#332288", "o"),
     "elmo_semfit_contrastive": Representation("ELMo-S, contrastive head", "#EE7733", "h"),
-    # Only in tables that have the names.
-    "elmo_semfit_fasttext": Representation(""),
-    "elmo_semfit_contrastive_fasttext": Representation(""),
+    "elmo_semfit_fasttext": Representation("ELMo-S + fastText"),
+    "elmo_semfit_contrastive_fasttext": Representation("ELMo-S, contrastive head + fastText"),
 }
 # Those that claims are about.
 OURS = tuple(name for name in REPRESENTATIONS if name.startswith("elmo_semfit"))
@@ -60,7 +60,7 @@ TASKS = ("snli", "coref", "sst5", "ner", "srl", "bc5cdr")
 # Those of the paired tests, whose mean is compared.
 PAIRED_TASKS = ("snli", "ner", "srl", "bc5cdr")
 # Languages with little text: corpora, and NER in them.
-LANGUAGES = ("yor", "wol")
+LANGUAGES = {"yor": "Yoruba", "wol": "Wolof"}
 # The metric of each task in the `metrics.json` of a run.
 METRICS = {
     "snli": "test_accuracy",
@@ -86,6 +86,12 @@ def sort_representations(names: Iterable[str]) -> List[str]:
         return known.get(base_model(name), len(known)), minutes_of(name), name
 
     return sorted(set(names), key=place)
+
+
+def title_of(representation: str) -> str:
+    """What tables call `NAME` and `NAME-VARIANT`."""
+    base = base_model(representation)
+    return REPRESENTATIONS.get(base, Representation(base)).title
 
 
 def base_model(representation: str) -> str:

@@ -1,7 +1,6 @@
 """Markdown tables of collected results."""
 
 import statistics
-from functools import partial
 from typing import Any, Callable, Dict, Mapping, Optional, Sequence
 
 import pandas
@@ -10,16 +9,14 @@ from experiments.results import (
     GROUPS,
     LANGUAGES,
     METRICS,
-    PAIRED_TASKS,
-    REPRESENTATIONS,
     TASKS,
-    Representation,
     Results,
     base_model,
     language_model_of,
     mean_score,
     minutes_of,
     sort_representations,
+    title_of,
 )
 
 __all__ = ["TABLES"]
@@ -78,10 +75,10 @@ def _minutes(results: Results) -> str:
     table = [
         {
             "minutes": minutes_of(name) or "",
-            "representation": f"`{base_model(name)}`",
+            "representation": title_of(name),
             "words read": _words_read(results, language_model_of(name)),
             **scores[name],
-            f"mean of {', '.join(PAIRED_TASKS)}": _number(mean_score(results, name), ".1f"),
+            "mean": _number(mean_score(results, name), ".1f"),
         }
         for name in sorted(scores, key=minutes_of)
         if minutes_of(name) or name in ("none", "fasttext")
@@ -108,59 +105,54 @@ def _words_read(results: Results, name: str) -> str:
     return _millions(statistics.mean(words)) if words else ""
 
 
-def _groups(results: Results, tasks: Sequence[str]) -> str:
+def _languages(results: Results) -> str:
     """F1 by group of entities, with their number."""
-    rows = [{**row, "column": (row["task"], row["group"])} for row in results["groups"]]
+    rows = [
+        # Models of other packages are trained for other minutes in each language.
+        {
+            **row,
+            "representation": base_model(row["representation"]),
+            "column": (row["task"], row["group"]),
+        }
+        for row in results["groups"]
+    ]
     annotated = {row["column"]: row["annotated"] for row in rows}
     titles = {
-        (task, group): f"`{task}`, {title} ({annotated[task, group]:,})"
-        for task in tasks
+        (task, group): f"{language}, {title} ({annotated[task, group]:,})"
+        for task, language in LANGUAGES.items()
         for group, title in GROUPS.items()
         if (task, group) in annotated
     }
     pivot = _pivot(rows, "column", titles, "f1")
-    table = [{"representation": f"`{name}`", **pivot[name]} for name in pivot]
+    table = [{"representation": title_of(name), **pivot[name]} for name in pivot]
     return _markdown(pandas.DataFrame(table))
 
 
-def _languages(results: Results) -> str:
-    """Models of other packages are trained for other minutes in each language."""
-    rows = [
-        {**row, "representation": base_model(row["representation"])} for row in results["groups"]
-    ]
-    return _groups({"groups": rows}, LANGUAGES)
-
-
 def _claims(results: Results) -> str:
-    """A row for each two representations. Significant differences of several seeds are bold."""
-    columns: Dict[Any, Dict[str, Any]] = {}
+    """
+    The differences of the means of the tasks after the same minutes. Significant ones of several
+    seeds are bold.
+    """
+    lines: Dict[Any, Dict[str, str]] = {}
     for row in results["claims"]:
-        name, other, seeds = row["representation"], row["other"], row["seeds"]
-        # Of fastText there are several.
-        is_clear = base_model(other) != "fasttext" and minutes_of(other) == minutes_of(name)
-        compared = base_model(other) if is_clear else other
-        line = columns.setdefault(
-            (name, other, seeds),
-            {
-                "minutes": minutes_of(name) or "",
-                "representation": f"`{base_model(name)}`",
-                "compared with": f"`{compared}`",
-                "seeds": seeds,
-            },
-        )
-        title = "mean" if len(row["tasks"]) > 1 else f"`{row['tasks'][0]}`"
-        title += "" if row["group"] == "all" else f", {GROUPS[row['group']]}"
+        name, other = row["representation"], row["other"]
+        minutes = minutes_of(name)
+        if len(row["tasks"]) == 1 or not minutes or minutes_of(other) != minutes:
+            continue
+        pair = {"representation": title_of(name), "compared with": title_of(other)}
         cell = f"{row['mean']:+.1f} ({row['low']:+.1f} to {row['high']:+.1f})"
-        is_significant = seeds > 1 and (row["low"] > 0 or row["high"] < 0)
-        line[title] = f"**{cell}**" if is_significant else cell
-    return _markdown(pandas.DataFrame(columns.values()))
+        is_significant = row["seeds"] > 1 and (row["low"] > 0 or row["high"] < 0)
+        line = lines.setdefault(tuple(pair.values()), pair)
+        line[f"after {minutes} minutes"] = f"**{cell}**" if is_significant else cell
+    return _markdown(pandas.DataFrame(lines.values()))
 
 
 def _senteval(results: Results) -> str:
     rows = {row["representation"]: row for row in results["senteval"]}
     table = [
         {
-            "representation": f"`{name}`",
+            "representation": title_of(name)
+            + (", all layers" if name.endswith("all-layers") else ""),
             "average": f"{rows[name]['average']:.1f}",
             **{task: _number(rows[name]["scores"].get(task), ".1f") for task in _SENTEVAL},
         }
@@ -190,7 +182,7 @@ def _summary(results: Results) -> str:
         speeds = [row["speed_up"] for row in models if row.get("speed_up")]
         table.append(
             {
-                "representation": REPRESENTATIONS.get(base, Representation(base)).title,
+                "representation": title_of(base),
                 **of_base,
                 "parameters": _millions(models[0]["trainable_parameters"]) if models else "",
                 "training speed vs. ELMo": f"{statistics.mean(speeds):.1f}" if speeds else "",
@@ -205,6 +197,5 @@ TABLES: Dict[str, Callable[[Results], str]] = {
     "summary": _summary,
     "minutes": _minutes,
     "languages": _languages,
-    "bc5cdr": partial(_groups, tasks=["bc5cdr"]),
     "senteval": _senteval,
 }

@@ -3,7 +3,7 @@ Damages what the package reads, and interrupts what it writes:
 
     python -m stress --parts fuzz kill --seed 2 --mutations 1000
 
-Prints a report. A full run also writes it as JSON, for the pages; another run only with `--out`.
+Prints a report. A full run also writes it to stress/results/; another run only with `--out`.
 Exits with 1 if there is a finding. Linux only. For full disks, it mounts file systems where that is
 permitted.
 """

@@ -1,13 +1,13 @@
-"""What the parts of the stress test found: as text, as JSON, and as a table of a page."""
+"""What the parts of the stress test found, as text and as JSON."""
 
 import os
 import platform
 import re
 from collections import Counter
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
 
-__all__ = ["GOOD", "RESULTS", "TABLES", "Outcome", "as_text", "location", "summarize"]
+__all__ = ["GOOD", "RESULTS", "Outcome", "as_text", "location", "summarize"]
 
 GOOD = ("ok", "clear error", "missed")
 """
@@ -16,7 +16,7 @@ after it had ended.
 """
 
 RESULTS = Path(__file__).parent / "results" / "stress.json"
-"""The report that the pages show."""
+"""The committed report, of a full run."""
 
 _EXAMPLES = 5
 
@@ -110,19 +110,3 @@ def location(output: str) -> str:
     # Numbers and names differ from case to case.
     error = re.sub(r"""0x[0-9a-f]+|\d+|'[^']*'|"[^"]*"|/\S+""", "…", error)
     return f"{place} {function}: {error}"[:200].lstrip(" :")
-
-
-def _table(results: Mapping[str, Any]) -> str:
-    rows = ["| part | input or command | runs | unaffected | clear error | findings |"]
-    rows.append("|---|---|---|---|---|---|")
-    for part, found in results["stress"]["parts"].items():
-        for subject, verdicts in found["subjects"].items():
-            total = sum(verdicts.values()) - verdicts.get("missed", 0)
-            ok, clear = (verdicts.get(verdict, 0) for verdict in ("ok", "clear error"))
-            numbers = (total, ok, clear, total - ok - clear)
-            rows.append(f"| {part} | {subject} | {' | '.join(f'{n:,}' for n in numbers)} |")
-    return "\n".join(rows)
-
-
-TABLES: Dict[str, Callable[[Mapping[str, Any]], str]] = {"reliability": _table}
-"""Functions of the results that `experiments.pages` gives, by the name in a page's mark."""

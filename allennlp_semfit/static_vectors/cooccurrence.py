@@ -134,7 +134,7 @@ def conditional_probabilities(cooccurrences: csr_matrix) -> csr_matrix:
     """
     The probability P(w|c) of each word in each context of a bidirectional language model that knows
     one word: first those of the next word given the previous one, then those of the previous word
-    given the next one. Li et al. 2019 argue that the SVD of P gives the best targets (section 5.1,
+    given the next one. Li et al. 2019 argue that the SVD of P gives the best targets (section 4.2,
     where each row is a context).
 
     # Parameters

@@ -80,7 +80,7 @@ def train_svd(
     """
     Writes a table of word vectors, `Σ^α V`, from the truncated SVD of a matrix `M = U Σ Vᵀ` with a
     row for each context and a column for each word. Li et al. 2019, "Efficient Contextual
-    Representation Learning Without Softmax Layer", section 5.1, argue that with `M = P(w|c)` these
+    Representation Learning Without Softmax Layer", section 4.2, argue that with `M = P(w|c)` these
     are the best targets of their dimension: of all matrices of this rank, `U Σ Vᵀ` is the closest
     to `M` (Eckart and Young 1936).
 

@@ -37,6 +37,14 @@ def test_the_models_are_compared(measured):
         assert row["parameters"] == sum(parameter.numel() for parameter in model.parameters())
 
 
+def test_the_plot_has_the_names_of_the_paper():
+    titles = [
+        models.title_of(name)
+        for name in ("elmo", "elmo_semfit, bfloat16", "elmo, sparse gradients, bfloat16")
+    ]
+    assert titles == ["ELMo", "ELMo-S in bfloat16", "ELMo, sparse gradients in bfloat16"]
+
+
 def test_the_two_elmos_share_their_input_and_output():
     built = models.build_all(list(models.LANGUAGE_MODELS), VOCABULARY, "small", CPU)
     elmo, ours = built["elmo"], built["elmo, our contextualizer"]

@@ -5,7 +5,6 @@ import pytest
 from benchmarks.tables import read_benchmarks
 from experiments.pages import fill_page
 from experiments.tables import TABLES
-from stress.report import RESULTS as STRESS_RESULTS
 from tests import FIXTURES
 from tests.processes import run_module
 
@@ -14,9 +13,7 @@ DOCS = ROOT / "docs"
 PAGES = {
     "../README.md": "summary",
     "results.md": "minutes",
-    "results-details.md": "claims",
     "performance.md": "speed",
-    "reliability.md": "reliability",
 }
 RESULTS = {
     "tasks": [
@@ -54,7 +51,6 @@ def test_committed_pages_have_the_tables_of_the_committed_results(name):
     results = json.loads((ROOT / "experiments" / "results" / "laptop.json").read_text("utf-8"))
     assert f"<!-- table: {PAGES[name]} -->" in page
     results["benchmarks"] = read_benchmarks()
-    results["stress"] = json.loads(STRESS_RESULTS.read_text("utf-8"))
     assert fill_page(page, results) == page
 
 

@@ -41,10 +41,10 @@ def test_the_mean_of_the_tasks_is_drawn_against_minutes():
     assert lines(left) == {
         # Over the whole width.
         "none": [[0, 1], [30, 30]],
-        "fasttext": [[0, 1], [40, 40]],
-        "elmo": [[5, 15], [41, 44]],
-        "elmo_semfit": [[15], [48]],
+        "fastText": [[0, 1], [40, 40]],
+        "ELMo": [[5, 15], [41, 44]],
+        "ELMo-S": [[15], [48]],
     }
     assert left.get_ylabel() == "mean of snli, ner, srl, bc5cdr, %"
     # The longest training, by the speed of embedding.
-    assert lines(right) == {"fasttext": [[9000], [40]], "elmo": [[100], [44]]}
+    assert lines(right) == {"fastText": [[9000], [40]], "ELMo": [[100], [44]]}
