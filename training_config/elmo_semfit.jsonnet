@@ -1,22 +1,19 @@
-// ELMo-S on a sample of Wikipedia. `make train` prepares the text and the fastText vectors, and then runs
-//
+// ELMo-S on a sample of Wikipedia. `make train` prepares the text and the fastText vectors, and then runs, in about five minutes
+// on two x86 cores:
 //   allennlp train training_config/elmo_semfit.jsonnet --include-package allennlp_semfit -s output/elmo_semfit
-//
-// which takes about five minutes on two x86 cores. For your own text, copy this file and change its first lines.
 local train_data_path = 'data/sample/train';  // one tokenised sentence per line
 local validation_data_path = 'data/sample/heldout.txt';
 local model_path = 'data/sample/vectors.bin';  // fastText
 local num_sentences = 19141;  // cat data/sample/train/* | wc -l
 
 local embedding_dim = 100;  // of the fastText vectors
-local hidden_dim = 128;  // per direction
+local hidden_dim = 128;  // of each direction
 local cell_size = 512;
-
 // 16 sentences × 25 words = 400 words per update; 1,197 updates per epoch.
 local batch_size = 16;
 local num_epochs = 3;
 local num_updates = num_epochs * std.ceil(num_sentences / batch_size);
-// The learning rate rises to `num_replicas` times that of the optimizer, and falls in the second half of the training.
+// The learning rate rises to this multiple of `lr`, and falls in the second half of the training.
 local num_replicas = 4;
 
 {
@@ -27,13 +24,10 @@ local num_replicas = 4;
   },
   train_data_path: train_data_path,
   validation_data_path: validation_data_path,
-  // fastText has a vector for every word, so no vocabulary is needed.
-  vocabulary: { type: 'empty' },
+  vocabulary: { type: 'empty' },  // fastText has a vector for every word.
   model: {
     type: 'bidirectional_lm',
-    text_field_embedder: {
-      token_embedders: { fasttext: { type: 'fasttext', embedding_dim: embedding_dim } },
-    },
+    text_field_embedder: { token_embedders: { fasttext: { type: 'fasttext', embedding_dim: embedding_dim } } },
     contextualizer: {
       type: 'bidirectional_language_model_lstm',
       input_dim: embedding_dim,
@@ -42,21 +36,14 @@ local num_replicas = 4;
       num_layers: 2,
       dropout: 0.1,
     },
-    head: {
-      type: 'semfit',
-      input_dim: hidden_dim,
-      embedding_dim: embedding_dim,
-      distance: 'cosine',
-    },
+    head: { type: 'semfit', input_dim: hidden_dim, embedding_dim: embedding_dim, distance: 'cosine' },
   },
-  data_loader: {
-    // Batches of sentences of similar length.
-    batch_sampler: { type: 'bucket', batch_size: batch_size, sorting_keys: ['source'] },
-  },
+  // Sentences of similar length are in a batch.
+  data_loader: { batch_sampler: { type: 'bucket', batch_size: batch_size, sorting_keys: ['source'] } },
   validation_data_loader: { batch_size: 64 },
   trainer: {
     num_epochs: num_epochs,
-    patience: 1000,  // Never stops early. Without a number, AllenNLP warns.
+    patience: 1000,  // Never stops early.
     optimizer: { type: 'fused_adam', lr: 4e-4 },
     learning_rate_scheduler: {
       type: 'large_batch',
@@ -67,10 +54,8 @@ local num_replicas = 4;
     },
     validation_metric: '+cosine',
     grad_norm: 5.0,
-    // After an interruption, `allennlp train … --recover` resumes from the last checkpoint.
     checkpointer: { save_every_num_batches: 500 },
     callbacks: [{ type: 'console_logger', should_log_inputs: false }],
-    // They add hooks to every module, which a recovered run would keep.
-    run_confidence_checks: false,
+    run_confidence_checks: false,  // They add hooks to every module, which a recovered run would keep.
   },
 }

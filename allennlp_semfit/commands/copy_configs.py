@@ -56,6 +56,6 @@ def _run(args: argparse.Namespace) -> None:
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, copy)
     logger.info(
-        "Next: change the first lines of %s/elmo_semfit.jsonnet, or import it in a config of your own",
+        "Next: change the first lines of %s/elmo_semfit.jsonnet, or import it in your own config",
         out_dir,
     )
