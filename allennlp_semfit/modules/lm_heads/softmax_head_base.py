@@ -56,7 +56,9 @@ class SoftmaxHeadBase(LmHead):
         self.indexer = indexer
         self._negative_log_likelihood = TokenAverage()
 
-    def targets(self, source: TextFieldTensors, input_vectors: torch.Tensor) -> torch.Tensor:
+    def prepare_targets(
+        self, source: TextFieldTensors, input_vectors: torch.Tensor
+    ) -> torch.Tensor:
         """The class of each word, -1 for padding. Shape `(batch_size, length)`."""
         if self.indexer not in source:
             raise ConfigurationError(

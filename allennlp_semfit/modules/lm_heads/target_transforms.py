@@ -5,7 +5,7 @@ from typing import Any, List, Optional
 import torch
 from allennlp.common.util import is_distributed
 
-from allennlp_semfit.modules.lm_heads.distances import upcast_half
+from allennlp_semfit.functional import unit_vectors
 
 __all__ = ["TargetCentering", "TargetWhitening"]
 
@@ -56,9 +56,10 @@ class TargetCentering(torch.nn.Module):
         if self.is_fitted:
             return
         with torch.autocast(targets.device.type, enabled=False):
-            directions = torch.nn.functional.normalize(targets.float(), dim=-1)
+            directions = unit_vectors(targets).float()  # (..., dim)
             # A zero vector has no direction.
             is_used = directions.any(dim=-1)
+            # (num_targets, dim)
             directions = directions[is_used if mask is None else is_used & mask]
             count = directions.new_full((1,), len(directions))
             sums = torch.cat([count, *self._statistics(directions)])
@@ -75,7 +76,7 @@ class TargetCentering(torch.nn.Module):
         targets' type. Zero vectors stay zero.
         """
         with torch.autocast(targets.device.type, enabled=False):
-            directions = torch.nn.functional.normalize(upcast_half(targets), dim=-1)
+            directions = unit_vectors(targets)  # (..., dim)
             transformed = self._transform(directions - self.mean.to(directions.dtype))
             return transformed * directions.any(dim=-1, keepdim=True)
 
@@ -131,7 +132,7 @@ class TargetWhitening(TargetCentering):
 
     def _fit(self, *means: torch.Tensor) -> None:
         mean, moments = means
-        covariance = moments.view(self.dim, self.dim) - torch.outer(mean, mean)
+        covariance = moments.view(self.dim, self.dim) - torch.outer(mean, mean)  # (dim, dim)
         variance = covariance.trace() / self.dim
         if variance < 1e-6:
             # All targets are the same, up to rounding.

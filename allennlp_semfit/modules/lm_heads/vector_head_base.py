@@ -100,27 +100,28 @@ class VectorHeadBase(LmHead):
     def target_vectors(self, source: TextFieldTensors, input_vectors: torch.Tensor) -> torch.Tensor:
         """
         The vectors of the words, shape `(batch_size, length, embedding_dim)`, before they are
-        transformed. In training, they update the transform's estimates.
+        transformed.
         """
         if self.target_embedder is None:
-            vectors = input_vectors.detach()
-        elif self.target_indexer not in source:
+            return input_vectors.detach()
+        if self.target_indexer not in source:
             raise ConfigurationError(
                 f"{self.name}: `target_indexer` is {self.target_indexer!r}, but the reader's "
                 f"`token_indexers` are {sorted(source)}. Add it there and, if the model is not to "
                 'read it, {"type": "empty"} of the same name to the `token_embedders`.'
             )
-        else:
-            vectors = self.target_embedder({self.target_indexer: source[self.target_indexer]})
-        if self.training and self.target_transform is not None:
-            self.target_transform.update(vectors, get_text_field_mask(source))
+        vectors: torch.Tensor = self.target_embedder(
+            {self.target_indexer: source[self.target_indexer]}
+        )
         return vectors
 
-    def transformed_vectors(
-        self, source: TextFieldTensors, input_vectors: torch.Tensor
-    ) -> torch.Tensor:
-        """`target_vectors`, centred or whitened if they are to be."""
-        vectors = self.target_vectors(source, input_vectors)
+    def update_transform(self, vectors: torch.Tensor, source: TextFieldTensors) -> None:
+        """In training, updates the transform's estimates with the vectors of `source`."""
+        if self.training and self.target_transform is not None:
+            self.target_transform.update(vectors, get_text_field_mask(source))
+
+    def transform(self, vectors: torch.Tensor) -> torch.Tensor:
+        """The vectors, shape `(..., embedding_dim)`, centred or whitened if they are to be."""
         return vectors if self.target_transform is None else self.target_transform(vectors)
 
     def _check_target_embedder(self, target_embedder: TokenEmbedder) -> None:
