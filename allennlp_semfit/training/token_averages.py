@@ -18,7 +18,9 @@ class _RunningMean(Metric):
         self._sums: Union[float, torch.Tensor] = 0.0
 
     def _add(self, vectors: torch.Tensor) -> None:
-        sums = vectors.detach().sum(dim=0, dtype=torch.float64)
+        # A sum in `float64` would first convert the vectors to it.
+        dtype = torch.promote_types(vectors.dtype, torch.float32)
+        sums = vectors.detach().sum(dim=0, dtype=dtype).double()
         count = sums.new_full((1,), vectors.size(0))
         self._sums = self._sums + dist_reduce_sum(torch.cat([sums, count]))
 
