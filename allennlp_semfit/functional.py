@@ -97,30 +97,22 @@ def contrastive_loss(
 
     # Parameters
 
-    context : `torch.Tensor`
-        Shape `(N, hidden_dim)`.
-    vectors : `torch.Tensor`
-        The vector of each context's word, which gets no gradient. Shape `(N, embedding_dim)`.
-    weight : `torch.Tensor`
-        `W`. Shape `(embedding_dim, hidden_dim)`.
-    bias : `torch.Tensor`, optional (default = `None`)
-        `b`. Shape `(embedding_dim,)`.
+    context, vectors, weight, bias, reduction
+        See `semfit_loss`.
     scale : `Union[float, torch.Tensor]`, optional (default = `10.0`)
         `s`, a number or a scalar that is learned.
     max_negatives : `int`, optional (default = `None`)
         If there are more other words, as many of them are drawn, without replacement.
-    reduction : `str`, optional (default = `"mean"`)
-        `"mean"`, `"sum"` or `"none"`.
 
     # Returns
 
     `torch.Tensor`
-        A scalar, or the losses, shape `(N,)`, with `"none"`.
+        See `semfit_loss`.
 
     # Raises
 
     `ValueError`
-        If `reduction` is none of these.
+        If `reduction` is invalid.
 
     # Example
 
@@ -131,28 +123,17 @@ def contrastive_loss(
     """
     predicted = unit_vectors(functional.linear(context, weight, bias))  # (N, embedding_dim)
     words, indices = distinct_vectors(vectors.detach())  # (num_words, embedding_dim), (N,)
-    losses = negative_log_likelihoods(
-        scale * predicted, unit_vectors(words), indices, max_negatives
-    )
+    scaled = scale * predicted
+    losses = negative_log_likelihoods(scaled, unit_vectors(words), indices, max_negatives)
     return _reduce(losses, reduction)
 
 
 def cosine_distance(predicted: torch.Tensor, directions: torch.Tensor) -> torch.Tensor:
     """
-    Minus the cosine, `-(c / |c|) . w`: the distance of Li et al. 2019, section 4.1, between -1 and
-    1.
+    Minus the cosine, `-(c / |c|) . w`, between -1 and 1: section 4.1 of Li et al. 2019.
 
-    # Parameters
-
-    predicted : `torch.Tensor`
-        `c`. Shape `(..., embedding_dim)`.
-    directions : `torch.Tensor`
-        `w`, of unit norm, as `unit_vectors` returns it. Shape `(..., embedding_dim)`.
-
-    # Returns
-
-    `torch.Tensor`
-        Shape `(...)`.
+    `predicted` is `c`, and `directions` is `w`, of unit norm, as `unit_vectors` returns it. Both
+    have the shape `(..., embedding_dim)`, the result has `(...)`.
     """
     norms = torch.linalg.vector_norm(_upcast_half(predicted), dim=-1)
     return -_dot(predicted, directions) / norms.clamp_min(_smallest_norm(predicted))
@@ -160,19 +141,10 @@ def cosine_distance(predicted: torch.Tensor, directions: torch.Tensor) -> torch.
 
 def squared_l2_distance(predicted: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
     """
-    `|c - w|^2`: the L2 distance of Li et al. 2019, section 4.1.
+    `|c - w|^2`: the L2 distance of section 4.1 of Li et al. 2019.
 
-    # Parameters
-
-    predicted : `torch.Tensor`
-        `c`. Shape `(..., embedding_dim)`.
-    targets : `torch.Tensor`
-        `w`, of any norm. Shape `(..., embedding_dim)`.
-
-    # Returns
-
-    `torch.Tensor`
-        Shape `(...)`.
+    `predicted` is `c`, and `targets` is `w`, of any norm. Both have the shape
+    `(..., embedding_dim)`, the result has `(...)`.
     """
     return (_upcast_half(predicted) - _upcast_half(targets)).square().sum(dim=-1)
 
@@ -184,27 +156,13 @@ def nllvmf_distance(
     lambda_2: float = 0.1,
 ) -> torch.Tensor:
     """
-    `-log C_m(|c|) - lambda_2 c . w + lambda_1 |c|`: the NLLvMF of Li et al. 2019, section 4.1. It
-    is the negative log-likelihood of the direction `w` under a von Mises-Fisher distribution with
-    mean direction `c / |c|` and concentration `|c|`, with both regularisation terms of Kumar and
+    `-log C_m(|c|) - lambda_2 c . w + lambda_1 |c|`: section 4.1 of Li et al. 2019. It is the
+    negative log-likelihood of the direction `w` under a von Mises-Fisher distribution with mean
+    direction `c / |c|` and concentration `|c|`, with both regularisation terms of Kumar and
     Tsvetkov 2019, "Von Mises-Fisher Loss for Training Sequence to Sequence Models with Continuous
     Outputs", and their defaults.
 
-    # Parameters
-
-    predicted : `torch.Tensor`
-        `c`. Shape `(..., embedding_dim)`.
-    directions : `torch.Tensor`
-        `w`, of unit norm, as `unit_vectors` returns it. Shape `(..., embedding_dim)`.
-    lambda_1 : `float`, optional (default = `0.02`)
-        The weight of the penalty on the norm of `c`.
-    lambda_2 : `float`, optional (default = `0.1`)
-        The weight of the dot product.
-
-    # Returns
-
-    `torch.Tensor`
-        Shape `(...)`.
+    The shapes are those of `cosine_distance`; `w` has unit norm.
     """
     concentration = torch.linalg.vector_norm(_upcast_half(predicted), dim=-1)
     log_normalizer = log_vmf_normalizer(concentration, predicted.size(-1))
@@ -224,28 +182,18 @@ def unit_vectors(vectors: torch.Tensor) -> torch.Tensor:
     `w / |w|`, which is zero for a zero vector, with a gradient that is finite in the type of
     `vectors`. Both have the shape `(..., embedding_dim)`.
     """
-    eps = _smallest_norm(vectors)
-    return functional.normalize(_upcast_half(vectors), dim=-1, eps=eps)
+    return functional.normalize(_upcast_half(vectors), dim=-1, eps=_smallest_norm(vectors))
 
 
 def distinct_vectors(
     vectors: torch.Tensor, mask: Optional[torch.Tensor] = None
 ) -> Tuple[torch.Tensor, torch.Tensor]:
     """
-    Finds the words of a batch: the same vectors are the same word.
+    The words of a batch, if the same vectors are the same word: the distinct vectors, shape
+    `(num_words, embedding_dim)`, and the number of each vector's word, shape `(...)`. It is -1 for
+    a vector of zeros and where `mask`, shape `(...)`, is `False`.
 
-    # Parameters
-
-    vectors : `torch.Tensor`
-        Shape `(..., embedding_dim)`.
-    mask : `torch.Tensor`, optional (default = `None`)
-        Where it is `False`, there is no word. Shape `(...)`.
-
-    # Returns
-
-    `Tuple[torch.Tensor, torch.Tensor]`
-        The distinct vectors, shape `(num_words, embedding_dim)`, and the number of each vector's
-        word, shape `(...)`. It is -1 for a vector of zeros and for what is masked.
+    `vectors` has the shape `(..., embedding_dim)`.
     """
     is_word = vectors.any(dim=-1)
     if mask is not None:
@@ -273,25 +221,12 @@ def negative_log_likelihoods(
     linear: Callable[[torch.Tensor, torch.Tensor], torch.Tensor] = functional.linear,
 ) -> torch.Tensor:
     """
-    The loss of each target of `contrastive_loss`, in nats.
+    The losses of `contrastive_loss`, shape `(N,)`: `-log softmax(scaled @ words.T)[indices]`, and 0
+    where the index is -1.
 
-    # Parameters
-
-    scaled : `torch.Tensor`
-        The unit vectors of the predictions times the scale. Shape `(N, embedding_dim)`.
-    words : `torch.Tensor`
-        The unit vectors of the words. Shape `(num_words, embedding_dim)`.
-    indices : `torch.Tensor`
-        The number of each target's word, or -1. Shape `(N,)`.
-    max_negatives : `int`, optional (default = `None`)
-        See `contrastive_loss`.
-    linear : `Callable`, optional (default = `torch.nn.functional.linear`)
-        Computes `scaled @ words.T`.
-
-    # Returns
-
-    `torch.Tensor`
-        Shape `(N,)`.
+    `scaled` are the unit vectors of the predictions times the scale, shape `(N, embedding_dim)`,
+    `words` unit vectors, `(num_words, embedding_dim)`, and `indices` the numbers of the targets'
+    words, `(N,)`. `linear` computes the product.
     """
     with torch.autocast(scaled.device.type, enabled=False):
         words = words.to(scaled.dtype)
@@ -401,5 +336,4 @@ def _smallest_norm(vectors: torch.Tensor) -> float:
 
 
 def _upcast_half(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor in `float32` if it is in half precision."""
     return tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor

@@ -1,18 +1,17 @@
 import math
 from dataclasses import dataclass
-from typing import Any, Dict, Optional
+from typing import Any, Dict
 
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import TextFieldTensors
-from allennlp.modules.token_embedders import TokenEmbedder
 from allennlp.nn.util import get_text_field_mask
 
 from allennlp_semfit.functional import distinct_vectors, negative_log_likelihoods, unit_vectors
 from allennlp_semfit.modules.kernels.products import linear
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
-from allennlp_semfit.modules.lm_heads.vector_head_base import ScaledLinear, VectorHeadBase
-from allennlp_semfit.training.token_averages import BaselineCosine, TokenAverage
+from allennlp_semfit.modules.lm_heads.vector_head_base import VectorHeadBase
+from allennlp_semfit.training.token_averages import TokenAverage
 
 __all__ = ["BatchWords", "ContrastiveHead"]
 
@@ -103,37 +102,18 @@ class ContrastiveHead(VectorHeadBase):
     name = "contrastive"
 
     def __init__(
-        self,
-        input_dim: int,
-        embedding_dim: int,
-        target_embedder: Optional[TokenEmbedder] = None,
-        target_indexer: Optional[str] = None,
-        target_cache_size: int = 100_000,
-        center_targets: bool = False,
-        whiten_targets: bool = False,
-        max_negatives: int = 4096,
+        self, input_dim: int, embedding_dim: int, max_negatives: int = 4096, **kwargs: Any
     ) -> None:
-        super().__init__(
-            input_dim,
-            embedding_dim,
-            target_embedder,
-            target_indexer,
-            target_cache_size,
-            center_targets,
-            whiten_targets,
-        )
+        super().__init__(input_dim, embedding_dim, **kwargs)
         if max_negatives < 1:
             raise ConfigurationError(
                 f"contrastive: `max_negatives` is {max_negatives}; it must be at least 1."
             )
         self.max_negatives = max_negatives
-        self.projection = ScaledLinear(input_dim, embedding_dim)
         # A zero vector has no cosine.
         torch.nn.init.normal_(self.projection.weight)
         self.log_scale = torch.nn.Parameter(torch.tensor(math.log(_INITIAL_SCALE)))
         self._loss = TokenAverage()
-        self._cosine = TokenAverage()
-        self._baseline_cosine = BaselineCosine()
 
     @torch.no_grad()
     def prepare_targets(self, source: TextFieldTensors, input_vectors: torch.Tensor) -> BatchWords:
@@ -159,8 +139,7 @@ class ContrastiveHead(VectorHeadBase):
         with torch.no_grad():
             directions = targets.directions[targets.indices]  # (num_targets, embedding_dim)
             self._loss(losses)
-            self._cosine((predicted * directions).sum(-1))
-            self._baseline_cosine(directions)
+            self.update_metrics((predicted * directions).sum(-1), directions)
         return losses.sum()
 
     def _losses(self, predicted: torch.Tensor, targets: BatchWords) -> torch.Tensor:
@@ -174,18 +153,11 @@ class ContrastiveHead(VectorHeadBase):
         chunk_size = max(len(scaled), 1) if self.training else _CHUNK_SIZE
         # (chunk_size, embedding_dim) and (chunk_size,)
         chunks = zip(scaled.split(chunk_size), targets.indices.split(chunk_size))
+        words = targets.directions
         return torch.cat(
-            [
-                negative_log_likelihoods(
-                    some, targets.directions, indices, max_negatives, linear=linear
-                )
-                for some, indices in chunks
-            ]
+            [negative_log_likelihoods(x, words, i, max_negatives, linear) for x, i in chunks]
         )
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
-        return {
-            "perplexity": math.exp(self._loss.get_metric(reset)),
-            "cosine": self._cosine.get_metric(reset),
-            "baseline_cosine": self._baseline_cosine.get_metric(reset),
-        }
+        perplexity = math.exp(self._loss.get_metric(reset))
+        return {"perplexity": perplexity, **super().get_metrics(reset)}

@@ -75,10 +75,9 @@ class L2Distance(Distance):
 class NllVmfDistance(Distance):
     """
     `-log C_m(|c|) - lambda_2 c . (w / |w|) + lambda_1 |c|`: the negative log-likelihood of the
-    target's direction under a von Mises-Fisher distribution with mean direction `c / |c|` and
-    concentration `|c|`, with both regularisation terms of Kumar and Tsvetkov 2019, "Von
-    Mises-Fisher Loss for Training Sequence to Sequence Models with Continuous Outputs", and their
-    defaults.
+    target's direction under a von Mises-Fisher distribution around `c / |c|` of concentration
+    `|c|`, with the regularisation of Kumar and Tsvetkov 2019, "Von Mises-Fisher Loss for Training
+    Sequence to Sequence Models with Continuous Outputs", and its defaults.
 
     Registered as a `Distance` with name "nllvmf".
 

@@ -1,16 +1,14 @@
 import logging
-from typing import Dict, Optional
+from typing import Any, Dict, Optional
 
 import torch
 from allennlp.common.util import is_distributed
 from allennlp.data import TextFieldTensors
-from allennlp.modules.token_embedders import TokenEmbedder
 
 from allennlp_semfit.functional import cosine_distance, unit_vectors
 from allennlp_semfit.modules.lm_heads.distances import CosineDistance, Distance
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
-from allennlp_semfit.modules.lm_heads.vector_head_base import ScaledLinear, VectorHeadBase
-from allennlp_semfit.training.token_averages import BaselineCosine, TokenAverage
+from allennlp_semfit.modules.lm_heads.vector_head_base import VectorHeadBase
 
 __all__ = ["SemfitHead"]
 
@@ -77,30 +75,11 @@ class SemfitHead(VectorHeadBase):
     name = "semfit"
 
     def __init__(
-        self,
-        input_dim: int,
-        embedding_dim: int,
-        distance: Optional[Distance] = None,
-        target_embedder: Optional[TokenEmbedder] = None,
-        target_indexer: Optional[str] = None,
-        target_cache_size: int = 100_000,
-        center_targets: bool = False,
-        whiten_targets: bool = False,
+        self, input_dim: int, embedding_dim: int, distance: Optional[Distance] = None, **kwargs: Any
     ) -> None:
-        super().__init__(
-            input_dim,
-            embedding_dim,
-            target_embedder,
-            target_indexer,
-            target_cache_size,
-            center_targets,
-            whiten_targets,
-        )
-        self.projection = ScaledLinear(input_dim, embedding_dim)
+        super().__init__(input_dim, embedding_dim, **kwargs)
         self._bias_initialized = False
         self.distance = distance or CosineDistance()
-        self._cosine = TokenAverage()
-        self._baseline_cosine = BaselineCosine()
 
     @torch.no_grad()
     def prepare_targets(
@@ -120,8 +99,8 @@ class SemfitHead(VectorHeadBase):
         with torch.no_grad():
             directions = targets if self.distance.has_unit_targets else unit_vectors(targets)
             is_cosine = type(self.distance) is CosineDistance
-            self._cosine(-(losses if is_cosine else cosine_distance(predicted, directions)))
-            self._baseline_cosine(directions)
+            cosines = -(losses if is_cosine else cosine_distance(predicted, directions))
+            self.update_metrics(cosines, directions)
         return losses.sum()
 
     @torch.no_grad()
@@ -142,10 +121,7 @@ class SemfitHead(VectorHeadBase):
         self._bias_initialized = True
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
-        metrics = {
-            "cosine": self._cosine.get_metric(reset),
-            "baseline_cosine": self._baseline_cosine.get_metric(reset),
-        }
+        metrics = super().get_metrics(reset)
         # AllenNLP resets them at the end of an epoch.
         if reset and metrics["cosine"] < metrics["baseline_cosine"] - _SMALL_DIFFERENCE:
             logger.warning(
