@@ -169,7 +169,5 @@ class ScaledLinear(torch.nn.Linear):
         torch.nn.init.zeros_(self.weight)
         torch.nn.init.zeros_(self.bias)
 
-    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-        # The weight has fewer elements than a batch of inputs.
-        weight = self.in_features**-0.5 * self.weight  # (embedding_dim, input_dim)
-        return torch.nn.functional.linear(inputs, weight, self.bias)
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        return super().forward(input * self.in_features**-0.5)
