@@ -1,8 +1,6 @@
 """
 The losses of the `semfit` and the `contrastive` head as functions of tensors, for any training loop
-in PyTorch. They have the parameters of a linear map from contexts to word vectors as arguments, and
-no vocabulary. `Li et al. 2019` is "Efficient Contextual Representation Learning Without Softmax
-Layer".
+in PyTorch. Li et al. 2019 is "Efficient Contextual Representation Learning Without Softmax Layer".
 
 Inputs in half precision are converted to `float32` after the linear map.
 """

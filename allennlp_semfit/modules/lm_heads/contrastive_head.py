@@ -1,10 +1,11 @@
 import math
 from dataclasses import dataclass
-from typing import Any, Dict
+from typing import Any, Dict, Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import TextFieldTensors
+from allennlp.modules.token_embedders import TokenEmbedder
 from allennlp.nn.util import get_text_field_mask
 
 from allennlp_semfit.functional import distinct_vectors, negative_log_likelihoods, unit_vectors
@@ -102,9 +103,25 @@ class ContrastiveHead(VectorHeadBase):
     name = "contrastive"
 
     def __init__(
-        self, input_dim: int, embedding_dim: int, max_negatives: int = 4096, **kwargs: Any
+        self,
+        input_dim: int,
+        embedding_dim: int,
+        target_embedder: Optional[TokenEmbedder] = None,
+        target_indexer: Optional[str] = None,
+        target_cache_size: int = 100_000,
+        center_targets: bool = False,
+        whiten_targets: bool = False,
+        max_negatives: int = 4096,
     ) -> None:
-        super().__init__(input_dim, embedding_dim, **kwargs)
+        super().__init__(
+            input_dim,
+            embedding_dim,
+            target_embedder,
+            target_indexer,
+            target_cache_size,
+            center_targets,
+            whiten_targets,
+        )
         if max_negatives < 1:
             raise ConfigurationError(
                 f"contrastive: `max_negatives` is {max_negatives}; it must be at least 1."

@@ -1,9 +1,10 @@
 import logging
-from typing import Any, Dict, Optional
+from typing import Dict, Optional
 
 import torch
 from allennlp.common.util import is_distributed
 from allennlp.data import TextFieldTensors
+from allennlp.modules.token_embedders import TokenEmbedder
 
 from allennlp_semfit.functional import cosine_distance, unit_vectors
 from allennlp_semfit.modules.lm_heads.distances import CosineDistance, Distance
@@ -75,9 +76,25 @@ class SemfitHead(VectorHeadBase):
     name = "semfit"
 
     def __init__(
-        self, input_dim: int, embedding_dim: int, distance: Optional[Distance] = None, **kwargs: Any
+        self,
+        input_dim: int,
+        embedding_dim: int,
+        distance: Optional[Distance] = None,
+        target_embedder: Optional[TokenEmbedder] = None,
+        target_indexer: Optional[str] = None,
+        target_cache_size: int = 100_000,
+        center_targets: bool = False,
+        whiten_targets: bool = False,
     ) -> None:
-        super().__init__(input_dim, embedding_dim, **kwargs)
+        super().__init__(
+            input_dim,
+            embedding_dim,
+            target_embedder,
+            target_indexer,
+            target_cache_size,
+            center_targets,
+            whiten_targets,
+        )
         self._bias_initialized = False
         self.distance = distance or CosineDistance()
 
@@ -88,7 +105,7 @@ class SemfitHead(VectorHeadBase):
         vectors = self.target_vectors(source, input_vectors)  # (batch_size, length, embedding_dim)
         self.update_transform(vectors, source)
         vectors = self.transform(vectors)
-        # Once for both directions, the loss and the metrics.
+        # Normalised once, for both directions, the loss and the metrics.
         return unit_vectors(vectors) if self.distance.has_unit_targets else vectors
 
     def forward(self, context: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
