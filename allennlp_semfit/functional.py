@@ -73,7 +73,8 @@ def semfit_loss(
         raise ValueError(f"`distance` is {distance!r}; it must be one of {', '.join(_DISTANCES)}.")
     function, has_unit_targets = _DISTANCES[distance]
     targets = unit_vectors(vectors.detach()) if has_unit_targets else vectors.detach()
-    return _reduce(function(functional.linear(context, weight, bias), targets), reduction)
+    predicted = functional.linear(context, weight, bias)  # (N, embedding_dim)
+    return _reduce(function(predicted, targets), reduction)
 
 
 def contrastive_loss(
@@ -236,7 +237,7 @@ def negative_log_likelihoods(
         drawn = torch.randperm(len(words), device=words.device)[:max_negatives]
         logits = linear(scaled, words[drawn])  # (N, max_negatives)
         own = (scaled * words[indices]).sum(-1)  # (N,)
-        # Without the target itself, whose term is added below.
+        # The target itself is left out, because its term is added below.
         logits = logits.masked_fill(drawn == indices.unsqueeze(-1), -math.inf)
         losses = torch.logaddexp(own, logits.logsumexp(-1)) - own
         return losses.masked_fill(indices < 0, 0.0)

@@ -162,7 +162,7 @@ class ContrastiveHead(VectorHeadBase):
     def _losses(self, predicted: torch.Tensor, targets: BatchWords) -> torch.Tensor:
         """The loss of each target. Shape `(num_targets,)`."""
         if self.training:
-            # A gradient still lowers it from there.
+            # A gradient can still lower it from there.
             self.log_scale.data.clamp_(max=math.log(_MAX_SCALE))
         # The predictions are scaled rather than the cosines, which are more values.
         scaled = self.log_scale.exp() * predicted  # (num_targets, embedding_dim)

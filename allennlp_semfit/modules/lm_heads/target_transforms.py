@@ -35,14 +35,14 @@ class TargetCentering(torch.nn.Module):
         self.mean: torch.Tensor
         self.sums: torch.Tensor
         self.register_buffer("mean", torch.zeros(dim))
-        # The number of targets so far and the sums of their statistics.
+        # It has the number of targets so far and the sums of their statistics.
         self.register_buffer("sums", torch.zeros(1 + sum(self._num_statistics())))
         self._is_fitted = False
 
     @property
     def is_fitted(self) -> bool:
         """Whether the estimates are final."""
-        # Cached, because reading `sums` waits for the device.
+        # This is cached, because reading `sums` waits for the device.
         self._is_fitted = self._is_fitted or bool(self.sums[0] >= _MIN_TOKENS_PER_DIM * self.dim)
         return self._is_fitted
 
