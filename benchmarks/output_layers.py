@@ -114,4 +114,4 @@ def targets_for(
         vectors = torch.randn(len(words), FASTTEXT_DIM)
     # As one sentence. Number 0 is padding.
     source = {"tokens": {"tokens": classes.unsqueeze(0).to(device) + 1}}
-    return head.targets(source, vectors[classes].unsqueeze(0).to(device))[0]
+    return head.prepare_targets(source, vectors[classes].unsqueeze(0).to(device))[0]

@@ -41,7 +41,7 @@ def head_alone(model: BidirectionalLm, source: Dict[str, Any]) -> Callable[[], N
     )
 
     def run() -> None:
-        targets = head.targets(source, vectors)
+        targets = head.prepare_targets(source, vectors)
         (head(forward_states, targets[right]) + head(backward_states, targets[left])).backward()
         forward_states.grad = backward_states.grad = None
         head.zero_grad()

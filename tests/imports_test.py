@@ -13,6 +13,7 @@ import allennlp_semfit
 PACKAGE = Path(allennlp_semfit.__file__).parent
 # A folder may import from those before it, and from itself. `compat` mends AllenNLP.
 ORDER = (
+    "functional",
     "common",
     "compat",
     "archives",
@@ -58,6 +59,13 @@ def test_each_folder_has_a_place_in_the_order():
 def test_imports_go_down(path):
     allowed = ORDER[: ORDER.index(folder_of(path)) + 1]
     assert set(imported_folders(path)) <= set(allowed)
+
+
+def test_the_functions_need_nothing_but_pytorch():
+    tree = ast.parse((PACKAGE / "functional.py").read_text("utf-8"))
+    imports = [node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
+    modules = {getattr(node, "module", None) or node.names[0].name for node in imports}
+    assert modules == {"math", "torch", "torch.nn", "typing"}
 
 
 def test_the_plugin_imports_without_what_only_some_commands_need():

@@ -212,9 +212,10 @@ class WordScorer:
             if self._head.get_target_dim() is not None:
                 vectors = self._model._text_field_embedder(source)
             if isinstance(self._head, VectorHeadBase):
-                of_sentence = self._head.transformed_vectors(source, vectors)[0].double()
+                vectors = self._head.target_vectors(source, vectors)
+                of_sentence = self._head.transform(vectors)[0].double()
             else:
-                of_sentence = self._head.targets(source, vectors)[0]
+                of_sentence = self._head.prepare_targets(source, vectors)[0]
             targets.append(of_sentence[first : first + len(some_words)])
         return torch.cat(targets)
 

@@ -7,9 +7,9 @@ from allennlp.models import Model
 from allennlp.modules import FeedForward, Seq2VecEncoder, TextFieldEmbedder
 from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import get_text_field_mask
-from torch.nn.functional import cosine_similarity
 
 from allennlp_semfit.common.errors import check_dims
+from allennlp_semfit.functional import cosine_distance, squared_l2_distance, unit_vectors
 from allennlp_semfit.training.token_averages import BaselineCosine, TokenAverage
 
 __all__ = ["Mimick"]
@@ -137,9 +137,11 @@ class Mimick(Model):
                     f"of the feedforward's `hidden_dims` is {self.get_output_dim()}; set it to "
                     f"{vector.size(-1)}."
                 )
-            outputs["loss"] = (vectors - vector).square().sum(dim=-1).mean()
-            self._cosine(cosine_similarity(vectors, vector, dim=-1))
-            self._baseline_cosine(vector)
+            outputs["loss"] = squared_l2_distance(vectors, vector).mean()
+            with torch.no_grad():
+                directions = unit_vectors(vector)  # (batch_size, dim)
+                self._cosine(-cosine_distance(vectors, directions))
+                self._baseline_cosine(directions)
         return outputs
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:

@@ -115,7 +115,7 @@ class BidirectionalLm(LanguageModelBase):
         last_layer = layers if isinstance(layers, torch.Tensor) else layers[-1]
 
         forward_states, backward_states = last_layer.chunk(2, dim=-1)
-        targets = self._head.targets(source, embeddings)
+        targets = self._head.prepare_targets(source, embeddings)
         scale = 1 / max(num_targets, 1)
         forward_loss = self._head(forward_states[left], targets[right]) * scale
         backward_loss = self._head(backward_states[right], targets[left]) * scale

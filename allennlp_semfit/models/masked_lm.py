@@ -128,7 +128,7 @@ class MaskedLm(LanguageModelBase):
         num_targets = positions[0].numel()
         layers = self._contextualizer(inputs, mask)
         last_layer = layers if isinstance(layers, torch.Tensor) else layers[-1]
-        targets = self._head.targets(source, embeddings)
+        targets = self._head.prepare_targets(source, embeddings)
         loss = self._head(last_layer[positions], targets[positions]) / max(num_targets, 1)
         outputs = {
             "loss": self._check_finite(loss),

@@ -5,7 +5,6 @@ from typing import Union
 import torch
 from allennlp.nn.util import dist_reduce_sum
 from allennlp.training.metrics import Metric
-from torch.nn.functional import normalize
 
 __all__ = ["BaselineCosine", "TokenAverage"]
 
@@ -19,7 +18,9 @@ class _RunningMean(Metric):
         self._sums: Union[float, torch.Tensor] = 0.0
 
     def _add(self, vectors: torch.Tensor) -> None:
-        sums = vectors.detach().sum(dim=0, dtype=torch.float64)
+        # A sum in `float64` would first convert the vectors to it.
+        dtype = torch.promote_types(vectors.dtype, torch.float32)
+        sums = vectors.detach().sum(dim=0, dtype=dtype).double()
         count = sums.new_full((1,), vectors.size(0))
         self._sums = self._sums + dist_reduce_sum(torch.cat([sums, count]))
 
@@ -56,18 +57,18 @@ class TokenAverage(_RunningMean):
 class BaselineCosine(_RunningMean):
     """
     The mean cosine of the best constant prediction: the largest mean cosine between a constant
-    vector and the given vectors. It is the norm of their mean direction, which is also the best
+    vector and the given directions. It is the norm of their mean direction, which is also the best
     constant.
 
     Registered as a `Metric` with name "baseline_cosine".
     """
 
-    def __call__(self, vectors: torch.Tensor) -> None:  # type: ignore[override]
-        """Adds vectors, shape `(N, dim)`."""
-        self._add(normalize(vectors.float(), dim=-1))
+    def __call__(self, directions: torch.Tensor) -> None:  # type: ignore[override]
+        """Adds directions: vectors of unit norm, shape `(N, dim)`."""
+        self._add(directions)
 
     def get_metric(self, reset: bool = False) -> float:
-        """The cosine, between 0 and 1; 0 without any vectors."""
+        """The cosine, between 0 and 1; 0 without any directions."""
         norm = torch.linalg.vector_norm(self._mean()).item()
         if reset:
             self.reset()

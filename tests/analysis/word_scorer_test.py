@@ -59,7 +59,7 @@ def forward(archive, words):
     batch.index_instances(archive.model.vocab)
     source = batch.as_tensor_dict()["source"]
     output = archive.model(source)
-    targets = archive.model._head.targets(source, output["noncontextual_token_embeddings"])
+    targets = archive.model._head.prepare_targets(source, output["noncontextual_token_embeddings"])
     return output["lm_embeddings"][0], targets[0]
 
 

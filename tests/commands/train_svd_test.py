@@ -47,7 +47,7 @@ def test_trains_and_says_what_is_next(corpus, tmp_path, caplog):
     params.update(json.loads(f"{{{following[1]}}}"))
     head = LmHead.from_params(Params(params), vocab=vocab)
     fell = torch.tensor([[vocab.get_token_index("fell")]])
-    targets = head.targets({"tokens": {"tokens": fell}}, torch.zeros(1, 1, 5))
+    targets = head.target_vectors({"tokens": {"tokens": fell}}, torch.zeros(1, 1, 5))
     # The row of "fell" in the table.
     row = out.read_text().split("\nfell ")[1].split("\n")[0].split(" ")
     assert targets[0, 0].tolist() == pytest.approx(list(map(float, row)))

@@ -11,9 +11,9 @@ from allennlp.common.testing import ModelTestCase, requires_gpu
 from allennlp.data import Vocabulary
 from allennlp.models import Model
 from allennlp.nn.util import move_to_device
+from torch.nn.functional import cosine_similarity
 
 from allennlp_semfit.data.language_modeling import LanguageModelingReader
-from allennlp_semfit.modules.lm_heads.distances import cosine
 from allennlp_semfit.pretrained.predictor import BidirectionalLmPredictor
 from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
 from tests import FIXTURES
@@ -70,8 +70,8 @@ class TestBidirectionalLm(ModelTestCase):
                     backward_prediction = self.model._head.projection(states[here + 1, 6:])
                     losses.append(
                         (
-                            cosine(forward_prediction, vectors[here + 1]),
-                            cosine(backward_prediction, vectors[here]),
+                            -cosine_similarity(forward_prediction, vectors[here + 1], dim=0),
+                            -cosine_similarity(backward_prediction, vectors[here], dim=0),
                         )
                     )
         forward_loss, backward_loss = numpy.mean(losses, axis=0)

@@ -10,9 +10,9 @@ from allennlp.common.testing import ModelTestCase
 from allennlp.data import Vocabulary
 from allennlp.models import Model, load_archive
 from allennlp.predictors import Predictor
+from torch.nn.functional import cosine_similarity
 from transformers import BertConfig, BertForMaskedLM
 
-from allennlp_semfit.modules.lm_heads.distances import cosine
 from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
 from tests import FIXTURES
 from tests.modules.lm_heads.softmax_reference import vocabulary_of
@@ -77,7 +77,8 @@ class TestMaskedLm(ModelTestCase):
         is_target, _ = self.model._mask_words(vectors, mask)
         assert is_masked.any()
         assert not (is_masked & ~is_target).any()
-        losses = cosine(self.model._head.projection(states[is_target]), vectors[is_target])
+        predictions = self.model._head.projection(states[is_target])
+        losses = -cosine_similarity(predictions, vectors[is_target])
         assert outputs["loss"].item() == pytest.approx(losses.mean().item(), rel=1e-5)
         assert outputs["batch_weight"].item() == is_target.sum().item()
         assert "lm_embeddings" not in outputs

@@ -1,6 +1,6 @@
 import math
 from dataclasses import dataclass
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -8,17 +8,17 @@ from allennlp.data import TextFieldTensors
 from allennlp.modules.token_embedders import TokenEmbedder
 from allennlp.nn.util import get_text_field_mask
 
+from allennlp_semfit.functional import distinct_vectors, negative_log_likelihoods, unit_vectors
 from allennlp_semfit.modules.kernels.products import linear
-from allennlp_semfit.modules.lm_heads.distances import predicted_direction, upcast_half
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
-from allennlp_semfit.modules.lm_heads.vector_head_base import ScaledLinear, VectorHeadBase
-from allennlp_semfit.training.token_averages import BaselineCosine, TokenAverage
+from allennlp_semfit.modules.lm_heads.vector_head_base import VectorHeadBase
+from allennlp_semfit.training.token_averages import TokenAverage
 
 __all__ = ["BatchWords", "ContrastiveHead"]
 
 _INITIAL_SCALE = 10.0
 _MAX_SCALE = 100.0
-# In evaluation, targets at a time.
+# In evaluation, the loss is computed of this many targets at a time.
 _CHUNK_SIZE = 1024
 
 
@@ -127,98 +127,54 @@ class ContrastiveHead(VectorHeadBase):
                 f"contrastive: `max_negatives` is {max_negatives}; it must be at least 1."
             )
         self.max_negatives = max_negatives
-        self.projection = ScaledLinear(input_dim, embedding_dim)
         # A zero vector has no cosine.
         torch.nn.init.normal_(self.projection.weight)
         self.log_scale = torch.nn.Parameter(torch.tensor(math.log(_INITIAL_SCALE)))
         self._loss = TokenAverage()
-        self._cosine = TokenAverage()
-        self._baseline_cosine = BaselineCosine()
 
     @torch.no_grad()
-    def targets(self, source: TextFieldTensors, input_vectors: torch.Tensor) -> BatchWords:
-        vectors = self.target_vectors(source, input_vectors)
-        mask = get_text_field_mask(source)
-        is_word = mask & vectors.any(dim=-1)
-        words, numbers = _distinct(vectors[is_word])
+    def prepare_targets(self, source: TextFieldTensors, input_vectors: torch.Tensor) -> BatchWords:
+        vectors = self.target_vectors(source, input_vectors)  # (batch_size, length, embedding_dim)
+        self.update_transform(vectors, source)
+        mask = get_text_field_mask(source)  # (batch_size, length)
+        # (num_words, embedding_dim) and (batch_size, length)
+        words, indices = distinct_vectors(vectors, mask)
         if self.training and len(words) < 2 and mask[:, 1:].any():
             raise ConfigurationError(
                 f"contrastive: a batch has {len(words)} distinct word vectors other than zero, but "
                 "the loss compares at least two. Use larger batches (`data_loader.batch_size`) or "
                 "other target vectors."
             )
-        if self.target_transform is not None:
-            words = self.target_transform(words)
-        directions = torch.nn.functional.normalize(upcast_half(words), dim=-1)
-        indices = torch.full_like(mask, -1, dtype=torch.long)
-        indices[is_word] = numbers
-        return BatchWords(directions, indices)
+        return BatchWords(unit_vectors(self.transform(words)), indices)
 
     def forward(self, context: torch.Tensor, targets: BatchWords) -> torch.Tensor:
-        (is_target,) = (targets.indices >= 0).nonzero(as_tuple=True)
+        (is_target,) = (targets.indices >= 0).nonzero(as_tuple=True)  # (num_targets,)
         targets = targets[is_target]
-        predicted = predicted_direction(self.projection(context[is_target]))
-        with torch.autocast(context.device.type, enabled=False):
-            losses = self._losses(predicted, targets)
+        # (num_targets, embedding_dim)
+        predicted = unit_vectors(self.projection(context[is_target]))
+        losses = self._losses(predicted, targets)  # (num_targets,)
         with torch.no_grad():
-            directions = targets.directions[targets.indices]
+            directions = targets.directions[targets.indices]  # (num_targets, embedding_dim)
             self._loss(losses)
-            self._cosine((predicted * directions).sum(-1))
-            self._baseline_cosine(directions)
+            self.update_metrics((predicted * directions).sum(-1), directions)
         return losses.sum()
 
     def _losses(self, predicted: torch.Tensor, targets: BatchWords) -> torch.Tensor:
-        """The loss of each target. Shape `(N,)`."""
+        """The loss of each target. Shape `(num_targets,)`."""
         if self.training:
-            # A gradient still lowers it from there.
+            # A gradient can still lower it from there.
             self.log_scale.data.clamp_(max=math.log(_MAX_SCALE))
-        # Not the cosines, which are more values than the predictions.
-        scaled = self.log_scale.exp() * predicted
-        words = targets.directions.to(scaled.dtype)
-        if not self.training:
-            chunks = zip(scaled.split(_CHUNK_SIZE), targets.indices.split(_CHUNK_SIZE))
-            losses = [_losses_among(words, *chunk) for chunk in chunks]
-            return torch.cat(losses) if losses else scaled.new_zeros(0)
-        if len(words) - 1 <= self.max_negatives:
-            return _losses_among(words, scaled, targets.indices)
-        drawn = torch.randperm(len(words), device=words.device)[: self.max_negatives]
-        logits = linear(scaled, words[drawn])
-        own = (scaled * words[targets.indices]).sum(-1)
-        # Without the target itself, whose term is added below.
-        logits = logits.masked_fill(drawn == targets.indices.unsqueeze(-1), -math.inf)
-        return torch.logaddexp(own, logits.logsumexp(-1)) - own
+        # The predictions are scaled rather than the cosines, which are more values.
+        scaled = self.log_scale.exp() * predicted  # (num_targets, embedding_dim)
+        max_negatives = self.max_negatives if self.training else None
+        chunk_size = max(len(scaled), 1) if self.training else _CHUNK_SIZE
+        # (chunk_size, embedding_dim) and (chunk_size,)
+        chunks = zip(scaled.split(chunk_size), targets.indices.split(chunk_size))
+        words = targets.directions
+        return torch.cat(
+            [negative_log_likelihoods(x, words, i, max_negatives, linear) for x, i in chunks]
+        )
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
-        return {
-            "perplexity": math.exp(self._loss.get_metric(reset)),
-            "cosine": self._cosine.get_metric(reset),
-            "baseline_cosine": self._baseline_cosine.get_metric(reset),
-        }
-
-
-def _losses_among(words: torch.Tensor, scaled: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
-    return torch.nn.functional.cross_entropy(linear(scaled, words), indices, reduction="none")
-
-
-def _distinct(vectors: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
-    """
-    # Parameters
-
-    vectors : `torch.Tensor`
-        Shape `(num_tokens, dim)`.
-
-    # Returns
-
-    `Tuple[torch.Tensor, torch.Tensor]`
-        The distinct vectors, shape `(num_words, dim)`, and the number of each token's word, shape
-        `(num_tokens,)`.
-    """
-    # `torch.unique` of vectors sorts them, which is slow, so compare a random linear function of
-    # their bits, which hardly ever has the same 64 bits for two words. 0 is to be the same as -0.
-    bits = (upcast_half(vectors) + 0.0).contiguous().view(torch.int32).long()
-    generator = torch.Generator().manual_seed(1)
-    weights = torch.randint(-(1 << 62), 1 << 62, (bits.size(1),), generator=generator) * 2 + 1
-    keys, numbers = (bits * weights.to(bits.device)).sum(-1).unique(return_inverse=True)
-    first = numbers.new_empty(len(keys))
-    first[numbers] = torch.arange(len(numbers), device=numbers.device)
-    return vectors[first], numbers
+        perplexity = math.exp(self._loss.get_metric(reset))
+        return {"perplexity": perplexity, **super().get_metrics(reset)}

@@ -40,9 +40,10 @@ class LmHead(torch.nn.Module, Registrable):
         it once.
         """
 
-    def targets(self, source: TextFieldTensors, input_vectors: torch.Tensor) -> Any:
+    def prepare_targets(self, source: TextFieldTensors, input_vectors: torch.Tensor) -> Any:
         """
-        The target at each position.
+        The target at each position. In training, a head may also update its statistics of the
+        targets, so call it once for each batch.
 
         # Parameters
 
@@ -66,7 +67,7 @@ class LmHead(torch.nn.Module, Registrable):
         context : `torch.Tensor`
             Shape `(N, input_dim)`.
         targets : `Any`
-            `N` of the `targets`: a tensor of shape `(N, ...)`.
+            `N` of what `prepare_targets` returned: a tensor of shape `(N, ...)`.
 
         # Returns
 

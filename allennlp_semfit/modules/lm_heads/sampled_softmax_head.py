@@ -12,7 +12,7 @@ from allennlp_semfit.modules.lm_heads.softmax_head_base import SoftmaxHeadBase, 
 
 __all__ = ["SampledSoftmaxHead", "log_uniform_sample"]
 
-# In training, how many times the cost of the perplexity the sampled softmax has.
+# In training, the sampled softmax has this many times the cost of the perplexity.
 _COST_RATIO = 10
 
 
@@ -76,7 +76,7 @@ class SampledSoftmaxHead(SoftmaxHeadBase):
             )
         self.sparse = sparse
         self.softmax = SampledSoftmaxLoss(self.num_classes, input_dim, num_samples, sparse)
-        # The same samples as AllenNLP's function, without its loop over the words.
+        # It draws the same samples as AllenNLP's function, without its loop over the words.
         self.softmax.choice_func = log_uniform_sample
         # The perplexity is computed for every n-th word.
         self._stride = max(1, round(_COST_RATIO * self.num_classes / num_samples))
@@ -84,13 +84,14 @@ class SampledSoftmaxHead(SoftmaxHeadBase):
     def forward(self, context: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         if not self.training:
             return super().forward(context, targets)
-        # Not in the constructor: a task may load a trained model as an embedder on several GPUs.
+        # The constructor does not check it, because a task may load a trained model as an embedder
+        # on several GPUs.
         if self.sparse and is_distributed() and torch.distributed.get_backend() == "nccl":
             raise ConfigurationError(
                 "sampled_softmax: `sparse` is true, but several GPUs (NCCL) cannot exchange sparse "
                 "gradients. Set it to false, or train on one GPU without `distributed`."
             )
-        # From a random start, so that all words are equally likely.
+        # The start is random, so that all words are equally likely.
         start = numpy.random.randint(self._stride)
         with torch.no_grad():
             subset = slice(start, None, self._stride)
@@ -104,7 +105,7 @@ class SampledSoftmaxHead(SoftmaxHeadBase):
     def output_layer(self) -> Tuple[torch.Tensor, torch.Tensor]:
         """The weight, shape `(num_classes, input_dim)`, and the bias, shape `(num_classes,)`."""
         weight, bias = self.softmax.softmax_w, self.softmax.softmax_b
-        if isinstance(weight, torch.nn.Embedding):  # if sparse
+        if isinstance(weight, torch.nn.Embedding):
             return weight.weight, bias.weight.squeeze(1)
         return weight, bias
 

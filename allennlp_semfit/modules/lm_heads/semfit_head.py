@@ -6,16 +6,16 @@ from allennlp.common.util import is_distributed
 from allennlp.data import TextFieldTensors
 from allennlp.modules.token_embedders import TokenEmbedder
 
-from allennlp_semfit.modules.lm_heads.distances import CosineDistance, Distance, cosine
+from allennlp_semfit.functional import cosine_distance, unit_vectors
+from allennlp_semfit.modules.lm_heads.distances import CosineDistance, Distance
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
-from allennlp_semfit.modules.lm_heads.vector_head_base import ScaledLinear, VectorHeadBase
-from allennlp_semfit.training.token_averages import BaselineCosine, TokenAverage
+from allennlp_semfit.modules.lm_heads.vector_head_base import VectorHeadBase
 
 __all__ = ["SemfitHead"]
 
 logger = logging.getLogger(__name__)
 
-# Of cosines: what the first updates of an epoch may lack.
+# The cosine of an epoch may be lower by this, because of its first updates.
 _SMALL_DIFFERENCE = 0.01
 
 
@@ -95,23 +95,30 @@ class SemfitHead(VectorHeadBase):
             center_targets,
             whiten_targets,
         )
-        self.projection = ScaledLinear(input_dim, embedding_dim)
         self._bias_initialized = False
         self.distance = distance or CosineDistance()
-        self._cosine = TokenAverage()
-        self._baseline_cosine = BaselineCosine()
 
-    def targets(self, source: TextFieldTensors, input_vectors: torch.Tensor) -> torch.Tensor:
-        return self.transformed_vectors(source, input_vectors)
+    @torch.no_grad()
+    def prepare_targets(
+        self, source: TextFieldTensors, input_vectors: torch.Tensor
+    ) -> torch.Tensor:
+        vectors = self.target_vectors(source, input_vectors)  # (batch_size, length, embedding_dim)
+        self.update_transform(vectors, source)
+        vectors = self.transform(vectors)
+        # Normalised once, for both directions, the loss and the metrics.
+        return unit_vectors(vectors) if self.distance.has_unit_targets else vectors
 
     def forward(self, context: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         if self.training and not self._bias_initialized:
             self._initialize_bias(targets)
-        predicted = self.projection(context)
+        predicted = self.projection(context)  # (num_targets, embedding_dim)
+        losses = self.distance(predicted, targets)  # (num_targets,)
         with torch.no_grad():
-            self._cosine(-cosine(predicted, targets))
-            self._baseline_cosine(targets)
-        return self.distance(predicted, targets).sum()
+            directions = targets if self.distance.has_unit_targets else unit_vectors(targets)
+            is_cosine = type(self.distance) is CosineDistance
+            cosines = -(losses if is_cosine else cosine_distance(predicted, directions))
+            self.update_metrics(cosines, directions)
+        return losses.sum()
 
     @torch.no_grad()
     def _initialize_bias(self, targets: torch.Tensor) -> None:
@@ -119,24 +126,19 @@ class SemfitHead(VectorHeadBase):
         if self.projection.bias.any():
             self._bias_initialized = True
             return
-        # A vector of zeros has no direction: that of a word without any known n-gram.
-        targets = targets[targets.any(dim=-1)].float()
-        directions = torch.nn.functional.normalize(targets, dim=-1)
+        # The vector of a word without any known n-gram is zero and has no direction.
+        targets = targets[targets.any(dim=-1)].float()  # (num_words, embedding_dim)
         count = targets.new_tensor([len(targets)])
-        sums = torch.cat([targets.sum(0), directions.sum(0), count])
+        sums = torch.cat([targets.sum(0), count])  # (embedding_dim + 1,)
         if is_distributed():
             torch.distributed.all_reduce(sums)
         if sums[-1] == 0:
             return
-        mean_target, mean_direction = (sums[:-1] / sums[-1]).chunk(2)
-        self.projection.bias.copy_(self.distance.initial_prediction(mean_target, mean_direction))
+        self.projection.bias.copy_(self.distance.initial_prediction(sums[:-1] / sums[-1]))
         self._bias_initialized = True
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
-        metrics = {
-            "cosine": self._cosine.get_metric(reset),
-            "baseline_cosine": self._baseline_cosine.get_metric(reset),
-        }
+        metrics = super().get_metrics(reset)
         # AllenNLP resets them at the end of an epoch.
         if reset and metrics["cosine"] < metrics["baseline_cosine"] - _SMALL_DIFFERENCE:
             logger.warning(

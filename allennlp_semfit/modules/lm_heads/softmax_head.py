@@ -110,4 +110,5 @@ class SoftmaxHead(SoftmaxHeadBase):
         return weight, self.bias
 
     def losses(self, context: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        return softmax_losses(self.projection(context), targets, *self.output_layer())
+        projected = self.projection(context)  # (N, embedding_dim)
+        return softmax_losses(projected, targets, *self.output_layer())

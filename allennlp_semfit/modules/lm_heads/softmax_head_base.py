@@ -56,7 +56,9 @@ class SoftmaxHeadBase(LmHead):
         self.indexer = indexer
         self._negative_log_likelihood = TokenAverage()
 
-    def targets(self, source: TextFieldTensors, input_vectors: torch.Tensor) -> torch.Tensor:
+    def prepare_targets(
+        self, source: TextFieldTensors, input_vectors: torch.Tensor
+    ) -> torch.Tensor:
         """The class of each word, -1 for padding. Shape `(batch_size, length)`."""
         if self.indexer not in source:
             raise ConfigurationError(
@@ -69,7 +71,7 @@ class SoftmaxHeadBase(LmHead):
         return get_token_ids_from_text_field_tensors({self.indexer: source[self.indexer]}) - 1
 
     def forward(self, context: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        losses = self.losses(context, targets)
+        losses = self.losses(context, targets)  # (N,)
         self._negative_log_likelihood(losses)
         return losses.sum()
 
@@ -99,6 +101,7 @@ def softmax_losses(
     if not torch.is_grad_enabled():
         chunk_size = _MAX_LOGITS // weight.size(0)
     chunk_size = max(chunk_size, 1)
+    # The logits have the shape (chunk_size, num_classes), the losses (chunk_size,).
     losses = [
         torch.nn.functional.cross_entropy(
             torch.nn.functional.linear(context_chunk, weight, bias), target_chunk, reduction="none"

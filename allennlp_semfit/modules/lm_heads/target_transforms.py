@@ -5,7 +5,7 @@ from typing import Any, List, Optional
 import torch
 from allennlp.common.util import is_distributed
 
-from allennlp_semfit.modules.lm_heads.distances import upcast_half
+from allennlp_semfit.functional import unit_vectors
 
 __all__ = ["TargetCentering", "TargetWhitening"]
 
@@ -35,14 +35,14 @@ class TargetCentering(torch.nn.Module):
         self.mean: torch.Tensor
         self.sums: torch.Tensor
         self.register_buffer("mean", torch.zeros(dim))
-        # The number of targets so far and the sums of their statistics.
+        # It has the number of targets so far and the sums of their statistics.
         self.register_buffer("sums", torch.zeros(1 + sum(self._num_statistics())))
         self._is_fitted = False
 
     @property
     def is_fitted(self) -> bool:
         """Whether the estimates are final."""
-        # Cached, because reading `sums` waits for the device.
+        # This is cached, because reading `sums` waits for the device.
         self._is_fitted = self._is_fitted or bool(self.sums[0] >= _MIN_TOKENS_PER_DIM * self.dim)
         return self._is_fitted
 
@@ -56,9 +56,10 @@ class TargetCentering(torch.nn.Module):
         if self.is_fitted:
             return
         with torch.autocast(targets.device.type, enabled=False):
-            directions = torch.nn.functional.normalize(targets.float(), dim=-1)
+            directions = unit_vectors(targets).float()  # (..., dim)
             # A zero vector has no direction.
             is_used = directions.any(dim=-1)
+            # (num_targets, dim)
             directions = directions[is_used if mask is None else is_used & mask]
             count = directions.new_full((1,), len(directions))
             sums = torch.cat([count, *self._statistics(directions)])
@@ -75,7 +76,7 @@ class TargetCentering(torch.nn.Module):
         targets' type. Zero vectors stay zero.
         """
         with torch.autocast(targets.device.type, enabled=False):
-            directions = torch.nn.functional.normalize(upcast_half(targets), dim=-1)
+            directions = unit_vectors(targets)  # (..., dim)
             transformed = self._transform(directions - self.mean.to(directions.dtype))
             return transformed * directions.any(dim=-1, keepdim=True)
 
@@ -131,7 +132,7 @@ class TargetWhitening(TargetCentering):
 
     def _fit(self, *means: torch.Tensor) -> None:
         mean, moments = means
-        covariance = moments.view(self.dim, self.dim) - torch.outer(mean, mean)
+        covariance = moments.view(self.dim, self.dim) - torch.outer(mean, mean)  # (dim, dim)
         variance = covariance.trace() / self.dim
         if variance < 1e-6:
             # All targets are the same, up to rounding.

@@ -1,4 +1,4 @@
-from typing import Optional
+from typing import Dict, Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -10,6 +10,7 @@ from allennlp.nn.util import get_text_field_mask
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 from allennlp_semfit.modules.lm_heads.target_transforms import TargetCentering, TargetWhitening
 from allennlp_semfit.modules.token_embedders.cached_embedder import CachedEmbedder
+from allennlp_semfit.training.token_averages import BaselineCosine, TokenAverage
 
 __all__ = ["ScaledLinear", "VectorHeadBase"]
 
@@ -64,6 +65,9 @@ class VectorHeadBase(LmHead):
     ) -> None:
         super().__init__(input_dim)
         self.embedding_dim = embedding_dim
+        self.projection = ScaledLinear(input_dim, embedding_dim)
+        self._cosine = TokenAverage()
+        self._baseline_cosine = BaselineCosine()
         self.target_indexer = target_indexer
         self.target_embedder: Optional[BasicTextFieldEmbedder] = None
         if (target_embedder is None) != (target_indexer is None):
@@ -100,28 +104,43 @@ class VectorHeadBase(LmHead):
     def target_vectors(self, source: TextFieldTensors, input_vectors: torch.Tensor) -> torch.Tensor:
         """
         The vectors of the words, shape `(batch_size, length, embedding_dim)`, before they are
-        transformed. In training, they update the transform's estimates.
+        transformed.
         """
         if self.target_embedder is None:
-            vectors = input_vectors.detach()
-        elif self.target_indexer not in source:
+            return input_vectors.detach()
+        if self.target_indexer not in source:
             raise ConfigurationError(
                 f"{self.name}: `target_indexer` is {self.target_indexer!r}, but the reader's "
                 f"`token_indexers` are {sorted(source)}. Add it there and, if the model is not to "
                 'read it, {"type": "empty"} of the same name to the `token_embedders`.'
             )
-        else:
-            vectors = self.target_embedder({self.target_indexer: source[self.target_indexer]})
-        if self.training and self.target_transform is not None:
-            self.target_transform.update(vectors, get_text_field_mask(source))
+        vectors: torch.Tensor = self.target_embedder(
+            {self.target_indexer: source[self.target_indexer]}
+        )
         return vectors
 
-    def transformed_vectors(
-        self, source: TextFieldTensors, input_vectors: torch.Tensor
-    ) -> torch.Tensor:
-        """`target_vectors`, centred or whitened if they are to be."""
-        vectors = self.target_vectors(source, input_vectors)
+    def update_transform(self, vectors: torch.Tensor, source: TextFieldTensors) -> None:
+        """In training, updates the transform's estimates with the vectors of `source`."""
+        if self.training and self.target_transform is not None:
+            self.target_transform.update(vectors, get_text_field_mask(source))
+
+    def transform(self, vectors: torch.Tensor) -> torch.Tensor:
+        """The vectors, shape `(..., embedding_dim)`, centred or whitened if they are to be."""
         return vectors if self.target_transform is None else self.target_transform(vectors)
+
+    def update_metrics(self, cosines: torch.Tensor, directions: torch.Tensor) -> None:
+        """
+        Adds the cosines of predictions and targets, shape `(N,)`, and the targets' directions,
+        shape `(N, embedding_dim)`.
+        """
+        self._cosine(cosines)
+        self._baseline_cosine(directions)
+
+    def get_metrics(self, reset: bool = False) -> Dict[str, float]:
+        return {
+            "cosine": self._cosine.get_metric(reset),
+            "baseline_cosine": self._baseline_cosine.get_metric(reset),
+        }
 
     def _check_target_embedder(self, target_embedder: TokenEmbedder) -> None:
         if target_embedder.get_output_dim() != self.embedding_dim:

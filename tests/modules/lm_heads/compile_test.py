@@ -27,7 +27,7 @@ def test_compiled_it_has_the_same_loss_and_gradients(config):
     head = LmHead.from_params(Params(copy.deepcopy(config)), vocab=vocabulary_of(49)).train()
     words = torch.randint(2, 51, (4, 50))
     source, vectors = {"tokens": {"tokens": words}}, torch.randn(51, 5)[words]
-    targets = head.targets(source, vectors)[words > 0]
+    targets = head.prepare_targets(source, vectors)[words > 0]
     context = torch.randn(200, 6, requires_grad=True)
     # A first call sets the bias of some heads.
     head(context, targets)

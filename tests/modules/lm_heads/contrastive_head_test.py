@@ -8,6 +8,7 @@ from allennlp.modules.token_embedders import Embedding
 from hypothesis import given
 from hypothesis import strategies as st
 
+from allennlp_semfit.functional import contrastive_loss
 from allennlp_semfit.modules.lm_heads import contrastive_head
 from allennlp_semfit.modules.lm_heads.contrastive_head import BatchWords, ContrastiveHead
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
@@ -29,23 +30,13 @@ def targets_of(head, numbers, table=TABLE):
     """The targets of sentences of words, which are rows of `table`. -1 is padding."""
     numbers = torch.as_tensor(numbers)
     padded = torch.cat([table, torch.full_like(table[:1], 9.0)])
-    return head.targets({"tokens": {"tokens": numbers + 1}}, padded[numbers])
+    return head.prepare_targets({"tokens": {"tokens": numbers + 1}}, padded[numbers])
 
 
-def naive_losses(head, context, numbers, table):
-    """
-    The loss of each target by the formula, where `numbers` are those of all words of the batch.
-    """
-    predicted = context @ head.projection.weight.T / CONTEXT_DIM**0.5 + head.projection.bias
-    scale = head.log_scale.exp()
-    losses = []
-    for one, number in zip(predicted, numbers.tolist()):
-        scores = {
-            word: scale * torch.cosine_similarity(one, table[word], dim=0)
-            for word in set(numbers.tolist())
-        }
-        losses.append(torch.stack(list(scores.values())).logsumexp(0) - scores[number])
-    return torch.stack(losses)
+def losses_of_words(head, context, numbers, table, **options):
+    """The losses of words that are all those of the batch."""
+    inputs = (context / CONTEXT_DIM**0.5, table[numbers], *head.projection.parameters())
+    return contrastive_loss(*inputs, head.log_scale.exp(), reduction="none", **options)
 
 
 def assert_same_with_gradients(actual, expected, leaves):
@@ -57,7 +48,7 @@ def assert_same_with_gradients(actual, expected, leaves):
 
 @pytest.mark.parametrize("transform", [None, "center_targets", "whiten_targets"])
 @given(SENTENCES, st.booleans())
-def test_loss_and_gradients_are_those_of_the_formula(transform, sentences, training):
+def test_loss_and_gradients_are_those_of_the_function(transform, sentences, training):
     torch.manual_seed(1)
     head = head_of(**({transform: True} if transform else {})).double()
     numbers = torch.tensor([[0, 1, 2, 3], *sentences])
@@ -70,7 +61,7 @@ def test_loss_and_gradients_are_those_of_the_formula(transform, sentences, train
     table = TABLE if transform is None else head.target_transform(TABLE)
     context = torch.randn(int(mask.sum()), CONTEXT_DIM, dtype=torch.float64, requires_grad=True)
     loss = head(context, batch_words[mask.nonzero(as_tuple=True)])
-    expected = naive_losses(head, context, numbers[mask], table)
+    expected = losses_of_words(head, context, numbers[mask], table)
     assert_same_with_gradients(loss, expected.sum(), [context, *head.parameters()])
     metrics = head.get_metrics(reset=True)
     assert metrics["perplexity"] == pytest.approx(math.exp(expected.mean().item()))
@@ -81,33 +72,18 @@ def test_loss_and_gradients_are_those_of_the_formula(transform, sentences, train
     assert head.get_metrics() == {"perplexity": 1.0, "cosine": 0.0, "baseline_cosine": 0.0}
 
 
-def test_negatives_are_drawn_without_replacement(monkeypatch):
+def test_max_negatives_count_in_training_only(monkeypatch):
     head = head_of(max_negatives=3).double()
     numbers = torch.tensor([[0, 1, 2, 3, 4, 5, 3, 2]])
     targets = targets_of(head, numbers)[0]
     context = torch.randn(8, CONTEXT_DIM, dtype=torch.float64, requires_grad=True)
-    order = torch.tensor([5, 2, 0, 1, 3, 4])
-    monkeypatch.setattr(torch, "randperm", lambda *_, **__: order)
-    # Each target is compared with these and with itself.
-    drawn = [torch.nonzero((w == TABLE).all(-1)).item() for w in _table_rows(targets, order[:3])]
-    expected = [
-        naive_losses(head, one[None], torch.tensor([number, *set(drawn) - {number}]), TABLE)[0]
-        for one, number in zip(context, numbers[0].tolist())
-    ]
-    loss = head(context, targets)
-    assert_same_with_gradients(loss, torch.stack(expected).sum(), [context, *head.parameters()])
-    # In evaluation, with all words, so that the result does not depend on chance.
+    monkeypatch.setattr(torch, "randperm", lambda *_, **__: torch.tensor([5, 2, 0, 1, 3, 4]))
+    expected = losses_of_words(head, context, numbers[0], TABLE, max_negatives=3).sum()
+    assert_same_with_gradients(head(context, targets), expected, [context, *head.parameters()])
+    # So the result of an evaluation does not depend on chance.
     monkeypatch.setattr(contrastive_head, "_CHUNK_SIZE", 3)
-    everything = naive_losses(head, context, numbers[0], TABLE).sum()
-    torch.testing.assert_close(head.eval()(context, targets), everything)
-
-
-def _table_rows(targets, chosen):
-    """The rows of the table whose directions were chosen."""
-    directions = torch.nn.functional.normalize(TABLE, dim=-1)
-    return [
-        TABLE[(directions - targets.directions[index]).norm(dim=-1).argmin()] for index in chosen
-    ]
+    expected = losses_of_words(head, context, numbers[0], TABLE).sum()
+    torch.testing.assert_close(head.eval()(context, targets), expected)
 
 
 def test_equal_vectors_are_one_word_and_zero_vectors_none():
@@ -198,7 +174,7 @@ def test_targets_of_a_target_embedder():
     embedder = Embedding(DIM, NUM_WORDS, trainable=False)
     head = ContrastiveHead(CONTEXT_DIM, DIM, target_embedder=embedder, target_indexer="tokens")
     numbers = torch.tensor([[3, 4, 3, 0]])
-    targets = head.targets({"tokens": {"tokens": numbers}}, torch.zeros(1, 4, 300))
+    targets = head.prepare_targets({"tokens": {"tokens": numbers}}, torch.zeros(1, 4, 300))
     expected = torch.nn.functional.normalize(embedder.weight[numbers[0, :3]], dim=-1)
     assert torch.equal(targets.directions[targets.indices[0, :3]], expected)
     assert targets.indices[0, 3] == -1

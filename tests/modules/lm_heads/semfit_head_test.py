@@ -6,6 +6,7 @@ from allennlp.common.params import Params
 from allennlp.data import Vocabulary
 from allennlp.modules.token_embedders import Embedding, TokenEmbedder
 
+from allennlp_semfit.functional import semfit_loss
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 from allennlp_semfit.modules.lm_heads.semfit_head import SemfitHead
 
@@ -19,6 +20,11 @@ def trained_head_of(**config):
     for parameter in head.projection.parameters():
         torch.nn.init.normal_(parameter)
     return head
+
+
+def loss_of(head, context, vectors):
+    """Of the words with these vectors."""
+    return head(context, head.prepare_targets({}, vectors))
 
 
 def test_it_is_the_default_head_and_the_cosine_its_default_distance():
@@ -39,9 +45,9 @@ def test_the_loss_is_the_sum_of_distances_and_the_metrics_are_cosines(distance):
     contexts = [torch.randn(size, 5) for size in sizes]
     targets = [torch.randn(size, 7) + 0.3 for size in sizes]
     for context, target in zip(contexts, targets):
-        loss = head(context, target)
-        predicted = context @ head.projection.weight.T / 5**0.5 + head.projection.bias
-        expected = head.distance(predicted, target).sum()
+        loss = loss_of(head, context, target)
+        inputs = (context / 5**0.5, target, head.projection.weight, head.projection.bias)
+        expected = semfit_loss(*inputs, distance, "sum")
         torch.testing.assert_close(loss, expected, rtol=1e-5, atol=1e-5)
 
     with torch.no_grad():
@@ -66,7 +72,7 @@ def targets_with_much_in_common(num=4000):
 def test_it_starts_from_the_mean_direction_of_the_targets(distance):
     head = head_of(distance=distance)
     targets = targets_with_much_in_common()
-    head(torch.randn(len(targets), 5), targets)
+    loss_of(head, torch.randn(len(targets), 5), targets)
     bias = head.projection.bias.detach().clone()
     metrics = head.get_metrics(reset=True)
     if distance == "l2":
@@ -110,14 +116,14 @@ def test_transformed_targets_have_no_common_direction(distance, transform):
     mask = torch.arange(100) < lengths[:40].unsqueeze(1)
     vectors = torch.where(mask.unsqueeze(-1), vectors, 9.0)
     source = {"tokens": {"tokens": mask.long()}}
-    targets = head.targets(source, vectors)
-    assert targets[mask].mean(0).norm() < 1e-4
+    targets = head.prepare_targets(source, vectors)
+    assert head.transform(vectors)[mask].mean(0).norm() < 1e-4
     plain = torch.nn.functional.normalize(vectors[mask], dim=-1)
     assert plain.mean(0).norm() > 0.5
     assert head(torch.randn(int(mask.sum()), 5), targets[mask]).isfinite()
     assert head.get_metrics()["baseline_cosine"] < 0.1
     # Once trained, it takes them as it took those.
-    assert torch.equal(head.eval().targets(source, vectors), targets)
+    assert torch.equal(head.eval().prepare_targets(source, vectors), targets)
     assert {name for name, _ in head.named_parameters()} == {"projection.weight", "projection.bias"}
 
 
@@ -163,7 +169,7 @@ def test_only_the_projection_is_trained_and_targets_have_no_gradient():
     head = head_of()
     assert {name for name, _ in head.named_parameters()} == {"projection.weight", "projection.bias"}
     vectors = torch.randn(2, 3, 7, requires_grad=True)
-    assert not head.targets({}, vectors).requires_grad
+    assert not head.prepare_targets({}, vectors).requires_grad
 
 
 def test_no_pair_at_all_is_a_loss_of_zero():
@@ -210,7 +216,7 @@ def test_the_targets_are_those_of_a_target_embedder_computed_once_for_a_word():
     expected = 2.0 * NUMBERS["numbers"]["numbers"].unsqueeze(-1) + torch.arange(7)
     for _ in range(3):
         # Trained, it would drop out.
-        assert head.targets(NUMBERS, torch.zeros(2, 3, 300)).equal(expected)
+        assert head.target_vectors(NUMBERS, torch.zeros(2, 3, 300)).equal(expected)
     assert embedder.num_words == 4
     assert {name for name, p in head.named_parameters() if p.requires_grad} == {
         "projection.weight",
@@ -222,7 +228,7 @@ def test_the_cache_has_at_most_max_words():
     embedder = Doubling()
     head = SemfitHead(5, 7, target_embedder=embedder, target_indexer="numbers", target_cache_size=2)
     for _ in range(2):
-        head.targets(NUMBERS, torch.zeros(2, 3, 300))
+        head.prepare_targets(NUMBERS, torch.zeros(2, 3, 300))
     assert embedder.num_words > 4
 
 
@@ -247,7 +253,7 @@ def test_a_table_of_vectors_in_word2vecs_format_as_targets(tmp_path):
         vocab=vocab,
     )
     source = {"tokens": {"tokens": torch.tensor([[3, 2, 4]])}}
-    targets = head.targets(source, torch.zeros(1, 3, 300))
+    targets = head.target_vectors(source, torch.zeros(1, 3, 300))
     assert targets[0, :2].tolist() == [[4, 5, 6], [1, 2, 3]]
     # As AllenNLP has it, a word that is not in the file has a random vector.
     assert targets[0, 2].ne(0).all()
@@ -266,20 +272,20 @@ def test_a_target_embedder_that_does_not_fit():
     with pytest.raises(ConfigurationError, match="`target_indexer` go together"):
         build(None)
     with pytest.raises(ConfigurationError, match=r"is 'tokens', but.*\['numbers'\]"):
-        build(Embedding(7, 10, trainable=False)).targets(NUMBERS, torch.zeros(2, 3, 300))
+        build(Embedding(7, 10, trainable=False)).prepare_targets(NUMBERS, torch.zeros(2, 3, 300))
 
 
 def test_an_epoch_below_the_baseline_is_warned_of(caplog):
     head = head_of().eval()
     targets = torch.randn(50, 7) + 1
     head.projection.bias.data.copy_(-targets.mean(0))
-    head(torch.randn(50, head.get_input_dim()), targets)
+    loss_of(head, torch.randn(50, head.get_input_dim()), targets)
     head.get_metrics()
     assert not caplog.records
     head.get_metrics(reset=True)
     assert "below that of the best constant vector" in caplog.text
     caplog.clear()
     head.projection.bias.data.copy_(targets.mean(0))
-    head(torch.randn(50, head.get_input_dim()), targets)
+    loss_of(head, torch.randn(50, head.get_input_dim()), targets)
     head.get_metrics(reset=True)
     assert not caplog.records

@@ -69,9 +69,9 @@ def test_a_batch_without_targets_has_a_differentiable_loss(head):
 def test_the_targets_are_the_words_without_the_padding(head):
     tokens = torch.tensor([[2, 1, 5], [3, 0, 0]])
     source = {"vectors": {"vectors": torch.zeros(2, 3, 4)}, "tokens": {"tokens": tokens}}
-    assert head.targets(source, torch.zeros(2, 3, 4)).tolist() == [[1, 0, 4], [2, -1, -1]]
+    assert head.prepare_targets(source, torch.zeros(2, 3, 4)).tolist() == [[1, 0, 4], [2, -1, -1]]
     with pytest.raises(ConfigurationError, match=r"indexer 'tokens'.*\['vectors'\].*single_id"):
-        head.targets({"vectors": {"vectors": torch.zeros(2, 3, 4)}}, torch.zeros(2, 3, 4))
+        head.prepare_targets({"vectors": {"vectors": torch.zeros(2, 3, 4)}}, torch.zeros(2, 3, 4))
 
 
 def test_it_runs_in_mixed_precision(head):

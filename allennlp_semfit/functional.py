@@ -1,0 +1,338 @@
+"""
+The losses of the `semfit` and the `contrastive` head as functions of tensors, for any training loop
+in PyTorch. Li et al. 2019 is "Efficient Contextual Representation Learning Without Softmax Layer".
+
+Inputs in half precision are converted to `float32` after the linear map.
+"""
+
+import math
+from typing import Callable, Optional, Tuple, Union
+
+import torch
+from torch.nn import functional
+
+__all__ = [
+    "contrastive_loss",
+    "cosine_distance",
+    "distinct_vectors",
+    "log_vmf_normalizer",
+    "negative_log_likelihoods",
+    "nllvmf_distance",
+    "semfit_loss",
+    "squared_l2_distance",
+    "unit_vectors",
+]
+
+
+def semfit_loss(
+    context: torch.Tensor,
+    vectors: torch.Tensor,
+    weight: torch.Tensor,
+    bias: Optional[torch.Tensor] = None,
+    distance: str = "cosine",
+    reduction: str = "mean",
+) -> torch.Tensor:
+    """
+    The distance of `weight @ c + bias`, for each context `c`, to the pre-trained vector of the word
+    that is to be predicted: equation 3 of Li et al. 2019.
+
+    # Parameters
+
+    context : `torch.Tensor`
+        Shape `(N, hidden_dim)`.
+    vectors : `torch.Tensor`
+        The vector of each context's word, which gets no gradient. Shape `(N, embedding_dim)`.
+    weight : `torch.Tensor`
+        Shape `(embedding_dim, hidden_dim)`.
+    bias : `torch.Tensor`, optional (default = `None`)
+        Shape `(embedding_dim,)`.
+    distance : `str`, optional (default = `"cosine"`)
+        `"cosine"`, `"l2"` or `"nllvmf"`: `cosine_distance`, `squared_l2_distance` or
+        `nllvmf_distance`.
+    reduction : `str`, optional (default = `"mean"`)
+        `"mean"`, `"sum"` or `"none"`.
+
+    # Returns
+
+    `torch.Tensor`
+        A scalar, or the losses, shape `(N,)`, with `"none"`.
+
+    # Raises
+
+    `ValueError`
+        If `distance` or `reduction` is none of these.
+
+    # Example
+
+    ```python
+    projection = torch.nn.Linear(512, 300)
+    loss = semfit_loss(context, next_word_vectors, projection.weight, projection.bias)
+    ```
+    """
+    if distance not in _DISTANCES:
+        raise ValueError(f"`distance` is {distance!r}; it must be one of {', '.join(_DISTANCES)}.")
+    function, has_unit_targets = _DISTANCES[distance]
+    targets = unit_vectors(vectors.detach()) if has_unit_targets else vectors.detach()
+    predicted = functional.linear(context, weight, bias)  # (N, embedding_dim)
+    return _reduce(function(predicted, targets), reduction)
+
+
+def contrastive_loss(
+    context: torch.Tensor,
+    vectors: torch.Tensor,
+    weight: torch.Tensor,
+    bias: Optional[torch.Tensor] = None,
+    scale: Union[float, torch.Tensor] = 10.0,
+    max_negatives: Optional[int] = None,
+    reduction: str = "mean",
+) -> torch.Tensor:
+    """
+    Tells the pre-trained vector of the word that is to be predicted from those of the other words:
+    `-log exp(s cos(Wc + b, w_v)) / sum_u exp(s cos(Wc + b, w_u))`, where `v` is the word of the
+    context `c`, and `u` runs over the distinct vectors: contrastive weight tying (Godey et al.
+    2024, "Headless Language Models: Learning without Predicting with Contrastive Weight Tying",
+    equation 3), with fixed vectors. A word whose vector is zero has a loss of zero and is not
+    compared with.
+
+    # Parameters
+
+    context, vectors, weight, bias, reduction
+        See `semfit_loss`.
+    scale : `Union[float, torch.Tensor]`, optional (default = `10.0`)
+        `s`, a number or a scalar that is learned.
+    max_negatives : `int`, optional (default = `None`)
+        If there are more other words, as many of them are drawn, without replacement.
+
+    # Returns
+
+    `torch.Tensor`
+        See `semfit_loss`.
+
+    # Raises
+
+    `ValueError`
+        If `reduction` is invalid.
+
+    # Example
+
+    ```python
+    projection = torch.nn.Linear(512, 300)
+    loss = contrastive_loss(context, next_word_vectors, projection.weight, projection.bias)
+    ```
+    """
+    predicted = unit_vectors(functional.linear(context, weight, bias))  # (N, embedding_dim)
+    words, indices = distinct_vectors(vectors.detach())  # (num_words, embedding_dim), (N,)
+    scaled = scale * predicted
+    losses = negative_log_likelihoods(scaled, unit_vectors(words), indices, max_negatives)
+    return _reduce(losses, reduction)
+
+
+def cosine_distance(predicted: torch.Tensor, directions: torch.Tensor) -> torch.Tensor:
+    """
+    Minus the cosine, `-(c / |c|) . w`, between -1 and 1: section 4.1 of Li et al. 2019.
+
+    `predicted` is `c`, and `directions` is `w`, of unit norm, as `unit_vectors` returns it. Both
+    have the shape `(..., embedding_dim)`, the result has `(...)`.
+    """
+    norms = torch.linalg.vector_norm(_upcast_half(predicted), dim=-1)
+    return -_dot(predicted, directions) / norms.clamp_min(_smallest_norm(predicted))
+
+
+def squared_l2_distance(predicted: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    """
+    `|c - w|^2`: the L2 distance of section 4.1 of Li et al. 2019.
+
+    `predicted` is `c`, and `targets` is `w`, of any norm. Both have the shape
+    `(..., embedding_dim)`, the result has `(...)`.
+    """
+    return (_upcast_half(predicted) - _upcast_half(targets)).square().sum(dim=-1)
+
+
+def nllvmf_distance(
+    predicted: torch.Tensor,
+    directions: torch.Tensor,
+    lambda_1: float = 0.02,
+    lambda_2: float = 0.1,
+) -> torch.Tensor:
+    """
+    `-log C_m(|c|) - lambda_2 c . w + lambda_1 |c|`: section 4.1 of Li et al. 2019. It is the
+    negative log-likelihood of the direction `w` under a von Mises-Fisher distribution with mean
+    direction `c / |c|` and concentration `|c|`, with both regularisation terms of Kumar and
+    Tsvetkov 2019, "Von Mises-Fisher Loss for Training Sequence to Sequence Models with Continuous
+    Outputs", and their defaults.
+
+    The shapes are those of `cosine_distance`; `w` has unit norm.
+    """
+    concentration = torch.linalg.vector_norm(_upcast_half(predicted), dim=-1)
+    log_normalizer = log_vmf_normalizer(concentration, predicted.size(-1))
+    return -log_normalizer - lambda_2 * _dot(predicted, directions) + lambda_1 * concentration
+
+
+# The function of each distance, and whether its targets have unit norm.
+_DISTANCES = {
+    "cosine": (cosine_distance, True),
+    "l2": (squared_l2_distance, False),
+    "nllvmf": (nllvmf_distance, True),
+}
+
+
+def unit_vectors(vectors: torch.Tensor) -> torch.Tensor:
+    """
+    `w / |w|`, which is zero for a zero vector, with a gradient that is finite in the type of
+    `vectors`. Both have the shape `(..., embedding_dim)`.
+    """
+    return functional.normalize(_upcast_half(vectors), dim=-1, eps=_smallest_norm(vectors))
+
+
+def distinct_vectors(
+    vectors: torch.Tensor, mask: Optional[torch.Tensor] = None
+) -> Tuple[torch.Tensor, torch.Tensor]:
+    """
+    The words of a batch, if the same vectors are the same word: the distinct vectors, shape
+    `(num_words, embedding_dim)`, and the number of each vector's word, shape `(...)`. It is -1 for
+    a vector of zeros and where `mask`, shape `(...)`, is `False`.
+
+    `vectors` has the shape `(..., embedding_dim)`.
+    """
+    is_word = vectors.any(dim=-1)
+    if mask is not None:
+        is_word = is_word & mask
+    vectors = vectors[is_word]  # (num_tokens, embedding_dim)
+    # `torch.unique` of vectors sorts them, which is slow, so compare a random linear function of
+    # their bits, which hardly ever has the same 64 bits for two words. 0 is to be the same as -0.
+    bits = (_upcast_half(vectors) + 0.0).contiguous().view(torch.int32).long()
+    generator = torch.Generator().manual_seed(1)
+    weights = torch.randint(-(1 << 62), 1 << 62, (bits.size(1),), generator=generator) * 2 + 1
+    # (num_words,) and (num_tokens,)
+    keys, numbers = (bits * weights.to(bits.device)).sum(-1).unique(return_inverse=True)
+    first = numbers.new_empty(len(keys))
+    first[numbers] = torch.arange(len(numbers), device=numbers.device)
+    indices = torch.full_like(is_word, -1, dtype=torch.long)
+    indices[is_word] = numbers
+    return vectors[first], indices
+
+
+def negative_log_likelihoods(
+    scaled: torch.Tensor,
+    words: torch.Tensor,
+    indices: torch.Tensor,
+    max_negatives: Optional[int] = None,
+    linear: Callable[[torch.Tensor, torch.Tensor], torch.Tensor] = functional.linear,
+) -> torch.Tensor:
+    """
+    The losses of `contrastive_loss`, shape `(N,)`: `-log softmax(scaled @ words.T)[indices]`, and 0
+    where the index is -1.
+
+    `scaled` are the unit vectors of the predictions times the scale, shape `(N, embedding_dim)`,
+    `words` unit vectors, `(num_words, embedding_dim)`, and `indices` the numbers of the targets'
+    words, `(N,)`. `linear` computes the product.
+    """
+    with torch.autocast(scaled.device.type, enabled=False):
+        words = words.to(scaled.dtype)
+        if not len(words):
+            return 0 * scaled.sum(-1)
+        if max_negatives is None or len(words) - 1 <= max_negatives:
+            logits = linear(scaled, words)  # (N, num_words)
+            return functional.cross_entropy(logits, indices, ignore_index=-1, reduction="none")
+        drawn = torch.randperm(len(words), device=words.device)[:max_negatives]
+        logits = linear(scaled, words[drawn])  # (N, max_negatives)
+        own = (scaled * words[indices]).sum(-1)  # (N,)
+        # The target itself is left out, because its term is added below.
+        logits = logits.masked_fill(drawn == indices.unsqueeze(-1), -math.inf)
+        losses = torch.logaddexp(own, logits.logsumexp(-1)) - own
+        return losses.masked_fill(indices < 0, 0.0)
+
+
+def log_vmf_normalizer(concentration: torch.Tensor, dim: int) -> torch.Tensor:
+    """
+    `log C_m(k) = (m/2 - 1) log k - (m/2) log 2 pi - log I_{m/2-1}(k)`, where `I` is the modified
+    Bessel function of the first kind. Differentiable once, with the exact derivative
+    `-I_{m/2}(k) / I_{m/2-1}(k)`. Neither value nor derivative over- or underflows.
+
+    `concentration` is `k`, non-negative and of any shape, which the result has too; `dim` is `m`, 2
+    or more.
+    """
+    return _LogVmfNormalizer.apply(concentration, dim)
+
+
+class _LogVmfNormalizer(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, concentration: torch.Tensor, dim: int) -> torch.Tensor:
+        order = dim / 2 - 1
+        # The terms below cancel, so compute in float64: it is one number for each target.
+        # log k is infinite at k = 0, but log C is finite and flat there.
+        k = concentration.double().clamp_min(1e-8)
+        log_bessel, ratio = _log_bessel_and_ratio(order, k)
+        ctx.save_for_backward(ratio.to(concentration.dtype))
+        log_normalizer = order * k.log() - dim / 2 * math.log(2 * math.pi) - log_bessel
+        return log_normalizer.to(concentration.dtype)
+
+    @staticmethod
+    def backward(ctx, grad_output: torch.Tensor):
+        # PyTorch's `once_differentiable` would take the ratio for a constant.
+        if torch.is_grad_enabled():
+            raise RuntimeError(
+                "The derivative of `log_vmf_normalizer` cannot be differentiated again, as second "
+                "derivatives require. Call autograd without `create_graph=True`."
+            )
+        (ratio,) = ctx.saved_tensors
+        return -ratio * grad_output, None
+
+
+# For orders from this one on, five terms of Debye's expansion are accurate to 1e-9.
+_LARGE_ORDER = 30
+
+
+def _log_bessel_and_ratio(order: float, x: torch.Tensor):
+    """
+    `log I_v(x)` and `I_{v+1}(x) / I_v(x)` for `x > 0`. Starts at an order that is large enough for
+    Debye's expansion and steps down to `v` with the recurrence of the ratios,
+    `I_v / I_{v-1} = 1 / (2 v / x + I_{v+1} / I_v)`, which is stable in this direction
+    (DLMF 10.29.1).
+    """
+    steps = max(0, math.ceil(_LARGE_ORDER - order))
+    start_order = order + steps
+    log_bessel = _debye_log_bessel(start_order, x)
+    ratio = (_debye_log_bessel(start_order + 1, x) - log_bessel).exp()
+    for step in range(steps):
+        ratio = 1 / (2 * (start_order - step) / x + ratio)
+        log_bessel = log_bessel - ratio.log()
+    return log_bessel, ratio
+
+
+def _debye_log_bessel(order: float, x: torch.Tensor) -> torch.Tensor:
+    """`log I_v(x)` by Debye's uniform expansion (DLMF 10.41.3, the polynomials 10.41.10)."""
+    z = x / order
+    root = (1 + z * z).sqrt()
+    p = 1 / root
+    p2 = p * p
+    u1 = p * (3 - 5 * p2) / 24
+    u2 = p2 * (81 - 462 * p2 + 385 * p2**2) / 1152
+    u3 = p * p2 * (30375 - 369603 * p2 + 765765 * p2**2 - 425425 * p2**3) / 414720
+    u4 = (
+        p2**2
+        * (4465125 - 94121676 * p2 + 349922430 * p2**2 - 446185740 * p2**3 + 185910725 * p2**4)
+        / 39813120
+    )
+    series = u1 / order + u2 / order**2 + u3 / order**3 + u4 / order**4
+    exponent = order * (root + (z / (1 + root)).log())
+    return exponent - 0.5 * math.log(2 * math.pi * order) - 0.5 * root.log() + series.log1p()
+
+
+def _dot(predicted: torch.Tensor, directions: torch.Tensor) -> torch.Tensor:
+    return (_upcast_half(predicted) * _upcast_half(directions)).sum(dim=-1)
+
+
+def _reduce(losses: torch.Tensor, reduction: str) -> torch.Tensor:
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"`reduction` is {reduction!r}; it must be mean, sum or none.")
+    return losses if reduction == "none" else getattr(losses, reduction)()
+
+
+def _smallest_norm(vectors: torch.Tensor) -> float:
+    """Shorter vectors are divided by this, because the gradient is as large as its inverse."""
+    return 1e-3 if vectors.dtype == torch.float16 else 1e-8
+
+
+def _upcast_half(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
