@@ -10,6 +10,7 @@ from typing import BinaryIO, Iterator, List, Optional, Sequence, Tuple, Union
 from allennlp.common.checks import ConfigurationError
 
 __all__ = [
+    "DEFAULT_BOUNDARY_TOKEN",
     "RECORD",
     "TRAIN",
     "find_text_files",
@@ -18,6 +19,9 @@ __all__ = [
     "read_text",
     "unchanged",
 ]
+
+DEFAULT_BOUNDARY_TOKEN = "</s>"
+"""The only boundary token that every fastText model knows: fastText counts it at each line end."""
 
 # Of an output of `prepare-corpus`.
 TRAIN = "train"

@@ -9,10 +9,16 @@ from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import get_text_field_mask
 from torch.nn.functional import cosine_similarity
 
+from allennlp_semfit.archives.archive import ArchiveKind
 from allennlp_semfit.common.errors import check_dims
 from allennlp_semfit.training.token_averages import BaselineCosine, TokenAverage
 
-__all__ = ["Mimick"]
+__all__ = ["MIMICK", "Mimick"]
+
+MIMICK = ArchiveKind(
+    "MIMICK model", ("mimick",), "word_vectors", "`allennlp train-mimick` makes it."
+)
+"""The archives of MIMICK models."""
 
 
 @Model.register("mimick")

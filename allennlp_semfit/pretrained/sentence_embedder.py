@@ -23,8 +23,9 @@ from allennlp.data.fields import TextField
 
 from allennlp_semfit.common.errors import absolute_path, check_bounds
 from allennlp_semfit.common.parallel import use_one_thread_in_forks
-from allennlp_semfit.pretrained.bilm import PretrainedBiLm
+from allennlp_semfit.models.language_model_archive import LANGUAGE_MODEL
 from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
+from allennlp_semfit.pretrained.layers import LanguageModelLayers
 from allennlp_semfit.pretrained.pooling import check_pooling, pool_layers, pool_words
 
 __all__ = ["SentenceEmbedder", "batches_by_length"]
@@ -103,8 +104,9 @@ class SentenceEmbedder:
         # Such as those of spaCy's `n_process`.
         use_one_thread_in_forks()
         device = _check_device(int_to_device(cuda_device))
-        layers = PretrainedBiLm.from_archive(archive_file, fasttext_model_path, sub_token_mode)
-        self._indexer = ElmoSemfitIndexer(archive_file, fasttext_model_path, tokenizer_path)
+        archive = LANGUAGE_MODEL.read(archive_file)
+        layers = LanguageModelLayers.from_archive(archive, fasttext_model_path, sub_token_mode)
+        self._indexer = ElmoSemfitIndexer(archive, fasttext_model_path, tokenizer_path)
         self._layers = layers.to(device)
         self._layers.freeze()
 
@@ -260,8 +262,8 @@ class SentenceEmbedder:
         all_words = list(sentences)
         vectors = numpy.zeros((len(all_words), self.get_sentence_dim(layers)), numpy.float32)
         for batch in batches_by_length([len(words) for words in all_words], batch_size):
-            for index, of_words in zip(batch, self.embed_batch([all_words[i] for i in batch])):
-                vectors[index] = pool_words(pool_layers(of_words, layers), pool)
+            for index, words in zip(batch, self.embed_batch([all_words[i] for i in batch])):
+                vectors[index] = pool_words(pool_layers(words, layers), pool)
         return vectors
 
     def model_fingerprint(self) -> str:
@@ -275,7 +277,7 @@ class SentenceEmbedder:
         `autocast`.
         """
         digest = hashlib.sha256(_digest(self._layers.named_buffers()).encode())
-        if self._layers.is_subword:
+        if self._layers.names.is_subword:
             digest.update(self._layers.sub_token_mode.encode())
         if self._autocast:
             digest.update(b"autocast")
