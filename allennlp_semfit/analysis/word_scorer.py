@@ -213,10 +213,10 @@ class WordScorer:
             if self._head.get_target_dim() is not None:
                 vectors = self._model._text_field_embedder(source)
             if isinstance(self._head, VectorHeadBase):
-                of_sentence = self._head.transformed_vectors(source, vectors)[0].double()
+                sentence_targets = self._head.transformed_vectors(source, vectors)[0].double()
             else:
-                of_sentence = self._head.targets(source, vectors)[0]
-            targets.append(of_sentence[first : first + len(some_words)])
+                sentence_targets = self._head.targets(source, vectors)[0]
+            targets.append(sentence_targets[first : first + len(some_words)])
         return torch.cat(targets)
 
     def _index(self, sentences: Sequence[Sequence[str]]) -> TextFieldTensors:

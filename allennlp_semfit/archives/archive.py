@@ -303,7 +303,7 @@ class Archive:
             self._check_is_file(path)
         params = self.config.duplicate().get("vocabulary", Params({}))
         with self.building():
-            # As AllenNLP's `Model` loads it.
+            # This is how AllenNLP's `Model` loads it.
             choice = params.pop_choice("type", Vocabulary.list_available(), True)
             vocabulary_class, _ = Vocabulary.resolve_class_name(choice)
         try:

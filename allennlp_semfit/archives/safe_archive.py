@@ -44,7 +44,7 @@ __all__ = [
 _MAX_RATIO = 100
 _MIN_LIMIT = 2**28
 _MAX_CONFIG_BYTES = 2**24
-# Of a parameter in the weights.
+# The length of the name of a parameter in the weights.
 _MAX_NAME_LENGTH = 10_000
 _PICKLES_BEFORE_PYTORCH_1_6 = 5
 

@@ -56,7 +56,7 @@ class InvalidFileError(ConfigurationError):
         parameter: Optional[str] = None,
         key: Optional[str] = None,
     ) -> None:
-        # Not `ConfigurationError`'s, which stores a message.
+        # `ConfigurationError`'s own constructor would store a message.
         super(ConfigurationError, self).__init__()
         self.file = str(file)
         self.found = found

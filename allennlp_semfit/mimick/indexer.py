@@ -134,8 +134,8 @@ class _MimickVectors:
         archive = MIMICK.read(self.archive_file)
         model = archive.model
         assert isinstance(model, Mimick)
-        # In float64, so that rounded to float32 a prediction does not depend on the other words of
-        # its batch.
+        # It is in float64, so that rounded to float32 a prediction does not depend on the other
+        # words of its batch.
         self._model = model.double().eval()
         self._reader = archive.dataset_reader
         words, self._table = read_table(self.table_path)

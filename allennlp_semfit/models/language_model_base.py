@@ -37,7 +37,7 @@ class LanguageModelBase(Model):
         targets are the input vectors and these are trainable.
     """
 
-    default_predictor = "bidirectional_lm"
+    default_predictor = "language_model_vectors"
 
     name: str
     """The name it is registered with."""

@@ -26,7 +26,7 @@ class BoundaryTokens(torch.nn.Module):
         for name, tensor in tensors.items():
             # A mask is always `True`.
             if tensor.dtype != torch.bool:
-                # Without the padding of `token_min_padding_length`.
+                # The rest is the padding of `token_min_padding_length`.
                 boundary = tensor[1 : 1 + len(tokens)].clone()
                 self.register_buffer(name, boundary, persistent=tensor.is_floating_point())
         self.is_known = True

@@ -78,7 +78,7 @@ class LanguageModelLayers(torch.nn.Module):
         self._end = BoundaryTokens()
         self._missing_file: Optional[InvalidFileError] = None
         self._is_frozen = False
-        # In a tuple, so that its parameters, the text field embedder's, are not registered twice.
+        # A tuple hides its parameters, which are registered already, as the text field embedder's.
         self._cached_embedder: Optional[Tuple[CachedEmbedder]] = None
 
     @classmethod
@@ -118,7 +118,7 @@ class LanguageModelLayers(torch.nn.Module):
         except InvalidFileError as error:
             layers._missing_file = error
             return layers
-        # Those that look up vectors have one.
+        # Indexers that look up vectors have a dimension.
         dim = getattr(indexer, "embedding_dim", layers.get_input_dim())
         if dim != layers.get_input_dim():
             remedy = "Put the file of its training there."

@@ -1,9 +1,7 @@
 import hashlib
 import os
-from contextlib import nullcontext
 from typing import (
     Any,
-    ContextManager,
     Dict,
     Iterable,
     Iterator,
@@ -91,7 +89,7 @@ class SentenceEmbedder:
         sub_token_mode: str = "first",
         autocast: bool = False,
     ) -> None:
-        # For another process.
+        # A pickle has these, for another process.
         self._arguments = (
             absolute_path(archive_file),
             cuda_device,
@@ -101,7 +99,7 @@ class SentenceEmbedder:
             autocast,
         )
         self._autocast = autocast
-        # Such as those of spaCy's `n_process`.
+        # spaCy's `n_process` forks, for instance.
         use_one_thread_in_forks()
         device = _check_device(int_to_device(cuda_device))
         archive = LANGUAGE_MODEL.read(archive_file)
@@ -179,10 +177,7 @@ class SentenceEmbedder:
             name: tensor.to(weights if tensor.is_floating_point() else device)
             for name, tensor in self._index(batch).items()
         }
-        # Not with `enabled=False`, which old versions of PyTorch refuse on old GPUs.
-        precision: ContextManager[Any] = nullcontext()
-        if self._autocast:
-            precision = torch.autocast(device.type, dtype=torch.bfloat16)
+        precision = torch.autocast(device.type, torch.bfloat16, enabled=self._autocast)
         with torch.inference_mode(), precision:
             layers, _ = self._layers(tensors)
             pooled = [self._layers.pool_to_words(layer, tensors) for layer in layers]

@@ -430,7 +430,7 @@ PADDED = {
 def test_padded_indexers_give_what_the_language_model_predicts(kind, tmp_path, monkeypatch):
     monkeypatch.setitem(KINDS, "padded", PADDED[kind])
     archive = write_language_model(tmp_path / "lm", "padded", archive=True)
-    predictor = Predictor.from_path(str(archive), "bidirectional_lm")
+    predictor = Predictor.from_path(str(archive), "language_model_vectors")
     embedder = SentenceEmbedder(archive)
     for sentence in ("a", "unbelievably long words"):
         expected = torch.tensor(predictor.predict(sentence)["layers"])
