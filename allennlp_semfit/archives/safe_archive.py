@@ -9,18 +9,16 @@ import functools
 import gzip
 import json
 import os
-import pickle
-import pickletools
 import re
 import shutil
 import struct
 import tarfile
 import threading
 import zipfile
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import IO, Any, Callable, Collection, Dict, Iterator, Optional, cast
+from typing import Any, Callable, Collection, Dict, Iterator, Optional, cast
 from unittest import mock
 
 import cached_path
@@ -44,9 +42,6 @@ __all__ = [
 _MAX_RATIO = 100
 _MIN_LIMIT = 2**28
 _MAX_CONFIG_BYTES = 2**24
-# The length of the name of a parameter in the weights.
-_MAX_NAME_LENGTH = 10_000
-_PICKLES_BEFORE_PYTORCH_1_6 = 5
 
 # Components of AllenNLP that read a model which only their parameters name, from a path or the
 # Hugging Face Hub. It can be a module of Python, a pickle, or a repository with code.
@@ -155,20 +150,11 @@ def read_weights(path: str) -> Dict[str, torch.Tensor]:
     `DAMAGED_WEIGHTS`
         If it is damaged.
     """
-    with open(path, "rb") as file:
-        if zipfile.is_zipfile(file):
-            with zipfile.ZipFile(file) as archive:
-                members = archive.infolist()
-                # `torch.save` does not compress.
-                if sum(member.file_size for member in members) > os.path.getsize(path):
-                    raise ValueError("they are compressed")
-                for member in members:
-                    if member.filename.endswith("/data.pkl"):
-                        with archive.open(member) as names:
-                            _check_names(names)
-        else:
-            file.seek(0)
-            _check_names(file, num_pickles=_PICKLES_BEFORE_PYTORCH_1_6)
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            # `torch.save` does not compress.
+            if sum(member.file_size for member in archive.infolist()) > os.path.getsize(path):
+                raise ValueError("they are compressed")
     weights = torch.load(path, map_location="cpu", weights_only=True)
     if not isinstance(weights, dict):
         raise ValueError(f"they are a {type(weights).__name__} instead of a dictionary")
@@ -176,15 +162,6 @@ def read_weights(path: str) -> Dict[str, torch.Tensor]:
         if not isinstance(tensor, torch.Tensor):
             raise ValueError(f"{name} is a {type(tensor).__name__} instead of a tensor")
     return weights
-
-
-def _check_names(file: IO[bytes], num_pickles: int = 1) -> None:
-    # For its error message, PyTorch searches them in quadratic time. It also refuses damaged ones.
-    with suppress(ValueError):
-        for _ in range(num_pickles):
-            for _, value, _ in pickletools.genops(file):
-                if isinstance(value, (str, bytes)) and len(value) > _MAX_NAME_LENGTH:
-                    raise pickle.UnpicklingError(f"a name has {len(value):,} characters")
 
 
 # The URLs that may be fetched, within `only_registered_components`.

@@ -1,15 +1,14 @@
 """The input of a trained language model, according to its configuration."""
 
 import copy
-from typing import Any, Dict, Mapping, NamedTuple, Optional, TypeVar, Union
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, TypeVar, Union
 
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import TokenIndexer, Tokenizer
+from allennlp.data import DatasetReader, TokenIndexer, Tokenizer
 
 from allennlp_semfit.archives.archive import Archive
 from allennlp_semfit.archives.safe_archive import check_is_registered
-from allennlp_semfit.common.text_files import DEFAULT_BOUNDARY_TOKEN
 
 __all__ = ["SUBWORD_SPANS", "WORD_MASK", "InputSpec", "TensorNames", "type_of"]
 
@@ -73,8 +72,9 @@ class InputSpec:
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
-        reader = archive.config["dataset_reader"]
-        indexers = reader.get("token_indexers") or {"tokens": Params({})}
+        reader_params = archive.config["dataset_reader"].duplicate()
+        self._tokenizer_params = reader_params.pop("tokenizer", None)
+        indexers = reader_params.pop("token_indexers", None) or {"tokens": Params({})}
         embedder = archive.config["model"].get("text_field_embedder")
         embedders = embedder.get("token_embedders", {}) if isinstance(embedder, Params) else {}
         names = sorted(
@@ -89,10 +89,11 @@ class InputSpec:
             )
         self.name: str = names[0]
         self._indexer_params = indexers[self.name]
-        self._tokenizer_params = reader.get("tokenizer")
         self.reads_fasttext = type_of(self._indexer_params) == "fasttext"
-        self.start_tokens = reader.get("start_tokens", [DEFAULT_BOUNDARY_TOKEN])
-        self.end_tokens = reader.get("end_tokens", [DEFAULT_BOUNDARY_TOKEN])
+        # Without indexers and tokenizer, it opens no file.
+        reader: Any = archive.build(DatasetReader, reader_params)
+        self.start_tokens: List[str] = reader.start_tokens
+        self.end_tokens: List[str] = reader.end_tokens
         is_subword = self._is_subword()
         # Indexers without a vocabulary keep their names, and so work with the embedder too.
         keeps_names = type_of(self._indexer_params) in ("fasttext", "mimick", "elmo_characters")

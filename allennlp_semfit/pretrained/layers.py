@@ -1,17 +1,18 @@
-from typing import Any, Dict, List, Optional, Set, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 import torch
 from allennlp.common.checks import ConfigurationError
+from allennlp.data import Token, TokenIndexer, Vocabulary
 from allennlp.modules.text_field_embedders import BasicTextFieldEmbedder
 from allennlp.modules.token_embedders import Embedding, TokenEmbedder
 from allennlp.nn.util import get_text_field_mask
+from torch.nn.functional import pad
 
 from allennlp_semfit.archives.archive import Archive, ArchiveFile
 from allennlp_semfit.common.errors import InvalidFileError, first_line
 from allennlp_semfit.models.language_model_archive import LANGUAGE_MODEL
 from allennlp_semfit.modules.kernels.padding import check_right_padding
 from allennlp_semfit.modules.token_embedders.cached_embedder import CachedEmbedder
-from allennlp_semfit.pretrained.boundary_tokens import BoundaryTokens, add_boundary_tokens
 from allennlp_semfit.pretrained.input_spec import (
     SUBWORD_SPANS,
     WORD_MASK,
@@ -19,7 +20,7 @@ from allennlp_semfit.pretrained.input_spec import (
     TensorNames,
 )
 
-__all__ = ["LanguageModelLayers"]
+__all__ = ["LanguageModelLayers", "add_boundary_tokens"]
 
 # The output of these, unlike that of subclasses, is known to depend on the word alone.
 _CHARACTER_CNNS = ("character_encoding", "elmo_character_cnn")
@@ -74,8 +75,8 @@ class LanguageModelLayers(torch.nn.Module):
                 # vocabulary.
                 module._vocab_namespace = None
         self._input_names: Optional[Set[str]] = None
-        self._start = BoundaryTokens()
-        self._end = BoundaryTokens()
+        self._start = _BoundaryTokens()
+        self._end = _BoundaryTokens()
         self._missing_file: Optional[InvalidFileError] = None
         self._is_frozen = False
         # A tuple hides its parameters, which are registered already, as the text field embedder's.
@@ -284,3 +285,79 @@ def _pool_subwords(tensor: torch.Tensor, spans: torch.Tensor, mode: str) -> torc
     # would pad all words.
     is_within = (first <= subwords) & (subwords <= last)
     return torch.bmm(is_within.to(tensor), tensor) / (last - first + 1)
+
+
+class _BoundaryTokens(torch.nn.Module):
+    """
+    The tensors of the tokens on one side of a sentence, as buffers. Vectors are part of the state
+    dict, so that a trained task does not need the fastText file for them.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_known = False
+
+    def index(self, tokens: Sequence[str], indexer: TokenIndexer, vocab: Vocabulary) -> None:
+        # An extra token, because not every indexer gives the right shapes for an empty list.
+        indexed = indexer.tokens_to_indices([Token(token) for token in (".", *tokens)], vocab)
+        tensors = indexer.as_padded_tensor_dict(indexed, indexer.get_padding_lengths(indexed))
+        for name, tensor in tensors.items():
+            # A mask is always `True`.
+            if tensor.dtype != torch.bool:
+                # The rest is the padding of `token_min_padding_length`.
+                boundary = tensor[1 : 1 + len(tokens)].clone()
+                self.register_buffer(name, boundary, persistent=tensor.is_floating_point())
+        self.is_known = True
+
+    def __getitem__(self, name: str) -> torch.Tensor:
+        tensor = self._buffers.get(name)
+        return torch.ones(self.size, dtype=torch.bool) if tensor is None else tensor
+
+    @property
+    def size(self) -> int:
+        """The number of tokens."""
+        return next(iter(self.buffers())).size(0)
+
+    def _load_from_state_dict(
+        self, state_dict: Dict[str, Any], prefix: str, *args: Any, **kwargs: Any
+    ) -> None:
+        if not self.is_known:
+            for key in [key for key in state_dict if key.startswith(prefix)]:
+                self.register_buffer(key[len(prefix) :], torch.empty_like(state_dict[key]))
+                self.is_known = True
+        super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
+
+
+def add_boundary_tokens(
+    tensor: torch.Tensor, start: torch.Tensor, end: torch.Tensor, lengths: torch.Tensor
+) -> torch.Tensor:
+    """
+    Adds boundary tokens to sentences: `start` before the first word, `end` right after the last.
+    Pads the characters of words to the same number.
+
+    # Parameters
+
+    tensor : `torch.Tensor`
+        Shape `(batch_size, length, ...)`. Without words, it may lack further dimensions.
+    start, end : `torch.Tensor`
+        Shape `(num_tokens, ...)`.
+    lengths : `torch.Tensor`
+        The number of words in each sentence. Shape `(batch_size, 1)`.
+    """
+    if not tensor.size(1):
+        tensor = tensor.new_zeros(tensor.size(0), 0, *start.size()[1:])
+    widths = [part.size(-1) for part in (tensor, start, end)]
+    if tensor.dim() > 2 and len({*widths}) > 1:
+        tensor, start, end = (
+            pad(part, (0, max(widths) - part.size(-1))) for part in (tensor, start, end)
+        )
+    batch_size, _, *dims = tensor.size()
+
+    def each(boundary: torch.Tensor) -> torch.Tensor:
+        # Loaded from a state dict, it may be on another device.
+        return boundary.to(tensor).expand(batch_size, *boundary.size())
+
+    bounded = torch.cat([each(start), tensor, torch.zeros_like(each(end))], dim=1)
+    positions = start.size(0) + lengths + torch.arange(end.size(0), device=lengths.device)
+    positions = positions.view(batch_size, end.size(0), *(1 for _ in dims))
+    return bounded.scatter(1, positions.expand_as(each(end)), each(end))

@@ -24,7 +24,7 @@ from allennlp.models import Model, archival, load_archive
 
 from allennlp_semfit.archives import safe_archive
 from allennlp_semfit.archives.archive import UnsafeArchiveError
-from allennlp_semfit.archives.safe_archive import only_registered_components, read_weights
+from allennlp_semfit.archives.safe_archive import only_registered_components
 from allennlp_semfit.mimick.indexer import MimickIndexer
 from allennlp_semfit.models.language_model_archive import LANGUAGE_MODEL
 from allennlp_semfit.pretrained.embedder import ElmoSemfitEmbedder
@@ -371,6 +371,22 @@ def test_outside_of_our_archives_allennlp_is_as_it_was():
     assert functions() == ORIGINALS
 
 
+def test_a_component_of_a_package_that_was_not_imported_is_named_with_the_option():
+    archive = write(change=_set("model.contextualizer", {"type": "of_a_package"}))
+    assert_refused(load_language_model, archive, "has a configuration that does not work")
+    assert_refused(load_language_model, archive, "with --include-package")
+
+
+@pytest.mark.parametrize("error", [KeyError, ZeroDivisionError])
+def test_an_error_of_a_component_is_not_taken_for_damage(error, monkeypatch):
+    def fail(*args, **kwargs):
+        raise error("a mistake")
+
+    monkeypatch.setattr(Model, "from_params", fail)
+    with pytest.raises(error, match="a mistake"):
+        load_language_model(write())
+
+
 def test_other_threads_are_not_checked():
     found = []
 
@@ -419,16 +435,6 @@ def test_the_weights_are_not_compressed():
             compressed.writestr(name, stored.read(name))
     archive = write(weights=Path("compressed.th").read_bytes())
     assert_refused(load_language_model, archive, "cannot be read (they are compressed)")
-
-
-@pytest.mark.parametrize("options", [{}, {"_use_new_zipfile_serialization": False}])
-def test_long_names_are_refused(options):
-    state = {"a" * 9_999: torch.ones(2)}
-    torch.save(state, "state.th", **options)
-    assert read_weights("state.th").keys() == state.keys()
-    torch.save({"a" * 10_001: torch.ones(2)}, "state.th", **options)
-    with pytest.raises(pickle.UnpicklingError, match="a name has 10,001 characters"):
-        read_weights("state.th")
 
 
 @pytest.mark.parametrize("name", ["config.json", "best.th", "vocabulary/tokens.txt"])

@@ -19,9 +19,8 @@ from hypothesis import strategies as st
 
 from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.fasttext.train import train_fasttext
-from allennlp_semfit.pretrained.boundary_tokens import add_boundary_tokens
 from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
-from allennlp_semfit.pretrained.layers import LanguageModelLayers
+from allennlp_semfit.pretrained.layers import LanguageModelLayers, add_boundary_tokens
 from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
 from tests import FIXTURES, VECTORS
 from tests.language_models import KINDS, write_language_model

@@ -17,10 +17,6 @@ def check_right_padding(mask: torch.BoolTensor) -> None:
     """
     is_right = (mask[:, 1:] <= mask[:, :-1]).all()
     if mask.is_cuda:
-        try:
-            torch._assert_async(is_right, _MESSAGE)
-        except TypeError:
-            # PyTorch 2.0 and older take no message.
-            torch._assert_async(is_right)
+        torch._assert_async(is_right, _MESSAGE)
     elif not is_right:
         raise ConfigurationError(_MESSAGE)
