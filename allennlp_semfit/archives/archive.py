@@ -42,7 +42,7 @@ from allennlp_semfit.archives.safe_archive import (
     read_weights,
 )
 from allennlp_semfit.common.errors import InvalidFileError, RefusalError, first_line, resolve_path
-from allennlp_semfit.common.parallel import delayed_signals
+from allennlp_semfit.common.signals import delayed_signals
 
 __all__ = ["Archive", "ArchiveFile", "ArchiveKind", "UnsafeArchiveError"]
 

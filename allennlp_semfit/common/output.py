@@ -13,7 +13,7 @@ from typing import Iterator, Sequence, Set, Union
 from allennlp.common.checks import ConfigurationError
 from filelock import FileLock, Timeout
 
-from allennlp_semfit.common.parallel import delayed_signals
+from allennlp_semfit.common.signals import delayed_signals
 
 __all__ = [
     "check_output_path",

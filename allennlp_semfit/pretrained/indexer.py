@@ -30,7 +30,7 @@ class ElmoSemfitIndexer(TokenIndexer):
 
     # Parameters
 
-    archive_file : `ArchiveFile`
+    archive_file : `Union[str, os.PathLike, Archive]`
         The language model's `model.tar.gz`, or its serialization directory.
     fasttext_model_path : `str`, optional (default = `None`)
         The language model's fastText file, if it has been moved since training.

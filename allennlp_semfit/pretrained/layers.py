@@ -92,7 +92,7 @@ class LanguageModelLayers(torch.nn.Module):
         """
         # Parameters
 
-        archive_file : `ArchiveFile`
+        archive_file : `Union[str, os.PathLike, Archive]`
             The archive of a `bidirectional_lm` or `masked_lm`, or its serialization directory.
         fasttext_model_path : `str`, optional (default = `None`)
             The model's fastText file, if it has been moved since training. If there is none, the
