@@ -7,7 +7,6 @@ import pickle
 import tarfile
 import zlib
 from contextlib import ExitStack, contextmanager
-from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import (
@@ -165,9 +164,9 @@ class Archive:
         new._allowed_urls = Params(given).as_flat_dict().values()
         return new
 
-    @cached_property
+    @property
     def model(self) -> Model:
-        """The model. The file of its indexer or tokenizer is not needed."""
+        """A new copy of the model. The file of its indexer or tokenizer is not needed."""
         params = self.config["model"].duplicate()
         # Weights and initializers that only the training needed.
         remove_keys_from_params(params)
@@ -175,9 +174,9 @@ class Archive:
         self.load_weights(model, _COPY_AGAIN)
         return model
 
-    @cached_property
+    @property
     def dataset_reader(self) -> DatasetReader:
-        """The dataset reader, whose files are needed."""
+        """A new dataset reader, whose files are needed."""
         return self.build(DatasetReader, self.config["dataset_reader"].duplicate())
 
     def load_weights(self, model: Model, remedy: str) -> None:
