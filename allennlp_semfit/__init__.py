@@ -68,7 +68,7 @@ from allennlp_semfit.modules.token_embedders.elmo_character_cnn_embedder import 
 from allennlp_semfit.modules.token_embedders.fasttext_embedder import FastTextEmbedder
 from allennlp_semfit.pretrained.embedder import ElmoSemfitEmbedder
 from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
-from allennlp_semfit.pretrained.predictor import BidirectionalLmPredictor
+from allennlp_semfit.pretrained.predictor import LanguageModelVectorsPredictor
 from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
 from allennlp_semfit.subwords.tokenizer import SubwordTokenizer
 from allennlp_semfit.training.fused_adam import FusedAdam
@@ -86,7 +86,7 @@ __all__ = [
     "BidirectionalLanguageModelSru",
     "BidirectionalLanguageModelTorchLstm",
     "BidirectionalLm",
-    "BidirectionalLmPredictor",
+    "LanguageModelVectorsPredictor",
     "CachedEmbedder",
     "ContrastiveHead",
     "CopyConfigs",

@@ -6,7 +6,7 @@ Inputs in half precision are converted to `float32` after the linear map.
 """
 
 import math
-from typing import Callable, Optional, Tuple, Union
+from typing import Any, Callable, Optional, Tuple, Union
 
 import torch
 from torch.nn import functional
@@ -257,7 +257,7 @@ def log_vmf_normalizer(concentration: torch.Tensor, dim: int) -> torch.Tensor:
 
 class _LogVmfNormalizer(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, concentration: torch.Tensor, dim: int) -> torch.Tensor:
+    def forward(ctx: Any, concentration: torch.Tensor, dim: int) -> torch.Tensor:
         order = dim / 2 - 1
         # The terms below cancel, so compute in float64: it is one number for each target.
         # log k is infinite at k = 0, but log C is finite and flat there.
@@ -268,7 +268,7 @@ class _LogVmfNormalizer(torch.autograd.Function):
         return log_normalizer.to(concentration.dtype)
 
     @staticmethod
-    def backward(ctx, grad_output: torch.Tensor):
+    def backward(ctx: Any, grad_output: torch.Tensor) -> Tuple[torch.Tensor, None]:
         # PyTorch's `once_differentiable` would take the ratio for a constant.
         if torch.is_grad_enabled():
             raise RuntimeError(
@@ -283,7 +283,7 @@ class _LogVmfNormalizer(torch.autograd.Function):
 _LARGE_ORDER = 30
 
 
-def _log_bessel_and_ratio(order: float, x: torch.Tensor):
+def _log_bessel_and_ratio(order: float, x: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
     """
     `log I_v(x)` and `I_{v+1}(x) / I_v(x)` for `x > 0`. Starts at an order that is large enough for
     Debye's expansion and steps down to `v` with the recurrence of the ratios,

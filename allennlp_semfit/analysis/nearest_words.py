@@ -18,10 +18,10 @@ __all__ = ["CORRECTIONS", "DIRECTIONS", "DecodingAccuracy", "NearestWords", "fin
 DIRECTIONS = ("forward", "backward", "both")
 CORRECTIONS = ("none", "csls", "whitening")
 
-# At a time.
+# The numbers of sentences and of contexts that are scored at a time.
 _SENTENCES = 256
 _CONTEXTS = 128
-# As in Conneau et al. 2018.
+# Conneau et al. 2018 use this number.
 _NUM_CSLS_NEIGHBOURS = 10
 
 # The scores of all words in contexts of a direction, 0 for forward and 1 for backward.

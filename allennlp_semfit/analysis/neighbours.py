@@ -243,10 +243,10 @@ class TextVectors:
             [
                 [
                     Neighbour(self._occurrences[row], cosine)
-                    for cosine, row in zip(cosines_of_one, rows_of_one)
+                    for cosine, row in zip(cosines_of_word, rows_of_word)
                     if cosine > -torch.inf
                 ]
-                for cosines_of_one, rows_of_one in zip(cosines_of_kind, rows_of_kind)
+                for cosines_of_word, rows_of_word in zip(cosines_of_kind, rows_of_kind)
             ]
             for cosines_of_kind, rows_of_kind in zip(cosines.tolist(), nearest.tolist())
         ]

@@ -2,17 +2,18 @@
 
 import math
 from collections import defaultdict
-from typing import Dict, List, Sequence, Tuple
+from typing import Dict, List, Sequence, Tuple, Union
 
 import torch
 from allennlp.common import Tqdm
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Batch
 from allennlp.data.fields.text_field import TextFieldTensors
-from allennlp.models.archival import Archive
+from allennlp.models import archival
 from allennlp.nn.util import get_text_field_mask
 from torch.nn.functional import normalize
 
+from allennlp_semfit.archives.archive import Archive
 from allennlp_semfit.data.language_modeling import LanguageModelingReader
 from allennlp_semfit.data.sentence_field import SentenceField
 from allennlp_semfit.models.bidirectional_lm import BidirectionalLm
@@ -40,7 +41,7 @@ class WordScorer:
 
     # Parameters
 
-    archive : `Archive`
+    archive : `Union[Archive, archival.Archive]`
         The archive of a `bidirectional_lm`.
     words : `Sequence[str]`
         The candidate words, without spaces.
@@ -52,7 +53,7 @@ class WordScorer:
         head.
     """
 
-    def __init__(self, archive: Archive, words: Sequence[str]) -> None:
+    def __init__(self, archive: Union[Archive, archival.Archive], words: Sequence[str]) -> None:
         model, reader = archive.model, archive.dataset_reader
         if not isinstance(model, BidirectionalLm):
             raise ConfigurationError(
@@ -213,10 +214,10 @@ class WordScorer:
                 vectors = self._model._text_field_embedder(source)
             if isinstance(self._head, VectorHeadBase):
                 vectors = self._head.target_vectors(source, vectors)
-                of_sentence = self._head.transform(vectors)[0].double()
+                sentence_targets = self._head.transform(vectors)[0].double()
             else:
-                of_sentence = self._head.prepare_targets(source, vectors)[0]
-            targets.append(of_sentence[first : first + len(some_words)])
+                sentence_targets = self._head.prepare_targets(source, vectors)[0]
+            targets.append(sentence_targets[first : first + len(some_words)])
         return torch.cat(targets)
 
     def _index(self, sentences: Sequence[Sequence[str]]) -> TextFieldTensors:

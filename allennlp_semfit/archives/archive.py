@@ -1,5 +1,6 @@
-"""Trained language models and MIMICK models, read from their archives."""
+"""Trained models, read from their archives or serialization directories."""
 
+import copy
 import gzip
 import os
 import pickle
@@ -16,132 +17,47 @@ from typing import (
     NamedTuple,
     Optional,
     Tuple,
+    Type,
+    TypeVar,
     Union,
 )
 
 import torch
-from allennlp.common import Params
+from allennlp.common import Params, Registrable
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.params import parse_overrides, with_overrides
 from allennlp.data import DatasetReader, Vocabulary
 from allennlp.data.vocabulary import NAMESPACE_PADDING_FILE
 from allennlp.models import Model
-from allennlp.models.archival import CONFIG_NAME, Archive, get_weights_path
+from allennlp.models.archival import CONFIG_NAME, get_weights_path
+from allennlp.models.model import remove_keys_from_params
 
 from allennlp_semfit.archives.safe_archive import (
-    building,
+    DAMAGED_WEIGHTS,
     extract,
+    is_guarded,
+    only_registered_components,
     read_config,
     read_weights,
 )
 from allennlp_semfit.common.errors import InvalidFileError, RefusalError, first_line, resolve_path
-from allennlp_semfit.common.parallel import delayed_signals
+from allennlp_semfit.common.signals import delayed_signals
 
-__all__ = [
-    "load_archive",
-    "load_config",
-    "load_language_model",
-    "load_mimick",
-    "load_vocabulary",
-    "load_weights",
-]
+__all__ = ["Archive", "ArchiveFile", "ArchiveKind", "UnsafeArchiveError"]
 
+Component = TypeVar("Component", bound=Registrable)
+
+_WEIGHTS = "weights.th"
 _VOCABULARY = "vocabulary"
 _EXPECTED = "It must be a `model.tar.gz` of `allennlp train`."
-
-# The files of the last archive except for its weights, by the archive's path, size and mtime.
-# Several parts of a task read them in turn, and each would have to decompress the whole archive.
-_small_files: Dict[Tuple[str, int, int], Dict[str, bytes]] = {}
+_COPY_AGAIN = "Copy it again from an intact file, or train it again."
 
 
-def load_language_model(archive_file: str) -> Tuple[Params, Model]:
-    """
-    Loads the configuration and the model from the archive of a `bidirectional_lm` or `masked_lm`,
-    or from its serialization directory. The file of its indexer or tokenizer is not needed.
-
-    # Raises
-
-    `InvalidFileError`
-        If the archive does not exist, cannot be read, or has another model.
-    """
-    return _LANGUAGE_MODEL.load(archive_file)
+class UnsafeArchiveError(ConfigurationError):
+    """The configuration of an archive could run other code than that of registered components."""
 
 
-def load_archive(archive_file: str, overrides: str = "") -> Archive:
-    """
-    Loads a language model with its dataset reader, whose files are needed.
-
-    # Parameters
-
-    archive_file : `str`
-        See `load_language_model`.
-    overrides : `str`, optional (default = `""`)
-        JSON that overrides the configuration.
-
-    # Raises
-
-    `ConfigurationError`
-        If `overrides` is not a JSON object, or has keys that the configuration lacks.
-    `InvalidFileError`
-        See `load_language_model`.
-    """
-    given = _parse_overrides(overrides)
-    params, model = _LANGUAGE_MODEL.load(archive_file, given)
-    with building(archive_file, _LANGUAGE_MODEL.name, _leaves(given)):
-        reader = DatasetReader.from_params(params["dataset_reader"].duplicate())
-    return Archive(model, params, reader, reader, None)
-
-
-def _parse_overrides(overrides: str) -> Dict[str, Any]:
-    found = f"-o: {overrides!r}; it takes a JSON object"
-    try:
-        given = parse_overrides(overrides)
-    except (AttributeError, RuntimeError, ValueError) as error:
-        raise ConfigurationError(f"{found} ({first_line(error)})") from error
-    if not isinstance(given, dict):
-        raise ConfigurationError(found)
-    return given
-
-
-def load_mimick(archive_file: str) -> Tuple[Params, Model]:
-    """Loads the configuration and the model from the archive of a `mimick`, likewise."""
-    return _MIMICK.load(archive_file)
-
-
-def load_weights(archive_file: str) -> Dict[str, torch.Tensor]:
-    """Loads only the parameters and buffers, to the CPU; see `load_language_model`."""
-    with _LANGUAGE_MODEL.unpacked(archive_file, with_weights=True) as directory:
-        _LANGUAGE_MODEL.read_config(archive_file, directory)
-        weights_file = _LANGUAGE_MODEL.find_weights(archive_file, directory)
-        with _LANGUAGE_MODEL.reading(archive_file):
-            return read_weights(weights_file)
-
-
-def load_config(archive_file: str) -> Params:
-    """Loads only the configuration; see `load_language_model`."""
-    with _LANGUAGE_MODEL.unpacked(archive_file) as directory:
-        return _LANGUAGE_MODEL.read_config(archive_file, directory)
-
-
-def load_vocabulary(archive_file: str) -> Vocabulary:
-    """Loads only the vocabulary; see `load_language_model`."""
-    with _LANGUAGE_MODEL.unpacked(archive_file) as directory:
-        params = _LANGUAGE_MODEL.read_config(archive_file, directory).get("vocabulary", Params({}))
-        _LANGUAGE_MODEL.check_has_vocabulary(archive_file, directory)
-        with building(archive_file, _LANGUAGE_MODEL.name), _LANGUAGE_MODEL.reading(archive_file):
-            # As AllenNLP's `Model` loads it.
-            choice = params.pop_choice("type", Vocabulary.list_available(), True)
-            vocabulary_class, _ = Vocabulary.resolve_class_name(choice)
-            vocabulary = vocabulary_class.from_files(
-                os.path.join(directory, _VOCABULARY),
-                params.get("padding_token"),
-                params.get("oov_token"),
-            )
-    assert isinstance(vocabulary, Vocabulary)
-    return vocabulary
-
-
-class _Kind(NamedTuple):
+class ArchiveKind(NamedTuple):
     """
     A kind of archive.
 
@@ -162,139 +78,271 @@ class _Kind(NamedTuple):
     dataset_reader: str
     remedy: str
 
-    def load(
-        self, archive_file: str, overrides: Optional[Dict[str, Any]] = None
-    ) -> Tuple[Params, Model]:
-        with self.unpacked(archive_file, with_weights=True) as directory:
-            params = self.read_config(archive_file, directory)
-            if overrides:
-                try:
-                    params = Params(with_overrides(params.as_dict(quiet=True), overrides))
-                except ValueError as error:
-                    raise ConfigurationError(
-                        f"-o: {first_line(error)}; give keys of the configuration of {archive_file}"
-                    ) from error
-            weights_file = self.find_weights(archive_file, directory)
-            self.check_has_vocabulary(archive_file, directory)
-            urls = _leaves(overrides or {})
-            with building(archive_file, self.name, urls), self.reading(archive_file):
-                model = Model.load(params.duplicate(), directory, weights_file)
-        return params, model
+    def read(self, archive: "ArchiveFile", *, with_weights: bool = True) -> "Archive":
+        """
+        Reads an archive or a serialization directory. An `Archive` is returned as it is.
 
-    @contextmanager
-    def unpacked(self, archive_file: str, *, with_weights: bool = False) -> Iterator[str]:
-        """Yields a directory with the files of the archive, which may lack the weights."""
-        path = resolve_path(archive_file, self.remedy, self.name)
-        if os.path.isdir(path):
-            yield path
-            return
-        stat = os.stat(path)
-        key = (os.path.realpath(path), stat.st_size, stat.st_mtime_ns)
-        with ExitStack() as to_the_end, TemporaryDirectory() as temporary:
-            directory = Path(temporary)
-            # Another thread may clear them.
-            small_files = None if with_weights else _small_files.get(key)
-            if small_files is None:
-                with self._decompressing(archive_file):
-                    extract(path, directory)
-                _small_files.clear()
-                # Without the lock that AllenNLP leaves in the vocabulary.
-                files = (directory / CONFIG_NAME, *(directory / _VOCABULARY).glob("[!.]*"))
-                _small_files[key] = {
-                    str(file.relative_to(directory)): file.read_bytes()
-                    for file in files
-                    if file.is_file()
-                }
-            else:
-                for name, content in small_files.items():
-                    (directory / name).parent.mkdir(exist_ok=True)
-                    (directory / name).write_bytes(content)
-            yield temporary
-            # One that interrupts the removal would leave half of it.
-            to_the_end.enter_context(delayed_signals())
+        # Raises
 
-    @contextmanager
-    def _decompressing(self, archive_file: str) -> Iterator[None]:
+        `InvalidFileError`
+            If it does not exist, cannot be read, or has another model.
+        `UnsafeArchiveError`
+            If the class of its vocabulary is not registered.
+        """
+        if isinstance(archive, Archive):
+            return archive
+        path = Path(resolve_path(archive, self.remedy, self.name))
+        if path.is_dir():
+            return Archive(self, str(archive), path, with_weights)
+        with ExitStack() as cleanup, TemporaryDirectory() as temporary:
+            try:
+                extract(str(path), Path(temporary), skipped="" if with_weights else _WEIGHTS)
+            except (tarfile.ReadError, gzip.BadGzipFile, EOFError, zlib.error) as error:
+                found = f"is not an archive, or is truncated ({error})"
+                raise InvalidFileError(archive, found, _EXPECTED, self.name) from None
+            except (tarfile.TarError, OSError, ValueError) as error:
+                found = f"cannot be unpacked ({error})"
+                raise InvalidFileError(archive, found, _EXPECTED, self.name) from None
+            read = Archive(self, str(archive), Path(temporary), with_weights)
+            # A signal that interrupts the removal would leave half of it.
+            cleanup.enter_context(delayed_signals())
+        return read
+
+
+class Archive:
+    """
+    What an archive contains. `ArchiveKind.read` makes it.
+
+    # Parameters
+
+    kind : `ArchiveKind`
+    file : `str`
+        The path or URL, as the user gave it.
+    directory : `Path`
+        The extracted files, which are not needed any more afterwards.
+    with_weights : `bool`
+        Whether to read the weights.
+    """
+
+    def __init__(self, kind: ArchiveKind, file: str, directory: Path, with_weights: bool) -> None:
+        self.kind = kind
+        self.file = file
+        self._allowed_urls: Collection[str] = ()
+        self.config = self._read_config(directory / CONFIG_NAME)
+        self.vocabulary = self._read_vocabulary(directory / _VOCABULARY)
+        self._weights: Optional[Dict[str, torch.Tensor]] = None
+        if with_weights:
+            self._weights = self._read_weights(str(get_weights_path(directory)))
+
+    def error(self, found: str, remedy: str) -> InvalidFileError:
+        """The error that something is wrong with the archive; see `InvalidFileError`."""
+        return InvalidFileError(self.file, found, remedy, self.kind.name)
+
+    def overridden(self, overrides: str) -> "Archive":
+        """
+        A copy whose configuration is overridden by JSON. URLs in it may be fetched.
+
+        # Raises
+
+        `ConfigurationError`
+            If it is not a JSON object, or has keys that the configuration lacks.
+        """
+        option = f"-o: {overrides!r}; it takes a JSON object"
         try:
-            yield
-        except (tarfile.ReadError, gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise self._error(
-                archive_file, f"is not an archive, or is truncated ({error})", _EXPECTED
+            given = parse_overrides(overrides)
+        except (AttributeError, RuntimeError, ValueError) as error:
+            raise ConfigurationError(f"{option} ({first_line(error)})") from error
+        if not isinstance(given, dict):
+            raise ConfigurationError(option)
+        new = copy.copy(self)
+        try:
+            new.config = Params(with_overrides(self.config.as_dict(quiet=True), given))
+        except ValueError as error:
+            raise ConfigurationError(
+                f"-o: {first_line(error)}; give keys of the configuration of {self.file}"
+            ) from error
+        new._allowed_urls = Params(given).as_flat_dict().values()
+        return new
+
+    @property
+    def model(self) -> Model:
+        """A new copy of the model. The file of its indexer or tokenizer is not needed."""
+        params = self.config["model"].duplicate()
+        # Weights and initializers that only the training needed.
+        remove_keys_from_params(params)
+        model = self.build(Model, params, vocab=self.vocabulary)
+        self.load_weights(model, _COPY_AGAIN)
+        return model
+
+    @property
+    def dataset_reader(self) -> DatasetReader:
+        """A new dataset reader, whose files are needed."""
+        return self.build(DatasetReader, self.config["dataset_reader"].duplicate())
+
+    def load_weights(self, model: Model, remedy: str) -> None:
+        """
+        # Raises
+
+        `InvalidFileError`
+            If the model has other parameters or buffers.
+        """
+        assert self._weights is not None
+        differences = _differences(model.state_dict(), self._weights)
+        if differences:
+            raise self.error(f"has other parameters than this model: {differences}", remedy)
+        model.load_state_dict(self._weights)
+
+    def build(
+        self,
+        base: Type[Component],
+        params: Any,
+        *,
+        path: Optional[str] = None,
+        parameter: str = "",
+        **extras: Any,
+    ) -> Component:
+        """
+        Builds a component, whose file a task can name.
+
+        # Parameters
+
+        base : `Type[Component]`
+        params : `Any`
+            Its configuration. It is consumed.
+        path : `str`, optional (default = `None`)
+            The file that the task names. It may be a URL.
+        parameter : `str`, optional (default = `""`)
+            The parameter of the task's component for it, if it has one.
+        **extras : `Any`
+            See `FromParams.from_params`.
+
+        # Raises
+
+        `InvalidFileError`
+            If it needs a file that is missing or invalid, or the configuration does not work.
+        `UnsafeArchiveError`
+            See `building`.
+        """
+        with self.building(path):
+            try:
+                return base.from_params(params, **extras)
+            except InvalidFileError as error:
+                if parameter:
+                    # A new training of the file would give other vectors.
+                    remedy = (
+                        f"{self.kind.name} {self.file} needs it: give the file of its training as "
+                        f"`{parameter}`."
+                    )
+                    raise InvalidFileError(
+                        error.file, error.found, remedy, error.kind, parameter
+                    ) from None
+                # The command line cannot change the configuration of the archive.
+                remedy = error.statement
+                if error.key is not None:
+                    remedy += (
+                        f" Put it there, or change `{error.key}` in the `config.json` of its "
+                        "serialization directory and use that directory."
+                    )
+                raise self.error("needs another file", remedy) from None
+            except (ConfigurationError, RuntimeError, TypeError, ValueError) as error:
+                raise self.error(
+                    f"has a configuration that does not work ({first_line(error)})",
+                    "If its components are from another package, import that package first: on the "
+                    "command line, with --include-package.",
+                ) from error
+
+    @contextmanager
+    def building(self, path: Optional[str] = None) -> Iterator[None]:
+        """
+        A context manager to build components from the configuration without running other code.
+
+        # Parameters
+
+        path : `str`, optional (default = `None`)
+            What may be a URL, because the user gave it.
+
+        # Raises
+
+        `UnsafeArchiveError`
+            If the configuration names a class that is not registered, a component that reads
+            another model, or a URL.
+        """
+        try:
+            with only_registered_components([*self._allowed_urls, str(path)]):
+                yield
+        except RefusalError as error:
+            if is_guarded():
+                # The configuration of another archive names this one.
+                raise RefusalError(
+                    f"needs the {self.kind.name} {self.file}, which {error.found}", error.remedy
+                ) from None
+            raise UnsafeArchiveError(
+                f"{self.kind.name} {self.file} {error.found}. {error.remedy}"
             ) from None
-        except (tarfile.TarError, OSError, ValueError) as error:
-            raise self._error(archive_file, f"cannot be unpacked ({error})", _EXPECTED) from None
 
-    @contextmanager
-    def reading(self, archive_file: str) -> Iterator[None]:
+    def _read_config(self, path: Path) -> Params:
+        self._check_is_file(path)
         try:
-            yield
+            config = read_config(str(path))
+        except (OSError, ValueError) as error:
+            raise self.error(f"cannot be read ({first_line(error)})", _COPY_AGAIN) from error
+        expected = {"model": self.kind.models, "dataset_reader": (self.kind.dataset_reader,)}
+        for key, types in expected.items():
+            component = config.get(key)
+            found = component.get("type") if isinstance(component, Params) else component
+            if found not in types:
+                names = " or ".join(f"`{name}`" for name in types)
+                raise self.error(f"has a {key} of type {found!r}", f"It must be a {names}.")
+        return config
+
+    def _read_vocabulary(self, directory: Path) -> Vocabulary:
+        if not directory.is_dir():
+            raise self.error(f"has no {_VOCABULARY}", _EXPECTED)
+        for path in (directory / NAMESPACE_PADDING_FILE, *directory.iterdir()):
+            self._check_is_file(path)
+        params = self.config.duplicate().get("vocabulary", Params({}))
+        with self.building():
+            # This is how AllenNLP's `Model` loads it.
+            choice = params.pop_choice("type", Vocabulary.list_available(), True)
+            vocabulary_class, _ = Vocabulary.resolve_class_name(choice)
+        try:
+            return vocabulary_class.from_files(
+                str(directory), params.get("padding_token"), params.get("oov_token")
+            )
         except InvalidFileError as error:
-            # Of the language model's configuration, which the user does not edit.
-            error.key = None
-            is_inside = error.kind == "vocabulary file"
-            found = "is damaged" if is_inside else "needs another file"
-            raise self._error(archive_file, found, str(error)) from None
-        except (ConfigurationError, RefusalError):
-            raise
+            raise self.error("is damaged", str(error)) from None
+
+    def _read_weights(self, path: str) -> Dict[str, torch.Tensor]:
+        self._check_is_file(Path(path))
+        try:
+            return read_weights(path)
         except pickle.UnpicklingError:
-            raise self._error(
-                archive_file,
+            raise self.error(
                 "has weights that are not only tensors, and is not loaded",
                 "It may be damaged or run code: use it only if it is from someone whom you trust.",
             ) from None
-        # Damaged bytes can raise anything.
-        except Exception as error:
-            raise self._error(
-                archive_file,
-                f"cannot be read ({first_line(error)})",
-                "Copy it again from an intact file, or train it again.",
-            ) from error
+        except DAMAGED_WEIGHTS as error:
+            raise self.error(f"cannot be read ({first_line(error)})", _COPY_AGAIN) from error
 
-    def read_config(self, archive_file: str, directory: str) -> Params:
-        config_file = os.path.join(directory, CONFIG_NAME)
-        self._check_is_file(archive_file, config_file)
-        with self.reading(archive_file):
-            params = read_config(config_file)
-        types = {"model": self.models, "dataset_reader": (self.dataset_reader,)}
-        for key, expected in types.items():
-            component = params.get(key)
-            found = component.get("type") if isinstance(component, Params) else component
-            if found not in expected:
-                names = " or ".join(f"`{name}`" for name in expected)
-                raise self._error(
-                    archive_file, f"has a {key} of type {found!r}", f"It must be a {names}."
-                )
-        return params
-
-    def find_weights(self, archive_file: str, directory: str) -> str:
-        weights_file = str(get_weights_path(directory))
-        self._check_is_file(archive_file, weights_file)
-        return weights_file
-
-    def check_has_vocabulary(self, archive_file: str, directory: str) -> None:
-        vocabulary = Path(directory) / _VOCABULARY
-        if not vocabulary.is_dir():
-            raise self._error(archive_file, f"has no {_VOCABULARY}", _EXPECTED)
-        for path in (vocabulary / NAMESPACE_PADDING_FILE, *vocabulary.iterdir()):
-            self._check_is_file(archive_file, path)
-
-    def _check_is_file(self, archive_file: str, path: Union[str, Path]) -> None:
-        if not os.path.isfile(path):
-            raise self._error(archive_file, f"has no {os.path.basename(path)}", _EXPECTED)
-
-    def _error(self, archive_file: str, found: str, remedy: str) -> InvalidFileError:
-        return InvalidFileError(archive_file, found, remedy, self.name)
+    def _check_is_file(self, path: Path) -> None:
+        if not path.is_file():
+            raise self.error(f"has no {path.name}", _EXPECTED)
 
 
-def _leaves(overrides: Dict[str, Any]) -> Collection[Any]:
-    """The values that a user gave."""
-    return Params(overrides).as_flat_dict().values()
+ArchiveFile = Union[str, os.PathLike, Archive]
+"""An archive, or where it is."""
 
 
-_LANGUAGE_MODEL = _Kind(
-    "Language model",
-    ("bidirectional_lm", "masked_lm"),
-    "language_modeling",
-    "`allennlp train` makes it with a config such as training_config/elmo_semfit.jsonnet.",
-)
-_MIMICK = _Kind("MIMICK model", ("mimick",), "word_vectors", "`allennlp train-mimick` makes it.")
+def _differences(expected: Dict[str, torch.Tensor], found: Dict[str, torch.Tensor]) -> str:
+    """The first parameter or buffer that only one has, or that differs in shape, in words."""
+    for name in sorted({*expected, *found}):
+        if name not in found:
+            return f"it has no {name}"
+        if name not in expected:
+            return f"it has {name}"
+        if expected[name].shape != found[name].shape:
+            return (
+                f"{name} has shape {tuple(found[name].shape)} instead of "
+                f"{tuple(expected[name].shape)}"
+            )
+    return ""

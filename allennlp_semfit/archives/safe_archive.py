@@ -7,34 +7,33 @@ configuration names. `docs/security.md` says what is checked.
 import errno
 import functools
 import gzip
-import inspect
 import json
 import os
-import pickle
-import pickletools
 import re
 import shutil
+import struct
 import tarfile
+import threading
 import zipfile
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from types import SimpleNamespace
-from typing import IO, Any, Callable, Collection, Dict, Iterator, Optional, cast
+from typing import Any, Callable, Collection, Dict, Iterator, Optional, cast
+from unittest import mock
 
 import cached_path
 import torch
 from allennlp.common import Params, Registrable
 from allennlp.models import archival
-from allennlp.nn import util as nn_util
 
-from allennlp_semfit.common.errors import InvalidFileError, RefusalError, first_line
+from allennlp_semfit.common.errors import RefusalError
 
 __all__ = [
-    "UnsafeArchiveError",
-    "building",
+    "DAMAGED_WEIGHTS",
     "check_is_registered",
     "extract",
+    "is_guarded",
+    "only_registered_components",
     "read_config",
     "read_weights",
 ]
@@ -43,9 +42,6 @@ __all__ = [
 _MAX_RATIO = 100
 _MIN_LIMIT = 2**28
 _MAX_CONFIG_BYTES = 2**24
-# Of a parameter in the weights.
-_MAX_NAME_LENGTH = 10_000
-_PICKLES_BEFORE_PYTORCH_1_6 = 5
 
 # Components of AllenNLP that read a model which only their parameters name, from a path or the
 # Hugging Face Hub. It can be a module of Python, a pickle, or a repository with code.
@@ -59,13 +55,17 @@ _READS_OTHER_MODELS = {
 }
 
 
-class UnsafeArchiveError(InvalidFileError):
-    """The configuration of an archive could run other code than that of registered components."""
+DAMAGED_WEIGHTS = (
+    *(AttributeError, EOFError, LookupError, OSError, RuntimeError, TypeError, ValueError),
+    *(struct.error, zipfile.BadZipFile),
+)
+"""What `read_weights` raises for damaged bytes: PyTorch interprets them as they come."""
 
 
-def extract(archive_file: str, directory: Path) -> None:
+def extract(archive_file: str, directory: Path, *, skipped: str = "") -> None:
     """
-    Extracts a `model.tar.gz`, which may contain only files and directories with relative names.
+    Extracts a `model.tar.gz`, which may contain only files and directories with relative names. The
+    member `skipped` is checked, but not written.
 
     # Raises
 
@@ -96,6 +96,8 @@ def extract(archive_file: str, directory: Path) -> None:
                 raise tarfile.ExtractError(f"{member.name!r} is not a regular file")
             if member.size > limit:
                 raise tarfile.ExtractError(f"{member.name!r} is too large: {member.size:,} bytes")
+            if member.name == skipped:
+                continue
             if member.size > shutil.disk_usage(directory).free:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(directory))
             (directory / name).parent.mkdir(parents=True, exist_ok=True)
@@ -140,128 +142,85 @@ def read_config(path: str) -> Params:
     return Params(config)
 
 
-def read_weights(path: str, cuda_device: int = -1) -> Dict[str, torch.Tensor]:
+def read_weights(path: str) -> Dict[str, torch.Tensor]:
     """
-    Reads a state dict. Anything other than tensors and plain containers is refused.
-
-    # Parameters
-
-    path : `str`
-    cuda_device : `int`, optional (default = `-1`)
-        The GPU to load it to; -1 for the CPU.
+    Reads a state dict to the CPU.
 
     # Raises
 
     `pickle.UnpicklingError`
-        If it contains anything else.
-    `RuntimeError`, `OSError`, `EOFError`
+        If it contains anything else than tensors and plain containers.
+    `DAMAGED_WEIGHTS`
         If it is damaged.
     """
-    with open(path, "rb") as file:
-        if zipfile.is_zipfile(file):
-            with zipfile.ZipFile(file) as archive:
-                members = archive.infolist()
-                # `torch.save` does not compress.
-                if sum(member.file_size for member in members) > os.path.getsize(path):
-                    raise RuntimeError("they are compressed")
-                for member in members:
-                    if member.filename.endswith("/data.pkl"):
-                        with archive.open(member) as names:
-                            _check_names(names)
-        else:
-            file.seek(0)
-            _check_names(file, num_pickles=_PICKLES_BEFORE_PYTORCH_1_6)
-    kwargs: Dict[str, Any] = {"weights_only": True}
-    # PyTorch 1.12, which AllenNLP requires before Python 3.11, lacks it.
-    if "weights_only" not in inspect.signature(torch.load).parameters:
-        kwargs = {"pickle_module": TENSORS_ONLY}
-    weights = torch.load(path, map_location=nn_util.device_mapping(cuda_device), **kwargs)
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            # `torch.save` does not compress.
+            if sum(member.file_size for member in archive.infolist()) > os.path.getsize(path):
+                raise ValueError("they are compressed")
+    weights = torch.load(path, map_location="cpu", weights_only=True)
     if not isinstance(weights, dict):
-        raise RuntimeError(f"they are a {type(weights).__name__} instead of a dictionary")
+        raise ValueError(f"they are a {type(weights).__name__} instead of a dictionary")
+    for name, tensor in weights.items():
+        if not isinstance(tensor, torch.Tensor):
+            raise ValueError(f"{name} is a {type(tensor).__name__} instead of a tensor")
     return weights
 
 
-def _check_names(file: IO[bytes], num_pickles: int = 1) -> None:
-    # For its error message, PyTorch searches them in quadratic time.
-    # What is damaged, `torch.load` refuses.
-    with suppress(ValueError):
-        for _ in range(num_pickles):
-            for _, value, _ in pickletools.genops(file):
-                if isinstance(value, (str, bytes)) and len(value) > _MAX_NAME_LENGTH:
-                    raise pickle.UnpicklingError(f"a name has {len(value):,} characters")
-
-
-class _TensorUnpickler(pickle.Unpickler):
-    def find_class(self, module: str, name: str) -> Any:
-        if (module, name) in (
-            ("collections", "OrderedDict"),
-            ("torch", "Size"),
-            ("torch._utils", "_rebuild_parameter"),
-            ("torch._utils", "_rebuild_tensor_v2"),
-        ) or (module in ("torch", "torch.storage") and re.fullmatch(r"\w+Storage", name)):
-            return super().find_class(module, name)
-        raise pickle.UnpicklingError(f"{module}.{name} is not a tensor")
-
-
-TENSORS_ONLY = SimpleNamespace(
-    __name__="pickle",
-    Unpickler=_TensorUnpickler,
-    load=lambda file, **kwargs: _TensorUnpickler(file, **kwargs).load(),
-)
-"""A `pickle_module` of `torch.load` that does what `weights_only` does."""
-
-
-# The URLs that may be fetched, within `building`.
+# The URLs that may be fetched, within `only_registered_components`.
 _allowed_urls: "ContextVar[Optional[Collection[str]]]" = ContextVar("_allowed_urls", default=None)
+# One thread at a time replaces functions of AllenNLP and restores them.
+_replacing = threading.RLock()
+
+
+def is_guarded() -> bool:
+    """Whether this runs within `only_registered_components`."""
+    return _allowed_urls.get() is not None
 
 
 @contextmanager
-def building(archive_file: str, kind: str, allowed_urls: Collection[str] = ()) -> Iterator[None]:
+def only_registered_components(allowed_urls: Collection[str]) -> Iterator[None]:
     """
     A context manager to build what the configuration of an archive says: from registered components
-    and local files only.
+    and local files only. All classes, URLs and other archives that a configuration names go through
+    four functions of AllenNLP. Until the end of the block they check their arguments first, in this
+    thread only. A check of the configuration itself would have to know which of its strings
+    AllenNLP takes for a class, and which class it builds where none is named.
 
     # Parameters
 
-    archive_file : `str`
-    kind : `str`
-        See `InvalidFileError`.
-    allowed_urls : `Collection[str]`, optional (default = `()`)
+    allowed_urls : `Collection[str]`
         URLs that are not from the archive.
 
     # Raises
 
-    `UnsafeArchiveError`
+    `RefusalError`
         If the configuration names a class that is not registered, a component that reads another
         model, or a URL.
-    `InvalidFileError`
-        If a component cannot be built from it.
     """
-    is_nested = _allowed_urls.get() is not None
-    token = _allowed_urls.set(allowed_urls)
-    try:
-        yield
-    except RefusalError as error:
-        if is_nested:
-            found = f"needs the {kind} {archive_file}, which {error.found}"
-            raise RefusalError(found, error.remedy) from None
-        raise UnsafeArchiveError(archive_file, error.found, error.remedy, kind) from None
-    except InvalidFileError:
-        raise
-    # A configuration can make components raise anything.
-    except Exception as error:
-        raise InvalidFileError(
-            archive_file,
-            f"has a configuration that does not work ({first_line(error)})",
-            "Copy it again from an intact file, or train it again.",
-            kind,
-        ) from error
-    finally:
-        _allowed_urls.reset(token)
+    resolve = Registrable.resolve_class_name.__func__  # type: ignore[attr-defined]
+    with _replacing, ExitStack() as replaced:
+        for owner, name, guarded in (
+            (Registrable, "resolve_class_name", classmethod(_guarded(resolve, _check_class))),
+            (cached_path, "cached_path", _guarded(cached_path.cached_path, _check_path)),
+            (archival, "extracted_archive", _guarded(archival.extracted_archive, _refuse)),
+            (Params, "from_file", staticmethod(_guarded(Params.from_file, _refuse))),
+        ):
+            replaced.enter_context(mock.patch.object(owner, name, guarded))
+        token = _allowed_urls.set(allowed_urls)
+        try:
+            yield
+        finally:
+            _allowed_urls.reset(token)
 
 
 def check_is_registered(base: Any, name: str) -> None:
-    """Within `building`, refuses a class that AllenNLP would import."""
+    """
+    # Raises
+
+    `RefusalError`
+        If it is a class that AllenNLP would import.
+    """
     if str(name) not in Registrable._registry[base]:
         raise RefusalError(
             f"needs the {base.__name__} {name!r}, which is not registered",
@@ -298,29 +257,11 @@ def _refuse(file: Any, *args: Any, **kwargs: Any) -> None:
 
 
 def _guarded(function: Callable, check: Callable) -> Callable:
-    """Within `building`, the function calls `check` with its arguments first."""
-
     @functools.wraps(function)
     def guarded(*args: Any, **kwargs: Any) -> Any:
-        if _allowed_urls.get() is not None:
+        # Another thread may run it.
+        if is_guarded():
             check(*args, **kwargs)
         return function(*args, **kwargs)
 
     return guarded
-
-
-def _read_state_dict(path: str, *args: Any, **kwargs: Any) -> Dict[str, torch.Tensor]:
-    read = _allennlp_read_state_dict if _allowed_urls.get() is None else read_weights
-    weights: Dict[str, torch.Tensor] = read(path, *args, **kwargs)
-    return weights
-
-
-_allennlp_read_state_dict: Callable = nn_util.read_state_dict
-nn_util.read_state_dict = _read_state_dict  # type: ignore[assignment]
-# All classes, URLs and other archives that a configuration names go through these.
-Registrable.resolve_class_name = classmethod(  # type: ignore[assignment,method-assign]
-    _guarded(Registrable.resolve_class_name.__func__, _check_class)  # type: ignore[attr-defined]
-)
-cached_path.cached_path = _guarded(cached_path.cached_path, _check_path)
-archival.extracted_archive = _guarded(archival.extracted_archive, _refuse)
-Params.from_file = staticmethod(_guarded(Params.from_file, _refuse))  # type: ignore[method-assign]

@@ -23,7 +23,7 @@ from allennlp_semfit.analysis.nearest_words import (
     find_nearest_words,
 )
 from allennlp_semfit.analysis.word_scorer import WordScorer
-from allennlp_semfit.archives.archive import load_archive, load_config
+from allennlp_semfit.archives.archive import Archive
 from allennlp_semfit.commands.options import (
     add_progress_option,
     apply_progress_option,
@@ -33,6 +33,7 @@ from allennlp_semfit.commands.options import (
 from allennlp_semfit.common.errors import check_bounds
 from allennlp_semfit.common.text_files import find_text_files
 from allennlp_semfit.corpus.word_counts import count_words, sort_by_frequency
+from allennlp_semfit.models.language_model_archive import LANGUAGE_MODEL
 from allennlp_semfit.pretrained.sentences_file import SentencesFile
 
 logger = logging.getLogger(__name__)
@@ -105,7 +106,7 @@ def _run(args: argparse.Namespace) -> None:
         {"--number": args.number, "--max-words": args.max_words, "--min-count": args.min_count},
         at_least=1,
     )
-    load_config(args.archive)
+    archive = _read_archive(args.archive, args.overrides)
     sentences_file = SentencesFile(Path(args.sentences))
     sentences_file.summarize()
     counts = count_words(find_text_files(args.words or [args.sentences])).counts
@@ -116,8 +117,7 @@ def _run(args: argparse.Namespace) -> None:
             f"occurs {max(counts.values()):,} times"
         )
     with no_params_logged():
-        archive = load_archive(args.archive, overrides=args.overrides)
-    scorer = WordScorer(archive, words)
+        scorer = WordScorer(archive, words)
     sentences = [line.split() for line in sentences_file]
     accuracies = [DecodingAccuracy(direction, args.number) for direction in DIRECTIONS]
     for sentence in find_nearest_words(
@@ -130,6 +130,10 @@ def _run(args: argparse.Namespace) -> None:
     for accuracy in accuracies:
         for line in _summary(accuracy):
             logger.info(line)
+
+
+def _read_archive(archive_file: str, overrides: str = "") -> Archive:
+    return LANGUAGE_MODEL.read(archive_file).overridden(overrides)
 
 
 def _as_json(sentence: Sequence[NearestWords]) -> str:

@@ -45,7 +45,7 @@ logger = logging.getLogger(__name__)
 # The characters of context on each side of a word.
 _WIDTH = 36
 
-# By layers and word.
+# The occurrences of each word, by the choice of layers.
 _Found = Dict[str, Dict[str, List[Neighbourhood]]]
 _Sentences = Mapping[int, Sequence[str]]
 
@@ -146,8 +146,10 @@ def _run(args: argparse.Namespace) -> None:
     found: _Found = {}
     for layers in choices:
         # All words in one pass over the text.
-        of_all = iter(text.neighbourhoods([*chain(*occurrences.values())], layers, args.number))
-        found[layers] = {word: [*islice(of_all, len(occurrences[word]))] for word in words}
+        neighbourhoods = iter(
+            text.neighbourhoods([*chain(*occurrences.values())], layers, args.number)
+        )
+        found[layers] = {word: [*islice(neighbourhoods, len(occurrences[word]))] for word in words}
     if args.html:
         shown = "normalized" if selected == "all" else selected
         page = render_page(

@@ -72,7 +72,7 @@ def read_progress(serialization_dir: str) -> Dict[str, List[Tuple[float, float]]
                     for name, value in _METRIC.findall(progress[1]):
                         # A resumed training repeats some.
                         points.setdefault(name, {})[place] = float(value)
-    return {name: sorted(of_one.items()) for name, of_one in points.items()}
+    return {name: sorted(values.items()) for name, values in points.items()}
 
 
 def write_plot(

@@ -29,7 +29,7 @@ class DivergenceError(ConfigurationError):
 class InvalidFileError(ConfigurationError):
     """
     A file of the user is missing or invalid. The message is "`kind` `file` `found`. `remedy`",
-    followed by the configuration key if that is known. Callers can add to the fields.
+    followed by the configuration key if that is known.
 
     # Parameters
 
@@ -56,7 +56,7 @@ class InvalidFileError(ConfigurationError):
         parameter: Optional[str] = None,
         key: Optional[str] = None,
     ) -> None:
-        # Not `ConfigurationError`'s, which stores a message.
+        # `ConfigurationError`'s own constructor would store a message.
         super(ConfigurationError, self).__init__()
         self.file = str(file)
         self.found = found
@@ -70,22 +70,26 @@ class InvalidFileError(ConfigurationError):
         return type(self), fields
 
     @property
+    def statement(self) -> str:
+        """The message without the configuration key."""
+        return f"{self.kind} {self.file} {self.found}. {self.remedy}".lstrip()
+
+    @property
     def message(self) -> str:  # type: ignore[override]
         """The text of `str(error)`."""
-        message = f"{self.kind} {self.file} {self.found}. {self.remedy}".lstrip()
         if self.key is None:
-            return message
+            return self.statement
         override = json.dumps({self.key: "/path/to/it"})
         return (
-            f"{message} In the configuration, that is `{self.key}`; to use another file, even with "
-            f"an archive, add -o '{override}' to any other overrides."
+            f"{self.statement} In the configuration, that is `{self.key}`; to use another file, "
+            f"even with an archive, add -o '{override}' to any other overrides."
         )
 
 
 class RefusalError(Exception):
     """
     The configuration of an archive could run code or fetch a file. It becomes an
-    `UnsafeArchiveError` at the end of `models.safe_archive.building`. Until then it is neither a
+    `UnsafeArchiveError` at the end of `Archive.building`. Until then it is neither a
     `ConfigurationError` nor a `ValueError`, because AllenNLP catches both to try the next type of a
     `Union`.
     """
@@ -169,11 +173,13 @@ def absolute_path(path: Optional[Union[str, os.PathLike]]) -> Optional[str]:
 @contextmanager
 def with_config_key(params: Params, parameter: str) -> Iterator[None]:
     """
-    A context manager that adds the configuration key to an `InvalidFileError`: that of `parameter`
-    in `params`, unless the error has another `parameter`.
+    A context manager that adds the configuration key to an `InvalidFileError`: that of its file in
+    `params`, or else of the error's `parameter`, or else of `parameter`.
     """
+    parameters = {str(value): name for name, value in params.params.items()}
     try:
         yield
     except InvalidFileError as error:
-        error.key = params.history + (error.parameter or parameter)
+        found = parameters.get(error.file) or error.parameter or parameter
+        error.key = params.history + found
         raise

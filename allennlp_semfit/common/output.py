@@ -13,7 +13,7 @@ from typing import Iterator, Sequence, Set, Union
 from allennlp.common.checks import ConfigurationError
 from filelock import FileLock, Timeout
 
-from allennlp_semfit.common.parallel import delayed_signals
+from allennlp_semfit.common.signals import delayed_signals
 
 __all__ = [
     "check_output_path",
@@ -113,10 +113,10 @@ def lock_output(path: Path) -> Iterator[None]:
         raise ConfigurationError(
             f"{path}: another process is writing it; wait for it to end, or give another name"
         ) from None
-    with ExitStack() as to_the_end, lock:
+    with ExitStack() as cleanup, lock:
         _locked.add(path)
         try:
-            with _delaying_signals_after(to_the_end):
+            with _delaying_signals_after(cleanup):
                 yield
         finally:
             _locked.remove(path)
@@ -124,15 +124,15 @@ def lock_output(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _delaying_signals_after(to_the_end: ExitStack) -> Iterator[None]:
+def _delaying_signals_after(cleanup: ExitStack) -> Iterator[None]:
     """Delays signals from the end of the block to that of the stack."""
     try:
         yield
     finally:
-        to_the_end.enter_context(delayed_signals())
+        cleanup.enter_context(delayed_signals())
 
 
-# By this process.
+# The outputs that this process has locked.
 _locked: Set[Path] = set()
 
 
@@ -154,10 +154,10 @@ def write_file(path: Path, *, force: bool = True) -> Iterator[Path]:
     `ConfigurationError`
         If another process is writing `path`, the disk is full, or, without `force`, `path` exists.
     """
-    with ExitStack() as to_the_end, _temporary_directory(path, path.parent) as temporary:
+    with ExitStack() as cleanup, _temporary_directory(path, path.parent) as temporary:
         check_output_path(path, force=force)
         new = temporary / path.name
-        with _delaying_signals_after(to_the_end):
+        with _delaying_signals_after(cleanup):
             yield new
         # Otherwise a crash of the machine can leave an empty file.
         with new.open("rb") as written:
@@ -189,12 +189,12 @@ def write_directory(path: Path, contents: Sequence[str], *, force: bool = True) 
     path = path.resolve()
     # Inside `path` if that exists, because it may be a mount point.
     place = path if path.exists() else path.parent
-    with ExitStack() as to_the_end, _temporary_directory(path, place) as temporary:
+    with ExitStack() as cleanup, _temporary_directory(path, place) as temporary:
         check_output_path(path, contents=contents, force=force)
         # The temporary directory itself is readable only by its owner.
         new = temporary / "new"
         new.mkdir()
-        with _delaying_signals_after(to_the_end):
+        with _delaying_signals_after(cleanup):
             yield new
         if not path.exists():
             os.replace(new, path)

@@ -6,20 +6,18 @@ import threading
 from collections import deque
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from functools import cache, partial
 from multiprocessing import connection, parent_process
-from types import FrameType
-from typing import Callable, Deque, Generator, Iterable, Iterator, List, Optional, TypeVar
+from typing import Callable, Deque, Generator, Iterable, Optional, TypeVar
 
 import torch
 from allennlp.common.checks import ConfigurationError
 
 from allennlp_semfit.common.errors import check_bounds
+from allennlp_semfit.common.signals import delayed_signals
 
 __all__ = [
     "available_cpus",
-    "delayed_signals",
     "initialize_worker",
     "number_of_workers",
     "ordered_map",
@@ -83,36 +81,6 @@ def ordered_map(
                 "A worker process died, most likely for lack of memory: use fewer workers "
                 f"(num_workers is {num_workers})."
             ) from error
-
-
-@contextmanager
-def delayed_signals() -> Iterator[None]:
-    """
-    A context manager that delays SIGINT and SIGTERM to the end of the block, which may fork. Python
-    would handle a signal that arrives during `os.fork` in a hook of `os.register_at_fork`, where it
-    ignores exceptions: Ctrl-C would have no effect. Blocks can be nested.
-    """
-    process = os.getpid()
-    received: List[int] = []
-
-    def handle(number: int, _: Optional[FrameType]) -> None:
-        if os.getpid() != process:
-            os._exit(128 + number)
-        received.append(number)
-
-    is_main = threading.current_thread() is threading.main_thread()
-    handlers = {
-        number: signal.signal(number, handle)
-        for number in (signal.SIGINT, signal.SIGTERM)
-        if is_main and callable(signal.getsignal(number))
-    }
-    try:
-        yield
-    finally:
-        for restored, handler in handlers.items():
-            signal.signal(restored, handler)
-        for number in received:
-            signal.raise_signal(number)
 
 
 @cache

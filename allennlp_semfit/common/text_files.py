@@ -10,6 +10,7 @@ from typing import BinaryIO, Iterator, List, Optional, Sequence, Tuple, Union
 from allennlp.common.checks import ConfigurationError
 
 __all__ = [
+    "DEFAULT_BOUNDARY_TOKEN",
     "RECORD",
     "TRAIN",
     "find_text_files",
@@ -19,7 +20,10 @@ __all__ = [
     "unchanged",
 ]
 
-# Of an output of `prepare-corpus`.
+DEFAULT_BOUNDARY_TOKEN = "</s>"
+"""The only boundary token that every fastText model knows: fastText counts it at each line end."""
+
+# What an output of `prepare-corpus` contains.
 TRAIN = "train"
 RECORD = "corpus.json"
 

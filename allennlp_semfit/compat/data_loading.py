@@ -16,7 +16,8 @@ from allennlp.data import DatasetReader, Instance
 from allennlp.data.data_loaders import MultiProcessDataLoader, multiprocess_data_loader
 from allennlp.data.samplers import MaxTokensBatchSampler
 
-from allennlp_semfit.common.parallel import delayed_signals, initialize_worker
+from allennlp_semfit.common.parallel import initialize_worker
+from allennlp_semfit.common.signals import delayed_signals
 
 _LIKELY_CAUSES = {
     "SIGKILL": ", most likely for lack of memory",

@@ -20,11 +20,10 @@ from allennlp.data.vocabulary import (
 from allennlp_semfit.common.errors import check_bounds
 from allennlp_semfit.common.output import check_output_path, write_directory
 from allennlp_semfit.common.parallel import number_of_workers
-from allennlp_semfit.common.text_files import find_text_files
+from allennlp_semfit.common.text_files import DEFAULT_BOUNDARY_TOKEN, find_text_files
 from allennlp_semfit.corpus.word_counts import count_words, find_word, sort_by_frequency
 
 __all__ = [
-    "DEFAULT_BOUNDARY_TOKEN",
     "RESERVED",
     "VocabularySummary",
     "VocabularyWriter",
@@ -33,9 +32,6 @@ __all__ = [
 ]
 
 logger = logging.getLogger(__name__)
-
-DEFAULT_BOUNDARY_TOKEN = "</s>"
-"""The only boundary token that every fastText model knows: fastText counts it at each line end."""
 
 NEWLINE = "@@NEWLINE@@"
 """How the files write a line feed: AllenNLP reads a word that contains it as another word."""

@@ -11,8 +11,12 @@ from allennlp.data.fields import TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 from allennlp.data.tokenizers import WhitespaceTokenizer
 
-from allennlp_semfit.common.text_files import find_text_files, read_lines, unchanged
-from allennlp_semfit.corpus.vocabulary import DEFAULT_BOUNDARY_TOKEN
+from allennlp_semfit.common.text_files import (
+    DEFAULT_BOUNDARY_TOKEN,
+    find_text_files,
+    read_lines,
+    unchanged,
+)
 from allennlp_semfit.data.sentence_field import SentenceField
 
 __all__ = ["LanguageModelingReader"]

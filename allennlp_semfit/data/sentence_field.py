@@ -9,7 +9,7 @@ from allennlp.data.tokenizers import Token
 from allennlp.data.vocabulary import Vocabulary
 from allennlp.nn.util import batch_tensor_dicts
 
-from allennlp_semfit.data.word_indexer import WordIndexer
+from allennlp_semfit.data.word_vector_indexer import WordVectorIndexer
 
 __all__ = ["SentenceField"]
 
@@ -17,7 +17,7 @@ __all__ = ["SentenceField"]
 class SentenceField(TextField):
     """
     A `TextField` that stores strings instead of `Token`s, because creating, checking and garbage
-    collecting `Token`s takes much of the time of reading a corpus. A `WordIndexer`, such as
+    collecting `Token`s takes much of the time of reading a corpus. A `WordVectorIndexer`, such as
     `fasttext`, indexes the strings directly and pads the whole batch at once. Any other indexer
     gets new `Token`s. The batches are the same as those of `TextField`.
     """
@@ -41,41 +41,31 @@ class SentenceField(TextField):
         self._indexed_tokens = {
             name: (
                 indexer.words_to_indices(self.words)
-                if isinstance(indexer, WordIndexer)
+                if isinstance(indexer, WordVectorIndexer)
                 else indexer.tokens_to_indices(self.tokens, vocab)
             )
             for name, indexer in self.token_indexers.items()
         }
 
     def as_tensor(self, padding_lengths: Dict[str, int]) -> Dict[str, Any]:
-        """
-        The input of `batch_tensors`: the indexed words and padding lengths of a `WordIndexer`, the
-        tensors of any other indexer.
-        """
+        """The input of `batch_tensors`: the indexed words and padding lengths of each indexer."""
         if self._indexed_tokens is None:
             raise ConfigurationError("SentenceField: `index` comes before `as_tensor`.")
         lengths: Dict[str, Dict[str, int]] = {name: {} for name in self.token_indexers}
         for key, length in padding_lengths.items():
             name, padding_key = key.split("___")
             lengths[name][padding_key] = length
-        return {
-            name: (
-                (self._indexed_tokens[name], lengths[name])
-                if isinstance(indexer, WordIndexer)
-                else indexer.as_padded_tensor_dict(self._indexed_tokens[name], lengths[name])
-            )
-            for name, indexer in self.token_indexers.items()
-        }
+        return {name: (self._indexed_tokens[name], lengths[name]) for name in lengths}
 
     def batch_tensors(self, tensor_list: List[Dict[str, Any]]) -> TextFieldTensors:
         batch = {}
         for name, indexer in self.token_indexers.items():
-            outputs = [output[name] for output in tensor_list]
-            if isinstance(indexer, WordIndexer):
-                sentences, lengths = zip(*outputs)
+            sentences, lengths = zip(*(output[name] for output in tensor_list))
+            if isinstance(indexer, WordVectorIndexer):
                 batch[name] = indexer.as_padded_batch(sentences, lengths[0])
             else:
-                batch[name] = batch_tensor_dicts(outputs)
+                padded = map(indexer.as_padded_tensor_dict, sentences, lengths)
+                batch[name] = batch_tensor_dicts(list(padded))
         return batch
 
     def empty_field(self) -> "SentenceField":

@@ -4,18 +4,19 @@ from typing import Dict, List, Sequence
 
 import numpy
 import torch
+from allennlp.data.token_indexers import TokenIndexer
 from allennlp.data.token_indexers.token_indexer import IndexedTokenList
 from allennlp.data.tokenizers import Token
-
-from allennlp_semfit.data.word_indexer import WordIndexer
+from allennlp.data.vocabulary import Vocabulary
 
 __all__ = ["WordVectorIndexer"]
 
 
-class WordVectorIndexer(WordIndexer):
+class WordVectorIndexer(TokenIndexer):
     """
-    A `WordIndexer` that looks up the vector of each token while the data is read, so that the model
-    needs neither a table of vectors nor a vocabulary.
+    Looks up the vector of each token while the data is read, so that the model needs neither a
+    table of vectors nor a vocabulary. It indexes strings and pads a whole batch at once, so that
+    `SentenceField` needs neither `Token`s nor tensors of single sentences.
 
     Subclasses implement `embedding_dim`, `path` and `get_word_vectors`.
     """
@@ -46,14 +47,24 @@ class WordVectorIndexer(WordIndexer):
         """
         return {"vectors": self.get_word_vectors(words), "word_mask": [True] * len(words)}
 
+    def tokens_to_indices(self, tokens: List[Token], vocabulary: Vocabulary) -> IndexedTokenList:
+        return self.words_to_indices([token.ensure_text() for token in tokens])
+
     def get_empty_token_list(self) -> IndexedTokenList:
         return {"vectors": [], "word_mask": []}
+
+    def as_padded_tensor_dict(
+        self, tokens: IndexedTokenList, padding_lengths: Dict[str, int]
+    ) -> Dict[str, torch.Tensor]:
+        batch = self.as_padded_batch([tokens], padding_lengths)
+        return {name: tensor[0] for name, tensor in batch.items()}
 
     def as_padded_batch(
         self, sentences: Sequence[IndexedTokenList], padding_lengths: Dict[str, int]
     ) -> Dict[str, torch.Tensor]:
         """
-        `"vectors"`: shape `(batch_size, length, dim)`, `float32`, zero where padded. `"word_mask"`:
+        The tensors of each sentence, stacked along a new first dimension. `"vectors"`: shape
+        `(batch_size, length, dim)`, `float32`, zero where padded. `"word_mask"`:
         shape `(batch_size, length)`, `bool`.
         """
         length = padding_lengths["vectors"]

@@ -82,7 +82,7 @@ class NgramCounter:
 
     @property
     def count(self) -> int:
-        """At most `limit`."""
+        """The number of distinct n-grams, or `limit` if it is lower."""
         return min(len(self._hashes), self._limit)
 
     def add(self, words: Sequence[bytes]) -> None:

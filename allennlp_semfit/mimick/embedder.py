@@ -1,6 +1,6 @@
 from allennlp.modules.token_embedders import TokenEmbedder
 
-from allennlp_semfit.modules.token_embedders.word_vector_embedder import WordVectorEmbedder
+from allennlp_semfit.modules.token_embedders.fasttext_embedder import WordVectorEmbedder
 
 __all__ = ["MimickEmbedder"]
 

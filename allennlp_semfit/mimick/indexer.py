@@ -9,16 +9,14 @@ import torch
 from allennlp.common import Params
 from allennlp.common.file_utils import cached_path
 from allennlp.common.util import lazy_groups_of
-from allennlp.data import DatasetReader, TokenIndexer
+from allennlp.data import TokenIndexer
 from allennlp.data.token_indexers.token_indexer import IndexedTokenList
 from allennlp.modules.token_embedders.embedding import parse_embeddings_file_uri
 
-from allennlp_semfit.archives.archive import load_mimick
-from allennlp_semfit.archives.safe_archive import building
 from allennlp_semfit.common.errors import InvalidFileError, absolute_path, with_config_key
 from allennlp_semfit.common.parallel import use_one_thread_in_forks
 from allennlp_semfit.data.word_vector_indexer import WordVectorIndexer
-from allennlp_semfit.mimick.model import Mimick
+from allennlp_semfit.mimick.model import MIMICK, Mimick
 from allennlp_semfit.static_vectors.table import read_table
 
 __all__ = ["MimickIndexer"]
@@ -133,26 +131,22 @@ class _MimickVectors:
         self.table_path = str(table_path)
         # The workers of a data loader are forks.
         use_one_thread_in_forks()
-        params, model = load_mimick(self.archive_file)
+        archive = MIMICK.read(self.archive_file)
+        model = archive.model
         assert isinstance(model, Mimick)
-        # In float64, so that rounded to float32 a prediction does not depend on the other words of
-        # its batch.
+        # It is in float64, so that rounded to float32 a prediction does not depend on the other
+        # words of its batch.
         self._model = model.double().eval()
-        with building(self.archive_file, "MIMICK model"):
-            self._reader = DatasetReader.from_params(params["dataset_reader"])
-        try:
-            words, self._table = read_table(self.table_path)
-            if self.dim != model.get_output_dim():
-                raise InvalidFileError(
-                    self.table_path,
-                    f"has vectors of dimension {self.dim}, but the MIMICK model "
-                    f"{self.archive_file} predicts vectors of dimension {model.get_output_dim()}",
-                    "Give the table that it was trained on.",
-                    "Table of word vectors",
-                )
-        except InvalidFileError as error:
-            error.parameter = "table_path"
-            raise
+        self._reader = archive.dataset_reader
+        words, self._table = read_table(self.table_path)
+        if self.dim != model.get_output_dim():
+            raise InvalidFileError(
+                self.table_path,
+                f"has vectors of dimension {self.dim}, but the MIMICK model {self.archive_file} "
+                f"predicts vectors of dimension {model.get_output_dim()}",
+                "Give the table that it was trained on.",
+                "Table of word vectors",
+            )
         self._table.setflags(write=False)
         self._rows = {word: row for row, word in enumerate(words)}
         self._predictions: Dict[str, numpy.ndarray] = {}

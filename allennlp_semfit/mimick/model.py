@@ -8,11 +8,17 @@ from allennlp.modules import FeedForward, Seq2VecEncoder, TextFieldEmbedder
 from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import get_text_field_mask
 
+from allennlp_semfit.archives.archive import ArchiveKind
 from allennlp_semfit.common.errors import check_dims
 from allennlp_semfit.functional import cosine_distance, squared_l2_distance, unit_vectors
 from allennlp_semfit.training.token_averages import BaselineCosine, TokenAverage
 
-__all__ = ["Mimick"]
+__all__ = ["MIMICK", "Mimick"]
+
+MIMICK = ArchiveKind(
+    "MIMICK model", ("mimick",), "word_vectors", "`allennlp train-mimick` makes it."
+)
+"""The archives of MIMICK models."""
 
 
 @Model.register("mimick")

@@ -206,7 +206,7 @@ def _check_can_be_deleted(table: str, out_dir: Path) -> None:
             f"{out_dir}: {found}, so it is not a training of this command; give another directory"
         )
     table_file = Path(os.path.expanduser(parse_embeddings_file_uri(table).main_file_uri))
-    # Of a link, and of the file that it leads to.
+    # The table may be a link; neither it nor the file that it leads to may be deleted.
     for directory in (table_file.parent.resolve(), table_file.resolve().parent):
         if out_dir.resolve() in (directory, *directory.parents):
             raise ConfigurationError(

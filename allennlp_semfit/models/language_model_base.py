@@ -1,14 +1,15 @@
 from typing import Any, Dict, Optional
 
 import torch
+from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.models import Model
 from allennlp.modules import Seq2SeqEncoder, TextFieldEmbedder
 from allennlp.nn import InitializerApplicator
 
-from allennlp_semfit.archives.archive import load_weights
-from allennlp_semfit.common.errors import DivergenceError, InvalidFileError, check_dims
+from allennlp_semfit.common.errors import DivergenceError, check_dims, with_config_key
+from allennlp_semfit.models.language_model_archive import LANGUAGE_MODEL
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 
 __all__ = ["LanguageModelBase"]
@@ -36,7 +37,7 @@ class LanguageModelBase(Model):
         targets are the input vectors and these are trainable.
     """
 
-    default_predictor = "bidirectional_lm"
+    default_predictor = "language_model_vectors"
 
     name: str
     """The name it is registered with."""
@@ -79,7 +80,12 @@ class LanguageModelBase(Model):
         if initializer is not None:
             initializer(self)
         if pretrained_file is not None:
-            self._load_pretrained(pretrained_file)
+            with with_config_key(Params({}, history="model."), "pretrained_file"):
+                LANGUAGE_MODEL.read(pretrained_file).load_weights(
+                    self,
+                    "Use the `model` of the archive's `config.json`, as "
+                    "training_config/continue.jsonnet does.",
+                )
 
     def _check_finite(self, loss: torch.Tensor) -> torch.Tensor:
         """
@@ -97,23 +103,6 @@ class LanguageModelBase(Model):
                 "learning_rate_scheduler`'s), or set `trainer.grad_norm`, and train again."
             )
         return loss
-
-    def _load_pretrained(self, archive_file: str) -> None:
-        try:
-            weights = load_weights(archive_file)
-            differences = _differences(self.state_dict(), weights)
-            if differences:
-                raise InvalidFileError(
-                    archive_file,
-                    f"has other parameters than this model: {differences}",
-                    "Use the `model` of the archive's `config.json`, as "
-                    "training_config/continue.jsonnet does.",
-                    "Language model",
-                )
-        except InvalidFileError as error:
-            error.key = "model.pretrained_file"
-            raise
-        self.load_state_dict(weights)
 
     def num_layers(self) -> int:
         """The number of layers in the representation: the contextualizer's and its input."""
@@ -180,18 +169,3 @@ class LanguageModelBase(Model):
                     "these are trainable, so they would become trivial to predict. Use an embedder "
                     "without trainable parameters, such as `fasttext`."
                 )
-
-
-def _differences(expected: Dict[str, torch.Tensor], found: Dict[str, torch.Tensor]) -> str:
-    """The first parameter or buffer that only one has, or that differs in shape, in words."""
-    for name in sorted({*expected, *found}):
-        if name not in found:
-            return f"it has no {name}"
-        if name not in expected:
-            return f"it has {name}"
-        if expected[name].shape != found[name].shape:
-            return (
-                f"{name} has shape {tuple(found[name].shape)} instead of "
-                f"{tuple(expected[name].shape)}"
-            )
-    return ""

@@ -13,7 +13,7 @@ from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 
 __all__ = ["MaskedLm"]
 
-# Of the words to predict (Devlin et al. 2019, section 3.1). The rest is unchanged.
+# The shares of the words to predict (Devlin et al. 2019, section 3.1). The rest is unchanged.
 _MASKED = 0.8
 _REPLACED = 0.1
 
@@ -151,7 +151,7 @@ class MaskedLm(LanguageModelBase):
         choices, treatments, others = torch.rand(
             3, *mask.shape, device=mask.device, generator=generator
         )
-        # At least the word with the lowest number.
+        # The word with the lowest number is always one of them.
         choices = choices.masked_fill(~mask, 1)
         is_target = choices <= choices.min().clamp(min=self.masking_probability)
         is_masked = is_target & (treatments < _MASKED)

@@ -6,14 +6,12 @@ from typing import Dict, Tuple, Union
 
 import numpy
 import torch
-from allennlp.common import Params
-from allennlp.common.checks import ConfigurationError
-from allennlp.modules import TextFieldEmbedder
 from allennlp.modules.seq2vec_encoders import CnnHighwayEncoder
 from allennlp.modules.token_embedders import TokenCharactersEncoder
 
-from allennlp_semfit.archives.archive import load_language_model
+from allennlp_semfit.archives.archive import Archive
 from allennlp_semfit.common.output import check_output_path
+from allennlp_semfit.models.language_model_archive import LANGUAGE_MODEL
 from allennlp_semfit.models.language_model_base import LanguageModelBase
 from allennlp_semfit.modules.token_embedders.elmo_checkpoint import (
     CONTENTS,
@@ -61,22 +59,17 @@ def export_character_cnn(
     """
     # Checked before the model, which takes a while to load.
     check_output_path(Path(out_dir), contents=CONTENTS, force=force)
-    params, model = load_language_model(archive_file)
-    assert isinstance(model, LanguageModelBase)
-    try:
-        embedder = _find_embedder(params, model.eval()._text_field_embedder)
-        options, weights = _extract(embedder)
-    except ConfigurationError as error:
-        raise ConfigurationError(f"Language model {archive_file} {error}") from None
+    archive = LANGUAGE_MODEL.read(archive_file)
+    options, weights = _extract(archive, _find_embedder(archive))
     write_character_cnn(Path(out_dir), options, weights, force=force)
     return options
 
 
-def _find_embedder(
-    params: Params, text_field_embedder: TextFieldEmbedder
-) -> TokenCharactersEncoder:
-    indexers = params["dataset_reader"].get("token_indexers", {})
-    embedders = getattr(text_field_embedder, "_token_embedders", {})
+def _find_embedder(archive: Archive) -> TokenCharactersEncoder:
+    model = archive.model
+    assert isinstance(model, LanguageModelBase)
+    indexers = archive.config["dataset_reader"].get("token_indexers", {})
+    embedders = getattr(model._text_field_embedder, "_token_embedders", {})
     types = {name: type_of(indexers.get(name)) for name in embedders}
     found = [
         embedder
@@ -90,32 +83,39 @@ def _find_embedder(
             name: f"{types[name]}, {type(embedder).__name__}"
             for name, embedder in embedders.items()
         }
-        raise ConfigurationError(
+        raise archive.error(
             f"has {len(found) or 'no'} trained character CNN{'s' if found else ''}, but must have "
-            f"one: its indexers and embedders are {kinds}. Train one with the indexer "
-            "`elmo_characters` and the embedder `character_encoding` with the encoder "
-            "`cnn-highway`."
+            f"one: its indexers and embedders are {kinds}",
+            "Train one with the indexer `elmo_characters` and the embedder `character_encoding` "
+            "with the encoder `cnn-highway`.",
         )
     return found[0]
 
 
 def _extract(
-    embedder: TokenCharactersEncoder,
+    archive: Archive, embedder: TokenCharactersEncoder
 ) -> Tuple[CharacterCnnOptions, Dict[str, numpy.ndarray]]:
     embedding, encoder = embedder._embedding._module, embedder._encoder._module
     activation = _ACTIVATIONS.get(encoder._activation)
-    _check(activation is not None, f"the activation {encoder._activation}", "`relu` or `tanh`")
-    _check(
-        encoder._projection_location == "after_highway",
-        f"`projection_location` {encoder._projection_location!r}",
-        "'after_highway'",
-    )
-    _check(not isinstance(encoder._layer_norm, torch.nn.Module), "`do_layer_norm`", "false")
-    _check(
-        embedding.num_embeddings > NUM_CHARACTERS,
-        f"`num_embeddings` {embedding.num_embeddings}",
-        f"{NUM_CHARACTERS + 1} or more, for the ids of `elmo_characters`",
-    )
+    for is_valid, found, expected in (
+        (activation is not None, f"the activation {encoder._activation}", "`relu` or `tanh`"),
+        (
+            encoder._projection_location == "after_highway",
+            f"`projection_location` {encoder._projection_location!r}",
+            "'after_highway'",
+        ),
+        (not isinstance(encoder._layer_norm, torch.nn.Module), "`do_layer_norm`", "false"),
+        (
+            embedding.num_embeddings > NUM_CHARACTERS,
+            f"`num_embeddings` {embedding.num_embeddings}",
+            f"{NUM_CHARACTERS + 1} or more, for the ids of `elmo_characters`",
+        ),
+    ):
+        if not is_valid:
+            raise archive.error(
+                f"has a character CNN with {found}, which ELMo's format cannot represent",
+                f"It must be {expected}.",
+            )
     options = CharacterCnnOptions(
         activation=str(activation),
         filters=tuple((conv.kernel_size[0], conv.out_channels) for conv in encoder._convolutions),
@@ -124,11 +124,3 @@ def _extract(
         projection_dim=encoder.get_output_dim(),
     )
     return options, extract_weights(embedding, encoder)
-
-
-def _check(is_valid: bool, found: str, expected: str) -> None:
-    if not is_valid:
-        raise ConfigurationError(
-            f"has a character CNN with {found}, which ELMo's format cannot represent; it must be "
-            f"{expected}."
-        )

@@ -158,7 +158,7 @@ def embed_file(
     }
     num_layers, dim = embedder.num_layers, embedder.get_output_dim()
     shape = (num_layers, -1, dim) if layers == "all" else (-1, dim)
-    # Of the pooled layers of a word, and of those of a sentence.
+    # The size of the vector of a word, or of a sentence if its words are pooled.
     vector_bytes = abs(math.prod(shape)) * numpy.dtype(dtype).itemsize
     num_vectors = num_words if pool is None else num_sentences
     unfinished = out.with_name(f"{out.name}.unfinished")
@@ -277,7 +277,7 @@ def _write_vectors(
 
 def _checksum(file: BinaryIO, start: int, end: int) -> bytes:
     """Reads the bytes from `start` to `end`, and leaves the file there."""
-    # With their place, so that no others match, nor zeros, as a crash of the machine can leave.
+    # It begins with their place, so that no others match, nor the zeros that a crash can leave.
     checksum = crc32(b"%d" % start)
     file.seek(start)
     for position in range(start, end, _CHUNK_BYTES):

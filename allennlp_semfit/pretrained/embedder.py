@@ -9,7 +9,7 @@ from allennlp.modules.token_embedders import TokenEmbedder
 from torch.nn.functional import layer_norm
 
 from allennlp_semfit.common.errors import with_config_key
-from allennlp_semfit.pretrained.bilm import PretrainedBiLm
+from allennlp_semfit.pretrained.layers import LanguageModelLayers
 
 __all__ = ["ElmoSemfitEmbedder"]
 
@@ -98,7 +98,7 @@ class ElmoSemfitEmbedder(TokenEmbedder):
     ) -> None:
         super().__init__()
         self._archive_file = archive_file
-        self._language_model = PretrainedBiLm.from_archive(
+        self._language_model = LanguageModelLayers.from_archive(
             archive_file, fasttext_model_path, sub_token_mode
         )
         num_layers = self._language_model.num_layers

@@ -1,5 +1,4 @@
-import os
-from typing import Any, Dict, List, Mapping, Optional, TypeVar, Union
+from typing import Any, Dict, List, Optional
 
 import torch
 from allennlp.common import Params
@@ -8,13 +7,12 @@ from allennlp.data.token_indexers.token_indexer import IndexedTokenList
 from allennlp.data.tokenizers import Token
 from allennlp.data.vocabulary import Vocabulary
 
-from allennlp_semfit.archives.archive import load_config, load_vocabulary
+from allennlp_semfit.archives.archive import ArchiveFile
 from allennlp_semfit.common.errors import with_config_key
-from allennlp_semfit.pretrained.input_spec import InputSpec, strip_prefix
+from allennlp_semfit.models.language_model_archive import LANGUAGE_MODEL
+from allennlp_semfit.pretrained.input_spec import SUBWORD_SPANS, WORD_MASK, InputSpec
 
 __all__ = ["ElmoSemfitIndexer"]
-
-T = TypeVar("T")
 
 
 @TokenIndexer.register("elmo_semfit")
@@ -32,7 +30,7 @@ class ElmoSemfitIndexer(TokenIndexer):
 
     # Parameters
 
-    archive_file : `Union[str, os.PathLike]`
+    archive_file : `Union[str, os.PathLike, Archive]`
         The language model's `model.tar.gz`, or its serialization directory.
     fasttext_model_path : `str`, optional (default = `None`)
         The language model's fastText file, if it has been moved since training.
@@ -57,18 +55,19 @@ class ElmoSemfitIndexer(TokenIndexer):
 
     def __init__(
         self,
-        archive_file: Union[str, os.PathLike],
+        archive_file: ArchiveFile,
         fasttext_model_path: Optional[str] = None,
         tokenizer_path: Optional[str] = None,
     ) -> None:
         super().__init__()
-        model_input = InputSpec(archive_file, load_config(str(archive_file)))
+        archive = LANGUAGE_MODEL.read(archive_file, with_weights=False)
+        model_input = InputSpec(archive)
         self._indexer = model_input.open_indexer(fasttext_model_path)
         # `Any`, because `Tokenizer` does not declare `intra_word_tokenize`.
         self._tokenizer: Any = model_input.open_tokenizer(tokenizer_path)
-        self._prefix = model_input.tensor_prefix
+        self._names = model_input.names
         # An indexer without a prefix uses no vocabulary, and that of a softmax may be large.
-        self._vocab = load_vocabulary(str(archive_file)) if self._prefix else Vocabulary.empty()
+        self._vocab = archive.vocabulary if self._names.prefix else Vocabulary.empty()
 
     @classmethod
     def from_params(cls, params: Params, *args: Any, **extras: Any) -> "ElmoSemfitIndexer":
@@ -98,30 +97,22 @@ class ElmoSemfitIndexer(TokenIndexer):
             For a subword model, `"word_mask"`, `True` for each word; `"subword_spans"`, the first
             and last subword of each word; and the output for the subwords, with the prefix `lm_`.
         """
-        if self._tokenizer is None:
-            return self._with_prefix(self._indexer.tokens_to_indices(tokens, self._vocab))
-        subwords, spans = self._tokenizer.intra_word_tokenize(
-            [token.ensure_text() for token in tokens]
-        )
-        # AllenNLP derives a text field's mask from the first tensor with the fewest dimensions. It
-        # is not called "mask", because a text field can have only one.
-        return {
-            "word_mask": [True] * len(tokens),
-            "subword_spans": spans,
-            **self._with_prefix(self._indexer.tokens_to_indices(subwords, self._vocab)),
-        }
+        spans: List[Any] = []
+        inputs = tokens
+        if self._tokenizer is not None:
+            inputs, spans = self._tokenizer.intra_word_tokenize(
+                [token.ensure_text() for token in tokens]
+            )
+        indexed = self._indexer.tokens_to_indices(inputs, self._vocab)
+        return self._names.join(indexed, [True] * len(tokens), spans)
 
     def get_empty_token_list(self) -> IndexedTokenList:
-        empty = self._with_prefix(self._indexer.get_empty_token_list())
-        return empty if self._tokenizer is None else {"word_mask": [], "subword_spans": [], **empty}
+        return self._names.join(self._indexer.get_empty_token_list(), [], [])
 
     def get_padding_lengths(self, indexed_tokens: IndexedTokenList) -> Dict[str, int]:
-        lengths = self._with_prefix(
-            self._indexer.get_padding_lengths(strip_prefix(indexed_tokens, self._prefix))
-        )
-        if self._tokenizer is not None:
-            lengths["word_mask"] = len(indexed_tokens["word_mask"])
-        return lengths
+        lengths = self._indexer.get_padding_lengths(self._names.split(indexed_tokens))
+        num_words = len(indexed_tokens.get(WORD_MASK, []))
+        return self._names.join(lengths, num_words, num_words)
 
     def as_padded_tensor_dict(
         self, tokens: IndexedTokenList, padding_lengths: Dict[str, int]
@@ -134,18 +125,13 @@ class ElmoSemfitIndexer(TokenIndexer):
             subword model, it is subwords, and there are `"word_mask"`, shape `(num_words,)`, and
             `"subword_spans"`, shape `(num_words, 2)`, zero where padded.
         """
-        tensors = self._with_prefix(
-            self._indexer.as_padded_tensor_dict(
-                strip_prefix(tokens, self._prefix), strip_prefix(padding_lengths, self._prefix)
-            )
+        tensors = self._indexer.as_padded_tensor_dict(
+            self._names.split(tokens), self._names.split(padding_lengths)
         )
-        if self._tokenizer is None:
-            return tensors
-        length = padding_lengths["word_mask"]
+        if not self._names.is_subword:
+            return self._names.join(tensors)
+        length = padding_lengths[WORD_MASK]
+        words = torch.tensor(tokens[SUBWORD_SPANS][:length], dtype=torch.long).view(-1, 2)
         spans = torch.zeros(length, 2, dtype=torch.long)
-        words = torch.tensor(tokens["subword_spans"][:length], dtype=torch.long).view(-1, 2)
         spans[: len(words)] = words
-        return {"word_mask": torch.arange(length) < len(words), "subword_spans": spans, **tensors}
-
-    def _with_prefix(self, values: Mapping[str, T]) -> Dict[str, T]:
-        return {self._prefix + name: value for name, value in values.items()}
+        return self._names.join(tensors, torch.arange(length) < len(words), spans)

@@ -5,16 +5,16 @@ from allennlp.data import DatasetReader, Instance
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
-__all__ = ["BidirectionalLmPredictor"]
+__all__ = ["LanguageModelVectorsPredictor"]
 
 
-@Predictor.register("bidirectional_lm")
-class BidirectionalLmPredictor(Predictor):
+@Predictor.register("language_model_vectors")
+class LanguageModelVectorsPredictor(Predictor):
     """
     Computes the representations of the words of a sentence with a `bidirectional_lm` or
     `masked_lm`.
 
-    Registered as a `Predictor` with name "bidirectional_lm", the default for these models.
+    Registered as a `Predictor` with name "language_model_vectors", the default for these models.
 
     The input is `{"sentence": "A tokenised sentence ."}`, which the archive's reader splits into
     words. The output has, without boundary tokens:

@@ -1,9 +1,7 @@
 import hashlib
 import os
-from contextlib import nullcontext
 from typing import (
     Any,
-    ContextManager,
     Dict,
     Iterable,
     Iterator,
@@ -23,8 +21,9 @@ from allennlp.data.fields import TextField
 
 from allennlp_semfit.common.errors import absolute_path, check_bounds
 from allennlp_semfit.common.parallel import use_one_thread_in_forks
-from allennlp_semfit.pretrained.bilm import PretrainedBiLm
+from allennlp_semfit.models.language_model_archive import LANGUAGE_MODEL
 from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
+from allennlp_semfit.pretrained.layers import LanguageModelLayers
 from allennlp_semfit.pretrained.pooling import check_pooling, pool_layers, pool_words
 
 __all__ = ["SentenceEmbedder", "batches_by_length"]
@@ -90,7 +89,7 @@ class SentenceEmbedder:
         sub_token_mode: str = "first",
         autocast: bool = False,
     ) -> None:
-        # For another process.
+        # A pickle has these, for another process.
         self._arguments = (
             absolute_path(archive_file),
             cuda_device,
@@ -100,11 +99,12 @@ class SentenceEmbedder:
             autocast,
         )
         self._autocast = autocast
-        # Such as those of spaCy's `n_process`.
+        # spaCy's `n_process` forks, for instance.
         use_one_thread_in_forks()
         device = _check_device(int_to_device(cuda_device))
-        layers = PretrainedBiLm.from_archive(archive_file, fasttext_model_path, sub_token_mode)
-        self._indexer = ElmoSemfitIndexer(archive_file, fasttext_model_path, tokenizer_path)
+        archive = LANGUAGE_MODEL.read(archive_file)
+        layers = LanguageModelLayers.from_archive(archive, fasttext_model_path, sub_token_mode)
+        self._indexer = ElmoSemfitIndexer(archive, fasttext_model_path, tokenizer_path)
         self._layers = layers.to(device)
         self._layers.freeze()
 
@@ -177,10 +177,7 @@ class SentenceEmbedder:
             name: tensor.to(weights if tensor.is_floating_point() else device)
             for name, tensor in self._index(batch).items()
         }
-        # Not with `enabled=False`, which old versions of PyTorch refuse on old GPUs.
-        precision: ContextManager[Any] = nullcontext()
-        if self._autocast:
-            precision = torch.autocast(device.type, dtype=torch.bfloat16)
+        precision = torch.autocast(device.type, torch.bfloat16, enabled=self._autocast)
         with torch.inference_mode(), precision:
             layers, _ = self._layers(tensors)
             pooled = [self._layers.pool_to_words(layer, tensors) for layer in layers]
@@ -260,8 +257,8 @@ class SentenceEmbedder:
         all_words = list(sentences)
         vectors = numpy.zeros((len(all_words), self.get_sentence_dim(layers)), numpy.float32)
         for batch in batches_by_length([len(words) for words in all_words], batch_size):
-            for index, of_words in zip(batch, self.embed_batch([all_words[i] for i in batch])):
-                vectors[index] = pool_words(pool_layers(of_words, layers), pool)
+            for index, words in zip(batch, self.embed_batch([all_words[i] for i in batch])):
+                vectors[index] = pool_words(pool_layers(words, layers), pool)
         return vectors
 
     def model_fingerprint(self) -> str:
@@ -275,7 +272,7 @@ class SentenceEmbedder:
         `autocast`.
         """
         digest = hashlib.sha256(_digest(self._layers.named_buffers()).encode())
-        if self._layers.is_subword:
+        if self._layers.names.is_subword:
             digest.update(self._layers.sub_token_mode.encode())
         if self._autocast:
             digest.update(b"autocast")

@@ -51,7 +51,7 @@ class Readable(Protocol):
 _CHUNK_BYTES = 2**24
 
 _MAX_FINGERPRINT = 10_000
-"""In characters."""
+"""The maximum length of a fingerprint, in characters."""
 
 
 def check_vectors_path(
@@ -126,7 +126,7 @@ def is_intact(path: Path) -> bool:
 
 
 def _sha256(file: BinaryIO, size: int) -> bytes:
-    """Of the first `size` bytes."""
+    """The SHA-256 of the first `size` bytes."""
     sha256 = hashlib.sha256()
     for start in range(0, size, _CHUNK_BYTES):
         sha256.update(file.read(min(_CHUNK_BYTES, size - start)))

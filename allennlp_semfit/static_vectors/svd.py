@@ -17,9 +17,8 @@ from scipy.sparse.linalg import svds
 from allennlp_semfit.common.errors import check_bounds
 from allennlp_semfit.common.output import check_output_path
 from allennlp_semfit.common.parallel import number_of_workers
-from allennlp_semfit.common.text_files import find_text_files
+from allennlp_semfit.common.text_files import DEFAULT_BOUNDARY_TOKEN, find_text_files
 from allennlp_semfit.corpus.vocabulary import (
-    DEFAULT_BOUNDARY_TOKEN,
     VocabularyWriter,
     frequent_words,
 )

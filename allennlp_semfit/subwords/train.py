@@ -18,8 +18,8 @@ from tokenizers import pre_tokenizers
 from allennlp_semfit.common.errors import check_bounds
 from allennlp_semfit.common.output import check_output_path, write_directory
 from allennlp_semfit.common.parallel import number_of_workers
-from allennlp_semfit.common.text_files import find_text_files
-from allennlp_semfit.corpus.vocabulary import DEFAULT_BOUNDARY_TOKEN, RESERVED, VocabularyWriter
+from allennlp_semfit.common.text_files import DEFAULT_BOUNDARY_TOKEN, find_text_files
+from allennlp_semfit.corpus.vocabulary import RESERVED, VocabularyWriter
 from allennlp_semfit.corpus.word_counts import count_words
 from allennlp_semfit.subwords import worker
 from allennlp_semfit.subwords.tokenizer import SubwordTokenizer

@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from allennlp_semfit.archives.archive import load_language_model
+from allennlp_semfit.models.language_model_archive import LANGUAGE_MODEL
 
 
 def test_a_signal_while_the_temporary_files_are_removed_leaves_none(
@@ -19,5 +19,5 @@ def test_a_signal_while_the_temporary_files_are_removed_leaves_none(
 
     monkeypatch.setattr(shutil, "rmtree", partial(interrupted, shutil.rmtree))
     with pytest.raises(KeyboardInterrupt):
-        load_language_model(lm_archive)
+        LANGUAGE_MODEL.read(lm_archive)
     assert not list(tmp_path.iterdir())

@@ -10,23 +10,23 @@ import tarfile
 import tempfile
 import zipfile
 from pathlib import Path
+from threading import Thread
 from types import SimpleNamespace
 
 import cached_path
 import pytest
 import torch
-from allennlp.common import Params
+from allennlp.common import Params, Registrable
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Tokenizer, Vocabulary
 from allennlp.data.tokenizers import WhitespaceTokenizer
-from allennlp.models import Model
-from allennlp.models import load_archive as allennlp_load_archive
-from allennlp.nn.util import read_state_dict
+from allennlp.models import Model, archival, load_archive
 
 from allennlp_semfit.archives import safe_archive
-from allennlp_semfit.archives.archive import load_archive, load_language_model
-from allennlp_semfit.archives.safe_archive import TENSORS_ONLY, UnsafeArchiveError, read_weights
+from allennlp_semfit.archives.archive import UnsafeArchiveError
+from allennlp_semfit.archives.safe_archive import only_registered_components
 from allennlp_semfit.mimick.indexer import MimickIndexer
+from allennlp_semfit.models.language_model_archive import LANGUAGE_MODEL
 from allennlp_semfit.pretrained.embedder import ElmoSemfitEmbedder
 from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
 from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
@@ -145,6 +145,10 @@ def _pretrained_file(archive):
     Model.from_params(Params({**config, "pretrained_file": archive}), vocab=vocab)
 
 
+def load_language_model(archive):
+    return LANGUAGE_MODEL.read(archive).model
+
+
 def _run(command, *args):
     try:
         running.run(command, *args)
@@ -163,7 +167,7 @@ ENTRY_POINTS = {
     "indexer": (ElmoSemfitIndexer, {"reader", "tokenizer", "vocabulary"}),
     "embedder": (ElmoSemfitEmbedder, {*MODEL, "reader"}),
     "sentence_embedder": (SentenceEmbedder, ALL),
-    "pretrained_file": (_pretrained_file, {"weights"}),
+    "pretrained_file": (_pretrained_file, {"vocabulary", "weights"}),
     "embed": (_embed, ALL),
     "senteval": (_senteval, ALL),
     "show_neighbours": (
@@ -326,7 +330,7 @@ def test_a_registered_component_is_built():
         pass
 
     archive = write(change=_set("dataset_reader.tokenizer", "of_a_package"))
-    assert isinstance(load_archive(archive).dataset_reader._tokenizer, OwnTokenizer)
+    assert isinstance(LANGUAGE_MODEL.read(archive).dataset_reader._tokenizer, OwnTokenizer)
 
 
 def test_a_url_is_fetched_if_the_user_gives_it(monkeypatch):
@@ -340,19 +344,63 @@ def test_a_url_is_fetched_if_the_user_gives_it(monkeypatch):
     key = "dataset_reader.token_indexers"
     archive = write(change=_set(key, {"tokens": {"type": "fasttext", "model_path": "moved.bin"}}))
     ElmoSemfitIndexer(archive, fasttext_model_path=URL)
-    load_archive(archive, json.dumps({f"{key}.tokens.model_path": URL}))
+    overrides = json.dumps({f"{key}.tokens.model_path": URL})
+    assert LANGUAGE_MODEL.read(archive).overridden(overrides).dataset_reader
     assert set(fetched) == {URL}
 
 
-def test_outside_of_our_archives_allennlp_is_as_it_was(language_model):
-    assert type(Tokenizer.by_name("allennlp.data.tokenizers.WhitespaceTokenizer")()) is (
-        WhitespaceTokenizer
+def functions():
+    """Those of AllenNLP that a configuration's classes, URLs and archives go through."""
+    return (
+        Registrable.__dict__["resolve_class_name"],
+        cached_path.cached_path,
+        archival.extracted_archive,
+        Params.__dict__["from_file"],
     )
-    ours, allennlps = load_archive(write()), allennlp_load_archive("model.tar.gz")
-    for name, value in allennlps.model.state_dict().items():
-        assert torch.equal(ours.model.state_dict()[name], value)
-    assert read_state_dict(language_model / "best.th").keys() == ours.model.state_dict().keys()
-    assert cached_path.cached_path(VECTORS) == Path(VECTORS)
+
+
+ORIGINALS = functions()
+
+
+def test_outside_of_our_archives_allennlp_is_as_it_was():
+    ours, theirs = load_language_model(write()), load_archive("model.tar.gz").model
+    for name, value in theirs.state_dict().items():
+        assert torch.equal(ours.state_dict()[name], value)
+    with pytest.raises(UnsafeArchiveError):
+        load_language_model(write(change=CONFIGS["name"][1]))
+    assert functions() == ORIGINALS
+
+
+def test_a_component_of_a_package_that_was_not_imported_is_named_with_the_option():
+    archive = write(change=_set("model.contextualizer", {"type": "of_a_package"}))
+    assert_refused(load_language_model, archive, "has a configuration that does not work")
+    assert_refused(load_language_model, archive, "with --include-package")
+
+
+@pytest.mark.parametrize("error", [KeyError, ZeroDivisionError])
+def test_an_error_of_a_component_is_not_taken_for_damage(error, monkeypatch):
+    def fail(*args, **kwargs):
+        raise error("a mistake")
+
+    monkeypatch.setattr(Model, "from_params", fail)
+    with pytest.raises(error, match="a mistake"):
+        load_language_model(write())
+
+
+def test_other_threads_are_not_checked():
+    found = []
+
+    def name_a_class():
+        name = "allennlp.data.tokenizers.WhitespaceTokenizer"
+        found.append(Tokenizer.by_name(name))
+        found.append(cached_path.cached_path(VECTORS))
+
+    with only_registered_components([]):
+        assert functions() != ORIGINALS
+        thread = Thread(target=name_a_class)
+        thread.start()
+        thread.join()
+    assert found == [WhitespaceTokenizer, Path(VECTORS)]
 
 
 @pytest.mark.parametrize("member", ["vocabulary/x.txt", "config.json"])
@@ -388,32 +436,6 @@ def test_the_weights_are_not_compressed():
             compressed.writestr(name, stored.read(name))
     archive = write(weights=Path("compressed.th").read_bytes())
     assert_refused(load_language_model, archive, "cannot be read (they are compressed)")
-
-
-@pytest.mark.parametrize("options", [{}, {"_use_new_zipfile_serialization": False}])
-def test_long_names_are_refused(options):
-    state = {"a" * 9_999: torch.ones(2)}
-    torch.save(state, "state.th", **options)
-    assert read_weights("state.th").keys() == state.keys()
-    torch.save({"a" * 10_001: torch.ones(2)}, "state.th", **options)
-    with pytest.raises(pickle.UnpicklingError, match="a name has 10,001 characters"):
-        read_weights("state.th")
-
-
-@pytest.mark.parametrize("options", [{}, {"_use_new_zipfile_serialization": False}])
-def test_tensors_are_read_without_weights_only(options):
-    # As with PyTorch 1.12.
-    state = {
-        "a": torch.randn(3, 2),
-        "b": torch.nn.Parameter(torch.ones(2).half()),
-        "c": torch.tensor([True, False]),
-    }
-    torch.save(state, "state.th", **options)
-    found = torch.load("state.th", pickle_module=TENSORS_ONLY, weights_only=False)
-    assert all(torch.equal(found[name], value) for name, value in state.items())
-    torch.save({"a": _Touch(Path("executed").absolute())}, "state.th", **options)
-    with pytest.raises(pickle.UnpicklingError, match="is not a tensor"):
-        torch.load("state.th", pickle_module=TENSORS_ONLY, weights_only=False)
 
 
 @pytest.mark.parametrize("name", ["config.json", "best.th", "vocabulary/tokens.txt"])

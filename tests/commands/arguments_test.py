@@ -50,9 +50,8 @@ CALLS = {
     ),
     "nearest-words": (
         [
-            f"{COMMANDS}.nearest_words.load_config",
+            f"{COMMANDS}.nearest_words._read_archive",
             f"{COMMANDS}.nearest_words.sort_by_frequency",
-            f"{COMMANDS}.nearest_words.load_archive",
             f"{COMMANDS}.nearest_words.WordScorer",
             f"{COMMANDS}.nearest_words.find_nearest_words",
         ],

@@ -16,7 +16,7 @@ from allennlp.nn.util import remove_sentence_boundaries
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allennlp_semfit.archives.archive import load_language_model
+from allennlp_semfit.models.language_model_archive import LANGUAGE_MODEL
 from allennlp_semfit.modules.token_embedders import elmo_checkpoint
 from allennlp_semfit.modules.token_embedders.elmo_character_cnn_embedder import (
     ElmoCharacterCnnEmbedder,
@@ -106,7 +106,7 @@ def language_model(tmp_path_factory):
 
 
 def embedder_of(language_model):
-    _, model = load_language_model(str(language_model))
+    model = LANGUAGE_MODEL.read(language_model).model
     return model.eval()._text_field_embedder.token_embedder_characters
 
 

@@ -41,6 +41,19 @@ def test_an_error_that_names_its_parameter_keeps_it():
     assert raised.value.key == "indexer.model_path"
 
 
+def test_a_file_that_the_configuration_names_is_found_in_it():
+    params = Params({"archive_file": "model.tar.gz", "table_path": "table.txt"})
+
+    def build():
+        with with_config_key(params, "archive_file"):
+            params.pop("table_path")  # as `from_params` does
+            raise InvalidFileError("table.txt", "is empty", "Give another.")
+
+    with pytest.raises(InvalidFileError) as raised:
+        build()
+    assert raised.value.key == "table_path"
+
+
 @pytest.mark.parametrize("key", [None, "model.path"])
 def test_a_pickled_copy_has_the_same_fields(key):
     error = InvalidFileError("a.bin", "is empty", "Give another.", "model", "path", key)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from allennlp_semfit.data.fasttext_indexer import FastTextIndexer
 from allennlp_semfit.data.sentence_field import SentenceField
-from allennlp_semfit.data.word_indexer import WordIndexer
+from allennlp_semfit.data.word_vector_indexer import WordVectorIndexer
 from tests import VECTORS
 
 INDEXERS = {
@@ -50,7 +50,7 @@ def test_a_batch_is_that_of_text_fields(sentences, names):
     assert_same(tensors_of(fields), expected)
 
 
-class LengthIndexer(WordIndexer):
+class LengthIndexer(WordVectorIndexer):
     """Represents a word by its length, and has no method that takes tokens."""
 
     def count_vocab_items(self, token, counter):

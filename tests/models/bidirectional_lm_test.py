@@ -14,7 +14,7 @@ from allennlp.nn.util import move_to_device
 from torch.nn.functional import cosine_similarity
 
 from allennlp_semfit.data.language_modeling import LanguageModelingReader
-from allennlp_semfit.pretrained.predictor import BidirectionalLmPredictor
+from allennlp_semfit.pretrained.predictor import LanguageModelVectorsPredictor
 from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
 from tests import FIXTURES
 
@@ -113,7 +113,7 @@ class TestBidirectionalLm(ModelTestCase):
             Params({**config, "contextualizer": lstm}), vocab=Vocabulary.empty()
         )
         for use in (
-            lambda: BidirectionalLmPredictor(model, LanguageModelingReader()),
+            lambda: LanguageModelVectorsPredictor(model, LanguageModelingReader()),
             lambda: model.num_layers(),
         ):
             with pytest.raises(ConfigurationError, match="LstmSeq2SeqEncoder, which has no"):

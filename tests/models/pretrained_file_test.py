@@ -14,7 +14,7 @@ from allennlp.data import Vocabulary
 from allennlp.models import Model
 from allennlp.models.archival import archive_model
 
-from allennlp_semfit.archives.archive import load_language_model
+from allennlp_semfit.models.language_model_archive import LANGUAGE_MODEL
 from tests import FIXTURES
 
 
@@ -107,7 +107,7 @@ def test_damaged_files_are_refused(damage, found, trained, tmp_path):
     else:
         (directory / "vocabulary" / "tokens.txt").write_bytes(b"\xff")
     with pytest.raises(ConfigurationError, match=f"Language model {directory} {found}") as error:
-        load_language_model(str(directory))
+        LANGUAGE_MODEL.read(directory)
     assert "\n" not in str(error.value)
 
 

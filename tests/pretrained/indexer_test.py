@@ -31,6 +31,7 @@ from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.data.fasttext_indexer import FastTextIndexer
 from allennlp_semfit.pretrained.embedder import ElmoSemfitEmbedder
 from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
+from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
 from tests import VECTORS
 from tests.language_models import KINDS, ChunkTokenizer, tensors_of, write_language_model
 
@@ -74,8 +75,8 @@ def test_words_become_what_the_language_models_reader_makes_of_them(
     tensors = tensors_of(indexers[kind], SENTENCES)
     for index, words in enumerate(SENTENCES):
         expected = read_by(language_models[kind], " ".join(words))[name]
-        of_words = {"word_mask", "subword_spans"} if kind == "subwords" else set()
-        assert set(tensors) == {prefix + key for key in expected} | of_words
+        extra = {"word_mask", "subword_spans"} if kind == "subwords" else set()
+        assert set(tensors) == {prefix + key for key in expected} | extra
         for key, tensor in expected.items():
             given = tensors[prefix + key]
             assert torch.equal(given[index][: len(tensor)], tensor)
@@ -157,31 +158,23 @@ def test_it_gives_what_the_fasttext_indexer_gives(lm_archive):
     assert all(torch.equal(ours[name], theirs[name]) for name in ours)
 
 
-def test_an_archive_is_read_once_and_its_weights_are_not_kept(tmp_path, monkeypatch):
+def test_an_archive_is_extracted_once_and_without_its_weights(tmp_path, monkeypatch):
     archive = write_language_model(tmp_path / "lm", "words", archive=True)
     expected = tensors_of(ElmoSemfitIndexer(tmp_path / "lm"), SENTENCES)
-    opened = []
+    extracted = []
     extract = archive_module.extract
-    monkeypatch.setattr(
-        archive_module, "extract", lambda *args: opened.append(args) or extract(*args)
-    )
-    for _ in range(2):
-        assert torch.equal(
-            tensors_of(ElmoSemfitIndexer(archive), SENTENCES)["lm_tokens"], expected["lm_tokens"]
-        )
-    assert len(opened) == 1
-    (files,) = archive_module._small_files.values()
-    assert sorted(files) == [
-        "config.json",
-        "vocabulary/non_padded_namespaces.txt",
-        "vocabulary/tokens.txt",
-    ]
-    # Another language model in its place is another one.
-    other = write_language_model(tmp_path / "other", "subwords", archive=True)
-    shutil.copy(other, archive)
-    assert "subword_spans" in tensors_of(ElmoSemfitIndexer(archive), SENTENCES)
-    # No more is kept than the last one's.
-    assert len(archive_module._small_files) == 1
+
+    def spy(archive_file, directory, **kwargs):
+        extract(archive_file, directory, **kwargs)
+        extracted.append({path.name for path in directory.rglob("*") if path.is_file()})
+
+    monkeypatch.setattr(archive_module, "extract", spy)
+    tensors = tensors_of(ElmoSemfitIndexer(archive), SENTENCES)
+    assert torch.equal(tensors["lm_tokens"], expected["lm_tokens"])
+    small = {"config.json", "non_padded_namespaces.txt", "tokens.txt"}
+    assert [files - {".lock"} for files in extracted] == [small]
+    SentenceEmbedder(archive)
+    assert [files - {".lock"} for files in extracted[1:]] == [{*small, "weights.th"}]
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
@@ -193,7 +186,7 @@ def test_a_vocabulary_that_is_not_asked_is_not_kept(kind, indexers):
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_a_pickled_copy_gives_the_same(kind, indexers, monkeypatch):
     pickled = pickle.dumps(indexers[kind])
-    monkeypatch.setattr(archive_module._Kind, "unpacked", None)
+    monkeypatch.setattr(archive_module.ArchiveKind, "read", None)
     copied = tensors_of(pickle.loads(pickled), SENTENCES)
     for name, tensor in tensors_of(indexers[kind], SENTENCES).items():
         assert torch.equal(copied[name], tensor)

@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 _C_VALUES = [2.0**exponent for exponent in range(-2, 4)]
-# Whatever the seed of the other tasks.
+# SentEval fixes it, whatever the seed of the other tasks is.
 _SEED_OF_NESTED_FOLDS = 1111
 # SentEval uses other values for cross-validation if there is a test set.
 _FOLDS_AND_TEST_C_VALUES = [2.0**exponent for exponent in range(-1, 6)]

@@ -78,7 +78,7 @@ def _embed(
         rows = numpy.array([[distinct[each] for each in example.sentences] for example in examples])
         features = embedded[rows[:, 0]]
         if rows.shape[1] == 2:
-            # As in SentEval; symmetric in the two sentences.
+            # SentEval's features are symmetric in the two sentences.
             other = embedded[rows[:, 1]]
             features = numpy.concatenate([abs(features - other), features * other], axis=1)
         labels = numpy.array([example.label for example in examples])

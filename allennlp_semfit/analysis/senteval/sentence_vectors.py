@@ -48,7 +48,7 @@ class SentenceVectors:
     def __call__(self, sentences: Sequence[Sequence[str]]) -> numpy.ndarray:
         """Returns the vectors of sentences, shape `(num_sentences, dim)`, `float32`."""
         vectors = numpy.zeros((len(sentences), self.dim), numpy.float32)
-        # Of similar lengths, starting with those that need most memory.
+        # A group has similar lengths, and the first one needs most memory.
         order = sorted(range(len(sentences)), key=lambda index: -len(sentences[index]))
         with progress_bar("embedding", sum(map(len, sentences))) as bar:
             for indices in lazy_groups_of(order, self._group_size):

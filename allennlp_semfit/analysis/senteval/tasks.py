@@ -12,8 +12,8 @@ from allennlp_semfit.common.errors import InvalidFileError, check_bounds
 
 __all__ = ["TASKS", "Example", "Sentence", "Task", "TaskData", "read_tasks"]
 
-# The words.
 Sentence = Tuple[str, ...]
+"""The words of a sentence."""
 
 
 class Example(NamedTuple):

@@ -1,8 +1,61 @@
+import torch
+from allennlp.common.checks import ConfigurationError
 from allennlp.modules.token_embedders import TokenEmbedder
 
-from allennlp_semfit.modules.token_embedders.word_vector_embedder import WordVectorEmbedder
+__all__ = ["FastTextEmbedder", "WordVectorEmbedder"]
 
-__all__ = ["FastTextEmbedder"]
+
+class WordVectorEmbedder(TokenEmbedder):
+    """
+    Returns the vectors that a `WordVectorIndexer` has looked up. It has no parameters: the vectors
+    are fixed, and only those of the batch are copied to the device.
+
+    Subclasses say in messages where the vectors come from.
+
+    # Parameters
+
+    embedding_dim : `int`
+        The dimension of the vectors.
+    """
+
+    # The registered name of the embedder and its indexer, and the indexer's parameter for the file.
+    _name: str
+    _parameter: str
+
+    def __init__(self, embedding_dim: int) -> None:
+        super().__init__()
+        self._embedding_dim = embedding_dim
+
+    def get_output_dim(self) -> int:
+        return self._embedding_dim
+
+    def forward(self, vectors: torch.Tensor, word_mask: torch.BoolTensor = None) -> torch.Tensor:
+        """
+        # Parameters
+
+        vectors : `torch.Tensor`
+            Shape `(batch_size, length, embedding_dim)`.
+        word_mask : `torch.BoolTensor`, optional (default = `None`)
+            Shape `(batch_size, length)`. Another tensor of the indexer; not used.
+
+        # Returns
+
+        `torch.Tensor`
+            `vectors`, unchanged.
+
+        # Raises
+
+        `ConfigurationError`
+            If the dimension of the vectors is not `embedding_dim`.
+        """
+        if vectors.size(-1) != self._embedding_dim:
+            raise ConfigurationError(
+                f"The {self._name} embedder's `embedding_dim` is {self._embedding_dim}, but the "
+                f"file at the {self._name} indexer's `{self._parameter}` has vectors of dimension "
+                f"{vectors.size(-1)}. Set `embedding_dim` to {vectors.size(-1)} here and wherever "
+                f"else the config repeats it, or set `{self._parameter}` to another file."
+            )
+        return vectors
 
 
 @TokenEmbedder.register("fasttext")

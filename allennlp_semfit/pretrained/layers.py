@@ -1,30 +1,32 @@
-import os
-from typing import Any, Dict, List, Optional, Set, Tuple, Union
+from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 import torch
 from allennlp.common.checks import ConfigurationError
+from allennlp.data import Token, TokenIndexer, Vocabulary
 from allennlp.modules.text_field_embedders import BasicTextFieldEmbedder
-from allennlp.modules.token_embedders import Embedding, TokenCharactersEncoder
+from allennlp.modules.token_embedders import Embedding, TokenEmbedder
 from allennlp.nn.util import get_text_field_mask
+from torch.nn.functional import pad
 
-from allennlp_semfit.archives.archive import load_language_model
-from allennlp_semfit.archives.safe_archive import UnsafeArchiveError
+from allennlp_semfit.archives.archive import Archive, ArchiveFile
 from allennlp_semfit.common.errors import InvalidFileError, first_line
-from allennlp_semfit.data.fasttext_indexer import FastTextIndexer
-from allennlp_semfit.data.word_vector_indexer import WordVectorIndexer
-from allennlp_semfit.models.language_model_base import LanguageModelBase
+from allennlp_semfit.models.language_model_archive import LANGUAGE_MODEL
 from allennlp_semfit.modules.kernels.padding import check_right_padding
 from allennlp_semfit.modules.token_embedders.cached_embedder import CachedEmbedder
-from allennlp_semfit.modules.token_embedders.elmo_character_cnn_embedder import (
-    ElmoCharacterCnnEmbedder,
+from allennlp_semfit.pretrained.input_spec import (
+    SUBWORD_SPANS,
+    WORD_MASK,
+    InputSpec,
+    TensorNames,
 )
-from allennlp_semfit.pretrained.boundary_tokens import BoundaryTokens, add_boundary_tokens
-from allennlp_semfit.pretrained.input_spec import InputSpec, strip_prefix
 
-__all__ = ["PretrainedBiLm"]
+__all__ = ["LanguageModelLayers", "add_boundary_tokens"]
+
+# The output of these, unlike that of subclasses, is known to depend on the word alone.
+_CHARACTER_CNNS = ("character_encoding", "elmo_character_cnn")
 
 
-class PretrainedBiLm(torch.nn.Module):
+class LanguageModelLayers(torch.nn.Module):
     """
     The layers of a trained language model, without its output layer. Adds the boundary tokens of
     its training to each sentence, and pools the vectors of subwords to words.
@@ -36,10 +38,8 @@ class PretrainedBiLm(torch.nn.Module):
     model : `LanguageModelBase`
     indexer_name : `str`
         The key of the sentence's tensors in the model's text field embedder.
-    tensor_prefix : `str`, optional (default = `""`)
-        The prefix that the `elmo_semfit` indexer adds to the names of these tensors.
-    is_subword : `bool`, optional (default = `False`)
-        Whether the model reads subwords.
+    names : `TensorNames`
+        How the `elmo_semfit` indexer names these tensors.
     sub_token_mode : `str`, optional (default = `"first"`)
         The vector of a word: `"first"`, that of its first subword, or `"avg"`, their mean.
 
@@ -51,11 +51,10 @@ class PretrainedBiLm(torch.nn.Module):
 
     def __init__(
         self,
-        model: LanguageModelBase,
+        model: Any,
         indexer_name: str,
         *,
-        tensor_prefix: str = "",
-        is_subword: bool = False,
+        names: TensorNames,
         sub_token_mode: str = "first",
     ) -> None:
         super().__init__()
@@ -65,8 +64,7 @@ class PretrainedBiLm(torch.nn.Module):
             )
         model.return_all_layers = True
         self.indexer_name = indexer_name
-        self.tensor_prefix = tensor_prefix
-        self.is_subword = is_subword
+        self.names = names
         self.sub_token_mode = sub_token_mode
         self.num_layers = model.num_layers()
         self._text_field_embedder = model._text_field_embedder
@@ -77,24 +75,24 @@ class PretrainedBiLm(torch.nn.Module):
                 # vocabulary.
                 module._vocab_namespace = None
         self._input_names: Optional[Set[str]] = None
-        self._start = BoundaryTokens()
-        self._end = BoundaryTokens()
+        self._start = _BoundaryTokens()
+        self._end = _BoundaryTokens()
         self._missing_file: Optional[InvalidFileError] = None
         self._is_frozen = False
-        # In a tuple, so that its parameters, the text field embedder's, are not registered twice.
+        # A tuple hides its parameters, which are registered already, as the text field embedder's.
         self._cached_embedder: Optional[Tuple[CachedEmbedder]] = None
 
     @classmethod
     def from_archive(
         cls,
-        archive_file: Union[str, os.PathLike],
+        archive_file: ArchiveFile,
         fasttext_model_path: Optional[str] = None,
         sub_token_mode: str = "first",
-    ) -> "PretrainedBiLm":
+    ) -> "LanguageModelLayers":
         """
         # Parameters
 
-        archive_file : `Union[str, os.PathLike]`
+        archive_file : `Union[str, os.PathLike, Archive]`
             The archive of a `bidirectional_lm` or `masked_lm`, or its serialization directory.
         fasttext_model_path : `str`, optional (default = `None`)
             The model's fastText file, if it has been moved since training. If there is none, the
@@ -110,48 +108,36 @@ class PretrainedBiLm(torch.nn.Module):
             If `sub_token_mode` is unknown, or the model does not fit the fastText file or has not
             exactly one indexer whose embedder is not `empty`.
         """
-        params, model = load_language_model(str(archive_file))
-        assert isinstance(model, LanguageModelBase)
-        model_input = InputSpec(archive_file, params)
+        archive = LANGUAGE_MODEL.read(archive_file)
+        model = archive.model
+        model_input = InputSpec(archive)
         layers = cls(
-            model,
-            model_input.name,
-            tensor_prefix=model_input.tensor_prefix,
-            is_subword=model_input.is_subword,
-            sub_token_mode=sub_token_mode,
+            model, model_input.name, names=model_input.names, sub_token_mode=sub_token_mode
         )
         try:
-            indexer = model_input.open_indexer(fasttext_model_path)
-        except UnsafeArchiveError:
-            raise
+            indexer: Any = model_input.open_indexer(fasttext_model_path)
         except InvalidFileError as error:
             layers._missing_file = error
             return layers
-        if isinstance(indexer, WordVectorIndexer) and (
-            indexer.embedding_dim != layers.get_input_dim()
-        ):
-            is_fasttext = isinstance(indexer, FastTextIndexer)
+        # Indexers that look up vectors have a dimension.
+        dim = getattr(indexer, "embedding_dim", layers.get_input_dim())
+        if dim != layers.get_input_dim():
+            remedy = "Put the file of its training there."
+            if model_input.reads_fasttext:
+                remedy = "Give the file of its training as `fasttext_model_path`."
             raise ConfigurationError(
-                f"The language model {archive_file} was trained on vectors of dimension "
-                f"{layers.get_input_dim()}, but those of {indexer.path} have dimension "
-                f"{indexer.embedding_dim}. "
-                + (
-                    "Give the file of its training as `fasttext_model_path`."
-                    if is_fasttext
-                    else "Put the file of its training there."
-                )
+                f"The language model {archive.file} was trained on vectors of dimension "
+                f"{layers.get_input_dim()}, but those of {indexer.path} have dimension {dim}. "
+                f"{remedy}"
             )
-        layers._input_names = {
-            layers.tensor_prefix + name for name in indexer.get_empty_token_list()
-        }
-        if layers.is_subword:
-            layers._input_names |= {"word_mask", "subword_spans"}
+        empty = indexer.get_empty_token_list()
+        layers._input_names = set(layers.names.join(empty, [], []))
         layers._start.index(model_input.start_tokens, indexer, model.vocab)
         layers._end.index(model_input.end_tokens, indexer, model.vocab)
-        layers._check_input(archive_file, list(indexer.get_empty_token_list()))
+        layers._check_input(archive, list(empty))
         return layers
 
-    def _check_input(self, archive_file: Union[str, os.PathLike], names: List[str]) -> None:
+    def _check_input(self, archive: Archive, names: List[str]) -> None:
         # Otherwise, a wrong configuration is an error only with the first sentence.
         no_words = torch.zeros(1, 1, dtype=torch.long)
         tensors = {
@@ -167,12 +153,10 @@ class PretrainedBiLm(torch.nn.Module):
             with torch.no_grad():
                 self._text_field_embedder({self.indexer_name: tensors})
         except (TypeError, ValueError, LookupError, RuntimeError) as error:
-            raise InvalidFileError(
-                archive_file,
+            raise archive.error(
                 f"has the indexer `{self.indexer_name}`, whose output its embedder does not take "
                 f"({first_line(error)})",
                 "Correct the configuration and train it again.",
-                "Language model",
             ) from error
         self.train(was_training)
 
@@ -196,16 +180,15 @@ class PretrainedBiLm(torch.nn.Module):
         self.requires_grad_(False).eval()
         text_field_embedder = self._text_field_embedder
         embedder: Any = getattr(text_field_embedder, f"token_embedder_{self.indexer_name}", None)
-        # The output of these, unlike that of subclasses, is known to depend on the word alone.
         if type(text_field_embedder) is BasicTextFieldEmbedder and (
-            type(embedder) in (TokenCharactersEncoder, ElmoCharacterCnnEmbedder)
+            type(embedder) in map(TokenEmbedder.by_name, _CHARACTER_CNNS)
         ):
             self._cached_embedder = (CachedEmbedder(embedder),)
 
-    def train(self, mode: bool = True) -> "PretrainedBiLm":
+    def train(self, mode: bool = True) -> "LanguageModelLayers":
         return super().train(mode and not self._is_frozen)
 
-    def _apply(self, *args: Any, **kwargs: Any) -> "PretrainedBiLm":
+    def _apply(self, *args: Any, **kwargs: Any) -> "LanguageModelLayers":
         self.clear_cache()
         return super()._apply(*args, **kwargs)
 
@@ -249,7 +232,7 @@ class PretrainedBiLm(torch.nn.Module):
                 "The language model needs the vectors of its boundary tokens, but: "
                 f"{missing}{hint if missing and missing.parameter else ''}"
             )
-        read = strip_prefix(tensors, self.tensor_prefix)
+        read = self.names.split(tensors)
         mask = get_text_field_mask({self.indexer_name: read})
         check_right_padding(mask)
         lengths = mask.sum(dim=1, keepdim=True)
@@ -282,9 +265,9 @@ class PretrainedBiLm(torch.nn.Module):
         `torch.Tensor`
             Shape `(batch_size, num_words, dim)`, zero where padded.
         """
-        if self.is_subword:
-            mask = tensors["word_mask"]
-            spans = tensors["subword_spans"] + self._start.size
+        if self.names.is_subword:
+            mask = tensors[WORD_MASK]
+            spans = tensors[SUBWORD_SPANS] + self._start.size
             words = _pool_subwords(tensor, spans, self.sub_token_mode)
         else:
             mask = get_text_field_mask({self.indexer_name: tensors})
@@ -302,3 +285,79 @@ def _pool_subwords(tensor: torch.Tensor, spans: torch.Tensor, mode: str) -> torc
     # would pad all words.
     is_within = (first <= subwords) & (subwords <= last)
     return torch.bmm(is_within.to(tensor), tensor) / (last - first + 1)
+
+
+class _BoundaryTokens(torch.nn.Module):
+    """
+    The tensors of the tokens on one side of a sentence, as buffers. Vectors are part of the state
+    dict, so that a trained task does not need the fastText file for them.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_known = False
+
+    def index(self, tokens: Sequence[str], indexer: TokenIndexer, vocab: Vocabulary) -> None:
+        # An extra token, because not every indexer gives the right shapes for an empty list.
+        indexed = indexer.tokens_to_indices([Token(token) for token in (".", *tokens)], vocab)
+        tensors = indexer.as_padded_tensor_dict(indexed, indexer.get_padding_lengths(indexed))
+        for name, tensor in tensors.items():
+            # A mask is always `True`.
+            if tensor.dtype != torch.bool:
+                # The rest is the padding of `token_min_padding_length`.
+                boundary = tensor[1 : 1 + len(tokens)].clone()
+                self.register_buffer(name, boundary, persistent=tensor.is_floating_point())
+        self.is_known = True
+
+    def __getitem__(self, name: str) -> torch.Tensor:
+        tensor = self._buffers.get(name)
+        return torch.ones(self.size, dtype=torch.bool) if tensor is None else tensor
+
+    @property
+    def size(self) -> int:
+        """The number of tokens."""
+        return next(iter(self.buffers())).size(0)
+
+    def _load_from_state_dict(
+        self, state_dict: Dict[str, Any], prefix: str, *args: Any, **kwargs: Any
+    ) -> None:
+        if not self.is_known:
+            for key in [key for key in state_dict if key.startswith(prefix)]:
+                self.register_buffer(key[len(prefix) :], torch.empty_like(state_dict[key]))
+                self.is_known = True
+        super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
+
+
+def add_boundary_tokens(
+    tensor: torch.Tensor, start: torch.Tensor, end: torch.Tensor, lengths: torch.Tensor
+) -> torch.Tensor:
+    """
+    Adds boundary tokens to sentences: `start` before the first word, `end` right after the last.
+    Pads the characters of words to the same number.
+
+    # Parameters
+
+    tensor : `torch.Tensor`
+        Shape `(batch_size, length, ...)`. Without words, it may lack further dimensions.
+    start, end : `torch.Tensor`
+        Shape `(num_tokens, ...)`.
+    lengths : `torch.Tensor`
+        The number of words in each sentence. Shape `(batch_size, 1)`.
+    """
+    if not tensor.size(1):
+        tensor = tensor.new_zeros(tensor.size(0), 0, *start.size()[1:])
+    widths = [part.size(-1) for part in (tensor, start, end)]
+    if tensor.dim() > 2 and len({*widths}) > 1:
+        tensor, start, end = (
+            pad(part, (0, max(widths) - part.size(-1))) for part in (tensor, start, end)
+        )
+    batch_size, _, *dims = tensor.size()
+
+    def each(boundary: torch.Tensor) -> torch.Tensor:
+        # Loaded from a state dict, it may be on another device.
+        return boundary.to(tensor).expand(batch_size, *boundary.size())
+
+    bounded = torch.cat([each(start), tensor, torch.zeros_like(each(end))], dim=1)
+    positions = start.size(0) + lengths + torch.arange(end.size(0), device=lengths.device)
+    positions = positions.view(batch_size, end.size(0), *(1 for _ in dims))
+    return bounded.scatter(1, positions.expand_as(each(end)), each(end))

@@ -19,9 +19,8 @@ from hypothesis import strategies as st
 
 from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.fasttext.train import train_fasttext
-from allennlp_semfit.pretrained.bilm import PretrainedBiLm
-from allennlp_semfit.pretrained.boundary_tokens import add_boundary_tokens
 from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
+from allennlp_semfit.pretrained.layers import LanguageModelLayers, add_boundary_tokens
 from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
 from tests import FIXTURES, VECTORS
 from tests.language_models import KINDS, write_language_model
@@ -51,7 +50,7 @@ def rewritten(archive_file, directory, change):
 def test_the_layers_are_those_that_the_language_model_gives_sentences_of_its_reader(
     kind, language_models
 ):
-    layers = PretrainedBiLm.from_archive(language_models[kind]).eval()
+    layers = LanguageModelLayers.from_archive(language_models[kind]).eval()
     archive = load_archive(language_models[kind])
     archive.model.eval()
     instances = [archive.dataset_reader.text_to_instance(sentence) for sentence in SENTENCES]
@@ -92,7 +91,7 @@ class TestFrozenCharacters:
         return tensors_of(archive_file, SENTENCES)
 
     def frozen(self, archive_file):
-        layers = PretrainedBiLm.from_archive(archive_file)
+        layers = LanguageModelLayers.from_archive(archive_file)
         layers.freeze()
         num_words = []
         characters = layers._text_field_embedder.token_embedder_characters
@@ -102,7 +101,7 @@ class TestFrozenCharacters:
         return layers, num_words
 
     def test_each_word_is_computed_once_and_is_what_it_was(self, archive_file, tensors):
-        expected, _ = PretrainedBiLm.from_archive(archive_file).eval()(tensors)
+        expected, _ = LanguageModelLayers.from_archive(archive_file).eval()(tensors)
         layers, num_words = self.frozen(archive_file)
         for _ in range(2):
             for layer, of_expected in zip(layers.train()(tensors)[0], expected):
@@ -116,7 +115,7 @@ class TestFrozenCharacters:
     def test_a_state_dict_is_the_same_and_makes_it_forget(self, archive_file, tensors):
         layers, _ = self.frozen(archive_file)
         layers(tensors)
-        other = PretrainedBiLm.from_archive(archive_file).eval()
+        other = LanguageModelLayers.from_archive(archive_file).eval()
         assert layers.state_dict().keys() == other.state_dict().keys()
         for parameter in other.parameters():
             parameter.data.mul_(1.5)
@@ -134,7 +133,7 @@ class TestFrozenCharacters:
             def forward(self, *args, **kwargs):
                 return 2 * super().forward(*args, **kwargs)
 
-        layers = PretrainedBiLm.from_archive(archive_file).eval()
+        layers = LanguageModelLayers.from_archive(archive_file).eval()
         layers._text_field_embedder.__class__ = Doubling
         expected, _ = layers(tensors)
         layers.freeze()
@@ -158,8 +157,8 @@ def test_other_boundaries_than_one_token_on_each_side(lm_archive, tmp_path):
         params["dataset_reader"]["end_tokens"] = []
 
     changed = rewritten(lm_archive, tmp_path, change)
-    layers = PretrainedBiLm.from_archive(changed).eval()
-    plain = PretrainedBiLm.from_archive(
+    layers = LanguageModelLayers.from_archive(changed).eval()
+    plain = LanguageModelLayers.from_archive(
         rewritten(
             lm_archive,
             tmp_path,
@@ -181,7 +180,7 @@ def test_other_boundaries_than_one_token_on_each_side(lm_archive, tmp_path):
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_no_boundary_at_all(kind, tmp_path):
     directory = write_language_model(tmp_path / "lm", kind, start_tokens=[], end_tokens=[])
-    layers = PretrainedBiLm.from_archive(directory).eval()
+    layers = LanguageModelLayers.from_archive(directory).eval()
     tensors = tensors_of(directory, SENTENCES)
     with torch.no_grad():
         given, mask = layers(tensors)
@@ -234,7 +233,7 @@ def test_subwords_are_joined_as_a_loop_joins_them(
 
 @pytest.fixture
 def subword_layers(language_models):
-    return PretrainedBiLm.from_archive(language_models["subwords"])
+    return LanguageModelLayers.from_archive(language_models["subwords"])
 
 
 def test_one_word_of_many_subwords_takes_no_memory_for_the_others(subword_layers):
@@ -252,7 +251,7 @@ def test_one_word_of_many_subwords_takes_no_memory_for_the_others(subword_layers
 
 def test_another_mode_of_joining_is_refused(lm_archive):
     with pytest.raises(ConfigurationError, match="`sub_token_mode` is 'last'; it takes 'first' or"):
-        PretrainedBiLm.from_archive(lm_archive, sub_token_mode="last")
+        LanguageModelLayers.from_archive(lm_archive, sub_token_mode="last")
 
 
 def test_the_files_of_a_frozen_input_are_not_looked_for(language_models, tmp_path):
@@ -261,9 +260,9 @@ def test_the_files_of_a_frozen_input_are_not_looked_for(language_models, tmp_pat
     embedders = config["model"]["text_field_embedder"]["token_embedders"]
     embedders["characters"]["pretrained_file"] = "gone.hdf5"
     (directory / "config.json").write_text(json.dumps(config))
-    layers = PretrainedBiLm.from_archive(directory).eval()
+    layers = LanguageModelLayers.from_archive(directory).eval()
     tensors = tensors_of(language_models["frozen_characters"], SENTENCES)
-    expected = PretrainedBiLm.from_archive(language_models["frozen_characters"]).eval()
+    expected = LanguageModelLayers.from_archive(language_models["frozen_characters"]).eval()
     assert torch.equal(layers(tensors)[0][-1], expected(tensors)[0][-1])
 
 
@@ -272,9 +271,9 @@ def test_a_tokenizer_is_not_looked_for(language_models, tmp_path):
     config = json.loads((directory / "config.json").read_text())
     config["dataset_reader"]["tokenizer"]["model_path"] = "gone"
     (directory / "config.json").write_text(json.dumps(config))
-    layers = PretrainedBiLm.from_archive(directory).eval()
+    layers = LanguageModelLayers.from_archive(directory).eval()
     tensors = tensors_of(language_models["subwords"], SENTENCES)
-    expected = PretrainedBiLm.from_archive(language_models["subwords"]).eval()
+    expected = LanguageModelLayers.from_archive(language_models["subwords"]).eval()
     assert torch.equal(layers(tensors)[0][-1], expected(tensors)[0][-1])
 
 
@@ -300,9 +299,9 @@ def test_boundaries_stand_right_round_the_words(lengths, padding, num_start, num
 def test_the_boundaries_can_come_with_a_state_dict_instead_of_the_fasttext_file(
     lm_archive, tmp_path
 ):
-    layers = PretrainedBiLm.from_archive(lm_archive).eval()
+    layers = LanguageModelLayers.from_archive(lm_archive).eval()
     missing = str(tmp_path / "gone.bin")
-    travelled = PretrainedBiLm.from_archive(lm_archive, fasttext_model_path=missing).eval()
+    travelled = LanguageModelLayers.from_archive(lm_archive, fasttext_model_path=missing).eval()
     tensors = tensors_of(lm_archive, SENTENCES)
     with pytest.raises(
         ConfigurationError,
@@ -319,7 +318,7 @@ def test_a_missing_file_without_a_parameter_is_not_said_to_have_one(tmp_path):
     archive = write_language_model(tmp_path / "language_model", "mimick")
     tensors = tensors_of(archive, SENTENCES)
     shutil.rmtree(tmp_path / "language_model" / "mimick")
-    layers = PretrainedBiLm.from_archive(archive)
+    layers = LanguageModelLayers.from_archive(archive)
     with pytest.raises(ConfigurationError, match="boundary tokens, but: .* MIMICK model") as error:
         layers(tensors)
     assert str(error.value).endswith("serialization directory and use that directory.")
@@ -329,8 +328,8 @@ def test_the_fasttext_file_can_be_elsewhere(lm_archive, tmp_path):
     moved = shutil.copy(VECTORS, tmp_path / "moved.bin")
     change = {"token_indexers": {"fasttext": {"type": "fasttext", "model_path": "gone.bin"}}}
     archive = rewritten(lm_archive, tmp_path, lambda p: p["dataset_reader"].update(change))
-    layers = PretrainedBiLm.from_archive(archive, fasttext_model_path=moved)
-    state, expected = layers.state_dict(), PretrainedBiLm.from_archive(lm_archive).state_dict()
+    layers = LanguageModelLayers.from_archive(archive, fasttext_model_path=moved)
+    state, expected = layers.state_dict(), LanguageModelLayers.from_archive(lm_archive).state_dict()
     assert list(state) == list(expected)
     assert all(torch.equal(state[name], expected[name]) for name in expected)
 
@@ -339,7 +338,7 @@ def test_a_fasttext_file_of_another_dimension_is_refused_with_both(lm_archive, t
     vectors = tmp_path / "vectors.bin"
     train_fasttext([FIXTURES / "corpus" / "train"], vectors, dim=11, bucket=100)
     with pytest.raises(ConfigurationError, match=r"dimension 10, but .*vectors.bin .*dimension 11"):
-        PretrainedBiLm.from_archive(lm_archive, fasttext_model_path=str(vectors))
+        LanguageModelLayers.from_archive(lm_archive, fasttext_model_path=str(vectors))
 
 
 @pytest.mark.parametrize("content", [b"", b"no archive\n", None])
@@ -350,7 +349,7 @@ def test_what_is_no_archive_is_refused(content, lm_archive, tmp_path):
             content = file.read()[:3000]
     path.write_bytes(content)
     with pytest.raises(InvalidFileError, match="model.tar.gz is not an archive, or is truncated"):
-        PretrainedBiLm.from_archive(path)
+        LanguageModelLayers.from_archive(path)
 
 
 def test_truncated_weights_are_refused(lm_archive, tmp_path):
@@ -358,7 +357,7 @@ def test_truncated_weights_are_refused(lm_archive, tmp_path):
     weights = directory / "weights.th"
     weights.write_bytes(weights.read_bytes()[:500])
     with pytest.raises(InvalidFileError, match="cannot be read"):
-        PretrainedBiLm.from_archive(directory)
+        LanguageModelLayers.from_archive(directory)
 
 
 @pytest.mark.parametrize("missing", ["vocabulary", "non_padded_namespaces.txt"])
@@ -367,7 +366,7 @@ def test_what_an_archive_lacks_is_named_with_it(lm_archive, tmp_path, missing):
     (path,) = directory.rglob(missing)
     shutil.rmtree(path) if path.is_dir() else path.unlink()
     with pytest.raises(InvalidFileError, match=f"{tmp_path} has no {missing}"):
-        PretrainedBiLm.from_archive(directory)
+        LanguageModelLayers.from_archive(directory)
 
 
 def test_another_file_that_an_archive_needs_is_named_with_it(lm_archive, tmp_path):
@@ -380,7 +379,7 @@ def test_another_file_that_an_archive_needs_is_named_with_it(lm_archive, tmp_pat
     with pytest.raises(
         InvalidFileError, match=f"{tmp_path} needs another file.*gone.json"
     ) as raised:
-        PretrainedBiLm.from_archive(directory)
+        LanguageModelLayers.from_archive(directory)
     # A key of the archive's configuration, which would be taken for one of the user's own.
     assert raised.value.key is None
 
@@ -390,7 +389,7 @@ def test_a_config_that_is_none_is_refused(lm_archive, tmp_path, config):
     directory = rewritten(lm_archive, tmp_path, lambda params: None)
     (directory / "config.json").write_text(config)
     with pytest.raises(InvalidFileError, match="cannot be read|a model of type None"):
-        PretrainedBiLm.from_archive(directory)
+        LanguageModelLayers.from_archive(directory)
 
 
 @given(widths=st.tuples(*[st.integers(1, 4)] * 3), length=st.integers(0, 2))
@@ -430,7 +429,7 @@ PADDED = {
 def test_padded_indexers_give_what_the_language_model_predicts(kind, tmp_path, monkeypatch):
     monkeypatch.setitem(KINDS, "padded", PADDED[kind])
     archive = write_language_model(tmp_path / "lm", "padded", archive=True)
-    predictor = Predictor.from_path(str(archive), "bidirectional_lm")
+    predictor = Predictor.from_path(str(archive), "language_model_vectors")
     embedder = SentenceEmbedder(archive)
     for sentence in ("a", "unbelievably long words"):
         expected = torch.tensor(predictor.predict(sentence)["layers"])
@@ -454,7 +453,7 @@ def test_an_archive_of_something_else_is_refused(tmp_path):
     with tarfile.open(path, "w:gz") as archive:
         archive.addfile(tarfile.TarInfo("notes.txt"), io.BytesIO())
     with pytest.raises(InvalidFileError, match="vectors.tar.gz has no config.json"):
-        PretrainedBiLm.from_archive(path)
+        LanguageModelLayers.from_archive(path)
 
 
 @pytest.mark.parametrize(
@@ -468,7 +467,7 @@ def test_several_indexers_or_none_are_refused_with_their_names(
         lm_archive, tmp_path, lambda p: p["dataset_reader"]["token_indexers"].update(indexers)
     )
     with pytest.raises(ConfigurationError, match=rf"{re.escape(found)}.*exactly one"):
-        PretrainedBiLm.from_archive(archive)
+        LanguageModelLayers.from_archive(archive)
 
 
 def test_an_indexer_of_another_kind_is_refused_at_once(lm_archive, tmp_path):
@@ -477,10 +476,10 @@ def test_an_indexer_of_another_kind_is_refused_at_once(lm_archive, tmp_path):
 
     archive = rewritten(lm_archive, tmp_path, change)
     with pytest.raises(InvalidFileError, match="indexer `fasttext`, whose output .* unexpected"):
-        PretrainedBiLm.from_archive(archive)
+        LanguageModelLayers.from_archive(archive)
 
 
 def test_the_directory_of_a_training_serves_as_its_archive(lm_archive):
-    layers = PretrainedBiLm.from_archive(Path(lm_archive).parent)
-    state, expected = layers.state_dict(), PretrainedBiLm.from_archive(lm_archive).state_dict()
+    layers = LanguageModelLayers.from_archive(Path(lm_archive).parent)
+    state, expected = layers.state_dict(), LanguageModelLayers.from_archive(lm_archive).state_dict()
     assert all(torch.equal(state[name], expected[name]) for name in expected)

@@ -1,0 +1,38 @@
+import os
+import signal
+import threading
+from contextlib import contextmanager
+from types import FrameType
+from typing import Iterator, List, Optional
+
+__all__ = ["delayed_signals"]
+
+
+@contextmanager
+def delayed_signals() -> Iterator[None]:
+    """
+    A context manager that delays SIGINT and SIGTERM to the end of the block, which may fork. Python
+    would handle a signal that arrives during `os.fork` in a hook of `os.register_at_fork`, where it
+    ignores exceptions: Ctrl-C would have no effect. Blocks can be nested.
+    """
+    process = os.getpid()
+    received: List[int] = []
+
+    def handle(number: int, _: Optional[FrameType]) -> None:
+        if os.getpid() != process:
+            os._exit(128 + number)
+        received.append(number)
+
+    is_main = threading.current_thread() is threading.main_thread()
+    handlers = {
+        number: signal.signal(number, handle)
+        for number in (signal.SIGINT, signal.SIGTERM)
+        if is_main and callable(signal.getsignal(number))
+    }
+    try:
+        yield
+    finally:
+        for restored, handler in handlers.items():
+            signal.signal(restored, handler)
+        for number in received:
+            signal.raise_signal(number)
