@@ -26,7 +26,7 @@ USE_AMP := $(or $(RESUMED_AMP),$(if $(HAS_BFLOAT16),true,false))
 
 # Trains ELMo-S on a sample of Wikipedia. If it was interrupted, it resumes.
 train: data
-	@if [ -e $(OUTPUT)/model.tar.gz ]; then \
+	@if tar -tzf $(OUTPUT)/model.tar.gz > /dev/null 2>&1; then \
 		echo "$(OUTPUT) is trained already; remove it to train again."; \
 	else \
 		OMP_NUM_THREADS=$(TRAINING_THREADS) OMP_WAIT_POLICY=PASSIVE \

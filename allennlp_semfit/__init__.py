@@ -29,9 +29,9 @@ from allennlp_semfit.commands.train_bpe import TrainBpe
 from allennlp_semfit.commands.train_fasttext import TrainFastText
 from allennlp_semfit.commands.train_mimick import TrainMimick
 from allennlp_semfit.commands.train_svd import TrainSvd
-from allennlp_semfit.compat import apply_patches
 from allennlp_semfit.data.fasttext_indexer import FastTextIndexer
 from allennlp_semfit.data.language_modeling import LanguageModelingReader
+from allennlp_semfit.data.watched_data_loader import WatchedDataLoader
 from allennlp_semfit.mimick.embedder import MimickEmbedder
 from allennlp_semfit.mimick.indexer import MimickIndexer
 from allennlp_semfit.mimick.model import Mimick
@@ -66,6 +66,7 @@ from allennlp_semfit.modules.token_embedders.elmo_character_cnn_embedder import 
     ElmoCharacterCnnEmbedder,
 )
 from allennlp_semfit.modules.token_embedders.fasttext_embedder import FastTextEmbedder
+from allennlp_semfit.patches import apply_patches
 from allennlp_semfit.pretrained.embedder import ElmoSemfitEmbedder
 from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
 from allennlp_semfit.pretrained.predictor import LanguageModelVectorsPredictor
@@ -75,6 +76,7 @@ from allennlp_semfit.training.fused_adam import FusedAdam
 from allennlp_semfit.training.large_batch import (
     LargeBatchLearningRateScheduler,
 )
+from allennlp_semfit.training.resumable import ResumableCheckpointer, ResumableTrainer
 from allennlp_semfit.training.token_averages import BaselineCosine, TokenAverage
 
 __all__ = [
@@ -100,6 +102,9 @@ __all__ = [
     "FastTextEmbedder",
     "FastTextIndexer",
     "FusedAdam",
+    "ResumableCheckpointer",
+    "ResumableTrainer",
+    "WatchedDataLoader",
     "HuggingFaceEncoder",
     "LanguageModelingReader",
     "LargeBatchLearningRateScheduler",

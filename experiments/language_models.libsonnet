@@ -30,6 +30,6 @@ local num_sentences = 235008;
     },
     use_amp: false,
     // Keep all checkpoints, to evaluate the progress of training.
-    checkpointer: { save_every_num_batches: 500, keep_most_recent_by_count: null },
+    checkpointer+: { save_every_num_batches: 500, keep_most_recent_by_count: null },
   },
 }

@@ -15,6 +15,5 @@ config {
     num_epochs: 2,
     optimizer+: { lr: 0.01 },
     learning_rate_scheduler+: { num_replicas: 1, warmup_steps: 1, decay_start: 7, decay_end: 14 },
-    checkpointer:: null,
   },
 }

@@ -11,11 +11,11 @@ import pytest
 import allennlp_semfit
 
 PACKAGE = Path(allennlp_semfit.__file__).parent
-# A folder may import from those before it, and from itself. `compat` mends AllenNLP.
+# A folder may import from those before it, and from itself.
 ORDER = (
     "functional",
     "common",
-    "compat",
+    "patches",
     "archives",
     "fasttext",
     "corpus",

@@ -42,6 +42,7 @@ local num_replicas = 4;
   data_loader: { batch_sampler: { type: 'bucket', batch_size: batch_size, sorting_keys: ['source'] } },
   validation_data_loader: { batch_size: 64 },
   trainer: {
+    type: 'resumable',
     num_epochs: num_epochs,
     patience: 1000,  // Never stops early.
     optimizer: { type: 'fused_adam', lr: 4e-4 },
@@ -54,8 +55,8 @@ local num_replicas = 4;
     },
     validation_metric: '+cosine',
     grad_norm: 5.0,
-    checkpointer: { save_every_num_batches: 500 },
+    checkpointer: { type: 'resumable', save_every_num_batches: 500 },
     callbacks: [{ type: 'console_logger', should_log_inputs: false }],
-    run_confidence_checks: false,  // They add hooks to every module, which a recovered run would keep.
+    run_confidence_checks: false,  // They add hooks to every module, which a resumed run would keep.
   },
 }

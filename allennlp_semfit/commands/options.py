@@ -6,15 +6,16 @@ import logging
 import os
 import re
 import select
+import signal
 import sys
 from contextlib import contextmanager
 from typing import Iterator
 
 from allennlp.common import logging as common_logging
 from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import SigTermReceived
 
 from allennlp_semfit.common.errors import InvalidFileError, check_bounds, first_line
-from allennlp_semfit.compat.interrupts import exit_code
 from allennlp_semfit.pretrained.sentence_embedder import DEFAULT_BATCH_SIZE, SentenceEmbedder
 
 __all__ = [
@@ -66,9 +67,11 @@ def exit_on_error(
         if not isinstance(error, MemoryError) and not is_lack:
             raise
         sys.exit(f"{command}: not enough memory ({first_line(error)}); {out_of_memory}")
-    except KeyboardInterrupt as error:
+    except (KeyboardInterrupt, SigTermReceived) as error:
         sys.stderr.write(f"{command}: interrupted; {interrupted}\n")
-        sys.exit(exit_code(error))
+        # As shells define it.
+        is_sigterm = isinstance(error, SigTermReceived)
+        sys.exit(128 + (signal.SIGTERM if is_sigterm else signal.SIGINT))
 
 
 def _reader_has_ended() -> bool:

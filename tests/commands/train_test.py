@@ -104,7 +104,7 @@ def test_a_killed_run_goes_on_from_its_last_checkpoint_at_the_same_step_of_the_s
         "trainer.num_gradient_accumulation_steps": 2,
         "trainer.num_epochs": 3,
         "trainer.learning_rate_scheduler": {"type": "large_batch", **schedule},
-        "trainer.checkpointer": {"save_every_num_batches": 2},
+        "trainer.checkpointer.save_every_num_batches": 2,
         "trainer.callbacks": ["update_recorder"],
     }
     recorder = ("--include-package", "tests.update_recorder")
@@ -142,30 +142,6 @@ def test_two_workers(tmp_path, trained):
     # These depend on the words of an epoch and on nothing else, so that each was there once.
     for name in ("training_baseline_cosine", "validation_baseline_cosine"):
         assert metrics_of(tmp_path / "run")[name] == pytest.approx(one_process[name], rel=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("number", "overrides"),
-    [
-        (signal.SIGTERM, {"data_loader.num_workers": 2, "data_loader.max_instances_in_memory": 16}),
-        (signal.SIGINT, {}),
-        # Only the first process gets it.
-        (signal.SIGTERM, {"distributed": {"cuda_devices": [-1, -1]}}),
-    ],
-    ids=["workers", "Ctrl-C", "distributed"],
-)
-def test_a_signal_ends_a_run_with_one_line(tmp_path, number, overrides):
-    overrides = {
-        **overrides,
-        "trainer.num_epochs": 100_000,
-        "trainer.callbacks": ["update_recorder"],
-    }
-    environment = {"KILL_AFTER_UPDATE": "3", "KILL_SIGNAL": str(int(number))}
-    recorder = ("--include-package", "tests.update_recorder")
-    process = train(tmp_path / "run", overrides, *recorder, check=False, **environment)
-    assert process.returncode == 128 + number
-    assert "\nallennlp: interrupted; --recover resumes\n" in process.output
-    assert "Traceback" not in process.output
 
 
 def test_an_archive_of_another_directory_takes_the_vectors_from_where_it_is_told(

@@ -26,6 +26,7 @@ local num_updates = num_epochs * batches_per_epoch / num_accumulated;
     head+: { input_dim: 512 },
   },
   data_loader: {
+    type: 'watched',
     batch_sampler: { type: 'bucket', batch_size: sentences_per_gpu, sorting_keys: ['source'] },
     // Streamed. Each worker sorts this number of sentences by length at once, and buffers up to twice as many in shared
     // memory: 0.4 GB per worker.
@@ -46,7 +47,7 @@ local num_updates = num_epochs * batches_per_epoch / num_accumulated;
     },
     use_amp: true,
     num_gradient_accumulation_steps: num_accumulated,
-    checkpointer: { save_every_num_batches: 2000 },  // About once per hour.
+    checkpointer+: { save_every_num_batches: 2000 },  // About once per hour.
   },
   [if num_gpus > 1 then 'distributed']: { cuda_devices: std.range(0, num_gpus - 1) },
 }

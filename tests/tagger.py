@@ -1,4 +1,4 @@
-"""A small model of AllenNLP and its training."""
+"""The training of a small model of AllenNLP with the `resumable` trainer."""
 
 import glob
 from typing import Any, Dict
@@ -11,10 +11,8 @@ SENTENCES = ["a###D cat###N sleeps###V", "the###D old###A dog###N barks###V loud
 
 
 def train(
-    scheduler: Any,
     *,
     recover: bool = False,
-    force: bool = False,
     num_epochs: int = 3,
     **trainer: Any,
 ) -> Dict[str, Any]:
@@ -29,25 +27,22 @@ def train(
                 "text_field_embedder": {
                     "token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 3}}
                 },
-                "encoder": {
-                    "type": "lstm",
-                    "input_size": 3,
-                    "hidden_size": 4,
-                    "num_layers": 2,
-                    "dropout": 0.5,
-                },
+                "encoder": {"type": "lstm", "input_size": 3, "hidden_size": 4},
             },
-            # Its order of batches is random, also in validation.
+            # Its order of batches is random.
             "data_loader": {"batch_sampler": {"type": "bucket", "batch_size": 4}},
+            "validation_data_loader": {"batch_size": 8},
             "trainer": {
+                "type": "resumable",
+                "checkpointer": "resumable",
                 "num_epochs": num_epochs,
                 "cuda_device": -1,
                 "optimizer": {"type": "sgd", "lr": 0.1},
                 "validation_metric": "+accuracy",
-                "learning_rate_scheduler": scheduler,
+                "learning_rate_scheduler": {"type": "exponential", "gamma": 0.5},
                 **trainer,
             },
         }
     )
-    train_module.train_model(params, "run", recover=recover, force=force)
+    train_module.train_model(params, "run", recover=recover)
     return torch.load(max(glob.glob("run/training_state_*.th")), weights_only=False)

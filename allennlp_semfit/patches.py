@@ -1,0 +1,84 @@
+"""
+All that the plugin changes in AllenNLP: four functions, so that version 2.10.1, its last one, runs
+with current versions of PyTorch, Python and Transformers. Everything else is a component that a
+config names.
+"""
+
+import functools
+from typing import Any, Callable, Optional
+from unittest import mock
+
+import torch
+from allennlp.common import cached_transformers
+from allennlp.data.data_loaders import MultiProcessDataLoader, multiprocess_data_loader
+from allennlp.nn.util import device_mapping
+from allennlp.training.checkpointer import Checkpointer
+from allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers import (
+    ReduceOnPlateauLearningRateScheduler,
+)
+from allennlp.training.trainer import TrainerCheckpoint
+
+__all__ = ["apply_patches"]
+
+
+def apply_patches() -> None:
+    """Replaces the functions, once in a process. `allennlp_semfit` calls it on import."""
+    _wrap(ReduceOnPlateauLearningRateScheduler, "__init__", _init_reduce_on_plateau)
+    _wrap(Checkpointer, "load_checkpoint", _load_checkpoint)
+    for name in ("_start_batch_workers", "_start_instance_workers"):
+        _wrap(MultiProcessDataLoader, name, _start_workers)
+    _wrap(cached_transformers, "get_tokenizer", _get_tokenizer)
+
+
+def _wrap(owner: Any, name: str, replacement: Callable) -> None:
+    original = getattr(owner, name)
+    if hasattr(original, "__wrapped__"):
+        return
+
+    # Keeps the signature, from which AllenNLP takes the parameters of a config.
+    @functools.wraps(original)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        return replacement(original, *args, **kwargs)
+
+    setattr(owner, name, wrapped)
+
+
+def _init_reduce_on_plateau(
+    init: Callable,
+    self: ReduceOnPlateauLearningRateScheduler,
+    optimizer: torch.optim.Optimizer,
+    *,
+    verbose: bool = False,
+    **kwargs: Any,
+) -> None:
+    # AllenNLP passes `verbose`, a parameter that PyTorch has removed.
+    scheduler: Any = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, **kwargs)
+    self.lr_scheduler = scheduler
+
+
+def _load_checkpoint(load: Callable, self: Checkpointer) -> Optional[TrainerCheckpoint]:
+    # By default, `torch.load` accepts only tensors and a few plain types. Schedulers, metrics and
+    # callbacks store others.
+    paths = self.find_latest_checkpoint()
+    if paths is None:
+        return None
+    model_state, training_state = paths
+    device = device_mapping(-1)
+    return TrainerCheckpoint(
+        torch.load(model_state, map_location=device),
+        torch.load(training_state, map_location=device, weights_only=False),
+    )
+
+
+def _start_workers(start: Callable, self: MultiProcessDataLoader, queue: Any, context: Any) -> Any:
+    # AllenNLP gives the workers a lock of the default context, which recent versions of Python
+    # refuse in another one, such as that of `start_method: spawn`.
+    with mock.patch.object(multiprocess_data_loader, "mp", context):
+        return start(self, queue, context)
+
+
+def _get_tokenizer(get: Callable, model_name: str, **kwargs: Any) -> Any:
+    # Transformers refuses `add_special_tokens` when a tokenizer is loaded, where it has no effect:
+    # AllenNLP also sets it in each call.
+    kwargs.pop("add_special_tokens", None)
+    return get(model_name, **kwargs)

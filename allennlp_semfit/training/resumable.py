@@ -1,0 +1,161 @@
+"""A trainer and a checkpointer with which `allennlp train --recover` resumes a killed run."""
+
+import json
+import logging
+import os
+import zipfile
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Dict, Optional, Tuple
+
+import torch
+import torch.distributed as dist
+from allennlp.common.checks import ConfigurationError
+from allennlp.training import Checkpointer, GradientDescentTrainer, Trainer
+from allennlp.training.trainer import TrainerCheckpoint
+
+from allennlp_semfit.common.cpu import has_bfloat16_instructions
+
+__all__ = ["ResumableCheckpointer", "ResumableTrainer"]
+
+logger = logging.getLogger(__name__)
+
+
+@Trainer.register("resumable", constructor="from_partial_objects")
+class ResumableTrainer(GradientDescentTrainer):
+    """
+    AllenNLP's `gradient_descent` trainer, with these differences:
+
+    * `use_amp` runs the forward pass under autocast in bfloat16, on CPUs and on GPUs. AllenNLP has
+      float16, on GPUs only. Since bfloat16 has the range of float32, gradients are not scaled, and
+      `grad_scaling` has no effect.
+    * A run that was killed between a checkpoint and the best weights, or after its last epoch,
+      resumes where it was.
+    * Distributed processes that would resume from different checkpoints are an error.
+
+    Use it with the `resumable` checkpointer.
+
+    Registered as a `Trainer` with name "resumable".
+
+    # Raises
+
+    `ConfigurationError`
+        When training starts, if the last checkpoints of distributed processes differ.
+
+    # Example
+
+    ```json
+    "trainer": {
+        "type": "resumable",
+        "use_amp": true,
+        "checkpointer": {"type": "resumable", "save_every_num_batches": 500},
+        "optimizer": "adam",
+        "num_epochs": 3
+    }
+    ```
+    """
+
+    def __init__(self, *args: Any, use_amp: bool = False, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._use_bfloat16 = use_amp
+        if use_amp and self.cuda_device.type == "cpu" and not has_bfloat16_instructions():
+            logger.warning(
+                "`use_amp` is set, but this CPU has no instructions for bfloat16. The training "
+                "works, but it is slower than without `use_amp`."
+            )
+
+    def batch_outputs(self, batch: Any, for_training: bool) -> Dict[str, torch.Tensor]:
+        with torch.autocast(
+            self.cuda_device.type, dtype=torch.bfloat16, enabled=self._use_bfloat16
+        ):
+            outputs: Dict[str, torch.Tensor] = super().batch_outputs(batch, for_training)
+        return outputs
+
+    def _maybe_restore_checkpoint(self) -> None:
+        super()._maybe_restore_checkpoint()
+        if self._distributed:
+            self._check_agreement()
+        if self._best_model_filename is not None:
+            # The directory may have been renamed.
+            name = os.path.basename(self._best_model_filename)
+            self._best_model_filename = os.path.join(str(self._serialization_dir), name)
+        is_sharded = self._ddp_wrapped_model is not None and self._ddp_wrapped_model.is_sharded
+        if (
+            self._start_after_epochs_completed
+            and not self._start_after_batches_in_epoch_completed
+            and self._metric_tracker.is_best_so_far()
+            and self._moving_average is None
+            and not is_sharded
+        ):
+            # AllenNLP writes the best weights after the checkpoint, of which this is a copy.
+            self._best_model_filename = os.path.join(str(self._serialization_dir), "best.th")
+            if self._primary:
+                # It may be a hard link to an older checkpoint.
+                with suppress(FileNotFoundError):
+                    os.remove(self._best_model_filename)
+                self._save_model_state(self._best_model_filename)
+
+    def _check_agreement(self) -> None:
+        point = torch.tensor(
+            [self._start_after_epochs_completed, self._start_after_batches_in_epoch_completed],
+            device=self.cuda_device,
+        )
+        points = [torch.empty_like(point) for _ in range(dist.get_world_size())]
+        dist.all_gather(points, point)
+        if any(each.tolist() != point.tolist() for each in points):
+            found = ", ".join("e{}_b{}".format(*each.tolist()) for each in points)
+            raise ConfigurationError(
+                f"{self._serialization_dir}: the last checkpoints of the processes differ "
+                f"({found}). Remove the later ones, model_state_*.th and training_state_*.th, on "
+                "each machine."
+            )
+
+    def _try_train(self) -> Tuple[Dict[str, Any], int]:
+        completed = self._start_after_epochs_completed
+        if (
+            not completed
+            or self._start_after_batches_in_epoch_completed
+            or not (completed >= self._num_epochs or self._metric_tracker.should_stop_early())
+        ):
+            metrics, epoch = super()._try_train()
+            return metrics, epoch
+        # The run was killed after its last epoch.
+        if self._best_model_filename is not None:
+            self._load_model_state(self._best_model_filename)
+        path = Path(str(self._serialization_dir), f"metrics_epoch_{completed - 1}.json")
+        return json.loads(path.read_text("utf-8")), completed - 1
+
+
+@Checkpointer.register("resumable")
+class ResumableCheckpointer(Checkpointer):
+    """
+    AllenNLP's checkpointer, which also passes over a checkpoint that a killed run left incomplete,
+    and removes no other one than it should: with AllenNLP's, that of batch 5000 goes with that of
+    batch 500.
+
+    Registered as a `Checkpointer` with name "resumable".
+    """
+
+    def load_checkpoint(self) -> Optional[TrainerCheckpoint]:
+        for point in sorted(self._find_all_checkpoints(), reverse=True):
+            paths = self._model_state_path(*point), self._training_state_path(*point)
+            # `torch.save` writes a zip archive, with its directory at the end. A process does not
+            # know the shards of others, and all must choose the same checkpoint.
+            if self.state_is_sharded or all(map(zipfile.is_zipfile, paths)):
+                break
+            logger.warning(
+                "The checkpoint in %s and %s is incomplete. Renaming it to *.incomplete and "
+                "looking for an earlier one.",
+                *paths,
+            )
+            for path in paths:
+                with suppress(FileNotFoundError):
+                    os.replace(path, path + ".incomplete")
+        return super().load_checkpoint()
+
+    def _remove_checkpoint(self, epochs_completed: int, batches_in_epoch_completed: int) -> None:
+        for kind in ("model_state", "training_state"):
+            name = f"{kind}_e{epochs_completed}_b{batches_in_epoch_completed}"
+            for pattern in (f"{name}.th", f"{name}_w*.th"):
+                for path in Path(self._serialization_dir).glob(pattern):
+                    path.unlink()

@@ -1,0 +1,226 @@
+import glob
+import json
+import multiprocessing
+import os
+import shutil
+import sys
+from argparse import Namespace
+from functools import partial
+from pathlib import Path
+
+import pytest
+import torch
+from allennlp.commands.train import train_model
+from allennlp.common import Params
+from allennlp.common.util import int_to_device
+from allennlp.models import SimpleTagger, load_archive
+from allennlp.training import GradientDescentTrainer
+
+from allennlp_semfit.models import BidirectionalLm
+from allennlp_semfit.training import FusedAdam, resumable
+from allennlp_semfit.training.resumable import ResumableCheckpointer, ResumableTrainer
+from tests import FIXTURES
+from tests.processes import run_in_two_processes
+from tests.tagger import SENTENCES, train
+
+
+@pytest.fixture(autouse=True)
+def _directory(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("tagged.tsv").write_text("\n".join(SENTENCES) + "\n")
+
+
+# Of each epoch. The patience runs out when it falls.
+SCORES = {"last": [0.3, 0.5], "first": [0.5, 0.4, 0.9]}
+
+
+def train_with_scores(best, monkeypatch, **kwargs):
+    validate = GradientDescentTrainer._validation_loss
+
+    def note_epoch(self, epoch):
+        self.model.epoch = epoch
+        return validate(self, epoch)
+
+    def get_metrics(self, reset=False):
+        return {"accuracy": SCORES[best][getattr(self, "epoch", 0)]}
+
+    with monkeypatch.context() as patch:
+        patch.setattr(GradientDescentTrainer, "_validation_loss", note_epoch)
+        patch.setattr(SimpleTagger, "get_metrics", get_metrics)
+        train(num_epochs=len(SCORES[best]), patience=1, **kwargs)
+
+
+def is_killed_at(step, function):
+    """
+    Calls a function in a forked process, which kills itself at the given step of writing
+    checkpoints or what follows them. Returns whether it came so far.
+    """
+    save = torch.save
+    steps = 0
+
+    def count(state, path):
+        nonlocal steps
+        save(state, path)
+        steps += 1
+        if steps == step:
+            os.truncate(path, os.path.getsize(path) // 2)
+            os._exit(1)
+
+    def watch(event, args):
+        nonlocal steps
+        writes = event in ("os.rename", "os.link", "os.remove") or (
+            event == "open" and args[2] & (os.O_WRONLY | os.O_RDWR)
+        )
+        # Not the logs.
+        if steps and writes and "run/" in str(args) and ".log" not in str(args):
+            steps += 1
+            if steps == step:
+                os._exit(1)
+
+    def call():
+        torch.save = count
+        sys.addaudithook(watch)
+        function()
+
+    process = multiprocessing.get_context("fork").Process(target=call)
+    process.start()
+    process.join()
+    return process.exitcode == 1
+
+
+def results():
+    """The metrics and the weights in the archive."""
+    metrics = {
+        name: value
+        for name, value in json.loads(Path("run/metrics.json").read_text()).items()
+        if name.startswith(("best_", "validation_")) or name in ("epoch", "training_loss")
+    }
+    weights = load_archive("run/model.tar.gz").model.state_dict()
+    return metrics, {name: tensor.tolist() for name, tensor in weights.items()}
+
+
+@pytest.mark.parametrize("best", SCORES)
+def test_a_run_killed_anywhere_has_the_result_of_an_uninterrupted_one(best, monkeypatch):
+    train_with_scores(best, monkeypatch)
+    expected = results()
+    step = 1
+    while True:
+        shutil.rmtree("run")
+        if not is_killed_at(step, partial(train_with_scores, best, monkeypatch)):
+            break
+        train_with_scores(best, monkeypatch, recover=True)
+        assert results() == expected, step
+        step += 1
+    assert step > 5
+
+
+@pytest.mark.parametrize("batches", range(1, 6))
+def test_a_run_killed_in_an_epoch_has_the_same_weights(batches, monkeypatch):
+    """The batches come in the same random order."""
+    trainer = {"checkpointer": {"type": "resumable", "save_every_num_batches": 1}}
+    train(**trainer)
+    expected = torch.load("run/model_state_e3_b0.th")
+    shutil.rmtree("run")
+    steps = 0
+
+    def stop(self):
+        nonlocal steps
+        steps += 1
+        if steps > batches:
+            raise InterruptedError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(GradientDescentTrainer, "clip_gradient", stop)
+        with pytest.raises(InterruptedError):
+            train(**trainer)
+    train(recover=True, **trainer)
+    torch.testing.assert_close(torch.load("run/model_state_e3_b0.th"), expected, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("killed", ["in model", "between", "in training state"])
+def test_passes_over_an_incomplete_checkpoint(killed):
+    expected = train()
+    model_state, training_state = "run/model_state_e3_b0.th", "run/training_state_e3_b0.th"
+    expected_weights = torch.load(model_state)
+    if killed == "in training state":
+        os.truncate(training_state, os.path.getsize(training_state) - 100)
+    else:
+        os.remove(training_state)
+    if killed == "in model":
+        os.truncate(model_state, os.path.getsize(model_state) - 100)
+    actual = train(recover=True)
+    assert f"{model_state} and {training_state} is incomplete" in Path("run/out.log").read_text()
+    assert glob.glob("run/*_state_e3_b0.th.incomplete")
+    assert actual["optimizer"] == expected["optimizer"]
+    torch.testing.assert_close(torch.load(model_state), expected_weights, rtol=0, atol=0)
+
+
+def test_starts_again_if_no_checkpoint_is_complete():
+    train()
+    for path in glob.glob("run/training_state_*"):
+        os.remove(path)
+    assert train(recover=True)["epochs_completed"] == 3
+
+
+def test_a_renamed_directory_resumes():
+    train(num_epochs=2)
+    os.rename("run", "old")
+    shutil.copytree("old", "run")
+    shutil.rmtree("old")
+    assert train(recover=True, num_epochs=2)["epochs_completed"] == 2
+    assert Path("run/model.tar.gz").exists()
+
+
+def test_only_the_checkpoint_itself_is_removed(tmp_path):
+    for batches in (50, 500, 5000):
+        for kind in ("model", "training"):
+            for shard in ("", "_w0"):
+                (tmp_path / f"{kind}_state_e0_b{batches}{shard}.th").touch()
+    ResumableCheckpointer(tmp_path)._remove_checkpoint(0, 500)
+    left = {path.stem.split("_")[3] for path in tmp_path.glob("*.th")}
+    assert left == {"b50", "b5000"}
+    assert len(list(tmp_path.glob("*.th"))) == 8
+
+
+def check_agreement(rank, world_size, device, batches):
+    trainer = Namespace(
+        _start_after_epochs_completed=1,
+        _start_after_batches_in_epoch_completed=batches[rank],
+        cuda_device=int_to_device(device),
+        _serialization_dir="run",
+    )
+    ResumableTrainer._check_agreement(trainer)
+
+
+def test_all_processes_resume_from_one_checkpoint():
+    run_in_two_processes(check_agreement, [3, 3])
+    with pytest.raises(Exception, match="run: the last checkpoints of .* differ .e1_b3, e1_b4.*"):
+        run_in_two_processes(check_agreement, [3, 4])
+
+
+@pytest.mark.parametrize(("use_amp", "is_fast"), [(False, False), (True, False), (True, True)])
+def test_mixed_precision_is_bfloat16(use_amp, is_fast, tmp_path, monkeypatch, caplog):
+    """The type of a matrix product in each forward pass and each update."""
+    monkeypatch.chdir(FIXTURES.parent)
+    monkeypatch.setattr(resumable, "has_bfloat16_instructions", lambda: is_fast)
+    found = {BidirectionalLm: set(), FusedAdam: set()}
+
+    def observe(owner, method):
+        original = getattr(owner, method)
+
+        def observing(self, *args, **kwargs):
+            found[owner].add((torch.ones(1, 1) @ torch.ones(1, 1)).dtype)
+            return original(self, *args, **kwargs)
+
+        monkeypatch.setattr(owner, method, observing)
+
+    observe(BidirectionalLm, "forward")
+    observe(FusedAdam, "step")
+    overrides = {"trainer.use_amp": use_amp, "trainer.cuda_device": -1, "trainer.num_epochs": 1}
+    params = Params.from_file(FIXTURES / "language_model.jsonnet", overrides)
+    model = train_model(params, tmp_path / "run")
+    dtype = torch.bfloat16 if use_amp else torch.float32
+    assert found == {BidirectionalLm: {dtype}, FusedAdam: {torch.float32}}
+    assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
+    log = (tmp_path / "run" / "out.log").read_text()
+    assert ("no instructions for bfloat16" in log) == (use_amp and not is_fast)
