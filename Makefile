@@ -46,9 +46,10 @@ $(SAMPLE)/vectors.bin: $(SAMPLE)/corpus.json
 test: .venv/synced
 	$(BIN)/pytest
 
-# Damages what the package reads and interrupts what it writes, for 20 minutes or so. STRESS has options.
+# More random damage, kills and full disks than `make test` has, for 20 minutes or so.
+STRESS ?= 10
 stress: .venv/synced
-	@$(BIN)/python -m stress $(STRESS)
+	STRESS=$(STRESS) $(BIN)/pytest tests/reliability
 
 lint: .venv/synced
 	$(BIN)/ruff check

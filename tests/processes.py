@@ -94,6 +94,8 @@ def _run(
         os.dup2(descriptor, standard)
     sys.stdout, sys.stderr = (os.fdopen(standard, "w", buffering=1) for standard in (1, 2))
     logging.root.handlers.clear()
+    # As in a process of its own. Another server would import all again.
+    multiprocessing.set_start_method("fork", force=True)
     os.environ.update(environment)
     os.chdir(directory)
     sys.path.insert(0, directory)

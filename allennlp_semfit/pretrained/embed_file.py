@@ -195,7 +195,8 @@ def embed_file(
         def size_of(num_words: int) -> int:
             return vector_bytes * (num_words if pool is None else 1)
 
-        with unfinished.open("r+b") as file, _write_errors(out):
+        # Closing the file fails too, if the disk is full.
+        with _write_errors(out), unfinished.open("r+b") as file:
             start = time.monotonic()
             with progress_bar("embedding", num_words) as bar:
                 embedded, ends = _write_vectors(

@@ -1,0 +1,242 @@
+"""Commands that are killed, or run out of disk, end cleanly, and go on as if nothing had been."""
+
+import fcntl
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+
+import pytest
+from allennlp.common import Params
+
+from allennlp_semfit.fasttext.model import FastTextModel
+from tests import FIXTURES, TABLE, VECTORS
+from tests.analysis.senteval.data import write_data
+from tests.language_models import write_language_model
+from tests.processes import ROOT, is_running, start_module, wait_until
+from tests.reliability import REPEATS
+
+CORPUS = FIXTURES / "corpus" / "train"
+EMBED = "embed {inputs}/lm/model.tar.gz {inputs}/sentences.txt {out} --batch-size 8"
+COMMANDS = {
+    "train": ("run", "train {inputs}/train.json -s {out}"),
+    "embed": ("v.h5", EMBED),
+    "prepare-corpus": (
+        "corpus",
+        "prepare-corpus {inputs}/text.txt {out} --held-out 0.2 --num-workers 2",
+    ),
+    "train-fasttext": (
+        "vectors.bin",
+        f"train-fasttext {CORPUS} {{out}} --dim 10 --bucket 1000 --epoch 2 --min-count 1",
+    ),
+    "embed --pool": ("v.npy", f"{EMBED} --pool mean"),
+    "count-vocabulary": ("vocabulary", f"count-vocabulary {CORPUS} {{out}} --num-workers 2"),
+    "train-bpe": ("subwords", f"train-bpe {CORPUS} {{out}} --merges 60 --num-workers 2"),
+    "train-svd": ("table.txt", f"train-svd {CORPUS} {{out}} --dim 5 --num-workers 2"),
+    "train-mimick": ("run", f"train-mimick {TABLE} {{out}} --epochs 2 --held-out 0.2"),
+    "export-character-cnn": ("elmo", "export-character-cnn {inputs}/characters {out}"),
+    "senteval": (
+        "results.json",
+        f"senteval {VECTORS} {{inputs}}/senteval --tasks CR TREC --folds 2 --output-file {{out}}",
+    ),
+    "show-neighbours": (
+        "neighbours.html",
+        "show-neighbours {inputs}/lm/model.tar.gz {inputs}/sentences.txt --words the --html {out}",
+    ),
+    "copy-configs": ("configs", "copy-configs {out}"),
+}
+"""The name of the output, and the arguments."""
+
+# A short run has the first ones.
+NAMES = list(COMMANDS)[: 4 if REPEATS == 1 else None]
+RESUMED = ("run", "results.json", "v.h5.unfinished", "v.npy.unfinished")
+"""What a failed run may leave, because it goes on from there."""
+SECONDS = 600
+"""A command that takes longer hangs, even on a busy machine."""
+
+
+class Ended(NamedTuple):
+    code: int
+    output: str
+    operations: int
+    milliseconds: int
+    kilobytes: int
+    open_files: int
+
+
+class Work:
+    """A command, a directory for its output, and another for its temporary files."""
+
+    def __init__(self, name, inputs, place):
+        self.place, self.inputs = place, inputs
+        self.out_name, self.line = COMMANDS[name]
+        self.out = place / self.out_name
+        self.temporary = place.with_name(f"{place.name}.tmp")
+        place.mkdir(parents=True)
+        self.temporary.mkdir()
+
+    def run(self, *options, event=0, number=signal.SIGKILL, seconds=SECONDS, size=-1):
+        line = shlex.split(self.line.format(inputs=self.inputs, out=self.out))
+        usage, log = (
+            self.place.with_name(f"{self.place.name}.{name}") for name in ("usage", "log")
+        )
+        usage.write_text("0 0 0 0")
+        # What is in a pipe is not subject to `size`.
+        log.unlink(missing_ok=True)
+        os.mkfifo(log)
+        pipe = os.open(log, os.O_RDONLY | os.O_NONBLOCK)
+        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, 2**20)
+        arguments = (self.place, event, int(number), size, *line, *options)
+        process = start_module("tests.reliability.watched", *arguments, output=log)
+        process.join(seconds)
+        hangs = process.is_alive() and seconds >= SECONDS
+        process.kill()
+        process.join()
+        output = os.read(pipe, 2**20).decode()
+        os.close(pipe)
+        assert not hangs, output
+        wait_until(lambda: not is_running(-process.pid))
+        return Ended(process.exitcode, output, *map(int, usage.read_text().split()))
+
+    def contents(self):
+        """All files, without what differs between two runs. Half of a checkpoint is renamed."""
+        found = {}
+        for path in self.place.rglob("*"):
+            name = str(path.relative_to(self.place))
+            if path.is_dir() or ".incomplete" in name:
+                continue
+            if path.suffix == ".bin":
+                found[name] = FastTextModel(path).words
+            elif self.out_name == "run":
+                found[name] = path.name == "best.th" and path.read_bytes()
+            else:
+                found[name] = re.sub(rb'"seconds": [\d.e-]+', b"", path.read_bytes())
+        return found
+
+    def check_error(self, ended, text):
+        """One line that has the text, and only the files from which it goes on."""
+        if not self.line.startswith("train {"):  # AllenNLP's command shows tracebacks.
+            assert "Traceback" not in ended.output
+            last_line = ended.output.strip().splitlines()[-1]
+            assert last_line.startswith(f"{self.line.split()[0]}: ")
+            assert text in last_line
+        assert not [path for path in self.temporary.iterdir() if "pymp-" not in path.name]
+        return {name for name in self.contents() if not name.startswith(RESUMED)}
+
+    def check_that_it_goes_on(self, whole):
+        is_complete = whole.items() <= self.contents().items()
+        options = []
+        if self.out_name == "run" and self.out.exists():
+            options = ["--recover"]
+        elif is_complete and self.out_name == "configs":
+            return
+        elif is_complete and not self.out_name.startswith(("v.", "corpus", "results")):
+            options = ["--force"]
+        ended = self.run(*options)
+        assert ended.code == 0, ended.output
+        assert self.contents() == whole
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory):
+    inputs = tmp_path_factory.mktemp("inputs")
+    write_language_model(inputs / "lm", "fasttext", archive=True)
+    write_language_model(inputs / "characters", "characters")
+    write_data(inputs / "senteval")
+    lines = "".join(shard.read_text("utf-8") for shard in sorted(CORPUS.iterdir()))
+    (inputs / "sentences.txt").write_text(lines * 5, "utf-8")
+    (inputs / "text.txt").write_text(lines * 20, "utf-8")
+    config = Params.from_file(FIXTURES / "language_model.jsonnet").as_dict(quiet=True)
+    for key in ("train_data_path", "validation_data_path"):
+        config[key] = str(ROOT / config[key])
+    config["dataset_reader"]["token_indexers"]["fasttext"]["model_path"] = VECTORS
+    config["trainer"]["checkpointer"] = {"save_every_num_batches": 2}
+    (inputs / "train.json").write_text(json.dumps(config))
+    return inputs
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(inputs, tmp_path_factory):
+    """A function that returns a command's `Work`, and how it ended."""
+    runs = {}
+
+    def run(name):
+        if name not in runs:
+            work = Work(name, inputs, tmp_path_factory.mktemp("uninterrupted") / "place")
+            ended = work.run()
+            assert ended.code == 0, ended.output
+            assert {Path(file).parts[0] for file in work.contents()} == {work.out_name}
+            runs[name] = work, ended
+        return runs[name]
+
+    return run
+
+
+@pytest.mark.parametrize("repeat", range(REPEATS))
+@pytest.mark.parametrize("name", NAMES)
+def test_an_interrupted_command_goes_on(name, repeat, inputs, uninterrupted, tmp_path):
+    expected, ended = uninterrupted(name)
+    whole = expected.contents()
+    random = Random(f"{name} {repeat}")
+    work = Work(name, inputs, tmp_path / "place")
+    number = signal.SIGKILL
+    if repeat % 3 == 1:
+        stopped = work.run(seconds=random.uniform(0, 1.2 * ended.milliseconds / 1000))
+    else:
+        if repeat % 3 == 2:
+            number = random.choice([signal.SIGINT, signal.SIGTERM])
+        # Every second time near the end, where the output appears.
+        first = 1 if repeat % 2 else max(1, ended.operations - 6)
+        stopped = work.run(event=random.randint(first, ended.operations), number=number)
+    if number != signal.SIGKILL:
+        assert stopped.code == 128 + number, stopped.output
+        # It may have been complete.
+        assert work.check_error(stopped, "interrupted") <= set(whole)
+    assert stopped.code in (-number, 128 + number, 0), stopped.output
+    if work.out.exists() and not work.out_name.startswith(RESUMED):
+        assert whole.items() <= work.contents().items()
+    work.check_that_it_goes_on(whole)
+
+
+@pytest.mark.parametrize("repeat", range(REPEATS))
+@pytest.mark.parametrize("name", NAMES)
+def test_a_full_disk(name, repeat, inputs, uninterrupted, tmp_path):
+    expected, _ = uninterrupted(name)
+    random = Random(f"{name} {repeat}")
+    work = Work(name, inputs, tmp_path / "place")
+    # A training with --force begins by removing what is there, and `copy-configs` has no --force.
+    replaces = work.out_name not in ("run", "configs") and random.random() < 0.5
+    if replaces:
+        shutil.copytree(expected.place, work.place, dirs_exist_ok=True)
+    before = work.contents()
+    largest = max(file.stat().st_size for file in expected.place.rglob("*") if file.is_file())
+    # Room for temporary files, but not for what HDF5 adds to the vectors: it shows its own errors.
+    size = int(random.uniform(0.5, 0.7) * largest)
+    ended = work.run(*["--force"] * replaces, size=size)
+    assert ended.code > 0, ended.output
+    assert work.check_error(ended, str(work.place)) <= set(before)
+    assert before.items() <= work.contents().items()
+    work.check_that_it_goes_on(expected.contents())
+
+
+@pytest.mark.parametrize("name", ["train", "embed --pool"])
+def test_a_long_run_needs_no_more(name, inputs, tmp_path):
+    def run(times):
+        place = tmp_path / str(times)
+        shutil.copytree(inputs, place)
+        sentences = place / "sentences.txt"
+        sentences.write_text(sentences.read_text("utf-8") * times, "utf-8")
+        config = {"train_data_path": str(sentences), "data_loader.max_instances_in_memory": 16}
+        options = ["-o", json.dumps(config)] if name == "train" else []
+        ended = Work(name, place, place / "place").run(*options, seconds=SECONDS + 30 * times)
+        assert ended.code == 0, ended.output
+        return ended
+
+    few, many = run(1), run(2 * REPEATS)
+    assert many.kilobytes < few.kilobytes + 2**14
+    assert many.open_files <= few.open_files
