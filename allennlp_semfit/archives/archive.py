@@ -309,8 +309,11 @@ class Archive:
             return vocabulary_class.from_files(
                 str(directory), params.get("padding_token"), params.get("oov_token")
             )
-        except InvalidFileError as error:
-            raise self.error("is damaged", str(error)) from None
+        # AllenNLP raises these for damaged lines.
+        except (ValueError, IndexError, AssertionError) as error:
+            raise self.error(
+                f"has a vocabulary that cannot be read ({first_line(error)})", _EXPECTED
+            ) from None
 
     def _read_weights(self, path: str) -> Dict[str, torch.Tensor]:
         self._check_is_file(Path(path))

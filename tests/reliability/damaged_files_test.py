@@ -21,7 +21,6 @@ from allennlp.modules.elmo import batch_to_ids
 from allennlp_semfit import SentenceEmbedder
 from allennlp_semfit.corpus.options import CorpusOptions
 from allennlp_semfit.corpus.prepare import prepare_corpus
-from allennlp_semfit.corpus.vocabulary import count_vocabulary
 from allennlp_semfit.corpus.word_counts import count_words
 from allennlp_semfit.fasttext.model import FastTextModel
 from allennlp_semfit.modules.token_embedders.elmo_character_cnn_embedder import (
@@ -59,11 +58,6 @@ def read_fasttext(path):
     model = FastTextModel(path)
     for word in [*WORDS, *model.words[:50]]:
         model.get_word_vector(word)
-
-
-def read_vocabulary(path):
-    config = {"type": "from_files", "directory": str(path.parent)}
-    Vocabulary.from_params(Params(config)).get_token_index("the", "tokens")
 
 
 def read_mimick(path):
@@ -107,10 +101,6 @@ FORMATS = {
         lambda path: SentenceEmbedder(path).embed_sentence(["the", "river"]),
     ),
     "mimick/model.tar.gz": (lambda out: write_mimick(out / "mimick", archive=True), read_mimick),
-    "vocabulary/tokens.txt": (
-        lambda out: count_vocabulary([CORPUS], out / "vocabulary", num_workers=1),
-        read_vocabulary,
-    ),
     "subwords/tokenizer.json": (
         lambda out: train_bpe([CORPUS], out / "subwords", merges=50, num_workers=1),
         lambda path: SubwordTokenizer(path).intra_word_tokenize(WORDS),
@@ -187,7 +177,7 @@ def read_damaged(name, read, sample):
         try:
             read(path)
         except ConfigurationError as error:
-            named = path.parent if name.startswith("vocabulary") else path
+            named = path
             if str(named) not in str(error):
                 raise AssertionError(f"{number}: {error}") from error
         shutil.rmtree(directory)

@@ -155,7 +155,9 @@ def inputs(tmp_path_factory):
     for key in ("train_data_path", "validation_data_path"):
         config[key] = str(ROOT / config[key])
     config["dataset_reader"]["token_indexers"]["fasttext"]["model_path"] = VECTORS
-    config["trainer"]["checkpointer"] = {"save_every_num_batches": 2}
+    config["trainer"]["checkpointer"]["save_every_num_batches"] = 2
+    # Its random state is not resumed.
+    config["model"]["contextualizer"]["dropout"] = 0.0
     (inputs / "train.json").write_text(json.dumps(config))
     return inputs
 
