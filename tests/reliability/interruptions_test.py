@@ -12,6 +12,7 @@ from random import Random
 from typing import NamedTuple
 
 import pytest
+import torch
 from allennlp.common import Params
 
 from allennlp_semfit.fasttext.model import FastTextModel
@@ -112,8 +113,11 @@ class Work:
                 continue
             if path.suffix == ".bin":
                 found[name] = FastTextModel(path).words
+            elif path.name == "best.th" and path.with_name("model.tar.gz").exists():
+                weights = torch.load(path, weights_only=True)
+                found[name] = {key: weight.tolist() for key, weight in weights.items()}
             elif self.out_name == "run":
-                found[name] = path.name == "best.th" and path.read_bytes()
+                found[name] = True
             else:
                 found[name] = re.sub(rb'"seconds": [\d.e-]+', b"", path.read_bytes())
         return found
@@ -192,9 +196,11 @@ def test_an_interrupted_command_goes_on(name, repeat, inputs, uninterrupted, tmp
     else:
         if repeat % 3 == 2:
             number = random.choice([signal.SIGINT, signal.SIGTERM])
-        # Every second time near the end, where the output appears.
-        first = 1 if repeat % 2 else max(1, ended.operations - 6)
-        stopped = work.run(event=random.randint(first, ended.operations), number=number)
+        event = random.randint(1, ended.operations)
+        if repeat % 2:
+            # Near the end, where the output appears.
+            event = max(1, ended.operations - repeat // 2)
+        stopped = work.run(event=event, number=number)
     if number != signal.SIGKILL:
         assert stopped.code == 128 + number, stopped.output
         # It may have been complete.
