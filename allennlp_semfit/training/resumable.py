@@ -154,7 +154,8 @@ class ResumableCheckpointer(Checkpointer):
         return super().load_checkpoint()
 
     def _remove_checkpoint(self, epochs_completed: int, batches_in_epoch_completed: int) -> None:
-        for kind in ("model_state", "training_state"):
+        # In this order, a checkpoint that a killed run has half removed is found, and removed later.
+        for kind in ("training_state", "model_state"):
             name = f"{kind}_e{epochs_completed}_b{batches_in_epoch_completed}"
             for pattern in (f"{name}.th", f"{name}_w*.th"):
                 for path in Path(self._serialization_dir).glob(pattern):
