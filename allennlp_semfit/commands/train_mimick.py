@@ -12,27 +12,23 @@ from pathlib import Path
 
 from allennlp.commands.subcommand import Subcommand
 
-from allennlp_semfit.commands.options import (
-    add_progress_option,
-    apply_progress_option,
-    exit_on_error,
-)
+from allennlp_semfit.commands.options import Command, call
 from allennlp_semfit.mimick.train import train_mimick
 
 logger = logging.getLogger(__name__)
 
 
 @Subcommand.register("train-mimick")
-class TrainMimick(Subcommand):
+class TrainMimick(Command):
     """Registered as a "Subcommand" with name "train-mimick"."""
 
-    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        description = """Train a model that predicts the vectors of a table from the spelling of the
-            words (MIMICK), for the words that the table lacks. Writes AllenNLP's serialization
-            directory, with the archive model.tar.gz."""
-        subparser = parser.add_parser(
-            self.name, description=description, help="Train vectors of words from their spelling."
-        )
+    help = "Train vectors of words from their spelling."
+    description = """Train a model that predicts the vectors of a table from the spelling of the
+        words (MIMICK), for the words that the table lacks. Writes AllenNLP's serialization
+        directory, with the archive model.tar.gz."""
+    interrupted = "--recover resumes after the last full epoch"
+
+    def add_arguments(self, subparser: argparse.ArgumentParser) -> None:
         subparser.add_argument(
             "table",
             metavar="TABLE",
@@ -73,44 +69,27 @@ class TrainMimick(Subcommand):
         subparser.add_argument(
             "--force", action="store_true", help="delete an earlier training in OUT_DIR"
         )
-        add_progress_option(subparser)
-        subparser.set_defaults(func=_run)
-        return subparser
 
-
-@exit_on_error("train-mimick", interrupted="--recover resumes after the last full epoch")
-def _run(args: argparse.Namespace) -> None:
-    apply_progress_option(args)
-    result = train_mimick(
-        args.table,
-        args.out_dir,
-        held_out=args.held_out,
-        epochs=args.epochs,
-        char_dim=args.char_dim,
-        hidden_dim=args.hidden_dim,
-        max_words=args.max_words,
-        seed=args.seed,
-        recover=args.recover,
-        force=args.force,
-    )
-    logger.info(
-        "%s: trained on %s words; on %s other words, the mean cosine of predictions and vectors is "
-        "%.3f (of the best constant direction: %.3f), %.1f seconds.",
-        args.out_dir,
-        f"{result.num_words - result.num_held_out:,}",
-        f"{result.num_held_out:,}",
-        result.cosine,
-        result.baseline_cosine,
-        result.seconds,
-    )
-    indexer = {
-        "type": "mimick",
-        "archive_file": str(Path(args.out_dir) / "model.tar.gz"),
-        "table_path": args.table,
-    }
-    logger.info(
-        'Next: use the indexer "mimick": %s and the embedder "mimick": %s, as '
-        "training_config/language_models/elmo_semfit_mimick.jsonnet does",
-        json.dumps(indexer),
-        json.dumps({"type": "mimick", "embedding_dim": result.dim}),
-    )
+    def run(self, args: argparse.Namespace) -> None:
+        result = call(train_mimick, args)
+        logger.info(
+            "%s: trained on %s words; on %s other words, the mean cosine of predictions and "
+            "vectors is %.3f (of the best constant direction: %.3f), %.1f seconds.",
+            args.out_dir,
+            f"{result.num_words - result.num_held_out:,}",
+            f"{result.num_held_out:,}",
+            result.cosine,
+            result.baseline_cosine,
+            result.seconds,
+        )
+        indexer = {
+            "type": "mimick",
+            "archive_file": str(Path(args.out_dir) / "model.tar.gz"),
+            "table_path": args.table,
+        }
+        logger.info(
+            'Next: use the indexer "mimick": %s and the embedder "mimick": %s, as '
+            "training_config/language_models/elmo_semfit_mimick.jsonnet does",
+            json.dumps(indexer),
+            json.dumps({"type": "mimick", "embedding_dim": result.dim}),
+        )
