@@ -16,7 +16,7 @@ from allennlp.models.archival import extracted_archive
 from allennlp_semfit.fasttext.model import FastTextModel
 from stress.child import Child, Ended, allennlp
 from stress.formats import training_config
-from tests import FIXTURES, TABLE, VECTORS
+from tests import FIXTURES, VECTORS
 from tests.analysis.senteval.data import write_data
 from tests.language_models import write_language_model
 
@@ -138,7 +138,6 @@ class Command(NamedTuple):
 
 
 _LANGUAGE_MODEL = "{inputs}/lm/model.tar.gz"
-_TRAINING = "--char-dim 3 --hidden-dim 4 --epochs 2 --held-out 0.2"
 
 COMMANDS: Dict[str, Command] = {
     "train": Command(
@@ -183,13 +182,6 @@ COMMANDS: Dict[str, Command] = {
     "count-vocabulary": Command("count-vocabulary {corpus} {out} --num-workers 2", "vocabulary"),
     "train-bpe": Command("train-bpe {corpus} {out} --merges 60 --num-workers 2", "subwords"),
     "train-svd": Command("train-svd {corpus} {out} --dim 5 --num-workers 2", "table.txt"),
-    "train-mimick": Command(
-        f"train-mimick {TABLE} {{out}} {_TRAINING}",
-        "mimick",
-        _training,
-        resume="--recover",
-        keeps=("mimick", "mimick/**/*"),
-    ),
     "export-character-cnn": Command("export-character-cnn {inputs}/characters {out}", "elmo"),
     "senteval": Command(
         f"senteval {VECTORS} {{inputs}}/senteval --tasks CR TREC --folds 2 --output-file {{out}}",

@@ -297,4 +297,9 @@ _LANGUAGE_MODEL = _Kind(
     "language_modeling",
     "`allennlp train` makes it with a config such as training_config/elmo_semfit.jsonnet.",
 )
-_MIMICK = _Kind("MIMICK model", ("mimick",), "word_vectors", "`allennlp train-mimick` makes it.")
+_MIMICK = _Kind(
+    "MIMICK model",
+    ("mimick",),
+    "word_vectors",
+    "`allennlp train` makes it with training_config/mimick.jsonnet.",
+)

@@ -26,7 +26,7 @@ class Mimick(Model):
         f(w) = O_T tanh(T_h [h_f; h_b] + b_h) + b_T
 
     The loss is the squared Euclidean distance to the table's vector, `‖f(w) − e(w)‖²`, averaged
-    over the words. `allennlp train-mimick` trains the model; the `mimick` indexer uses it.
+    over the words. `training_config/mimick.jsonnet` trains the model; the `mimick` indexer uses it.
 
     Registered as a `Model` with name "mimick".
 
