@@ -56,16 +56,10 @@ class CountVocabulary(Command):
     def run(self, args: argparse.Namespace) -> None:
         summary = call(count_vocabulary, args)
         logger.info(
-            "%s: %s sentences read, %s words of %s types; %s words kept, boundaries included, "
-            "which are %.2f%% of the corpus: the rest are read as %s; %.1f seconds",
-            args.out_dir,
-            f"{summary.num_sentences:,}",
-            f"{summary.num_words:,}",
-            f"{summary.num_types:,}",
-            f"{summary.vocabulary_size:,}",
-            100 * summary.kept_share,
-            DEFAULT_OOV_TOKEN,
-            summary.seconds,
+            f"{args.out_dir}: {summary.num_sentences:,} sentences read, {summary.num_words:,} "
+            f"words of {summary.num_types:,} types; {summary.vocabulary_size:,} words kept, "
+            f"boundaries included, which are {summary.kept_share:.2%} of the corpus: the rest are "
+            f"read as {DEFAULT_OOV_TOKEN}; {summary.seconds:.1f} seconds"
         )
         vocabulary = json.dumps(
             {"type": "from_files", "directory": args.out_dir}, ensure_ascii=False

@@ -93,11 +93,9 @@ class Embed(Command):
         summary = call(embed_file, args, embedder=load_language_model(args))
         if summary.already_done:
             logger.info("Nothing to do: %s already has these vectors.", args.out_file)
+        speed = summary.words_per_second
         logger.info(
-            "%s: %s sentences, %s words, %s%s",
-            args.out_file,
-            f"{summary.num_sentences:,}",
-            f"{summary.num_words:,}",
-            format_size(summary.file_size),
-            f", {summary.words_per_second:,.0f} words a second" if summary.words_per_second else "",
+            f"{args.out_file}: {summary.num_sentences:,} sentences, {summary.num_words:,} words, "
+            + format_size(summary.file_size)
+            + (f", {speed:,.0f} words a second" if speed else "")
         )

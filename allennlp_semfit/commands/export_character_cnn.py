@@ -45,11 +45,8 @@ class ExportCharacterCnn(Command):
     def run(self, args: argparse.Namespace) -> None:
         options = call(export_character_cnn, args)
         logger.info(
-            "%s: a character CNN of %s filters, %d highway layers, %d dimensions.",
-            args.out_dir,
-            f"{options.num_filters:,}",
-            options.num_highways,
-            options.projection_dim,
+            f"{args.out_dir}: a character CNN of {options.num_filters:,} filters, "
+            f"{options.num_highways} highway layers, {options.projection_dim} dimensions."
         )
         embedder = {
             "type": "elmo_character_cnn",

@@ -61,17 +61,12 @@ class PrepareCorpus(Command):
         if summary.already_done:
             logger.info("Nothing to do: %s was already made from these inputs.", args.out_dir)
         logger.info(
-            "%s sentences (%s words) of %s documents in %s: %s shards, %s sentences held out, %s s",
-            f"{summary.sentences:,}",
-            f"{summary.words:,}",
-            f"{summary.documents:,}",
-            args.out_dir,
-            summary.shards,
-            f"{summary.held_out_sentences:,}",
-            summary.seconds,
+            f"{summary.sentences:,} sentences ({summary.words:,} words) of {summary.documents:,} "
+            f"documents in {args.out_dir}: {summary.shards} shards, "
+            f"{summary.held_out_sentences:,} sentences held out, {summary.seconds} s"
         )
         if summary.skipped_articles:
-            logger.warning("%s articles were left out.", f"{summary.skipped_articles:,}")
+            logger.warning(f"{summary.skipped_articles:,} articles were left out.")
         out_dir = args.out_dir.rstrip("/") or "/"
         logger.info(
             "Next: allennlp train-fasttext %s %s --dim 100",

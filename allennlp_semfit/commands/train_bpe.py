@@ -51,22 +51,15 @@ class TrainBpe(Command):
     def run(self, args: argparse.Namespace) -> None:
         result = call(train_bpe, args)
         logger.info(
-            "%s: %s words, %s merges, %s subwords in the vocabulary, %.3f subwords per word, "
-            "%.1f seconds.",
-            args.out_dir,
-            f"{result.num_words:,}",
-            f"{result.num_merges:,}",
-            f"{result.vocabulary_size:,}",
-            result.subwords_per_word,
-            result.seconds,
+            f"{args.out_dir}: {result.num_words:,} words, {result.num_merges:,} merges, "
+            f"{result.vocabulary_size:,} subwords in the vocabulary, "
+            f"{result.subwords_per_word:.3f} subwords per word, {result.seconds:.1f} seconds."
         )
+        tokenizer = {"type": "subword", "model_path": os.path.join(args.out_dir, "tokenizer.json")}
+        vocabulary = {"type": "from_files", "directory": os.path.join(args.out_dir, "vocabulary")}
         logger.info(
             'Next: use "tokenizer": %s in the dataset_reader and "vocabulary": %s, as '
             "training_config/language_models/elmo_subword.jsonnet does",
-            json.dumps(
-                {"type": "subword", "model_path": os.path.join(args.out_dir, "tokenizer.json")}
-            ),
-            json.dumps(
-                {"type": "from_files", "directory": os.path.join(args.out_dir, "vocabulary")}
-            ),
+            json.dumps(tokenizer),
+            json.dumps(vocabulary),
         )

@@ -53,13 +53,9 @@ class TrainFastText(Command):
     def run(self, args: argparse.Namespace) -> None:
         result = call(train_fasttext, args)
         logger.info(
-            "%s: %s words read, %s words in the dictionary, %d dimensions, %s, %.1f seconds.",
-            args.out_path,
-            f"{result.num_words:,}",
-            f"{result.dictionary_size:,}",
-            result.dim,
-            format_size(result.file_size),
-            result.seconds,
+            f"{args.out_path}: {result.num_words:,} words read, {result.dictionary_size:,} words "
+            f"in the dictionary, {result.dim} dimensions, {format_size(result.file_size)}, "
+            f"{result.seconds:.1f} seconds."
         )
         logger.info(
             "Next: in a copy of training_config/elmo_semfit.jsonnet, set model_path = %r and "
