@@ -27,7 +27,6 @@ from allennlp_semfit.commands.show_neighbours import ShowNeighbours
 from allennlp_semfit.commands.show_training import ShowTraining
 from allennlp_semfit.commands.train_bpe import TrainBpe
 from allennlp_semfit.commands.train_fasttext import TrainFastText
-from allennlp_semfit.commands.train_mimick import TrainMimick
 from allennlp_semfit.commands.train_svd import TrainSvd
 from allennlp_semfit.data.fasttext_indexer import FastTextIndexer
 from allennlp_semfit.data.language_modeling import LanguageModelingReader
@@ -126,7 +125,6 @@ __all__ = [
     "TokenAverage",
     "TrainBpe",
     "TrainFastText",
-    "TrainMimick",
     "TrainSvd",
     "WordVectorsReader",
 ]

@@ -1,4 +1,4 @@
-"""Untrained MIMICK models, as `allennlp train-mimick` leaves them."""
+"""Untrained MIMICK models, as `training_config/mimick.jsonnet` makes them, but for their sizes."""
 
 import json
 from pathlib import Path

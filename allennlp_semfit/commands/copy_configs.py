@@ -14,7 +14,7 @@ from pathlib import Path
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError
 
-from allennlp_semfit.commands.options import exit_on_error
+from allennlp_semfit.commands.options import Command
 from allennlp_semfit.common.output import write_directory
 
 logger = logging.getLogger(__name__)
@@ -24,38 +24,36 @@ _NAME = "training_config"
 
 
 @Subcommand.register("copy-configs")
-class CopyConfigs(Subcommand):
+class CopyConfigs(Command):
     """Registered as a "Subcommand" with name "copy-configs"."""
 
-    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        description = """Copy the configs of allennlp_semfit, to change them or to import them in
-            your own. A clone of the repository already has them."""
-        subparser = parser.add_parser(
-            self.name, description=description, help="Copy the configs of allennlp_semfit."
-        )
+    help = "Copy the configs of allennlp_semfit."
+    description = """Copy the configs of allennlp_semfit, to change them or to import them in
+        your own. A clone of the repository already has them."""
+    interrupted = "nothing was copied"
+    shows_progress = False
+
+    def add_arguments(self, subparser: argparse.ArgumentParser) -> None:
         subparser.add_argument(
             "out_dir", metavar="OUT_DIR", nargs="?", default=_NAME, help="the directory to create"
         )
-        subparser.set_defaults(func=_run)
-        return subparser
 
-
-@exit_on_error("copy-configs", interrupted="nothing was copied")
-def _run(args: argparse.Namespace) -> None:
-    out_dir = Path(args.out_dir)
-    if out_dir.exists():
-        raise ConfigurationError(f"{out_dir} exists; give the name of another directory")
-    installed = _PACKAGE / _NAME
-    # In a clone of the repository, they are next to the package.
-    source = installed if installed.is_dir() else _PACKAGE.parent / _NAME
-    contents = [path.name for path in source.iterdir()]
-    with write_directory(out_dir, contents, force=False) as new:
-        # Not `shutil.copytree`, whose error does not say that the disk is full.
-        for file in filter(Path.is_file, source.rglob("*")):
-            copy = new / file.relative_to(source)
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(file, copy)
-    logger.info(
-        "Next: change the first lines of %s/elmo_semfit.jsonnet, or import it in your own config",
-        out_dir,
-    )
+    def run(self, args: argparse.Namespace) -> None:
+        out_dir = Path(args.out_dir)
+        if out_dir.exists():
+            raise ConfigurationError(f"{out_dir} exists; give the name of another directory")
+        installed = _PACKAGE / _NAME
+        # In a clone of the repository, they are next to the package.
+        source = installed if installed.is_dir() else _PACKAGE.parent / _NAME
+        contents = [path.name for path in source.iterdir()]
+        with write_directory(out_dir, contents, force=False) as new:
+            # Not `shutil.copytree`, whose error does not say that the disk is full.
+            for file in filter(Path.is_file, source.rglob("*")):
+                copy = new / file.relative_to(source)
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(file, copy)
+        logger.info(
+            "Next: change the first lines of %s/elmo_semfit.jsonnet, or import it in your own "
+            "config",
+            out_dir,
+        )

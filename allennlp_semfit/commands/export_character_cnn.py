@@ -12,54 +12,48 @@ from pathlib import Path
 
 from allennlp.commands.subcommand import Subcommand
 
-from allennlp_semfit.commands.options import exit_on_error
+from allennlp_semfit.commands.options import Command, add_options, call
 from allennlp_semfit.pretrained.character_cnn import export_character_cnn
 
 logger = logging.getLogger(__name__)
 
 
 @Subcommand.register("export-character-cnn")
-class ExportCharacterCnn(Subcommand):
+class ExportCharacterCnn(Command):
     """Registered as a "Subcommand" with name "export-character-cnn"."""
 
-    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        description = """Write the character CNN of a trained language model in ELMo's format, as
-            OUT_DIR/options.json and OUT_DIR/weights.hdf5. The model must read words with the
-            `elmo_characters` indexer and a `character_encoding` embedder whose encoder is
-            `cnn-highway`."""
-        subparser = parser.add_parser(
-            self.name, description=description, help="Export a language model's character CNN."
-        )
+    help = "Export a language model's character CNN."
+    description = """Write the character CNN of a trained language model in ELMo's format, as
+        OUT_DIR/options.json and OUT_DIR/weights.hdf5. The model must read words with the
+        `elmo_characters` indexer and a `character_encoding` embedder whose encoder is
+        `cnn-highway`."""
+    shows_progress = False
+
+    def add_arguments(self, subparser: argparse.ArgumentParser) -> None:
         subparser.add_argument(
-            "archive",
+            "archive_file",
             metavar="ARCHIVE",
             help="the model.tar.gz of a language model, or its serialization directory",
         )
         subparser.add_argument(
             "out_dir", metavar="OUT_DIR", help="the output directory, created if missing"
         )
-        subparser.add_argument(
-            "--force", action="store_true", help="write to OUT_DIR even if it is not empty"
+        add_options(
+            subparser, export_character_cnn, force="write to OUT_DIR even if it is not empty"
         )
-        subparser.set_defaults(func=_run)
-        return subparser
 
-
-@exit_on_error("export-character-cnn")
-def _run(args: argparse.Namespace) -> None:
-    options = export_character_cnn(args.archive, args.out_dir, force=args.force)
-    logger.info(
-        "%s: a character CNN of %s filters, %d highway layers, %d dimensions.",
-        args.out_dir,
-        f"{options.num_filters:,}",
-        options.num_highways,
-        options.projection_dim,
-    )
-    embedder = {
-        "type": "elmo_character_cnn",
-        "options": options.to_json(),
-        "pretrained_file": str(Path(args.out_dir) / "weights.hdf5"),
-    }
-    logger.info(
-        "Next: with an indexer of type `elmo_characters`, use the embedder %s", json.dumps(embedder)
-    )
+    def run(self, args: argparse.Namespace) -> None:
+        options = call(export_character_cnn, args)
+        logger.info(
+            f"{args.out_dir}: a character CNN of {options.num_filters:,} filters, "
+            f"{options.num_highways} highway layers, {options.projection_dim} dimensions."
+        )
+        embedder = {
+            "type": "elmo_character_cnn",
+            "options": options.to_json(),
+            "pretrained_file": str(Path(args.out_dir) / "weights.hdf5"),
+        }
+        logger.info(
+            "Next: with an indexer of type `elmo_characters`, use the embedder %s",
+            json.dumps(embedder),
+        )

@@ -24,12 +24,7 @@ from allennlp_semfit.analysis.nearest_words import (
 )
 from allennlp_semfit.analysis.word_scorer import WordScorer
 from allennlp_semfit.archives.archive import Archive
-from allennlp_semfit.commands.options import (
-    add_progress_option,
-    apply_progress_option,
-    exit_on_error,
-    no_params_logged,
-)
+from allennlp_semfit.commands.options import Command, add_options, no_params_logged
 from allennlp_semfit.common.errors import check_bounds
 from allennlp_semfit.common.text_files import find_text_files
 from allennlp_semfit.corpus.word_counts import count_words, sort_by_frequency
@@ -42,20 +37,21 @@ _NUM_HUBS = 5
 
 
 @Subcommand.register("nearest-words")
-class NearestWordsCommand(Subcommand):
+class NearestWordsCommand(Command):
     """Registered as a "Subcommand" with name "nearest-words"."""
 
-    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        description = """Show which words a bidirectional_lm predicts at each position of a text:
-            those nearest to its prediction or, with a softmax, the most likely ones. Forward is by
-            the words before the position, backward by those after it, and both by the sum of the
-            scores. The numbers in brackets are the ranks of the word of the text. The summary at
-            the end has the accuracies and the words that are most often the nearest."""
-        subparser = parser.add_parser(
-            self.name, description=description, help="Show which words a model predicts."
-        )
+    help = "Show which words a model predicts."
+    description = """Show which words a bidirectional_lm predicts at each position of a text:
+        those nearest to its prediction or, with a softmax, the most likely ones. Forward is by
+        the words before the position, backward by those after it, and both by the sum of the
+        scores. The numbers in brackets are the ranks of the word of the text. The summary at
+        the end has the accuracies and the words that are most often the nearest."""
+    interrupted = "the rest is not printed"
+    out_of_memory = "use less text or a lower --max-words"
+
+    def add_arguments(self, subparser: argparse.ArgumentParser) -> None:
         subparser.add_argument(
-            "archive", metavar="ARCHIVE", help="the model.tar.gz of a language model"
+            "archive_file", metavar="ARCHIVE", help="the model.tar.gz of a language model"
         )
         subparser.add_argument(
             "sentences", metavar="SENTENCES", help="UTF-8 text, one tokenised sentence per line"
@@ -67,22 +63,22 @@ class NearestWordsCommand(Subcommand):
             help="text with the words to choose from, such as the training text; by default "
             "SENTENCES",
         )
-        subparser.add_argument(
-            "--min-count", type=int, default=1, help="leave out words that occur there less often"
+        add_options(
+            subparser, sort_by_frequency, min_count="leave out words that occur there less often"
         )
         subparser.add_argument(
             "--max-words", type=int, default=50_000, help="use the most frequent words only"
         )
-        subparser.add_argument(
-            "--number", type=int, default=10, help="how many words to show at each position"
-        )
-        subparser.add_argument(
-            "--correction",
-            choices=CORRECTIONS,
-            default="none",
-            help="correct for words that are near to most predictions: csls compares with the mean "
-            "cosine of each word and the predictions nearest to it; whitening compares after "
-            "whitening the words' vectors",
+        add_options(
+            subparser,
+            find_nearest_words,
+            number="how many words to show at each position",
+            correction={
+                "choices": CORRECTIONS,
+                "help": "correct for words that are near to most predictions: csls compares with "
+                "the mean cosine of each word and the predictions nearest to it; whitening "
+                "compares after whitening the words' vectors",
+            },
         )
         subparser.add_argument(
             "--json", action="store_true", help="print a JSON object for each sentence"
@@ -90,46 +86,36 @@ class NearestWordsCommand(Subcommand):
         subparser.add_argument(
             "-o", "--overrides", default="", help="JSON that overrides the archive's config"
         )
-        add_progress_option(subparser)
-        subparser.set_defaults(func=_run)
-        return subparser
 
-
-@exit_on_error(
-    "nearest-words",
-    interrupted="the rest is not printed",
-    out_of_memory="use less text or a lower --max-words",
-)
-def _run(args: argparse.Namespace) -> None:
-    apply_progress_option(args)
-    check_bounds(
-        {"--number": args.number, "--max-words": args.max_words, "--min-count": args.min_count},
-        at_least=1,
-    )
-    archive = _read_archive(args.archive, args.overrides)
-    sentences_file = SentencesFile(Path(args.sentences))
-    sentences_file.summarize()
-    counts = count_words(find_text_files(args.words or [args.sentences])).counts
-    words = sort_by_frequency(counts, min_count=args.min_count)[: args.max_words]
-    if not words:
-        raise ConfigurationError(
-            f"--min-count: {args.min_count}, but no word occurs that often; the most frequent one "
-            f"occurs {max(counts.values()):,} times"
+    def run(self, args: argparse.Namespace) -> None:
+        check_bounds(
+            {"--number": args.number, "--max-words": args.max_words, "--min-count": args.min_count},
+            at_least=1,
         )
-    with no_params_logged():
-        scorer = WordScorer(archive, words)
-    sentences = [line.split() for line in sentences_file]
-    accuracies = [DecodingAccuracy(direction, args.number) for direction in DIRECTIONS]
-    for sentence in find_nearest_words(
-        scorer, sentences, number=args.number, correction=args.correction
-    ):
-        for each in sentence:
-            for accuracy in accuracies:
-                accuracy.add(each)
-        sys.stdout.write(_as_json(sentence) if args.json else _as_text(sentence))
-    for accuracy in accuracies:
-        for line in _summary(accuracy):
-            logger.info(line)
+        archive = _read_archive(args.archive_file, args.overrides)
+        sentences_file = SentencesFile(Path(args.sentences))
+        sentences_file.summarize()
+        counts = count_words(find_text_files(args.words or [args.sentences])).counts
+        words = sort_by_frequency(counts, min_count=args.min_count)[: args.max_words]
+        if not words:
+            raise ConfigurationError(
+                f"--min-count: {args.min_count}, but no word occurs that often; the most frequent "
+                f"one occurs {max(counts.values()):,} times"
+            )
+        with no_params_logged():
+            scorer = WordScorer(archive, words)
+        sentences = [line.split() for line in sentences_file]
+        accuracies = [DecodingAccuracy(direction, args.number) for direction in DIRECTIONS]
+        for sentence in find_nearest_words(
+            scorer, sentences, number=args.number, correction=args.correction
+        ):
+            for each in sentence:
+                for accuracy in accuracies:
+                    accuracy.add(each)
+            sys.stdout.write(_as_json(sentence) if args.json else _as_text(sentence))
+        for accuracy in accuracies:
+            for line in _summary(accuracy):
+                logger.info(line)
 
 
 def _read_archive(archive_file: str, overrides: str = "") -> Archive:

@@ -1,6 +1,7 @@
-"""Command line options that several commands share."""
+"""What the commands share, and the options of several."""
 
 import argparse
+import inspect
 import io
 import logging
 import os
@@ -9,25 +10,29 @@ import select
 import signal
 import sys
 from contextlib import contextmanager
-from typing import Iterator
+from typing import Any, Callable, Dict, Iterator, Optional, TypeVar, Union, get_args
 
+from allennlp.commands.subcommand import Subcommand
 from allennlp.common import logging as common_logging
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import SigTermReceived
 
 from allennlp_semfit.common.errors import InvalidFileError, check_bounds, first_line
-from allennlp_semfit.pretrained.sentence_embedder import DEFAULT_BATCH_SIZE, SentenceEmbedder
+from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
 
 __all__ = [
+    "Command",
     "add_corpus_argument",
     "add_language_model_options",
     "add_layers_options",
-    "add_progress_option",
-    "apply_progress_option",
+    "add_options",
+    "call",
     "exit_on_error",
     "load_language_model",
     "no_params_logged",
 ]
+
+T = TypeVar("T")
 
 
 @contextmanager
@@ -85,6 +90,84 @@ def _reader_has_ended() -> bool:
     return True
 
 
+class Command(Subcommand):
+    """
+    The base class of the commands. `help` and `description` are argparse's, `interrupted` and
+    `out_of_memory` those of `exit_on_error`.
+    """
+
+    help: str
+    description: Optional[str] = None
+    interrupted = "nothing was written"
+    out_of_memory = "use less text or a machine with more memory"
+    shows_progress = True
+
+    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
+        """Adds the parser of the command."""
+        description = self.description or self.help
+        subparser = parser.add_parser(self.name, description=description, help=self.help)
+        self.add_arguments(subparser)
+        if self.shows_progress:
+            subparser.add_argument(
+                "--file-friendly-logging",
+                action="store_true",
+                help="print progress on separate lines and less often; the default without a "
+                "terminal",
+            )
+        subparser.set_defaults(func=self._run)
+        return subparser
+
+    def add_arguments(self, subparser: argparse.ArgumentParser) -> None:
+        """Adds the command's arguments to its parser."""
+        raise NotImplementedError
+
+    def run(self, args: argparse.Namespace) -> None:
+        """Runs the command. What `exit_on_error` catches is shown as one line."""
+        raise NotImplementedError
+
+    def _run(self, args: argparse.Namespace) -> None:
+        with exit_on_error(self.name, self.interrupted, self.out_of_memory):
+            if self.shows_progress:
+                is_friendly = args.file_friendly_logging or not sys.stderr.isatty()
+                common_logging.FILE_FRIENDLY_LOGGING = is_friendly
+            self.run(args)
+
+
+def add_options(
+    subparser: argparse._ActionsContainer,
+    function: Callable[..., Any],
+    **options: Union[str, Dict[str, Any]],
+) -> None:
+    """
+    Adds options of the names, types and defaults of a function's parameters, for `call`.
+
+    # Parameters
+
+    subparser : `argparse._ActionsContainer`
+        The command's parser, or a group of options.
+    function : `Callable[..., Any]`
+    options : `Union[str, Dict[str, Any]]`
+        By the name of the parameter, the help text, or other arguments of `add_argument` too.
+    """
+    for name, option in options.items():
+        parameter = inspect.signature(function).parameters[name]
+        types = get_args(parameter.annotation) or (parameter.annotation,)
+        arguments: Dict[str, Any] = {"default": parameter.default}
+        if bool in types:
+            arguments["action"] = "store_true"
+        else:
+            arguments["type"] = next((each for each in types if each in (int, float)), str)
+        arguments.update({"help": option} if isinstance(option, str) else option)
+        subparser.add_argument(f"--{name.replace('_', '-')}", **arguments)
+
+
+def call(function: Callable[..., T], args: argparse.Namespace, **others: Any) -> T:
+    """Calls a function with the arguments that have the names of its parameters, and `others`."""
+    names = inspect.signature(function).parameters
+    given = {name: value for name, value in vars(args).items() if name in names}
+    return function(**{**given, **others})
+
+
 def add_corpus_argument(subparser: argparse.ArgumentParser) -> None:
     """Adds `corpus`, one or more inputs for `find_text_files`."""
     subparser.add_argument(
@@ -93,20 +176,6 @@ def add_corpus_argument(subparser: argparse.ArgumentParser) -> None:
         metavar="CORPUS",
         help="UTF-8 text: files, directories (all files in them), or quoted globs",
     )
-
-
-def add_progress_option(subparser: argparse.ArgumentParser) -> None:
-    """Adds `--file-friendly-logging`."""
-    subparser.add_argument(
-        "--file-friendly-logging",
-        action="store_true",
-        help="print progress on separate lines and less often; the default without a terminal",
-    )
-
-
-def apply_progress_option(args: argparse.Namespace) -> None:
-    """Sets how AllenNLP's `Tqdm` shows progress."""
-    common_logging.FILE_FRIENDLY_LOGGING = args.file_friendly_logging or not sys.stderr.isatty()
 
 
 def add_layers_options(subparser: argparse.ArgumentParser, *, default: str, **texts: str) -> None:
@@ -123,53 +192,40 @@ def add_layers_options(subparser: argparse.ArgumentParser, *, default: str, **te
 
 def add_language_model_options(subparser: argparse.ArgumentParser) -> None:
     """Adds the options that `load_language_model` reads."""
-    subparser.add_argument(
-        "--batch-size",
-        type=int,
-        default=DEFAULT_BATCH_SIZE,
-        help="the maximum number of sentences in a batch; batches of long sentences have fewer, so "
-        "that they have at most 50 words per sentence, including padding",
+    add_options(
+        subparser,
+        SentenceEmbedder.embed_sentences,
+        batch_size="the maximum number of sentences in a batch; batches of long sentences have "
+        "fewer, so that they have at most 50 words per sentence, including padding",
     )
-    subparser.add_argument(
-        "--cuda-device", type=int, default=-1, help="the GPU to run on; -1 for the CPU"
-    )
-    subparser.add_argument(
-        "--fasttext-model-path",
-        metavar="VECTORS.bin",
-        help="the language model's fastText file, if it has been moved since training",
-    )
-    subparser.add_argument(
-        "--tokenizer-path",
-        metavar="TOKENIZER.json",
-        help="a subword model's tokenizer, if it has been moved since training",
-    )
-    subparser.add_argument(
-        "--sub-token-mode",
-        choices=["first", "avg"],
-        default="first",
-        help="for a subword model, use the vector of a word's first subword or the mean of all",
-    )
-    subparser.add_argument(
-        "--autocast",
-        action="store_true",
-        help="multiply matrices in bfloat16: faster on GPUs and on CPUs with instructions for it, "
-        "with vectors that differ by about one percent",
+    add_options(
+        subparser,
+        SentenceEmbedder,
+        cuda_device="the GPU to run on; -1 for the CPU",
+        fasttext_model_path={
+            "metavar": "VECTORS.bin",
+            "help": "the language model's fastText file, if it has been moved since training",
+        },
+        tokenizer_path={
+            "metavar": "TOKENIZER.json",
+            "help": "a subword model's tokenizer, if it has been moved since training",
+        },
+        sub_token_mode={
+            "choices": ["first", "avg"],
+            "help": "for a subword model, use the vector of a word's first subword or the mean of "
+            "all",
+        },
+        autocast="multiply matrices in bfloat16: faster on GPUs and on CPUs with instructions for "
+        "it, with vectors that differ by about one percent",
     )
 
 
 def load_language_model(args: argparse.Namespace) -> SentenceEmbedder:
-    """Loads the language model of the argument `archive`; raises what `SentenceEmbedder` raises."""
+    """Loads the language model of `archive_file`; raises what `SentenceEmbedder` raises."""
     check_bounds({"--batch-size": args.batch_size}, at_least=1)
     try:
         with no_params_logged():
-            return SentenceEmbedder(
-                args.archive,
-                args.cuda_device,
-                args.fasttext_model_path,
-                args.tokenizer_path,
-                args.sub_token_mode,
-                args.autocast,
-            )
+            return call(SentenceEmbedder, args)
     except InvalidFileError as error:
         if error.parameter is not None:
             option = error.parameter.replace("_", "-")

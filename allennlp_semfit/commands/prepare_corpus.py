@@ -12,27 +12,21 @@ import shlex
 
 from allennlp.commands.subcommand import Subcommand
 
-from allennlp_semfit.commands.options import (
-    add_progress_option,
-    apply_progress_option,
-    exit_on_error,
-)
+from allennlp_semfit.commands.options import Command, add_options, call
 from allennlp_semfit.corpus.options import CorpusOptions
 
 logger = logging.getLogger(__name__)
 
 
 @Subcommand.register("prepare-corpus")
-class PrepareCorpus(Subcommand):
+class PrepareCorpus(Command):
     """Registered as a "Subcommand" with name "prepare-corpus"."""
 
-    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        description = """Convert plain text or a Wikipedia dump into shards with one tokenised
-            sentence per line (OUT_DIR/train/shard-00.txt, ...) and OUT_DIR/heldout.txt."""
-        subparser = parser.add_parser(
-            self.name, description=description, help="Convert text or a Wikipedia dump to a corpus."
-        )
-        defaults = CorpusOptions()
+    help = "Convert text or a Wikipedia dump to a corpus."
+    description = """Convert plain text or a Wikipedia dump into shards with one tokenised
+        sentence per line (OUT_DIR/train/shard-00.txt, ...) and OUT_DIR/heldout.txt."""
+
+    def add_arguments(self, subparser: argparse.ArgumentParser) -> None:
         subparser.add_argument(
             "inputs",
             nargs="+",
@@ -41,85 +35,41 @@ class PrepareCorpus(Subcommand):
             "gzip, bzip2 or xz; or a directory of such files",
         )
         subparser.add_argument("out_dir", metavar="OUT_DIR", help="the output directory")
-        subparser.add_argument(
-            "--language",
-            default=defaults.language,
-            help="the code of the spaCy language for the tokeniser, 'xx' for a language that spaCy "
-            "does not support",
-        )
-        subparser.add_argument(
-            "--already-tokenized",
-            action="store_true",
-            help="each line is already one sentence, its tokens separated by spaces",
-        )
-        subparser.add_argument(
-            "--num-shards",
-            type=int,
-            default=defaults.num_shards,
-            help="the number of files for the training text",
-        )
-        subparser.add_argument(
-            "--held-out",
-            type=float,
-            default=defaults.held_out,
-            help="the fraction of sentences to hold out, from 0 to 0.5, in whole articles or "
+        add_options(
+            subparser,
+            CorpusOptions,
+            language="the code of the spaCy language for the tokeniser, 'xx' for a language that "
+            "spaCy does not support",
+            already_tokenized="each line is already one sentence, its tokens separated by spaces",
+            num_shards="the number of files for the training text",
+            held_out="the fraction of sentences to hold out, from 0 to 0.5, in whole articles or "
             "blocks of lines",
-        )
-        subparser.add_argument(
-            "--min-words",
-            type=int,
-            default=defaults.min_words,
-            help="skip sentences with fewer tokens",
-        )
-        subparser.add_argument(
-            "--max-sentences",
-            type=int,
-            help="stop after the article or block of lines that reaches this number",
+            min_words="skip sentences with fewer tokens",
+            max_sentences="stop after the article or block of lines that reaches this number",
         )
         subparser.add_argument(
             "--num-workers", type=int, help="processes that split text (default = number of CPUs)"
         )
         subparser.add_argument("--force", action="store_true", help="replace the corpus in OUT_DIR")
-        add_progress_option(subparser)
-        subparser.set_defaults(func=_run)
-        return subparser
 
+    def run(self, args: argparse.Namespace) -> None:
+        # spaCy takes time to import.
+        from allennlp_semfit.corpus.prepare import prepare_corpus
 
-@exit_on_error("prepare-corpus")
-def _run(args: argparse.Namespace) -> None:
-    apply_progress_option(args)
-    # spaCy takes time to import.
-    from allennlp_semfit.corpus.prepare import prepare_corpus
+        summary = call(prepare_corpus, args, options=call(CorpusOptions, args))
 
-    options = CorpusOptions(
-        language=args.language,
-        already_tokenized=args.already_tokenized,
-        num_shards=args.num_shards,
-        held_out=args.held_out,
-        min_words=args.min_words,
-        max_sentences=args.max_sentences,
-    )
-    summary = prepare_corpus(
-        args.inputs, args.out_dir, options, num_workers=args.num_workers, force=args.force
-    )
-
-    if summary.already_done:
-        logger.info("Nothing to do: %s was already made from these inputs.", args.out_dir)
-    logger.info(
-        "%s sentences (%s words) of %s documents in %s: %s shards, %s sentences held out, %s s",
-        f"{summary.sentences:,}",
-        f"{summary.words:,}",
-        f"{summary.documents:,}",
-        args.out_dir,
-        summary.shards,
-        f"{summary.held_out_sentences:,}",
-        summary.seconds,
-    )
-    if summary.skipped_articles:
-        logger.warning("%s articles were left out.", f"{summary.skipped_articles:,}")
-    out_dir = args.out_dir.rstrip("/") or "/"
-    logger.info(
-        "Next: allennlp train-fasttext %s %s --dim 100",
-        shlex.quote(f"{out_dir}/train"),
-        shlex.quote(f"{out_dir}/vectors.bin"),
-    )
+        if summary.already_done:
+            logger.info("Nothing to do: %s was already made from these inputs.", args.out_dir)
+        logger.info(
+            f"{summary.sentences:,} sentences ({summary.words:,} words) of {summary.documents:,} "
+            f"documents in {args.out_dir}: {summary.shards} shards, "
+            f"{summary.held_out_sentences:,} sentences held out, {summary.seconds} s"
+        )
+        if summary.skipped_articles:
+            logger.warning(f"{summary.skipped_articles:,} articles were left out.")
+        out_dir = args.out_dir.rstrip("/") or "/"
+        logger.info(
+            "Next: allennlp train-fasttext %s %s --dim 100",
+            shlex.quote(f"{out_dir}/train"),
+            shlex.quote(f"{out_dir}/vectors.bin"),
+        )

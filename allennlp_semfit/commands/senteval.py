@@ -21,10 +21,9 @@ from allennlp_semfit.analysis.senteval.sentence_vectors import (
 )
 from allennlp_semfit.analysis.senteval.tasks import TASKS, read_tasks
 from allennlp_semfit.commands.options import (
+    Command,
     add_language_model_options,
     add_layers_options,
-    add_progress_option,
-    apply_progress_option,
     exit_on_error,
     load_language_model,
 )
@@ -35,20 +34,20 @@ logger = logging.getLogger(__name__)
 
 
 @Subcommand.register("senteval")
-class SentEval(Subcommand):
+class SentEval(Command):
     """Registered as a "Subcommand" with name "senteval"."""
 
-    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        description = """Score sentence vectors on ten tasks of SentEval with logistic regression. A
-            sentence's vector is the mean over its words of the mean of the language model's layers,
-            or of the words' fastText vectors. Scores are in percent: the accuracy or, for SICK-R,
-            100 times Pearson's correlation. With --output-file, the same command resumes an
-            interrupted run."""
-        subparser = parser.add_parser(
-            self.name, description=description, help="Score sentence vectors on SentEval's tasks."
-        )
+    help = "Score sentence vectors on SentEval's tasks."
+    description = """Score sentence vectors on ten tasks of SentEval with logistic regression. A
+        sentence's vector is the mean over its words of the mean of the language model's layers,
+        or of the words' fastText vectors. Scores are in percent: the accuracy or, for SICK-R,
+        100 times Pearson's correlation. With --output-file, the same command resumes an
+        interrupted run."""
+    out_of_memory = "use a lower --batch-size"
+
+    def add_arguments(self, subparser: argparse.ArgumentParser) -> None:
         subparser.add_argument(
-            "archive",
+            "archive_file",
             metavar="ARCHIVE",
             help="the model.tar.gz of a language model, or a fastText .bin",
         )
@@ -88,44 +87,39 @@ class SentEval(Subcommand):
             action="store_true",
             help="start from scratch and replace an existing OUT.json after the first task",
         )
-        add_progress_option(subparser)
-        subparser.set_defaults(func=_run)
-        return subparser
 
+    def run(self, args: argparse.Namespace) -> None:
+        # scikit-learn takes time to import.
+        from allennlp_semfit.analysis.senteval.run import describe_results, run_tasks
 
-def _run(args: argparse.Namespace) -> None:
-    # scikit-learn takes time to import.
-    from allennlp_semfit.analysis.senteval.run import describe_results, run_tasks
-
-    apply_progress_option(args)
-    out = Path(args.output_file) if args.output_file else None
-    resumes = "the same command resumes with the next task"
-    interrupted = resumes if out else "nothing was written"
-    with (
-        exit_on_error("senteval", interrupted, out_of_memory="use a lower --batch-size"),
-        ExitStack() as stack,
-    ):
-        # Checked before the model, which takes a while to load.
-        check_seed(args.seed)
-        if out:
-            check_output_path(out, force=True, inputs=[args.archive])
-            stack.enter_context(lock_output(out))
-        data = read_tasks(args.data_dir, args.tasks, folds=args.folds)
-        results = ResultsFile(
-            out,
-            folds=args.folds,
-            seed=args.seed,
-            data_sha256={name: task_data.sha256 for name, task_data in data.items()},
-            force=args.force,
-        )
-        vectors = _load(args)
-        results.claim(args.archive, vectors)
-        run_tasks(vectors, data, results)
-    logger.info("%s:\n%s", args.archive, describe_results(results.contents))
+        out = Path(args.output_file) if args.output_file else None
+        resumes = "the same command resumes with the next task"
+        interrupted = resumes if out else self.interrupted
+        with (
+            exit_on_error(self.name, interrupted, self.out_of_memory),
+            ExitStack() as stack,
+        ):
+            # Checked before the model, which takes a while to load.
+            check_seed(args.seed)
+            if out:
+                check_output_path(out, force=True, inputs=[args.archive_file])
+                stack.enter_context(lock_output(out))
+            data = read_tasks(args.data_dir, args.tasks, folds=args.folds)
+            results = ResultsFile(
+                out,
+                folds=args.folds,
+                seed=args.seed,
+                data_sha256={name: task_data.sha256 for name, task_data in data.items()},
+                force=args.force,
+            )
+            vectors = _load(args)
+            results.claim(args.archive_file, vectors)
+            run_tasks(vectors, data, results)
+        logger.info("%s:\n%s", args.archive_file, describe_results(results.contents))
 
 
 def _load(args: argparse.Namespace) -> SentenceVectors:
-    if not args.archive.endswith(".bin"):
+    if not args.archive_file.endswith(".bin"):
         return LanguageModelVectors(load_language_model(args), args.batch_size, args.layers)
     for name, is_set in (
         ("fasttext-model-path", args.fasttext_model_path),
@@ -136,6 +130,7 @@ def _load(args: argparse.Namespace) -> SentenceVectors:
     ):
         if is_set:
             raise ConfigurationError(
-                f"--{name} is for language models, and {args.archive} is fastText's; leave it out"
+                f"--{name} is for language models, and {args.archive_file} is fastText's; "
+                "leave it out"
             )
-    return FastTextVectors(args.archive)
+    return FastTextVectors(args.archive_file)

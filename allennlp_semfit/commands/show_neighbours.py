@@ -27,11 +27,9 @@ from allennlp_semfit.analysis.neighbours import (
 )
 from allennlp_semfit.commands.neighbours_page import WordMap, render_page
 from allennlp_semfit.commands.options import (
+    Command,
     add_language_model_options,
     add_layers_options,
-    add_progress_option,
-    apply_progress_option,
-    exit_on_error,
     load_language_model,
 )
 from allennlp_semfit.common.errors import check_bounds
@@ -51,19 +49,19 @@ _Sentences = Mapping[int, Sequence[str]]
 
 
 @Subcommand.register("show-neighbours")
-class ShowNeighbours(Subcommand):
+class ShowNeighbours(Command):
     """Registered as a "Subcommand" with name "show-neighbours"."""
 
-    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        description = """Show occurrences of words in a text and, for each, its nearest neighbours:
-            other occurrences of the word, which show its senses, and occurrences of other words. A
-            score is the cosine between the language model's vectors, from which the mean over the
-            text is subtracted. Upper and lower case count as the same word."""
-        subparser = parser.add_parser(
-            self.name, description=description, help="Show the nearest neighbours of words."
-        )
+    help = "Show the nearest neighbours of words."
+    description = """Show occurrences of words in a text and, for each, its nearest neighbours:
+        other occurrences of the word, which show its senses, and occurrences of other words. A
+        score is the cosine between the language model's vectors, from which the mean over the
+        text is subtracted. Upper and lower case count as the same word."""
+    out_of_memory = "use a lower --batch-size or --max-sentences"
+
+    def add_arguments(self, subparser: argparse.ArgumentParser) -> None:
         subparser.add_argument(
-            "archive", metavar="ARCHIVE", help="the model.tar.gz of a language model"
+            "archive_file", metavar="ARCHIVE", help="the model.tar.gz of a language model"
         )
         subparser.add_argument(
             "text", metavar="TEXT", help="UTF-8 text, one tokenised sentence per line"
@@ -106,61 +104,56 @@ class ShowNeighbours(Subcommand):
         )
         add_language_model_options(subparser)
         subparser.add_argument("--force", action="store_true", help="replace an existing OUT.html")
-        add_progress_option(subparser)
-        subparser.set_defaults(func=_run)
-        return subparser
 
-
-@exit_on_error("show-neighbours", out_of_memory="use a lower --batch-size or --max-sentences")
-def _run(args: argparse.Namespace) -> None:
-    apply_progress_option(args)
-    # All is checked before the model, which takes a while to load.
-    check_bounds(
-        {
-            "--number": args.number,
-            "--max-occurrences": args.max_occurrences,
-            "--max-sentences": args.max_sentences,
-        },
-        at_least=1,
-    )
-    # Each once, in order.
-    words = list(dict.fromkeys(filter(None, map(str.strip, args.words.split(",")))))
-    if not words:
-        raise ConfigurationError(f"--words: {args.words!r}; it takes words separated by commas")
-    if args.html:
-        inputs = [args.text, args.archive]
-        check_output_path(Path(args.html), force=args.force, inputs=inputs)
-    file = SentencesFile(Path(args.text))
-    _, num_lines, _ = file.summarize()
-    sentences = distinct_sentences(file, args.max_sentences)
-    occurrences = find_occurrences(sentences, words, args.max_occurrences)
-    if len(sentences) == args.max_sentences and max(sentences) < num_lines - 1:
-        logger.warning(
-            "%s: only its first %s sentences are read; --max-sentences changes this.",
-            args.text,
-            f"{len(sentences):,}",
+    def run(self, args: argparse.Namespace) -> None:
+        # All is checked before the model, which takes a while to load.
+        check_bounds(
+            {
+                "--number": args.number,
+                "--max-occurrences": args.max_occurrences,
+                "--max-sentences": args.max_sentences,
+            },
+            at_least=1,
         )
-    text = TextVectors(load_language_model(args), sentences, args.batch_size)
-    selected = str(text.num_layers - 1) if args.layers == "top" else args.layers
-    choices = text.choices_of_layers if args.html or selected == "all" else [selected]
-    found: _Found = {}
-    for layers in choices:
-        # All words in one pass over the text.
-        neighbourhoods = iter(
-            text.neighbourhoods([*chain(*occurrences.values())], layers, args.number)
-        )
-        found[layers] = {word: [*islice(neighbourhoods, len(occurrences[word]))] for word in words}
-    if args.html:
-        shown = "normalized" if selected == "all" else selected
-        page = render_page(
-            args.archive, args.text, sentences, _maps(text, found), _name_of(shown, text)
-        )
-        with write_file(Path(args.html), force=args.force) as out:
-            # Names of files may be in another encoding.
-            out.write_text(page, encoding="utf-8", errors="backslashreplace")
-        logger.info("%s: %s occurrences", args.html, sum(map(len, occurrences.values())))
-    else:
-        sys.stdout.writelines((_to_json if args.json else _to_text)(text, found, sentences))
+        # Each once, in order.
+        words = list(dict.fromkeys(filter(None, map(str.strip, args.words.split(",")))))
+        if not words:
+            raise ConfigurationError(f"--words: {args.words!r}; it takes words separated by commas")
+        if args.html:
+            inputs = [args.text, args.archive_file]
+            check_output_path(Path(args.html), force=args.force, inputs=inputs)
+        file = SentencesFile(Path(args.text))
+        _, num_lines, _ = file.summarize()
+        sentences = distinct_sentences(file, args.max_sentences)
+        occurrences = find_occurrences(sentences, words, args.max_occurrences)
+        if len(sentences) == args.max_sentences and max(sentences) < num_lines - 1:
+            logger.warning(
+                "%s: only its first %s sentences are read; --max-sentences changes this.",
+                args.text,
+                f"{len(sentences):,}",
+            )
+        text = TextVectors(load_language_model(args), sentences, args.batch_size)
+        selected = str(text.num_layers - 1) if args.layers == "top" else args.layers
+        choices = text.choices_of_layers if args.html or selected == "all" else [selected]
+        found: _Found = {}
+        for layers in choices:
+            # All words in one pass over the text.
+            all_words = [*chain(*occurrences.values())]
+            neighbourhoods = iter(text.neighbourhoods(all_words, layers, args.number))
+            found[layers] = {
+                word: [*islice(neighbourhoods, len(occurrences[word]))] for word in words
+            }
+        if args.html:
+            shown = "normalized" if selected == "all" else selected
+            page = render_page(
+                args.archive_file, args.text, sentences, _maps(text, found), _name_of(shown, text)
+            )
+            with write_file(Path(args.html), force=args.force) as out:
+                # Names of files may be in another encoding.
+                out.write_text(page, encoding="utf-8", errors="backslashreplace")
+            logger.info("%s: %s occurrences", args.html, sum(map(len, occurrences.values())))
+        else:
+            sys.stdout.writelines((_to_json if args.json else _to_text)(text, found, sentences))
 
 
 def _to_json(text: TextVectors, found: _Found, sentences: _Sentences) -> Iterator[str]:

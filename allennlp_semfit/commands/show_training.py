@@ -18,7 +18,7 @@ from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError
 from allennlp.models.archival import CONFIG_NAME
 
-from allennlp_semfit.commands.options import exit_on_error
+from allennlp_semfit.commands.options import Command
 from allennlp_semfit.commands.training_plot import check_plot_path, read_progress, write_plot
 from allennlp_semfit.common.cpu import has_bfloat16_instructions
 from allennlp_semfit.common.errors import first_line
@@ -62,12 +62,13 @@ _PERPLEXITY_IN_BATCH = _PERPLEXITY._replace(
 
 
 @Subcommand.register("show-training")
-class ShowTraining(Subcommand):
+class ShowTraining(Command):
     """Registered as a "Subcommand" with name "show-training"."""
 
-    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        description = "Show the metrics of a language model for each epoch, and what to do next."
-        subparser = parser.add_parser(self.name, description=description, help=description)
+    help = "Show the metrics of a language model for each epoch, and what to do next."
+    shows_progress = False
+
+    def add_arguments(self, subparser: argparse.ArgumentParser) -> None:
         subparser.add_argument(
             "serialization_dir", help="the directory that `allennlp train -s` was given"
         )
@@ -78,18 +79,14 @@ class ShowTraining(Subcommand):
             "epoch come from the log of `allennlp train`. Needs matplotlib",
         )
         subparser.add_argument("--force", action="store_true", help="replace an existing CURVE.png")
-        subparser.set_defaults(func=_run)
-        return subparser
 
-
-@exit_on_error("show-training")
-def _run(args: argparse.Namespace) -> None:
-    if args.plot:
-        check_plot_path(Path(args.plot), force=args.force)
-    sys.stdout.write(describe_training(args.serialization_dir))
-    if args.plot:
-        progress = read_progress(args.serialization_dir)
-        write_plot(_read_epochs(args.serialization_dir), progress, Path(args.plot))
+    def run(self, args: argparse.Namespace) -> None:
+        if args.plot:
+            check_plot_path(Path(args.plot), force=args.force)
+        sys.stdout.write(describe_training(args.serialization_dir))
+        if args.plot:
+            progress = read_progress(args.serialization_dir)
+            write_plot(_read_epochs(args.serialization_dir), progress, Path(args.plot))
 
 
 def describe_training(serialization_dir: str) -> str:

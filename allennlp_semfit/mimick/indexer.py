@@ -46,10 +46,10 @@ class MimickIndexer(WordVectorIndexer):
     # Parameters
 
     archive_file : `str`
-        The `model.tar.gz` of a `mimick` model, as `allennlp train-mimick` writes it, or its
-        serialization directory.
+        The `model.tar.gz` of a `mimick` model, which `training_config/mimick.jsonnet`
+        trains, or its serialization directory.
     table_path : `str`
-        The table that the model was trained on; see `allennlp train-mimick`.
+        The table that the model was trained on.
     token_min_padding_length : `int`, optional (default = `0`)
         See `TokenIndexer`.
 

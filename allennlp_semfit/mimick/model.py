@@ -16,7 +16,10 @@ from allennlp_semfit.training.token_averages import BaselineCosine, TokenAverage
 __all__ = ["MIMICK", "Mimick"]
 
 MIMICK = ArchiveKind(
-    "MIMICK model", ("mimick",), "word_vectors", "`allennlp train-mimick` makes it."
+    "MIMICK model",
+    ("mimick",),
+    "word_vectors",
+    "`allennlp train` makes it with training_config/mimick.jsonnet.",
 )
 """The archives of MIMICK models."""
 
@@ -32,7 +35,7 @@ class Mimick(Model):
         f(w) = O_T tanh(T_h [h_f; h_b] + b_h) + b_T
 
     The loss is the squared Euclidean distance to the table's vector, `‖f(w) − e(w)‖²`, averaged
-    over the words. `allennlp train-mimick` trains the model; the `mimick` indexer uses it.
+    over the words. `training_config/mimick.jsonnet` trains the model; the `mimick` indexer uses it.
 
     Registered as a `Model` with name "mimick".
 

@@ -18,7 +18,8 @@ _SUBSETS = ("all", "train", "held_out")
 class WordVectorsReader(DatasetReader):
     """
     Reads a table of word vectors, such as GloVe's or word2vec's, as spelled words with their
-    vectors, for a `mimick` model. The data path is that of the table; see `train-mimick`.
+    vectors, for a `mimick` model. The data path is that of the table: text, plain or compressed, or
+    a file in an archive, `(glove.6B.zip)#glove.6B.100d.txt`.
 
     Registered as a `DatasetReader` with name "word_vectors".
 
@@ -42,7 +43,8 @@ class WordVectorsReader(DatasetReader):
     # Raises
 
     `ConfigurationError`
-        If `subset` is unknown, or `held_out` is not a proportion.
+        If `subset` is unknown, `held_out` is not a proportion, or, while reading, there are too few
+        words.
     `InvalidFileError`
         While reading, if the file is not a table of word vectors.
 
@@ -88,14 +90,19 @@ class WordVectorsReader(DatasetReader):
 
     def _read(self, file_path: str) -> Iterator[Instance]:
         words, vectors = read_table(str(file_path), max_words=self._max_words)
-        for row in self.shard_iterable(self._rows(len(words))):
+        for row in self.shard_iterable(self._rows(str(file_path), len(words))):
             yield self.text_to_instance(words[row], vectors[row])
 
-    def _rows(self, num_words: int) -> Iterable[int]:
+    def _rows(self, file_path: str, num_words: int) -> Iterable[int]:
         if self._subset == "all":
             return range(num_words)
         shuffled = numpy.random.default_rng(self._seed).permutation(num_words)
         num_held_out = round(self._held_out * num_words)
+        if not 0 < num_held_out < num_words:
+            raise ConfigurationError(
+                f"{file_path}: {num_held_out} of {num_words} words would be held out; give a "
+                "larger table or another `held_out`."
+            )
         is_held_out = self._subset == "held_out"
         rows = shuffled[:num_held_out] if is_held_out else shuffled[num_held_out:]
         return sorted(rows.tolist())

@@ -154,7 +154,7 @@ class ResumableCheckpointer(Checkpointer):
         return super().load_checkpoint()
 
     def _remove_checkpoint(self, epochs_completed: int, batches_in_epoch_completed: int) -> None:
-        # In this order, a checkpoint that a killed run has half removed is found, and removed later.
+        # In this order, a checkpoint that a killed run has half removed is removed later.
         for kind in ("training_state", "model_state"):
             name = f"{kind}_e{epochs_completed}_b{batches_in_epoch_completed}"
             for pattern in (f"{name}.th", f"{name}_w*.th"):

@@ -1,223 +1,120 @@
-"""The arguments of each command arrive at the functions that it calls, whose defaults they have."""
+"""The options of each command are the parameters of the functions that it calls."""
 
+import argparse
 import inspect
 import pydoc
+from typing import Optional
 from unittest.mock import MagicMock
 
 import pytest
 
+from allennlp_semfit import SentenceEmbedder
+from allennlp_semfit.analysis.nearest_words import find_nearest_words
+from allennlp_semfit.analysis.senteval.sentence_vectors import LanguageModelVectors
+from allennlp_semfit.analysis.senteval.tasks import read_tasks
+from allennlp_semfit.commands.options import add_options, call
+from allennlp_semfit.corpus.options import CorpusOptions
+from allennlp_semfit.corpus.prepare import prepare_corpus
+from allennlp_semfit.corpus.vocabulary import count_vocabulary
+from allennlp_semfit.corpus.word_counts import sort_by_frequency
+from allennlp_semfit.fasttext.train import train_fasttext
+from allennlp_semfit.pretrained.character_cnn import export_character_cnn
+from allennlp_semfit.pretrained.embed_file import embed_file
+from allennlp_semfit.static_vectors.svd import train_svd
+from allennlp_semfit.subwords.train import train_bpe
 from tests import FIXTURES
 from tests.commands import running
 
 HELDOUT = str(FIXTURES / "corpus" / "heldout.txt")
-COMMANDS = "allennlp_semfit.commands"
-LANGUAGE_MODEL = {
-    "cuda_device": 3,
-    "fasttext_model_path": "vectors.bin",
-    "tokenizer_path": "tokenizer.json",
-    "sub_token_mode": "avg",
-    "autocast": True,
+FUNCTIONS = {
+    "count-vocabulary": [count_vocabulary],
+    "embed": [SentenceEmbedder, embed_file],
+    "export-character-cnn": [export_character_cnn],
+    "nearest-words": [sort_by_frequency, find_nearest_words],
+    "prepare-corpus": [CorpusOptions, prepare_corpus],
+    "senteval": [read_tasks, SentenceEmbedder, LanguageModelVectors],
+    "train-bpe": [train_bpe],
+    "train-fasttext": [train_fasttext],
+    "train-svd": [train_svd],
 }
-CORPUS = {"corpus": ["a.txt", "b", "c*"]}
-# The functions that a command calls, in order; its positional arguments; and a value for each
-# option that is not its default.
-CALLS = {
-    "count-vocabulary": (
-        [f"{COMMANDS}.count_vocabulary.count_vocabulary"],
-        {**CORPUS, "out_dir": "out"},
-        {
-            "min_count": 2,
-            "max_size": 3,
-            "start_tokens": ["<a>", "<b>"],
-            "end_tokens": ["<c>"],
-            "namespace": "words",
-            "num_workers": 4,
-            "force": True,
-        },
-    ),
-    "embed": (
-        [f"{COMMANDS}.options.SentenceEmbedder", f"{COMMANDS}.embed.embed_file"],
-        {"archive_file": "model.tar.gz", "sentences_file": HELDOUT, "out_file": "out.h5"},
-        {
-            **LANGUAGE_MODEL,
-            "layers": "top",
-            "pool": "max",
-            "dtype": "float16",
-            "batch_size": 3,
-            "forget_sentences": True,
-            "force": True,
-        },
-    ),
-    "nearest-words": (
-        [
-            f"{COMMANDS}.nearest_words._read_archive",
-            f"{COMMANDS}.nearest_words.sort_by_frequency",
-            f"{COMMANDS}.nearest_words.WordScorer",
-            f"{COMMANDS}.nearest_words.find_nearest_words",
-        ],
-        {"archive_file": "model.tar.gz", "text": HELDOUT},
-        {"min_count": 2, "overrides": '{"a": 1}', "number": 3, "correction": "csls"},
-    ),
-    "prepare-corpus": (
-        [
-            f"{COMMANDS}.prepare_corpus.CorpusOptions",
-            "allennlp_semfit.corpus.prepare.prepare_corpus",
-        ],
-        {"inputs": ["a.txt", "b"], "out_dir": "out"},
-        {
-            "language": "xx",
-            "already_tokenized": True,
-            "num_shards": 2,
-            "held_out": 0.25,
-            "min_words": 3,
-            "max_sentences": 4,
-            "num_workers": 5,
-            "force": True,
-        },
-    ),
-    "senteval": (
-        [
-            f"{COMMANDS}.senteval.read_tasks",
-            f"{COMMANDS}.senteval.ResultsFile",
-            f"{COMMANDS}.options.SentenceEmbedder",
-            f"{COMMANDS}.senteval.LanguageModelVectors",
-        ],
-        {"archive_file": "model.tar.gz", "data_dir": "data"},
-        {**LANGUAGE_MODEL, "folds": 3, "seed": 4, "layers": "top", "batch_size": 5, "force": True},
-    ),
-    "train-bpe": (
-        [f"{COMMANDS}.train_bpe.train_bpe"],
-        {**CORPUS, "out_dir": "out"},
-        {
-            "merges": 3,
-            "min_frequency": 4,
-            "boundary_tokens": ["<a>", "<b>"],
-            "num_workers": 5,
-            "force": True,
-        },
-    ),
-    "train-fasttext": (
-        [f"{COMMANDS}.train_fasttext.train_fasttext"],
-        {**CORPUS, "out_path": "out.bin"},
-        {
-            "model": "cbow",
-            "dim": 4,
-            "minn": 2,
-            "maxn": 5,
-            "bucket": 7,
-            "min_count": 8,
-            "epoch": 9,
-            "lr": 0.5,
-            "ws": 11,
-            "neg": 12,
-            "threads": 13,
-            "force": True,
-        },
-    ),
-    "train-mimick": (
-        [f"{COMMANDS}.train_mimick.train_mimick"],
-        {"table": "table.txt", "out_dir": "out"},
-        {
-            "held_out": 0.25,
-            "epochs": 3,
-            "char_dim": 4,
-            "hidden_dim": 5,
-            "max_words": 6,
-            "seed": 7,
-            "recover": True,
-            "force": True,
-        },
-    ),
-    "train-svd": (
-        [f"{COMMANDS}.train_svd.train_svd"],
-        {**CORPUS, "out_path": "out.txt"},
-        {
-            "matrix": "conditional",
-            "pca_of": None,  # `--matrix` excludes it.
-            "dim": 3,
-            "window": 4,
-            "shift": 1.5,
-            "context_smoothing": 0.5,
-            "alpha": 0.25,
-            "min_count": 6,
-            "max_size": 70,
-            "vocabulary_dir": "vocabulary",
-            "num_workers": 8,
-            "force": True,
-        },
-    ),
-}
+NO_OPTIONS = ("names", "options")
 
 
-@pytest.fixture(params=CALLS)
-def command(request):
-    return request.param
+@pytest.mark.parametrize("command", FUNCTIONS)
+def test_every_parameter_is_an_option_with_its_default(command):
+    num_positional = 3 if command == "embed" else 2
+    arguments = vars(running.parse(command, *["in.txt"] * num_positional))
+    for function in FUNCTIONS[command]:
+        for name, parameter in inspect.signature(function).parameters.items():
+            if parameter.default is not parameter.empty and name not in NO_OPTIONS:
+                assert arguments[name] == parameter.default
 
 
-@pytest.fixture
-def arrived(command, monkeypatch):
-    """Runs the command, up to the last function, and returns what they are given."""
-
-    def run(*options):
-        functions, positional, _ = CALLS[command]
-        arguments = []
-        for value in positional.values():
-            arguments += value if isinstance(value, list) else [value]
-        parsed = running.parse(command, *arguments, *options)
-        found = {}
-
-        def replace(path):
-            signature = inspect.signature(pydoc.locate(path))
-
-            def record(*args, **kwargs):
-                bound = signature.bind(*args, **kwargs)
-                bound.apply_defaults()
-                for name, value in bound.arguments.items():
-                    # What several functions take must arrive at each.
-                    assert found.setdefault(name, value) == value, name
-                if path == functions[-1]:
-                    raise KeyboardInterrupt
-                return MagicMock()
-
-            monkeypatch.setattr(path, record)
-
-        for path in functions:
-            replace(path)
-        with pytest.raises(SystemExit, match="^130$"):
-            parsed.func(parsed)
-        return found
-
-    return run
+def function(corpus, *, dim: int = 3, lr: Optional[float] = None, force: bool = False, name="a"):
+    return corpus, dim, lr, force, name
 
 
-def defaults_of(command):
-    """Those of the functions, but for what is no option."""
-    for path in CALLS[command][0]:
-        for name, parameter in inspect.signature(pydoc.locate(path)).parameters.items():
-            if parameter.default is not parameter.empty and name not in ("names", "options"):
-                yield name, parameter.default
+def test_arguments_arrive_at_the_parameters_of_their_names():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("corpus")
+    parser.add_argument("--other")
+    add_options(parser, function, dim="the dimension", lr={"metavar": "RATE", "help": "the rate"})
+    add_options(parser, function, force="replace it")
+    assert call(function, parser.parse_args(["in"])) == ("in", 3, None, False, "a")
+    args = parser.parse_args(["in", "--dim", "4", "--lr", "5", "--force", "--other", "6"])
+    assert call(function, args, name="b") == ("in", 4, 5.0, True, "b")
+    assert "--lr RATE" in parser.format_help()
 
 
-def test_every_option_arrives(command, arrived):
-    _, positional, options = CALLS[command]
-    assert dict(defaults_of(command)).keys() <= options.keys()
+@pytest.mark.parametrize(
+    ("command", "positional", "calls", "options"),
+    [
+        (
+            "embed",
+            ["model.tar.gz", HELDOUT, "out.h5"],
+            ["options.SentenceEmbedder", "embed.embed_file"],
+            {"layers": "top", "batch_size": 3, "cuda_device": 3, "autocast": True},
+        ),
+        (
+            "nearest-words",
+            ["model.tar.gz", HELDOUT],
+            [f"nearest_words.{name}" for name in ("_read_archive", "sort_by_frequency")]
+            + [f"nearest_words.{name}" for name in ("WordScorer", "find_nearest_words")],
+            {"min_count": 2, "overrides": '{"a": 1}', "number": 3, "correction": "csls"},
+        ),
+        (
+            "senteval",
+            ["model.tar.gz", "data"],
+            [f"senteval.{name}" for name in ("read_tasks", "ResultsFile")]
+            + ["options.SentenceEmbedder", "senteval.LanguageModelVectors"],
+            {"folds": 3, "seed": 4, "layers": "top", "batch_size": 5, "sub_token_mode": "avg"},
+        ),
+    ],
+)
+def test_options_arrive_at_each_of_several_functions(
+    command, positional, calls, options, monkeypatch
+):
     given = []
     for name, value in options.items():
-        option = f"--{name.replace('_', '-')}"
-        if name == "layers":
-            given.append(f"--{value}")
-        elif value is True:
-            given.append(option)
-        elif value is not None:
-            text = " ".join(value) if isinstance(value, list) else value
-            given.append(f"{option}={text}")
-    found = arrived(*given)
-    expected = {name: value for name, value in {**positional, **options}.items() if name in found}
-    assert {name: found[name] for name in expected} == expected
-    assert options.keys() <= found.keys()
+        option = f"--{value if name == 'layers' else name.replace('_', '-')}"
+        given.append(option if name == "layers" or value is True else f"{option}={value}")
+    args = running.parse(command, *positional, *given)
+    found = {}
 
+    def replace(path):
+        signature = inspect.signature(pydoc.locate(path))
 
-def test_the_defaults_are_those_of_the_functions(command, arrived):
-    expected = dict(defaults_of(command))
-    found = arrived()
-    assert {name: found[name] for name in expected} == expected
+        def record(*args, **kwargs):
+            found.update(signature.bind(*args, **kwargs).arguments)
+            if path.endswith(calls[-1]):
+                raise KeyboardInterrupt
+            return MagicMock()
+
+        record.__signature__ = signature
+        monkeypatch.setattr(path, record)
+
+    for path in calls:
+        replace(f"allennlp_semfit.commands.{path}")
+    with pytest.raises(SystemExit, match="^130$"):
+        args.func(args)
+    assert options.items() <= found.items()

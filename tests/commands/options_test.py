@@ -16,7 +16,7 @@ def test_the_plugin_has_its_commands():
     assert set(Subcommand.list_available()) >= {
         *("copy-configs", "count-vocabulary", "embed", "export-character-cnn", "nearest-words"),
         *("prepare-corpus", "senteval", "show-neighbours", "show-training", "train-bpe"),
-        *("train-fasttext", "train-mimick", "train-svd"),
+        *("train-fasttext", "train-svd"),
     }
 
 

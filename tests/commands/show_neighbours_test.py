@@ -217,7 +217,7 @@ def test_the_page_refers_to_no_other_file_and_escapes_the_text(lm_archive, text_
     assert html.count("<script>") == html.count("</script>") == 1
     assert "alert(1)" not in re.search("<script>.*</script>", html, re.DOTALL)[0]
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
-    assert "<mark>&quot;&#x27;&amp;amp;</mark>" in html
+    assert "<mark>&#34;&#39;&amp;amp;</mark>" in html
     assert [tag for tag, _ in page.tags].count("body") == 1
     # Handlers in attributes would be scripts, too.
     assert not [name for _, attributes in page.tags for name in attributes if name[:2] == "on"]

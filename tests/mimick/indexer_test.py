@@ -195,7 +195,7 @@ def test_a_missing_or_wrong_file_is_an_error_with_its_key(archive, tmp_path, lm_
     key = r"\n?.* that is `dataset_reader\.token_indexers\.mimick\.{}`"
     with pytest.raises(
         InvalidFileError,
-        match="MIMICK model no/such does not exist .*`allennlp train-mimick` makes it"
+        match="MIMICK model no/such does not exist .*with training_config/mimick.jsonnet"
         + key.format("archive_file"),
     ):
         from_params("no/such", TABLE)

@@ -2,7 +2,7 @@
 // 2017) predicts the vectors of other words from their spelling.
 //
 //   export TABLE_PATH=…/glove.6B.100d.txt
-//   allennlp train-mimick $TABLE_PATH output/mimick
+//   allennlp train training_config/mimick.jsonnet --include-package allennlp_semfit -s output/mimick
 //   allennlp train training_config/language_models/elmo_semfit_mimick.jsonnet --include-package allennlp_semfit -s output/elmo_semfit_mimick
 //
 // Each process reads the table; the workers of a data loader share it. 1.9 million words of 300 dimensions take 2.5 GB of

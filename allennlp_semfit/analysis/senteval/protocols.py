@@ -1,19 +1,16 @@
 """
 The evaluation protocols of SentEval (Conneau and Kiela 2018, https://arxiv.org/abs/1803.05449) with
-`usepytorch=False`: logistic regression on the features of a task's examples.
-
-The `C` with the best held-out score is chosen. Scores are rounded to 0.01 percentage points; if
-several are equal, the smallest `C` is chosen.
+`usepytorch=False`: logistic regression on the features of a task's examples, with the `C` that has
+the best held-out score, or the smallest of several.
 """
 
-from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy
 from allennlp.common import Tqdm
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
-from sklearn.model_selection import StratifiedKFold
-
-from allennlp_semfit.analysis.senteval.logistic_regression import fit_path, standardize
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
 __all__ = [
     "LabelledFeatures",
@@ -26,8 +23,6 @@ __all__ = [
 ]
 
 _C_VALUES = [2.0**exponent for exponent in range(-2, 4)]
-# SentEval fixes it, whatever the seed of the other tasks is.
-_SEED_OF_NESTED_FOLDS = 1111
 # SentEval uses other values for cross-validation if there is a test set.
 _FOLDS_AND_TEST_C_VALUES = [2.0**exponent for exponent in range(-1, 6)]
 
@@ -37,10 +32,6 @@ class LabelledFeatures(NamedTuple):
 
     features: numpy.ndarray
     labels: numpy.ndarray
-
-    def select(self, indices: numpy.ndarray) -> "LabelledFeatures":
-        """Returns the examples with these indices."""
-        return LabelledFeatures(self.features[indices], self.labels[indices])
 
 
 class Outcome(NamedTuple):
@@ -65,41 +56,41 @@ def nested_folds(splits: Dict[str, LabelledFeatures], folds: int, seed: int) -> 
     Nested cross-validation on `"train"`. For each fold, `C` is chosen by cross-validation on the
     other folds. As in SentEval, the folds do not depend on `seed`.
     """
-    splits, factor = _standardized(splits)
-    examples = splits["train"]
+    scaled, variance = _scaled(splits)
+    features, labels = scaled["train"]
     scores, dev_scores, chosen = [], [], []
-    fold_pairs = _split_folds(examples, folds, _SEED_OF_NESTED_FOLDS)
+    search = _grid_search(_C_VALUES, variance, folds, seed=1111)
+    fold_pairs = search.cv.split(features, labels)
     for train, test in Tqdm.tqdm(fold_pairs, total=folds, desc="folds"):
-        c, dev_score = _choose_by_folds(train, _C_VALUES, factor, folds, _SEED_OF_NESTED_FOLDS)
-        scores.append(_accuracies(train, test, [c * factor])[0])
-        dev_scores.append(dev_score)
-        chosen.append(c)
+        search.fit(features[train], labels[train])
+        scores.append(search.score(features[test], labels[test]))
+        dev_scores.append(search.best_score_)
+        chosen.append(_C_VALUES[search.best_index_])
     return Outcome(_percent(scores), _percent(dev_scores), chosen)
 
 
 def folds_and_test(splits: Dict[str, LabelledFeatures], folds: int, seed: int) -> Outcome:
     """Chooses `C` by cross-validation on `"train"` and evaluates on `"test"`."""
-    splits, factor = _standardized(splits)
-    train, test = splits["train"], splits["test"]
-    c, dev_score = _choose_by_folds(train, _FOLDS_AND_TEST_C_VALUES, factor, folds, seed)
-    (classifier,) = fit_path(*train, [c * factor])
-    predicted = classifier.predict(test.features)
-    is_binary = len(classifier.classes_) == 2
+    scaled, variance = _scaled(splits)
+    features, labels = scaled["test"]
+    search = _grid_search(_FOLDS_AND_TEST_C_VALUES, variance, folds, seed).fit(*scaled["train"])
+    predicted = search.predict(features)
     return Outcome(
-        _percent(predicted == test.labels),
-        _percent(dev_score),
-        c,
-        _percent(f1_score(test.labels, predicted)) if is_binary else None,
+        _percent(predicted == labels),
+        _percent(search.best_score_),
+        _FOLDS_AND_TEST_C_VALUES[search.best_index_],
+        _percent(f1_score(labels, predicted)) if len(search.classes_) == 2 else None,
     )
 
 
 def dev_and_test(splits: Dict[str, LabelledFeatures], folds: int, seed: int) -> Outcome:
     """Chooses `C` by the accuracy on `"dev"` and evaluates on `"test"`."""
-    splits, factor = _standardized(splits)
-    dev, test = splits["dev"], splits["test"]
-    classifiers = fit_path(*splits["train"], [c * factor for c in _C_VALUES])
-    scores = [(each.score(*dev), each.score(*test)) for each in classifiers]
-    return _outcome(scores)
+    scaled, variance = _scaled(splits)
+    scores = []
+    for c in _C_VALUES:
+        classifier = _classifier(c * variance).fit(*scaled["train"])
+        scores.append([classifier.score(*scaled[split]) for split in ("dev", "test")])
+    return _best(scores)
 
 
 def relatedness(splits: Dict[str, LabelledFeatures], folds: int, seed: int) -> Outcome:
@@ -109,70 +100,53 @@ def relatedness(splits: Dict[str, LabelledFeatures], folds: int, seed: int) -> O
     an example of class 3 with weight 0.3 and one of class 4 with weight 0.7. `C` is chosen by
     Pearson's correlation on `"dev"`.
     """
-    splits, factor = _standardized(splits)
-    dev, test = splits["dev"], splits["test"]
-    features, labels = splits["train"]
+    scaled, variance = _scaled(splits)
+    features, labels = scaled["train"]
     lower = numpy.floor(labels)
     weights = numpy.concatenate([lower + 1 - labels, labels - lower])
     used = weights > 0
-    classifiers = fit_path(
-        numpy.concatenate([features, features])[used],
-        numpy.concatenate([lower, lower + 1]).astype(int)[used],
-        [c * factor for c in _C_VALUES],
-        weights[used],
-    )
+    features = numpy.concatenate([features, features])[used]
+    classes = numpy.concatenate([lower, lower + 1]).astype(int)[used]
     scores = []
-    for classifier in classifiers:
-        dev_score, test_score = (
-            _pearson(classifier.predict_proba(each.features) @ classifier.classes_, each.labels)
-            for each in (dev, test)
+    for c in _C_VALUES:
+        classifier = _classifier(c * variance).fit(features, classes, weights[used])
+        scores.append(
+            [
+                _pearson(classifier.predict_proba(each.features) @ classifier.classes_, each.labels)
+                for each in (scaled["dev"], scaled["test"])
+            ]
         )
-        scores.append((dev_score, test_score))
-    return _outcome(scores)
+    return _best(scores)
 
 
-def _standardized(splits: Dict[str, LabelledFeatures]) -> Tuple[Dict[str, LabelledFeatures], float]:
-    names = sorted(splits, key=lambda name: name != "train")
-    features, factor = standardize(*(splits[name].features for name in names))
+def _scaled(splits: Dict[str, LabelledFeatures]) -> Tuple[Dict[str, LabelledFeatures], float]:
+    """
+    Centres and scales features, so that the solver converges equally well for all kinds of them. If
+    `C` is multiplied by the returned factor, the classifier does not change: the intercept is not
+    regularised, so it compensates for the centring.
+    """
+    train = splits["train"].features.astype(numpy.float64)
+    mean, variance = train.mean(axis=0), float(train.var(axis=0).mean()) or 1.0
     return {
-        name: LabelledFeatures(each, splits[name].labels) for name, each in zip(names, features)
-    }, factor
+        name: LabelledFeatures(((features - mean) / variance**0.5).astype(numpy.float32), labels)
+        for name, (features, labels) in splits.items()
+    }, variance
 
 
-def _split_folds(
-    examples: LabelledFeatures, folds: int, seed: int
-) -> Iterator[Tuple[LabelledFeatures, LabelledFeatures]]:
+def _classifier(c: float = 1.0) -> LogisticRegression:
+    return LogisticRegression(C=c, tol=1e-5, max_iter=10_000)
+
+
+def _grid_search(cs: Sequence[float], variance: float, folds: int, seed: int) -> GridSearchCV:
     splitter = StratifiedKFold(n_splits=folds, shuffle=True, random_state=seed)
-    for train, test in splitter.split(examples.features, examples.labels):
-        yield examples.select(train), examples.select(test)
+    return GridSearchCV(_classifier(), {"C": [c * variance for c in cs]}, cv=splitter)
 
 
-def _choose_by_folds(
-    examples: LabelledFeatures, cs: Sequence[float], factor: float, folds: int, seed: int
-) -> Tuple[float, float]:
-    """Returns the best `C` and its accuracy."""
-    scaled = [c * factor for c in cs]
-    fold_pairs = _split_folds(examples, folds, seed)
-    scores = numpy.mean([_accuracies(train, test, scaled) for train, test in fold_pairs], axis=0)
-    best = _best(scores)
-    return cs[best], scores[best]
-
-
-def _accuracies(
-    train: LabelledFeatures, test: LabelledFeatures, cs: Sequence[float]
-) -> List[float]:
-    return [classifier.score(*test) for classifier in fit_path(*train, cs)]
-
-
-def _outcome(scores: Sequence[Tuple[float, float]]) -> Outcome:
+def _best(scores: Sequence[Sequence[float]]) -> Outcome:
     """Selects the best of the dev and test scores for each of `_C_VALUES`."""
-    best = _best([dev_score for dev_score, _ in scores])
+    best = int(numpy.argmax([dev_score for dev_score, _ in scores]))
     dev_score, score = scores[best]
     return Outcome(_percent(score), _percent(dev_score), _C_VALUES[best])
-
-
-def _best(scores: Sequence[float]) -> int:
-    return int(numpy.argmax([_percent(score) for score in scores]))
 
 
 def _percent(fractions: Union[float, Sequence[float]]) -> float:

@@ -5,10 +5,13 @@ from typing import List, NamedTuple, Sequence
 
 import numpy
 from allennlp.common.file_utils import cached_path
-from allennlp.common.util import lazy_groups_of
 
 from allennlp_semfit.fasttext.model import FastTextModel
-from allennlp_semfit.pretrained.sentence_embedder import DEFAULT_BATCH_SIZE, SentenceEmbedder
+from allennlp_semfit.pretrained.sentence_embedder import (
+    DEFAULT_BATCH_SIZE,
+    SentenceEmbedder,
+    batches_by_length,
+)
 from allennlp_semfit.pretrained.vectors_file import progress_bar
 
 __all__ = ["FastTextVectors", "LanguageModelVectors", "ModelFingerprint", "SentenceVectors"]
@@ -37,8 +40,7 @@ class SentenceVectors:
     sentence. `description` is for humans.
     """
 
-    # The sentences between two updates of the progress bar.
-    _group_size = 1024
+    _batch_size = DEFAULT_BATCH_SIZE
 
     def __init__(self, dim: int, identity: ModelFingerprint, description: str) -> None:
         self.dim = dim
@@ -48,13 +50,11 @@ class SentenceVectors:
     def __call__(self, sentences: Sequence[Sequence[str]]) -> numpy.ndarray:
         """Returns the vectors of sentences, shape `(num_sentences, dim)`, `float32`."""
         vectors = numpy.zeros((len(sentences), self.dim), numpy.float32)
-        # A group has similar lengths, and the first one needs most memory.
-        order = sorted(range(len(sentences)), key=lambda index: -len(sentences[index]))
-        with progress_bar("embedding", sum(map(len, sentences))) as bar:
-            for indices in lazy_groups_of(order, self._group_size):
-                group = [sentences[index] for index in indices]
-                vectors[indices] = self._means(group)
-                bar.update(sum(map(len, group)))
+        lengths = [len(words) for words in sentences]
+        with progress_bar("embedding", sum(lengths)) as bar:
+            for indices in batches_by_length(lengths, self._batch_size):
+                vectors[indices] = self._means([sentences[index] for index in indices])
+                bar.update(sum(lengths[index] for index in indices))
         return vectors
 
     def _means(self, sentences: List[Sequence[str]]) -> numpy.ndarray:
@@ -96,7 +96,6 @@ class LanguageModelVectors(SentenceVectors):
         self._layers = layers
         self._embedder = embedder
         self._batch_size = batch_size
-        self._group_size = 4 * batch_size
 
     def _means(self, sentences: List[Sequence[str]]) -> numpy.ndarray:
         return self._embedder.sentence_vectors(sentences, "mean", self._layers, self._batch_size)
@@ -114,25 +113,12 @@ class FastTextVectors(SentenceVectors):
 
     def __init__(self, path: str) -> None:
         self._model = FastTextModel.open(path)
-        super().__init__(
-            self._model.dim,
-            ModelFingerprint(_file_fingerprint(path)),
-            "mean over the words of their fastText vectors",
-        )
+        with open(cached_path(path), "rb") as file:
+            identity = ModelFingerprint(hashlib.file_digest(file, "sha256").hexdigest())
+        description = "mean over the words of their fastText vectors"
+        super().__init__(self._model.dim, identity, description)
 
     def _means(self, sentences: List[Sequence[str]]) -> numpy.ndarray:
-        vectors = numpy.zeros((len(sentences), self.dim), numpy.float32)
-        for vector, words in zip(vectors, sentences):
-            if words:
-                vector[:] = numpy.mean(
-                    [self._model.get_word_vector(word) for word in words], axis=0
-                )
-        return vectors
-
-
-def _file_fingerprint(path: str) -> str:
-    digest = hashlib.sha256()
-    with open(cached_path(path), "rb") as file:
-        for chunk in iter(lambda: file.read(2**20), b""):
-            digest.update(chunk)
-    return digest.hexdigest()
+        zero = numpy.zeros((1, self.dim), numpy.float32)
+        of_words = ([self._model.get_word_vector(word) for word in words] for words in sentences)
+        return numpy.array([numpy.mean(vectors or zero, axis=0) for vectors in of_words])

@@ -1,10 +1,12 @@
 """The ten tasks, and readers for the files that SentEval distributes."""
 
 import hashlib
+import io
 import os
+import re
 from collections import Counter
 from pathlib import Path
-from typing import Callable, Dict, Iterator, List, NamedTuple, Sequence, Tuple, Union
+from typing import Dict, Iterator, List, NamedTuple, Sequence, Tuple, Union
 
 from allennlp.common.checks import ConfigurationError
 
@@ -34,11 +36,17 @@ class TaskData(NamedTuple):
 
 
 class _Format(NamedTuple):
-    """The format of a file. `parse` raises a `ValueError` for a malformed line."""
+    """
+    The format of a file. `pattern` matches a line, with the groups `first`, `second` if there are
+    pairs, and `label` if it is not the same for all lines. `expected` says this to humans. The
+    label is a number or, with `classes`, one of them.
+    """
 
-    parse: Callable[[str], Example]
+    pattern: str
     expected: str
     encoding: str = "utf-8"
+    classes: Tuple[str, ...] = ()
+    label: str = ""
     # The first field of the header line; empty if there is none.
     header: str = ""
 
@@ -60,79 +68,46 @@ class Task(NamedTuple):
     min_examples_per_fold: int = 0
 
 
-def _words(text: str) -> Sentence:
-    return tuple(text.split())
-
-
-def _class_format(label: int) -> _Format:
-    return _Format(lambda line: Example((_words(line),), label), "a sentence", "latin-1")
-
-
-def _index(label: str, labels: Sequence[str]) -> int:
-    # Raises a `ValueError` for an unknown label.
-    return list(labels).index(label)
-
-
-def _parse_sst2(line: str) -> Example:
-    text, label = line.split("\t")
-    return Example((_words(text),), _index(label.strip(), "01"))
-
-
-def _parse_sst5(line: str) -> Example:
-    label, _, text = line.partition(" ")
-    return Example((_words(text),), _index(label, "01234"))
-
-
-def _parse_trec(line: str) -> Example:
-    label, _, rest = line.partition(":")
-    _, _, question = rest.partition(" ")
-    return Example((_words(question),), _index(label, _TREC_CLASSES))
-
-
-def _parse_mrpc(line: str) -> Example:
-    label, _, _, first, second = line.split("\t")
-    return Example((_words(first), _words(second)), _index(label, "01"))
-
-
-def _parse_sick_e(line: str) -> Example:
-    _, first, second, _, label = line.split("\t")
-    return Example((_words(first), _words(second)), _index(label.strip(), _SICK_CLASSES))
-
-
-def _parse_sick_r(line: str) -> Example:
-    _, first, second, relatedness_score, _ = line.split("\t")
-    score = float(relatedness_score)
-    if not 1 <= score <= 5:
-        raise ValueError
-    return Example((_words(first), _words(second)), score)
-
-
+_FIELD = r"[^\t]*"
+_PAIR = rf"(?P<first>{_FIELD})\t(?P<second>{_FIELD})"
 _TREC_CLASSES = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
 _SICK_CLASSES = ("CONTRADICTION", "NEUTRAL", "ENTAILMENT")
+_SICK_FIELDS = "five fields separated by tabs: a number, two sentences, a score, a judgement"
 
-_SST2 = _Format(_parse_sst2, "a phrase, a tab, and 0 or 1")
-_SST5 = _Format(_parse_sst5, "a class from 0 to 4, a space, and a sentence")
+_SST2 = _Format(rf"(?P<first>{_FIELD})\t(?P<label>[01])\s*", "a phrase, a tab, and 0 or 1")
+_SST5 = _Format("(?P<label>[0-4]) (?P<first>.*)", "a class from 0 to 4, a space, and a sentence")
 _QUESTIONS = _Format(
-    _parse_trec,
+    rf"(?P<label>{'|'.join(_TREC_CLASSES)}):[^ ]*(?P<first>.*)",
     f"CLASS:kind and a question, where CLASS is one of {', '.join(_TREC_CLASSES)}",
     "latin-1",
+    _TREC_CLASSES,
 )
 _PARAPHRASES = _Format(
-    _parse_mrpc,
+    rf"(?P<label>[01])\t{_FIELD}\t{_FIELD}\t{_PAIR}",
     "five fields separated by tabs: 0 or 1, two numbers, two sentences",
     header="Quality",
 )
-_SICK_FIELDS = "five fields separated by tabs: a number, two sentences, a score, a judgement"
 _ENTAILMENT = _Format(
-    _parse_sick_e, f"{_SICK_FIELDS}, which is one of {', '.join(_SICK_CLASSES)}", header="pair_ID"
+    rf"{_FIELD}\t{_PAIR}\t{_FIELD}\t(?P<label>{'|'.join(_SICK_CLASSES)})\s*",
+    f"{_SICK_FIELDS}, which is one of {', '.join(_SICK_CLASSES)}",
+    classes=_SICK_CLASSES,
+    header="pair_ID",
 )
-_RELATEDNESS = _Format(_parse_sick_r, f"{_SICK_FIELDS}, the score from 1 to 5", header="pair_ID")
+_RELATEDNESS = _Format(
+    rf"{_FIELD}\t{_PAIR}\t(?P<label>[1-4](\.\d*)?|5(\.0*)?)\t{_FIELD}",
+    f"{_SICK_FIELDS}, the score from 1 to 5",
+    header="pair_ID",
+)
 
 
 def _two_classes(folder: str, positive: str, negative: str) -> Task:
-    files = (
-        _File("train", f"{folder}/{positive}", _class_format(1)),
-        _File("train", f"{folder}/{negative}", _class_format(0)),
+    files = tuple(
+        _File(
+            "train",
+            f"{folder}/{name}",
+            _Format("(?P<first>.*)", "a sentence", "latin-1", label=label),
+        )
+        for name, label in ((positive, "1"), (negative, "0"))
     )
     # The training set of each fold is split into folds again.
     return Task(files, "nested_folds", min_examples_per_fold=2)
@@ -249,29 +224,32 @@ def _read_task(name: str, task: Task, root: Path, folds: int) -> TaskData:
 
 
 def _read_examples(path: Path, data: bytes, format_: _Format) -> Iterator[Example]:
-    lines = data.split(b"\n")
-    if not lines[-1]:
-        lines.pop()
-    for number, line in enumerate(lines, start=1):
-        text = line.decode(format_.encoding, errors="replace").rstrip("\r")
+    for number, line in enumerate(io.BytesIO(data), start=1):
+        try:
+            text = line.decode(format_.encoding).rstrip("\r\n")
+        except UnicodeDecodeError:
+            raise _malformed(path, number, line, format_.encoding) from None
         if number == 1 and format_.header:
             if text.lstrip("\ufeff").partition("\t")[0] != format_.header:
                 raise _malformed(path, number, text, f"a header that starts with {format_.header}")
             continue
-        try:
-            line.decode(format_.encoding)
-            example = format_.parse(text)
-        except UnicodeDecodeError:
-            raise _malformed(path, number, text, f"{format_.encoding}") from None
-        except ValueError:
-            raise _malformed(path, number, text, format_.expected) from None
-        yield example
+        match = re.fullmatch(format_.pattern, text)
+        if not match:
+            raise _malformed(path, number, text, format_.expected)
+        sentences = match.groupdict()
+        label = sentences.pop("label", format_.label)
+        yield Example(
+            tuple(tuple(sentence.split()) for sentence in sentences.values()),
+            format_.classes.index(label) if format_.classes else float(label),
+        )
 
 
-def _malformed(path: Path, number: int, found: str, expected: str) -> InvalidFileError:
-    found = repr(found[:80]) + ("…" if len(found) > 80 else "")
+def _malformed(
+    path: Path, number: int, found: Union[str, bytes], expected: str
+) -> InvalidFileError:
+    shown = repr(found[:80]) + ("…" if len(found) > 80 else "")
     return InvalidFileError(
         path,
-        f"is malformed in line {number}: {found}; expected {expected}",
+        f"is malformed in line {number}: {shown}; expected {expected}",
         "Fetch SentEval's data again.",
     )

@@ -175,13 +175,6 @@ def test_results_of_something_else_stay(data, tmp_path, vectors, changes, differ
     assert (after["folds"], after["seed"]) == (changes.get("folds", 2), changes.get("seed", 1111))
 
 
-def test_force_begins_anew(data, tmp_path):
-    path = tmp_path / "out.json"
-    run(path, {"CR": data["CR"]})
-    run(path, {"TREC": data["TREC"]}, force=True)
-    assert list(json.loads(path.read_text())["tasks"]) == ["TREC"]
-
-
 @pytest.mark.parametrize(
     "text", ["", "[]", "{}", '"x"', '{"tasks": {}}', '{"model": {}, "folds": 2, "tasks": {}}']
 )

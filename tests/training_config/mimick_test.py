@@ -1,0 +1,66 @@
+"""The config of MIMICK models."""
+
+import json
+
+import numpy
+import pytest
+from allennlp.commands.evaluate import evaluate_from_archive
+from allennlp.commands.train import train_model
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.params import Params, with_overrides
+from allennlp.data import TokenIndexer
+
+from tests import TABLE
+from tests.training_config.language_models_test import CONFIGS, evaluate
+
+
+def train(table, directory, dim, epochs):
+    """Trains a model, and returns its metrics."""
+    config = with_overrides(
+        evaluate(CONFIGS / "mimick.jsonnet", TABLE_PATH=str(table)),
+        {
+            "model.feedforward.hidden_dims": [dim, dim],
+            "trainer.num_epochs": epochs,
+            "trainer.cuda_device": -1,
+        },
+    )
+    train_model(Params(config), directory)
+    return json.loads((directory / "metrics.json").read_text("utf-8"))
+
+
+def test_it_trains_and_its_archive_scores_the_same(tmp_path):
+    metrics = train(TABLE, tmp_path / "out", dim=10, epochs=2)
+    archive = tmp_path / "out" / "model.tar.gz"
+    # `evaluate` reads with the validation reader: the words held out.
+    scores = evaluate_from_archive(archive, TABLE)
+    assert scores["cosine"] == pytest.approx(metrics["best_validation_cosine"], rel=1e-5)
+    indexer = {"type": "mimick", "archive_file": str(archive), "table_path": TABLE}
+    # The table has neither, so these are predictions.
+    words = ["zebra", "ZEBRA"]
+    lower, upper = TokenIndexer.from_params(Params(indexer)).get_word_vectors(words)
+    assert lower.shape == (10,)
+    assert (lower == upper).all()
+
+
+def test_it_learns_what_spelling_tells(tmp_path):
+    """A word's vector says which letters it has."""
+    letters = numpy.random.default_rng(1).integers(0, 6, size=(500, 5))
+    words = {"".join("abcdef"[letter] for letter in row) for row in letters}
+    table = tmp_path / "table.txt"
+    table.write_text(
+        "\n".join(
+            " ".join([word, *(str(word.count(letter) - 5 / 6) for letter in "abcdef")])
+            for word in sorted(words)
+        )
+    )
+    metrics = train(table, tmp_path / "out", dim=6, epochs=60)
+    assert (
+        metrics["best_validation_cosine"] > 0.8 > 0.2 > metrics["best_validation_baseline_cosine"]
+    )
+
+
+def test_a_table_must_have_words_to_hold_out(tmp_path):
+    table = tmp_path / "small.txt"
+    table.write_text("a 1 2\nb 3 4\nc 5 6\n")
+    with pytest.raises(ConfigurationError, match="small.txt: 0 of 3 words would be held out; give"):
+        train(table, tmp_path / "out", dim=2, epochs=1)
