@@ -16,7 +16,7 @@ import torch
 from allennlp.common import Params
 
 from allennlp_semfit.fasttext.model import FastTextModel
-from tests import FIXTURES, TABLE, VECTORS
+from tests import FIXTURES, VECTORS
 from tests.analysis.senteval.data import write_data
 from tests.language_models import write_language_model
 from tests.processes import ROOT, is_running, start_module, wait_until
@@ -39,7 +39,6 @@ COMMANDS = {
     "count-vocabulary": ("vocabulary", f"count-vocabulary {CORPUS} {{out}} --num-workers 2"),
     "train-bpe": ("subwords", f"train-bpe {CORPUS} {{out}} --merges 60 --num-workers 2"),
     "train-svd": ("table.txt", f"train-svd {CORPUS} {{out}} --dim 5 --num-workers 2"),
-    "train-mimick": ("run", f"train-mimick {TABLE} {{out}} --epochs 2 --held-out 0.2"),
     "export-character-cnn": ("elmo", "export-character-cnn {inputs}/characters {out}"),
     "senteval": (
         "results.json",
