@@ -26,13 +26,12 @@ from allennlp_semfit.modules.contextualizers.bidirectional_language_model_sru im
     BidirectionalLanguageModelSru,
 )
 from allennlp_semfit.modules.kernels.products import select_product
-from benchmarks.reporting import Lines, argument_parser, parse_arguments, report
+from benchmarks.reporting import argument_parser, parse_arguments, report
 from benchmarks.timing import time_interleaved
 
 OURS = "bidirectional_language_model_lstm"
 NUM_LAYERS = 2
-PLOTTED = ["ElmoLstm, float32", f"{OURS}, float32", f"{OURS}, bfloat16"]
-PLOTTED += ["bidirectional_language_model_sru, bfloat16"]
+LENGTH = 20
 
 
 def build_step(
@@ -51,7 +50,7 @@ def build_step(
 
 
 def matrix_products(
-    batch_size: int, length: int, hidden_dim: int, cell_size: int, **tensor: Any
+    batch_size: int, hidden_dim: int, cell_size: int, **tensor: Any
 ) -> Callable[[], None]:
     """
     A function that computes the matrix products of a training step: for the inputs and the weight
@@ -61,7 +60,7 @@ def matrix_products(
     def matrix(*shape: int) -> torch.Tensor:
         return torch.randn(shape, **tensor) * 0.1
 
-    words = batch_size * length
+    words = batch_size * LENGTH
     # Separate weights for each layer, so that they do not fit into the cache.
     layers = [
         (matrix(4 * cell_size, hidden_dim), matrix(4 * cell_size, hidden_dim))
@@ -92,16 +91,11 @@ def matrix_products(
 
 
 def build_candidates(
-    batch_size: int,
-    length: int,
-    hidden_dim: int,
-    cell_size: int,
-    device: torch.device,
-    dtype: torch.dtype,
+    batch_size: int, hidden_dim: int, cell_size: int, device: torch.device, dtype: torch.dtype
 ) -> Dict[str, Callable[[], None]]:
     """The candidates at one size."""
-    inputs = torch.randn(batch_size, length, hidden_dim, device=device)
-    mask = torch.ones(batch_size, length, dtype=torch.bool, device=device)
+    inputs = torch.randn(batch_size, LENGTH, hidden_dim, device=device)
+    mask = torch.ones(batch_size, LENGTH, dtype=torch.bool, device=device)
     sizes = (hidden_dim, hidden_dim, cell_size, NUM_LAYERS)
     elmo = ElmoLstm(*sizes, False, 0.0, 3.0, 3.0).to(device)
     directions = torch.nn.ModuleList(
@@ -109,20 +103,15 @@ def build_candidates(
         for _ in range(2)
     ).to(device)
     reversed_inputs = inputs.flip(1)
-    # "auto" would hide that the kernels were not built. They have no float16.
-    is_native = device.type == "cpu" and dtype != torch.float16
-    implementation = "native" if is_native else "auto"
+    # "auto" would hide that the kernels were not built.
+    native: Any = {"implementation": "native" if device.type == "cpu" else "auto"}
     ours = {
-        OURS: BidirectionalLanguageModelLstm(*sizes, implementation=implementation),
+        OURS: BidirectionalLanguageModelLstm(*sizes, **native),
         f"{OURS}, PyTorch operations": BidirectionalLanguageModelLstm(
             *sizes, implementation="torch"
         ),
-        BidirectionalLanguageModelSru.name: BidirectionalLanguageModelSru(
-            *sizes, implementation=implementation
-        ),
-        BidirectionalLanguageModelQrnn.name: BidirectionalLanguageModelQrnn(
-            *sizes, implementation=implementation
-        ),
+        BidirectionalLanguageModelSru.name: BidirectionalLanguageModelSru(*sizes, **native),
+        BidirectionalLanguageModelQrnn.name: BidirectionalLanguageModelQrnn(*sizes, **native),
     }
 
     def torch_lstm() -> torch.Tensor:
@@ -136,7 +125,7 @@ def build_candidates(
         "torch.nn.LSTM": build_step(directions, torch_lstm, dtype),
         **{name: step(module.to(device)) for name, module in ours.items()},
         "matrix products": matrix_products(
-            batch_size, length, hidden_dim, cell_size, device=device, dtype=dtype
+            batch_size, hidden_dim, cell_size, device=device, dtype=dtype
         ),
     }
 
@@ -152,35 +141,21 @@ def main() -> None:
         help="default: 512x128 2048x256 4096x512, the last the paper's",
     )
     parser.add_argument("--batch-size", type=int, default=32, help="sentences; default: 32")
-    parser.add_argument("--length", type=int, default=20, help="words per sentence; default: 20")
-    parser.add_argument(
-        "--dtypes",
-        nargs="+",
-        choices=["float32", "bfloat16", "float16"],
-        default=["float32", "bfloat16"],
-        help="the types of the matrix products; default: float32 bfloat16",
-    )
     args = parse_arguments(parser)
     torch.manual_seed(1)
-    candidates, points, references = {}, {}, {}
+    candidates, references = {}, {}
     for cell_size, hidden_dim in args.sizes:
-        for dtype in args.dtypes:
+        for dtype in ("float32", "bfloat16"):
             at_this_size = build_candidates(
-                args.batch_size,
-                args.length,
-                hidden_dim,
-                cell_size,
-                args.device,
-                getattr(torch, dtype),
+                args.batch_size, hidden_dim, cell_size, args.device, getattr(torch, dtype)
             )
             for name, step in at_this_size.items():
-                full_name = f"{name}, {dtype}, {cell_size} cells"
-                candidates[full_name] = step
-                if f"{name}, {dtype}" in PLOTTED:
-                    points[full_name] = (f"{name}, {dtype}", cell_size)
-                references[full_name] = f"ElmoLstm, {args.dtypes[0]}, {cell_size} cells"
+                candidates[f"{name}, {dtype}, {cell_size} cells"] = step
+                references[f"{name}, {dtype}, {cell_size} cells"] = (
+                    f"ElmoLstm, float32, {cell_size} cells"
+                )
     timings = time_interleaved(candidates, repeats=args.repeats, device=args.device)
-    num_words = args.batch_size * args.length
+    num_words = args.batch_size * LENGTH
     report(
         timings,
         references,
@@ -190,10 +165,9 @@ def main() -> None:
             name: {"words_per_second": num_words / statistics.median(seconds)}
             for name, seconds in timings.items()
         },
-        lines=Lines("memory cells in each direction of a layer", points) if points else None,
         sizes=args.sizes,
         batch_size=args.batch_size,
-        length=args.length,
+        length=LENGTH,
     )
 
 

@@ -35,7 +35,7 @@ from benchmarks.peak_memory import (
     measure_peak_memory,
 )
 from benchmarks.reporting import argument_parser, parse_arguments, report
-from benchmarks.synthetic_words import sample_classes
+from benchmarks.synthetic import sample_classes
 from benchmarks.timing import time_interleaved
 
 logger = logging.getLogger("benchmarks.heads")

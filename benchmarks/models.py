@@ -5,10 +5,9 @@ sizes.
     python -m benchmarks.models
 
 ELMo has a character CNN, AllenNLP's `ElmoLstm` and a sampled softmax over 8,192 of 800,000 words.
-The candidate `elmo, our contextualizer` replaces the LSTM only, to separate its effect from that of
-the input and output layers. All use dense gradients, which training on several GPUs requires. A
-step is the forward pass, the backward pass, gradient clipping and Adam, in single precision or,
-with the suffix `, bfloat16`, with matrix products in `bfloat16` and a fused Adam.
+All use dense gradients, which training on several GPUs requires. A step is the forward pass, the
+backward pass, gradient clipping and Adam, in single precision or, with the suffix `, bfloat16`,
+with matrix products in `bfloat16` and a fused Adam.
 
 On a single device ELMo can use faster sparse gradients. To save memory, this is a separate run:
 
@@ -18,19 +17,12 @@ On a single device ELMo can use faster sparse gradients. To save memory, this is
 
 import logging
 import statistics
-from typing import Any, Callable, Dict, Sequence
+from typing import Any, Callable, Dict
 
 import torch
 
 from allennlp_semfit.models.bidirectional_lm import BidirectionalLm
-from benchmarks.language_models import (
-    BFLOAT16,
-    LANGUAGE_MODELS,
-    SIZES,
-    build_language_model,
-    build_step,
-    training_step,
-)
+from benchmarks.language_models import SIZES, build_language_model, build_step, training_step
 from benchmarks.peak_memory import import_in_fork_server, measure_peak_memory
 from benchmarks.reporting import argument_parser, parse_arguments, report
 from benchmarks.timing import time_interleaved
@@ -39,46 +31,7 @@ logger = logging.getLogger("benchmarks.models")
 
 # What the pages compare.
 CANDIDATES = ["elmo", "elmo_adaptive", "elmo_semfit"]
-CANDIDATES += [name + BFLOAT16 for name in (*CANDIDATES, "elmo_semfit_sru")]
-
-# What the plot calls the configs.
-TITLES = {
-    "elmo": "ELMo",
-    "elmo_adaptive": "ELMo-A",
-    "elmo_semfit": "ELMo-S",
-    "elmo_semfit_sru": "ELMo-S with SRUs",
-}
-
-
-def build_all(
-    names: Sequence[str], num_classes: int, size: str, device: torch.device
-) -> Dict[str, BidirectionalLm]:
-    """
-    Builds the models. To save memory, a model is the same in both precisions, and the two ELMos
-    share their input and output layers.
-    """
-    models: Dict[str, BidirectionalLm] = {}
-    for name in names:
-        logger.info("Building %s", name)
-        same = models.get(name[: -len(BFLOAT16)]) if name.endswith(BFLOAT16) else None
-        if same is not None:
-            models[name] = same
-            continue
-        is_variant = name == "elmo, our contextualizer" and "elmo" in models
-        model = build_language_model(
-            name, min(num_classes, 10_000) if is_variant else num_classes, size
-        )
-        if is_variant:
-            model._text_field_embedder = models["elmo"]._text_field_embedder
-            model._head = models["elmo"]._head
-        models[name] = model.to(device)
-    return models
-
-
-def title_of(candidate: str) -> str:
-    config, *variants = candidate.split(", ")
-    title = ", ".join([TITLES.get(config, config), *variants])
-    return title.replace(BFLOAT16, " in bfloat16")
+CANDIDATES += [f"{name}, bfloat16" for name in (*CANDIDATES, "elmo_semfit_sru")]
 
 
 def main() -> None:
@@ -86,7 +39,6 @@ def main() -> None:
     parser.add_argument(
         "--candidates",
         nargs="+",
-        choices=LANGUAGE_MODELS,
         default=CANDIDATES,
         help=f"the first is the reference of the others; default: {'; '.join(CANDIDATES)}",
     )
@@ -115,21 +67,21 @@ def main() -> None:
         )
         peaks[name] = use.peaks[args.batch_size]
 
-    models = build_all(args.candidates, args.vocabulary, args.size, device)
+    models: Dict[str, BidirectionalLm] = {}
+    for name in args.candidates:
+        logger.info("Building %s", name)
+        # To save memory, a model is the same in both precisions.
+        same = models.get(name.replace(", bfloat16", ""))
+        models[name] = same or build_language_model(name, args.vocabulary, args.size).to(device)
     # Shared parameters occur only once.
     parameters = dict.fromkeys(p for model in models.values() for p in model.parameters())
     optimizer = torch.optim.Adam(list(parameters), lr=2e-4)
-    candidates: Dict[str, Callable[[], Any]] = {}
-    for name, model in models.items():
-        make_step = training_step(
-            model,
-            args.num_words,
-            args.vocabulary,
-            device,
-            optimizer=optimizer,
-            is_fast=name.endswith(BFLOAT16),
+    candidates: Dict[str, Callable[[], Any]] = {
+        name: training_step(name, model, args.num_words, args.vocabulary, device, optimizer)(
+            args.batch_size
         )
-        candidates[name] = make_step(args.batch_size)
+        for name, model in models.items()
+    }
     timings = time_interleaved(candidates, repeats=args.repeats, device=device)
 
     measures = {
@@ -146,7 +98,6 @@ def main() -> None:
         args.out,
         device=device,
         measures=measures,
-        titles={name: title_of(name) for name in models},
         batch_size=args.batch_size,
         num_words=args.num_words,
         vocabulary=args.vocabulary,

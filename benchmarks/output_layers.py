@@ -1,6 +1,14 @@
-"""Builds the output layers to compare: heads of this package, and others wrapped as heads."""
+"""
+How the training time of output layers grows with the vocabulary: heads of this package, and others
+wrapped as heads.
 
-from typing import Any, Dict, Optional
+    python -m benchmarks.output_layers
+
+A training step of an output layer alone, over 320 context vectors of 512 dimensions: forward pass,
+backward pass and an update with plain SGD. Layers that do not fit `--memory-gb` are left out.
+"""
+
+from typing import Any, Callable, Dict, Optional
 
 import torch
 from allennlp.common import Params
@@ -8,11 +16,14 @@ from allennlp.common import Params
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 from allennlp_semfit.modules.lm_heads.softmax_head_base import SoftmaxHeadBase
 from allennlp_semfit.modules.lm_heads.vector_head_base import VectorHeadBase
-from benchmarks.synthetic_words import SizedVocabulary
-
-__all__ = ["OUTPUT_LAYERS", "build_output_layer", "fixed_bytes", "targets_for"]
+from benchmarks.reporting import argument_parser, parse_arguments, report
+from benchmarks.synthetic import SizedVocabulary, sample_classes
+from benchmarks.timing import time_interleaved
 
 FASTTEXT_DIM = 300
+# Of the steps of the layers alone.
+INPUT_DIM = 512
+NUM_WORDS = 320
 
 OUTPUT_LAYERS = [
     "semfit",
@@ -31,8 +42,6 @@ class CutCrossEntropyHead(SoftmaxHeadBase):
     The full softmax of the package `cut-cross-entropy` (Wijmans et al. 2025, "Cut Your Losses in
     Large-Vocabulary Language Models"): its Triton kernels on a GPU, which never materialise the
     logits, and its `torch.compile` implementation on a CPU. Has no bias.
-
-    Registered as an `LmHead` with name "cut_cross_entropy".
     """
 
     def __init__(self, vocab: SizedVocabulary, input_dim: int) -> None:
@@ -71,16 +80,7 @@ def _clusters(num_classes: int) -> Dict[str, Any]:
 
 
 def build_output_layer(name: str, num_classes: int, input_dim: int) -> LmHead:
-    """
-    # Parameters
-
-    name : `str`
-        One of `OUTPUT_LAYERS`.
-    num_classes : `int`
-        The vocabulary size. "semfit" and "contrastive" ignore it.
-    input_dim : `int`
-        The dimension of the context vectors.
-    """
+    """`name` is one of `OUTPUT_LAYERS`. Those of vectors ignore the size of the vocabulary."""
     params = Params({**_params_of(name, num_classes), "input_dim": input_dim})
     return LmHead.from_params(params, vocab=SizedVocabulary(num_classes))
 
@@ -97,15 +97,8 @@ def targets_for(
     head: LmHead, classes: torch.Tensor, vectors: Optional[torch.Tensor], device: torch.device
 ) -> Any:
     """
-    The targets of an output layer, on the device.
-
-    # Parameters
-
-    head : `LmHead`
-    classes : `torch.Tensor`
-        The classes of the words. Shape `(N,)`.
-    vectors : `torch.Tensor`
-        The vectors of all words. With `None`, the vectors of targets are random.
+    The targets of words of these classes, on the device. `vectors` are those of all words; with
+    `None`, the vectors of targets are random.
     """
     if not isinstance(head, VectorHeadBase):
         return classes.to(device)
@@ -115,3 +108,71 @@ def targets_for(
     # As one sentence. Number 0 is padding.
     source = {"tokens": {"tokens": classes.unsqueeze(0).to(device) + 1}}
     return head.targets(source, vectors[classes].unsqueeze(0).to(device))[0]
+
+
+def output_layer_step(
+    head: LmHead, num_classes: int, vectors: torch.Tensor, device: torch.device
+) -> Callable[[], None]:
+    optimizer = torch.optim.SGD(head.parameters(), lr=0.01)
+    classes = sample_classes(num_classes, NUM_WORDS)
+    context = torch.randn(NUM_WORDS, INPUT_DIM, device=device, requires_grad=True)
+
+    def step() -> None:
+        targets = targets_for(head, classes, vectors, device)
+        (head(context, targets) / NUM_WORDS).backward()
+        optimizer.step()
+        # Free the gradients, so that only one candidate at a time has any.
+        optimizer.zero_grad()
+        context.grad = None
+
+    return step
+
+
+def minimum_bytes(layer: str, num_classes: int) -> int:
+    """The size of the parameters and of the logits of all classes, if any, and their gradients."""
+    scored = {"softmax": num_classes, "cut-cross-entropy": num_classes, "contrastive": 4096}
+    scores = NUM_WORDS * min(scored.get(layer, 0), num_classes)
+    return fixed_bytes(layer, num_classes, INPUT_DIM) + 3 * 4 * scores
+
+
+def main() -> None:
+    parser = argument_parser("scaling_vocabulary", __doc__)
+    parser.add_argument("--layers", nargs="+", choices=OUTPUT_LAYERS, default=OUTPUT_LAYERS)
+    parser.add_argument(
+        "--vocabularies",
+        type=int,
+        nargs="+",
+        default=[10_000, 40_000, 200_000, 800_000, 2_000_000],
+        help="words",
+    )
+    parser.add_argument("--memory-gb", type=float, default=4.5, help="of a layer and its step")
+    args = parse_arguments(parser)
+    torch.manual_seed(1)
+
+    vectors = torch.randn(max(args.vocabularies), FASTTEXT_DIM)
+    candidates: Dict[str, Callable[[], Any]] = {}
+    left_out: Dict[str, str] = {}
+    for num_classes in args.vocabularies:
+        for layer in args.layers:
+            name = f"{layer}, {num_classes:,}"
+            least = minimum_bytes(layer, num_classes)
+            if least > args.memory_gb * 1e9:
+                left_out[name] = f"{least / 1e9:.1f} GB"
+                continue
+            head = build_output_layer(layer, num_classes, INPUT_DIM).to(args.device)
+            candidates[name] = output_layer_step(head, num_classes, vectors, args.device)
+    timings = time_interleaved(candidates, repeats=args.repeats, device=args.device)
+    report(
+        timings,
+        next(iter(timings)),
+        args.out,
+        device=args.device,
+        input_dim=INPUT_DIM,
+        num_words=NUM_WORDS,
+        optimizer="SGD",
+        left_out=left_out,
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -6,8 +6,6 @@ from typing import Any, Callable, Dict, List
 import torch
 from allennlp.common import Tqdm
 
-__all__ = ["Timings", "time_interleaved"]
-
 Timings = Dict[str, List[float]]
 
 
@@ -16,12 +14,7 @@ def time_interleaved(
 ) -> Timings:
     """
     Runs every candidate once as a warm-up, then `repeats` rounds of all candidates in turn, so that
-    other load on the machine affects all of them equally.
-
-    # Returns
-
-    `Timings`
-        The seconds of each run, by candidate.
+    other load on the machine affects all of them equally. Returns the seconds of each run.
     """
 
     def run(candidate: Callable[[], Any]) -> float:

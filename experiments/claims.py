@@ -7,7 +7,6 @@ import numpy
 
 from experiments.results import (
     LANGUAGES,
-    OURS,
     PAIRED_TASKS,
     base_model,
     f1,
@@ -15,8 +14,6 @@ from experiments.results import (
     minutes_of,
     sort_representations,
 )
-
-__all__ = ["Counts", "Run", "compare", "evaluate_claims", "resample_scores"]
 
 NUM_RESAMPLES = 10_000
 
@@ -43,7 +40,7 @@ def _pairs(representations: Iterable[str]) -> Iterator[Tuple[str, str]]:
     names = [name for name in sort_representations(representations) if name != "none"]
     for position, name in enumerate(names):
         base, language_model = base_model(name), language_model_of(base_model(name))
-        for other in names[:position] if base in OURS else []:
+        for other in names[:position] if base.startswith("elmo_semfit") else []:
             is_as_long = other == "fasttext" or minutes_of(name) in (0, minutes_of(other))
             is_part = base_model(other) in ("fasttext", language_model)
             if is_as_long and base_model(other) != base and (is_part or base == language_model):
@@ -60,9 +57,9 @@ def resample_scores(counts: Sequence[numpy.ndarray], *, seed: int) -> numpy.ndar
     stacked = numpy.stack(counts, axis=1).astype(numpy.float64)
     size = len(stacked)
     flat = stacked.reshape(size, -1)
-    sums = [flat.sum(0)]
-    for _ in range(NUM_RESAMPLES):
-        sums.append(numpy.bincount(random.integers(size, size=size), minlength=size) @ flat)
+    draws = (random.integers(size, size=size) for _ in range(NUM_RESAMPLES))
+    resampled = (numpy.bincount(draw, minlength=size) @ flat for draw in draws)
+    sums = [flat.sum(0), *resampled]
     return f1(numpy.reshape(sums, (-1, *stacked.shape[1:]))).T
 
 

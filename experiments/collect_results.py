@@ -9,6 +9,7 @@ Rows of the same runs are replaced. To start afresh, remove both files.
 
 import hashlib
 import json
+import operator
 import re
 import sys
 from pathlib import Path
@@ -21,8 +22,6 @@ from experiments.claims import Counts, Run, evaluate_claims
 from experiments.json_files import read_json, write_json
 from experiments.results import LANGUAGES, METRICS, base_model, f1
 from experiments.run_record import FILE_NAME
-
-__all__ = ["collect_counts", "collect_results", "config_hash", "merge_results"]
 
 Row = Dict[str, Any]
 
@@ -65,12 +64,10 @@ def collect_counts(out: Path) -> Dict[Run, numpy.ndarray]:
 
 def _groups(counts: Counts) -> List[Row]:
     """The scores of groups of entities."""
-    totals = {
-        run: rows.sum(0) for run, rows in counts.items() if run.task in ("bc5cdr", *LANGUAGES)
-    }
     return [
-        {**run._asdict(), "f1": float(f1(total)), "annotated": int(total[0])}
-        for run, total in totals.items()
+        {**run._asdict(), "f1": float(f1(rows.sum(0))), "annotated": int(rows.sum(0)[0])}
+        for run, rows in counts.items()
+        if run.task in ("bc5cdr", *LANGUAGES)
     ]
 
 
@@ -122,19 +119,13 @@ def _senteval(file: Path) -> Row:
     return {"representation": file.stem, "average": results["average"], "scores": scores}
 
 
-def merge_results(
-    results: Dict[str, List[Row]], previous: Dict[str, List[Row]]
-) -> Dict[str, List[Row]]:
-    """The rows of `previous` that `results` does not have, and all rows of `results`."""
-
-    def identity(kind: str, row: Row) -> List[Any]:
-        return [row[key] for key in _IDENTITY[kind]]
-
+def merge_results(new: Dict[str, List[Row]], previous: Dict[str, List[Row]]) -> Dict[str, Any]:
+    """The rows of `previous` that `new` does not have, and all rows of `new`."""
     merged = {}
-    for kind, rows in results.items():
-        new = [identity(kind, row) for row in rows]
-        kept = [row for row in previous.get(kind, []) if identity(kind, row) not in new]
-        merged[kind] = kept + rows
+    for kind, rows in new.items():
+        identity = operator.itemgetter(*_IDENTITY[kind])
+        found = list(map(identity, rows))
+        merged[kind] = [row for row in previous.get(kind, []) if identity(row) not in found] + rows
     return merged
 
 

@@ -11,8 +11,6 @@ from allennlp.training.callbacks import TrainerCallback
 
 from experiments.json_files import write_json
 
-__all__ = ["FILE_NAME", "RunRecord", "describe_commit"]
-
 FILE_NAME = "record.json"
 _ROOT = Path(__file__).parent.parent
 
@@ -31,10 +29,6 @@ class RunRecord(TrainerCallback):
       what a killed process did after its last checkpoint.
     - `tokens`: for a language model, those that each direction predicted in the training,
       otherwise 0
-
-    Registered as a `TrainerCallback` with name "run_record":
-
-        trainer: { callbacks: ["run_record"] }
     """
 
     def __init__(self, serialization_dir: str) -> None:
