@@ -15,16 +15,9 @@ from typing import Any, Callable, Dict
 
 import torch
 from allennlp.modules.elmo_lstm import ElmoLstm
+from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 
-from allennlp_semfit.modules.contextualizers.bidirectional_language_model_lstm import (
-    BidirectionalLanguageModelLstm,
-)
-from allennlp_semfit.modules.contextualizers.bidirectional_language_model_qrnn import (
-    BidirectionalLanguageModelQrnn,
-)
-from allennlp_semfit.modules.contextualizers.bidirectional_language_model_sru import (
-    BidirectionalLanguageModelSru,
-)
+import allennlp_semfit  # noqa: F401 (registers the contextualizers)
 from allennlp_semfit.modules.kernels.products import select_product
 from benchmarks.reporting import argument_parser, parse_arguments, report
 from benchmarks.timing import time_interleaved
@@ -105,14 +98,10 @@ def build_candidates(
     reversed_inputs = inputs.flip(1)
     # "auto" would hide that the kernels were not built.
     native: Any = {"implementation": "native" if device.type == "cpu" else "auto"}
-    ours = {
-        OURS: BidirectionalLanguageModelLstm(*sizes, **native),
-        f"{OURS}, PyTorch operations": BidirectionalLanguageModelLstm(
-            *sizes, implementation="torch"
-        ),
-        BidirectionalLanguageModelSru.name: BidirectionalLanguageModelSru(*sizes, **native),
-        BidirectionalLanguageModelQrnn.name: BidirectionalLanguageModelQrnn(*sizes, **native),
-    }
+    names = (OURS, "bidirectional_language_model_sru", "bidirectional_language_model_qrnn")
+    ours = {name: Seq2SeqEncoder.by_name(name)(*sizes, **native) for name in names}
+    plain = Seq2SeqEncoder.by_name(OURS)(*sizes, implementation="torch")
+    ours[f"{OURS}, PyTorch operations"] = plain
 
     def torch_lstm() -> torch.Tensor:
         return directions[0](inputs)[0] + directions[1](reversed_inputs)[0]
@@ -134,9 +123,8 @@ def main() -> None:
     parser = argument_parser("contextualizer", __doc__)
     parser.add_argument(
         "--sizes",
-        type=lambda size: tuple(map(int, size.split("x"))),
         nargs="+",
-        default=[(512, 128), (2048, 256), (4096, 512)],
+        default=["512x128", "2048x256", "4096x512"],
         metavar="CELLSxDIM",
         help="default: 512x128 2048x256 4096x512, the last the paper's",
     )
@@ -144,7 +132,8 @@ def main() -> None:
     args = parse_arguments(parser)
     torch.manual_seed(1)
     candidates, references = {}, {}
-    for cell_size, hidden_dim in args.sizes:
+    sizes = [tuple(map(int, size.split("x"))) for size in args.sizes]
+    for cell_size, hidden_dim in sizes:
         for dtype in ("float32", "bfloat16"):
             at_this_size = build_candidates(
                 args.batch_size, hidden_dim, cell_size, args.device, getattr(torch, dtype)
@@ -155,20 +144,11 @@ def main() -> None:
                     f"ElmoLstm, float32, {cell_size} cells"
                 )
     timings = time_interleaved(candidates, repeats=args.repeats, device=args.device)
-    num_words = args.batch_size * LENGTH
-    report(
-        timings,
-        references,
-        args.out,
-        device=args.device,
-        measures={
-            name: {"words_per_second": num_words / statistics.median(seconds)}
-            for name, seconds in timings.items()
-        },
-        sizes=args.sizes,
-        batch_size=args.batch_size,
-        length=LENGTH,
-    )
+    measures = {
+        name: {"words_per_second": args.batch_size * LENGTH / statistics.median(seconds)}
+        for name, seconds in timings.items()
+    }
+    report(args, timings, references, measures, length=LENGTH)
 
 
 if __name__ == "__main__":

@@ -19,14 +19,13 @@ gensim computes the vectors of all words when it opens a model, which takes minu
 one round and has no spawned workers.
 """
 
-import mmap
 import multiprocessing
 import os
 import statistics
+import subprocess
 import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor
-from ctypes import CDLL, c_size_t, c_void_p, get_errno
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Tuple
@@ -87,7 +86,7 @@ def measure_seconds(candidate: str, path: str, words: List[str]) -> Tuple[float,
 
 
 def measure_file(candidate: str, path: str, words: List[str]) -> int:
-    """The bytes of the file in the page cache after the look-ups."""
+    """The bytes of the file in the page cache after the look-ups, if there were none before."""
     evict(path)
     lookup = CANDIDATES[candidate](path)
     for word in words:
@@ -151,23 +150,15 @@ def process_pss(process: int) -> int:
 
 def evict(path: str) -> None:
     """From the page cache."""
-    file = os.open(path, os.O_RDONLY)
-    os.fsync(file)
-    os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
-    os.close(file)
+    with open(path, "rb") as file:
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def resident_bytes(path: str) -> int:
-    """The number of bytes of the file in the page cache."""
-    libc = CDLL(None, use_errno=True)
-    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
-        view = numpy.frombuffer(mapped, "u1")
-        pages = numpy.empty(-(-len(view) // mmap.PAGESIZE), "u1")
-        address, answer = c_void_p(view.ctypes.data), c_void_p(pages.ctypes.data)
-        if libc.mincore(address, c_size_t(len(view)), answer):
-            raise OSError(get_errno(), "mincore", path)
-        del view
-    return int((pages & 1).sum()) * mmap.PAGESIZE
+    """The number of bytes of the file in the page cache, from util-linux."""
+    command = ["fincore", "--bytes", "--noheadings", "--output=RES", path]
+    return int(subprocess.check_output(command))
 
 
 def compare(path: str, num_lookups: int, repeats: int) -> Tuple[Timings, Dict[str, Dict[str, Any]]]:
@@ -209,18 +200,7 @@ def main() -> None:
         write_fasttext(path, args.num_words, args.num_buckets, DIM)
         timings, measures = compare(str(path), args.num_lookups, args.repeats)
         file_bytes = path.stat().st_size
-    report(
-        timings,
-        REFERENCE,
-        args.out,
-        device=args.device,
-        measures=measures,
-        num_words=args.num_words,
-        num_buckets=args.num_buckets,
-        dim=DIM,
-        num_lookups=args.num_lookups,
-        file_bytes=file_bytes,
-    )
+    report(args, timings, REFERENCE, measures, dim=DIM, file_bytes=file_bytes)
 
 
 if __name__ == "__main__":

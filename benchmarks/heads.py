@@ -12,10 +12,10 @@ budget, but at most `--max-words`. The largest batch is extrapolated from the pe
 smaller ones. Layers whose parameters and gradients exceed the budget are left out.
 """
 
-import argparse
 import logging
 import statistics
 from dataclasses import asdict
+from itertools import product
 from typing import Any, Callable, Dict, Optional, Tuple
 
 import torch
@@ -89,34 +89,6 @@ def build(
     return training_step(model, model.head, num_classes, num_words, device)
 
 
-def measure_memory(
-    args: argparse.Namespace, max_batch: Optional[int]
-) -> Tuple[Dict[str, PeakMemory], Dict[str, Tuple[str, int]], Dict[str, str]]:
-    """The memory and the arguments of each candidate that fits, and why the others do not."""
-    uses: Dict[str, PeakMemory] = {}
-    fitting: Dict[str, Tuple[str, int]] = {}
-    left_out: Dict[str, str] = {}
-    for num_classes in args.vocabularies:
-        for layer in args.layers:
-            name = f"{layer}, {num_classes:,}"
-            least = fixed_bytes(layer, num_classes, args.hidden_dim)
-            if least > args.memory_gb * 1e9:
-                left_out[name] = f"{least / 1e9:.1f} GB of parameters and gradients"
-                continue
-            logger.info("Measuring the memory of %s", name)
-            fitting[name] = (layer, num_classes)
-            uses[name] = measure_peak_memory(
-                build,
-                (layer, num_classes, args.hidden_dim, args.num_words, args.device),
-                warmup=(layer, 100, 8, args.num_words, args.device),
-                batch_sizes=(args.batch_size, 3 * args.batch_size),
-                budget=args.memory_gb * 1e9,
-                device=args.device,
-                max_checked=max_batch,
-            )
-    return uses, fitting, left_out
-
-
 def main() -> None:
     parser = argument_parser("heads", __doc__)
     parser.add_argument(
@@ -141,13 +113,31 @@ def main() -> None:
     if args.max_words is not None or device.type == "cpu":
         max_batch = max((args.max_words or 1280) // args.num_words, args.batch_size)
 
-    uses, fitting, left_out = measure_memory(args, max_batch)
+    uses: Dict[str, PeakMemory] = {}
+    fitting: Dict[str, Tuple[str, int]] = {}
+    left_out: Dict[str, str] = {}
+    for num_classes, layer in product(args.vocabularies, args.layers):
+        name = f"{layer}, {num_classes:,}"
+        least = fixed_bytes(layer, num_classes, args.hidden_dim)
+        if least > args.memory_gb * 1e9:
+            left_out[name] = f"{least / 1e9:.1f} GB of parameters and gradients"
+            continue
+        logger.info("Measuring the memory of %s", name)
+        uses[name] = measure_peak_memory(
+            build,
+            (layer, num_classes, args.hidden_dim, args.num_words, device),
+            warmup=(layer, 100, 8, args.num_words, device),
+            batch_sizes=(args.batch_size, 3 * args.batch_size),
+            budget=args.memory_gb * 1e9,
+            device=device,
+            max_checked=max_batch,
+        )
+        fitting[name] = (layer, num_classes)
     vectors = torch.randn(max(args.vocabularies), FASTTEXT_DIM)
     candidates: Dict[str, Callable[[], Any]] = {}
     larger: Dict[str, Callable[[], Any]] = {}
     measures: Dict[str, Dict[str, float]] = {}
     for name, (layer, num_classes) in fitting.items():
-        logger.info("Building %s", name)
         model = SpeedTableModel(layer, num_classes, args.hidden_dim).to(device)
         make_step = training_step(model, model.head, num_classes, args.num_words, device, vectors)
         candidates[name] = make_step(args.batch_size)
@@ -167,16 +157,11 @@ def main() -> None:
         seconds = statistics.median(timings.get(f"{name}, larger", timings[name]))
         row["seconds_per_million_words"] = seconds * 1e6 / (row["timed_batch"] * args.num_words)
     report(
+        args,
         {name: timings[name] for name in candidates},
         next(iter(candidates)),
-        args.out,
-        device=device,
-        measures=measures,
-        hidden_dim=args.hidden_dim,
-        batch_size=args.batch_size,
-        num_words=args.num_words,
+        measures,
         optimizer="SGD",
-        memory_budget_gb=args.memory_gb,
         larger_seconds={name: timings[name] for name in larger},
         memory={name: asdict(use) for name, use in uses.items()},
         left_out=left_out,

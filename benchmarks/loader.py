@@ -29,7 +29,7 @@ from allennlp.nn.util import get_text_field_mask
 
 from allennlp_semfit.data.language_modeling import LanguageModelingReader
 from allennlp_semfit.fasttext.train import train_fasttext
-from benchmarks.language_models import EMBEDDING_DIMS, SIZES, build_language_model
+from benchmarks.models import EMBEDDING_DIMS, SIZES, build_language_model
 from benchmarks.reporting import argument_parser, parse_arguments, report
 from benchmarks.synthetic import sample_classes, word_for_class
 from benchmarks.timing import Timings, time_interleaved
@@ -147,22 +147,10 @@ def main() -> None:
             facts["words_per_second_training_step"] = UNIT / statistics.median(step)
             logger.info("Training step: %.0f words/s", facts["words_per_second_training_step"])
 
-    report(
-        timings,
-        "single_id, workers: 1",
-        args.out,
-        device=args.device,
-        measures={
-            name: {"words_per_second": UNIT / statistics.median(seconds)}
-            for name, seconds in timings.items()
-        },
-        seconds_are_for_words=UNIT,
-        **facts,
-        num_words=args.num_words,
-        num_types=NUM_TYPES,
-        batch_size=BATCH_SIZE,
-        embedding_dim=dim,
-    )
+    speeds = {name: UNIT / statistics.median(seconds) for name, seconds in timings.items()}
+    measures = {name: {"words_per_second": speed} for name, speed in speeds.items()}
+    facts.update(batch_size=BATCH_SIZE, embedding_dim=dim, num_types=NUM_TYPES)
+    report(args, timings, "single_id, workers: 1", measures, seconds_are_for_words=UNIT, **facts)
 
 
 if __name__ == "__main__":

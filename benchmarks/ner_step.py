@@ -12,7 +12,7 @@ import json
 import random
 import tempfile
 from pathlib import Path
-from typing import Callable, Dict
+from typing import Any, Callable, Dict
 
 import torch
 from _jsonnet import evaluate_file
@@ -24,7 +24,7 @@ from allennlp.nn.util import move_to_device
 from allennlp.training.optimizers import Optimizer
 
 from allennlp_semfit.fasttext.train import train_fasttext
-from benchmarks.language_models import EMBEDDING_DIMS, SIZES, read_config
+from benchmarks.models import EMBEDDING_DIMS, SIZES, read_config
 from benchmarks.reporting import argument_parser, parse_arguments, report
 from benchmarks.timing import time_interleaved
 from tests.elmo_weights import ORIGINAL_SIZES, write_elmo
@@ -49,7 +49,7 @@ def write_sentences(path: Path, num_sentences: int, num_words: int) -> None:
     )
 
 
-def write_language_models(directory: Path, size: str) -> Dict[str, int]:
+def write_language_models(directory: Path, size: str) -> Dict[str, Any]:
     """Writes an ELMo-S and an ELMo with random weights, and returns the sizes of their LSTMs."""
     vectors = directory / "vectors.bin"
     train_fasttext([CORPUS], vectors, dim=EMBEDDING_DIMS[size], bucket=2000, min_count=1)
@@ -128,16 +128,7 @@ def main() -> None:
             name: build_step(name, directory, dim, args.device) for name in ("elmo", "elmo_semfit")
         }
         timings = time_interleaved(steps, repeats=args.repeats, device=args.device)
-    report(
-        timings,
-        "elmo",
-        args.out,
-        device=args.device,
-        cell_size=sizes["cell_size"],
-        projection_dim=sizes["projection_dim"],
-        batch_size=args.batch_size,
-        num_words=args.num_words,
-    )
+    report(args, timings, "elmo", **sizes)
 
 
 if __name__ == "__main__":

@@ -162,16 +162,8 @@ def main() -> None:
             head = build_output_layer(layer, num_classes, INPUT_DIM).to(args.device)
             candidates[name] = output_layer_step(head, num_classes, vectors, args.device)
     timings = time_interleaved(candidates, repeats=args.repeats, device=args.device)
-    report(
-        timings,
-        next(iter(timings)),
-        args.out,
-        device=args.device,
-        input_dim=INPUT_DIM,
-        num_words=NUM_WORDS,
-        optimizer="SGD",
-        left_out=left_out,
-    )
+    reference = next(iter(timings))
+    report(args, timings, reference, input_dim=INPUT_DIM, num_words=NUM_WORDS, left_out=left_out)
 
 
 if __name__ == "__main__":

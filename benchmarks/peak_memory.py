@@ -32,7 +32,7 @@ def import_in_fork_server() -> None:
     fork server, and that of the tests imports something else.
     """
     multiprocessing.get_context("forkserver").set_forkserver_preload(
-        ["torch._dynamo", "benchmarks.heads", "benchmarks.language_models"]
+        ["torch._dynamo", "benchmarks.heads", "benchmarks.models"]
     )
 
 

@@ -50,17 +50,15 @@ def parse_arguments(parser: argparse.ArgumentParser) -> argparse.Namespace:
 
 
 def report(
+    args: argparse.Namespace,
     timings: Timings,
     reference: Union[str, Mapping[str, str]],
-    out: Path,
-    *,
-    device: torch.device,
     measures: Optional[Mapping[str, Mapping[str, float]]] = None,
     **facts: Any,
 ) -> None:
     """
     Logs a table of the timings, of the speed-ups over the reference, or that of each candidate, and
-    of other measures by candidate. Writes it as JSON with the machine and the `facts`.
+    of other measures by candidate. Writes it as JSON with the machine, the options and the `facts`.
     """
     if isinstance(reference, str):
         column, references = f"speedup over {reference}", dict.fromkeys(timings, reference)
@@ -78,6 +76,7 @@ def report(
     }
     table = pandas.DataFrame(rows).T.map(lambda x: f"{x:.3f}" if abs(x) < 1000 else f"{x:,.0f}")
     logger.info("\n%s", table.to_string())
+    device = args.device
     hardware = torch.cuda.get_device_name(device) if device.type == "cuda" else processor_name()
     machine = {
         "hardware": hardware,
@@ -88,6 +87,6 @@ def report(
         "torch": torch.__version__,
         "device": str(device),
     }
-    repeats = len(next(iter(timings.values())))
-    write_json(out, {**machine, **facts, "repeats": repeats, "timings": rows})
-    logger.info("Wrote %s", out)
+    options = {key: vars(args)[key] for key in vars(args) if key not in ("name", "out", "device")}
+    write_json(args.out, {**machine, **options, **facts, "timings": rows})
+    logger.info("Wrote %s", args.out)

@@ -15,7 +15,7 @@ import torch
 from allennlp.nn.util import get_text_field_mask
 
 from allennlp_semfit.models.bidirectional_lm import BidirectionalLm
-from benchmarks.language_models import SIZES, build_batch, build_language_model, training_step
+from benchmarks.models import SIZES, build_batch, build_language_model, training_step
 from benchmarks.reporting import argument_parser, parse_arguments, report
 from benchmarks.timing import time_interleaved
 
@@ -61,16 +61,10 @@ def main() -> None:
     )
     medians = {name: statistics.median(seconds) for name, seconds in timings.items()}
     report(
+        args,
         timings,
         "step",
-        args.out,
-        device=device,
-        measures={
-            name: {"share_of_step": each / medians["step"]} for name, each in medians.items()
-        },
-        batch_size=args.batch_size,
-        num_words=args.num_words,
-        size=args.size,
+        {name: {"share_of_step": each / medians["step"]} for name, each in medians.items()},
     )
 
 

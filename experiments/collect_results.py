@@ -7,10 +7,7 @@ in their test sentences to `RESULTS-sentences.npz`:
 Rows of the same runs are replaced. To start afresh, remove both files.
 """
 
-import hashlib
-import json
 import operator
-import re
 import sys
 from pathlib import Path
 from typing import Any, Dict, List, Sequence
@@ -55,7 +52,7 @@ def collect_counts(out: Path) -> Dict[Run, numpy.ndarray]:
     counts = {}
     for file in sorted(out.glob("sentences/*.npz")):
         task, representation = file.stem.split(".")
-        seed = read_json(out / "tasks" / file.stem / "config.json")["random_seed"]
+        seed = _seed_of(out / "tasks" / file.stem)
         with numpy.load(file) as groups:
             for group in groups:
                 counts[Run(task, representation, seed, group)] = groups[group]
@@ -73,17 +70,11 @@ def _groups(counts: Counts) -> List[Row]:
 
 def _record(run: Path) -> Row:
     """What a training with AllenNLP recorded."""
-    config = read_json(run / "config.json")
-    hashed = {"seed": config["random_seed"], "config_hash": config_hash(config)}
-    return {**hashed, **read_json(run / FILE_NAME)}
+    return {"seed": _seed_of(run), **read_json(run / FILE_NAME)}
 
 
-def config_hash(config: Dict[str, Any]) -> str:
-    """Twelve hexadecimal digits that depend neither on the seeds nor on directories."""
-    general = {key: value for key, value in config.items() if not key.endswith("_seed")}
-    canonical = json.dumps(general, sort_keys=True, separators=(",", ":"))
-    canonical = re.sub(r'"/(?:[^"]*/)?([^"/]*)"', r'"\1"', canonical)
-    return hashlib.sha256(canonical.encode()).hexdigest()[:12]
+def _seed_of(run: Path) -> int:
+    return read_json(run / "config.json")["random_seed"]
 
 
 def _language_models(runs: Sequence[Path]) -> List[Row]:

@@ -32,19 +32,20 @@ PAGES = [ROOT / page for page in ("README.md", "docs/results.md", "docs/performa
 IMAGES = ROOT / "docs" / "images"
 
 # Groups of entities, by their words.
-GROUPS = {
-    "all": "all",
-    "in_vocabulary": "in vocabulary",
-    "oov": "OOV",
-    "seen": "seen in training",
-    "unseen": "unseen in training",
-}
+GROUPS = {"all": "all", "seen": "seen in training", "unseen": "unseen in training"}
 SENTEVAL = ["MR", "CR", "SUBJ", "MPQA", "SST-2", "SST-5", "TREC", "MRPC", "SICK-E", "SICK-R"]
 OURS = "bidirectional_language_model_lstm"
+# The benchmarks with plots: bars, or lines over a quantity, of some contextualizers.
+X_LABELS = {
+    "scaling_vocabulary": "words in the vocabulary",
+    "contextualizer": "memory cells in each direction of a layer",
+}
+PLOTTED = ["models", "loader", *X_LABELS]
+CONTEXTUALIZERS = ["ElmoLstm, float32", f"{OURS}, float32", f"{OURS}, bfloat16"]
+CONTEXTUALIZERS += ["bidirectional_language_model_sru, bfloat16"]
 
 # From `experiments.collect_results`, and the results of the benchmarks as "benchmarks".
 Results = Mapping[str, Any]
-Draw = Callable[[Axes, pandas.DataFrame], None]
 
 
 def read_results() -> Results:
@@ -90,56 +91,43 @@ def _language_models(results: Results, name: str) -> List[Dict[str, Any]]:
 
 def _minutes(results: Results) -> str:
     _, scores = _scores(results["tasks"], "task", "score")
+    tasks = [task for task in METRICS if task in scores and task not in LANGUAGES]
+    titles = [f"`{task}`, {'accuracy' if 'accuracy' in METRICS[task] else 'F1'}" for task in tasks]
     means = _means(results)
     rows = []
     for name in sorted(scores.index, key=minutes_of):
-        if not minutes_of(name) and name not in ("none", "fasttext"):
+        minutes = minutes_of(name)
+        if not minutes and name not in ("none", "fasttext"):
             continue
-        models = _language_models(results, language_model_of(name)) if minutes_of(name) else []
+        models = _language_models(results, language_model_of(name)) if minutes else []
         words = pandas.Series([row["words_read"] for row in models if "words_read" in row])
-        rows.append(
-            {
-                "minutes": minutes_of(name) or "",
-                "representation": title_of(name),
-                "words read": "" if words.empty else _millions(words.mean()),
-                **{
-                    f"`{task}`, {'accuracy' if 'accuracy' in METRICS[task] else 'F1'}": text
-                    for task in METRICS
-                    if task not in LANGUAGES and (text := scores.get(task, {}).get(name))
-                },
-                "mean": f"{means[name]:.1f}" if name in means else "",
-            }
-        )
+        row = {"minutes": minutes or "", "representation": title_of(name)}
+        row["words read"] = "" if words.empty else _millions(words.mean())
+        row.update(zip(titles, scores.loc[name, tasks]))
+        row["mean"] = f"{means[name]:.1f}" if name in means else ""
+        rows.append(row)
     return _markdown(rows)
 
 
 def _languages(results: Results) -> str:
     """F1 by group of entities, with their number."""
-    annotated = {(row["task"], row["group"]): row["annotated"] for row in results["groups"]}
-    titles = {
-        f"{language}, {title} ({annotated[task, group]:,})": f"{task}.{group}"
-        for task, language in LANGUAGES.items()
-        for group, title in GROUPS.items()
-        if (task, group) in annotated
-    }
     # Models of other packages are trained for other minutes in each language.
     rows = [
         {
             "representation": base_model(row["representation"]),
-            "column": f"{row['task']}.{row['group']}",
+            "column": f"{LANGUAGES[row['task']]}, {GROUPS[row['group']]} ({row['annotated']:,})",
             "f1": row["f1"],
         }
         for row in results["groups"]
         if row["task"] in LANGUAGES
     ]
     _, scores = _scores(rows, "column", "f1")
-    return _markdown(
-        {
-            "representation": title_of(name),
-            **{title: cells[column] for title, column in titles.items()},
-        }
-        for name, cells in scores.iterrows()
+    groups = (
+        f"{language}, {each} (" for language in LANGUAGES.values() for each in GROUPS.values()
     )
+    columns = [column for group in groups for column in scores if column.startswith(group)]
+    scores.index = scores.index.map(title_of)
+    return _markdown(scores[columns].reset_index().to_dict("records"))
 
 
 def _claims(results: Results) -> str:
@@ -210,40 +198,32 @@ def _speed(results: Results) -> str:
         names = (f"{name}, {dtype}, 4096 cells" for name in ("ElmoLstm", OURS))
         return ratio("contextualizer", *names)
 
-    fast, sparse = ", bfloat16", "elmo, sparse gradients"
+    elmo, ours, fast, sparse = "elmo", "elmo_semfit", ", bfloat16", "elmo, sparse gradients"
     head = _timings(results, "semfit_head")["head alone"]["share_of_step"]
     loaded = _timings(results, "loader")["fasttext, workers: 1"]["words_per_second"]
-    # With the speed-ups over ELMo in Table 2 of Li et al. 2019.
-    rows = [
-        ("training ELMo-S vs. ELMo", ratio("models", "elmo", "elmo_semfit"), "4.2 ×"),
-        (
-            "… both in bfloat16, with a fused Adam",
-            ratio("models", "elmo" + fast, "elmo_semfit" + fast),
+    rows = {
+        "training ELMo-S vs. ELMo": ratio("models", elmo, ours),
+        "… both in bfloat16, with a fused Adam": ratio("models", elmo + fast, ours + fast),
+        "training ELMo-S vs. ELMo with sparse gradients": ratio("models_sparse", sparse, ours),
+        "… both in bfloat16, ELMo-S with a fused Adam": ratio(
+            "models_sparse", sparse + fast, ours + fast
         ),
-        (
-            "training ELMo-S vs. ELMo with sparse gradients",
-            ratio("models_sparse", sparse, "elmo_semfit"),
+        "training ELMo-S vs. ELMo-A": ratio("models", "elmo_adaptive", ours),
+        "contextualizer vs. AllenNLP's `ElmoLstm`": of_contextualizer("float32"),
+        "… both in bfloat16": of_contextualizer("bfloat16"),
+        "`semfit` head, share of the training step": f"{100 * head:.1f} %",
+        "NER training step vs. AllenNLP's ELMo": ratio("ner_step", elmo, ours),
+        "first fastText vector vs. `fasttext.load_model`": ratio(
+            "fasttext_memory", "fasttext", "allennlp_semfit"
         ),
-        (
-            "… both in bfloat16, ELMo-S with a fused Adam",
-            ratio("models_sparse", sparse + fast, "elmo_semfit" + fast),
-        ),
-        (
-            "training ELMo-S vs. ELMo-A",
-            ratio("models", "elmo_adaptive", "elmo_semfit"),
-            f"{4.2 / 1.8:.1f} ×",
-        ),
-        ("contextualizer vs. AllenNLP's `ElmoLstm`", of_contextualizer("float32")),
-        ("… both in bfloat16", of_contextualizer("bfloat16")),
-        ("`semfit` head, share of the training step", f"{100 * head:.1f} %"),
-        ("NER training step vs. AllenNLP's ELMo", ratio("ner_step", "elmo", "elmo_semfit")),
-        (
-            "first fastText vector vs. `fasttext.load_model`",
-            ratio("fasttext_memory", "fasttext", "allennlp_semfit"),
-        ),
-        ("data loader, words/s per worker", f"{loaded:,.0f}"),
-    ]
-    return _markdown(dict(zip(("measure", "here", "paper"), row)) for row in rows)
+        "data loader, words/s per worker": f"{loaded:,.0f}",
+    }
+    # From the speed-ups over ELMo in Table 2 of Li et al. 2019: 4.2 and, of ELMo-A, 1.8.
+    paper = {"training ELMo-S vs. ELMo": "4.2 ×", "training ELMo-S vs. ELMo-A": "2.3 ×"}
+    return _markdown(
+        {"measure": measure, "here": here, "paper": paper.get(measure, "")}
+        for measure, here in rows.items()
+    )
 
 
 def _output_layers(results: Results) -> str:
@@ -300,17 +280,16 @@ def _models(results: Results) -> str:
     rows = []
     for name, title in titles.items():
         fast = timings[f"{name}, bfloat16"]
-        of_both = {
-            ("words/s", "speed vs. ELMo"): timings.get(name),
-            ("bfloat16, fused Adam: words/s", "speed vs. ELMo in float32"): fast,
-        }
-        measured = timings.get(name, fast)
+        single = timings.get(name)
         row = {
             "model": title,
-            "parameters": f"{measured['parameters'] / 1e6:,.0f} M",
-            "memory": f"{measured['peak_memory_bytes'] / 1e9:.1f} GB",
+            "parameters": f"{fast['parameters'] / 1e6:,.0f} M",
+            "memory": f"{(single or fast)['peak_memory_bytes'] / 1e9:.1f} GB",
         }
-        for (words, speed), timing in of_both.items():
+        for timing, words, speed in (
+            (single, "words/s", "speed vs. ELMo"),
+            (fast, "bfloat16, fused Adam: words/s", "speed vs. ELMo in float32"),
+        ):
             if timing:
                 ratio = timings["elmo"]["median_seconds"] / timing["median_seconds"]
                 row.update({words: f"{timing['words_per_second']:,.0f}", speed: f"{ratio:.1f} ×"})
@@ -324,21 +303,18 @@ def _fasttext(results: Results) -> str:
         "fasttext": "`fasttext.load_model`",
         "gensim": "gensim's `load_facebook_vectors`",
     }
-    rows = []
-    for name, title in titles.items():
-        row = _timings(results, "fasttext_memory")[name]
-        spawned = row.get("without_imports_bytes")
-        rows.append(
-            {
-                "reader": title,
-                "open + first vector": f"{row['median_seconds']:.1f} s",
-                "another new word": f"{row['microseconds_per_new_word']:.0f} µs",
-                "file in memory": f"{row['resident_file_bytes'] / 1e9:.1f} GB",
-                "memory per forked worker": f"{row['forked_worker_bytes'] / 1e6:.0f} MB",
-                "per spawned worker": f"{spawned / 1e6:,.0f} MB" if spawned else "",
-            }
-        )
-    return _markdown(rows)
+    table = pandas.DataFrame(_timings(results, "fasttext_memory")).T.loc[list(titles)]
+    columns = {
+        "reader": table.index.map(titles),
+        "open + first vector": table.median_seconds.map("{:.1f} s".format),
+        "another new word": table.microseconds_per_new_word.map("{:.0f} µs".format),
+        "file in memory": (table.resident_file_bytes / 1e9).map("{:.1f} GB".format),
+        "memory per forked worker": (table.forked_worker_bytes / 1e6).map("{:.0f} MB".format),
+        "per spawned worker": (table.without_imports_bytes / 1e6).map(
+            "{:,.0f} MB".format, na_action="ignore"
+        ),
+    }
+    return _markdown(pandas.DataFrame(columns).to_dict("records"))
 
 
 TABLES: Dict[str, Callable[[Results], str]] = {
@@ -397,92 +373,64 @@ def plot_minutes(results: Results) -> Figure:
     return figure
 
 
-def plot_benchmark(result: Mapping[str, Any], draw: Draw, height: float) -> Figure:
-    """`draw` gets the timings: a row for each candidate, with the distances to both extremes."""
+def plot_benchmark(name: str, result: Mapping[str, Any]) -> Figure:
     rows = pandas.DataFrame(result["timings"]).T
+    # From the medians to both extremes.
     rows["below"] = rows.median_seconds - rows.min_seconds
     rows["above"] = rows.max_seconds - rows.median_seconds
+    is_lines = name in X_LABELS
+    height = 4.0 if is_lines else 1.0 + 0.32 * len(rows)
     figure = Figure(figsize=(7.0, height), layout="constrained")
     axes = figure.subplots()
     axes.spines[["top", "right"]].set_visible(False)
-    draw(axes, rows)
+    (_draw_lines if is_lines else _draw_bars)(axes, name, rows)
     caption = f"{result['device']}: {result['hardware']}, threads: {result['threads']}; "
     caption += f"median and range of {result['repeats']} rounds"
     figure.supxlabel(caption, fontsize=8, color="dimgray", x=0.99, ha="right")
     return figure
 
 
-def draw_bars(titles: Mapping[str, str]) -> Draw:
-    """Titles of the configs of candidates `CONFIG, VARIANT`, whose bars have speed-ups."""
-
-    def draw(axes: Axes, rows: pandas.DataFrame) -> None:
-        names = list(rows.index)
-        for config, title in titles.items():
-            names = [re.sub(f"^{config}(?=,|$)", title, name) for name in names]
-        axes.barh(
-            [name.replace(", bfloat16", " in bfloat16") for name in names],
-            rows.median_seconds,
-            xerr=rows[["below", "above"]].T,
-            height=0.65,
-            color="tab:blue",
-            alpha=0.75,
-            error_kw={"elinewidth": 1, "capsize": 2},
-        )
-        longest = rows.max_seconds.max()
-        for place, (median, slowest) in enumerate(zip(rows.median_seconds, rows.max_seconds)):
-            speed_up = f"   {rows.median_seconds.iloc[0] / median:.1f}×" if titles else ""
-            x = slowest + 0.01 * longest
-            axes.text(x, place, f"{median:.3g} s{speed_up}", va="center", fontsize=8)
-        axes.set_xlim(0, (1.2 if titles else 1.12) * longest)
-        axes.invert_yaxis()
-        axes.tick_params(axis="y", length=0)
-        axes.set_xlabel(f"seconds; × as fast as {names[0]}" if titles else "seconds")
-
-    return draw
+def _draw_bars(axes: Axes, name: str, rows: pandas.DataFrame) -> None:
+    has_speed_ups = name == "models"
+    names = list(rows.index)
+    if has_speed_ups:
+        names = [_title_of_model(name) for name in names]
+    error_style = {"elinewidth": 1, "capsize": 2}
+    style: Dict[str, Any] = {"height": 0.65, "color": "tab:blue", "alpha": 0.75}
+    errors = rows[["below", "above"]].T
+    axes.barh(names, rows.median_seconds, xerr=errors, error_kw=error_style, **style)
+    longest = rows.max_seconds.max()
+    for place, (median, slowest) in enumerate(zip(rows.median_seconds, rows.max_seconds)):
+        speed_up = f"   {rows.median_seconds.iloc[0] / median:.1f}×" if has_speed_ups else ""
+        x = slowest + 0.01 * longest
+        axes.text(x, place, f"{median:.3g} s{speed_up}", va="center", fontsize=8)
+    axes.set_xlim(0, (1.2 if has_speed_ups else 1.12) * longest)
+    axes.invert_yaxis()
+    axes.tick_params(axis="y", length=0)
+    axes.set_xlabel(f"seconds; × as fast as {names[0]}" if has_speed_ups else "seconds")
 
 
-def draw_lines(x_label: str, drawn: Sequence[str] = ()) -> Draw:
+def _title_of_model(candidate: str) -> str:
+    config, *variants = candidate.split(", ")
+    title = title_of(config).replace("elmo_semfit_sru", "ELMo-S with SRUs")
+    return ", ".join([title, *variants]).replace(", bfloat16", " in bfloat16")
+
+
+def _draw_lines(axes: Axes, name: str, rows: pandas.DataFrame) -> None:
     """Of candidates `LINE, X`."""
-
-    def draw(axes: Axes, rows: pandas.DataFrame) -> None:
-        names = rows.index.str.rsplit(", ", n=1)
-        rows["x"] = names.str[1].str.replace(r"\D", "", regex=True).astype(int)
-        for line, points in rows.groupby(names.str[0], sort=False):
-            if line in drawn or not drawn:
-                points = points.sort_values("x")
-                errors = points[["below", "above"]].T
-                style: Dict[str, Any] = {"marker": "o", "markersize": 4, "capsize": 2}
-                axes.errorbar(points.x, points.median_seconds, errors, label=line, **style)
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        axes.set_xlabel(x_label)
-        axes.set_ylabel("seconds")
-        axes.grid(alpha=0.3)
-        axes.legend(frameon=False, fontsize=8)
-
-    return draw
-
-
-# Of benchmarks, with their heights in inches.
-PLOTS: Dict[str, Tuple[Draw, float]] = {
-    "models": (
-        draw_bars(
-            {"elmo": "ELMo", "elmo_adaptive": "ELMo-A", "elmo_semfit": "ELMo-S"}
-            | {"elmo_semfit_sru": "ELMo-S with SRUs"}
-        ),
-        3.24,
-    ),
-    "loader": (draw_bars({}), 3.88),
-    "scaling_vocabulary": (draw_lines("words in the vocabulary"), 4.0),
-    "contextualizer": (
-        draw_lines(
-            "memory cells in each direction of a layer",
-            ["ElmoLstm, float32", f"{OURS}, float32", f"{OURS}, bfloat16"]
-            + ["bidirectional_language_model_sru, bfloat16"],
-        ),
-        4.0,
-    ),
-}
+    parts = rows.index.str.rsplit(", ", n=1)
+    rows["x"] = parts.str[1].str.replace(r"\D", "", regex=True).astype(int)
+    for line, points in rows.groupby(parts.str[0], sort=False):
+        if name != "contextualizer" or line in CONTEXTUALIZERS:
+            points = points.sort_values("x")
+            style: Dict[str, Any] = {"marker": "o", "markersize": 4, "capsize": 2, "label": line}
+            axes.errorbar(points.x, points.median_seconds, points[["below", "above"]].T, **style)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel(X_LABELS[name])
+    axes.set_ylabel("seconds")
+    axes.grid(alpha=0.3)
+    axes.legend(frameon=False, fontsize=8)
 
 
 def main() -> None:
@@ -490,8 +438,8 @@ def main() -> None:
     for page in PAGES:
         page.write_text(fill_page(page.read_text("utf-8"), results), "utf-8")
     plot_minutes(results).savefig(IMAGES / "results" / "minutes.png", dpi=120)
-    for name, (draw, height) in PLOTS.items():
-        figure = plot_benchmark(results["benchmarks"][name], draw, height)
+    for name in PLOTTED:
+        figure = plot_benchmark(name, results["benchmarks"][name])
         figure.savefig(IMAGES / "benchmarks" / f"{name}-cpu.png", dpi=120)
 
 

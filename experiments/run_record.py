@@ -12,7 +12,6 @@ from allennlp.training.callbacks import TrainerCallback
 from experiments.json_files import write_json
 
 FILE_NAME = "record.json"
-_ROOT = Path(__file__).parent.parent
 
 
 @TrainerCallback.register("run_record")
@@ -59,8 +58,7 @@ class RunRecord(TrainerCallback):
             self._timed_updates += 1
         self._last = now
         self._updates += 1
-        num_tokens = sum(map(_count_predicted, batch_inputs))
-        self._tokens += num_tokens * trainer._world_size
+        self._tokens += sum(map(_count_predicted, batch_inputs)) * trainer._world_size
 
     def on_epoch(self, trainer, *args: Any, **kwargs: Any) -> None:
         self._last = self._clock()
@@ -100,9 +98,4 @@ def _count_predicted(batch: Dict[str, Any]) -> int:
 def describe_commit() -> str:
     """The commit of the code, with `-dirty` if files differ from it."""
     command = ["git", "describe", "--always", "--dirty"]
-    try:
-        return subprocess.check_output(
-            command, cwd=_ROOT, text=True, stderr=subprocess.DEVNULL
-        ).strip()
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"
+    return subprocess.check_output(command, cwd=Path(__file__).parent, text=True).strip()

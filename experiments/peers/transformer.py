@@ -20,10 +20,12 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from experiments.peers.clock import TrainingClock, learning_rate_factor
-from experiments.peers.text import read_sentences, repeat_sentences
-
-__all__ = ["SEQUENCE_LENGTH", "train_bert", "train_electra"]
+from experiments.peers.clock import (
+    TrainingClock,
+    learning_rate_factor,
+    read_sentences,
+    repeat_sentences,
+)
 
 VOCABULARY_SIZE = 8000
 # WordPiece's vocabulary hardly changes with more text.

@@ -4,10 +4,12 @@ from typing import Any, Dict, Sequence
 from gensim.models import Word2Vec
 from more_itertools import chunked
 
-from experiments.peers.clock import TrainingClock, learning_rate_factor
-from experiments.peers.text import read_sentences, repeat_sentences
-
-__all__ = ["train_word2vec"]
+from experiments.peers.clock import (
+    TrainingClock,
+    learning_rate_factor,
+    read_sentences,
+    repeat_sentences,
+)
 
 DIMENSIONS = 100
 SENTENCES_PER_CALL = 1000

@@ -6,7 +6,6 @@ import pytest
 from allennlp.commands.train import train_model
 from allennlp.common import Params
 
-from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.corpus.vocabulary import VocabularyWriter
 from experiments.results import METRICS, f1
 from experiments.sentence_scores import count_answers, group_entities, score_run
@@ -57,5 +56,5 @@ def test_the_counts_give_the_score_of_the_run(task, tmp_path):
     assert counts["all"][:, 2].sum() > 0
     metrics[METRICS[task]] -= 0.01
     (run / "metrics.json").write_text(json.dumps(metrics))
-    with pytest.raises(InvalidFileError, match=r"scores .* but metrics.json has"):
+    with pytest.raises(ValueError, match=r"scores .* but metrics.json has"):
         score_run(run)

@@ -1,8 +1,9 @@
 import json
+import time
 
 import pytest
 import torch
-from allennlp.common.util import import_module_and_submodules
+from allennlp.common.checks import ConfigurationError
 from gensim.models import KeyedVectors
 from transformers import (
     AutoModel,
@@ -14,6 +15,9 @@ from transformers import (
 )
 
 from experiments.peers import transformer
+from experiments.peers.clock import TrainingClock, learning_rate_factor
+from experiments.peers.speed import measure_speed
+from tests import FIXTURES
 from tests.experiments.peers.embedding import embed
 from tests.tolerance import assert_same_but_for_rounding
 
@@ -67,23 +71,6 @@ def test_vectors_of_transformers_are_means_of_pieces_and_layers(name, kind, trai
         assert_same_but_for_rounding(vectors[: len(words)], expected)
 
 
-def test_sentences_can_be_longer_than_the_sequences_in_training(trained):
-    words = SENTENCES[0] * 30
-    (vectors,) = embed("bert", trained("bert"), [words])
-    assert vectors.shape == (len(words), transformer.HIDDEN_SIZE)
-    assert vectors.any(dim=-1).all()
-
-
-def test_tokenizers_keep_case_and_accents(trained):
-    tokenizer = AutoTokenizer.from_pretrained(trained("bert"))
-    assert tokenizer.tokenize("Aspirin") != tokenizer.tokenize("aspirin")
-    assert "".join(tokenizer.tokenize("naïve")).replace("##", "") == "naïve"
-    # As in training.
-    pieces = tokenizer("Aspirin 's naïve", add_special_tokens=False).input_ids
-    by_word = tokenizer(["Aspirin", "'s", "naïve"], add_special_tokens=False).input_ids
-    assert pieces == sum(by_word, [])
-
-
 def test_text_is_packed_into_full_sequences(trained, text):
     tokenizer = AutoTokenizer.from_pretrained(trained("bert"))
     first, second = (text / "0.txt").read_text("utf-8").splitlines()[:2]
@@ -112,5 +99,26 @@ def test_electra_shares_embeddings(trained):
     assert record["trainable_parameters"] == both - embeddings
 
 
-def test_allennlp_imports_the_package_without_flair():
-    import_module_and_submodules("experiments.peers")
+def test_the_clock_and_the_learning_rate(monkeypatch):
+    now = 100.0
+    monkeypatch.setattr(time, "process_time", lambda: now)
+    clock = TrainingClock(60.0)
+    now += 20
+    clock.end_preparation()
+    assert clock.progress() == 0.0
+    now += 10
+    assert clock.progress() == 0.25
+    now += 31
+    assert clock.progress() > 1.0
+    with pytest.raises(ConfigurationError, match="took 61 of 60 seconds"):
+        clock.end_preparation()
+    factors = [learning_rate_factor(each, warmup=0.1) for each in (0.0, 0.05, 0.1, 0.55, 1.0, 1.2)]
+    assert factors == pytest.approx([0.0, 0.5, 1.0, 0.5, 0.0, 0.0])
+    assert learning_rate_factor(0.0, warmup=0.0) == 1.0
+
+
+def test_the_speed_of_embedding_is_measured(lm_archive):
+    models = {"elmo_semfit_sru": str(lm_archive), "flair": str(FIXTURES / "flair")}
+    rows = measure_speed(models, [["a", "b", "c"]] * 12)
+    assert [row["label"] for row in rows] == list(models)
+    assert all(row["words_per_second"] > 0 for row in rows)
