@@ -19,8 +19,7 @@ from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 
 import allennlp_semfit  # noqa: F401 (registers the contextualizers)
 from allennlp_semfit.modules.kernels.products import select_product
-from benchmarks.reporting import argument_parser, parse_arguments, report
-from benchmarks.timing import time_interleaved
+from benchmarks.reporting import argument_parser, parse_arguments, report, time_interleaved
 
 OURS = "bidirectional_language_model_lstm"
 NUM_LAYERS = 2

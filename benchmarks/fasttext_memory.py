@@ -36,9 +36,8 @@ from allennlp.common import Tqdm
 from gensim.models.fasttext import load_facebook_vectors
 
 from allennlp_semfit.fasttext.model import FastTextModel
-from benchmarks.reporting import argument_parser, parse_arguments, report
+from benchmarks.reporting import Timings, argument_parser, parse_arguments, report
 from benchmarks.synthetic import write_fasttext
-from benchmarks.timing import Timings
 
 REFERENCE = "allennlp_semfit"
 NUM_WORKERS = 2

@@ -4,12 +4,14 @@ model is a unidirectional LSTM with 2,048 units over fixed vectors of 300 dimens
 
     python -m benchmarks.heads
 
+With `--alone`, the model is the output layer only, over random vectors of `--hidden-dim`.
+
 A step is the forward pass, the backward pass and an update with plain SGD, the cheapest optimizer
 per parameter, which favours output layers with many parameters.
 
 `seconds per million words` is measured with the `timed batch`: the largest batch within the memory
 budget, but at most `--max-words`. The largest batch is extrapolated from the peak memory of two
-smaller ones. Layers whose parameters and gradients exceed the budget are left out.
+smaller ones. Layers whose parameters, scores and gradients exceed the budget are left out.
 """
 
 import logging
@@ -25,7 +27,7 @@ from benchmarks.output_layers import (
     FASTTEXT_DIM,
     OUTPUT_LAYERS,
     build_output_layer,
-    fixed_bytes,
+    least_bytes,
     targets_for,
 )
 from benchmarks.peak_memory import (
@@ -34,29 +36,29 @@ from benchmarks.peak_memory import (
     import_in_fork_server,
     measure_peak_memory,
 )
-from benchmarks.reporting import argument_parser, parse_arguments, report
+from benchmarks.reporting import argument_parser, parse_arguments, report, time_interleaved
 from benchmarks.synthetic import sample_classes
-from benchmarks.timing import time_interleaved
 
 logger = logging.getLogger("benchmarks.heads")
 
 
 class SpeedTableModel(torch.nn.Module):
-    """The language model of Table 5."""
+    """The language model of Table 5, or its head alone."""
 
-    def __init__(self, layer: str, num_classes: int, hidden_dim: int) -> None:
+    def __init__(self, layer: str, num_classes: int, hidden_dim: int, alone: bool = False) -> None:
         super().__init__()
-        self.lstm = torch.nn.LSTM(FASTTEXT_DIM, hidden_dim, batch_first=True)
+        self.input_dim = hidden_dim if alone else FASTTEXT_DIM
+        self.lstm = None if alone else torch.nn.LSTM(FASTTEXT_DIM, hidden_dim, batch_first=True)
         self.head = build_output_layer(layer, num_classes, hidden_dim)
 
     def forward(self, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        states, _ = self.lstm(inputs)
+        states = inputs if self.lstm is None else self.lstm(inputs)[0]
         loss: torch.Tensor = self.head(states.flatten(0, 1), targets)
         return loss / len(targets)
 
 
 def training_step(
-    model: torch.nn.Module,
+    model: SpeedTableModel,
     head: LmHead,
     num_classes: int,
     num_words: int,
@@ -67,7 +69,9 @@ def training_step(
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 
     def make_step(batch_size: int) -> Callable[[], None]:
-        inputs = torch.randn(batch_size, num_words, FASTTEXT_DIM, device=device)
+        inputs = torch.randn(batch_size, num_words, model.input_dim, device=device)
+        # As gradients for the layers below would be.
+        inputs.requires_grad_(model.lstm is None)
         classes = sample_classes(num_classes, batch_size * num_words)
 
         def step() -> None:
@@ -76,6 +80,7 @@ def training_step(
             optimizer.step()
             # Free the gradients, so that only one candidate at a time has any.
             optimizer.zero_grad()
+            inputs.grad = None
 
         return step
 
@@ -83,9 +88,9 @@ def training_step(
 
 
 def build(
-    layer: str, num_classes: int, hidden_dim: int, num_words: int, device: torch.device
+    layer: str, num_classes: int, hidden_dim: int, alone: bool, num_words: int, device: torch.device
 ) -> MakeStep:
-    model = SpeedTableModel(layer, num_classes, hidden_dim).to(device)
+    model = SpeedTableModel(layer, num_classes, hidden_dim, alone).to(device)
     return training_step(model, model.head, num_classes, num_words, device)
 
 
@@ -94,8 +99,8 @@ def main() -> None:
     parser.add_argument(
         "--vocabularies", type=int, nargs="+", default=[40_000, 800_000, 2_000_000], help="words"
     )
-    of_table = [layer for layer in OUTPUT_LAYERS if layer != "contrastive"]
-    parser.add_argument("--layers", nargs="+", choices=OUTPUT_LAYERS, default=of_table)
+    parser.add_argument("--alone", action="store_true", help="times the output layers alone")
+    parser.add_argument("--layers", nargs="+", choices=OUTPUT_LAYERS, help="default: all")
     parser.add_argument("--hidden-dim", type=int, default=2048)
     parser.add_argument("--batch-size", type=int, default=16, help="sentences")
     parser.add_argument("--num-words", type=int, default=20, help="words per sentence")
@@ -108,6 +113,9 @@ def main() -> None:
         help="maximum words per batch; default: 1,280 on a CPU, unlimited on a GPU",
     )
     args = parse_arguments(parser)
+    # The contrastive head is not in Table 5.
+    of_table = [layer for layer in OUTPUT_LAYERS if args.alone or layer != "contrastive"]
+    args.layers = args.layers or of_table
     device = args.device
     max_batch: Optional[int] = None
     if args.max_words is not None or device.type == "cpu":
@@ -118,15 +126,16 @@ def main() -> None:
     left_out: Dict[str, str] = {}
     for num_classes, layer in product(args.vocabularies, args.layers):
         name = f"{layer}, {num_classes:,}"
-        least = fixed_bytes(layer, num_classes, args.hidden_dim)
+        num_words = args.batch_size * args.num_words
+        least = least_bytes(layer, num_classes, args.hidden_dim, num_words)
         if least > args.memory_gb * 1e9:
-            left_out[name] = f"{least / 1e9:.1f} GB of parameters and gradients"
+            left_out[name] = f"{least / 1e9:.1f} GB"
             continue
         logger.info("Measuring the memory of %s", name)
         uses[name] = measure_peak_memory(
             build,
-            (layer, num_classes, args.hidden_dim, args.num_words, device),
-            warmup=(layer, 100, 8, args.num_words, device),
+            (layer, num_classes, args.hidden_dim, args.alone, args.num_words, device),
+            warmup=(layer, 100, 8, args.alone, args.num_words, device),
             batch_sizes=(args.batch_size, 3 * args.batch_size),
             budget=args.memory_gb * 1e9,
             device=device,
@@ -138,7 +147,7 @@ def main() -> None:
     larger: Dict[str, Callable[[], Any]] = {}
     measures: Dict[str, Dict[str, float]] = {}
     for name, (layer, num_classes) in fitting.items():
-        model = SpeedTableModel(layer, num_classes, args.hidden_dim).to(device)
+        model = SpeedTableModel(layer, num_classes, args.hidden_dim, args.alone).to(device)
         make_step = training_step(model, model.head, num_classes, args.num_words, device, vectors)
         candidates[name] = make_step(args.batch_size)
         largest = uses[name].largest_batch

@@ -30,9 +30,8 @@ from allennlp.nn.util import get_text_field_mask
 from allennlp_semfit.data.language_modeling import LanguageModelingReader
 from allennlp_semfit.fasttext.train import train_fasttext
 from benchmarks.models import EMBEDDING_DIMS, SIZES, build_language_model
-from benchmarks.reporting import argument_parser, parse_arguments, report
+from benchmarks.reporting import Timings, argument_parser, parse_arguments, report, time_interleaved
 from benchmarks.synthetic import sample_classes, word_for_class
-from benchmarks.timing import Timings, time_interleaved
 
 # Words of the vocabulary of the text.
 NUM_TYPES = 50_000

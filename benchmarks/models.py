@@ -34,9 +34,8 @@ from allennlp.training.optimizers import DenseSparseAdam
 import allennlp_semfit  # noqa: F401 (registers what the configs name)
 from allennlp_semfit.models.bidirectional_lm import BidirectionalLm
 from benchmarks.peak_memory import MakeStep, import_in_fork_server, measure_peak_memory
-from benchmarks.reporting import argument_parser, parse_arguments, report
+from benchmarks.reporting import argument_parser, parse_arguments, report, time_interleaved
 from benchmarks.synthetic import SizedVocabulary, sample_classes, word_for_class
-from benchmarks.timing import time_interleaved
 
 logger = logging.getLogger("benchmarks.models")
 

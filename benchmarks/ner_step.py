@@ -25,8 +25,7 @@ from allennlp.training.optimizers import Optimizer
 
 from allennlp_semfit.fasttext.train import train_fasttext
 from benchmarks.models import EMBEDDING_DIMS, SIZES, read_config
-from benchmarks.reporting import argument_parser, parse_arguments, report
-from benchmarks.timing import time_interleaved
+from benchmarks.reporting import argument_parser, parse_arguments, report, time_interleaved
 from tests.elmo_weights import ORIGINAL_SIZES, write_elmo
 
 ROOT = Path(__file__).parent.parent

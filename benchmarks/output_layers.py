@@ -1,14 +1,6 @@
-"""
-How the training time of output layers grows with the vocabulary: heads of this package, and others
-wrapped as heads.
+"""Builds the output layers to compare: heads of this package, and others wrapped as heads."""
 
-    python -m benchmarks.output_layers
-
-A training step of an output layer alone, over 320 context vectors of 512 dimensions: forward pass,
-backward pass and an update with plain SGD. Layers that do not fit `--memory-gb` are left out.
-"""
-
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Dict, Optional
 
 import torch
 from allennlp.common import Params
@@ -16,14 +8,9 @@ from allennlp.common import Params
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 from allennlp_semfit.modules.lm_heads.softmax_head_base import SoftmaxHeadBase
 from allennlp_semfit.modules.lm_heads.vector_head_base import VectorHeadBase
-from benchmarks.reporting import argument_parser, parse_arguments, report
-from benchmarks.synthetic import SizedVocabulary, sample_classes
-from benchmarks.timing import time_interleaved
+from benchmarks.synthetic import SizedVocabulary
 
 FASTTEXT_DIM = 300
-# Of the steps of the layers alone.
-INPUT_DIM = 512
-NUM_WORDS = 320
 
 OUTPUT_LAYERS = [
     "semfit",
@@ -85,12 +72,17 @@ def build_output_layer(name: str, num_classes: int, input_dim: int) -> LmHead:
     return LmHead.from_params(params, vocab=SizedVocabulary(num_classes))
 
 
-def fixed_bytes(name: str, num_classes: int, input_dim: int) -> int:
-    """The size of the parameters and their gradients in single precision, in bytes."""
+def least_bytes(name: str, num_classes: int, input_dim: int, num_words: int) -> int:
+    """
+    The size, in single precision, of the parameters and their gradients, and of the scores of all
+    classes that a layer computes for a batch of so many words, if any.
+    """
     with torch.device("meta"):
         head = build_output_layer(name, num_classes, input_dim)
     parameters = sum(parameter.numel() for parameter in head.parameters())
-    return 4 * parameters * (1 if "sparse" in name else 2)
+    scored = {"softmax": num_classes, "cut-cross-entropy": num_classes, "contrastive": 4096}
+    scores = num_words * min(scored.get(name, 0), num_classes)
+    return 4 * parameters * (1 if "sparse" in name else 2) + 3 * 4 * scores
 
 
 def targets_for(
@@ -108,63 +100,3 @@ def targets_for(
     # As one sentence. Number 0 is padding.
     source = {"tokens": {"tokens": classes.unsqueeze(0).to(device) + 1}}
     return head.targets(source, vectors[classes].unsqueeze(0).to(device))[0]
-
-
-def output_layer_step(
-    head: LmHead, num_classes: int, vectors: torch.Tensor, device: torch.device
-) -> Callable[[], None]:
-    optimizer = torch.optim.SGD(head.parameters(), lr=0.01)
-    classes = sample_classes(num_classes, NUM_WORDS)
-    context = torch.randn(NUM_WORDS, INPUT_DIM, device=device, requires_grad=True)
-
-    def step() -> None:
-        targets = targets_for(head, classes, vectors, device)
-        (head(context, targets) / NUM_WORDS).backward()
-        optimizer.step()
-        # Free the gradients, so that only one candidate at a time has any.
-        optimizer.zero_grad()
-        context.grad = None
-
-    return step
-
-
-def minimum_bytes(layer: str, num_classes: int) -> int:
-    """The size of the parameters and of the logits of all classes, if any, and their gradients."""
-    scored = {"softmax": num_classes, "cut-cross-entropy": num_classes, "contrastive": 4096}
-    scores = NUM_WORDS * min(scored.get(layer, 0), num_classes)
-    return fixed_bytes(layer, num_classes, INPUT_DIM) + 3 * 4 * scores
-
-
-def main() -> None:
-    parser = argument_parser("scaling_vocabulary", __doc__)
-    parser.add_argument("--layers", nargs="+", choices=OUTPUT_LAYERS, default=OUTPUT_LAYERS)
-    parser.add_argument(
-        "--vocabularies",
-        type=int,
-        nargs="+",
-        default=[10_000, 40_000, 200_000, 800_000, 2_000_000],
-        help="words",
-    )
-    parser.add_argument("--memory-gb", type=float, default=4.5, help="of a layer and its step")
-    args = parse_arguments(parser)
-    torch.manual_seed(1)
-
-    vectors = torch.randn(max(args.vocabularies), FASTTEXT_DIM)
-    candidates: Dict[str, Callable[[], Any]] = {}
-    left_out: Dict[str, str] = {}
-    for num_classes in args.vocabularies:
-        for layer in args.layers:
-            name = f"{layer}, {num_classes:,}"
-            least = minimum_bytes(layer, num_classes)
-            if least > args.memory_gb * 1e9:
-                left_out[name] = f"{least / 1e9:.1f} GB"
-                continue
-            head = build_output_layer(layer, num_classes, INPUT_DIM).to(args.device)
-            candidates[name] = output_layer_step(head, num_classes, vectors, args.device)
-    timings = time_interleaved(candidates, repeats=args.repeats, device=args.device)
-    reference = next(iter(timings))
-    report(args, timings, reference, input_dim=INPUT_DIM, num_words=NUM_WORDS, left_out=left_out)
-
-
-if __name__ == "__main__":
-    main()

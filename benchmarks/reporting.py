@@ -1,20 +1,23 @@
-"""The common options of the benchmarks, and their output: a table and a JSON file."""
+"""The common options of the benchmarks, their timing, and their output: a table and a JSON file."""
 
 import argparse
 import logging
 import os
 import statistics
+import time
 from pathlib import Path
-from typing import Any, Dict, Mapping, Optional, Union
+from typing import Any, Callable, Dict, List, Mapping, Optional, Union
 
 import pandas
 import torch
+from allennlp.common import Tqdm
 
 from allennlp_semfit.common.cpu import has_bfloat16_instructions, processor_name
-from benchmarks.timing import Timings
 from experiments.json_files import write_json
 
 RESULTS = Path(__file__).parent / "results"
+
+Timings = Dict[str, List[float]]
 
 logger = logging.getLogger(__name__)
 
@@ -47,6 +50,32 @@ def parse_arguments(parser: argparse.ArgumentParser) -> argparse.Namespace:
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     logging.getLogger("benchmarks").setLevel(logging.INFO)
     return args
+
+
+def time_interleaved(
+    candidates: Dict[str, Callable[[], Any]], *, repeats: int, device: torch.device
+) -> Timings:
+    """
+    Runs every candidate once as a warm-up, then `repeats` rounds of all candidates in turn, so that
+    other load on the machine affects all of them equally. Returns the seconds of each run.
+    """
+
+    synchronize = torch.cuda.synchronize if device.type == "cuda" else lambda: None
+
+    def run(candidate: Callable[[], Any]) -> float:
+        synchronize()
+        start = time.perf_counter()
+        candidate()
+        synchronize()
+        return time.perf_counter() - start
+
+    seconds: Timings = {name: [] for name in candidates}
+    for candidate in Tqdm.tqdm(candidates.values(), desc="warming up"):
+        run(candidate)
+    for _ in Tqdm.tqdm(range(repeats), desc="rounds"):
+        for name, candidate in candidates.items():
+            seconds[name].append(run(candidate))
+    return seconds
 
 
 def report(

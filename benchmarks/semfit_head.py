@@ -16,8 +16,7 @@ from allennlp.nn.util import get_text_field_mask
 
 from allennlp_semfit.models.bidirectional_lm import BidirectionalLm
 from benchmarks.models import SIZES, build_batch, build_language_model, training_step
-from benchmarks.reporting import argument_parser, parse_arguments, report
-from benchmarks.timing import time_interleaved
+from benchmarks.reporting import argument_parser, parse_arguments, report, time_interleaved
 
 # The number of different words, which the model does not depend on.
 NUM_CLASSES = 800_000

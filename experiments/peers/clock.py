@@ -3,9 +3,11 @@
 import time
 from itertools import chain, repeat
 from pathlib import Path
-from typing import Iterator, Sequence
+from typing import Iterable, Iterator, Sequence, Tuple, TypeVar
 
 from allennlp.common.checks import ConfigurationError
+
+T = TypeVar("T")
 
 
 def read_sentences(files: Sequence[Path]) -> Iterator[str]:
@@ -47,6 +49,14 @@ class TrainingClock:
         """The elapsed fraction of the time after the preparation: at least 1 when it is over."""
         training_seconds = self.seconds - self._preparation_seconds
         return (self._elapsed() - self._preparation_seconds) / training_seconds
+
+    def steps(self, batches: Iterable[T], warmup: float = 0.06) -> Iterator[Tuple[T, float]]:
+        """Yields batches until the end, each with its factor of the learning rate."""
+        for batch in batches:
+            progress = self.progress()
+            if progress >= 1.0:
+                break
+            yield batch, learning_rate_factor(progress, warmup)
 
 
 def learning_rate_factor(progress: float, warmup: float = 0.06) -> float:

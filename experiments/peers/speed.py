@@ -23,7 +23,7 @@ from more_itertools import chunked, divide
 
 import allennlp_semfit  # noqa: F401 (registers `elmo_semfit`)
 import experiments.peers.flair_embedder  # noqa: F401 (registers `flair`)
-from benchmarks.timing import time_interleaved
+from benchmarks.reporting import time_interleaved
 from experiments.json_files import write_json
 from experiments.peers.clock import read_sentences
 from experiments.peers.train import PEERS

@@ -20,12 +20,7 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from experiments.peers.clock import (
-    TrainingClock,
-    learning_rate_factor,
-    read_sentences,
-    repeat_sentences,
-)
+from experiments.peers.clock import TrainingClock, read_sentences, repeat_sentences
 
 VOCABULARY_SIZE = 8000
 # WordPiece's vocabulary hardly changes with more text.
@@ -179,12 +174,9 @@ def _train(
     clock.end_preparation()
     model.train()
     updates = 0
-    for sequences in chunked(text, BATCH_SIZE):
-        progress = clock.progress()
-        if progress >= 1.0:
-            break
+    for sequences, factor in clock.steps(chunked(text, BATCH_SIZE)):
         for group in optimizer.param_groups:
-            group["lr"] = LEARNING_RATE * learning_rate_factor(progress)
+            group["lr"] = LEARNING_RATE * factor
         batch = collate([{"input_ids": sequence} for sequence in sequences])
         optimizer.zero_grad()
         loss_of(batch).backward()

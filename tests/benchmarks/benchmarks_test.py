@@ -81,12 +81,15 @@ def test_heads(run):
         assert row["seconds_per_million_words"] == pytest.approx(per_million)
 
 
-def test_output_layers(run):
-    layers = "semfit contrastive adaptive_softmax sampled_softmax softmax"
-    # 3,000 vectors of 512 dimensions and their gradients take 12 MB, and the scores 11 MB.
-    results = run(output_layers, f"--vocabularies 100 3000 --memory-gb 0.02 --layers {layers}")
+def test_output_layers_alone(run):
+    layers = "semfit adaptive_softmax sampled_softmax softmax"
+    # 3,000 vectors of 16 dimensions and their gradients take 408 kB, and the scores 216 kB.
+    options = "--hidden-dim 16 --batch-size 2 --num-words 3 --memory-gb 0.0005 --max-words 6"
+    results = run(heads, f"--alone --vocabularies 100 3000 --layers {layers} {options}")
     assert list(results["left_out"]) == ["softmax, 3,000"]
-    assert len(results["timings"]) == 9
+    assert len(results["timings"]) == 7
+    assert not results["larger_seconds"]
+    assert results["timings"]["semfit, 100"]["parameters"] == 300 * 16 + 300
 
 
 def test_models(run):
