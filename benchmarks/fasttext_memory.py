@@ -26,6 +26,7 @@ import subprocess
 import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor
+from itertools import product
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Tuple
@@ -167,10 +168,8 @@ def compare(path: str, num_lookups: int, repeats: int) -> Tuple[Timings, Dict[st
     )
     first: Timings = {name: [] for name in CANDIDATES}
     others: Timings = {name: [] for name in CANDIDATES}
-    for number in Tqdm.tqdm(range(repeats), desc="rounds"):
-        for name in CANDIDATES:
-            if number > 0 and name in SLOW:
-                continue
+    for number, name in product(Tqdm.tqdm(range(repeats), desc="rounds"), CANDIDATES):
+        if number == 0 or name not in SLOW:
             to_first, for_another = in_fresh_process(measure_seconds, name, path, words)
             first[name].append(to_first)
             others[name].append(for_another)

@@ -16,7 +16,6 @@ smaller ones. Layers whose parameters, scores and gradients exceed the budget ar
 
 import logging
 import statistics
-from dataclasses import asdict
 from itertools import product
 from typing import Any, Callable, Dict, Optional, Tuple
 
@@ -30,12 +29,7 @@ from benchmarks.output_layers import (
     least_bytes,
     targets_for,
 )
-from benchmarks.peak_memory import (
-    MakeStep,
-    PeakMemory,
-    import_in_fork_server,
-    measure_peak_memory,
-)
+from benchmarks.peak_memory import MakeStep, import_in_fork_server, measure_peak_memory
 from benchmarks.reporting import argument_parser, parse_arguments, report, time_interleaved
 from benchmarks.synthetic import sample_classes
 
@@ -121,7 +115,7 @@ def main() -> None:
     if args.max_words is not None or device.type == "cpu":
         max_batch = max((args.max_words or 1280) // args.num_words, args.batch_size)
 
-    uses: Dict[str, PeakMemory] = {}
+    uses = {}
     fitting: Dict[str, Tuple[str, int]] = {}
     left_out: Dict[str, str] = {}
     for num_classes, layer in product(args.vocabularies, args.layers):
@@ -150,10 +144,10 @@ def main() -> None:
         model = SpeedTableModel(layer, num_classes, args.hidden_dim, args.alone).to(device)
         make_step = training_step(model, model.head, num_classes, args.num_words, device, vectors)
         candidates[name] = make_step(args.batch_size)
-        largest = uses[name].largest_batch
+        peaks, largest = uses[name]
         measures[name] = {
             "parameters": sum(parameter.numel() for parameter in model.parameters()),
-            "peak_memory_bytes": uses[name].peaks[args.batch_size],
+            "peak_memory_bytes": peaks[args.batch_size],
             "largest_batch": largest,
         }
         timed = largest if max_batch is None else min(largest, max_batch)
@@ -172,7 +166,7 @@ def main() -> None:
         measures,
         optimizer="SGD",
         larger_seconds={name: timings[name] for name in larger},
-        memory={name: asdict(use) for name, use in uses.items()},
+        memory={name: peaks for name, (peaks, _) in uses.items()},
         left_out=left_out,
     )
 

@@ -208,7 +208,7 @@ def main() -> None:
     peaks: Dict[str, int] = {}
     for name in args.candidates:
         logger.info("Measuring the memory of %s", name)
-        use = measure_peak_memory(
+        measured, _ = measure_peak_memory(
             build_step,
             (name, args.vocabulary, args.size, args.num_words, device),
             warmup=(name, 12_000, "small", args.num_words, device),
@@ -218,7 +218,7 @@ def main() -> None:
             device=device,
             max_checked=args.batch_size,
         )
-        peaks[name] = use.peaks[args.batch_size]
+        peaks[name] = measured[args.batch_size]
 
     models: Dict[str, BidirectionalLm] = {}
     for name in args.candidates:

@@ -23,35 +23,28 @@ from allennlp.models import Model
 from allennlp.nn.util import move_to_device
 from allennlp.training.optimizers import Optimizer
 
-from allennlp_semfit.fasttext.train import train_fasttext
 from benchmarks.models import EMBEDDING_DIMS, SIZES, read_config
 from benchmarks.reporting import argument_parser, parse_arguments, report, time_interleaved
+from benchmarks.synthetic import sample_classes, word_for_class, write_fasttext
 from tests.elmo_weights import ORIGINAL_SIZES, write_elmo
 
-ROOT = Path(__file__).parent.parent
-TASK = ROOT / "training_config" / "tasks" / "ner.jsonnet"
-CORPUS = ROOT / "test_fixtures" / "corpus" / "train"
+TASK = Path(__file__).parent.parent / "training_config" / "tasks" / "ner.jsonnet"
 # That of the task's config.
 LANGUAGE_MODEL_DIM = 2 * 128
 
 
 def write_sentences(path: Path, num_sentences: int, num_words: int) -> None:
     """Writes sentences of random words in the CoNLL-2003 format."""
-    words = " ".join(file.read_text() for file in sorted(CORPUS.iterdir())).split()
-    choice = random.Random(1).choice
-    path.write_text(
-        "\n\n".join(
-            "\n".join(f"{choice(words)} X O {choice(['O', 'I-PER'])}" for _ in range(num_words))
-            for _ in range(num_sentences)
-        )
-        + "\n"
-    )
+    words = map(word_for_class, sample_classes(50_000, num_sentences * num_words).tolist())
+    lines = [f"{word} X O {random.choice(['O', 'I-PER'])}\n" for word in words]
+    sentences = (lines[start : start + num_words] for start in range(0, len(lines), num_words))
+    path.write_text("\n".join(map("".join, sentences)))
 
 
 def write_language_models(directory: Path, size: str) -> Dict[str, Any]:
     """Writes an ELMo-S and an ELMo with random weights, and returns the sizes of their LSTMs."""
     vectors = directory / "vectors.bin"
-    train_fasttext([CORPUS], vectors, dim=EMBEDDING_DIMS[size], bucket=2000, min_count=1)
+    write_fasttext(vectors, 50_000, 2000, EMBEDDING_DIMS[size])
     config = read_config("elmo_semfit", size)
     config["dataset_reader"]["token_indexers"]["fasttext"]["model_path"] = str(vectors)
     lstm = config["model"]["contextualizer"]
@@ -117,6 +110,7 @@ def main() -> None:
     args = parse_arguments(parser)
     import_plugins()
     torch.manual_seed(1)
+    random.seed(1)
 
     with tempfile.TemporaryDirectory() as temporary:
         directory = Path(temporary)

@@ -4,7 +4,6 @@ import ctypes
 import gc
 import multiprocessing
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, Dict, Optional, Sequence, Tuple
 
@@ -13,17 +12,9 @@ import torch
 MakeStep = Callable[[int], Callable[[], Any]]
 
 
-@dataclass(frozen=True)
-class PeakMemory:
-    """
-    The peak memory of a step in bytes, by the number of sentences in its batch, the line through
-    the first two, and the number of sentences that fit according to it; 0 if the model does not.
-    """
-
-    peaks: Dict[int, int]
-    fixed_bytes: float
-    bytes_per_sentence: float
-    largest_batch: int
+# The peak memory of a step in bytes, by the number of sentences in its batch, and the number of
+# sentences that fit the budget by the line through the first two; 0 if the model does not.
+PeakMemory = Tuple[Dict[int, int], int]
 
 
 def import_in_fork_server() -> None:
@@ -82,7 +73,7 @@ def _measure(
     check = largest if max_checked is None else min(largest, max_checked)
     if check > large:
         peaks[check] = peak_of(check)
-    return PeakMemory(peaks, fixed, per_sentence, largest)
+    return peaks, largest
 
 
 def _trim_heap() -> None:
@@ -93,10 +84,10 @@ def _trim_heap() -> None:
 
 def _reset_peak(device: torch.device) -> int:
     """Resets the peak and returns the bytes in use."""
+    _trim_heap()
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
     else:
-        _trim_heap()
         # Resets the peak of the resident memory: proc_pid_clear_refs(5).
         Path("/proc/self/clear_refs").write_text("5")
     return _peak(device)

@@ -53,18 +53,11 @@ def main() -> None:
     model = build_language_model("elmo_semfit", NUM_CLASSES, args.size).to(device)
     make_step = training_step("elmo_semfit", model, args.num_words, NUM_CLASSES, device)
     source = build_batch(model, args.batch_size, args.num_words, NUM_CLASSES, device)
-    timings = time_interleaved(
-        {"step": make_step(args.batch_size), "head alone": head_alone(model, source)},
-        repeats=args.repeats,
-        device=device,
-    )
+    steps = {"step": make_step(args.batch_size), "head alone": head_alone(model, source)}
+    timings = time_interleaved(steps, repeats=args.repeats, device=device)
     medians = {name: statistics.median(seconds) for name, seconds in timings.items()}
-    report(
-        args,
-        timings,
-        "step",
-        {name: {"share_of_step": each / medians["step"]} for name, each in medians.items()},
-    )
+    shares = {name: {"share_of_step": each / medians["step"]} for name, each in medians.items()}
+    report(args, timings, "step", shares)
 
 
 if __name__ == "__main__":

@@ -47,14 +47,10 @@ def sample_classes(num_classes: int, size: int) -> torch.Tensor:
 def word_for_class(word_class: int) -> str:
     """A distinct word of 2 to 12 letters for each class. Rare words are longer."""
     letters = random.Random(word_class)
-    code = ""
-    rest = word_class
-    while True:
-        rest, letter = divmod(rest, 26)
-        code += string.ascii_lowercase[letter]
-        if not rest:
-            break
     # The code is lower-case and the prefix upper-case, so words stay distinct.
+    code = "".join(
+        string.ascii_lowercase[int(digit, 26)] for digit in numpy.base_repr(word_class, 26)
+    )
     return "".join(letters.choices(string.ascii_uppercase, k=letters.randint(1, 7))) + code
 
 

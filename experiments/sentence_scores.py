@@ -1,5 +1,5 @@
 """
-Counts the answers of a finished run in each test sentence, for `experiments.claims`:
+Counts the answers of a finished run in each test sentence, for `experiments.collect_results`:
 
     python -m experiments.sentence_scores RUN OUT.npz [VOCABULARY]
 

@@ -13,6 +13,7 @@ from torch.optim import SGD
 
 from experiments.peers.clock import TrainingClock, learning_rate_factor, read_sentences
 from experiments.peers.flair_embedder import save_flair_model
+from experiments.run_record import count_parameters
 
 # 256 for both directions together, as many as the other models have. With 256 for each, half a
 # minute on a core covers half as much text, and the held-out loss is higher.
@@ -88,9 +89,7 @@ def train_flair(
         "updates": updates,
         # Once in each direction. Mean of both.
         "words_read": round(updates / 2 * BATCH_SIZE * SEQUENCE_LENGTH / characters_per_word),
-        "trainable_parameters": sum(
-            parameter.numel() for model in models for parameter in model.parameters()
-        ),
+        "trainable_parameters": count_parameters(*models),
     }
 
 
@@ -147,9 +146,8 @@ def _write_corpus(files: Sequence[Path], path: Path) -> Tuple[List[str], float]:
     # Each with the line break that flair appends.
     counts = Counter("".join(f"{sentence}\n" for sentence in sentences))
     words = sum(sentence.count(" ") + 1 for sentence in sentences)
-    return [character for character, _ in counts.most_common(NUM_CHARACTERS)], (
-        sum(counts.values()) / words
-    )
+    characters = [character for character, _ in counts.most_common(NUM_CHARACTERS)]
+    return characters, sum(counts.values()) / words
 
 
 def _write_lines(file: Path, lines: Iterable[str]) -> None:

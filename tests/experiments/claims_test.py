@@ -2,7 +2,7 @@ import numpy
 import pytest
 from scipy import stats
 
-from experiments.claims import Run, _pairs, compare, evaluate_claims, resample_scores
+from experiments.collect_results import Run, _pairs, compare, evaluate_claims, resample_scores
 from experiments.results import PAIRED_TASKS, f1
 
 
@@ -81,7 +81,7 @@ def test_a_comparison_needs_runs_of_both_in_all_its_tasks():
     assert 0 < bc5cdr["low"] < bc5cdr["mean"] < bc5cdr["high"]
     assert bc5cdr["mean"] == pytest.approx(f1(better.sum(0)) - f1(worse.sum(0)))
     for task in PAIRED_TASKS:
-        for name in ("elmo_semfit", "fasttext"):
-            counts[Run(task, name, 1, "all")] = better if name == "elmo_semfit" else worse
+        counts[Run(task, "elmo_semfit", 1, "all")] = better
+        counts[Run(task, "fasttext", 1, "all")] = worse
     mean = next(row for row in evaluate_claims(counts) if row["tasks"] == list(PAIRED_TASKS))
     assert (mean["seeds"], mean["mean"]) == (1, pytest.approx(bc5cdr["mean"]))

@@ -57,15 +57,6 @@ def test_language_models(tmp_path):
     assert "unfinished" not in rows
 
 
-def test_senteval(tmp_path):
-    mr, cr = {"score": 77.5, "dev": 1}, {"score": 80.5}
-    results = {"tasks": {"MR": mr, "CR": cr}, "average": 79.0}
-    write_json(tmp_path / "senteval/fasttext.json", results)
-    assert rows_of(tmp_path, "senteval") == [
-        {"representation": "fasttext", "average": 79.0, "scores": {"CR": 80.5, "MR": 77.5}}
-    ]
-
-
 def test_seeds_accumulate(tmp_path, monkeypatch):
     """Results of another `OUT`, with another seed, are added: groups and claims are of both."""
     out, file = tmp_path / "out", tmp_path / "results.json"

@@ -61,9 +61,3 @@ def test_a_task_trains_with_a_peer(task, name, request, tmp_path):
     pretrained = pretrained_of(train(config, tmp_path))
     assert pretrained
     assert not any(pretrained)
-
-
-def test_an_unknown_representation_is_refused():
-    message = 'WORD_REPRESENTATION is "glove". It takes one of "bert", "electra", "elmo_semfit", "'
-    with pytest.raises(RuntimeError, match=message):
-        task_of("ner", "glove")
