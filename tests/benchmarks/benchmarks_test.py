@@ -3,7 +3,6 @@
 import json
 import statistics
 import sys
-from pathlib import Path
 
 import numpy
 import pytest
@@ -117,9 +116,6 @@ def test_ner_step(run):
     assert timings["elmo_semfit"]["speedup over elmo"] == pytest.approx(ratio)
 
 
-@pytest.mark.skipif(
-    not Path("/proc/self/smaps_rollup").exists(), reason="Linux says what a process holds."
-)
 def test_fasttext_memory(run, monkeypatch):
     # The others take the same way, and each spawned worker takes long to import everything.
     ours = {fasttext_memory.REFERENCE: fasttext_memory.CANDIDATES[fasttext_memory.REFERENCE]}

@@ -3,9 +3,7 @@ import json
 
 import pytest
 import torch
-from allennlp.common.checks import ConfigurationError
 
-from experiments.peers.train import train_peer
 from tests import FIXTURES
 from tests.experiments.peers.embedding import embed
 from tests.tolerance import assert_same_but_for_rounding
@@ -45,9 +43,3 @@ def test_vectors_are_those_of_flair(trained):
         stacked.embed(sentence)
         expected = torch.stack([token.get_embedding() for token in sentence])
         assert_same_but_for_rounding(vectors[: len(words)], expected)
-
-
-@pytest.mark.skipif(is_installed, reason="flair is installed")
-def test_without_flair_the_error_names_its_environment(text, tmp_path):
-    with pytest.raises(ConfigurationError, match="run `make peers`"):
-        train_peer("flair", text, tmp_path / "out", 1.0)
