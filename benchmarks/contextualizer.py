@@ -15,24 +15,15 @@ from typing import Any, Callable, Dict
 
 import torch
 from allennlp.modules.elmo_lstm import ElmoLstm
+from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 
-from allennlp_semfit.modules.contextualizers.bidirectional_language_model_lstm import (
-    BidirectionalLanguageModelLstm,
-)
-from allennlp_semfit.modules.contextualizers.bidirectional_language_model_qrnn import (
-    BidirectionalLanguageModelQrnn,
-)
-from allennlp_semfit.modules.contextualizers.bidirectional_language_model_sru import (
-    BidirectionalLanguageModelSru,
-)
+import allennlp_semfit  # noqa: F401 (registers the contextualizers)
 from allennlp_semfit.modules.kernels.products import select_product
-from benchmarks.reporting import Lines, argument_parser, parse_arguments, report
-from benchmarks.timing import time_interleaved
+from benchmarks.reporting import argument_parser, parse_arguments, report, time_interleaved
 
 OURS = "bidirectional_language_model_lstm"
 NUM_LAYERS = 2
-PLOTTED = ["ElmoLstm, float32", f"{OURS}, float32", f"{OURS}, bfloat16"]
-PLOTTED += ["bidirectional_language_model_sru, bfloat16"]
+LENGTH = 20
 
 
 def build_step(
@@ -51,7 +42,7 @@ def build_step(
 
 
 def matrix_products(
-    batch_size: int, length: int, hidden_dim: int, cell_size: int, **tensor: Any
+    batch_size: int, hidden_dim: int, cell_size: int, **tensor: Any
 ) -> Callable[[], None]:
     """
     A function that computes the matrix products of a training step: for the inputs and the weight
@@ -61,7 +52,7 @@ def matrix_products(
     def matrix(*shape: int) -> torch.Tensor:
         return torch.randn(shape, **tensor) * 0.1
 
-    words = batch_size * length
+    words = batch_size * LENGTH
     # Separate weights for each layer, so that they do not fit into the cache.
     layers = [
         (matrix(4 * cell_size, hidden_dim), matrix(4 * cell_size, hidden_dim))
@@ -92,16 +83,11 @@ def matrix_products(
 
 
 def build_candidates(
-    batch_size: int,
-    length: int,
-    hidden_dim: int,
-    cell_size: int,
-    device: torch.device,
-    dtype: torch.dtype,
+    batch_size: int, hidden_dim: int, cell_size: int, device: torch.device, dtype: torch.dtype
 ) -> Dict[str, Callable[[], None]]:
     """The candidates at one size."""
-    inputs = torch.randn(batch_size, length, hidden_dim, device=device)
-    mask = torch.ones(batch_size, length, dtype=torch.bool, device=device)
+    inputs = torch.randn(batch_size, LENGTH, hidden_dim, device=device)
+    mask = torch.ones(batch_size, LENGTH, dtype=torch.bool, device=device)
     sizes = (hidden_dim, hidden_dim, cell_size, NUM_LAYERS)
     elmo = ElmoLstm(*sizes, False, 0.0, 3.0, 3.0).to(device)
     directions = torch.nn.ModuleList(
@@ -109,21 +95,12 @@ def build_candidates(
         for _ in range(2)
     ).to(device)
     reversed_inputs = inputs.flip(1)
-    # "auto" would hide that the kernels were not built. They have no float16.
-    is_native = device.type == "cpu" and dtype != torch.float16
-    implementation = "native" if is_native else "auto"
-    ours = {
-        OURS: BidirectionalLanguageModelLstm(*sizes, implementation=implementation),
-        f"{OURS}, PyTorch operations": BidirectionalLanguageModelLstm(
-            *sizes, implementation="torch"
-        ),
-        BidirectionalLanguageModelSru.name: BidirectionalLanguageModelSru(
-            *sizes, implementation=implementation
-        ),
-        BidirectionalLanguageModelQrnn.name: BidirectionalLanguageModelQrnn(
-            *sizes, implementation=implementation
-        ),
-    }
+    # "auto" would hide that the kernels were not built.
+    native: Any = {"implementation": "native" if device.type == "cpu" else "auto"}
+    names = (OURS, "bidirectional_language_model_sru", "bidirectional_language_model_qrnn")
+    ours = {name: Seq2SeqEncoder.by_name(name)(*sizes, **native) for name in names}
+    plain = Seq2SeqEncoder.by_name(OURS)(*sizes, implementation="torch")
+    ours[f"{OURS}, PyTorch operations"] = plain
 
     def torch_lstm() -> torch.Tensor:
         return directions[0](inputs)[0] + directions[1](reversed_inputs)[0]
@@ -136,7 +113,7 @@ def build_candidates(
         "torch.nn.LSTM": build_step(directions, torch_lstm, dtype),
         **{name: step(module.to(device)) for name, module in ours.items()},
         "matrix products": matrix_products(
-            batch_size, length, hidden_dim, cell_size, device=device, dtype=dtype
+            batch_size, hidden_dim, cell_size, device=device, dtype=dtype
         ),
     }
 
@@ -145,56 +122,32 @@ def main() -> None:
     parser = argument_parser("contextualizer", __doc__)
     parser.add_argument(
         "--sizes",
-        type=lambda size: tuple(map(int, size.split("x"))),
         nargs="+",
-        default=[(512, 128), (2048, 256), (4096, 512)],
+        default=["512x128", "2048x256", "4096x512"],
         metavar="CELLSxDIM",
         help="default: 512x128 2048x256 4096x512, the last the paper's",
     )
     parser.add_argument("--batch-size", type=int, default=32, help="sentences; default: 32")
-    parser.add_argument("--length", type=int, default=20, help="words per sentence; default: 20")
-    parser.add_argument(
-        "--dtypes",
-        nargs="+",
-        choices=["float32", "bfloat16", "float16"],
-        default=["float32", "bfloat16"],
-        help="the types of the matrix products; default: float32 bfloat16",
-    )
     args = parse_arguments(parser)
     torch.manual_seed(1)
-    candidates, points, references = {}, {}, {}
-    for cell_size, hidden_dim in args.sizes:
-        for dtype in args.dtypes:
+    candidates, references = {}, {}
+    sizes = [tuple(map(int, size.split("x"))) for size in args.sizes]
+    for cell_size, hidden_dim in sizes:
+        for dtype in ("float32", "bfloat16"):
             at_this_size = build_candidates(
-                args.batch_size,
-                args.length,
-                hidden_dim,
-                cell_size,
-                args.device,
-                getattr(torch, dtype),
+                args.batch_size, hidden_dim, cell_size, args.device, getattr(torch, dtype)
             )
             for name, step in at_this_size.items():
-                full_name = f"{name}, {dtype}, {cell_size} cells"
-                candidates[full_name] = step
-                if f"{name}, {dtype}" in PLOTTED:
-                    points[full_name] = (f"{name}, {dtype}", cell_size)
-                references[full_name] = f"ElmoLstm, {args.dtypes[0]}, {cell_size} cells"
+                candidates[f"{name}, {dtype}, {cell_size} cells"] = step
+                references[f"{name}, {dtype}, {cell_size} cells"] = (
+                    f"ElmoLstm, float32, {cell_size} cells"
+                )
     timings = time_interleaved(candidates, repeats=args.repeats, device=args.device)
-    num_words = args.batch_size * args.length
-    report(
-        timings,
-        references,
-        args.out,
-        device=args.device,
-        measures={
-            name: {"words_per_second": num_words / statistics.median(seconds)}
-            for name, seconds in timings.items()
-        },
-        lines=Lines("memory cells in each direction of a layer", points) if points else None,
-        sizes=args.sizes,
-        batch_size=args.batch_size,
-        length=args.length,
-    )
+    measures = {
+        name: {"words_per_second": args.batch_size * LENGTH / statistics.median(seconds)}
+        for name, seconds in timings.items()
+    }
+    report(args, timings, references, measures, length=LENGTH)
 
 
 if __name__ == "__main__":

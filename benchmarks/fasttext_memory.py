@@ -1,6 +1,6 @@
 """
 The cost of looking up word vectors in a large fastText model: time to the first vector, memory of
-the process, memory of the page cache, and memory of worker processes.
+the page cache, and memory of worker processes. Linux only.
 
     python -m benchmarks.fasttext_memory
 
@@ -10,28 +10,26 @@ vectors of a million words and a million buckets, 2.4 GB by default; words follo
 
 - Time to the first vector, including opening the model, and then per new word, with the file in the
   page cache.
-- RSS and PSS that the process gains, and how much of the file is in the page cache afterwards, if
-  none of it was before.
+- How much of the file is in the page cache after the look-ups, if none of it was before.
 - PSS of a worker: the increase of the sum over all processes after the worker has looked up its own
   words. Forked workers inherit the open model, as those of a data loader do. Spawned workers open
-  it themselves; the cost of their imports is reported separately.
+  it themselves; their imports do not count.
 
 gensim computes the vectors of all words when it opens a model, which takes minutes. It is timed in
 one round and has no spawned workers.
 """
 
-import logging
-import mmap
 import multiprocessing
 import os
 import statistics
+import subprocess
 import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor
-from ctypes import CDLL, c_size_t, c_void_p, get_errno
+from itertools import product
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import fasttext
 import numpy
@@ -39,29 +37,20 @@ from allennlp.common import Tqdm
 from gensim.models.fasttext import load_facebook_vectors
 
 from allennlp_semfit.fasttext.model import FastTextModel
-from benchmarks.reporting import argument_parser, parse_arguments, report
-from benchmarks.synthetic_fasttext import write_fasttext
-from benchmarks.timing import Timings
+from benchmarks.reporting import Timings, argument_parser, parse_arguments, report
+from benchmarks.synthetic import write_fasttext
 
 REFERENCE = "allennlp_semfit"
 NUM_WORKERS = 2
+DIM = 300
 # Timed in one round and without spawned workers.
 SLOW = {"gensim"}
 
 Lookup = Callable[[str], numpy.ndarray]
-
-# `__name__` is "__main__" here.
-logger = logging.getLogger("benchmarks.fasttext_memory")
-
-
-def open_gensim(path: str) -> Lookup:
-    return load_facebook_vectors(path).__getitem__
-
-
 CANDIDATES: Dict[str, Callable[[str], Lookup]] = {
     REFERENCE: lambda path: FastTextModel(path).get_word_vector,
     "fasttext": lambda path: fasttext.load_model(path).get_word_vector,
-    "gensim": open_gensim,
+    "gensim": lambda path: load_facebook_vectors(path).__getitem__,
 }
 
 
@@ -73,19 +62,13 @@ def in_fresh_process(function: Callable[..., Any], *arguments: Any) -> Any:
         return executor.submit(function, *arguments).result()
 
 
-def sample_words(path: str, number: int, seeds: Sequence[int]) -> List[List[str]]:
-    """`number` distinct words by Zipf's law for each seed; at most half of the dictionary."""
-    dictionary = FastTextModel(path).words
-    number = min(number, len(dictionary) // 2)
-    draws = []
-    for seed in seeds:
-        random = numpy.random.default_rng(seed)
-        drawn: Dict[str, None] = {}
-        while len(drawn) < number:
-            ranks = (len(dictionary) ** random.random(number)).astype(int) - 1
-            drawn.update((dictionary[rank], None) for rank in ranks)
-        draws.append(list(drawn)[:number])
-    return draws
+def sample_words(path: str, number: int, seed: int) -> List[str]:
+    """`number` distinct words by Zipf's law."""
+    words = FastTextModel(path).words
+    weights = 1 / numpy.arange(1, len(words) + 1)
+    random = numpy.random.default_rng(seed)
+    places = random.choice(len(words), number, replace=False, p=weights / weights.sum())
+    return [words[place] for place in places]
 
 
 def measure_seconds(candidate: str, path: str, words: List[str]) -> Tuple[float, float]:
@@ -102,35 +85,28 @@ def measure_seconds(candidate: str, path: str, words: List[str]) -> Tuple[float,
     return opened - start, (time.perf_counter() - opened) / (len(words) - 1)
 
 
-def measure_memory(candidate: str, path: str, words: List[str]) -> Dict[str, int]:
-    """The memory that the process gains, and the bytes of the file in the page cache."""
+def measure_file(candidate: str, path: str, words: List[str]) -> int:
+    """The bytes of the file in the page cache after the look-ups, if there were none before."""
     evict(path)
-    before, file_before = process_memory(os.getpid()), resident_bytes(path)
     lookup = CANDIDATES[candidate](path)
     for word in words:
         lookup(word)
-    after = process_memory(os.getpid())
-    return {
-        "rss_bytes": after["Rss"] - before["Rss"],
-        "pss_bytes": after["Pss"] - before["Pss"],
-        "file_bytes_resident_before": file_before,
-        "file_bytes_resident": resident_bytes(path),
-    }
+    return resident_bytes(path)
 
 
-def measure_worker_pss(
+def measure_workers(
     candidate: str, path: str, start_method: str, words_of_workers: List[List[str]]
-) -> List[Dict[str, int]]:
+) -> Tuple[int, int]:
     """
-    The increase of the total PSS of all processes by each worker: after its start, which includes
-    the imports of a spawned worker, and after its look-ups.
+    The largest increase of the total PSS of all processes by a worker, with and without its start,
+    which includes the imports of a spawned worker.
     """
     lookup = CANDIDATES[candidate](path)
     lookup(words_of_workers[0][0])
     inherited = lookup if start_method == "fork" else None
     context: Any = multiprocessing.get_context(start_method)
     processes, ours, gains = [os.getppid(), os.getpid()], [], []
-    total = sum(process_memory(process)["Pss"] for process in processes)
+    total = sum(map(process_pss, processes))
     for words in words_of_workers:
         connection, theirs = context.Pipe()
         worker = context.Process(
@@ -140,16 +116,16 @@ def measure_worker_pss(
         processes.append(worker.pid)
         ours.append((worker, connection))
         connection.recv()
-        started = sum(process_memory(process)["Pss"] for process in processes)
+        started = sum(map(process_pss, processes))
         connection.send("look up")
         connection.recv()
-        done = sum(process_memory(process)["Pss"] for process in processes)
-        gains.append({"start": started - total, "all": done - total})
+        done = sum(map(process_pss, processes))
+        gains.append((done - total, done - started))
         total = done
     for worker, connection in ours:
         connection.send("end")
         worker.join()
-    return gains
+    return max(gain for gain, _ in gains), max(gain for _, gain in gains)
 
 
 def run_worker(
@@ -166,116 +142,63 @@ def run_worker(
     connection.recv()
 
 
-def process_memory(process: int) -> Dict[str, int]:
-    """The memory of a process in bytes, from smaps_rollup."""
-    lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()[1:]
-    fields = (line.split() for line in lines)
-    return {name.rstrip(":"): int(kilobytes) * 1024 for name, kilobytes, _ in fields}
+def process_pss(process: int) -> int:
+    """In bytes."""
+    rollup = Path(f"/proc/{process}/smaps_rollup").read_text()
+    return int(rollup.split("\nPss:", 1)[1].split(maxsplit=1)[0]) * 1024
 
 
 def evict(path: str) -> None:
-    """Evicts the file from the page cache."""
-    file = os.open(path, os.O_RDONLY)
-    os.fsync(file)
-    os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
-    os.close(file)
+    """From the page cache."""
+    with open(path, "rb") as file:
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def resident_bytes(path: str) -> int:
-    """The number of bytes of the file in the page cache."""
-    libc = CDLL(None, use_errno=True)
-    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
-        view = numpy.frombuffer(mapped, "u1")
-        pages = numpy.empty(-(-len(view) // mmap.PAGESIZE), "u1")
-        address, answer = c_void_p(view.ctypes.data), c_void_p(pages.ctypes.data)
-        if libc.mincore(address, c_size_t(len(view)), answer):
-            raise OSError(get_errno(), "mincore", path)
-        del view
-    return int((pages & 1).sum()) * mmap.PAGESIZE
+    """The number of bytes of the file in the page cache, from util-linux."""
+    command = ["fincore", "--bytes", "--noheadings", "--output=RES", path]
+    return int(subprocess.check_output(command))
 
 
 def compare(path: str, num_lookups: int, repeats: int) -> Tuple[Timings, Dict[str, Dict[str, Any]]]:
     """The seconds to the first vector, and all other measurements, by candidate."""
-    words, *words_of_workers = in_fresh_process(
-        sample_words, path, num_lookups, range(1 + NUM_WORKERS)
+    words, *words_of_workers = (
+        in_fresh_process(sample_words, path, num_lookups, seed) for seed in range(1 + NUM_WORKERS)
     )
     first: Timings = {name: [] for name in CANDIDATES}
     others: Timings = {name: [] for name in CANDIDATES}
-    for number in Tqdm.tqdm(range(repeats), desc="rounds"):
-        for name in CANDIDATES:
-            if number > 0 and name in SLOW:
-                continue
+    for number, name in product(Tqdm.tqdm(range(repeats), desc="rounds"), CANDIDATES):
+        if number == 0 or name not in SLOW:
             to_first, for_another = in_fresh_process(measure_seconds, name, path, words)
             first[name].append(to_first)
             others[name].append(for_another)
     measures: Dict[str, Dict[str, Any]] = {}
     for name in Tqdm.tqdm(CANDIDATES, desc="memory"):
+        forked, _ = in_fresh_process(measure_workers, name, path, "fork", words_of_workers)
         measures[name] = {
-            "rounds": len(first[name]),
-            "seconds_per_new_word": statistics.median(others[name]),
-            **in_fresh_process(measure_memory, name, path, words),
+            "microseconds_per_new_word": 1e6 * statistics.median(others[name]),
+            "resident_file_bytes": in_fresh_process(measure_file, name, path, words),
+            "forked_worker_bytes": forked,
         }
-        for start_method in ("fork",) if name in SLOW else ("fork", "spawn"):
-            gains = in_fresh_process(measure_worker_pss, name, path, start_method, words_of_workers)
-            measures[name][f"{start_method}_pss_bytes"] = [gain["all"] for gain in gains]
-            measures[name][f"{start_method}_pss_bytes_of_start"] = [g["start"] for g in gains]
+        if name not in SLOW:
+            _, spawned = in_fresh_process(measure_workers, name, path, "spawn", words_of_workers)
+            measures[name]["without_imports_bytes"] = spawned
     return first, measures
-
-
-def table_columns(measures: Dict[str, Any]) -> Dict[str, float]:
-    """The columns of the table from the measurements of a candidate."""
-    columns = {
-        "microseconds_per_new_word": 1e6 * measures["seconds_per_new_word"],
-        "gained_rss_bytes": measures["rss_bytes"],
-        "resident_file_bytes": measures["file_bytes_resident"],
-        "forked_worker_bytes": max(measures["fork_pss_bytes"]),
-    }
-    if "spawn_pss_bytes" in measures:
-        columns["spawned_worker_bytes"] = max(measures["spawn_pss_bytes"])
-        columns["without_imports_bytes"] = max(
-            every - start
-            for every, start in zip(
-                measures["spawn_pss_bytes"], measures["spawn_pss_bytes_of_start"]
-            )
-        )
-    return columns
 
 
 def main() -> None:
     parser = argument_parser("fasttext_memory", __doc__, is_on_cpu=True)
     parser.add_argument("--num-words", type=int, default=1_000_000, help="words in the dictionary")
     parser.add_argument("--num-buckets", type=int, default=1_000_000)
-    parser.add_argument("--dim", type=int, default=300)
     parser.add_argument("--num-lookups", type=int, default=10_000, help="distinct words to look up")
-    parser.add_argument(
-        "--directory",
-        type=Path,
-        help="keeps the model for later runs; default: a temporary directory",
-    )
     args = parse_arguments(parser)
-
-    with tempfile.TemporaryDirectory() as temporary:
-        directory = args.directory or Path(temporary)
-        directory.mkdir(parents=True, exist_ok=True)
-        path = directory / f"{args.num_words}_{args.num_buckets}_{args.dim}.bin"
-        if not path.exists():
-            logger.info("Writing %s …", path)
-            write_fasttext(path, args.num_words, args.num_buckets, args.dim)
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "model.bin"
+        write_fasttext(path, args.num_words, args.num_buckets, DIM)
         timings, measures = compare(str(path), args.num_lookups, args.repeats)
         file_bytes = path.stat().st_size
-    report(
-        timings,
-        REFERENCE,
-        args.out,
-        device=args.device,
-        measures={name: table_columns(measured) for name, measured in measures.items()},
-        num_words=args.num_words,
-        num_buckets=args.num_buckets,
-        dim=args.dim,
-        num_lookups=args.num_lookups,
-        file_bytes=file_bytes,
-        all_measures=measures,
-    )
+    report(args, timings, REFERENCE, measures, dim=DIM, file_bytes=file_bytes)
 
 
 if __name__ == "__main__":

@@ -5,10 +5,9 @@ sizes.
     python -m benchmarks.models
 
 ELMo has a character CNN, AllenNLP's `ElmoLstm` and a sampled softmax over 8,192 of 800,000 words.
-The candidate `elmo, our contextualizer` replaces the LSTM only, to separate its effect from that of
-the input and output layers. All use dense gradients, which training on several GPUs requires. A
-step is the forward pass, the backward pass, gradient clipping and Adam, in single precision or,
-with the suffix `, bfloat16`, with matrix products in `bfloat16` and a fused Adam.
+All use dense gradients, which training on several GPUs requires. A step is the forward pass, the
+backward pass, gradient clipping and Adam, in single precision or, with the suffix `, bfloat16`,
+with matrix products in `bfloat16` and a fused Adam.
 
 On a single device ELMo can use faster sparse gradients. To save memory, this is a separate run:
 
@@ -16,69 +15,178 @@ On a single device ELMo can use faster sparse gradients. To save memory, this is
         "elmo, sparse gradients, bfloat16" "elmo_semfit, bfloat16" --out …
 """
 
+import json
 import logging
 import statistics
-from typing import Any, Callable, Dict, Sequence
+from pathlib import Path
+from typing import Any, Callable, Dict, Optional
 
 import torch
+from _jsonnet import evaluate_snippet
+from allennlp.common import Params
+from allennlp.data.token_indexers.elmo_indexer import ELMoCharacterMapper
+from allennlp.models import Model
+from allennlp.modules.elmo_lstm import ElmoLstm
+from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
+from allennlp.nn.util import move_to_device
+from allennlp.training.optimizers import DenseSparseAdam
 
+import allennlp_semfit  # noqa: F401 (registers what the configs name)
 from allennlp_semfit.models.bidirectional_lm import BidirectionalLm
-from benchmarks.language_models import (
-    BFLOAT16,
-    LANGUAGE_MODELS,
-    SIZES,
-    build_language_model,
-    build_step,
-    training_step,
-)
-from benchmarks.peak_memory import import_in_fork_server, measure_peak_memory
-from benchmarks.reporting import argument_parser, parse_arguments, report
-from benchmarks.timing import time_interleaved
+from benchmarks.peak_memory import MakeStep, import_in_fork_server, measure_peak_memory
+from benchmarks.reporting import argument_parser, parse_arguments, report, time_interleaved
+from benchmarks.synthetic import SizedVocabulary, sample_classes, word_for_class
 
 logger = logging.getLogger("benchmarks.models")
 
 # What the pages compare.
 CANDIDATES = ["elmo", "elmo_adaptive", "elmo_semfit"]
-CANDIDATES += [name + BFLOAT16 for name in (*CANDIDATES, "elmo_semfit_sru")]
+CANDIDATES += [f"{name}, bfloat16" for name in (*CANDIDATES, "elmo_semfit_sru")]
 
-# What the plot calls the configs.
-TITLES = {
-    "elmo": "ELMo",
-    "elmo_adaptive": "ELMo-A",
-    "elmo_semfit": "ELMo-S",
-    "elmo_semfit_sru": "ELMo-S with SRUs",
-}
+CONFIGS = Path(__file__).parent.parent / "training_config"
+# The config of `elmo_semfit` at each size. Tests use the small one.
+SIZES = {"small": "elmo_semfit.jsonnet", "paper": "one_billion_word/elmo_semfit.jsonnet"}
+EMBEDDING_DIMS = {"small": 100, "paper": 300}
 
 
-def build_all(
-    names: Sequence[str], num_classes: int, size: str, device: torch.device
-) -> Dict[str, BidirectionalLm]:
+# Of a process that measures memory, this may be the main module, too.
+@Seq2SeqEncoder.register("elmo_lstm", exist_ok=True)
+class ElmoLstmEncoder(Seq2SeqEncoder):
+    """AllenNLP's `ElmoLstm` as a contextualizer, "elmo_lstm"."""
+
+    def __init__(self, input_dim: int, hidden_dim: int, cell_size: int, num_layers: int) -> None:
+        super().__init__()
+        self._dims = (input_dim, 2 * hidden_dim)
+        self.lstm = ElmoLstm(input_dim, hidden_dim, cell_size, num_layers, True, 0.0, 3.0, 3.0)
+
+    def get_input_dim(self) -> int:
+        return self._dims[0]
+
+    def get_output_dim(self) -> int:
+        return self._dims[1]
+
+    def is_bidirectional(self) -> bool:
+        return True
+
+    def forward(self, inputs: torch.Tensor, mask: torch.BoolTensor) -> torch.Tensor:
+        layers: torch.Tensor = self.lstm(inputs, mask)
+        return layers[-1]
+
+
+def read_config(config: str, size: str) -> Dict[str, Any]:
     """
-    Builds the models. To save memory, a model is the same in both precisions, and the two ELMos
-    share their input and output layers.
+    `elmo_semfit` or another config in `training_config/language_models/`, at one of the `SIZES`. A
+    config without a file of the paper's size varies the `elmo_semfit` of that size.
     """
-    models: Dict[str, BidirectionalLm] = {}
-    for name in names:
-        logger.info("Building %s", name)
-        same = models.get(name[: -len(BFLOAT16)]) if name.endswith(BFLOAT16) else None
-        if same is not None:
-            models[name] = same
-            continue
-        is_variant = name == "elmo, our contextualizer" and "elmo" in models
-        model = build_language_model(
-            name, min(num_classes, 10_000) if is_variant else num_classes, size
-        )
-        if is_variant:
-            model._text_field_embedder = models["elmo"]._text_field_embedder
-            model._head = models["elmo"]._head
-        models[name] = model.to(device)
-    return models
+    base = CONFIGS / SIZES[size]
+    path = base.with_name(f"{config}.jsonnet")
+    if not path.exists():
+        path = CONFIGS / "language_models" / path.name
+    snippet = path.read_text("utf-8").replace("import '../elmo_semfit.jsonnet'", f"import '{base}'")
+    unused = dict.fromkeys(("ONE_BILLION_WORD", "FASTTEXT_MODEL_PATH", "VOCABULARY_PATH"), "")
+    content: Dict[str, Any] = json.loads(evaluate_snippet(str(path), snippet, ext_vars=unused))
+    return content
 
 
-def title_of(candidate: str) -> str:
-    config, *variants = candidate.split(", ")
-    title = ", ".join([TITLES.get(config, config), *variants])
-    return title.replace(BFLOAT16, " in bfloat16")
+def build_language_model(name: str, num_classes: int, size: str) -> BidirectionalLm:
+    """
+    The model of the config in `name`, which may have the variants `, sparse gradients`, of the
+    output layer, and `, bfloat16`. `num_classes` is the size of a vocabulary, if it has one.
+    """
+    config = name.split(", ")[0]
+    params = read_config(config, size)["model"]
+    if config == "elmo":
+        ours = params["contextualizer"]
+        kept = ("input_dim", "hidden_dim", "cell_size", "num_layers")
+        params["contextualizer"] = {"type": "elmo_lstm", **{key: ours[key] for key in kept}}
+    if "sparse gradients" in name:
+        params["head"]["sparse"] = True
+    model = Model.from_params(Params(params), vocab=SizedVocabulary(num_classes))
+    assert isinstance(model, BidirectionalLm)
+    return model.train()
+
+
+def build_batch(
+    model: BidirectionalLm, batch_size: int, num_words: int, num_classes: int, device: torch.device
+) -> Dict[str, Any]:
+    """
+    A batch of random words in the form that the indexers of the config return. Boundary tokens are
+    random words, too.
+    """
+    length = num_words + 2
+    classes = sample_classes(num_classes, batch_size * length)
+    indexed: Dict[str, Dict[str, torch.Tensor]] = {}
+    embedders: Any = model._text_field_embedder._token_embedders
+    for indexer in embedders:
+        if indexer == "characters":
+            to_ids = ELMoCharacterMapper().convert_word_to_char_ids
+            ids = torch.tensor([to_ids(word_for_class(word)) for word in classes.tolist()])
+            indexed[indexer] = {"elmo_tokens": ids.view(batch_size, length, -1)}
+        elif indexer == "fasttext":
+            # One vector for each distinct word, as heads that compare words need it.
+            distinct, indices = classes.view(batch_size, length).unique(return_inverse=True)
+            vectors = torch.randn(len(distinct), model._text_field_embedder.get_output_dim())
+            indexed[indexer] = {
+                "vectors": vectors[indices],
+                "word_mask": torch.ones(batch_size, length, dtype=torch.bool),
+            }
+        else:
+            indexed[indexer] = {"tokens": classes.view(batch_size, length) + 1}
+    tensors: Dict[str, Any] = move_to_device(indexed, device)
+    return tensors
+
+
+def training_step(
+    name: str,
+    model: BidirectionalLm,
+    num_words: int,
+    num_classes: int,
+    device: torch.device,
+    optimizer: Optional[torch.optim.Optimizer] = None,
+) -> MakeStep:
+    """
+    A function from the number of sentences in a batch, each of `num_words` of `num_classes` words,
+    to a training step: forward pass, backward pass, gradient clipping, Adam. Sparse gradients are
+    not clipped and use AllenNLP's `dense_sparse_adam`. With `, bfloat16` in `name`, matrix products
+    are in `bfloat16` and Adam, except with sparse gradients, is fused.
+
+    `optimizer` may include parameters of other models, since it skips parameters without gradients.
+    """
+    is_fast = "bfloat16" in name
+    parameters = list(model.parameters())
+    embeddings = [m for m in model.modules() if isinstance(m, torch.nn.Embedding)]
+    sparse = {embedding.weight for embedding in embeddings if embedding.sparse}
+    clipped = [parameter for parameter in parameters if parameter not in sparse]
+    if sparse:
+        optimizer = DenseSparseAdam(list(model.named_parameters()), lr=2e-4)
+    optimizer = optimizer or torch.optim.Adam(parameters, lr=2e-4)
+
+    def make_step(batch_size: int) -> Callable[[], None]:
+        source = build_batch(model, batch_size, num_words, num_classes, device)
+
+        def step() -> None:
+            with torch.autocast(device.type, dtype=torch.bfloat16, enabled=is_fast):
+                loss = model(source)["loss"]
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(clipped, 5.0)
+            for group in optimizer.param_groups:
+                if "fused" in group:
+                    # On a GPU, the two kinds have states of different devices.
+                    group["fused"] = is_fast or device.type == "cuda"
+            optimizer.step()
+            # Free the gradients, so that only one candidate at a time has any.
+            optimizer.zero_grad()
+
+        return step
+
+    return make_step
+
+
+def build_step(
+    name: str, num_classes: int, size: str, num_words: int, device: torch.device
+) -> MakeStep:
+    model = build_language_model(name, num_classes, size).to(device)
+    return training_step(name, model, num_words, num_classes, device)
 
 
 def main() -> None:
@@ -86,7 +194,6 @@ def main() -> None:
     parser.add_argument(
         "--candidates",
         nargs="+",
-        choices=LANGUAGE_MODELS,
         default=CANDIDATES,
         help=f"the first is the reference of the others; default: {'; '.join(CANDIDATES)}",
     )
@@ -95,15 +202,13 @@ def main() -> None:
     parser.add_argument("--vocabulary", type=int, default=800_000, help="words")
     parser.add_argument("--size", choices=SIZES, default="paper", help="of the models")
     args = parse_arguments(parser)
-    if args.batch_size < 4:
-        parser.error(f"--batch-size is {args.batch_size}; it must be at least 4.")
     device, few = args.device, args.batch_size // 4
     torch.manual_seed(1)
 
     peaks: Dict[str, int] = {}
     for name in args.candidates:
         logger.info("Measuring the memory of %s", name)
-        use = measure_peak_memory(
+        measured, _ = measure_peak_memory(
             build_step,
             (name, args.vocabulary, args.size, args.num_words, device),
             warmup=(name, 12_000, "small", args.num_words, device),
@@ -113,23 +218,23 @@ def main() -> None:
             device=device,
             max_checked=args.batch_size,
         )
-        peaks[name] = use.peaks[args.batch_size]
+        peaks[name] = measured[args.batch_size]
 
-    models = build_all(args.candidates, args.vocabulary, args.size, device)
+    models: Dict[str, BidirectionalLm] = {}
+    for name in args.candidates:
+        logger.info("Building %s", name)
+        # To save memory, a model is the same in both precisions.
+        same = models.get(name.replace(", bfloat16", ""))
+        models[name] = same or build_language_model(name, args.vocabulary, args.size).to(device)
     # Shared parameters occur only once.
     parameters = dict.fromkeys(p for model in models.values() for p in model.parameters())
     optimizer = torch.optim.Adam(list(parameters), lr=2e-4)
-    candidates: Dict[str, Callable[[], Any]] = {}
-    for name, model in models.items():
-        make_step = training_step(
-            model,
-            args.num_words,
-            args.vocabulary,
-            device,
-            optimizer=optimizer,
-            is_fast=name.endswith(BFLOAT16),
+    candidates: Dict[str, Callable[[], Any]] = {
+        name: training_step(name, model, args.num_words, args.vocabulary, device, optimizer)(
+            args.batch_size
         )
-        candidates[name] = make_step(args.batch_size)
+        for name, model in models.items()
+    }
     timings = time_interleaved(candidates, repeats=args.repeats, device=device)
 
     measures = {
@@ -140,18 +245,7 @@ def main() -> None:
         }
         for name, model in models.items()
     }
-    report(
-        timings,
-        args.candidates[0],
-        args.out,
-        device=device,
-        measures=measures,
-        titles={name: title_of(name) for name in models},
-        batch_size=args.batch_size,
-        num_words=args.num_words,
-        vocabulary=args.vocabulary,
-        size=args.size,
-    )
+    report(args, timings, args.candidates[0], measures)
 
 
 if __name__ == "__main__":

@@ -8,9 +8,7 @@ from allennlp.common import Params
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 from allennlp_semfit.modules.lm_heads.softmax_head_base import SoftmaxHeadBase
 from allennlp_semfit.modules.lm_heads.vector_head_base import VectorHeadBase
-from benchmarks.synthetic_words import SizedVocabulary
-
-__all__ = ["OUTPUT_LAYERS", "build_output_layer", "fixed_bytes", "targets_for"]
+from benchmarks.synthetic import SizedVocabulary
 
 FASTTEXT_DIM = 300
 
@@ -31,8 +29,6 @@ class CutCrossEntropyHead(SoftmaxHeadBase):
     The full softmax of the package `cut-cross-entropy` (Wijmans et al. 2025, "Cut Your Losses in
     Large-Vocabulary Language Models"): its Triton kernels on a GPU, which never materialise the
     logits, and its `torch.compile` implementation on a CPU. Has no bias.
-
-    Registered as an `LmHead` with name "cut_cross_entropy".
     """
 
     def __init__(self, vocab: SizedVocabulary, input_dim: int) -> None:
@@ -71,41 +67,30 @@ def _clusters(num_classes: int) -> Dict[str, Any]:
 
 
 def build_output_layer(name: str, num_classes: int, input_dim: int) -> LmHead:
-    """
-    # Parameters
-
-    name : `str`
-        One of `OUTPUT_LAYERS`.
-    num_classes : `int`
-        The vocabulary size. "semfit" and "contrastive" ignore it.
-    input_dim : `int`
-        The dimension of the context vectors.
-    """
+    """`name` is one of `OUTPUT_LAYERS`. Those of vectors ignore the size of the vocabulary."""
     params = Params({**_params_of(name, num_classes), "input_dim": input_dim})
     return LmHead.from_params(params, vocab=SizedVocabulary(num_classes))
 
 
-def fixed_bytes(name: str, num_classes: int, input_dim: int) -> int:
-    """The size of the parameters and their gradients in single precision, in bytes."""
+def least_bytes(name: str, num_classes: int, input_dim: int, num_words: int) -> int:
+    """
+    The size, in single precision, of the parameters and their gradients, and of the scores of all
+    classes that a layer computes for a batch of so many words, if any.
+    """
     with torch.device("meta"):
         head = build_output_layer(name, num_classes, input_dim)
     parameters = sum(parameter.numel() for parameter in head.parameters())
-    return 4 * parameters * (1 if "sparse" in name else 2)
+    scored = {"softmax": num_classes, "cut-cross-entropy": num_classes, "contrastive": 4096}
+    scores = num_words * min(scored.get(name, 0), num_classes)
+    return 4 * parameters * (1 if "sparse" in name else 2) + 3 * 4 * scores
 
 
 def targets_for(
     head: LmHead, classes: torch.Tensor, vectors: Optional[torch.Tensor], device: torch.device
 ) -> Any:
     """
-    The targets of an output layer, on the device.
-
-    # Parameters
-
-    head : `LmHead`
-    classes : `torch.Tensor`
-        The classes of the words. Shape `(N,)`.
-    vectors : `torch.Tensor`
-        The vectors of all words. With `None`, the vectors of targets are random.
+    The targets of words of these classes, on the device. `vectors` are those of all words; with
+    `None`, the vectors of targets are random.
     """
     if not isinstance(head, VectorHeadBase):
         return classes.to(device)

@@ -4,34 +4,17 @@ import ctypes
 import gc
 import multiprocessing
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, Dict, Optional, Sequence, Tuple
 
 import torch
 
-__all__ = ["PeakMemory", "import_in_fork_server", "measure_peak_memory"]
-
 MakeStep = Callable[[int], Callable[[], Any]]
 
 
-@dataclass(frozen=True)
-class PeakMemory:
-    """
-    # Parameters
-
-    peaks : `Dict[int, int]`
-        The peak memory of a step in bytes, by the number of sentences in its batch.
-    fixed_bytes, bytes_per_sentence : `float`
-        The line through the first two peaks.
-    largest_batch : `int`
-        The number of sentences that fit according to the line; 0 if the model does not fit.
-    """
-
-    peaks: Dict[int, int]
-    fixed_bytes: float
-    bytes_per_sentence: float
-    largest_batch: int
+# The peak memory of a step in bytes, by the number of sentences in its batch, and the number of
+# sentences that fit the budget by the line through the first two; 0 if the model does not.
+PeakMemory = Tuple[Dict[int, int], int]
 
 
 def import_in_fork_server() -> None:
@@ -40,11 +23,18 @@ def import_in_fork_server() -> None:
     fork server, and that of the tests imports something else.
     """
     multiprocessing.get_context("forkserver").set_forkserver_preload(
-        ["torch._dynamo", "benchmarks.heads", "benchmarks.language_models"]
+        ["torch._dynamo", "benchmarks.heads", "benchmarks.models"]
     )
 
 
-def measure_peak_memory(
+def measure_peak_memory(*args: Any, **kwargs: Any) -> PeakMemory:
+    """`_measure` in a separate process."""
+    # A fork server starts processes quickly and with little memory; Linux and macOS only.
+    with ProcessPoolExecutor(1, multiprocessing.get_context("forkserver")) as pool:
+        return pool.submit(_measure, *args, **kwargs).result()
+
+
+def _measure(
     build: Callable[..., MakeStep],
     arguments: Sequence[Any],
     *,
@@ -55,49 +45,14 @@ def measure_peak_memory(
     max_checked: Optional[int] = None,
 ) -> PeakMemory:
     """
-    Runs training steps in a separate process.
+    Runs training steps of two batch sizes, ascending, and of the largest batch within a budget of
+    so many bytes, but at most `max_checked`. `build` builds the model from `arguments` and returns
+    a function from the number of sentences in a batch to a training step.
 
     On CUDA this is `torch.cuda.max_memory_allocated`. On a CPU it is the peak resident set size
-    less the resident set size before the model was built (Linux only). A warm-up step with a small
-    model excludes what libraries and compilers load at the first step.
-
-    # Parameters
-
-    build : `Callable[..., MakeStep]`
-        Builds the model from the `arguments` and returns a function from the number of sentences in
-        a batch to a training step. Must be picklable.
-    arguments : `Sequence[Any]`
-        Must be picklable.
-    warmup : `Sequence[Any]`
-        The arguments for the small model of the warm-up step.
-    batch_sizes : `Tuple[int, int]`
-        The batch sizes of the first two peaks, ascending.
-    budget : `float`
-        The memory for the largest batch, in bytes.
-    device : `torch.device`
-    max_checked : `int`, optional (default = `None`)
-        The largest batch is measured too, but with at most this number of sentences.
-
-    # Returns
-
-    `PeakMemory`
+    less the resident set size before the model was built (Linux only). A step with a small model,
+    from the arguments `warmup`, excludes what libraries and compilers load at the first step.
     """
-    # A fork server starts processes quickly and with little memory; Linux and macOS only.
-    with ProcessPoolExecutor(1, multiprocessing.get_context("forkserver")) as pool:
-        return pool.submit(
-            _measure, build, arguments, warmup, batch_sizes, budget, device, max_checked
-        ).result()
-
-
-def _measure(
-    build: Callable[..., MakeStep],
-    arguments: Sequence[Any],
-    warmup: Sequence[Any],
-    batch_sizes: Tuple[int, int],
-    budget: float,
-    device: torch.device,
-    max_checked: Optional[int],
-) -> PeakMemory:
     build(*warmup)(batch_sizes[0])()
     base = _reset_peak(device)
     make_step = build(*arguments)
@@ -118,7 +73,7 @@ def _measure(
     check = largest if max_checked is None else min(largest, max_checked)
     if check > large:
         peaks[check] = peak_of(check)
-    return PeakMemory(peaks, fixed, per_sentence, largest)
+    return peaks, largest
 
 
 def _trim_heap() -> None:
@@ -129,10 +84,10 @@ def _trim_heap() -> None:
 
 def _reset_peak(device: torch.device) -> int:
     """Resets the peak and returns the bytes in use."""
+    _trim_heap()
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
     else:
-        _trim_heap()
         # Resets the peak of the resident memory: proc_pid_clear_refs(5).
         Path("/proc/self/clear_refs").write_text("5")
     return _peak(device)

@@ -1,6 +1,6 @@
 """
-The cost of the `semfit` head in a training step of ELMo-S at the paper's size: the whole step, a
-step whose loss is the sum of the contextualizer's outputs, and the head alone.
+The cost of the `semfit` head in a training step of ELMo-S at the paper's size: the whole step and
+the head alone.
 
     python -m benchmarks.semfit_head
 
@@ -15,18 +15,11 @@ import torch
 from allennlp.nn.util import get_text_field_mask
 
 from allennlp_semfit.models.bidirectional_lm import BidirectionalLm
-from benchmarks.language_models import SIZES, build_batch, build_language_model, training_step
-from benchmarks.reporting import argument_parser, parse_arguments, report
-from benchmarks.timing import time_interleaved
+from benchmarks.models import SIZES, build_batch, build_language_model, training_step
+from benchmarks.reporting import argument_parser, parse_arguments, report, time_interleaved
 
 # The number of different words, which the model does not depend on.
 NUM_CLASSES = 800_000
-
-
-def sum_of_outputs(model: BidirectionalLm, source: Dict[str, Any]) -> torch.Tensor:
-    embeddings = model._text_field_embedder(source)
-    states: torch.Tensor = model._contextualizer(embeddings, get_text_field_mask(source))
-    return states.sum()
 
 
 def head_alone(model: BidirectionalLm, source: Dict[str, Any]) -> Callable[[], None]:
@@ -51,48 +44,20 @@ def head_alone(model: BidirectionalLm, source: Dict[str, Any]) -> Callable[[], N
 
 def main() -> None:
     parser = argument_parser("semfit_head", __doc__)
-    parser.add_argument(
-        "--config",
-        default="elmo_semfit",
-        choices=["elmo_semfit", "elmo_semfit_contrastive"],
-        help="default: elmo_semfit",
-    )
     parser.add_argument("--batch-size", type=int, default=16, help="sentences")
     parser.add_argument("--num-words", type=int, default=20, help="words per sentence")
     parser.add_argument("--size", choices=SIZES, default="paper", help="of the model")
     args = parse_arguments(parser)
     device = args.device
     torch.manual_seed(1)
-    model = build_language_model(args.config, NUM_CLASSES, args.size).to(device)
-    optimizer = torch.optim.Adam(list(model.parameters()), lr=2e-4)
-    losses: Dict[str, Dict[str, Any]] = {
-        "step": {},
-        "step, sum as loss": {"loss_function": sum_of_outputs},
-    }
-    steps = {
-        name: training_step(
-            model, args.num_words, NUM_CLASSES, device, optimizer=optimizer, **loss
-        )(args.batch_size)
-        for name, loss in losses.items()
-    }
+    model = build_language_model("elmo_semfit", NUM_CLASSES, args.size).to(device)
+    make_step = training_step("elmo_semfit", model, args.num_words, NUM_CLASSES, device)
     source = build_batch(model, args.batch_size, args.num_words, NUM_CLASSES, device)
-    timings = time_interleaved(
-        {**steps, "head alone": head_alone(model, source)}, repeats=args.repeats, device=device
-    )
+    steps = {"step": make_step(args.batch_size), "head alone": head_alone(model, source)}
+    timings = time_interleaved(steps, repeats=args.repeats, device=device)
     medians = {name: statistics.median(seconds) for name, seconds in timings.items()}
-    report(
-        timings,
-        "step",
-        args.out,
-        device=device,
-        measures={
-            name: {"share_of_step": each / medians["step"]} for name, each in medians.items()
-        },
-        config=args.config,
-        batch_size=args.batch_size,
-        num_words=args.num_words,
-        size=args.size,
-    )
+    shares = {name: {"share_of_step": each / medians["step"]} for name, each in medians.items()}
+    report(args, timings, "step", shares)
 
 
 if __name__ == "__main__":

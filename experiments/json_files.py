@@ -4,8 +4,6 @@ from typing import Any
 
 from allennlp_semfit.common.output import write_file
 
-__all__ = ["read_json", "write_json"]
-
 
 def read_json(file: Path) -> Any:
     return json.loads(file.read_text("utf-8"))

@@ -6,35 +6,21 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional
 
 import torch
-from allennlp.nn import util as nn_util
+from allennlp.nn.util import get_text_field_mask
 from allennlp.training.callbacks import TrainerCallback
 
 from experiments.json_files import write_json
 
-__all__ = ["FILE_NAME", "RunRecord", "describe_commit"]
-
 FILE_NAME = "record.json"
-_ROOT = Path(__file__).parent.parent
 
 
 @TrainerCallback.register("run_record")
 class RunRecord(TrainerCallback):
     """
-    Writes `record.json` into the serialization directory at the end of a training:
-
-    - `commit`, of the code; several if the training was resumed with another
-    - `device`, `cpu` or the name of the GPU
-    - `trainable_parameters`
-    - `updates`
-    - `seconds`, of all updates with their data and checkpoints: elapsed time on a GPU; on a CPU,
-      processor time, which hardly depends on other processes. Validation does not count, nor does
-      what a killed process did after its last checkpoint.
-    - `tokens`: for a language model, those that each direction predicted in the training,
-      otherwise 0
-
-    Registered as a `TrainerCallback` with name "run_record":
-
-        trainer: { callbacks: ["run_record"] }
+    Writes `record.json` at the end of a training. Its `seconds` are those of all updates with their
+    data and checkpoints, without validation, and without what a killed process did after its last
+    checkpoint: on a CPU processor time, which hardly depends on other processes. `tokens` are those
+    that each direction of a language model predicted. After a resumption there may be two commits.
     """
 
     def __init__(self, serialization_dir: str) -> None:
@@ -65,8 +51,7 @@ class RunRecord(TrainerCallback):
             self._timed_updates += 1
         self._last = now
         self._updates += 1
-        num_tokens = sum(map(_count_predicted, batch_inputs))
-        self._tokens += num_tokens * trainer._world_size
+        self._tokens += sum(map(_count_predicted, batch_inputs)) * trainer._world_size
 
     def on_epoch(self, trainer, *args: Any, **kwargs: Any) -> None:
         self._last = self._clock()
@@ -75,11 +60,10 @@ class RunRecord(TrainerCallback):
         if not is_primary:
             return
         device = trainer.cuda_device
-        parameters = trainer.model.parameters()
         record = {
             "commit": ", ".join(self._commits),
             "device": "cpu" if device.type == "cpu" else torch.cuda.get_device_name(device),
-            "trainable_parameters": sum(each.numel() for each in parameters if each.requires_grad),
+            "trainable_parameters": count_parameters(trainer.model),
             "updates": self._updates,
             # The first update after a resumption, which reads all earlier batches, is not timed.
             "seconds": self._seconds * self._updates / max(1, self._timed_updates),
@@ -99,16 +83,16 @@ def _count_predicted(batch: Dict[str, Any]) -> int:
     """The tokens after the first of each sentence of a language model's batch."""
     if "source" not in batch:
         return 0
-    mask = nn_util.get_text_field_mask(batch["source"])
+    mask = get_text_field_mask(batch["source"])
     return int(mask.sum()) - len(mask)
+
+
+def count_parameters(*models: torch.nn.Module) -> int:
+    parameters = {each for model in models for each in model.parameters() if each.requires_grad}
+    return sum(each.numel() for each in parameters)
 
 
 def describe_commit() -> str:
     """The commit of the code, with `-dirty` if files differ from it."""
     command = ["git", "describe", "--always", "--dirty"]
-    try:
-        return subprocess.check_output(
-            command, cwd=_ROOT, text=True, stderr=subprocess.DEVNULL
-        ).strip()
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"
+    return subprocess.check_output(command, cwd=Path(__file__).parent, text=True).strip()

@@ -1,5 +1,5 @@
 """
-Counts the answers of a finished run in each test sentence, for `experiments.claims`:
+Counts the answers of a finished run in each test sentence, for `experiments.collect_results`:
 
     python -m experiments.sentence_scores RUN OUT.npz [VOCABULARY]
 
@@ -17,7 +17,7 @@ import numpy
 from allennlp.common import Tqdm
 from allennlp.common.plugins import import_plugins
 from allennlp.common.util import lazy_groups_of
-from allennlp.data import DatasetReader, Vocabulary
+from allennlp.data import Vocabulary
 from allennlp.data.dataset_readers.dataset_utils.span_utils import bioul_tags_to_spans
 from allennlp.models import load_archive
 from allennlp_models.structured_prediction.metrics.srl_eval_scorer import SrlEvalScorer
@@ -25,12 +25,9 @@ from allennlp_models.structured_prediction.models.srl import convert_bio_tags_to
 from allennlp_models.tagging import CrfTagger
 
 import experiments.peers.flair_embedder  # noqa: F401 (registers `flair`)
-from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.common.output import write_file
 from experiments.json_files import read_json
 from experiments.results import METRICS, f1
-
-__all__ = ["count_answers", "group_entities"]
 
 BATCH_SIZE = 64
 
@@ -49,38 +46,23 @@ def group_entities(
 ) -> Dict[str, IsInGroup]:
     """The `GROUPS` that these words define, each with its condition on the words of an entity."""
     groups: Dict[str, IsInGroup] = {"all": lambda words: True}
-    for inside, outside, known in (
-        ("in_vocabulary", "oov", vocabulary),
-        ("seen", "unseen", training_words),
-    ):
-        if known is not None:
-            groups[inside] = known.issuperset
-            groups[outside] = _other_than(known)
+    if vocabulary is not None:
+        groups["in_vocabulary"] = vocabulary.issuperset
+        groups["oov"] = lambda words: not vocabulary.issuperset(words)
+    if training_words is not None:
+        groups["seen"] = training_words.issuperset
+        groups["unseen"] = lambda words: not training_words.issuperset(words)
     return groups
-
-
-def _other_than(known: Set[str]) -> IsInGroup:
-    return lambda words: not known.issuperset(words)
 
 
 def count_answers(
     predictions: Iterable[Prediction], task: str, groups: Dict[str, IsInGroup]
 ) -> Dict[str, numpy.ndarray]:
     """
-    # Parameters
-
-    predictions : `Iterable[Tuple[Instance, Dict[str, Any]]]`
-        Test instances with the output of the model.
-    task : `str`
-    groups : `Dict[str, Callable[[Sequence[str]], bool]]`
-        From `group_entities`. Tasks without named entities have `"all"` only.
-
-    # Returns
-
-    `Dict[str, numpy.ndarray]`
-        For each group, the numbers of annotated, predicted and correct answers in each sentence.
-        Consecutive instances with the same sentence count as one: the frames of SRL and the pairs
-        of SNLI with the same premise. Shape `(num_sentences, 3)`.
+    For each of the `groups` from `group_entities`, or `"all"` of a task without named entities, the
+    numbers of annotated, predicted and correct answers in each sentence, shape `(num_sentences,
+    3)`. Consecutive instances with the same sentence count as one: the frames of SRL and the pairs
+    of SNLI with the same premise.
     """
     count = {"srl": _count_arguments, "snli": _count_labels, "sst5": _count_labels}.get(task)
     if count is not None:
@@ -138,11 +120,6 @@ def score_run(run: Path, vocabulary: Optional[Path] = None) -> Dict[str, numpy.n
     """
     The `count_answers` in the test data of a finished training, `TASK.REPRESENTATION`. `vocabulary`
     is a directory from `allennlp count-vocabulary`.
-
-    # Raises
-
-    `InvalidFileError`
-        If the archive does not have the score in `metrics.json`.
     """
     task = run.name.partition(".")[0]
     score = 100 * read_json(run / "metrics.json")[METRICS[task]]
@@ -150,7 +127,8 @@ def score_run(run: Path, vocabulary: Optional[Path] = None) -> Dict[str, numpy.n
     archive.model.eval()
     words = training_words = None
     if isinstance(archive.model, CrfTagger):
-        training_words = _words_of(archive.dataset_reader, archive.config["train_data_path"])
+        training: Iterable[Any] = archive.dataset_reader.read(archive.config["train_data_path"])
+        training_words = {word for each in training for word in each["metadata"]["words"]}
         if vocabulary is not None:
             words = set(Vocabulary.from_files(vocabulary).get_token_to_index_vocabulary())
     test_data = archive.validation_dataset_reader.read(archive.config["test_data_path"])
@@ -164,17 +142,8 @@ def score_run(run: Path, vocabulary: Optional[Path] = None) -> Dict[str, numpy.n
     found = float(f1(counts["all"].sum(0)))
     # Sums in another order may change single answers.
     if abs(found - score) > 0.1:
-        raise InvalidFileError(
-            run / "model.tar.gz",
-            f"scores {found:.2f} on the test data, but metrics.json has {score:.2f}",
-            "Remove the run and train it again.",
-        )
+        raise ValueError(f"{run} scores {found:.2f}, but metrics.json has {score:.2f}")
     return counts
-
-
-def _words_of(reader: DatasetReader, data: str) -> Set[str]:
-    instances: Iterable[Any] = reader.read(data)
-    return {word for instance in instances for word in instance["metadata"]["words"]}
 
 
 def main() -> None:

@@ -1,20 +1,32 @@
+"""What the trainings of all peers share: their text, and their time."""
+
 import time
+from itertools import chain, repeat
+from pathlib import Path
+from typing import Iterable, Iterator, Sequence, Tuple, TypeVar
 
 from allennlp.common.checks import ConfigurationError
 
-__all__ = ["TrainingClock", "learning_rate_factor"]
+T = TypeVar("T")
+
+
+def read_sentences(files: Sequence[Path]) -> Iterator[str]:
+    """Yields the lines of the files, except empty ones."""
+    for file in files:
+        with file.open(encoding="utf-8", newline="\n") as lines:
+            yield from filter(None, map(str.strip, lines))
+
+
+def repeat_sentences(files: Sequence[Path]) -> Iterator[str]:
+    """Yields the sentences of `read_sentences` again and again."""
+    return chain.from_iterable(map(read_sentences, repeat(files)))
 
 
 class TrainingClock:
     """
-    Times a training of a given length, which includes its preparation, such as building a
+    Times a training of so many seconds, which include its preparation, such as building a
     vocabulary. It runs as soon as it is created, and counts processor time, of all threads, so that
     other processes hardly matter.
-
-    # Parameters
-
-    seconds : `float`
-        The time in total.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -22,40 +34,35 @@ class TrainingClock:
         self._begin = time.process_time()
         self._preparation_seconds = 0.0
 
-    def elapsed(self) -> float:
-        """The seconds since the clock was created."""
+    def _elapsed(self) -> float:
         return time.process_time() - self._begin
 
     def end_preparation(self) -> None:
-        """
-        # Raises
-
-        `ConfigurationError`
-            If no time is left.
-        """
-        self._preparation_seconds = self.elapsed()
+        self._preparation_seconds = self._elapsed()
         if self._preparation_seconds >= self.seconds:
             raise ConfigurationError(
                 f"the preparation took {self._preparation_seconds:.0f} of {self.seconds:.0f} "
-                "seconds; give more --minutes or less text"
+                "seconds; give more minutes or less text"
             )
 
     def progress(self) -> float:
         """The elapsed fraction of the time after the preparation: at least 1 when it is over."""
         training_seconds = self.seconds - self._preparation_seconds
-        return (self.elapsed() - self._preparation_seconds) / training_seconds
+        return (self._elapsed() - self._preparation_seconds) / training_seconds
+
+    def steps(self, batches: Iterable[T], warmup: float = 0.06) -> Iterator[Tuple[T, float]]:
+        """Yields batches until the end, each with its factor of the learning rate."""
+        for batch in batches:
+            progress = self.progress()
+            if progress >= 1.0:
+                break
+            yield batch, learning_rate_factor(progress, warmup)
 
 
 def learning_rate_factor(progress: float, warmup: float = 0.06) -> float:
     """
-    A linear warm-up from 0 to 1, then a linear decay to 0 at the end.
-
-    # Parameters
-
-    progress : `float`
-        The elapsed fraction of the training.
-    warmup : `float`, optional (default = `0.06`)
-        The fraction of the training for the warm-up: RoBERTa's, of its 500,000 updates.
+    A linear warm-up from 0 to 1, then a linear decay to 0 at the end of the training. The default
+    is RoBERTa's, as a fraction of its 500,000 updates.
     """
     if progress < warmup:
         return progress / warmup

@@ -8,22 +8,14 @@ from allennlp.data.token_indexers.token_indexer import IndexedTokenList
 from allennlp.modules.token_embedders import TokenEmbedder
 from torch.nn import LSTM, Embedding, Module
 
-__all__ = ["FlairEmbedder", "FlairIndexer", "save_flair_model"]
-
 # What flair pads a sentence with, at its start and its end.
 START, END = "\n", " "
 
 
 def save_flair_model(file: Path, forward: Any, backward: Any) -> None:
     """
-    Writes what the `flair` indexer and embedder need, for use without flair.
-
-    # Parameters
-
-    file : `Path`
-    forward : `flair.models.LanguageModel`
-    backward : `flair.models.LanguageModel`
-        With the dictionary of `forward`.
+    Writes what the `flair` indexer and embedder need of two `flair.models.LanguageModel` with the
+    same dictionary, for use without flair.
     """
     content: Dict[str, Any] = {"characters": forward.dictionary.get_items()}
     for name, model in (("forward", forward), ("backward", backward)):
@@ -42,14 +34,8 @@ def _load(path: str) -> Dict[str, Any]:
 @TokenIndexer.register("flair")
 class FlairIndexer(TokenIndexer):
     """
-    The characters of a sentence for the `flair` embedder, in both directions.
-
-    Registered as a `TokenIndexer` with name "flair".
-
-    # Parameters
-
-    model_path : `str`
-        A `model.pt` of `python -m experiments.peers.train flair`.
+    The characters of a sentence for the `flair` embedder, in both directions. `model_path` is a
+    `model.pt` of `python -m experiments.peers.train flair`.
     """
 
     def __init__(self, model_path: str) -> None:
@@ -102,20 +88,7 @@ class _Direction(Module):
 class FlairEmbedder(TokenEmbedder):
     """
     The frozen vectors of flair's `StackedEmbeddings` of a forward and a backward `FlairEmbeddings`,
-    without flair.
-
-    Registered as a `TokenEmbedder` with name "flair".
-
-    # Parameters
-
-    model_path : `str`
-        That of the `flair` indexer.
-
-    # Example
-
-    ```json
-    "token_embedders": {"flair": {"type": "flair", "model_path": "flair/model.pt"}}
-    ```
+    without flair. `model_path` is that of the `flair` indexer.
     """
 
     def __init__(self, model_path: str) -> None:
@@ -137,19 +110,8 @@ class FlairEmbedder(TokenEmbedder):
         mask: torch.Tensor,
     ) -> torch.Tensor:
         """
-        # Parameters
-
-        forward_ids, backward_ids : `torch.Tensor`
-            Shape `(batch_size, num_characters)`.
-        forward_positions, backward_positions : `torch.Tensor`
-            The character whose state is a word's vector. Shape `(batch_size, num_words)`.
-        mask : `torch.Tensor`
-            Shape `(batch_size, num_words)`.
-
-        # Returns
-
-        `torch.Tensor`
-            Shape `(batch_size, num_words, output_dim)`.
+        The ids have shape `(batch_size, num_characters)`, and the positions, of the characters
+        whose states are the vectors of the words, `(batch_size, num_words)`.
         """
         vectors = [
             self._forward(forward_ids, forward_positions),

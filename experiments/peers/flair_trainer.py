@@ -1,10 +1,9 @@
 import logging
 from collections import Counter
-from functools import partial
 from math import ceil
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Callable, Dict, Iterable, List, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Sequence, Tuple
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -12,11 +11,9 @@ from more_itertools import divide
 from torch.nn import Parameter
 from torch.optim import SGD
 
-from experiments.peers.clock import TrainingClock, learning_rate_factor
+from experiments.peers.clock import TrainingClock, learning_rate_factor, read_sentences
 from experiments.peers.flair_embedder import save_flair_model
-from experiments.peers.text import read_sentences
-
-__all__ = ["train_flair"]
+from experiments.run_record import count_parameters
 
 # 256 for both directions together, as many as the other models have. With 256 for each, half a
 # minute on a core covers half as much text, and the held-out loss is higher.
@@ -42,11 +39,6 @@ def train_flair(
     Trains a forward and a backward `LanguageModel` with flair's `LanguageModelTrainer`, each for
     half of the time. Writes them in flair's format, and both to `model.pt`, for the `flair`
     embedder.
-
-    # Raises
-
-    `ConfigurationError`
-        If flair is not installed, or there is too little text for it.
     """
     try:
         import flair
@@ -71,7 +63,7 @@ def train_flair(
         models = []
         updates = 0
         for half, is_forward in enumerate((True, False)):
-            optimizer = _TimedSGD(partial(_progress_of_half, clock, half))
+            optimizer = _TimedSGD(clock, half)
             model = LanguageModel(dictionary, is_forward, HIDDEN_SIZE, nlayers=1)
             trainer = LanguageModelTrainer(
                 model, TextCorpus(corpus_path, dictionary, is_forward), optimizer
@@ -97,35 +89,26 @@ def train_flair(
         "updates": updates,
         # Once in each direction. Mean of both.
         "words_read": round(updates / 2 * BATCH_SIZE * SEQUENCE_LENGTH / characters_per_word),
-        "trainable_parameters": sum(
-            parameter.numel() for model in models for parameter in model.parameters()
-        ),
+        "trainable_parameters": count_parameters(*models),
     }
 
 
-def _progress_of_half(clock: TrainingClock, half: int) -> float:
-    return 2 * clock.progress() - half
-
-
 class _TimedSGD:
-    """
-    Creates the optimizer, which has a learning rate by time.
+    """Creates the optimizer, whose learning rate is that of the time in a half of the training."""
 
-    # Parameters
-
-    progress : `Callable[[], float]`
-        For `learning_rate_factor`.
-    """
-
-    def __init__(self, progress: Callable[[], float]) -> None:
-        self._progress = progress
+    def __init__(self, clock: TrainingClock, half: int) -> None:
+        self._clock = clock
+        self._half = half
         self.updates = 0
+
+    def progress(self) -> float:
+        return 2 * self._clock.progress() - self._half
 
     def __call__(self, parameters: Iterable[Parameter], lr: float) -> SGD:
         optimizer = SGD(parameters, lr)
 
         def set_learning_rate(*_: Any) -> None:
-            progress = self._progress()
+            progress = self.progress()
             if progress >= 1.0:
                 # flair's way to end a training early.
                 raise KeyboardInterrupt
@@ -138,18 +121,14 @@ class _TimedSGD:
 
     def check_end(self) -> None:
         """Raises `KeyboardInterrupt` again if a user did."""
-        if self._progress() < 1.0:
+        if self.progress() < 1.0:
             raise KeyboardInterrupt
 
 
 def _write_corpus(files: Sequence[Path], path: Path) -> Tuple[List[str], float]:
     """
-    Writes the files that flair's `TextCorpus` reads.
-
-    # Returns
-
-    `Tuple[List[str], float]`
-        The most frequent characters, and the number of characters per word.
+    Writes the files that flair's `TextCorpus` reads. Returns the most frequent characters, and the
+    number of characters per word.
     """
     sentences = list(read_sentences(files))
     if len(sentences) < 10 * HELD_OUT_SENTENCES:
@@ -167,9 +146,8 @@ def _write_corpus(files: Sequence[Path], path: Path) -> Tuple[List[str], float]:
     # Each with the line break that flair appends.
     counts = Counter("".join(f"{sentence}\n" for sentence in sentences))
     words = sum(sentence.count(" ") + 1 for sentence in sentences)
-    return [character for character, _ in counts.most_common(NUM_CHARACTERS)], (
-        sum(counts.values()) / words
-    )
+    characters = [character for character, _ in counts.most_common(NUM_CHARACTERS)]
+    return characters, sum(counts.values()) / words
 
 
 def _write_lines(file: Path, lines: Iterable[str]) -> None:

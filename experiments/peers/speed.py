@@ -23,12 +23,10 @@ from more_itertools import chunked, divide
 
 import allennlp_semfit  # noqa: F401 (registers `elmo_semfit`)
 import experiments.peers.flair_embedder  # noqa: F401 (registers `flair`)
-from benchmarks.timing import time_interleaved
+from benchmarks.reporting import time_interleaved
 from experiments.json_files import write_json
-from experiments.peers.text import read_sentences
+from experiments.peers.clock import read_sentences
 from experiments.peers.train import PEERS
-
-__all__ = ["measure_speed"]
 
 CONFIG = Path(__file__).with_name("speed.jsonnet")
 NUM_SENTENCES = 3000
@@ -59,11 +57,11 @@ def _embedding_of(
     """A function that embeds the sentences of the next round at each call."""
     representation = name if name in ("fasttext", *PEERS) else "elmo_semfit"
     variables = ("FASTTEXT_MODEL_PATH", "LM_ARCHIVE_PATH", "PEER_PATH")
-    params = Params.from_file(
-        CONFIG, ext_vars={"WORD_REPRESENTATION": representation, **dict.fromkeys(variables, path)}
-    )
+    ext_vars = {"WORD_REPRESENTATION": representation, **dict.fromkeys(variables, path)}
+    config = Params.from_file(CONFIG, ext_vars=ext_vars).as_dict()
     indexers = {
-        name: TokenIndexer.from_params(params["indexers"][name]) for name in params["indexers"]
+        key: TokenIndexer.from_params(Params(indexer))
+        for key, indexer in config["indexers"].items()
     }
 
     def batches_of(part: Sentences) -> Iterator[Batch]:
@@ -75,7 +73,7 @@ def _embedding_of(
         instance for batch in batches_of(sentences) for instance in batch.instances
     )
     embedder = TextFieldEmbedder.from_params(
-        Params({"token_embedders": params["embedders"].as_dict()}), vocab=vocabulary
+        Params({"token_embedders": config["embedders"]}), vocab=vocabulary
     )
     embedder.eval()
     coming = iter(rounds)

@@ -22,8 +22,6 @@ from experiments.json_files import write_json
 from experiments.peers.clock import TrainingClock
 from experiments.run_record import FILE_NAME, describe_commit
 
-__all__ = ["PEERS", "train_peer"]
-
 # The modules, which are imported when needed, and their functions.
 PEERS = {
     "word2vec": ("word2vec", "train_word2vec"),

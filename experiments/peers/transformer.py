@@ -20,10 +20,8 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from experiments.peers.clock import TrainingClock, learning_rate_factor
-from experiments.peers.text import read_sentences, repeat_sentences
-
-__all__ = ["SEQUENCE_LENGTH", "train_bert", "train_electra"]
+from experiments.peers.clock import TrainingClock, read_sentences, repeat_sentences
+from experiments.run_record import count_parameters
 
 VOCABULARY_SIZE = 8000
 # WordPiece's vocabulary hardly changes with more text.
@@ -100,9 +98,8 @@ def train_electra(
         logits = generator.generator_lm_head(generator.generator_predictions(hidden))
         sampled = torch.multinomial(logits.detach().softmax(dim=-1), 1).squeeze(-1)
         corrupted = batch["input_ids"].masked_scatter(is_hidden, sampled)
-        is_replaced = torch.zeros_like(corrupted).masked_scatter(
-            is_hidden, (sampled != originals).long()
-        )
+        is_wrong = (sampled != originals).long()
+        is_replaced = torch.zeros_like(corrupted).masked_scatter(is_hidden, is_wrong)
         discriminator_loss = discriminator(corrupted, labels=is_replaced).loss
         return cross_entropy(logits, originals) + DISCRIMINATOR_WEIGHT * discriminator_loss
 
@@ -114,20 +111,12 @@ def train_electra(
 
 def _train_tokenizer(kind: type, files: Sequence[Path]) -> PreTrainedTokenizerFast:
     trainer = BertWordPieceTokenizer(lowercase=False, strip_accents=False)
-    trainer.train_from_iterator(
-        islice(read_sentences(files), VOCABULARY_SENTENCES),
-        vocab_size=VOCABULARY_SIZE,
-        show_progress=False,
-    )
-    trainer.post_processor = BertProcessing(
-        *((token, trainer.token_to_id(token)) for token in ("[SEP]", "[CLS]"))
-    )
-    return kind(
-        tokenizer_object=trainer._tokenizer,
-        do_lower_case=False,
-        strip_accents=False,
-        model_max_length=SEQUENCE_LENGTH,
-    )
+    text = islice(read_sentences(files), VOCABULARY_SENTENCES)
+    trainer.train_from_iterator(text, vocab_size=VOCABULARY_SIZE, show_progress=False)
+    ends = ((token, trainer.token_to_id(token)) for token in ("[SEP]", "[CLS]"))
+    trainer.post_processor = BertProcessing(*ends)
+    options = {"do_lower_case": False, "strip_accents": False, "model_max_length": SEQUENCE_LENGTH}
+    return kind(tokenizer_object=trainer._tokenizer, **options)
 
 
 class _PackedText:
@@ -169,20 +158,16 @@ def _train(
 ) -> Dict[str, Any]:
     parameters = list(model.parameters())
     # RoBERTa's optimizer
-    optimizer = torch.optim.AdamW(
-        parameters, lr=0.0, betas=(0.9, 0.98), eps=1e-6, weight_decay=0.01, fused=True
-    )
+    settings: Dict[str, Any] = {"betas": (0.9, 0.98), "eps": 1e-6, "weight_decay": 0.01}
+    optimizer = torch.optim.AdamW(parameters, lr=0.0, fused=True, **settings)
     text = _PackedText(files, tokenizer)
     collate = DataCollatorForLanguageModeling(tokenizer, mlm_probability=0.15)
     clock.end_preparation()
     model.train()
     updates = 0
-    for sequences in chunked(text, BATCH_SIZE):
-        progress = clock.progress()
-        if progress >= 1.0:
-            break
+    for sequences, factor in clock.steps(chunked(text, BATCH_SIZE)):
         for group in optimizer.param_groups:
-            group["lr"] = LEARNING_RATE * learning_rate_factor(progress)
+            group["lr"] = LEARNING_RATE * factor
         batch = collate([{"input_ids": sequence} for sequence in sequences])
         optimizer.zero_grad()
         loss_of(batch).backward()
@@ -193,5 +178,5 @@ def _train(
     return {
         "updates": updates,
         "words_read": text.words_in(updates * BATCH_SIZE),
-        "trainable_parameters": sum(parameter.numel() for parameter in parameters),
+        "trainable_parameters": count_parameters(model),
     }

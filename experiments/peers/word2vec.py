@@ -4,10 +4,7 @@ from typing import Any, Dict, Sequence
 from gensim.models import Word2Vec
 from more_itertools import chunked
 
-from experiments.peers.clock import TrainingClock, learning_rate_factor
-from experiments.peers.text import read_sentences, repeat_sentences
-
-__all__ = ["train_word2vec"]
+from experiments.peers.clock import TrainingClock, read_sentences, repeat_sentences
 
 DIMENSIONS = 100
 SENTENCES_PER_CALL = 1000
@@ -28,18 +25,10 @@ def train_word2vec(
     clock.end_preparation()
     peak = model.alpha
     updates = words_read = 0
-    for sentences in chunked(map(str.split, repeat_sentences(files)), SENTENCES_PER_CALL):
-        progress = clock.progress()
-        if progress >= 1.0:
-            break
-        alpha = peak * learning_rate_factor(progress, warmup=0.0)
-        trained, read = model.train(
-            sentences,
-            total_examples=len(sentences),
-            epochs=1,
-            start_alpha=alpha,
-            end_alpha=alpha,
-        )
+    text = chunked(map(str.split, repeat_sentences(files)), SENTENCES_PER_CALL)
+    for sentences, factor in clock.steps(text, warmup=0.0):
+        rates = {"start_alpha": peak * factor, "end_alpha": peak * factor}
+        trained, read = model.train(sentences, total_examples=len(sentences), epochs=1, **rates)
         updates += trained
         words_read += read
     model.wv.save_word2vec_format(str(out / "vectors.txt"))

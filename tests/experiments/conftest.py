@@ -30,18 +30,8 @@ def text(tmp_path_factory):
 
 
 @pytest.fixture(scope="package")
-def tiny():
-    """Makes the transformers small."""
-    sizes = {"num_hidden_layers": 2, "intermediate_size": 16}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(transformer, "SIZES", {**transformer.SIZES, **sizes})
-        patch.setattr(transformer, "VOCABULARY_SIZE", 60)
-        yield
-
-
-@pytest.fixture(scope="package")
-def trained(text, tiny, tmp_path_factory):
-    """A function that trains a peer for a second, unless it has, and returns its directory."""
+def trained(text, tmp_path_factory):
+    """A function that trains a small peer for a second, unless it has; returns its directory."""
     directory = tmp_path_factory.mktemp("peers")
 
     def train(name):
@@ -49,4 +39,8 @@ def trained(text, tiny, tmp_path_factory):
             train_peer(name, text, directory / name, MINUTES)
         return directory / name
 
-    return train
+    sizes = {**transformer.SIZES, "num_hidden_layers": 2, "intermediate_size": 16}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(transformer, "SIZES", sizes)
+        patch.setattr(transformer, "VOCABULARY_SIZE", 60)
+        yield train

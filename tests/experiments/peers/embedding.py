@@ -25,12 +25,8 @@ def embed(name: str, path: Path, sentences: List[List[str]]) -> torch.Tensor:
         key: TokenIndexer.from_params(Params(indexer))
         for key, indexer in config["indexers"].items()
     }
-    batch = Batch(
-        [
-            Instance({"text": TextField([Token(word) for word in words], indexers)})
-            for words in sentences
-        ]
-    )
+    fields = [TextField([Token(word) for word in words], indexers) for words in sentences]
+    batch = Batch([Instance({"text": field}) for field in fields])
     vocabulary = Vocabulary.from_instances(batch.instances)
     embedder = TextFieldEmbedder.from_params(
         Params({"token_embedders": config["embedders"]}), vocab=vocabulary

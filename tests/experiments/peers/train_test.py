@@ -1,19 +1,15 @@
 import json
+import time
 
 import pytest
 import torch
-from allennlp.common.util import import_module_and_submodules
-from gensim.models import KeyedVectors
-from transformers import (
-    AutoModel,
-    AutoTokenizer,
-    BertForMaskedLM,
-    ElectraConfig,
-    ElectraForMaskedLM,
-    ElectraForPreTraining,
-)
+from allennlp.common.checks import ConfigurationError
+from transformers import AutoModel, AutoTokenizer, BertForMaskedLM, ElectraForPreTraining
 
 from experiments.peers import transformer
+from experiments.peers.clock import TrainingClock, learning_rate_factor
+from experiments.peers.speed import measure_speed
+from tests import FIXTURES
 from tests.experiments.peers.embedding import embed
 from tests.tolerance import assert_same_but_for_rounding
 
@@ -32,14 +28,6 @@ def test_a_record_is_written(name, trained):
     assert record["words_read"] > 0
     assert record["trainable_parameters"] > 0
     assert record["commit"]
-
-
-def test_vectors_of_word2vec_are_those_of_gensim(trained):
-    directory = trained("word2vec")
-    gensim = KeyedVectors.load_word2vec_format(str(directory / "vectors.txt"))
-    (vectors, *_) = embed("word2vec", directory, SENTENCES[:1])
-    expected = torch.stack([torch.tensor(gensim[word]) for word in SENTENCES[0]])
-    assert_same_but_for_rounding(vectors, expected)
 
 
 @pytest.mark.parametrize(
@@ -67,23 +55,6 @@ def test_vectors_of_transformers_are_means_of_pieces_and_layers(name, kind, trai
         assert_same_but_for_rounding(vectors[: len(words)], expected)
 
 
-def test_sentences_can_be_longer_than_the_sequences_in_training(trained):
-    words = SENTENCES[0] * 30
-    (vectors,) = embed("bert", trained("bert"), [words])
-    assert vectors.shape == (len(words), transformer.HIDDEN_SIZE)
-    assert vectors.any(dim=-1).all()
-
-
-def test_tokenizers_keep_case_and_accents(trained):
-    tokenizer = AutoTokenizer.from_pretrained(trained("bert"))
-    assert tokenizer.tokenize("Aspirin") != tokenizer.tokenize("aspirin")
-    assert "".join(tokenizer.tokenize("naïve")).replace("##", "") == "naïve"
-    # As in training.
-    pieces = tokenizer("Aspirin 's naïve", add_special_tokens=False).input_ids
-    by_word = tokenizer(["Aspirin", "'s", "naïve"], add_special_tokens=False).input_ids
-    assert pieces == sum(by_word, [])
-
-
 def test_text_is_packed_into_full_sequences(trained, text):
     tokenizer = AutoTokenizer.from_pretrained(trained("bert"))
     first, second = (text / "0.txt").read_text("utf-8").splitlines()[:2]
@@ -99,18 +70,26 @@ def test_text_is_packed_into_full_sequences(trained, text):
     assert packed.words_in(10) == round(10 * 127 * 1000 / pieces)
 
 
-def test_electra_shares_embeddings(trained):
-    directory = trained("electra")
-    record = json.loads((directory / "record.json").read_text("utf-8"))
-    discriminator = ElectraForPreTraining.from_pretrained(directory)
-    hidden_size = transformer.HIDDEN_SIZE // transformer.GENERATOR_SIZE
-    config = {**discriminator.config.to_dict(), "hidden_size": hidden_size, "intermediate_size": 4}
-    generator = ElectraForMaskedLM(ElectraConfig(**{**config, "num_attention_heads": 1}))
-    embeddings = sum(each.numel() for each in discriminator.electra.embeddings.parameters())
-    # The generator's output layer is its embeddings, too.
-    both = discriminator.num_parameters() + generator.num_parameters()
-    assert record["trainable_parameters"] == both - embeddings
+def test_the_clock_and_the_learning_rate(monkeypatch):
+    now = 100.0
+    monkeypatch.setattr(time, "process_time", lambda: now)
+    clock = TrainingClock(60.0)
+    now += 20
+    clock.end_preparation()
+    assert clock.progress() == 0.0
+    now += 10
+    assert clock.progress() == 0.25
+    now += 31
+    assert clock.progress() > 1.0
+    with pytest.raises(ConfigurationError, match="took 61 of 60 seconds"):
+        clock.end_preparation()
+    factors = [learning_rate_factor(each, warmup=0.1) for each in (0.0, 0.05, 0.1, 0.55, 1.0, 1.2)]
+    assert factors == pytest.approx([0.0, 0.5, 1.0, 0.5, 0.0, 0.0])
+    assert learning_rate_factor(0.0, warmup=0.0) == 1.0
 
 
-def test_allennlp_imports_the_package_without_flair():
-    import_module_and_submodules("experiments.peers")
+def test_the_speed_of_embedding_is_measured(lm_archive):
+    models = {"elmo_semfit_sru": str(lm_archive), "flair": str(FIXTURES / "flair")}
+    rows = measure_speed(models, [["a", "b", "c"]] * 12)
+    assert [row["label"] for row in rows] == list(models)
+    assert all(row["words_per_second"] > 0 for row in rows)

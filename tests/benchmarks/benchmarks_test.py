@@ -1,0 +1,220 @@
+"""A small run of each benchmark."""
+
+import json
+import statistics
+import sys
+
+import numpy
+import pytest
+import torch
+
+from benchmarks import (
+    contextualizer,
+    fasttext_memory,
+    heads,
+    loader,
+    models,
+    ner_step,
+    output_layers,
+    semfit_head,
+)
+from benchmarks.models import build_batch, build_language_model, training_step
+from benchmarks.peak_memory import measure_peak_memory
+from benchmarks.synthetic import write_fasttext
+
+CPU = torch.device("cpu")
+# More than the cutoffs of the adaptive softmax.
+VOCABULARY = 12_000
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """A function that runs a benchmark and returns what it wrote, after a look at the ranges."""
+
+    def run(module, arguments):
+        out = tmp_path / "results" / "out.json"
+        arguments = [*arguments.split(), "--repeats", "2", "--out", str(out)]
+        if module not in (fasttext_memory, loader):
+            arguments += ["--device", "cpu"]
+        monkeypatch.setattr(sys, "argv", [module.__name__, *arguments])
+        module.main()
+        results = json.loads(out.read_text())
+        assert results["repeats"] == 2
+        assert results["threads"] == torch.get_num_threads()
+        for row in results["timings"].values():
+            assert 0 < row["min_seconds"] <= row["median_seconds"] <= row["max_seconds"]
+        return results
+
+    return run
+
+
+def test_contextualizers(run):
+    rows = run(contextualizer, "--sizes 8x4 12x5 --batch-size 3")["timings"]
+    found = [name.rsplit(", ", 2) for name in rows]
+    assert len(found) == 4 * len({name for name, *_ in found})
+    for name, dtype, cells in found:
+        row, elmo = rows[f"{name}, {dtype}, {cells}"], rows[f"ElmoLstm, float32, {cells}"]
+        ratio = elmo["median_seconds"] / row["median_seconds"]
+        assert row["speedup over reference"] == pytest.approx(ratio)
+        assert row["words_per_second"] == pytest.approx(3 * 20 / row["median_seconds"])
+
+
+def test_heads(run):
+    # The softmax over 3,000 words has 51,000 parameters, which with their gradients do not fit.
+    sizes = "--vocabularies 100 3000 --hidden-dim 16 --num-words 3 --batch-size 4"
+    bounds = "--memory-gb 0.0004 --max-words 48 --layers semfit adaptive_softmax softmax"
+    results = run(heads, f"{sizes} {bounds}")
+    rows = results["timings"]
+    assert list(results["left_out"]) == ["softmax, 3,000"]
+    assert len(rows) == 5
+    lstm = 4 * 16 * (300 + 16 + 2)
+    assert rows["semfit, 3,000"]["parameters"] == lstm + 300 * 16 + 300
+    for name, row in rows.items():
+        assert row["timed_batch"] == max(min(row["largest_batch"], 16), 4)
+        seconds = results["larger_seconds"].get(f"{name}, larger", [row["median_seconds"]])
+        per_million = statistics.median(seconds) * 1e6 / (row["timed_batch"] * 3)
+        assert row["seconds_per_million_words"] == pytest.approx(per_million)
+
+
+def test_output_layers_alone(run):
+    layers = "semfit adaptive_softmax sampled_softmax softmax"
+    # 3,000 vectors of 16 dimensions and their gradients take 408 kB, and the scores 216 kB.
+    options = "--hidden-dim 16 --batch-size 2 --num-words 3 --memory-gb 0.0005 --max-words 6"
+    results = run(heads, f"--alone --vocabularies 100 3000 --layers {layers} {options}")
+    assert list(results["left_out"]) == ["softmax, 3,000"]
+    assert len(results["timings"]) == 7
+    assert not results["larger_seconds"]
+    assert results["timings"]["semfit, 100"]["parameters"] == 300 * 16 + 300
+
+
+def test_models(run):
+    sizes = f"--batch-size 8 --num-words 4 --size small --vocabulary {VOCABULARY}"
+    rows = run(models, sizes)["timings"]
+    assert list(rows) == models.CANDIDATES
+    for name, row in rows.items():
+        assert row["words_per_second"] == pytest.approx(8 * 4 / row["median_seconds"])
+        model = build_language_model(name, VOCABULARY, "small")
+        assert row["parameters"] == sum(parameter.numel() for parameter in model.parameters())
+
+
+def test_semfit_head(run):
+    rows = run(semfit_head, "--batch-size 2 --num-words 4 --size small")["timings"]
+    part = rows["head alone"]["median_seconds"] / rows["step"]["median_seconds"]
+    assert rows["head alone"]["share_of_step"] == pytest.approx(part)
+
+
+def test_loader(run):
+    results = run(loader, "--num-words 30000 --step --size small")
+    assert len(results["timings"]) == 9
+    seconds = statistics.median(results["training_step_seconds"])
+    assert results["words_per_second_training_step"] == pytest.approx(loader.UNIT / seconds)
+
+
+def test_ner_step(run):
+    timings = run(ner_step, "--size small --batch-size 3 --num-words 5")["timings"]
+    ratio = timings["elmo"]["median_seconds"] / timings["elmo_semfit"]["median_seconds"]
+    assert timings["elmo_semfit"]["speedup over elmo"] == pytest.approx(ratio)
+
+
+def test_fasttext_memory(run, monkeypatch):
+    # The others take the same way, and each spawned worker takes long to import everything.
+    ours = {fasttext_memory.REFERENCE: fasttext_memory.CANDIDATES[fasttext_memory.REFERENCE]}
+    monkeypatch.setattr(fasttext_memory, "CANDIDATES", ours)
+    monkeypatch.setattr(fasttext_memory, "NUM_WORKERS", 1)
+    results = run(fasttext_memory, "--num-words 300 --num-buckets 1000 --num-lookups 50")
+    (row,) = results["timings"].values()
+    assert 0 < row["resident_file_bytes"] <= results["file_bytes"] + 2**13
+    assert 0 < row["forked_worker_bytes"] < 10**8
+    assert row["microseconds_per_new_word"] > 0
+
+
+def test_all_readers_of_fasttext_find_the_same_vectors(tmp_path):
+    path = tmp_path / "vectors.bin"
+    write_fasttext(path, num_words=300, num_buckets=1000, dim=7)
+    words = fasttext_memory.sample_words(str(path), 100, 1)
+    assert len(set(words)) == 100
+    lookups = [open_model(str(path)) for open_model in fasttext_memory.CANDIDATES.values()]
+    # gensim gives `</s>` subwords, too.
+    for word in {*words, "unheard-of"} - {"</s>"}:
+        ours, *theirs = [lookup(word) for lookup in lookups]
+        assert numpy.abs(ours).sum() > 0
+        for other in theirs:
+            numpy.testing.assert_allclose(ours, other, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", [*models.CANDIDATES, "elmo, sparse gradients"])
+def test_a_step_of_a_model_moves_every_parameter_and_leaves_no_gradient(name):
+    torch.manual_seed(1)
+    model = build_language_model(name, VOCABULARY, "small")
+    before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+    for _ in range(3):
+        training_step(name, model, 20, VOCABULARY, CPU)(16)()
+    for key, parameter in model.named_parameters():
+        assert not torch.equal(parameter, before[key]), key
+        assert parameter.grad is None
+
+
+def test_the_head_alone_predicts_what_the_model_predicts():
+    """Its metrics count each direction's targets, and their directions are those of the model's."""
+    model = build_language_model("elmo_semfit", 100, "small")
+    source = build_batch(model, 2, 4, 100, CPU)
+    model(source)
+    expected = model.get_metrics(reset=True)["baseline_cosine"]
+    semfit_head.head_alone(model, source)()
+    found = model.get_metrics(reset=True)["baseline_cosine"]
+    assert found == pytest.approx(expected, rel=1e-5)
+
+
+def test_cut_cross_entropy_is_the_softmax():
+    torch.manual_seed(1)
+    head = output_layers.build_output_layer("cut-cross-entropy", 13, 5).double()
+    context = torch.randn(7, 5, dtype=torch.double)
+    classes = torch.randint(13, (7,))
+    # The formula, without the minutes that compiling it takes.
+    with torch.compiler.set_stance("force_eager"):
+        loss = head(context, classes)
+    expected = torch.nn.functional.cross_entropy(context @ head.weight.T, classes, reduction="sum")
+    # It computes the logarithms in single precision.
+    torch.testing.assert_close(loss.double(), expected, rtol=1e-5, atol=0)
+
+
+@pytest.mark.parametrize(
+    ("layer", "num_classes", "millions"),
+    [("semfit", 800_000, 20), ("adaptive_softmax", 40_000, 106)]
+    + [("adaptive_softmax", 800_000, 265), ("adaptive_softmax", 2_000_000, 420)],
+)
+def test_the_model_has_the_parameters_of_table_5(layer, num_classes, millions):
+    with torch.device("meta"):
+        model = heads.SpeedTableModel(layer, num_classes, 2048)
+    number = sum(parameter.numel() for parameter in model.parameters())
+    assert number / 1e6 == pytest.approx(millions, rel=0.05)
+
+
+def build(model_bytes, sentence_bytes):
+    """A model that holds so many bytes, and takes so many for each sentence."""
+    model = torch.ones(model_bytes, dtype=torch.uint8)
+
+    def make_step(batch_size):
+        def step():
+            batch = torch.ones(batch_size, sentence_bytes, dtype=torch.uint8)
+            return model[0] + batch[0, 0]
+
+        return step
+
+    return make_step
+
+
+def test_the_peak_memory_and_the_largest_batch():
+    peaks, largest = measure_peak_memory(
+        build,
+        (200_000_000, 5_000_000),
+        # What was before does not count.
+        warmup=(400_000_000, 10_000_000),
+        batch_sizes=(2, 8),
+        budget=300e6,
+        device=CPU,
+        max_checked=12,
+    )
+    assert largest == pytest.approx(20, abs=2)
+    for sentences in (2, 8, 12):
+        assert peaks[sentences] == pytest.approx(200e6 + 5e6 * sentences, rel=0.05)
