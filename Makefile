@@ -46,7 +46,7 @@ $(SAMPLE)/vectors.bin: $(SAMPLE)/corpus.json
 test: .venv/synced
 	$(BIN)/pytest
 
-# More random damage, kills and full disks than `make test` has, for 20 minutes or so.
+# More random damage, kills and full disks than `make test` has, for ten minutes or more.
 STRESS ?= 10
 stress: .venv/synced
 	STRESS=$(STRESS) $(BIN)/pytest tests/reliability
