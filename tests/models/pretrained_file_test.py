@@ -87,7 +87,7 @@ def rename_functions(weights):
         ("truncated", "cannot be read"),
         ("changed", "has weights that are not only tensors"),
         ("a list", "cannot be read"),
-        ("vocabulary", "is damaged. vocabulary file"),
+        ("vocabulary", "has a vocabulary that cannot be read"),
     ],
 )
 def test_damaged_files_are_refused(damage, found, trained, tmp_path):
