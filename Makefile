@@ -44,7 +44,7 @@ $(SAMPLE)/vectors.bin: $(SAMPLE)/corpus.json
 	@$(BIN)/allennlp train-fasttext $(SAMPLE)/train $@ --dim 100 --epoch 10 --force
 
 test: .venv/synced
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2
 
 # More random damage, kills and full disks than `make test` has, for ten minutes or more.
 STRESS ?= 10
