@@ -1,10 +1,12 @@
 import gc
 import logging
 import os
+from itertools import islice
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
 from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import is_distributed
 from allennlp.data import DatasetReader, Instance, Token, TokenIndexer, Tokenizer
 from allennlp.data.dataset_readers.dataset_reader import DatasetReaderInput
 from allennlp.data.fields import TextField
@@ -122,8 +124,13 @@ class LanguageModelingReader(DatasetReader):
         if self.get_worker_info() is not None:
             # Exclude the worker's initial objects from garbage collection: they are never freed.
             gc.freeze()
+        lines: Iterable = _read_lines(_find_files(file_path))
+        info = self.get_distributed_info()
+        if info is not None and not is_distributed():
+            # A spawned worker is not in the process group, which `shard_iterable` asks.
+            lines = islice(lines, info.global_rank, None, info.world_size)
         # Each process reads all lines, but decodes only those of its shard.
-        for line in self.shard_iterable(_read_lines(_find_files(file_path))):
+        for line in self.shard_iterable(lines):
             words = self._split(_decode(*line).rstrip("\r\n"))
             max_words = self._max_words or max(len(words), 1)
             for start in range(0, len(words), max_words):

@@ -113,7 +113,8 @@ def test_the_lines_are_sharded_over_processes_and_workers(start_method, monkeypa
     path.write_text("".join(f"{' '.join(words)}\n\n" for words in expected), "utf-8")
     shares = []
     # Not in a worker that was spawned, which only has a copy of the reader.
-    monkeypatch.setattr("allennlp.common.util.is_distributed", lambda: start_method == "fork")
+    for module in ("allennlp.common.util", "allennlp_semfit.data.language_modeling"):
+        monkeypatch.setattr(f"{module}.is_distributed", lambda: start_method == "fork")
     monkeypatch.setattr("torch.distributed.get_world_size", lambda: 2)
     for rank in range(2):
         monkeypatch.setattr("torch.distributed.get_rank", lambda rank=rank: rank)
