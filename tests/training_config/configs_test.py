@@ -68,3 +68,14 @@ def test_any_config_goes_to_several_machines():
     before = alone["trainer"]["learning_rate_scheduler"]
     after = config["trainer"]["learning_rate_scheduler"]
     assert after == {**before, "num_replicas": 2 * before["num_replicas"]}
+
+
+def test_the_configs_of_the_tutorial_can_be_evaluated(tmp_path):
+    page = (CONFIGS.parent / "docs" / "tutorial.md").read_text("utf-8")
+    (tmp_path / "training_config").symlink_to(CONFIGS)
+    names = ("elmo_semfit", "ner-elmo_semfit", "ner-fasttext", "yoruba")
+    blocks = re.findall(r"```jsonnet\n(.*?)```", page, re.DOTALL)
+    variables = {f"NER_{part}_DATA_PATH": "data" for part in ("TRAIN", "DEV", "TEST")}
+    for name, block in zip(names, blocks, strict=True):
+        (tmp_path / f"{name}.jsonnet").write_text(block, "utf-8")
+        assert evaluate(tmp_path / f"{name}.jsonnet", LM_ARCHIVE_PATH="x", **variables)
