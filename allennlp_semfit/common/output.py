@@ -25,7 +25,7 @@ __all__ = [
     "write_file",
 ]
 
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NO_ROOM = list(map(os.strerror, (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)))
 
 
 def check_output_path(
@@ -208,13 +208,11 @@ def name_full_disk(path: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, RuntimeError) as error:
-        if getattr(error, "errno", None) in _NO_ROOM:
-            reason = os.strerror(error.errno)  # type: ignore[union-attr, arg-type]
-        elif re.search("iostream error|unexpected pos|No space left|too large", str(error)):
-            # `torch.save` does not say why it cannot write, and HDF5 has no `errno`.
-            reason = "the disk may be full"
-        else:
+        # HDF5's errors have no `errno`, and `torch.save` does not say why it cannot write.
+        found = next((text for text in _NO_ROOM if text in str(error)), "")
+        if not found and not re.search("iostream error|unexpected pos", str(error)):
             raise
+        reason = found or "the disk may be full"
         raise ConfigurationError(
             f"{path}: it cannot be written ({reason}); make room, then repeat the command"
         ) from error

@@ -50,7 +50,11 @@ KILLED_WHILE = {
     "embedding": (".h5", [], 'kill_at(embed_file, "pool_layers", 6)'),
     "copying": (".h5", [], 'kill_at(vectors_file.h5py.Group, "__setitem__", 6)'),
     "pooling": (".h5", ["--pool", "mean"], 'kill_at(embed_file, "pool_words", 6)'),
-    "saving": (".npy", ["--pool", "max"], 'kill_at(vectors_file.numpy, "save", 1)'),
+    "saving": (
+        ".npy",
+        ["--pool", "max"],
+        'kill_at(embed_file, "write_run", 2)',
+    ),
 }
 
 
