@@ -6,10 +6,10 @@ import os
 import re
 import shutil
 from contextlib import contextmanager, suppress
-from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Iterator, Sequence, Union
+from typing import Iterator, MutableMapping, Sequence, Union
+from weakref import WeakValueDictionary
 
 from allennlp.common.checks import ConfigurationError
 from filelock import FileLock, Timeout
@@ -106,7 +106,8 @@ def lock_output(path: Path) -> Iterator[None]:
     # A mount point can lie in a directory that is not writable.
     place = path if path.is_dir() and not os.access(path.parent, os.W_OK) else path.parent
     place.mkdir(parents=True, exist_ok=True)
-    lock = _lock(str(place / f".{path.name}.lock"))
+    lock_path = str(place / f".{path.name}.lock")
+    lock = _locks.setdefault(lock_path, FileLock(lock_path))
     try:
         lock.acquire(timeout=0)
     except Timeout:
@@ -115,18 +116,18 @@ def lock_output(path: Path) -> Iterator[None]:
         ) from None
     try:
         for directory in (path.parent, path):
-            for left in directory.glob(f"{glob.escape(_prefix(path))}*"):
+            for left in directory.glob(f".{glob.escape(path.name)}.partial-*"):
                 _remove(left)
         yield
     finally:
         with delayed_signals():
             lock.release()
             if not lock.is_locked:
-                Path(lock.lock_file).unlink(missing_ok=True)
+                Path(lock_path).unlink(missing_ok=True)
 
 
-_lock = cache(FileLock)
-"""One object for each path, which its process can acquire repeatedly."""
+_locks: MutableMapping[str, FileLock] = WeakValueDictionary()
+"""Those of this process, which can acquire them repeatedly."""
 
 
 @contextmanager
@@ -194,7 +195,7 @@ def write_directory(path: Path, contents: Sequence[str], *, force: bool = True) 
 def _temporary_directory(path: Path, place: Path) -> Iterator[Path]:
     # Its name cannot be predicted, and others cannot put links into it.
     with lock_output(path), name_full_disk(path):
-        temporary = Path(mkdtemp(prefix=_prefix(path), dir=place))
+        temporary = Path(mkdtemp(prefix=f".{path.name}.partial-", dir=place))
         try:
             yield temporary
         finally:
@@ -216,11 +217,6 @@ def name_full_disk(path: Path) -> Iterator[None]:
         raise ConfigurationError(
             f"{path}: it cannot be written ({reason}); make room, then repeat the command"
         ) from error
-
-
-def _prefix(path: Path) -> str:
-    """That of the names of temporary directories."""
-    return f".{path.name}.partial-"
 
 
 def _remove(path: Path) -> None:

@@ -219,7 +219,7 @@ def _check_run(path: Path, found: Dict[str, Any], expected: Dict[str, Any]) -> N
         cause = "by something other than `allennlp embed`, or is damaged"
     else:
         explanations = {
-            "sentences": "from other sentences",
+            "sentences": "from other sentences, or before their file changed",
             # Another model implies another input.
             "model": "with another language model",
             "input": "with another fastText file, other boundary tokens, another setting of "

@@ -124,7 +124,7 @@ def write_sentence_vectors(
         descr = npy_format.dtype_to_descr(numpy.dtype(dtype))
         header = {"descr": descr, "fortran_order": False, "shape": shape}
         npy_format.write_array_header_1_0(file, header)
-        file.writelines(vectors)
+        file.writelines(row.tobytes() for row in vectors)
 
 
 def progress_bar(description: str, total: int, unit: str = "words") -> Any:

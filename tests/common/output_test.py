@@ -1,7 +1,7 @@
-import multiprocessing
 import os
 import signal
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -14,7 +14,7 @@ from allennlp_semfit.common.output import (
     write_directory,
     write_file,
 )
-from tests.processes import error_in_fork
+from tests.processes import error_in_fork, fork
 
 CONTENTS = ("shards/", "extra.txt", "record.json")
 
@@ -33,11 +33,27 @@ def write_output(directory, text):
     (directory / "record.json").write_text(text)
 
 
-def write_half(context_manager, error):
-    with context_manager as temporary:
-        path = temporary / "shards" if temporary.is_dir() else temporary
-        path.write_text("half")
-        raise error
+def write(path, text, writer, args):
+    with writer(path, *args) as temporary:
+        write_output(temporary, text) if args else temporary.write_text(text)
+
+
+def write_half(stop, writer, path, *args):
+    with writer(path, *args) as temporary:
+        (temporary / "record.json" if args else temporary).write_text("half")
+        stop()
+
+
+def kill(*arguments):
+    """Kills a process that is writing."""
+    process = fork(write_half, lambda: os.kill(os.getpid(), signal.SIGKILL), *arguments)
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
+
+
+both_writers = pytest.mark.parametrize(
+    ("writer", "args"), [(write_file, ()), (write_directory, (CONTENTS,))]
+)
 
 
 class TestCheckOutputPath:
@@ -86,12 +102,10 @@ class TestCheckOutputPath:
                 check_output_path(file / "below" / "it", contents=contents, force=force)
         with pytest.raises(ConfigurationError, match=f"^{tmp_path}: it is a directory, not a file"):
             check_output_path(tmp_path, force=force)
-
-    def test_force_does_not_replace_a_directory_by_a_file(self, tmp_path):
         for name in ("shards", "record.json"):
             (tmp_path / name).mkdir()
         with pytest.raises(ConfigurationError, match=r"record\.json: it is a directory"):
-            check_output_path(tmp_path, contents=CONTENTS, force=True)
+            check_output_path(tmp_path, contents=CONTENTS, force=force)
 
     @pytest.mark.parametrize("contents", [(), CONTENTS])
     def test_a_directory_without_write_permission(self, tmp_path, contents, monkeypatch):
@@ -110,24 +124,6 @@ class TestWriteFile:
                 temporary.write_text(text)
                 assert (path.exists() and path.read_text()) == before
             assert files_in(tmp_path) == {"missing/out.txt": text}
-
-    @pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
-    @pytest.mark.parametrize("before", [{}, {"out.txt": "old"}])
-    def test_a_failure_changes_nothing(self, tmp_path, error, before):
-        for name, text in before.items():
-            (tmp_path / name).write_text(text)
-        with pytest.raises(error):
-            write_half(write_file(tmp_path / "out.txt"), error)
-        assert files_in(tmp_path) == before
-
-    def test_what_a_killed_process_leaves_is_hidden_and_goes_with_the_next_run(self, tmp_path):
-        path = tmp_path / "out.txt"
-        path.write_text("old")
-        kill(write_file, path)
-        assert path.read_text() == "old"
-        assert [name for name in os.listdir(tmp_path) if not name.startswith(".")] == ["out.txt"]
-        remove_leftovers(path)
-        assert files_in(tmp_path) == {"out.txt": "old"}
 
 
 class TestWriteDirectory:
@@ -169,45 +165,45 @@ class TestWriteDirectory:
         (data / "0.txt").write_text("data")
         path.symlink_to("out")
         (path / "shards").symlink_to(data)
-        with write_directory(path, CONTENTS) as temporary:
-            write_output(temporary, "new")
+        write(path, "new", write_directory, (CONTENTS,))
         assert path.is_symlink()
         assert files_in(tmp_path / "out") == {"shards/0.txt": "new", "record.json": "new"}
         assert files_in(data) == {"0.txt": "data"}
 
-    @pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
-    @pytest.mark.parametrize("exists", [False, True])
-    def test_a_failure_changes_nothing(self, tmp_path, error, exists):
-        path = tmp_path / "out"
-        if exists:
-            path.mkdir()
-            write_output(path, "old")
-        before = sorted(tmp_path.rglob("*")), files_in(tmp_path)
-        with pytest.raises(error):
-            write_half(write_directory(path, CONTENTS), error)
-        assert (sorted(tmp_path.rglob("*")), files_in(tmp_path)) == before
 
-    @pytest.mark.parametrize("exists", [False, True])
-    def test_what_a_killed_process_leaves_goes_with_the_next_run(self, tmp_path, exists):
-        path = tmp_path / "out"
-        if exists:
-            path.mkdir()
-        kill(write_directory, path, CONTENTS)
-        check_output_path(path, contents=CONTENTS)
-        with write_directory(path, CONTENTS) as temporary:
-            write_output(temporary, "new")
-        assert files_in(tmp_path) == {"out/shards/0.txt": "new", "out/record.json": "new"}
-        assert os.listdir(tmp_path) == ["out"]
+@both_writers
+@pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
+@pytest.mark.parametrize("exists", [False, True])
+def test_a_failure_changes_nothing(tmp_path, writer, args, error, exists):
+    if exists:
+        write(tmp_path / "out", "old", writer, args)
+    before = sorted(tmp_path.rglob("*")), files_in(tmp_path)
+    with pytest.raises(error):
+        write_half(Mock(side_effect=error), writer, tmp_path / "out", *args)
+    assert (sorted(tmp_path.rglob("*")), files_in(tmp_path)) == before
+
+
+@both_writers
+@pytest.mark.parametrize("exists", [False, True])
+def test_what_a_killed_process_leaves_is_hidden_and_removed(tmp_path, writer, args, exists):
+    path = tmp_path / "out"
+    if exists:
+        write(path, "old", writer, args)
+    before = files_in(tmp_path)
+    kill(writer, path, *args)
+    assert [name for name in os.listdir(tmp_path) if name[0] != "."] == ["out"] * exists
+    remove_leftovers(path)
+    assert files_in(tmp_path) == before
+    assert os.listdir(tmp_path) == ["out"] * exists
 
 
 class TestLockOutput:
-    @pytest.mark.parametrize(("writer", "args"), [(write_file, ()), (write_directory, (CONTENTS,))])
+    @both_writers
     @pytest.mark.parametrize("exists", [False, True])
     def test_only_one_process_writes(self, tmp_path, writer, args, exists):
         path = tmp_path / "missing" / "out"
         if exists:
-            with writer(path, *args) as temporary:
-                write_output(temporary, "old") if args else temporary.write_text("old")
+            write(path, "old", writer, args)
         before = files_in(tmp_path)
         with lock_output(path):
             assert in_another_process(writer, path, *args) == (
@@ -217,8 +213,7 @@ class TestLockOutput:
                 name.replace("missing/", "") for name in before
             }
             # The process that holds the lock writes.
-            with writer(path, *args) as temporary:
-                write_output(temporary, "new") if args else temporary.write_text("new")
+            write(path, "new", writer, args)
             assert "another process is writing it" in in_another_process(writer, path, *args)
         assert set(files_in(tmp_path).values()) == {"new"}
         assert in_another_process(lock_output, path) == ""
@@ -233,26 +228,21 @@ class TestLockOutput:
             assert os.listdir(path) == [".out.lock"]
 
 
-@pytest.mark.parametrize(("writer", "args"), [(write_file, ()), (write_directory, (CONTENTS,))])
+@both_writers
 def test_a_full_disk_is_one_line_and_leaves_nothing(tmp_path, writer, args):
     path = tmp_path / "out"
-
-    def write() -> None:
-        with writer(path, *args) as temporary:
-            write_output(temporary, "new" * 100) if args else temporary.write_text("new" * 100)
-
-    assert error_in_fork(write, max_file_size=200) == (
+    assert error_in_fork(write, path, "new" * 100, writer, args, max_file_size=200) == (
         f"{path}: it cannot be written (File too large); make room, then repeat the command"
     )
     assert not os.listdir(tmp_path)
 
 
 def test_a_full_disk_that_pytorch_does_not_name_is_one_line(tmp_path):
-    def write() -> None:
+    def save() -> None:
         with write_file(tmp_path / "out") as temporary:
             torch.save(torch.zeros(1000), temporary)
 
-    assert "it cannot be written (the disk may be full)" in error_in_fork(write, max_file_size=200)
+    assert "it cannot be written (the disk may be full)" in error_in_fork(save, max_file_size=200)
 
 
 def in_another_process(context_manager, *arguments):
@@ -263,21 +253,6 @@ def in_another_process(context_manager, *arguments):
             pass
 
     return error_in_fork(enter)
-
-
-def kill(context_manager, *arguments):
-    """Kills a process that is writing."""
-
-    def write() -> None:
-        with context_manager(*arguments) as temporary:
-            path = temporary / "record.json" if temporary.is_dir() else temporary
-            path.write_text("half")
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    process = multiprocessing.get_context("fork").Process(target=write)
-    process.start()
-    process.join()
-    assert process.exitcode == -signal.SIGKILL
 
 
 def test_an_output_that_appears_meanwhile_is_not_replaced(tmp_path):
