@@ -116,19 +116,18 @@ def embed_file(
     check_bounds({"--batch-size": batch_size}, at_least=1)
     sentences, out = SentencesFile(Path(sentences_file)), Path(out_file)
     check_vectors_path(out, pool, [sentences.path])
-    size = sentences.path.stat().st_size
+    _, size, _ = identity = sentences.identify()
     if size > _MAX_BYTES_OF_SENTENCES and pool is None and not forget_sentences:
         raise ConfigurationError(
             f"{sentences.path}: its {format_size(size)} do not fit into `sentence_to_index`; add "
             "--forget-sentences to omit it"
         )
-    identity = sentences.identify()
     num_sentences, num_words = sentences.summarize()
     probes = (line.split() for line in islice(sentences, _NUM_PROBES))
     pooled = "" if pool is None else f" --pool {pool}"
     forgets = " --forget-sentences" if forget_sentences and pool is None else ""
     run = {
-        "sentences": identity,
+        "sentences": list(identity),
         "model": embedder.model_fingerprint(),
         "input": embedder.input_fingerprint(probes),
         "options": f"--{layers}{pooled} --dtype {dtype}{forgets}",

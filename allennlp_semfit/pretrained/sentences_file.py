@@ -1,7 +1,7 @@
 """Files with one tokenised sentence per line."""
 
 from pathlib import Path
-from typing import Iterator, Sequence, Tuple, Union
+from typing import Iterator, Tuple
 
 from allennlp.common.checks import ConfigurationError
 
@@ -50,10 +50,10 @@ class SentencesFile:
             )
         return num_lines + (last_byte != b"\n"), num_words
 
-    def identify(self) -> Sequence[Union[str, int]]:
+    def identify(self) -> Tuple[str, int, int]:
         """The file's path, size and time of modification."""
         stat = self.path.stat()
-        return [str(self.path.resolve()), stat.st_size, stat.st_mtime_ns]
+        return str(self.path.resolve()), stat.st_size, stat.st_mtime_ns
 
     def __iter__(self) -> Iterator[str]:
         """Yields each line, without leading and trailing white space."""

@@ -27,9 +27,6 @@ __all__ = [
 
 _CHUNK_ROWS = 500
 
-_MAX_RUN = 10_000
-"""The maximum length of a run's arguments, in bytes."""
-
 
 def check_vectors_path(
     path: Path, pool: Optional[str], inputs: Sequence[Union[str, os.PathLike]]
@@ -65,7 +62,8 @@ def check_vectors_path(
 def read_run(path: Path) -> Dict[str, Any]:
     """Reads what `write_run` has written. It is empty if something else wrote the file."""
     with suppress(OSError, ValueError, TypeError), path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - _MAX_RUN))
+        # More than the arguments take.
+        file.seek(max(0, path.stat().st_size - 10_000))
         return dict(json.loads(file.read().rpartition(b"\n")[2]))
     return {}
 
@@ -100,17 +98,8 @@ def write_sentence_vectors(
     path: Path, vectors: Iterable[numpy.ndarray], shape: Tuple[int, int], dtype: str
 ) -> None:
     """
-    Writes a matrix with a row for each line: the array of an `.npy` file, or the dataset
-    `"vectors"` of an HDF5 file.
-
-    # Parameters
-
-    path : `Path`
-    vectors : `Iterable[numpy.ndarray]`
-        The rows.
-    shape : `Tuple[int, int]`
-        `(num_sentences, dim)`.
-    dtype : `str`
+    Writes a matrix with a row for each line, shape `(num_sentences, dim)`: the array of an `.npy`
+    file, or the dataset `"vectors"` of an HDF5 file.
     """
     if path.suffix != ".npy":
         with h5py.File(path, "w") as hdf5:

@@ -19,17 +19,7 @@ run = partial(running.run, "embed")
 error_of = partial(running.error_of, "embed")
 
 HELD_OUT = FIXTURES / "corpus" / "heldout.txt"
-
-
-def test_layers_can_be_brought_to_one_length(lm_archive, tmp_path):
-    out = tmp_path / "vectors.h5"
-    run(lm_archive, HELD_OUT, out, "--normalized", "--fasttext-model-path", VECTORS)
-    with h5py.File(out, "r") as file:
-        vectors = file["0"][...]
-    assert vectors.ndim == 2
-    # The mean of layers of which each has this mean.
-    assert abs(vectors.mean(axis=1)).max() < 1e-5
-    assert abs(vectors).max() > 0.1
+LAYERS = ["all", "top", "average", "normalized"]
 
 
 def test_pooled_to_sentences(lm_archive, tmp_path):
@@ -82,8 +72,10 @@ def test_the_options_of_a_subword_model_arrive(tmp_path):
 
 
 def test_one_choice_of_layers(capsys):
+    files = ("model.tar.gz", "sentences.txt", "vectors.h5")
+    assert [parse(*files, f"--{layers}").layers for layers in LAYERS] == LAYERS
     with pytest.raises(SystemExit):
-        parse("model.tar.gz", "sentences.txt", "vectors.h5", "--all", "--top")
+        parse(*files, "--all", "--top")
     assert "--top: not allowed with argument --all" in capsys.readouterr().err
 
 
