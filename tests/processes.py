@@ -161,7 +161,7 @@ def error_in_fork(
 
     def call() -> None:
         # Otherwise it counts as the process that holds the locks.
-        output._locked.clear()
+        output._locks.clear()
         if max_file_size is not None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (max_file_size, max_file_size))
         try:

@@ -39,8 +39,8 @@ class Embed(Command):
         "sentence_to_index", JSON that maps each sentence to its dataset. The dataset of an
         empty line has length 0. With --pool, write one vector per line: the dataset "vectors"
         of an .h5 file, or an .npy file, of shape (lines, dim). The same command resumes an
-        interrupted run. Until it is complete, the vectors are in OUT.unfinished; copying them
-        takes twice the space."""
+        interrupted run. Until it is complete, the vectors are in the directory OUT.unfinished;
+        copying them takes twice the space."""
     interrupted = "the same command resumes"
     out_of_memory = "use a lower --batch-size"
 

@@ -123,7 +123,7 @@ class ShowNeighbours(Command):
             inputs = [args.text, args.archive_file]
             check_output_path(Path(args.html), force=args.force, inputs=inputs)
         file = SentencesFile(Path(args.text))
-        _, num_lines, _ = file.summarize()
+        num_lines, _ = file.summarize()
         sentences = distinct_sentences(file, args.max_sentences)
         occurrences = find_occurrences(sentences, words, args.max_occurrences)
         if len(sentences) == args.max_sentences and max(sentences) < num_lines - 1:

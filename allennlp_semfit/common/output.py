@@ -5,10 +5,11 @@ import glob
 import os
 import re
 import shutil
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Iterator, Sequence, Set, Union
+from tempfile import mkdtemp
+from typing import Iterator, MutableMapping, Sequence, Union
+from weakref import WeakValueDictionary
 
 from allennlp.common.checks import ConfigurationError
 from filelock import FileLock, Timeout
@@ -24,7 +25,7 @@ __all__ = [
     "write_file",
 ]
 
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NO_ROOM = list(map(os.strerror, (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)))
 
 
 def check_output_path(
@@ -73,7 +74,6 @@ def check_output_path(
         raise ConfigurationError(f"{directory}: it is not writable; give another path")
     if force:
         return
-    remove_leftovers(path)
     if contents and any(path.glob("[!.]*")):
         raise ConfigurationError(
             f"{path}: it is not empty; give another directory, or --force to replace "
@@ -85,60 +85,49 @@ def check_output_path(
 
 def remove_leftovers(path: Path) -> None:
     """Removes what killed processes have left beside an output, unless one is writing it."""
-    if path.exists() and _resolve(path) not in _locked:
-        with suppress(ConfigurationError, OSError), lock_output(path):
-            _remove_leftovers(path)
+    with suppress(ConfigurationError, OSError), lock_output(path):
+        pass
 
 
 @contextmanager
 def lock_output(path: Path) -> Iterator[None]:
     """
-    A context manager that reserves the file or directory `path` for a run that writes it later. In
-    the block, `write_file` and `write_directory` do not lock it again. Missing parent directories
-    are created.
+    A context manager that reserves the file or directory `path` for a run that writes it later,
+    and removes what killed processes have left. In the block, `write_file` and `write_directory`
+    can lock it again. Missing parent directories are created.
 
     # Raises
 
     `ConfigurationError`
         If it is reserved already. The operating system releases the lock of a killed process.
     """
-    path = _resolve(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    # A link to a file is replaced, one to a directory is followed.
+    path = path.resolve() if path.is_dir() else path.absolute()
     # A mount point can lie in a directory that is not writable.
     place = path if path.is_dir() and not os.access(path.parent, os.W_OK) else path.parent
-    lock_path = place / f".{path.name}.lock"
+    place.mkdir(parents=True, exist_ok=True)
+    lock_path = str(place / f".{path.name}.lock")
+    lock = _locks.setdefault(lock_path, FileLock(lock_path))
     try:
-        lock = FileLock(str(lock_path), timeout=0).acquire()
+        lock.acquire(timeout=0)
     except Timeout:
         raise ConfigurationError(
             f"{path}: another process is writing it; wait for it to end, or give another name"
         ) from None
-    with ExitStack() as cleanup, lock:
-        _locked.add(path)
-        try:
-            with _delaying_signals_after(cleanup):
-                yield
-        finally:
-            _locked.remove(path)
-            lock_path.unlink(missing_ok=True)
-
-
-@contextmanager
-def _delaying_signals_after(cleanup: ExitStack) -> Iterator[None]:
-    """Delays signals from the end of the block to that of the stack."""
     try:
+        for directory in (path.parent, path):
+            for left in directory.glob(f".{glob.escape(path.name)}.partial-*"):
+                _remove(left)
         yield
     finally:
-        cleanup.enter_context(delayed_signals())
+        with delayed_signals():
+            lock.release()
+            if not lock.is_locked:
+                Path(lock_path).unlink(missing_ok=True)
 
 
-# The outputs that this process has locked.
-_locked: Set[Path] = set()
-
-
-def _resolve(path: Path) -> Path:
-    # A link to a file is replaced, one to a directory is followed.
-    return path.resolve() if path.is_dir() else path.absolute()
+_locks: MutableMapping[str, FileLock] = WeakValueDictionary()
+"""Those of this process, which can acquire them repeatedly."""
 
 
 @contextmanager
@@ -146,19 +135,17 @@ def write_file(path: Path, *, force: bool = True) -> Iterator[Path]:
     """
     A context manager that locks `path` and yields the path of a temporary file with the same name,
     which replaces `path` at the end. If the block raises, the temporary file is removed and `path`
-    is unchanged. A missing directory is created. Signals wait from the end of the block until
-    nothing temporary is left.
+    is unchanged. A missing directory is created.
 
     # Raises
 
     `ConfigurationError`
         If another process is writing `path`, the disk is full, or, without `force`, `path` exists.
     """
-    with ExitStack() as cleanup, _temporary_directory(path, path.parent) as temporary:
+    with _temporary_directory(path, path.parent) as temporary:
         check_output_path(path, force=force)
         new = temporary / path.name
-        with _delaying_signals_after(cleanup):
-            yield new
+        yield new
         # Otherwise a crash of the machine can leave an empty file.
         with new.open("rb") as written:
             os.fsync(written.fileno())
@@ -187,33 +174,33 @@ def write_directory(path: Path, contents: Sequence[str], *, force: bool = True) 
         As for `write_file`.
     """
     path = path.resolve()
-    # Inside `path` if that exists, because it may be a mount point.
-    place = path if path.exists() else path.parent
-    with ExitStack() as cleanup, _temporary_directory(path, place) as temporary:
+    with _temporary_directory(path, path if path.exists() else path.parent) as temporary:
         check_output_path(path, contents=contents, force=force)
         # The temporary directory itself is readable only by its owner.
         new = temporary / "new"
         new.mkdir()
-        with _delaying_signals_after(cleanup):
-            yield new
+        yield new
         if not path.exists():
             os.replace(new, path)
             return
-        for name in reversed(contents):
-            _remove(path / name)
-        for name in contents:
-            if (new / name).exists():
-                os.replace(new / name, path / name)
+        with delayed_signals():
+            for name in reversed(contents):
+                _remove(path / name)
+            for name in contents:
+                if (new / name).exists():
+                    os.replace(new / name, path / name)
 
 
 @contextmanager
 def _temporary_directory(path: Path, place: Path) -> Iterator[Path]:
-    place.mkdir(parents=True, exist_ok=True)
-    with nullcontext() if _resolve(path) in _locked else lock_output(path):
-        _remove_leftovers(path)
-        # Its name cannot be predicted, and others cannot put links into it.
-        with name_full_disk(path), TemporaryDirectory(prefix=_prefix(path), dir=place) as temporary:
-            yield Path(temporary)
+    # Its name cannot be predicted, and others cannot put links into it.
+    with lock_output(path), name_full_disk(path):
+        temporary = Path(mkdtemp(prefix=f".{path.name}.partial-", dir=place))
+        try:
+            yield temporary
+        finally:
+            with delayed_signals():
+                _remove(temporary)
 
 
 @contextmanager
@@ -222,28 +209,14 @@ def name_full_disk(path: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, RuntimeError) as error:
-        if getattr(error, "errno", None) in _NO_ROOM:
-            reason = os.strerror(error.errno)  # type: ignore[union-attr, arg-type]
-        elif re.search("iostream error|unexpected pos", str(error)):
-            # `torch.save` does not say why it cannot write.
-            reason = "the disk may be full"
-        else:
+        # HDF5's errors have no `errno`, and `torch.save` does not say why it cannot write.
+        found = next((text for text in _NO_ROOM if text in str(error)), "")
+        if not found and not re.search("iostream error|unexpected pos", str(error)):
             raise
+        reason = found or "the disk may be full"
         raise ConfigurationError(
             f"{path}: it cannot be written ({reason}); make room, then repeat the command"
         ) from error
-
-
-def _prefix(path: Path) -> str:
-    """That of the names of temporary directories."""
-    return f".{path.name}.partial-"
-
-
-def _remove_leftovers(path: Path) -> None:
-    """Removes what killed processes have left beside a locked output, and in it."""
-    for place in (path.parent, path):
-        for left in place.glob(f"{glob.escape(_prefix(path))}*"):
-            _remove(left)
 
 
 def _remove(path: Path) -> None:

@@ -14,7 +14,6 @@ import torch
 from allennlp.common.checks import ConfigurationError
 
 from allennlp_semfit.common.errors import check_bounds
-from allennlp_semfit.common.signals import delayed_signals
 
 __all__ = [
     "available_cpus",
@@ -69,9 +68,7 @@ def ordered_map(
     with ProcessPoolExecutor(num_workers, initializer=initialize_worker) as pool:
         try:
             for item in items:
-                # The first call starts the processes.
-                with delayed_signals():
-                    pending.append(pool.submit(function, item))
+                pending.append(pool.submit(function, item))
                 if len(pending) >= num_workers * items_per_worker:
                     yield pending.popleft().result()
             while pending:

@@ -1,4 +1,3 @@
-import os
 import signal
 import threading
 from contextlib import contextmanager
@@ -11,16 +10,12 @@ __all__ = ["delayed_signals"]
 @contextmanager
 def delayed_signals() -> Iterator[None]:
     """
-    A context manager that delays SIGINT and SIGTERM to the end of the block, which may fork. Python
-    would handle a signal that arrives during `os.fork` in a hook of `os.register_at_fork`, where it
-    ignores exceptions: Ctrl-C would have no effect. Blocks can be nested.
+    A context manager that delays SIGINT and SIGTERM to the end of the block, so that they do not
+    interrupt the removal of files. Blocks can be nested.
     """
-    process = os.getpid()
     received: List[int] = []
 
     def handle(number: int, _: Optional[FrameType]) -> None:
-        if os.getpid() != process:
-            os._exit(128 + number)
         received.append(number)
 
     is_main = threading.current_thread() is threading.main_thread()

@@ -1,37 +1,21 @@
 """Writes the vectors of a file of sentences to HDF5 or `.npy`."""
 
-import json
 import logging
 import math
 import os
 import shutil
 import time
-from collections import deque
-from contextlib import contextmanager
 from itertools import accumulate, islice
 from pathlib import Path
-from typing import (
-    Any,
-    BinaryIO,
-    Callable,
-    Deque,
-    Dict,
-    Iterator,
-    NamedTuple,
-    Optional,
-    Sequence,
-    Tuple,
-    Union,
-)
-from zlib import crc32
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Union
 
 import numpy
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import format_size
 from more_itertools import constrained_batches
 
-from allennlp_semfit.common.errors import check_bounds, first_line
-from allennlp_semfit.common.output import lock_output, remove_leftovers, write_file
+from allennlp_semfit.common.errors import check_bounds
+from allennlp_semfit.common.output import lock_output, write_file
 from allennlp_semfit.pretrained.pooling import check_pooling, pool_layers, pool_words
 from allennlp_semfit.pretrained.sentence_embedder import (
     DEFAULT_BATCH_SIZE,
@@ -40,11 +24,10 @@ from allennlp_semfit.pretrained.sentence_embedder import (
 )
 from allennlp_semfit.pretrained.sentences_file import SentencesFile
 from allennlp_semfit.pretrained.vectors_file import (
-    add_checksum,
     check_vectors_path,
-    is_intact,
     progress_bar,
-    read_fingerprint,
+    read_run,
+    write_run,
     write_sentence_vectors,
     write_word_vectors,
 )
@@ -59,9 +42,6 @@ WINDOW_WORDS = 50_000
 
 # The inputs of this many sentences identify the fastText file, which is too large to hash.
 _NUM_PROBES = 100
-
-_CHECKSUM_BYTES = 4
-_CHUNK_BYTES = 2**24
 
 # HDF5 stores the length of a string in 32 bits, of which quotes and indices need some.
 _MAX_BYTES_OF_SENTENCES = 2**31
@@ -96,9 +76,9 @@ def embed_file(
     Writes the vectors of the words in a file of sentences to an HDF5 file or, with `pool`, one
     vector for each sentence to an HDF5 or `.npy` file. The same call resumes an interrupted run.
 
-    A killed process can leave an HDF5 file unreadable. So the vectors are first written to
-    `<out_file>.unfinished`, with checksums, and copied at the end. Memory holds a few thousand
-    sentences and the vectors of a batch; at the end, unless `forget_sentences`, all sentences.
+    The vectors are first written to files in the directory `<out_file>.unfinished`, one for each
+    window of sentences, and copied at the end. Memory holds a few thousand sentences and the
+    vectors of a batch; at the end, unless `forget_sentences`, all sentences.
 
     # Parameters
 
@@ -127,8 +107,8 @@ def embed_file(
     # Raises
 
     `ConfigurationError`
-        If an option, the sentences or `out_file` cannot be used, if `out_file` or the unfinished
-        file was written with other arguments, or if `out_file` is damaged.
+        If an option, the sentences or `out_file` cannot be used, or if `out_file` or the
+        unfinished vectors were written with other arguments.
     """
     check_pooling(layers, "mean" if pool is None else pool)
     if dtype not in ("float32", "float16"):
@@ -136,208 +116,125 @@ def embed_file(
     check_bounds({"--batch-size": batch_size}, at_least=1)
     sentences, out = SentencesFile(Path(sentences_file)), Path(out_file)
     check_vectors_path(out, pool, [sentences.path])
-    size = sentences.path.stat().st_size
+    _, size, _ = identity = sentences.identify()
     if size > _MAX_BYTES_OF_SENTENCES and pool is None and not forget_sentences:
         raise ConfigurationError(
             f"{sentences.path}: its {format_size(size)} do not fit into `sentence_to_index`; add "
             "--forget-sentences to omit it"
         )
-    summary = sentences.summarize()
-    sha256, num_sentences, num_words = summary
+    num_sentences, num_words = sentences.summarize()
     probes = (line.split() for line in islice(sentences, _NUM_PROBES))
-    fingerprint = {
-        "sentences_sha256": sha256,
-        "model_sha256": embedder.model_fingerprint(),
-        "input_sha256": embedder.input_fingerprint(probes),
-        "layers": layers,
-        "pool": pool or "",
-        "dtype": dtype,
-        "sentence_to_index": pool is not None or not forget_sentences,
-        "window_sentences": WINDOW_SENTENCES,
-        "window_words": WINDOW_WORDS,
+    pooled = "" if pool is None else f" --pool {pool}"
+    forgets = " --forget-sentences" if forget_sentences and pool is None else ""
+    run = {
+        "sentences": list(identity),
+        "model": embedder.model_fingerprint(),
+        "input": embedder.input_fingerprint(probes),
+        "options": f"--{layers}{pooled} --dtype {dtype}{forgets}",
     }
     num_layers, dim = embedder.num_layers, embedder.get_output_dim()
     shape = (num_layers, -1, dim) if layers == "all" else (-1, dim)
     # The size of the vector of a word, or of a sentence if its words are pooled.
-    vector_bytes = abs(math.prod(shape)) * numpy.dtype(dtype).itemsize
-    num_vectors = num_words if pool is None else num_sentences
+    vector_size = abs(math.prod(shape))
+    vector_bytes = vector_size * numpy.dtype(dtype).itemsize
+    size = vector_bytes * (num_words if pool is None else num_sentences)
     unfinished = out.with_name(f"{out.name}.unfinished")
-    header = json.dumps(fingerprint).encode() + b"\n"
+
+    def count(words: Sequence[str]) -> int:
+        return len(words) if pool is None else 1
+
+    def embed_window(path: Path, window: Sequence[List[str]]) -> None:
+        starts = [0, *accumulate(vector_bytes * count(words) for words in window)]
+        with write_file(path) as new, new.open("wb") as file:
+            for batch in batches_by_length(list(map(len, window)), batch_size):
+                words = [window[index] for index in batch]
+                for index, vectors in zip(batch, embedder.embed_batch(words)):
+                    vectors = pool_layers(vectors, layers)
+                    if pool is not None:
+                        vectors = pool_words(vectors, pool)
+                    file.seek(starts[index])
+                    file.write(vectors.astype(dtype, copy=False).tobytes())
+                bar.update(sum(map(len, words)))
+
+    def stored_vectors() -> Iterator[numpy.ndarray]:
+        for number, window in enumerate(_windows(sentences)):
+            with (unfinished / str(number)).open("rb") as file:
+                for words in window:
+                    vectors = numpy.frombuffer(file.read(vector_bytes * count(words)), dtype)
+                    yield vectors if pool is not None else vectors.reshape(shape)
+                    bar.update(len(words))
+
     with lock_output(out):
-        remove_leftovers(unfinished)
-        resumes = _starts_with(unfinished, header)
+        found = read_run(unfinished / "run")
         if out.exists() and not force:
-            # HDF5 may read a damaged file for ever.
-            if not is_intact(out):
-                raise ConfigurationError(
-                    f"{out}: it was made by something other than `allennlp embed`, or is damaged. "
-                    "Give another name, or --force to replace it"
-                )
-            _check_fingerprint(out, fingerprint)
-            if resumes:
-                unfinished.unlink()
+            _check_run(out, read_run(out), run)
+            if found in ({}, run):
+                shutil.rmtree(unfinished, ignore_errors=True)
             return EmbeddingSummary(num_sentences, num_words, out.stat().st_size, already_done=True)
-        # A damaged one is made again.
-        if not force and read_fingerprint(unfinished):
-            _check_fingerprint(unfinished, fingerprint)
-        _check_disk(unfinished, num_vectors * vector_bytes)
-        if not resumes:
-            with write_file(unfinished) as new:
-                new.write_bytes(header)
-
-        def embed(batch: Sequence[Sequence[str]]) -> Iterator[bytes]:
-            for vectors in embedder.embed_batch(batch):
-                vectors = pool_layers(vectors, layers)
-                if pool is not None:
-                    vectors = pool_words(vectors, pool)
-                yield vectors.astype(dtype, copy=False).tobytes()
-
-        def size_of(num_words: int) -> int:
-            return vector_bytes * (num_words if pool is None else 1)
-
-        # Closing the file fails too, if the disk is full.
-        with _write_errors(out), unfinished.open("r+b") as file:
-            start = time.monotonic()
-            with progress_bar("embedding", num_words) as bar:
-                embedded, ends = _write_vectors(
-                    file, len(header), sentences, embed, size_of, batch_size, bar
-                )
-            words_per_second = embedded / (time.monotonic() - start)
-            if sentences.summarize() != summary:
-                raise ConfigurationError(
-                    f"{sentences.path}: it changed during the run; repeat the command with --force"
-                )
-            # HDF5 can crash on a full disk.
-            _check_disk(unfinished, num_vectors * vector_bytes)
-            file.seek(len(header))
-            data = _WithoutChecksums(file, ends)
-            with write_file(out) as new:
-                if pool is None:
-                    write_word_vectors(new, data, sentences, shape, dtype, num_words, fingerprint)
-                else:
-                    matrix = (num_sentences, embedder.get_sentence_dim(layers))
-                    is_npy = out.suffix == ".npy"
-                    write_sentence_vectors(new, data, matrix, dtype, fingerprint, is_npy)
-                add_checksum(new)
-        unfinished.unlink()
+        if found and not force:
+            _check_run(unfinished, found, run)
+        _check_disk(unfinished, size)
+        if found != run:
+            shutil.rmtree(unfinished, ignore_errors=True)
+            with write_file(unfinished / "run") as new:
+                write_run(new, run)
+        start = time.monotonic()
+        windows = enumerate(_windows(sentences))
+        done = islice(windows, sum(1 for _ in unfinished.glob("[0-9]*")))
+        resumed = sum(len(words) for _, window in done for words in window)
+        if resumed:
+            logger.info("Resuming after %s of %s words.", f"{resumed:,}", f"{num_words:,}")
+        with progress_bar("embedding", num_words) as bar:
+            bar.initial = resumed
+            bar.update(resumed)
+            for number, window in windows:
+                embed_window(unfinished / str(number), window)
+        words_per_second = (num_words - resumed) / (time.monotonic() - start)
+        if sentences.identify() != identity:
+            raise ConfigurationError(
+                f"{sentences.path}: it changed during the run; repeat the command with --force"
+            )
+        # HDF5 can crash on a full disk.
+        _check_disk(unfinished, size)
+        with write_file(out) as new, progress_bar("copying", num_words) as bar:
+            if pool is None:
+                index = None if forget_sentences else sentences
+                write_word_vectors(new, stored_vectors(), index)
+            else:
+                matrix = (num_sentences, vector_size)
+                write_sentence_vectors(new, stored_vectors(), matrix, dtype)
+            write_run(new, run)
+        shutil.rmtree(unfinished)
     return EmbeddingSummary(num_sentences, num_words, out.stat().st_size, words_per_second)
 
 
-def _starts_with(path: Path, header: bytes) -> bool:
-    # Others can make a link in a directory such as `/tmp`.
-    if path.is_symlink() or not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return file.read(len(header)) == header
+def _windows(sentences: SentencesFile) -> Iterator[Sequence[List[str]]]:
+    words = map(str.split, sentences)
+    return constrained_batches(words, WINDOW_WORDS, WINDOW_SENTENCES, strict=False)
 
 
-def _write_vectors(
-    file: BinaryIO,
-    end: int,
-    sentences: SentencesFile,
-    embed: Callable[[Sequence[Sequence[str]]], Iterator[bytes]],
-    size_of: Callable[[int], int],
-    batch_size: int,
-    bar: Any,
-) -> Tuple[int, Deque[int]]:
-    """
-    Writes the vectors that the unfinished file lacks, after its header, which ends at `end`. They
-    are in the order of the sentences, with a checksum after each window. `size_of` gives the bytes
-    of the vectors of a sentence from its number of words. Returns the number of embedded words, and
-    where the vectors of each window end.
-    """
-    # Not `bar.initial` and `bar.n`, which a disabled bar lacks or does not update.
-    resumed = embedded = 0
-    ends: Deque[int] = deque()
-    for window in constrained_batches(
-        map(str.split, sentences), WINDOW_WORDS, WINDOW_SENTENCES, strict=False
-    ):
-        lengths = [len(words) for words in window]
-        *offsets, end = accumulate([end, *map(size_of, lengths)])
-        ends.append(end)
-        checksum = _checksum(file, offsets[0], end)
-        end += len(checksum)
-        if file.read(len(checksum)) == checksum:
-            resumed += sum(lengths)
-            bar.initial = resumed
-            bar.update(sum(lengths))
-            continue
-        if resumed and not embedded:
-            logger.info("Resuming after %s of %s words.", f"{resumed:,}", f"{bar.total:,}")
-        for batch in batches_by_length(lengths, batch_size):
-            for index, vectors in zip(batch, embed([window[index] for index in batch])):
-                file.seek(offsets[index])
-                file.write(vectors)
-            bar.update(sum(lengths[index] for index in batch))
-        file.write(_checksum(file, offsets[0], ends[-1]))
-        file.flush()
-        os.fsync(file.fileno())
-        embedded += sum(lengths)
-    return embedded, ends
-
-
-def _checksum(file: BinaryIO, start: int, end: int) -> bytes:
-    """Reads the bytes from `start` to `end`, and leaves the file there."""
-    # It begins with their place, so that no others match, nor the zeros that a crash can leave.
-    checksum = crc32(b"%d" % start)
-    file.seek(start)
-    for position in range(start, end, _CHUNK_BYTES):
-        checksum = crc32(file.read(min(_CHUNK_BYTES, end - position)), checksum)
-    file.seek(end)
-    return checksum.to_bytes(_CHECKSUM_BYTES, "little")
-
-
-class _WithoutChecksums:
-    """Reads the vectors of the unfinished file. The windows end at `ends`."""
-
-    def __init__(self, file: BinaryIO, ends: Deque[int]) -> None:
-        self._file = file
-        self._ends = ends
-
-    def read(self, size: int) -> bytes:
-        parts = []
-        while self._ends:
-            parts.append(self._file.read(min(size, self._ends[0] - self._file.tell())))
-            size -= len(parts[-1])
-            if not size:
-                break
-            self._ends.popleft()
-            self._file.seek(_CHECKSUM_BYTES, os.SEEK_CUR)
-        return b"".join(parts)
-
-
-def _check_fingerprint(path: Path, expected: Dict[str, Any]) -> None:
-    found = read_fingerprint(path)
-    if not expected.keys() <= found.keys():
-        causes = ["by something other than `allennlp embed`, or is damaged"]
+def _check_run(path: Path, found: Dict[str, Any], expected: Dict[str, Any]) -> None:
+    if found.keys() != expected.keys():
+        cause = "by something other than `allennlp embed`, or is damaged"
     else:
         explanations = {
-            "sentences_sha256": "from other sentences",
-            "model_sha256": "with another language model",
-            "input_sha256": "with another fastText file, other boundary tokens, another setting of "
+            "sentences": "from other sentences, or before their file changed",
+            # Another model implies another input.
+            "model": "with another language model",
+            "input": "with another fastText file, other boundary tokens, another setting of "
             "--autocast or, for a subword model, another tokenizer or --sub-token-mode",
-            "layers": f"with --{found['layers']}, not --{expected['layers']}",
-            "pool": ", not ".join(
-                f"with --pool {pool}" if pool else "without --pool"
-                for pool in (found["pool"], expected["pool"])
-            ),
-            "dtype": f"with --dtype {found['dtype']}, not {expected['dtype']}",
-            "sentence_to_index": f"with{'out' if found['sentence_to_index'] else ''} "
-            "--forget-sentences",
+            "options": f"with {found['options']}, not {expected['options']}",
         }
-        differences = [name for name in explanations if found[name] != expected[name]]
-        # Other sentences or another model imply another input.
-        if "input_sha256" in differences[1:]:
-            differences.remove("input_sha256")
-        causes = [explanations[name] for name in differences]
-    if causes:
+        differences = (explanations[name] for name in explanations if found[name] != expected[name])
+        cause = next(differences, "")
+    if cause:
         raise ConfigurationError(
-            f"{path}: it was made {', '.join(causes)}. Give another name, or --force to replace it"
+            f"{path}: it was made {cause}. Give another name, or --force to replace it"
         )
 
 
 def _check_disk(unfinished: Path, size: int) -> None:
-    needed = 2 * size - (unfinished.stat().st_size if unfinished.exists() else 0)
+    needed = 2 * size - sum(path.stat().st_size for path in unfinished.glob("[0-9]*"))
     free = shutil.disk_usage(unfinished.parent).free
     if needed > free:
         raise ConfigurationError(
@@ -345,14 +242,3 @@ def _check_disk(unfinished: Path, size: int) -> None:
             f"{format_size(free)} are free; make room, or use --top, --average, --normalized or "
             "--dtype float16"
         )
-
-
-@contextmanager
-def _write_errors(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise ConfigurationError(
-            f"{path}: it cannot be written ({first_line(error)}); make room, then repeat the "
-            "command"
-        ) from error

@@ -1,6 +1,5 @@
 """Files with one tokenised sentence per line."""
 
-import hashlib
 from pathlib import Path
 from typing import Iterator, Tuple
 
@@ -27,23 +26,21 @@ class SentencesFile:
             raise ConfigurationError(f"{path}: {found}; give text with one sentence per line")
         self.path = path
 
-    def summarize(self) -> Tuple[str, int, int]:
+    def summarize(self) -> Tuple[int, int]:
         """
         # Returns
 
-        `Tuple[str, int, int]`
-            The SHA-256 of the file, its number of lines, including empty ones, and of words.
+        `Tuple[int, int]`
+            The number of lines, including empty ones, and of words.
 
         # Raises
 
         `ConfigurationError`
             If the file is not UTF-8, or has no word.
         """
-        digest = hashlib.sha256()
         num_lines, num_words = 0, 0
         last_byte = b""
         for chunk in read_text(self.path):
-            digest.update(chunk)
             num_lines += chunk.count(b"\n")
             num_words += len(chunk.decode("utf-8" if last_byte else "utf-8-sig").split())
             last_byte = chunk[-1:] or last_byte
@@ -51,7 +48,12 @@ class SentencesFile:
             raise ConfigurationError(
                 f"{self.path}: it has no words; give text with a tokenised sentence per line"
             )
-        return digest.hexdigest(), num_lines + (last_byte != b"\n"), num_words
+        return num_lines + (last_byte != b"\n"), num_words
+
+    def identify(self) -> Tuple[str, int, int]:
+        """The file's path, size and time of modification."""
+        stat = self.path.stat()
+        return str(self.path.resolve()), stat.st_size, stat.st_mtime_ns
 
     def __iter__(self) -> Iterator[str]:
         """Yields each line, without leading and trailing white space."""

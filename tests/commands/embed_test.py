@@ -1,6 +1,5 @@
 import json
 import os
-import signal
 import subprocess
 import sys
 from functools import partial
@@ -13,7 +12,6 @@ from allennlp_semfit import SentenceEmbedder
 from tests import FIXTURES, VECTORS
 from tests.commands import running
 from tests.language_models import write_language_model
-from tests.processes import run_module
 from tests.tolerance import assert_same_but_for_rounding
 
 parse = partial(running.parse, "embed")
@@ -21,48 +19,7 @@ run = partial(running.run, "embed")
 error_of = partial(running.error_of, "embed")
 
 HELD_OUT = FIXTURES / "corpus" / "heldout.txt"
-
-# As a user's command, but with small windows, and killed while it embeds or while it copies.
-KILLED = """
-import os, signal
-from allennlp_semfit.pretrained import embed_file, vectors_file
-from allennlp.__main__ import run
-
-embed_file.WINDOW_SENTENCES = 2
-
-def kill_at(owner, name, count):
-    function = getattr(owner, name)
-
-    def call(*args):
-        nonlocal count
-        count -= 1
-        if not count:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return function(*args)
-
-    setattr(owner, name, call)
-
-{kill_at}
-run()
-"""
-# The suffix of the file, options and where.
-KILLED_WHILE = {
-    "embedding": (".h5", [], 'kill_at(embed_file, "pool_layers", 6)'),
-    "copying": (".h5", [], 'kill_at(vectors_file.h5py.Group, "__setitem__", 6)'),
-    "pooling": (".h5", ["--pool", "mean"], 'kill_at(embed_file, "pool_words", 6)'),
-    "saving": (".npy", ["--pool", "max"], 'kill_at(vectors_file.numpy, "save", 1)'),
-}
-
-
-def test_layers_can_be_brought_to_one_length(lm_archive, tmp_path):
-    out = tmp_path / "vectors.h5"
-    run(lm_archive, HELD_OUT, out, "--normalized", "--fasttext-model-path", VECTORS)
-    with h5py.File(out, "r") as file:
-        vectors = file["0"][...]
-    assert vectors.ndim == 2
-    # The mean of layers of which each has this mean.
-    assert abs(vectors.mean(axis=1)).max() < 1e-5
-    assert abs(vectors).max() > 0.1
+LAYERS = ["all", "top", "average", "normalized"]
 
 
 def test_pooled_to_sentences(lm_archive, tmp_path):
@@ -115,8 +72,10 @@ def test_the_options_of_a_subword_model_arrive(tmp_path):
 
 
 def test_one_choice_of_layers(capsys):
+    files = ("model.tar.gz", "sentences.txt", "vectors.h5")
+    assert [parse(*files, f"--{layers}").layers for layers in LAYERS] == LAYERS
     with pytest.raises(SystemExit):
-        parse("model.tar.gz", "sentences.txt", "vectors.h5", "--all", "--top")
+        parse(*files, "--all", "--top")
     assert "--top: not allowed with argument --all" in capsys.readouterr().err
 
 
@@ -166,31 +125,6 @@ def test_an_interruption_is_no_traceback(lm_archive, tmp_path, monkeypatch, caps
     with pytest.raises(SystemExit, match="^130$"):
         run(lm_archive, HELD_OUT, tmp_path / "out.h5", "--fasttext-model-path", VECTORS)
     assert "embed: interrupted; the same command resumes\n" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("step", KILLED_WHILE)
-def test_a_killed_command_resumes(lm_archive, tmp_path, step, monkeypatch, caplog):
-    caplog.set_level("INFO")
-    suffix, options, kill_at = KILLED_WHILE[step]
-    directory = tmp_path / "vectors"
-    directory.mkdir()
-    out, whole = directory / f"vectors{suffix}", directory / f"whole{suffix}"
-    (tmp_path / "killed.py").write_text(KILLED.replace("{kill_at}", kill_at))
-    # The archive's paths are relative.
-    (tmp_path / "test_fixtures").symlink_to(FIXTURES)
-    monkeypatch.chdir(tmp_path)
-    arguments = ("embed", lm_archive, HELD_OUT, out, *options)
-    killed = run_module("killed", *arguments, output=tmp_path / "log", check=False)
-    assert killed.returncode == -signal.SIGKILL, killed.output
-    assert [name for name in os.listdir(directory) if name[0] != "."] == [f"{out.name}.unfinished"]
-    monkeypatch.setattr("allennlp_semfit.pretrained.embed_file.WINDOW_SENTENCES", 2)
-    run(lm_archive, HELD_OUT, whole, "--fasttext-model-path", VECTORS, *options)
-    assert "Resuming" not in caplog.text
-    run(lm_archive, HELD_OUT, out, "--fasttext-model-path", VECTORS, *options)
-    is_embedded = step in ("copying", "saving")
-    assert is_embedded or "Resuming after " in caplog.text
-    assert out.read_bytes() == whole.read_bytes()
-    assert sorted(os.listdir(directory)) == [out.name, whole.name]
 
 
 def test_the_user_sees_what_it_does(lm_archive, tmp_path):

@@ -3,11 +3,11 @@ import os
 from functools import partial
 
 import pytest
+from filelock import FileLock
 
 from allennlp_semfit import SentenceEmbedder
 from allennlp_semfit.analysis.senteval.sentence_vectors import FastTextVectors, LanguageModelVectors
 from allennlp_semfit.analysis.senteval.tasks import TASKS
-from allennlp_semfit.common.output import lock_output
 from tests import FIXTURES, VECTORS
 from tests.analysis.senteval.data import write_data
 from tests.commands import running
@@ -33,7 +33,8 @@ def test_defaults():
 
 def test_only_one_process_writes_the_results(data_dir, tmp_path):
     out = tmp_path / "out.json"
-    with lock_output(out), pytest.raises(SystemExit, match="out.json: another process is writing"):
+    lock = FileLock(str(tmp_path / ".out.json.lock"))
+    with lock, pytest.raises(SystemExit, match="out.json: another process is writing"):
         run(VECTORS, data_dir, "--output-file", out)
     assert not out.exists()
 

@@ -1,7 +1,7 @@
-import multiprocessing
 import os
 import signal
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -10,10 +10,11 @@ from allennlp.common.checks import ConfigurationError
 from allennlp_semfit.common.output import (
     check_output_path,
     lock_output,
+    remove_leftovers,
     write_directory,
     write_file,
 )
-from tests.processes import error_in_fork
+from tests.processes import error_in_fork, fork
 
 CONTENTS = ("shards/", "extra.txt", "record.json")
 
@@ -32,11 +33,27 @@ def write_output(directory, text):
     (directory / "record.json").write_text(text)
 
 
-def write_half(context_manager, error):
-    with context_manager as temporary:
-        path = temporary / "shards" if temporary.is_dir() else temporary
-        path.write_text("half")
-        raise error
+def write(path, text, writer, args):
+    with writer(path, *args) as temporary:
+        write_output(temporary, text) if args else temporary.write_text(text)
+
+
+def write_half(stop, writer, path, *args):
+    with writer(path, *args) as temporary:
+        (temporary / "record.json" if args else temporary).write_text("half")
+        stop()
+
+
+def kill(*arguments):
+    """Kills a process that is writing."""
+    process = fork(write_half, lambda: os.kill(os.getpid(), signal.SIGKILL), *arguments)
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
+
+
+both_writers = pytest.mark.parametrize(
+    ("writer", "args"), [(write_file, ()), (write_directory, (CONTENTS,))]
+)
 
 
 class TestCheckOutputPath:
@@ -85,12 +102,10 @@ class TestCheckOutputPath:
                 check_output_path(file / "below" / "it", contents=contents, force=force)
         with pytest.raises(ConfigurationError, match=f"^{tmp_path}: it is a directory, not a file"):
             check_output_path(tmp_path, force=force)
-
-    def test_force_does_not_replace_a_directory_by_a_file(self, tmp_path):
         for name in ("shards", "record.json"):
             (tmp_path / name).mkdir()
         with pytest.raises(ConfigurationError, match=r"record\.json: it is a directory"):
-            check_output_path(tmp_path, contents=CONTENTS, force=True)
+            check_output_path(tmp_path, contents=CONTENTS, force=force)
 
     @pytest.mark.parametrize("contents", [(), CONTENTS])
     def test_a_directory_without_write_permission(self, tmp_path, contents, monkeypatch):
@@ -103,44 +118,12 @@ class TestCheckOutputPath:
 class TestWriteFile:
     def test_the_file_appears_at_the_end(self, tmp_path):
         path = tmp_path / "missing" / "out.txt"
-        with write_file(path) as temporary:
-            temporary.write_text("new")
-            assert not path.exists()
-        assert files_in(tmp_path) == {"missing/out.txt": "new"}
-
-    def test_the_former_file_stays_until_then(self, tmp_path):
-        path = tmp_path / "out.txt"
-        path.write_text("old")
-        with write_file(path) as temporary:
-            temporary.write_text("new")
-            assert path.read_text() == "old"
-        assert files_in(tmp_path) == {"out.txt": "new"}
-
-    @pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
-    @pytest.mark.parametrize("before", [{}, {"out.txt": "old"}])
-    def test_a_failure_changes_nothing(self, tmp_path, error, before):
-        for name, text in before.items():
-            (tmp_path / name).write_text(text)
-        with pytest.raises(error):
-            write_half(write_file(tmp_path / "out.txt"), error)
-        assert files_in(tmp_path) == before
-
-    def test_a_file_that_was_not_written_is_an_error(self, tmp_path):
-        (tmp_path / "out.txt").write_text("old")
-        with pytest.raises(FileNotFoundError), write_file(tmp_path / "out.txt"):
-            pass
-        assert files_in(tmp_path) == {"out.txt": "old"}
-
-    def test_what_a_killed_process_leaves_is_hidden_and_goes_with_the_next_run(self, tmp_path):
-        path = tmp_path / "out.txt"
-        path.write_text("old")
-        kill(write_file, path)
-        assert path.read_text() == "old"
-        assert [name for name in os.listdir(tmp_path) if not name.startswith(".")] == ["out.txt"]
-        with write_file(path) as temporary:
-            assert not temporary.exists()
-            temporary.write_text("new")
-        assert files_in(tmp_path) == {"out.txt": "new"}
+        for text in ("new", "newer"):
+            before = path.exists() and path.read_text()
+            with write_file(path) as temporary:
+                temporary.write_text(text)
+                assert (path.exists() and path.read_text()) == before
+            assert files_in(tmp_path) == {"missing/out.txt": text}
 
 
 class TestWriteDirectory:
@@ -152,12 +135,8 @@ class TestWriteDirectory:
             assert not path.exists()
         assert files_in(path) == {"shards/0.txt": "new", "record.json": "new"}
         assert os.listdir(path.parent) == ["new"]
-
-    def test_its_permissions_are_those_of_any_other(self, tmp_path):
         (tmp_path / "other").mkdir()
-        with write_directory(tmp_path / "new", CONTENTS):
-            pass
-        assert (tmp_path / "new").stat().st_mode == (tmp_path / "other").stat().st_mode
+        assert path.stat().st_mode == (tmp_path / "other").stat().st_mode
 
     def test_in_an_existing_directory_only_the_contents_are_replaced(self, tmp_path):
         path = tmp_path / "out"
@@ -186,66 +165,45 @@ class TestWriteDirectory:
         (data / "0.txt").write_text("data")
         path.symlink_to("out")
         (path / "shards").symlink_to(data)
-        with write_directory(path, CONTENTS) as temporary:
-            write_output(temporary, "new")
+        write(path, "new", write_directory, (CONTENTS,))
         assert path.is_symlink()
         assert files_in(tmp_path / "out") == {"shards/0.txt": "new", "record.json": "new"}
         assert files_in(data) == {"0.txt": "data"}
 
-    def test_a_link_may_come_before_its_directory(self, tmp_path):
-        (tmp_path / "link").symlink_to("out")
-        with write_directory(tmp_path / "link", CONTENTS) as temporary:
-            write_output(temporary, "new")
-        assert (tmp_path / "link").is_symlink()
-        assert files_in(tmp_path / "out") == {"shards/0.txt": "new", "record.json": "new"}
 
-    @pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
-    @pytest.mark.parametrize("exists", [False, True])
-    def test_a_failure_changes_nothing(self, tmp_path, error, exists):
-        path = tmp_path / "out"
-        if exists:
-            path.mkdir()
-            write_output(path, "old")
-        before = sorted(tmp_path.rglob("*")), files_in(tmp_path)
-        with pytest.raises(error):
-            write_half(write_directory(path, CONTENTS), error)
-        assert (sorted(tmp_path.rglob("*")), files_in(tmp_path)) == before
+@both_writers
+@pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
+@pytest.mark.parametrize("exists", [False, True])
+def test_a_failure_changes_nothing(tmp_path, writer, args, error, exists):
+    if exists:
+        write(tmp_path / "out", "old", writer, args)
+    before = sorted(tmp_path.rglob("*")), files_in(tmp_path)
+    with pytest.raises(error):
+        write_half(Mock(side_effect=error), writer, tmp_path / "out", *args)
+    assert (sorted(tmp_path.rglob("*")), files_in(tmp_path)) == before
 
-    def test_a_failure_while_moving_leaves_no_mark_of_completeness(self, tmp_path, monkeypatch):
-        write_output(tmp_path, "old")
-        replace = os.replace
 
-        def fail(source, destination):
-            if destination == tmp_path / "record.json":
-                raise KeyboardInterrupt
-            replace(source, destination)
-
-        monkeypatch.setattr(os, "replace", fail)
-        with pytest.raises(KeyboardInterrupt), write_directory(tmp_path, CONTENTS) as temporary:
-            write_output(temporary, "new")
-        assert files_in(tmp_path) == {"shards/0.txt": "new"}
-
-    @pytest.mark.parametrize("exists", [False, True])
-    def test_what_a_killed_process_leaves_goes_with_the_next_run(self, tmp_path, exists):
-        path = tmp_path / "out"
-        if exists:
-            path.mkdir()
-        kill(write_directory, path, CONTENTS)
-        check_output_path(path, contents=CONTENTS)
-        with write_directory(path, CONTENTS) as temporary:
-            write_output(temporary, "new")
-        assert files_in(tmp_path) == {"out/shards/0.txt": "new", "out/record.json": "new"}
-        assert os.listdir(tmp_path) == ["out"]
+@both_writers
+@pytest.mark.parametrize("exists", [False, True])
+def test_what_a_killed_process_leaves_is_hidden_and_removed(tmp_path, writer, args, exists):
+    path = tmp_path / "out"
+    if exists:
+        write(path, "old", writer, args)
+    before = files_in(tmp_path)
+    kill(writer, path, *args)
+    assert [name for name in os.listdir(tmp_path) if name[0] != "."] == ["out"] * exists
+    remove_leftovers(path)
+    assert files_in(tmp_path) == before
+    assert os.listdir(tmp_path) == ["out"] * exists
 
 
 class TestLockOutput:
-    @pytest.mark.parametrize(("writer", "args"), [(write_file, ()), (write_directory, (CONTENTS,))])
+    @both_writers
     @pytest.mark.parametrize("exists", [False, True])
     def test_only_one_process_writes(self, tmp_path, writer, args, exists):
         path = tmp_path / "missing" / "out"
         if exists:
-            with writer(path, *args) as temporary:
-                write_output(temporary, "old") if args else temporary.write_text("old")
+            write(path, "old", writer, args)
         before = files_in(tmp_path)
         with lock_output(path):
             assert in_another_process(writer, path, *args) == (
@@ -255,20 +213,11 @@ class TestLockOutput:
                 name.replace("missing/", "") for name in before
             }
             # The process that holds the lock writes.
-            with writer(path, *args) as temporary:
-                write_output(temporary, "new") if args else temporary.write_text("new")
+            write(path, "new", writer, args)
             assert "another process is writing it" in in_another_process(writer, path, *args)
         assert set(files_in(tmp_path).values()) == {"new"}
         assert in_another_process(lock_output, path) == ""
         assert os.listdir(path.parent) == ["out"]
-
-    def test_a_link_to_a_directory_is_the_same_output(self, tmp_path):
-        (tmp_path / "out").mkdir()
-        (tmp_path / "link").symlink_to("out")
-        with lock_output(tmp_path / "out"):
-            assert "another process is writing" in in_another_process(
-                lock_output, tmp_path / "link"
-            )
 
     def test_a_mount_point_in_a_directory_without_write_permission(self, tmp_path, monkeypatch):
         path = tmp_path / "out"
@@ -279,47 +228,21 @@ class TestLockOutput:
             assert os.listdir(path) == [".out.lock"]
 
 
-@pytest.mark.parametrize(("writer", "args"), [(write_file, ()), (write_directory, (CONTENTS,))])
+@both_writers
 def test_a_full_disk_is_one_line_and_leaves_nothing(tmp_path, writer, args):
     path = tmp_path / "out"
-
-    def write() -> None:
-        with writer(path, *args) as temporary:
-            write_output(temporary, "new" * 100) if args else temporary.write_text("new" * 100)
-
-    assert error_in_fork(write, max_file_size=200) == (
+    assert error_in_fork(write, path, "new" * 100, writer, args, max_file_size=200) == (
         f"{path}: it cannot be written (File too large); make room, then repeat the command"
     )
     assert not os.listdir(tmp_path)
 
 
-@pytest.mark.parametrize("size", [1, 1000])
-def test_a_full_disk_that_pytorch_does_not_name_is_one_line(tmp_path, size):
-    def write() -> None:
+def test_a_full_disk_that_pytorch_does_not_name_is_one_line(tmp_path):
+    def save() -> None:
         with write_file(tmp_path / "out") as temporary:
-            torch.save(torch.zeros(size), temporary)
+            torch.save(torch.zeros(1000), temporary)
 
-    assert "it cannot be written (the disk may be full)" in error_in_fork(write, max_file_size=200)
-
-
-@pytest.mark.parametrize(("writer", "args"), [(write_file, ()), (write_directory, (CONTENTS,))])
-def test_a_link_in_place_of_a_temporary_file_is_not_followed(tmp_path, writer, args):
-    """Others can create files in a directory such as `/tmp`."""
-    mine = tmp_path / "mine"
-    mine.mkdir()
-    (mine / "file").write_text("mine")
-    path = tmp_path / "out.txt"
-    for name in (".out.txt.partial", ".out.txt.partial-1"):
-        path.with_name(name).symlink_to(mine / "file")
-    path.with_name(".out.txt.partial-2").symlink_to(mine)
-    names = set()
-    for _ in range(2):
-        with writer(path, *args) as temporary:
-            names.add(temporary.parent.name)
-            assert temporary.parent.stat().st_mode & 0o077 == 0
-            write_output(temporary, "new") if args else temporary.write_text("new")
-    assert len(names) == 2
-    assert files_in(mine) == {"file": "mine"}
+    assert "it cannot be written (the disk may be full)" in error_in_fork(save, max_file_size=200)
 
 
 def in_another_process(context_manager, *arguments):
@@ -330,30 +253,6 @@ def in_another_process(context_manager, *arguments):
             pass
 
     return error_in_fork(enter)
-
-
-def kill(context_manager, *arguments):
-    """Kills a process that is writing."""
-
-    def write() -> None:
-        with context_manager(*arguments) as temporary:
-            path = temporary / "record.json" if temporary.is_dir() else temporary
-            path.write_text("half")
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    process = multiprocessing.get_context("fork").Process(target=write)
-    process.start()
-    process.join()
-    assert process.exitcode == -signal.SIGKILL
-
-
-def test_what_a_killed_run_left_is_removed_although_its_output_is_complete(tmp_path):
-    for name in (".out.partial-abc", "out", "out/.out.partial-def"):
-        (tmp_path / name).mkdir()
-    (tmp_path / "out" / "words.txt").touch()
-    with pytest.raises(ConfigurationError, match="it is not empty"):
-        check_output_path(tmp_path / "out", contents=["words.txt"])
-    assert sorted(tmp_path.rglob("*")) == [tmp_path / "out", tmp_path / "out" / "words.txt"]
 
 
 def test_an_output_that_appears_meanwhile_is_not_replaced(tmp_path):

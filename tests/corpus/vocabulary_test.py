@@ -95,7 +95,7 @@ def test_a_failure_leaves_what_was_there(tmp_path, monkeypatch, exists):
         raise OSError("No space left on device")
 
     monkeypatch.setattr(Vocabulary, "save_to_files", fail)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(ConfigurationError, match="No space left"):
         files.write(WORDS)
     assert sorted(tmp_path.rglob("*")) == before
     assert not exists or read(out) == expected(["other"])

@@ -1,7 +1,5 @@
 import json
 import os
-import re
-from functools import partial
 from types import SimpleNamespace
 
 import h5py
@@ -11,9 +9,9 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import format_size
 from allennlp.models.archival import load_archive
 from allennlp.predictors import Predictor
+from filelock import FileLock
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tqdm import tqdm
 
 from allennlp_semfit import SentenceEmbedder
 from allennlp_semfit.pretrained import embed_file as module
@@ -54,7 +52,7 @@ def contents(path):
     with h5py.File(path, "r") as file:
         vectors = {name: file[name][...].tobytes() for name in file if name != "sentence_to_index"}
         index = json.loads(file["sentence_to_index"][0])
-        return vectors, index, dict(file.attrs)
+        return vectors, index, vectors_file.read_run(path)["options"]
 
 
 @pytest.mark.usefixtures("_small_windows")
@@ -114,7 +112,7 @@ def pooled_by_hand(vectors, layers, pool):
 )
 def test_one_vector_for_each_sentence(embedder, sentences, out, layers, dtype, pool, monkeypatch):
     # 2 rows at most at a time.
-    monkeypatch.setattr(vectors_file, "_CHUNK_BYTES", 2 * 3 * 12 * 4)
+    monkeypatch.setattr(vectors_file, "_CHUNK_ROWS", 2)
     npy = out.with_suffix(".npy")
     for path in (out, npy):
         options = {"layers": layers, "pool": pool, "dtype": dtype, "batch_size": 2}
@@ -196,15 +194,8 @@ def interrupt(embedder, batches, sentences, out, **options):
         (".npy", {"pool": "max", "layers": "top", "dtype": "float16"}),
     ],
 )
-@pytest.mark.parametrize("shows_progress", [True, False])
-def test_resumes_after_an_interruption(
-    embedder, sentences, tmp_path, suffix, options, shows_progress, caplog, monkeypatch
-):
+def test_resumes_after_an_interruption(embedder, sentences, tmp_path, suffix, options, caplog):
     caplog.set_level("INFO")
-    # As the environment variable TQDM_DISABLE does.
-    monkeypatch.setattr(
-        vectors_file, "Tqdm", SimpleNamespace(tqdm=partial(tqdm, disable=not shows_progress))
-    )
     out, whole = tmp_path / f"vectors{suffix}", tmp_path / f"whole{suffix}"
     embed_file(embedder, sentences, whole, batch_size=2, **options)
     # Windows of 3 sentences, each 2 batches: it is interrupted after the first half of the third.
@@ -221,124 +212,35 @@ def test_resumes_after_an_interruption(
 
 
 @pytest.mark.usefixtures("_small_windows")
-@pytest.mark.parametrize("pool", [None, "first"])
-@pytest.mark.parametrize("window_words", [6, 50_000])
-def test_resumes_wherever_the_unfinished_file_ends(
-    embedder, sentences, out, window_words, pool, monkeypatch
-):
-    monkeypatch.setattr(module, "WINDOW_WORDS", window_words)
-    whole, unfinished = out.with_name("whole.h5"), out.with_name("vectors.h5.unfinished")
-    embed_file(embedder, sentences, whole, batch_size=2, pool=pool)
-    interrupt(embedder, 5, sentences, out, pool=pool)
-    written = unfinished.read_bytes()
-    header = written.index(b"\n") + 1
-    # As a run leaves them that was killed when it made the file.
-    left = [out.with_name(f".{unfinished.name}.{name}") for name in ("lock", "partial-12345678")]
-    left[0].touch()
-    left[1].mkdir()
-    for size in (*range(header, len(written), 301), len(written)):
-        unfinished.write_bytes(written[:size])
-        embed_file(embedder, sentences, out, batch_size=2, pool=pool)
-        assert out.read_bytes() == whole.read_bytes()
-        assert not any(path.exists() for path in left)
-        out.unlink()
-
-
-@pytest.mark.usefixtures("_small_windows")
-@pytest.mark.parametrize("pool", [None, "first"])
-def test_a_damaged_part_is_made_again(embedder, sentences, out, pool):
-    whole, unfinished = out.with_name("whole.h5"), out.with_name("vectors.h5.unfinished")
-    embed_file(embedder, sentences, whole, batch_size=2, pool=pool)
-    interrupt(embedder, 5, sentences, out, pool=pool)
-    written = unfinished.read_bytes()
-    header = written.index(b"\n")
-    # The first of the windows of three vectors, which have the same size, and its checksum.
-    first = written[header + 1 :][: 3 * 4 * embedder.get_sentence_dim("all") + 4]
-    # Zeros are what a crash of the machine can leave.
-    for damaged in (
-        b"",
-        b"\0" * len(written),
-        written[:5] + b"\xff" + written[6:],
-        written[:header],
-        written[: header + 1] + 2 * first,
-        written[:header] + b"\0" + written[header + 1 :],
-        *(
-            written[:start] + bytes(size) + written[start + size :]
-            for start, size in ((header + 9, 1), (header + 99, 500), (header + 1, len(written)))
-        ),
-    ):
-        unfinished.write_bytes(damaged)
-        embed_file(embedder, sentences, out, batch_size=2, pool=pool)
-        assert out.read_bytes() == whole.read_bytes()
-        out.unlink()
-
-
-@pytest.mark.parametrize("suffix", [".h5", ".npy"])
-def test_a_damaged_file_is_not_finished(embedder, sentences, tmp_path, suffix):
-    out = tmp_path / f"vectors{suffix}"
-    embed_file(embedder, sentences, out, pool="mean")
-    whole = out.read_bytes()
-    for start in range(0, len(whole), 301):
-        out.write_bytes(whole[:start] + bytes([whole[start] ^ 16]) + whole[start + 1 :])
-        with pytest.raises(ConfigurationError, match=rf"^{out}: it .*--force to replace it$"):
-            embed_file(embedder, sentences, out, pool="mean")
-    out.write_bytes(whole[:-1])
-    with pytest.raises(ConfigurationError, match=f"^{out}: it "):
-        embed_file(embedder, sentences, out, pool="mean")
-    embed_file(embedder, sentences, out, pool="mean", force=True)
-    assert out.read_bytes() == whole
-
-
-def test_a_large_size_in_a_damaged_file_is_not_believed(embedder, sentences, tmp_path, monkeypatch):
-    out = tmp_path / "vectors.npy"
-    embed_file(embedder, sentences, out, pool="mean")
-    text = re.search(rb"<U\d+", out.read_bytes())[0]
-    out.write_bytes(out.read_bytes().replace(text, b"<U" + b"9" * (len(text) - 2)))
-    # Of the text at the end.
-    monkeypatch.setattr(vectors_file, "_MAX_FINGERPRINT", 900)
-    assert vectors_file.read_fingerprint(out) == {}
-
-
-@pytest.mark.usefixtures("_small_windows")
 def test_resumes_after_an_interruption_at_the_end(embedder, sentences, out, monkeypatch):
-    def replace_or_stop(source, destination):
-        if destination == out:
-            raise KeyboardInterrupt
-        replace(source, destination)
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
 
-    replace = os.replace
-    monkeypatch.setattr(os, "replace", replace_or_stop)
-    interrupt(embedder, None, sentences, out)
-    assert not out.exists()
-    monkeypatch.setattr(os, "replace", replace)
+    for name, is_written in (("write_word_vectors", False), ("shutil.rmtree", True)):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"{module.__name__}.{name}", interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                embed_file(embedder, sentences, out)
+        assert out.exists() == is_written
     recorder = Recorder(embedder)
-    unfinished = out.with_name("vectors.h5.unfinished").read_bytes()
-    embed_file(recorder, sentences, out, batch_size=2)
+    assert embed_file(recorder, sentences, out).already_done
     assert not recorder.embedded
-    # The last step may be missing too.
-    out.with_name("vectors.h5.unfinished").write_bytes(unfinished)
-    assert embed_file(embedder, sentences, out).already_done
     assert sorted(os.listdir(out.parent)) == ["sentences.txt", "vectors.h5"]
 
 
 @pytest.mark.usefixtures("_small_windows")
 def test_an_unfinished_file_of_other_vectors(embedder, sentences, out):
-    unfinished = out.with_name("vectors.h5.unfinished")
     interrupt(embedder, 3, sentences, out, layers="top")
-    before = unfinished.read_bytes()
-    message = r"vectors.h5.unfinished: it was made with --top, not --all\. .*or --force to replace"
+    before = (out.parent / "vectors.h5.unfinished" / "0").read_bytes()
+    message = "vectors.h5.unfinished: it was made with --top .*, not --all .*or --force to replace"
     with pytest.raises(ConfigurationError, match=message):
         embed_file(embedder, sentences, out)
-    assert unfinished.read_bytes() == before
+    assert (out.parent / "vectors.h5.unfinished" / "0").read_bytes() == before
     # With --force it is replaced, or resumed if it has the same vectors.
     interrupt(embedder, 3, sentences, out, force=True)
     recorder = Recorder(embedder)
     embed_file(recorder, sentences, out, batch_size=2, force=True)
     assert sorted(recorder.embedded) == sorted(line.split() for line in LINES[3:])
-    # One that belongs to no finished file stays.
-    unfinished.write_bytes(before)
-    assert embed_file(embedder, sentences, out).already_done
-    assert unfinished.read_bytes() == before
 
 
 def test_sentences_that_change_during_the_run(embedder, sentences, out):
@@ -365,15 +267,6 @@ def test_a_full_disk_is_one_line(embedder, sentences, out, monkeypatch):
         f"{out}: it cannot be written (No space left on device); make room, then repeat the command"
     )
     assert sorted(os.listdir(out.parent)) == ["sentences.txt", "vectors.h5.unfinished"]
-
-
-def test_an_error_of_the_model_is_not_taken_for_a_full_disk(embedder, sentences, out, monkeypatch):
-    def fail(batch):
-        raise RuntimeError("out of memory")
-
-    monkeypatch.setattr(embedder, "embed_batch", fail)
-    with pytest.raises(RuntimeError, match="^out of memory$"):
-        embed_file(embedder, sentences, out)
 
 
 def test_what_is_there_is_not_made_again(embedder, sentences, out):
@@ -406,99 +299,58 @@ def test_another_model_other_vectors_and_other_sentences_are_told_apart(
     for parameter in other._layers.parameters():
         parameter.data *= 2
     assert "it was made with another language model. " in complaint(other)
-    assert "it was made with --all, not --top. " in complaint(embedder, layers="top")
-    assert "it was made with --dtype float32, not float16. " in complaint(embedder, dtype="float16")
-    forgetful = complaint(embedder, forget_sentences=True, layers="top")
-    assert "made with --all, not --top, without --forget-sentences. " in forgetful
-    assert "made without --pool, not with --pool max. " in complaint(embedder, pool="max")
+    made = "it was made with --all --dtype float32, not "
+    assert f"{made}--top --dtype float32. " in complaint(embedder, layers="top")
+    assert f"{made}--all --dtype float16. " in complaint(embedder, dtype="float16")
+    forgetful = complaint(embedder, forget_sentences=True)
+    assert f"{made}--all --dtype float32 --forget-sentences. " in forgetful
+    assert f"{made}--all --pool max --dtype float32. " in complaint(embedder, pool="max")
     sentences.write_text("Something else .\n")
-    assert "it was made from other sentences. Give another name, or --force" in complaint(embedder)
+    assert "it was made from other sentences, or before" in complaint(embedder)
 
     embed_file(embedder, sentences, out, force=True, forget_sentences=True)
     with h5py.File(out, "r") as file:
         assert list(file) == ["0"]
 
 
-def test_another_npy_file_is_told_apart(embedder, sentences, tmp_path):
+@pytest.mark.parametrize("content", [b"", b"\x93NUMPY\x03\x00", b"Snow .\n", b"\n7"])
+def test_the_file_of_something_else_stays(embedder, sentences, tmp_path, content):
     out = tmp_path / "vectors.npy"
-
-    def complaint(**options):
-        with pytest.raises(ConfigurationError) as error:
-            embed_file(embedder, sentences, out, **options)
-        return str(error.value)
-
-    # Of another version of the format, empty, or something else.
-    numpy.save(out, numpy.ones((2, 3)))
-    for contents in (out.read_bytes(), b"", b"\x93NUMPY\x03\x00", b"Snow .\n"):
-        out.write_bytes(contents)
-        message = (
-            "vectors.npy: it was made by something other than `allennlp embed`, or is damaged. "
-        )
-        assert message in complaint(pool="max")
-        assert out.read_bytes() == contents
-    embed_file(embedder, sentences, out, pool="mean", force=True)
-    assert "made with --pool mean, not with --pool max. Give another" in complaint(pool="max")
-    assert "made with --all, not --top. " in complaint(pool="mean", layers="top")
-    assert numpy.load(out).shape == (len(LINES), 36)
+    out.write_bytes(content)
+    message = r"vectors.npy: it was made by something other than `allennlp embed`, or is damaged\. "
+    with pytest.raises(ConfigurationError, match=message):
+        embed_file(embedder, sentences, out, pool="max")
+    assert out.read_bytes() == content
 
 
 @pytest.mark.parametrize("force", [False, True])
-def test_what_another_process_is_writing_is_left_alone(
-    embedder, sentences, out, force, monkeypatch
-):
-    def embed_again(*args):
-        with pytest.raises(ConfigurationError, match="another process is writing it"):
-            embed_file(embedder, sentences, out, layers="top", force=force)
-        return write_vectors(*args)
-
+def test_what_another_process_is_writing_is_left_alone(embedder, sentences, out, force):
     embed_file(embedder, sentences, out, layers="average")
-    write_vectors = module._write_vectors
-    monkeypatch.setattr(module, "_write_vectors", embed_again)
-    embed_file(embedder, sentences, out, force=True)
-    vectors, _, attributes = contents(out)
-    assert attributes["layers"] == "all"
-    assert len(vectors) == len(LINES)
+    before = out.read_bytes()
+    with (
+        FileLock(str(out.with_name(".vectors.h5.lock"))),
+        pytest.raises(ConfigurationError, match="another process is writing it"),
+    ):
+        embed_file(embedder, sentences, out, layers="top", force=force)
+    assert out.read_bytes() == before
 
 
 def test_errors_before_anything_is_written(embedder, sentences, out, monkeypatch):
-    def complaint(*arguments, **options):
+    def complaint(**options):
         with pytest.raises(ConfigurationError) as error:
-            embed_file(embedder, *arguments, **options)
+            embed_file(embedder, sentences, out, **options)
         assert "\n" not in str(error.value)
         assert os.listdir(out.parent) == ["sentences.txt"]
         return str(error.value)
 
-    assert "missing.txt: there is no such file" in complaint(out.parent / "missing.txt", out)
-    assert "it is a directory" in complaint(sentences, out.parent)
-    assert "it is a file, not a directory" in complaint(sentences, sentences / "vectors.h5")
-    assert "--batch-size: 0; it takes 1 or more" in complaint(sentences, out, batch_size=0)
-    assert "layers: 'last'; it takes one of" in complaint(sentences, out, layers="last")
-    assert "dtype: 'int8'; it takes 'float32' or 'float16'" in complaint(
-        sentences, out, dtype="int8"
-    )
-    assert "pool: 'sum'; it takes one of" in complaint(sentences, out, pool="sum")
-    npy = out.with_suffix(".npy")
-    assert "a .npy file has one vector per sentence; add --pool" in complaint(sentences, npy)
-    message = "with --pool, the suffix chooses the format; give a name that ends in .h5 or .npy"
-    assert message in complaint(sentences, out.with_suffix(".txt"), pool="mean")
-    # Its sentences would be gone.
-    for force in (False, True):
-        message = complaint(sentences, sentences, force=force)
-        assert "sentences.txt: it is an input; give the output another name" in message
-    other = out.parent / "other.h5"
-    other.write_text("something else")
-    with pytest.raises(ConfigurationError, match="something other than `allennlp embed`"):
-        embed_file(embedder, sentences, other)
-    other.unlink()
+    assert "layers: 'last'; it takes one of" in complaint(layers="last")
+    assert "dtype: 'int8'; it takes 'float32' or 'float16'" in complaint(dtype="int8")
+    assert "pool: 'sum'; it takes one of" in complaint(pool="sum")
     monkeypatch.setattr(module, "_MAX_BYTES_OF_SENTENCES", 10)
-    assert "add --forget-sentences" in complaint(sentences, out)
+    assert "add --forget-sentences" in complaint()
     monkeypatch.setattr(module.shutil, "disk_usage", lambda path: SimpleNamespace(free=100))
-    message = complaint(sentences, out, forget_sentences=True)
+    message = complaint(forget_sentences=True)
     needed = format_size(2 * 4 * 3 * 12 * len(" ".join(LINES).split()))
     assert f"the vectors and their copy need {needed} more, and 100B are free" in message
     needed = format_size(2 * 4 * 3 * 12 * len(LINES))
-    assert f"need {needed} more" in complaint(sentences, out, pool="mean")
-    sentences.write_bytes(b"sch\xf6n\n")
-    assert "not UTF-8: byte 0xf6 in line 1" in complaint(sentences, out, forget_sentences=True)
-    sentences.write_bytes(b"\n")
-    assert "it has no words" in complaint(sentences, out)
+    assert f"need {needed} more" in complaint(pool="mean")
