@@ -43,10 +43,8 @@ from allennlp_semfit.modules.contextualizers.bidirectional_language_model_adapte
 from allennlp_semfit.modules.contextualizers.bidirectional_language_model_lstm import (
     BidirectionalLanguageModelLstm,
 )
-from allennlp_semfit.modules.contextualizers.bidirectional_language_model_qrnn import (
+from allennlp_semfit.modules.contextualizers.bidirectional_language_model_sru_qrnn import (
     BidirectionalLanguageModelQrnn,
-)
-from allennlp_semfit.modules.contextualizers.bidirectional_language_model_sru import (
     BidirectionalLanguageModelSru,
 )
 from allennlp_semfit.modules.contextualizers.bidirectional_language_model_torch_lstm import (

@@ -11,7 +11,7 @@ from torch.nn.functional import pad
 from allennlp_semfit.archives.archive import Archive, ArchiveFile
 from allennlp_semfit.common.errors import InvalidFileError, first_line
 from allennlp_semfit.models.language_model_archive import LANGUAGE_MODEL
-from allennlp_semfit.modules.kernels.padding import check_right_padding
+from allennlp_semfit.modules.contextualizers.bidirectional_stack import check_right_padding
 from allennlp_semfit.modules.token_embedders.cached_embedder import CachedEmbedder
 from allennlp_semfit.pretrained.input_spec import (
     SUBWORD_SPANS,

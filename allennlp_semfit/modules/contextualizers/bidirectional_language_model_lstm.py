@@ -1,3 +1,4 @@
+from functools import partial
 from typing import List, Sequence
 
 import torch
@@ -5,8 +6,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 
 from allennlp_semfit.modules.contextualizers.bidirectional_stack import BidirectionalStack
-from allennlp_semfit.modules.kernels.implementation import check_implementation
-from allennlp_semfit.modules.kernels.projected_lstm.layer import ProjectedLstm, run_in_lockstep
+from allennlp_semfit.modules.kernels.projected_lstm import ProjectedLstm, run_in_lockstep
 
 __all__ = ["BidirectionalLanguageModelLstm"]
 
@@ -21,8 +21,8 @@ class BidirectionalLanguageModelLstm(BidirectionalStack):
     It is the contextualizer of ELMo (Peters et al. 2018, "Deep contextualized word
     representations") with the layer normalisation of Li et al. 2019, section 5.1. Each direction
     projects its input to `hidden_dim` and applies `num_layers` layers of
-    [`ProjectedLstm`](../projected_lstm/layer#projectedlstm), with a residual connection around each
-    layer but the first.
+    [`ProjectedLstm`](../../kernels/projected_lstm#projectedlstm), with a residual connection around
+    each layer but the first.
 
     It is stateless: every sentence starts from a zero state.
 
@@ -96,9 +96,9 @@ class BidirectionalLanguageModelLstm(BidirectionalStack):
                     f"{self.name}: `{name}` is {clip}; it must be greater than 0, or null for no "
                     "clipping."
                 )
-        check_implementation(self.name, implementation)
         super().__init__(
-            lambda: ProjectedLstm(
+            partial(
+                ProjectedLstm,
                 hidden_dim,
                 cell_size,
                 layer_norm,
@@ -111,6 +111,7 @@ class BidirectionalLanguageModelLstm(BidirectionalStack):
             num_layers,
             dropout,
             return_all_layers,
+            implementation,
             cell_size=cell_size,
         )
 

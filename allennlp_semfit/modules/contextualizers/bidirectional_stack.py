@@ -4,9 +4,14 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 
-from allennlp_semfit.modules.kernels.padding import check_right_padding
+from allennlp_semfit.modules.kernels.implementation import check_implementation
 
-__all__ = ["BidirectionalStack"]
+__all__ = ["BidirectionalStack", "check_right_padding"]
+
+_MESSAGE = (
+    "A mask has padding before or between the words of a sentence, but it must follow the last "
+    "word. Pad on the right, as AllenNLP's own fields do."
+)
 
 
 class BidirectionalStack(Seq2SeqEncoder):
@@ -33,13 +38,15 @@ class BidirectionalStack(Seq2SeqEncoder):
         Applied to each layer's input, but not to the residual connections.
     return_all_layers : `bool`
         Whether `forward` returns all layers or only the last one.
+    implementation : `str`, optional (default = `"auto"`)
+        That of the layers, to check.
     sizes : `int`
         More sizes to check.
 
     # Raises
 
     `ConfigurationError`
-        If a size is less than 1, or `dropout` is not in [0, 1).
+        If a size is less than 1, `dropout` is not in [0, 1) or the implementation is not available.
     """
 
     name: str
@@ -53,15 +60,12 @@ class BidirectionalStack(Seq2SeqEncoder):
         num_layers: int,
         dropout: float,
         return_all_layers: bool,
+        implementation: str = "auto",
         **sizes: int,
     ) -> None:
         super().__init__()
-        sizes = {
-            "input_dim": input_dim,
-            "hidden_dim": hidden_dim,
-            "num_layers": num_layers,
-            **sizes,
-        }
+        check_implementation(self.name, implementation)
+        sizes.update(input_dim=input_dim, hidden_dim=hidden_dim, num_layers=num_layers)
         for name, size in sizes.items():
             if size < 1:
                 raise ConfigurationError(f"{self.name}: `{name}` is {size}; it must be at least 1.")
@@ -151,6 +155,19 @@ class BidirectionalStack(Seq2SeqEncoder):
         if self.return_all_layers:
             return [_unpack(states, index, mask) for states in layers]
         return _unpack(states, index, mask)
+
+
+def check_right_padding(mask: torch.BoolTensor) -> None:
+    """
+    Raises a `ConfigurationError` if a word follows padding in a mask of shape
+    `(batch_size, length)`. On a GPU, for which it does not wait, PyTorch stops the run with the
+    same message.
+    """
+    is_right = (mask[:, 1:] <= mask[:, :-1]).all()
+    if mask.is_cuda:
+        torch._assert_async(is_right, _MESSAGE)
+    elif not is_right:
+        raise ConfigurationError(_MESSAGE)
 
 
 def _pack_indices(mask: torch.BoolTensor) -> Tuple[torch.Tensor, List[int]]:

@@ -1,5 +1,7 @@
 import logging
 from functools import cache
+from importlib import import_module
+from types import ModuleType
 from typing import Optional
 
 import torch
@@ -11,7 +13,7 @@ try:
 except ImportError as error:  # It was not built: see `setup.py`.
     native_kernels, _native_error = None, error  # type: ignore[assignment]
 
-__all__ = ["IMPLEMENTATIONS", "check_implementation", "choose_implementation", "native_kernels"]
+__all__ = ["IMPLEMENTATIONS", "check_implementation", "native_kernels", "select_ops"]
 
 logger = logging.getLogger(__name__)
 
@@ -44,11 +46,12 @@ def check_implementation(owner: str, implementation: str) -> None:
         )
 
 
-def choose_implementation(
+def select_ops(
     implementation: str, device: torch.device, dtype: torch.dtype, parameter_dtype: torch.dtype
-) -> str:
+) -> ModuleType:
     """
-    The implementation of the operations between the matrix products: "torch", "native" or "triton".
+    The module with the operations between the matrix products: `torch_ops`, which defines them,
+    `native_ops` or `triton_ops`.
 
     # Parameters
 
@@ -73,14 +76,16 @@ def choose_implementation(
     has_triton = device.type == "cuda" and dtype != torch.float64
     if implementation == "auto":
         if has_triton and _triton_runs(device):
-            return "triton"
-        return "native" if has_native and _native_is_built() else "torch"
-    if not {"torch": True, "native": has_native, "triton": has_triton}[implementation]:
+            implementation = "triton"
+        else:
+            implementation = "native" if has_native and _native_is_built() else "torch"
+    elif not {"torch": True, "native": has_native, "triton": has_triton}[implementation]:
         raise ConfigurationError(
             f'`implementation` is "{implementation}", which does not support {dtype} with '
             f'parameters of {parameter_dtype} on the device "{device}". Use "auto".'
         )
-    return implementation
+    # Not at the top, because Triton may be missing.
+    return import_module(f"{__package__}.{implementation}_ops")
 
 
 @cache
@@ -113,7 +118,7 @@ def _triton_error(device: torch.device) -> Optional[Exception]:
     try:
         import triton  # noqa: F401
 
-        from allennlp_semfit.modules.kernels.projected_lstm import triton_ops
+        from allennlp_semfit.modules.kernels import triton_ops
 
         probe = torch.zeros(1, 1, 1, device=device)
         with torch.cuda.device_of(probe):

@@ -1,12 +1,19 @@
-from functools import cache
-from typing import Any, Callable, Optional, Tuple
+from functools import cache, wraps
+from typing import Any, Callable, Optional, Tuple, Type
 
 import torch
 
 from allennlp_semfit.common.cpu import has_instructions, is_intel
-from allennlp_semfit.modules.kernels.autograd import apply_eagerly, differentiable_once
 
-__all__ = ["Linear", "Product", "linear", "product_dtype", "select_product"]
+__all__ = [
+    "Linear",
+    "Product",
+    "apply_eagerly",
+    "differentiable_once",
+    "linear",
+    "product_dtype",
+    "select_product",
+]
 
 Product = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
@@ -26,6 +33,35 @@ def product_dtype(inputs: torch.Tensor) -> torch.dtype:
     """The type of the products of `inputs`, which `torch.autocast` changes."""
     # A product of empty matrices, because autocast's own functions differ by device and version.
     return (inputs.new_empty(1, 0) @ inputs.new_empty(0, 1)).dtype
+
+
+def apply_eagerly(function: Type[torch.autograd.Function]) -> Callable[..., torch.Tensor]:
+    """
+    Its `apply`, which `torch.compile` calls as it is. In a graph, the tensors that such a function
+    overwrites would have other values in the backward pass.
+    """
+    return torch.compiler.disable(function.apply)
+
+
+def differentiable_once(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """
+    A decorator for the `backward` of an autograd function, which then raises a `RuntimeError` when
+    it is to be differentiated in turn: under `create_graph=True`. PyTorch's `once_differentiable`
+    raises an error only if the incoming gradient requires a gradient, and otherwise takes the
+    derivative for a constant.
+    """
+
+    @wraps(backward)
+    def wrapped(*args: Any) -> Any:
+        if torch.is_grad_enabled():
+            raise RuntimeError(
+                "The derivatives of the contextualizers and heads of allennlp_semfit cannot be "
+                "differentiated again, as gradient penalties and second derivatives require. Call "
+                "autograd without `create_graph=True`."
+            )
+        return backward(*args)
+
+    return wrapped
 
 
 class Linear(torch.nn.Linear):

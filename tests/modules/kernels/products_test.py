@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from allennlp_semfit.common import cpu
 from allennlp_semfit.modules.kernels import products
-from allennlp_semfit.modules.kernels.projected_lstm.layer import ProjectedLstm
+from allennlp_semfit.modules.kernels.projected_lstm import ProjectedLstm, run_in_lockstep
+from tests.modules.kernels.common import results_of
 from tests.tolerance import assert_as_exact_as, assert_exact_sum
 
 HAS_ONEDNN = hasattr(torch.ops.mkldnn, "_linear_pointwise")
@@ -92,18 +93,14 @@ def test_linear_has_pytorchs_errors(prefer_onednn):
 @pytest.mark.parametrize("prefers_onednn", [True, False])
 def test_the_lstm_with_each_product(prefer_onednn, prefers_onednn):
     prefer_onednn(prefers_onednn)
-    layer = ProjectedLstm(6, 9, True, 3.0, 3.0)
-    inputs = torch.randn(4, 5, 6, requires_grad=True)
-    weights = torch.randn(4, 5, 6)
+    layers = torch.nn.ModuleList([ProjectedLstm(6, 9, True, 3.0, 3.0)])
+    inputs = torch.randn(1, 20, 6)
 
-    def results(layer, inputs):
-        states = layer(inputs)
-        leaves = [inputs, *layer.parameters()]
-        return [states, *torch.autograd.grad((states * weights.to(states)).sum(), leaves)]
+    def read(layers, inputs):
+        return run_in_lockstep(layers, inputs, [4] * 5)
 
-    exact = results(copy.deepcopy(layer).double(), inputs.detach().double().requires_grad_())
-    reference = copy.deepcopy(layer)
-    reference.implementation = "torch"
-    plain = results(reference, inputs)
-    for actual, of_plain, of_exact in zip(results(layer, inputs), plain, exact):
-        assert_as_exact_as(actual, of_plain, of_exact)
+    actual = results_of(read, layers, inputs)
+    exact = results_of(read, copy.deepcopy(layers).double(), inputs.double())
+    layers[0].implementation = "torch"
+    for results in zip(actual, results_of(read, layers, inputs), exact):
+        assert_as_exact_as(*results)

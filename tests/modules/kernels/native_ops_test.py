@@ -3,8 +3,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allennlp_semfit.modules.kernels.implementation import native_kernels
-from allennlp_semfit.modules.kernels.projected_lstm import native_ops, torch_ops
+from allennlp_semfit.modules.kernels import native_kernels, native_ops, torch_ops
 from tests.tolerance import assert_as_exact_as, assert_exact_sum
 
 DTYPES = st.sampled_from([torch.float32, torch.bfloat16])

@@ -1,20 +1,132 @@
-from importlib import import_module
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from itertools import chain
-from typing import Any, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple, TypeVar, Union
 
 import torch
+from allennlp.nn.initializers import block_orthogonal
 
-from allennlp_semfit.modules.kernels.autograd import apply_eagerly, differentiable_once
-from allennlp_semfit.modules.kernels.implementation import choose_implementation
-from allennlp_semfit.modules.kernels.products import Product, product_dtype, select_product
-from allennlp_semfit.modules.kernels.projected_lstm.threads import run_in_threads
+from allennlp_semfit.modules.kernels.implementation import select_ops
+from allennlp_semfit.modules.kernels.products import (
+    Product,
+    apply_eagerly,
+    differentiable_once,
+    product_dtype,
+    select_product,
+)
 
-__all__ = ["ProjectedLstmFunction", "apply_projected_lstm"]
+__all__ = ["ProjectedLstm", "run_in_lockstep", "run_in_threads"]
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 
-class ProjectedLstmFunction(torch.autograd.Function):
+class ProjectedLstm(torch.nn.Module):
     """
-    The forward and backward pass of [`ProjectedLstm`](../layer#projectedlstm), for several layers
+    The parameters of a unidirectional LSTM layer with a projected state (Sak et al. 2014, "Long
+    Short-Term Memory Recurrent Neural Network Architectures for Large Scale Acoustic Modeling"),
+    which `run_in_lockstep` runs. At each step, the cell state is clipped; the output is projected,
+    clipped and normalised (Ba et al. 2016, "Layer Normalization"). The normalised output is also
+    the state of the next step.
+
+    Without the layer norm, it is equivalent to AllenNLP's `LstmCellWithProjection` and its weights
+    have the same names and layout: the gates are input, forget, candidate, output.
+
+    # Parameters
+
+    hidden_dim : `int`
+        The dimension of the input, the state and the output.
+    cell_size : `int`
+        The number of memory cells.
+    layer_norm : `bool`
+        Whether to normalise the state.
+    memory_cell_clip_value : `float`
+        The maximum magnitude of the cell state; `None` for no clipping.
+    state_projection_clip_value : `float`
+        The maximum magnitude of the projected output; `None` for no clipping.
+    implementation : `str`, optional (default = `"auto"`)
+        The implementation of the operations between the matrix products: see
+        [`select_ops`](../implementation#select_ops).
+    """
+
+    def __init__(
+        self,
+        hidden_dim: int,
+        cell_size: int,
+        layer_norm: bool,
+        memory_cell_clip_value: Optional[float],
+        state_projection_clip_value: Optional[float],
+        implementation: str = "auto",
+    ) -> None:
+        super().__init__()
+        self.implementation = implementation
+        self.hidden_dim = hidden_dim
+        self.cell_size = cell_size
+        self.memory_cell_clip_value = memory_cell_clip_value
+        self.state_projection_clip_value = state_projection_clip_value
+        self.input_linearity = torch.nn.Linear(hidden_dim, 4 * cell_size, bias=False)
+        self.state_linearity = torch.nn.Linear(hidden_dim, 4 * cell_size, bias=True)
+        self.state_projection = torch.nn.Linear(cell_size, hidden_dim, bias=False)
+        self.layer_norm = torch.nn.LayerNorm(hidden_dim) if layer_norm else torch.nn.Identity()
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Orthogonal weights and a forget gate bias of 1, as in `LstmCellWithProjection`."""
+        for linearity in (self.input_linearity, self.state_linearity):
+            block_orthogonal(linearity.weight.data, [self.cell_size, self.hidden_dim])
+        self.state_linearity.bias.data.fill_(0.0)
+        self.state_linearity.bias.data[self.cell_size : 2 * self.cell_size].fill_(1.0)
+
+
+def run_in_lockstep(
+    layers: Sequence[ProjectedLstm], inputs: torch.Tensor, batch_sizes: List[int]
+) -> torch.Tensor:
+    """
+    Runs several layers of the same sizes in parallel, each on its own input.
+
+    # Parameters
+
+    layers : `Sequence[ProjectedLstm]`
+    inputs : `torch.Tensor`
+        Shape `(len(layers), sum(batch_sizes), hidden_dim)`. For each layer, in the layout of
+        `torch.nn.utils.rnn.PackedSequence.data`: all first words, all second words, and so on, with
+        the sentences sorted by decreasing length.
+    batch_sizes : `List[int]`
+        The number of sentences that have a first word, a second word, and so on.
+
+    # Returns
+
+    `torch.Tensor`
+        The states, in the shape and layout of `inputs`.
+    """
+    weights = [
+        (
+            layer.input_linearity.weight,
+            layer.state_linearity.weight,
+            layer.state_linearity.bias,
+            layer.state_projection.weight,
+            getattr(layer.layer_norm, "weight", None),
+            getattr(layer.layer_norm, "bias", None),
+        )
+        for layer in layers
+    ]
+    first = layers[0]
+    return _apply(
+        inputs,
+        batch_sizes,
+        first.memory_cell_clip_value,
+        first.state_projection_clip_value,
+        getattr(first.layer_norm, "eps", None),
+        first.implementation,
+        *(weight for same_weights in zip(*weights) for weight in same_weights),
+    )
+
+
+class _ProjectedLstmFunction(torch.autograd.Function):
+    """
+    The forward and backward pass of `ProjectedLstm`, for several layers
     in parallel. The matrix products that do not depend on the previous state, including those of
     the weight gradients, are computed for all steps at once. The operations between the others are
     fused and work in place. On a GPU, a product is that of all layers; on a CPU, the layers run in
@@ -46,7 +158,8 @@ class ProjectedLstmFunction(torch.autograd.Function):
         dtype, bias = product_dtype(inputs), weights[2 * len(inputs)]
         assert bias is not None
         inputs = inputs.to(dtype).contiguous()
-        ops, stacked = _select_ops(implementation, inputs, bias.dtype)
+        ops = select_ops(implementation, inputs.device, dtype, bias.dtype)
+        stacked = inputs.is_cuda
         multiply = torch.bmm if stacked else select_product(inputs.device, dtype)
         options = _Options(ops, multiply, batch_sizes, cell_clip_value, state_clip_value, eps)
         layers = _layers(weights, len(inputs), dtype, stacked)
@@ -98,7 +211,7 @@ class ProjectedLstmFunction(torch.autograd.Function):
         return (grad_inputs, None, None, None, None, None, *grad_weights, *missing)
 
 
-apply_projected_lstm = apply_eagerly(ProjectedLstmFunction)
+_apply = apply_eagerly(_ProjectedLstmFunction)
 
 
 class _Options(NamedTuple):
@@ -267,17 +380,6 @@ def _backward(
     return grad_inputs, grads
 
 
-def _select_ops(
-    implementation: str, inputs: torch.Tensor, parameter_dtype: torch.dtype
-) -> Tuple[Any, bool]:
-    """
-    The module with the operations between the matrix products, and whether all layers are stacked.
-    """
-    chosen = choose_implementation(implementation, inputs.device, inputs.dtype, parameter_dtype)
-    # Not at the top, because Triton may be missing.
-    return import_module(f"{__package__}.{chosen}_ops"), inputs.is_cuda
-
-
 def _steps(
     tensors: Sequence[torch.Tensor], batch_sizes: List[int]
 ) -> Sequence[Sequence[torch.Tensor]]:
@@ -287,3 +389,43 @@ def _steps(
 
 def _first_rows(tensor: torch.Tensor, size: int) -> torch.Tensor:
     return tensor if tensor.size(-2) == size else tensor.narrow(-2, 0, size)
+
+
+def run_in_threads(function: Callable[[T], R], items: Sequence[T]) -> List[R]:
+    """
+    Applies a function to each item, without gradients, and returns the results. If PyTorch has
+    several threads, each item has a thread and its share of them: threads that each do a part of
+    every small operation would wait for each other most of the time.
+    """
+    num_threads = torch.get_num_threads()
+    if len(items) == 1 or num_threads == 1:
+        with torch.no_grad():
+            return [function(item) for item in items]
+    # These modes are set for a thread, so they do not reach the pool by themselves.
+    is_inference = torch.is_inference_mode_enabled()
+    pool = _pool(os.getpid(), len(items), max(1, num_threads // len(items)))
+
+    def run(item: T) -> R:
+        with torch.inference_mode(is_inference), torch.no_grad():
+            return function(item)
+
+    return list(pool.map(run, items))
+
+
+@cache
+def _pool(process_id: int, num_workers: int, num_threads: int) -> ThreadPoolExecutor:
+    # By process, because threads do not survive a fork.
+    before = torch.get_num_threads()
+    started = threading.Barrier(num_workers)
+
+    def wait(_: Any) -> None:
+        torch.set_num_threads(num_threads)
+        # The first call in a thread sets the number that was set last, in any thread.
+        torch.get_num_threads()
+        started.wait()
+
+    pool = ThreadPoolExecutor(num_workers, "contextualizer")
+    # It starts a thread only when all others are at work.
+    list(pool.map(wait, range(num_workers)))
+    torch.set_num_threads(before)
+    return pool

@@ -1,0 +1,509 @@
+"""
+The functions of `torch_ops`. Each that a step of a projected LSTM calls is one Triton kernel, so
+that a step launches two matrix products and two kernels, both in the forward and in the backward
+pass; under autocast, the backward pass launches one more. The recurrence of an SRU or a QRNN is one
+kernel that loops over the steps, a program for each sentence and block of cells; all sentences must
+have the same length.
+
+All arithmetic is in `float32`, whatever the tensors' types.
+"""
+
+from types import SimpleNamespace
+from typing import Any, List, Optional, Sequence
+
+import torch
+
+from allennlp_semfit.modules.kernels.torch_ops import norm_backward, sum_rows
+
+try:
+    import triton
+    import triton.language as tl
+except ImportError:
+    # `--include-package` imports the kernels all the same.
+    triton = tl = SimpleNamespace(jit=lambda function: function, constexpr=None)
+
+__all__ = [
+    "cell_backward",
+    "cell_forward",
+    "norm_backward",
+    "recurrence_backward",
+    "recurrence_forward",
+    "state_backward",
+    "state_forward",
+    "sum_rows",
+]
+
+_BLOCK = 1024
+_RECURRENCE_BLOCK = 256
+
+
+@triton.jit
+def _tanh(x):
+    return 2 * tl.sigmoid(2 * x) - 1
+
+
+@triton.jit
+def _load(pointers, mask):
+    return tl.load(pointers, mask=mask, other=0.0).to(tl.float32)
+
+
+@triton.jit
+def _load_gates(pointers, cell_size, mask):
+    return (
+        _load(pointers, mask),
+        _load(pointers + cell_size, mask),
+        _load(pointers + 2 * cell_size, mask),
+        _load(pointers + 3 * cell_size, mask),
+    )
+
+
+@triton.jit
+def _clipped(x, clip_value, has_clip_value: tl.constexpr):
+    if has_clip_value:
+        # On a GPU, `tl.minimum` and `tl.maximum` would turn NaN into a number.
+        return tl.where(x < -clip_value, -clip_value, tl.where(x > clip_value, clip_value, x))
+    return x
+
+
+@triton.jit
+def _cell_forward(
+    gates,
+    recurrent_gates,
+    bias,
+    previous_cell_state,
+    cell_state,
+    hidden,
+    gates_stride,
+    recurrent_gates_stride,
+    bias_stride,
+    previous_stride,
+    cell_state_stride,
+    hidden_stride,
+    size,
+    clip_value,
+    cell_size: tl.constexpr,
+    has_previous: tl.constexpr,
+    has_clip_value: tl.constexpr,
+    block: tl.constexpr,
+):
+    layer = tl.program_id(1).to(tl.int64)
+    cell = tl.program_id(0) * block + tl.arange(0, block)
+    mask = cell < size
+    # A row of gates has four values for each cell.
+    column = cell % cell_size
+    offset = cell // cell_size * 4 * cell_size + column
+    gates += layer * gates_stride + offset
+    i, f, c, o = _load_gates(gates, cell_size, mask)
+    if has_previous:
+        recurrent_gates += layer * recurrent_gates_stride + offset
+        of_i, of_f, of_c, of_o = _load_gates(recurrent_gates, cell_size, mask)
+        i, f, c, o = i + of_i, f + of_f, c + of_c, o + of_o
+    of_i, of_f, of_c, of_o = _load_gates(bias + layer * bias_stride + column, cell_size, mask)
+    input_gate, forget_gate = tl.sigmoid(i + of_i), tl.sigmoid(f + of_f)
+    candidate, output_gate = _tanh(c + of_c), tl.sigmoid(o + of_o)
+    new_cell_state = input_gate * candidate
+    if has_previous:
+        previous = _load(previous_cell_state + layer * previous_stride + cell, mask)
+        new_cell_state += forget_gate * _clipped(previous, clip_value, has_clip_value)
+    output = output_gate * _tanh(_clipped(new_cell_state, clip_value, has_clip_value))
+    tl.store(gates, input_gate, mask=mask)
+    tl.store(gates + cell_size, forget_gate, mask=mask)
+    tl.store(gates + 2 * cell_size, candidate, mask=mask)
+    tl.store(gates + 3 * cell_size, output_gate, mask=mask)
+    tl.store(cell_state + layer * cell_state_stride + cell, new_cell_state, mask=mask)
+    tl.store(hidden + layer * hidden_stride + cell, output, mask=mask)
+
+
+@triton.jit
+def _cell_backward(
+    grad_hidden,
+    gates,
+    previous_cell_state,
+    cell_state,
+    grad_cell_state,
+    grad_gates,
+    hidden,
+    grad_hidden_stride,
+    gates_stride,
+    previous_stride,
+    cell_state_stride,
+    grad_cell_state_stride,
+    grad_gates_stride,
+    hidden_stride,
+    size,
+    clip_value,
+    cell_size: tl.constexpr,
+    has_previous: tl.constexpr,
+    has_clip_value: tl.constexpr,
+    block: tl.constexpr,
+):
+    layer = tl.program_id(1).to(tl.int64)
+    cell = tl.program_id(0) * block + tl.arange(0, block)
+    mask = cell < size
+    offset = cell // cell_size * 4 * cell_size + cell % cell_size
+    gates += layer * gates_stride + offset
+    input_gate, forget_gate, candidate, output_gate = _load_gates(gates, cell_size, mask)
+    new_cell_state = _load(cell_state + layer * cell_state_stride + cell, mask)
+    tanh_cell_state = _tanh(_clipped(new_cell_state, clip_value, has_clip_value))
+    tl.store(hidden + layer * hidden_stride + cell, output_gate * tanh_cell_state, mask=mask)
+
+    grad = _load(grad_hidden + layer * grad_hidden_stride + cell, mask)
+    grad_output = grad * tanh_cell_state * output_gate * (1 - output_gate)
+    grad = grad * output_gate * (1 - tanh_cell_state * tanh_cell_state)
+    grad_cell_state += layer * grad_cell_state_stride + cell
+    grad += _load(grad_cell_state, mask)
+    if has_clip_value:
+        grad = tl.where(tl.abs(new_cell_state) <= clip_value, grad, 0.0)
+    grad_input = grad * candidate * input_gate * (1 - input_gate)
+    grad_candidate = grad * input_gate * (1 - candidate * candidate)
+    grad_forget = tl.zeros_like(grad)
+    if has_previous:
+        previous = _load(previous_cell_state + layer * previous_stride + cell, mask)
+        previous = _clipped(previous, clip_value, has_clip_value)
+        grad_forget = grad * previous * forget_gate * (1 - forget_gate)
+    grad_gates += layer * grad_gates_stride + offset
+    tl.store(grad_gates, grad_input, mask=mask)
+    tl.store(grad_gates + cell_size, grad_forget, mask=mask)
+    tl.store(grad_gates + 2 * cell_size, grad_candidate, mask=mask)
+    tl.store(grad_gates + 3 * cell_size, grad_output, mask=mask)
+    tl.store(grad_cell_state, grad * forget_gate, mask=mask)
+
+
+@triton.jit
+def _state_forward(
+    projected,
+    weight,
+    bias,
+    state,
+    recurrent,
+    projected_stride,
+    state_stride,
+    recurrent_stride,
+    eps,
+    clip_value,
+    hidden_dim: tl.constexpr,
+    has_norm: tl.constexpr,
+    has_clip_value: tl.constexpr,
+    block: tl.constexpr,
+):
+    layer = tl.program_id(1).to(tl.int64)
+    column = tl.arange(0, block)
+    mask = column < hidden_dim
+    offset = tl.program_id(0) * hidden_dim + column
+    values = _load(projected + layer * projected_stride + offset, mask)
+    values = _clipped(values, clip_value, has_clip_value)
+    if has_norm:
+        values = tl.where(mask, values - tl.sum(values, axis=0) / hidden_dim, 0.0)
+        variance = tl.sum(values * values, axis=0) / hidden_dim
+        values = values / tl.sqrt(variance + eps)
+        values *= _load(weight + layer * hidden_dim + column, mask)
+        values += _load(bias + layer * hidden_dim + column, mask)
+    tl.store(state + layer * state_stride + offset, values, mask=mask)
+    tl.store(recurrent + layer * recurrent_stride + offset, values, mask=mask)
+
+
+@triton.jit
+def _state_backward(
+    grad_state,
+    grad_recurrent,
+    projected,
+    weight,
+    grad_projected,
+    grad_state_stride,
+    grad_recurrent_stride,
+    projected_stride,
+    grad_projected_stride,
+    recurrent_rows,
+    eps,
+    clip_value,
+    hidden_dim: tl.constexpr,
+    has_norm: tl.constexpr,
+    has_clip_value: tl.constexpr,
+    block: tl.constexpr,
+):
+    layer = tl.program_id(1).to(tl.int64)
+    column = tl.arange(0, block)
+    mask = column < hidden_dim
+    offset = tl.program_id(0) * hidden_dim + column
+    grad_state += layer * grad_state_stride + offset
+    grad = _load(grad_state, mask)
+    is_recurrent = mask & (tl.program_id(0) < recurrent_rows)
+    grad += _load(grad_recurrent + layer * grad_recurrent_stride + offset, is_recurrent)
+    tl.store(grad_state, grad, mask=is_recurrent)
+    unclipped = _load(projected + layer * projected_stride + offset, mask)
+    if has_norm:
+        values = _clipped(unclipped, clip_value, has_clip_value)
+        values = tl.where(mask, values - tl.sum(values, axis=0) / hidden_dim, 0.0)
+        scale = 1 / tl.sqrt(tl.sum(values * values, axis=0) / hidden_dim + eps)
+        values *= scale
+        grad *= _load(weight + layer * hidden_dim + column, mask)
+        mean_product = tl.sum(grad * values, axis=0) / hidden_dim
+        grad = scale * (grad - tl.sum(grad, axis=0) / hidden_dim - values * mean_product)
+    if has_clip_value:
+        grad = tl.where(tl.abs(unclipped) <= clip_value, grad, 0.0)
+    tl.store(grad_projected + layer * grad_projected_stride + offset, grad, mask=mask)
+
+
+def cell_forward(
+    gates: torch.Tensor,
+    recurrent_gates: Optional[torch.Tensor],
+    bias: torch.Tensor,
+    previous_cell_state: Optional[torch.Tensor],
+    clip_value: Optional[float],
+    cell_state: torch.Tensor,
+    hidden: torch.Tensor,
+) -> None:
+    """As `torch_ops.cell_forward`."""
+    tensors = (gates, recurrent_gates, bias, previous_cell_state, cell_state, hidden)
+    _launch_on_cells(_cell_forward, tensors, cell_state, previous_cell_state, clip_value)
+
+
+def cell_backward(
+    grad_hidden: torch.Tensor,
+    gates: torch.Tensor,
+    previous_cell_state: Optional[torch.Tensor],
+    clip_value: Optional[float],
+    cell_state: torch.Tensor,
+    grad_cell_state: torch.Tensor,
+    grad_gates: torch.Tensor,
+    hidden: torch.Tensor,
+) -> None:
+    """As `torch_ops.cell_backward`."""
+    states = (gates, previous_cell_state, cell_state)
+    tensors = (grad_hidden, *states, grad_cell_state, grad_gates, hidden)
+    _launch_on_cells(_cell_backward, tensors, cell_state, previous_cell_state, clip_value)
+
+
+def state_forward(
+    projected: torch.Tensor,
+    weight: Optional[torch.Tensor],
+    bias: Optional[torch.Tensor],
+    eps: Optional[float],
+    clip_value: Optional[float],
+    state: torch.Tensor,
+    recurrent: torch.Tensor,
+) -> None:
+    """As `torch_ops.state_forward`."""
+    tensors = (projected, weight, bias, state, recurrent)
+    _launch_on_rows(_state_forward, tensors, (projected, state, recurrent), eps, clip_value)
+
+
+def state_backward(
+    grad_state: torch.Tensor,
+    grad_recurrent: Optional[torch.Tensor],
+    projected: torch.Tensor,
+    weight: Optional[torch.Tensor],
+    eps: Optional[float],
+    clip_value: Optional[float],
+    grad_projected: torch.Tensor,
+) -> None:
+    """As `torch_ops.state_backward`."""
+    # Any tensor can replace `None`: the kernel does not read it.
+    recurrent = grad_state if grad_recurrent is None else grad_recurrent
+    recurrent_rows = 0 if grad_recurrent is None else grad_recurrent.size(1)
+    tensors = (grad_state, recurrent, projected, weight, grad_projected)
+    strided = (grad_state, recurrent, projected, grad_projected)
+    _launch_on_rows(_state_backward, tensors, strided, eps, clip_value, recurrent_rows)
+
+
+def _launch_on_cells(
+    kernel: Any,
+    tensors: Sequence[Optional[torch.Tensor]],
+    cell_state: torch.Tensor,
+    previous_cell_state: Optional[torch.Tensor],
+    clip_value: Optional[float],
+) -> None:
+    # Any tensor can replace `None`: the kernel does not read it.
+    present = [cell_state if tensor is None else tensor for tensor in tensors]
+    num_layers, num_sentences, cell_size = cell_state.shape
+    size = num_sentences * cell_size
+    kernel[(triton.cdiv(size, _BLOCK), num_layers)](
+        *present,
+        *(tensor.stride(0) for tensor in present),
+        size,
+        clip_value or 0.0,
+        cell_size=cell_size,
+        has_previous=previous_cell_state is not None,
+        has_clip_value=clip_value is not None,
+        block=_BLOCK,
+    )
+
+
+def _launch_on_rows(
+    kernel: Any,
+    tensors: Sequence[Optional[torch.Tensor]],
+    strided: Sequence[torch.Tensor],
+    eps: Optional[float],
+    clip_value: Optional[float],
+    *sizes: int,
+) -> None:
+    present = [strided[0] if tensor is None else tensor for tensor in tensors]
+    num_layers, num_sentences, hidden_dim = strided[0].shape
+    kernel[(num_sentences, num_layers)](
+        *present,
+        *(tensor.stride(0) for tensor in strided),
+        *sizes,
+        eps or 0.0,
+        clip_value or 0.0,
+        hidden_dim=hidden_dim,
+        has_norm=eps is not None,
+        has_clip_value=clip_value is not None,
+        block=triton.next_power_of_2(hidden_dim),
+    )
+
+
+@triton.jit
+def _recurrence_forward(
+    gates,
+    peepholes,
+    cell_state,
+    hidden,
+    num_steps,
+    num_sentences,
+    cell_size,
+    has_peepholes: tl.constexpr,
+    block: tl.constexpr,
+):
+    sentence = tl.program_id(1).to(tl.int64)
+    cell = tl.program_id(0) * block + tl.arange(0, block)
+    mask = cell < cell_size
+    width = (4 if has_peepholes else 3) * cell_size
+    state = tl.zeros([block], tl.float32)
+    if has_peepholes:
+        forget_peephole = _load(peepholes + cell, mask)
+        output_peephole = _load(peepholes + cell_size + cell, mask)
+    # Not `range`, which Triton's interpreter cannot run with NumPy 2.4.
+    step = 0
+    while step < num_steps:
+        row = step * num_sentences + sentence
+        gate = gates + row * width + cell
+        candidate = _load(gate, mask)
+        forget_gate = _load(gate + cell_size, mask)
+        output_gate = _load(gate + 2 * cell_size, mask)
+        if has_peepholes:
+            forget_gate += forget_peephole * state
+            output_gate += output_peephole * state
+        else:
+            candidate = _tanh(candidate)
+            tl.store(gate, candidate, mask=mask)
+        forget_gate = tl.sigmoid(forget_gate)
+        output_gate = tl.sigmoid(output_gate)
+        state = forget_gate * state + (1 - forget_gate) * candidate
+        output = output_gate * state
+        if has_peepholes:
+            output += (1 - output_gate) * _load(gate + 3 * cell_size, mask)
+        tl.store(gate + cell_size, forget_gate, mask=mask)
+        tl.store(gate + 2 * cell_size, output_gate, mask=mask)
+        tl.store(cell_state + row * cell_size + cell, state, mask=mask)
+        tl.store(hidden + row * cell_size + cell, output, mask=mask)
+        step += 1
+
+
+@triton.jit
+def _recurrence_backward(
+    grad_hidden,
+    gates,
+    peepholes,
+    cell_state,
+    grad_gates,
+    grad_peepholes,
+    num_steps,
+    num_sentences,
+    cell_size,
+    has_peepholes: tl.constexpr,
+    block: tl.constexpr,
+):
+    sentence = tl.program_id(1).to(tl.int64)
+    cell = tl.program_id(0) * block + tl.arange(0, block)
+    mask = cell < cell_size
+    width = (4 if has_peepholes else 3) * cell_size
+    carried = tl.zeros([block], tl.float32)
+    if has_peepholes:
+        forget_peephole = _load(peepholes + cell, mask)
+        output_peephole = _load(peepholes + cell_size + cell, mask)
+        grad_forget_peephole = tl.zeros([block], tl.float32)
+        grad_output_peephole = tl.zeros([block], tl.float32)
+    step = num_steps - 1
+    while step >= 0:
+        row = step * num_sentences + sentence
+        gate = gates + row * width + cell
+        grad_gate = grad_gates + row * width + cell
+        candidate = _load(gate, mask)
+        forget_gate = _load(gate + cell_size, mask)
+        output_gate = _load(gate + 2 * cell_size, mask)
+        state = _load(cell_state + row * cell_size + cell, mask)
+        # The first step has no previous one.
+        before = _load(cell_state + (row - num_sentences) * cell_size + cell, mask & (step > 0))
+        grad = _load(grad_hidden + row * cell_size + cell, mask)
+        difference = state
+        if has_peepholes:
+            difference -= _load(gate + 3 * cell_size, mask)
+            tl.store(grad_gate + 3 * cell_size, grad * (1 - output_gate), mask=mask)
+        grad_output = grad * difference * output_gate * (1 - output_gate)
+        grad_state = carried + grad * output_gate
+        grad_forget = grad_state * (before - candidate) * forget_gate * (1 - forget_gate)
+        grad_candidate = grad_state * (1 - forget_gate)
+        if not has_peepholes:
+            grad_candidate *= 1 - candidate * candidate
+        tl.store(grad_gate, grad_candidate, mask=mask)
+        tl.store(grad_gate + cell_size, grad_forget, mask=mask)
+        tl.store(grad_gate + 2 * cell_size, grad_output, mask=mask)
+        carried = grad_state * forget_gate
+        if has_peepholes:
+            carried += grad_forget * forget_peephole + grad_output * output_peephole
+            grad_forget_peephole += grad_forget * before
+            grad_output_peephole += grad_output * before
+        step -= 1
+    if has_peepholes:
+        start = grad_peepholes + sentence * 2 * cell_size + cell
+        tl.store(start, grad_forget_peephole, mask=mask)
+        tl.store(start + cell_size, grad_output_peephole, mask=mask)
+
+
+def recurrence_forward(
+    gates: torch.Tensor,
+    peepholes: Optional[torch.Tensor],
+    batch_sizes: List[int],
+    cell_state: torch.Tensor,
+    hidden: torch.Tensor,
+) -> None:
+    """As `torch_ops.recurrence_forward`."""
+    # Any tensor can replace `None`: the kernel does not read it.
+    tensors = (gates, cell_state if peepholes is None else peepholes, cell_state, hidden)
+    _launch_on_sentences(_recurrence_forward, tensors, cell_state, batch_sizes, peepholes)
+
+
+def recurrence_backward(
+    grad_hidden: torch.Tensor,
+    gates: torch.Tensor,
+    peepholes: Optional[torch.Tensor],
+    batch_sizes: List[int],
+    cell_state: torch.Tensor,
+    grad_gates: torch.Tensor,
+    grad_peepholes: Optional[torch.Tensor],
+) -> None:
+    """As `torch_ops.recurrence_backward`."""
+    by_sentence = cell_state
+    if grad_peepholes is not None and batch_sizes:
+        by_sentence = cell_state.new_empty(batch_sizes[0], *grad_peepholes.shape)
+    states = (gates, cell_state if peepholes is None else peepholes, cell_state)
+    tensors = (grad_hidden, *states, grad_gates, by_sentence)
+    _launch_on_sentences(_recurrence_backward, tensors, cell_state, batch_sizes, peepholes)
+    if grad_peepholes is not None and batch_sizes:
+        grad_peepholes += by_sentence.sum(0)
+
+
+def _launch_on_sentences(
+    kernel: Any,
+    tensors: Sequence[torch.Tensor],
+    cell_state: torch.Tensor,
+    batch_sizes: List[int],
+    peepholes: Optional[torch.Tensor],
+) -> None:
+    if not batch_sizes or not batch_sizes[0]:
+        return
+    assert len(set(batch_sizes)) == 1
+    sizes = (len(batch_sizes), batch_sizes[0], cell_state.size(1))
+    kernel[(triton.cdiv(cell_state.size(1), _RECURRENCE_BLOCK), batch_sizes[0])](
+        *tensors, *sizes, has_peepholes=peepholes is not None, block=_RECURRENCE_BLOCK
+    )

@@ -1,0 +1,216 @@
+import os
+import threading
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.nn.functional import layer_norm as normalise
+
+from allennlp_semfit.modules.kernels.projected_lstm import (
+    ProjectedLstm,
+    run_in_lockstep,
+    run_in_threads,
+)
+from tests.modules.kernels.common import (
+    SUPPORTED,
+    batch_sizes_of,
+    by_sentence,
+    check_errors,
+    device_for,
+    randomise,
+    results_of,
+)
+from tests.tolerance import assert_same_but_for_rounding
+
+# So narrow that some values are clipped and some are not.
+NARROW = (0.4, 0.3)
+
+
+def layers_of(num_layers, hidden_dim, cell_size, layer_norm=True, clips=NARROW):
+    return torch.nn.ModuleList(
+        randomise(ProjectedLstm(hidden_dim, cell_size, layer_norm, *clips))
+        for _ in range(num_layers)
+    )
+
+
+def read_plainly(layer, sentence):
+    """What `layer` makes of one sentence, shape `(length, hidden_dim)`, by its definition."""
+    state = sentence.new_zeros(layer.hidden_dim)
+    cell_state = sentence.new_zeros(layer.cell_size)
+    outputs = []
+    for word in sentence:
+        gates = layer.input_linearity(word) + layer.state_linearity(state)
+        i, f, m, o = gates.chunk(4)
+        cell_state = f.sigmoid() * cell_state + i.sigmoid() * m.tanh()
+        cell_state = clipped(cell_state, layer.memory_cell_clip_value)
+        state = layer.state_projection(o.sigmoid() * cell_state.tanh())
+        state = clipped(state, layer.state_projection_clip_value)
+        if isinstance(layer.layer_norm, torch.nn.LayerNorm):
+            norm = layer.layer_norm
+            state = normalise(state, norm.normalized_shape, norm.weight, norm.bias, norm.eps)
+        outputs.append(state)
+    return torch.stack(outputs)
+
+
+def clipped(tensor, clip_value):
+    return tensor if clip_value is None else tensor.clamp(-clip_value, clip_value)
+
+
+def both_ways(lengths):
+    """Ours, and the plain path, which reads one sentence at a time, of one layer."""
+    return (
+        lambda layers, inputs: run_in_lockstep(layers, inputs, batch_sizes_of(lengths)),
+        lambda layers, inputs: torch.stack(
+            [by_sentence(read_plainly, *pair, lengths) for pair in zip(layers, inputs)]
+        ),
+    )
+
+
+@given(
+    st.lists(st.integers(1, 5), min_size=1, max_size=4),
+    st.integers(1, 7),
+    st.integers(1, 9),
+    st.integers(1, 3),
+    st.booleans(),
+    st.sampled_from([NARROW, (3.0, 3.0), (None, None), (0.2, None), (None, 0.1)]),
+    st.integers(0, 1000),
+)
+def test_layers_equal_the_plain_recurrence(
+    lengths, hidden_dim, cell_size, num_layers, layer_norm, clips, seed
+):
+    torch.manual_seed(seed)
+    layers = layers_of(num_layers, hidden_dim, cell_size, layer_norm, clips).double()
+    lengths.sort(reverse=True)
+    inputs = torch.randn(num_layers, sum(lengths), hidden_dim, dtype=torch.float64)
+    actual, expected = (results_of(read, layers, inputs) for read in both_ways(lengths))
+    torch.testing.assert_close(actual, expected)
+
+
+@pytest.mark.parametrize(("implementation", "dtype"), SUPPORTED)
+@pytest.mark.parametrize("layer_norm", [True, False])
+@pytest.mark.parametrize("clips", [(0.2, 0.1), (None, None)])
+def test_the_error_is_at_most_twice_that_of_the_plain_path(
+    monkeypatch, dtype, layer_norm, clips, implementation
+):
+    # More cells than a block of the kernels takes, and a dimension that is no power of two.
+    layers = torch.nn.ModuleList(
+        ProjectedLstm(33, 301, layer_norm, *clips, implementation) for _ in range(2)
+    )
+    device = device_for(implementation, monkeypatch)
+    inputs = torch.randn(2, 16, 33, device=device)
+    # In half precision a value is soon clipped in one and not in the other, and then has no
+    # gradient there.
+    outputs_only = clips[0] is not None and dtype != torch.float32
+    check_errors(*both_ways([4] * 4), layers.to(device), inputs, dtype, outputs_only)
+
+
+@pytest.mark.parametrize("frozen", ["inputs", "weights"])
+def test_frozen_parameters_have_no_gradient_and_the_others_the_same(frozen):
+    layers = layers_of(2, 5, 6)
+    inputs = torch.randn(2, 12, 5, requires_grad=True)
+    parameters = list(layers.parameters())
+
+    def loss():
+        return run_in_lockstep(layers, inputs, [3] * 4).square().sum()
+
+    of_inputs, *of_parameters = torch.autograd.grad(loss(), [inputs, *parameters])
+    inputs.requires_grad_(frozen != "inputs")
+    layers.requires_grad_(frozen != "weights")
+    loss().backward()
+    actual = [tensor.grad for tensor in (inputs, *parameters)]
+    if frozen == "inputs":
+        expected = [None, *of_parameters]
+    else:
+        expected = [of_inputs, *[None] * len(parameters)]
+    torch.testing.assert_close(actual, expected)
+
+
+def test_one_forward_pass_serves_several_backward_passes():
+    layers = layers_of(1, 5, 6)
+    inputs = torch.randn(1, 12, 5, requires_grad=True)
+    loss = run_in_lockstep(layers, inputs, [3] * 4).square().sum()
+    targets = [inputs, *layers.parameters()]
+    first = torch.autograd.grad(loss, targets, retain_graph=True)
+    torch.testing.assert_close(torch.autograd.grad(loss, targets), first, rtol=0, atol=0)
+
+
+def test_no_words_at_all():
+    read, _ = both_ways([])
+    outputs, *gradients = results_of(read, layers_of(2, 5, 6), torch.zeros(2, 0, 5))
+    assert outputs.shape == (2, 0, 5)
+    assert not any(gradient.any() for gradient in gradients)
+
+
+def test_changing_a_weight_before_the_backward_pass_is_an_error():
+    (layer,) = layers = layers_of(1, 5, 6)
+    loss = run_in_lockstep(layers, torch.randn(1, 12, 5), [3] * 4).sum()
+    with torch.no_grad():
+        layer.state_linearity.weight.zero_()
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
+
+
+@pytest.fixture
+def set_num_threads():
+    before = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize(("num_threads", "share"), [(2, 1), (5, 2)])
+def test_each_item_has_a_thread_and_its_share(set_num_threads, num_threads, share):
+    set_num_threads(num_threads)
+    met = threading.Barrier(2, timeout=60)
+
+    def observe(item):
+        met.wait()
+        assert not torch.is_grad_enabled()
+        return item, torch.get_num_threads(), threading.get_ident()
+
+    one, other = run_in_threads(observe, ["one", "other"])
+    assert one[:2] == ("one", share)
+    assert other[:2] == ("other", share)
+    assert one[2] != other[2]
+    assert torch.get_num_threads() == num_threads
+
+
+def test_with_one_thread_all_run_in_the_caller():
+    assert torch.get_num_threads() == 1
+    idents = run_in_threads(lambda _: threading.get_ident(), range(2))
+    assert idents == [threading.get_ident()] * 2
+
+
+def test_an_error_reaches_the_caller(set_num_threads):
+    set_num_threads(2)
+
+    def fail(item):
+        raise ValueError(item)
+
+    with pytest.raises(ValueError, match="one"):
+        run_in_threads(fail, ["one", "other"])
+
+
+def test_a_forked_process_has_threads_of_its_own(set_num_threads):
+    set_num_threads(2)
+    assert run_in_threads(str, [1, 2]) == ["1", "2"]
+    child = os.fork()
+    if child == 0:
+        torch.set_num_threads(2)
+        os._exit(run_in_threads(str, [1, 2]) != ["1", "2"])
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_layers_compute_the_same_with_several_threads_and_in_inference_mode(set_num_threads):
+    layers, inputs = layers_of(2, 17, 33, clips=(3.0, 3.0)), torch.randn(2, 9, 17)
+    read, _ = both_ways([3, 3, 2, 1])
+    expected = results_of(read, layers, inputs)
+    set_num_threads(2)
+    for actual, of_one_thread in zip(results_of(read, layers, inputs), expected):
+        assert_same_but_for_rounding(actual, of_one_thread)
+    with torch.inference_mode():
+        assert_same_but_for_rounding(read(layers, inputs), expected[0])
+    with torch.no_grad():
+        quietly = read(layers, inputs)
+    assert_same_but_for_rounding(quietly, expected[0])
+    assert not quietly.is_inference()
