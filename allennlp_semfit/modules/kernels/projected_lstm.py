@@ -127,11 +127,10 @@ def run_in_lockstep(
 
 class _ProjectedLstmFunction(torch.autograd.Function):
     """
-    The forward and backward pass of `ProjectedLstm`, for several layers
-    in parallel. The matrix products that do not depend on the previous state, including those of
-    the weight gradients, are computed for all steps at once. The operations between the others are
-    fused and work in place. On a GPU, a product is that of all layers; on a CPU, the layers run in
-    threads of their own.
+    The forward and backward pass of `ProjectedLstm`, for several layers in parallel. The matrix
+    products that do not depend on the previous state, including those of the weight gradients, are
+    computed for all steps at once. The operations between the others are fused and work in place.
+    On a GPU, a product is that of all layers; on a CPU, the layers run in threads of their own.
 
     For the backward pass, it saves the gate activations, the states, the cell state and projected
     output before clipping, and the weights in the type of the products; everything else is
