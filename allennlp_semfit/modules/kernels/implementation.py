@@ -1,6 +1,7 @@
 import logging
 from functools import cache
 from importlib import import_module
+from math import inf
 from types import ModuleType
 from typing import Optional
 
@@ -39,11 +40,14 @@ def check_implementation(owner: str, implementation: str) -> None:
             f'{owner}: `implementation` is "native", but the kernels were not built when this '
             'package was installed. Install a C++ compiler and reinstall it, or use "auto".'
         )
-    if implementation == "triton" and not _has_triton():
-        raise ConfigurationError(
-            f'{owner}: `implementation` is "triton", but Triton is not installed. Install it, or '
-            'use "auto".'
-        )
+    if implementation == "triton":
+        try:
+            import triton  # noqa: F401
+        except ImportError as error:
+            raise ConfigurationError(
+                f'{owner}: `implementation` is "triton", but Triton is not installed. Install it, '
+                'or use "auto".'
+            ) from error
 
 
 def select_ops(
@@ -102,18 +106,6 @@ def _native_is_built() -> bool:
 
 @cache
 def _triton_runs(device: torch.device) -> bool:
-    error = _triton_error(device)
-    if error is not None:
-        logger.warning(
-            "Triton cannot run the contextualizer's kernels on %s (%s). It uses PyTorch's "
-            "operations instead, which are slower.",
-            device,
-            error,
-        )
-    return error is None
-
-
-def _triton_error(device: torch.device) -> Optional[Exception]:
     # Triton may be missing or lack a compiler, or the device may be too old: launch a kernel.
     try:
         import triton  # noqa: F401
@@ -122,15 +114,13 @@ def _triton_error(device: torch.device) -> Optional[Exception]:
 
         probe = torch.zeros(1, 1, 1, device=device)
         with torch.cuda.device_of(probe):
-            triton_ops.state_forward(probe, None, None, None, None, probe.clone(), probe.clone())
+            triton_ops.state_forward(probe, None, None, 0.0, inf, probe.clone(), probe.clone())
     except Exception as error:
-        return error
-    return None
-
-
-def _has_triton() -> bool:
-    try:
-        import triton  # noqa: F401
-    except ImportError:
+        logger.warning(
+            "Triton cannot run the contextualizer's kernels on %s (%s). It uses PyTorch's "
+            "operations instead, which are slower.",
+            device,
+            error,
+        )
         return False
     return True

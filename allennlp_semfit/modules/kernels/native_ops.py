@@ -4,7 +4,6 @@ The functions of `torch_ops`, each as one CPU kernel of `native_kernels.cpp`, fo
 dimension `layers`. All arithmetic is in `float32`.
 """
 
-import math
 from typing import Callable, List, Optional, Tuple, Union
 
 import torch
@@ -40,22 +39,18 @@ def _run(
     )
 
 
-def _bound(clip_value: Optional[float]) -> float:
-    return math.inf if clip_value is None else clip_value
-
-
 def cell_forward(
     gates: torch.Tensor,
     recurrent_gates: Optional[torch.Tensor],
     bias: torch.Tensor,
     previous_cell_state: Optional[torch.Tensor],
-    clip_value: Optional[float],
+    clip_value: float,
     cell_state: torch.Tensor,
     hidden: torch.Tensor,
 ) -> None:
     """As `torch_ops.cell_forward`."""
     states = (previous_cell_state, cell_state, hidden)
-    sizes = (cell_state.size(1), _bound(clip_value))
+    sizes = (cell_state.size(1), clip_value)
     _run(native_kernels.cell_forward, gates, gates, recurrent_gates, bias, *states, *sizes)
 
 
@@ -63,7 +58,7 @@ def cell_backward(
     grad_hidden: torch.Tensor,
     gates: torch.Tensor,
     previous_cell_state: Optional[torch.Tensor],
-    clip_value: Optional[float],
+    clip_value: float,
     cell_state: torch.Tensor,
     grad_cell_state: torch.Tensor,
     grad_gates: torch.Tensor,
@@ -72,7 +67,7 @@ def cell_backward(
     """As `torch_ops.cell_backward`."""
     read = (grad_hidden, gates, previous_cell_state, cell_state)
     written = (grad_cell_state, grad_gates, hidden)
-    sizes = (cell_state.size(1), _bound(clip_value))
+    sizes = (cell_state.size(1), clip_value)
     _run(native_kernels.cell_backward, gates, *read, *written, *sizes)
 
 
@@ -80,14 +75,14 @@ def state_forward(
     projected: torch.Tensor,
     weight: Optional[torch.Tensor],
     bias: Optional[torch.Tensor],
-    eps: Optional[float],
-    clip_value: Optional[float],
+    eps: float,
+    clip_value: float,
     state: torch.Tensor,
     recurrent: torch.Tensor,
 ) -> None:
     """As `torch_ops.state_forward`."""
     copy = None if recurrent.dtype == state.dtype else recurrent
-    sizes = (projected.size(1), eps or 0.0, _bound(clip_value))
+    sizes = (projected.size(1), eps, clip_value)
     _run(native_kernels.state_forward, projected, projected, weight, bias, state, copy, *sizes)
 
 
@@ -96,14 +91,14 @@ def state_backward(
     grad_recurrent: Optional[torch.Tensor],
     projected: torch.Tensor,
     weight: Optional[torch.Tensor],
-    eps: Optional[float],
-    clip_value: Optional[float],
+    eps: float,
+    clip_value: float,
     grad_projected: torch.Tensor,
 ) -> None:
     """As `torch_ops.state_backward`."""
     recurrent = (grad_recurrent, 0 if grad_recurrent is None else len(grad_recurrent))
     tensors = (projected, weight, grad_projected)
-    sizes = (projected.size(1), eps or 0.0, _bound(clip_value))
+    sizes = (projected.size(1), eps, clip_value)
     _run(native_kernels.state_backward, projected, grad_state, *recurrent, *tensors, *sizes)
 
 
@@ -111,11 +106,11 @@ def norm_backward(
     grad_state: torch.Tensor,
     projected: torch.Tensor,
     eps: float,
-    clip_value: Optional[float],
+    clip_value: float,
 ) -> Tuple[torch.Tensor, torch.Tensor]:
     """As `torch_ops.norm_backward`."""
     grads = grad_weight, grad_bias = grad_state.new_zeros(2, projected.size(1)).unbind()
-    sizes = (projected.size(1), eps, _bound(clip_value))
+    sizes = (projected.size(1), eps, clip_value)
     _run(native_kernels.norm_backward, projected, grad_state, projected, *grads, *sizes)
     return grad_weight, grad_bias
 

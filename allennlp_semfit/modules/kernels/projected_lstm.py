@@ -3,6 +3,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import chain
+from math import inf
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple, TypeVar, Union
 
 import torch
@@ -113,12 +114,12 @@ def run_in_lockstep(
         for layer in layers
     ]
     first = layers[0]
+    clip_values = (first.memory_cell_clip_value, first.state_projection_clip_value)
     return _apply(
         inputs,
         batch_sizes,
-        first.memory_cell_clip_value,
-        first.state_projection_clip_value,
-        getattr(first.layer_norm, "eps", None),
+        *(inf if clip_value is None else clip_value for clip_value in clip_values),
+        getattr(first.layer_norm, "eps", 0.0),
         first.implementation,
         *(weight for same_weights in zip(*weights) for weight in same_weights),
     )
@@ -126,11 +127,10 @@ def run_in_lockstep(
 
 class _ProjectedLstmFunction(torch.autograd.Function):
     """
-    The forward and backward pass of `ProjectedLstm`, for several layers
-    in parallel. The matrix products that do not depend on the previous state, including those of
-    the weight gradients, are computed for all steps at once. The operations between the others are
-    fused and work in place. On a GPU, a product is that of all layers; on a CPU, the layers run in
-    threads of their own.
+    The forward and backward pass of `ProjectedLstm`, for several layers in parallel. The matrix
+    products that do not depend on the previous state, including those of the weight gradients, are
+    computed for all steps at once. The operations between the others are fused and work in place.
+    On a GPU, a product is that of all layers; on a CPU, the layers run in threads of their own.
 
     For the backward pass, it saves the gate activations, the states, the cell state and projected
     output before clipping, and the weights in the type of the products; everything else is
@@ -141,7 +141,7 @@ class _ProjectedLstmFunction(torch.autograd.Function):
     `run_in_lockstep` describes. The weights are the input weights of all layers, then the state
     weights of all layers, both of shape `(4 * cell_size, hidden_dim)`; the biases, shape
     `(4 * cell_size,)`; the projections, shape `(hidden_dim, cell_size)`; and the layer norms'
-    weights and biases, shape `(hidden_dim,)`, or `None`. Without a layer norm, `eps` is `None`.
+    weights and biases, shape `(hidden_dim,)`, or `None`. A clip value is infinite without clipping.
     """
 
     @staticmethod
@@ -149,9 +149,9 @@ class _ProjectedLstmFunction(torch.autograd.Function):
         ctx: Any,
         inputs: torch.Tensor,
         batch_sizes: List[int],
-        cell_clip_value: Optional[float],
-        state_clip_value: Optional[float],
-        eps: Optional[float],
+        cell_clip_value: float,
+        state_clip_value: float,
+        eps: float,
         implementation: str,
         *weights: Optional[torch.Tensor],
     ) -> torch.Tensor:
@@ -218,9 +218,9 @@ class _Options(NamedTuple):
     ops: Any
     multiply: Product
     batch_sizes: List[int]
-    cell_clip_value: Optional[float]
-    state_clip_value: Optional[float]
-    eps: Optional[float]
+    cell_clip_value: float
+    state_clip_value: float
+    eps: float
 
 
 class _Layer(NamedTuple):
@@ -244,31 +244,23 @@ _NUM_ACTIVATIONS = 3
 def _layers(
     weights: Sequence[Any], num_layers: int, dtype: torch.dtype, stacked: bool
 ) -> List[_Layer]:
-    by_weight = [
-        list(weights[start : start + num_layers]) for start in range(0, len(weights), num_layers)
-    ]
     # The weights of products are matrices; those that are added or multiplied are vectors.
     converted = [
-        [
-            weight.to(dtype) if weight is not None and weight.dim() == 2 else weight
-            for weight in of_layers
-        ]
-        for of_layers in by_weight
+        weight.to(dtype) if weight is not None and weight.dim() == 2 else weight
+        for weight in weights
     ]
     if not stacked:
-        return [_Layer(number, *of_layer) for number, of_layer in enumerate(zip(*converted))]
+        by_layer = (converted[number::num_layers] for number in range(num_layers))
+        return [_Layer(number, *of_layer) for number, of_layer in enumerate(by_layer)]
+    by_weight = [
+        converted[start : start + num_layers] for start in range(0, len(converted), num_layers)
+    ]
+    # Vectors become rows, which are added to all rows of a layer.
     together: List[Any] = [
-        None if of_layers[0] is None else torch.stack(of_layers) for of_layers in converted
+        None if of_layers[0] is None else torch.stack([*map(torch.atleast_2d, of_layers)])
+        for of_layers in by_weight
     ]
-    return [
-        _Layer(
-            slice(None),
-            *(
-                weight.unsqueeze(1) if weight is not None and weight.dim() == 2 else weight
-                for weight in together
-            ),
-        )
-    ]
+    return [_Layer(slice(None), *together)]
 
 
 def _forward(
@@ -295,7 +287,7 @@ def _forward(
     recurrent_gates: Optional[torch.Tensor] = None
     projected = []
     buffers = (gates, cell_state, states, recurrent)
-    for gate, cell, state, new_recurrent in zip(*_steps(buffers, batch_sizes)):
+    for gate, cell, state, new_recurrent in _steps(buffers, batch_sizes):
         size = gate.size(-2)
         if previous_cell_state is not None and previous_recurrent is not None:
             previous_cell_state = _first_rows(previous_cell_state, size)
@@ -334,7 +326,7 @@ def _backward(
     grad_cell_states = cell_state.new_zeros(*gates.shape[:-2], first, cell_state.size(-1))
     grad_recurrent: Optional[torch.Tensor] = None
     buffers = (grad_states, gates, cell_state, projected, grad_gates, grad_projected, hidden)
-    steps = list(zip(*_steps(buffers, batch_sizes)))
+    steps = _steps(buffers, batch_sizes)
     for number in reversed(range(len(steps))):
         grad_state, gate, cell, output, grad_gate, grad_output, cell_output = steps[number]
         size = gate.size(-2)
@@ -380,11 +372,9 @@ def _backward(
     return grad_inputs, grads
 
 
-def _steps(
-    tensors: Sequence[torch.Tensor], batch_sizes: List[int]
-) -> Sequence[Sequence[torch.Tensor]]:
-    """The rows of each step, for each tensor."""
-    return [tensor.split(batch_sizes, dim=-2) for tensor in tensors]
+def _steps(buffers: Sequence[torch.Tensor], batch_sizes: List[int]) -> Sequence[Any]:
+    """For each step, its rows of each buffer."""
+    return list(zip(*(buffer.split(batch_sizes, dim=-2) for buffer in buffers)))
 
 
 def _first_rows(tensor: torch.Tensor, size: int) -> torch.Tensor:

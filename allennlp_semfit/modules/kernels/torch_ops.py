@@ -15,7 +15,7 @@ step, the shapes are
 - `(layers, n, hidden_dim)` for `projected`, `state` and `recurrent`;
 - `(layers, 1, hidden_dim)` for `weight` and `bias` of the layer norm (`None` without one).
 
-A `clip_value` of `None` stands for no clipping.
+Without clipping, `clip_value` is infinite.
 
 # SRU and QRNN
 
@@ -36,6 +36,7 @@ The words have the layout of `torch.nn.utils.rnn.PackedSequence.data` with `batc
 A gradient has the shape of its tensor.
 """
 
+from math import inf
 from typing import List, Optional, Tuple
 
 import torch
@@ -57,8 +58,8 @@ _SIGMOID_BACKWARD = aten.sigmoid_backward.grad_input
 _TANH_BACKWARD = aten.tanh_backward.grad_input
 
 
-def _clip(tensor: torch.Tensor, clip_value: Optional[float]) -> torch.Tensor:
-    return tensor if clip_value is None else tensor.clamp(-clip_value, clip_value)
+def _clip(tensor: torch.Tensor, clip_value: float) -> torch.Tensor:
+    return tensor if clip_value == inf else tensor.clamp(-clip_value, clip_value)
 
 
 def cell_forward(
@@ -66,7 +67,7 @@ def cell_forward(
     recurrent_gates: Optional[torch.Tensor],
     bias: torch.Tensor,
     previous_cell_state: Optional[torch.Tensor],
-    clip_value: Optional[float],
+    clip_value: float,
     cell_state: torch.Tensor,
     hidden: torch.Tensor,
 ) -> None:
@@ -90,7 +91,7 @@ def cell_backward(
     grad_hidden: torch.Tensor,
     gates: torch.Tensor,
     previous_cell_state: Optional[torch.Tensor],
-    clip_value: Optional[float],
+    clip_value: float,
     cell_state: torch.Tensor,
     grad_cell_state: torch.Tensor,
     grad_gates: torch.Tensor,
@@ -104,12 +105,12 @@ def cell_backward(
     input_gate, forget_gate, candidate, output_gate = gates.chunk(4, dim=-1)
     grad_input, grad_forget, grad_candidate, grad_output = grad_gates.chunk(4, dim=-1)
     tanh_cell_state = (
-        _clip(cell_state, clip_value).tanh_() if clip_value is not None else cell_state.tanh()
+        cell_state.tanh() if clip_value == inf else _clip(cell_state, clip_value).tanh_()
     )
     torch.mul(output_gate, tanh_cell_state.to(hidden.dtype), out=hidden)
     _SIGMOID_BACKWARD(grad_hidden * tanh_cell_state, output_gate, grad_input=grad_output)
     grad_cell_state += aten.tanh_backward(grad_hidden * output_gate, tanh_cell_state)
-    if clip_value is not None:
+    if clip_value != inf:
         grad_cell_state *= cell_state.abs() <= clip_value
     _SIGMOID_BACKWARD(grad_cell_state * candidate, input_gate, grad_input=grad_input)
     _TANH_BACKWARD(grad_cell_state * input_gate, candidate, grad_input=grad_candidate)
@@ -129,7 +130,7 @@ def state_forward(
     weight: Optional[torch.Tensor],
     bias: Optional[torch.Tensor],
     eps: float,
-    clip_value: Optional[float],
+    clip_value: float,
     state: torch.Tensor,
     recurrent: torch.Tensor,
 ) -> None:
@@ -153,7 +154,7 @@ def state_backward(
     projected: torch.Tensor,
     weight: Optional[torch.Tensor],
     eps: float,
-    clip_value: Optional[float],
+    clip_value: float,
     grad_projected: torch.Tensor,
 ) -> None:
     """
@@ -170,7 +171,7 @@ def state_backward(
         grad_state, _, _ = aten.native_layer_norm_backward(
             grad_state * weight, clipped, shape, mean, rstd, None, None, [True, False, False]
         )
-    if clip_value is None:
+    if clip_value == inf:
         grad_projected.copy_(grad_state)
     else:
         torch.mul(
@@ -182,7 +183,7 @@ def norm_backward(
     grad_state: torch.Tensor,
     projected: torch.Tensor,
     eps: float,
-    clip_value: Optional[float],
+    clip_value: float,
 ) -> Tuple[torch.Tensor, torch.Tensor]:
     """
     The gradients of the layer norm's weights and biases, shape `(layers, hidden_dim)`, for all

@@ -58,11 +58,9 @@ def _load_gates(pointers, cell_size, mask):
 
 
 @triton.jit
-def _clipped(x, clip_value, has_clip_value: tl.constexpr):
-    if has_clip_value:
-        # On a GPU, `tl.minimum` and `tl.maximum` would turn NaN into a number.
-        return tl.where(x < -clip_value, -clip_value, tl.where(x > clip_value, clip_value, x))
-    return x
+def _clipped(x, clip_value):
+    # On a GPU, `tl.minimum` and `tl.maximum` would turn NaN into a number.
+    return tl.where(x < -clip_value, -clip_value, tl.where(x > clip_value, clip_value, x))
 
 
 @triton.jit
@@ -83,7 +81,6 @@ def _cell_forward(
     clip_value,
     cell_size: tl.constexpr,
     has_previous: tl.constexpr,
-    has_clip_value: tl.constexpr,
     block: tl.constexpr,
 ):
     layer = tl.program_id(1).to(tl.int64)
@@ -104,8 +101,8 @@ def _cell_forward(
     new_cell_state = input_gate * candidate
     if has_previous:
         previous = _load(previous_cell_state + layer * previous_stride + cell, mask)
-        new_cell_state += forget_gate * _clipped(previous, clip_value, has_clip_value)
-    output = output_gate * _tanh(_clipped(new_cell_state, clip_value, has_clip_value))
+        new_cell_state += forget_gate * _clipped(previous, clip_value)
+    output = output_gate * _tanh(_clipped(new_cell_state, clip_value))
     tl.store(gates, input_gate, mask=mask)
     tl.store(gates + cell_size, forget_gate, mask=mask)
     tl.store(gates + 2 * cell_size, candidate, mask=mask)
@@ -134,7 +131,6 @@ def _cell_backward(
     clip_value,
     cell_size: tl.constexpr,
     has_previous: tl.constexpr,
-    has_clip_value: tl.constexpr,
     block: tl.constexpr,
 ):
     layer = tl.program_id(1).to(tl.int64)
@@ -144,7 +140,7 @@ def _cell_backward(
     gates += layer * gates_stride + offset
     input_gate, forget_gate, candidate, output_gate = _load_gates(gates, cell_size, mask)
     new_cell_state = _load(cell_state + layer * cell_state_stride + cell, mask)
-    tanh_cell_state = _tanh(_clipped(new_cell_state, clip_value, has_clip_value))
+    tanh_cell_state = _tanh(_clipped(new_cell_state, clip_value))
     tl.store(hidden + layer * hidden_stride + cell, output_gate * tanh_cell_state, mask=mask)
 
     grad = _load(grad_hidden + layer * grad_hidden_stride + cell, mask)
@@ -152,14 +148,13 @@ def _cell_backward(
     grad = grad * output_gate * (1 - tanh_cell_state * tanh_cell_state)
     grad_cell_state += layer * grad_cell_state_stride + cell
     grad += _load(grad_cell_state, mask)
-    if has_clip_value:
-        grad = tl.where(tl.abs(new_cell_state) <= clip_value, grad, 0.0)
+    grad = tl.where(tl.abs(new_cell_state) <= clip_value, grad, 0.0)
     grad_input = grad * candidate * input_gate * (1 - input_gate)
     grad_candidate = grad * input_gate * (1 - candidate * candidate)
     grad_forget = tl.zeros_like(grad)
     if has_previous:
         previous = _load(previous_cell_state + layer * previous_stride + cell, mask)
-        previous = _clipped(previous, clip_value, has_clip_value)
+        previous = _clipped(previous, clip_value)
         grad_forget = grad * previous * forget_gate * (1 - forget_gate)
     grad_gates += layer * grad_gates_stride + offset
     tl.store(grad_gates, grad_input, mask=mask)
@@ -183,7 +178,6 @@ def _state_forward(
     clip_value,
     hidden_dim: tl.constexpr,
     has_norm: tl.constexpr,
-    has_clip_value: tl.constexpr,
     block: tl.constexpr,
 ):
     layer = tl.program_id(1).to(tl.int64)
@@ -191,7 +185,7 @@ def _state_forward(
     mask = column < hidden_dim
     offset = tl.program_id(0) * hidden_dim + column
     values = _load(projected + layer * projected_stride + offset, mask)
-    values = _clipped(values, clip_value, has_clip_value)
+    values = _clipped(values, clip_value)
     if has_norm:
         values = tl.where(mask, values - tl.sum(values, axis=0) / hidden_dim, 0.0)
         variance = tl.sum(values * values, axis=0) / hidden_dim
@@ -218,7 +212,6 @@ def _state_backward(
     clip_value,
     hidden_dim: tl.constexpr,
     has_norm: tl.constexpr,
-    has_clip_value: tl.constexpr,
     block: tl.constexpr,
 ):
     layer = tl.program_id(1).to(tl.int64)
@@ -232,15 +225,14 @@ def _state_backward(
     tl.store(grad_state, grad, mask=is_recurrent)
     unclipped = _load(projected + layer * projected_stride + offset, mask)
     if has_norm:
-        values = _clipped(unclipped, clip_value, has_clip_value)
+        values = _clipped(unclipped, clip_value)
         values = tl.where(mask, values - tl.sum(values, axis=0) / hidden_dim, 0.0)
         scale = 1 / tl.sqrt(tl.sum(values * values, axis=0) / hidden_dim + eps)
         values *= scale
         grad *= _load(weight + layer * hidden_dim + column, mask)
         mean_product = tl.sum(grad * values, axis=0) / hidden_dim
         grad = scale * (grad - tl.sum(grad, axis=0) / hidden_dim - values * mean_product)
-    if has_clip_value:
-        grad = tl.where(tl.abs(unclipped) <= clip_value, grad, 0.0)
+    grad = tl.where(tl.abs(unclipped) <= clip_value, grad, 0.0)
     tl.store(grad_projected + layer * grad_projected_stride + offset, grad, mask=mask)
 
 
@@ -249,7 +241,7 @@ def cell_forward(
     recurrent_gates: Optional[torch.Tensor],
     bias: torch.Tensor,
     previous_cell_state: Optional[torch.Tensor],
-    clip_value: Optional[float],
+    clip_value: float,
     cell_state: torch.Tensor,
     hidden: torch.Tensor,
 ) -> None:
@@ -262,7 +254,7 @@ def cell_backward(
     grad_hidden: torch.Tensor,
     gates: torch.Tensor,
     previous_cell_state: Optional[torch.Tensor],
-    clip_value: Optional[float],
+    clip_value: float,
     cell_state: torch.Tensor,
     grad_cell_state: torch.Tensor,
     grad_gates: torch.Tensor,
@@ -278,14 +270,15 @@ def state_forward(
     projected: torch.Tensor,
     weight: Optional[torch.Tensor],
     bias: Optional[torch.Tensor],
-    eps: Optional[float],
-    clip_value: Optional[float],
+    eps: float,
+    clip_value: float,
     state: torch.Tensor,
     recurrent: torch.Tensor,
 ) -> None:
     """As `torch_ops.state_forward`."""
     tensors = (projected, weight, bias, state, recurrent)
-    _launch_on_rows(_state_forward, tensors, (projected, state, recurrent), eps, clip_value)
+    strided = (projected, state, recurrent)
+    _launch_on_rows(_state_forward, tensors, strided, weight, eps, clip_value)
 
 
 def state_backward(
@@ -293,8 +286,8 @@ def state_backward(
     grad_recurrent: Optional[torch.Tensor],
     projected: torch.Tensor,
     weight: Optional[torch.Tensor],
-    eps: Optional[float],
-    clip_value: Optional[float],
+    eps: float,
+    clip_value: float,
     grad_projected: torch.Tensor,
 ) -> None:
     """As `torch_ops.state_backward`."""
@@ -303,7 +296,7 @@ def state_backward(
     recurrent_rows = 0 if grad_recurrent is None else grad_recurrent.size(1)
     tensors = (grad_state, recurrent, projected, weight, grad_projected)
     strided = (grad_state, recurrent, projected, grad_projected)
-    _launch_on_rows(_state_backward, tensors, strided, eps, clip_value, recurrent_rows)
+    _launch_on_rows(_state_backward, tensors, strided, weight, eps, clip_value, recurrent_rows)
 
 
 def _launch_on_cells(
@@ -311,7 +304,7 @@ def _launch_on_cells(
     tensors: Sequence[Optional[torch.Tensor]],
     cell_state: torch.Tensor,
     previous_cell_state: Optional[torch.Tensor],
-    clip_value: Optional[float],
+    clip_value: float,
 ) -> None:
     # Any tensor can replace `None`: the kernel does not read it.
     present = [cell_state if tensor is None else tensor for tensor in tensors]
@@ -321,10 +314,9 @@ def _launch_on_cells(
         *present,
         *(tensor.stride(0) for tensor in present),
         size,
-        clip_value or 0.0,
+        clip_value,
         cell_size=cell_size,
         has_previous=previous_cell_state is not None,
-        has_clip_value=clip_value is not None,
         block=_BLOCK,
     )
 
@@ -333,8 +325,9 @@ def _launch_on_rows(
     kernel: Any,
     tensors: Sequence[Optional[torch.Tensor]],
     strided: Sequence[torch.Tensor],
-    eps: Optional[float],
-    clip_value: Optional[float],
+    weight: Optional[torch.Tensor],
+    eps: float,
+    clip_value: float,
     *sizes: int,
 ) -> None:
     present = [strided[0] if tensor is None else tensor for tensor in tensors]
@@ -343,11 +336,10 @@ def _launch_on_rows(
         *present,
         *(tensor.stride(0) for tensor in strided),
         *sizes,
-        eps or 0.0,
-        clip_value or 0.0,
+        eps,
+        clip_value,
         hidden_dim=hidden_dim,
-        has_norm=eps is not None,
-        has_clip_value=clip_value is not None,
+        has_norm=weight is not None,
         block=triton.next_power_of_2(hidden_dim),
     )
 

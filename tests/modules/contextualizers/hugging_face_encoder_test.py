@@ -5,7 +5,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 from transformers import AutoConfig, AutoModel
 
-from tests.modules.contextualizers.contextualizers_test import ragged_mask
+from tests.modules.contextualizers.contextualizers_test import check_shapes_and_padding, ragged_mask
 
 SIZES = {
     "hidden_size": 8,
@@ -30,19 +30,7 @@ def test_shapes_and_padding(model_type):
     elif model_type == "electra":
         config = {**SIZES, "embedding_size": 4}
     encoder = build(model_type=model_type, config=config)
-    assert encoder.is_bidirectional()
-    assert (encoder.get_input_dim(), encoder.get_output_dim()) == (5, 8)
-    assert encoder.num_layers == 3
-    inputs, mask = torch.randn(3, 9, 5), ragged_mask(4, 9, 1)
-    last = encoder(inputs, mask)
-    encoder.return_all_layers = True
-    layers = encoder(inputs, mask)
-    assert len(layers) == 4
-    for layer in layers:
-        assert layer.shape == (3, 9, 8)
-        assert not layer[~mask].any()
-        assert layer[mask].any(dim=-1).all()
-    assert torch.equal(layers[-1], last)
+    last = check_shapes_and_padding(encoder, 8)
     # No parameter is unused, which distributed training does not allow.
     (last * torch.linspace(-1, 1, 8) ** 3).sum().backward()
     parameters = [parameter for parameter in encoder.parameters() if parameter.requires_grad]

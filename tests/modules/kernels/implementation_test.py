@@ -46,15 +46,6 @@ def test_without_the_native_kernels(monkeypatch, caplog):
         check_implementation("some_encoder", "native")
 
 
-def test_an_unknown_implementation():
-    with pytest.raises(ConfigurationError) as error:
-        check_implementation("some_encoder", "cuda")
-    assert error.value.message == (
-        'some_encoder: `implementation` is "cuda"; it must be one of "auto", "torch", "native", '
-        '"triton".'
-    )
-
-
 def test_triton_falls_back_to_pytorch(monkeypatch, caplog):
     pytest.importorskip("triton")
     from allennlp_semfit.modules.kernels import triton_ops

@@ -1,3 +1,5 @@
+from math import inf
+
 import pytest
 import torch
 from hypothesis import given
@@ -7,7 +9,7 @@ from allennlp_semfit.modules.kernels import native_kernels, native_ops, torch_op
 from tests.tolerance import assert_as_exact_as, assert_exact_sum
 
 DTYPES = st.sampled_from([torch.float32, torch.bfloat16])
-CLIPS = st.sampled_from([None, 0.5])
+CLIPS = st.sampled_from([inf, 0.5])
 ROWS = st.integers(1, 3)
 # Around the widths of the vectors, and beyond.
 SIZES = st.one_of(st.integers(1, 40), st.sampled_from([128, 1_000]))
@@ -81,7 +83,7 @@ def test_cells(instruction_set, rows, cells, dtype, clip_value, has_previous, nu
 def test_states(instruction_set, rows, size, dtype, clip_value, has_norm):
     projected = torch.randn(rows, size).to(dtype)
     weight, bias = torch.randn(2, size) if has_norm else (None, None)
-    eps = 1e-5 if has_norm else None
+    eps = 1e-5
     state = torch.zeros(rows, size)
     recurrent = state if dtype == torch.float32 else torch.zeros(rows, size, dtype=dtype)
     read = {"projected": projected, "weight": weight, "bias": bias}
@@ -124,7 +126,7 @@ def test_bfloat16_is_rounded_as_by_pytorch(instruction_set):
     bits[0, :8] = torch.tensor([0x8000, 0x18000, 0x7F800000, -0x800000, 0x7FFFFFFF, -1, 0, 1])
     values = bits.view(torch.float32)
     rounded = torch.zeros(values.shape, dtype=torch.bfloat16)
-    native_ops.state_backward(values, None, torch.zeros_like(rounded), None, None, None, rounded)
+    native_ops.state_backward(values, None, torch.zeros_like(rounded), None, 0.0, inf, rounded)
     torch.testing.assert_close(rounded, values.bfloat16(), rtol=0, atol=0, equal_nan=True)
 
 
