@@ -9,7 +9,7 @@ from allennlp.data.tokenizers import Token
 from allennlp.data.vocabulary import Vocabulary
 from allennlp.nn.util import batch_tensor_dicts
 
-from allennlp_semfit.data.word_vector_indexer import WordVectorIndexer
+from allennlp_semfit.data.fasttext_indexer import WordVectorIndexer
 
 __all__ = ["SentenceField"]
 

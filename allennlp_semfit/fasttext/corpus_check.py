@@ -13,7 +13,7 @@ from allennlp.common import Tqdm
 from allennlp.common.checks import ConfigurationError
 
 from allennlp_semfit.common.text_files import read_text
-from allennlp_semfit.fasttext.ngrams import ngram_hashes
+from allennlp_semfit.fasttext.model import ngram_hashes
 
 logger = logging.getLogger(__name__)
 

@@ -2,18 +2,19 @@
 
 import os
 import struct
+from array import array
+from bisect import bisect_right
 from functools import cached_property, lru_cache
 from itertools import islice
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 from weakref import WeakValueDictionary, finalize
+from zlib import crc32
 
 import numpy
 
 from allennlp_semfit.common.errors import InvalidFileError, absolute_path, resolve_path
-from allennlp_semfit.fasttext.dictionary import FastTextDictionary
-from allennlp_semfit.fasttext.ngrams import ngram_hashes
 
-__all__ = ["FastTextModel"]
+__all__ = ["FastTextDictionary", "FastTextModel", "ngram_hashes"]
 
 _KIND = "fastText model"
 _MAGIC = 793712314
@@ -294,3 +295,119 @@ def _error(path: str, found: str, remedy: str) -> InvalidFileError:
 def _encode(word: str) -> bytes:
     # UTF-8 cannot encode lone surrogates.
     return word.encode("utf-8", errors="replace")
+
+
+# After each word: a zero byte, its count and its type.
+_BYTES_AFTER_WORD = 10
+
+# No word is longer.
+_CHUNK_BYTES = 2**20
+_WORDS_PER_READ = 4096
+
+
+class FastTextDictionary:
+    """
+    Maps words to the rows of a fastText model.
+
+    The words stay in the file. Only their positions and sorted hashes are kept in memory, 16 bytes
+    per word. They are arrays, which forked processes share. A `dict` would be copied in each
+    process, because accessing an object changes its reference count.
+
+    The descriptor `file` must stay open while the dictionary is used. The first entry is at the
+    offset `start`. If the file ends before the dictionary does, the constructor and all methods
+    raise `EOFError`.
+    """
+
+    def __init__(self, file: int, start: int, num_entries: int) -> None:
+        self._file = file
+        starts, hashes = array("Q", [start]), array("I")
+        # Not a memory map: reading one kills the process if the file is truncated meanwhile.
+        chunk, position = b"", 0
+        for _ in range(num_entries):
+            end = chunk.find(b"\0", position)
+            if end < 0 or end + _BYTES_AFTER_WORD > len(chunk):
+                chunk, position = os.pread(file, 2 * _CHUNK_BYTES, starts[-1]), 0
+                end = chunk.find(b"\0", 0, _CHUNK_BYTES)
+                if end < 0 or end + _BYTES_AFTER_WORD > len(chunk):
+                    raise EOFError
+            hashes.append(crc32(chunk[position:end]))
+            starts.append(starts[-1] + end + _BYTES_AFTER_WORD - position)
+            position = end + _BYTES_AFTER_WORD
+        self._starts = starts
+        by_hash = numpy.argsort(numpy.array(hashes), kind="stable")
+        self._hashes = array("I", numpy.array(hashes)[by_hash].tobytes())
+        self._rows = by_hash.astype("u4")
+
+    @property
+    def end(self) -> int:
+        """The offset of the dictionary's end."""
+        return self._starts[-1]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[bytes]:
+        """The words, in the order of the file."""
+        for first in range(0, len(self), _WORDS_PER_READ):
+            starts = self._starts[first : first + _WORDS_PER_READ + 1]
+            block = self._read(starts[0], starts[-1])
+            for start, end in zip(starts, starts[1:]):
+                yield block[start - starts[0] : end - starts[0] - _BYTES_AFTER_WORD]
+
+    def row(self, word: bytes) -> Optional[int]:
+        """The row of `word`, the last one if there are several, or `None`."""
+        hashed = crc32(word)
+        index = bisect_right(self._hashes, hashed) - 1
+        while index >= 0 and self._hashes[index] == hashed:
+            row = int(self._rows[index])
+            if self._word(row) == word:
+                return row
+            index -= 1
+        return None
+
+    def _word(self, row: int) -> bytes:
+        return self._read(self._starts[row], self._starts[row + 1] - _BYTES_AFTER_WORD)
+
+    def _read(self, start: int, end: int) -> bytes:
+        data = os.pread(self._file, end - start, start)
+        if len(data) < end - start:
+            raise EOFError
+        return data
+
+
+# fastText uses 32-bit FNV-1a, but converts each byte to a signed char first.
+_FNV_OFFSET = 2166136261
+_FNV_PRIME = 16777619
+_SIGN_EXTENDED = tuple(byte if byte < 128 else byte | 0xFFFFFF00 for byte in range(256))
+
+_MAX_BYTES_PER_CHARACTER = 4
+
+
+def ngram_hashes(word: bytes, min_length: int, max_length: int) -> List[int]:
+    """
+    The 32-bit hashes of all n-grams of `<word>`, by start position and then by length. `word` is in
+    UTF-8; the lengths, fastText's `minn` and `maxn`, are in characters.
+    """
+    if not max_length:
+        return []
+    bracketed = b"<" + word + b">"
+    # Continuation bytes in UTF-8 have the form 10xxxxxx.
+    is_char_start = [byte & 0xC0 != 0x80 for byte in bracketed]
+    signed = [_SIGN_EXTENDED[byte] for byte in bracketed]
+    byte_and_is_char_end = list(zip(signed, is_char_start[1:] + [True]))
+    max_bytes = max_length * _MAX_BYTES_PER_CHARACTER
+    hashes = []
+    for start, starts_char in enumerate(is_char_start):
+        if not starts_char:
+            continue
+        length, hashed = 0, _FNV_OFFSET
+        for byte, is_char_end in byte_and_is_char_end[start : start + max_bytes]:
+            hashed = ((hashed ^ byte) * _FNV_PRIME) & 0xFFFFFFFF
+            if is_char_end:
+                length += 1
+                if length >= min_length:
+                    hashes.append(hashed)
+                if length == max_length:
+                    break
+    # The unigrams `<` and `>`, which come first and last, do not count.
+    return hashes[1:-1] if min_length <= 1 else hashes

@@ -15,7 +15,7 @@ from allennlp.modules.token_embedders.embedding import parse_embeddings_file_uri
 
 from allennlp_semfit.common.errors import InvalidFileError, absolute_path, with_config_key
 from allennlp_semfit.common.parallel import use_one_thread_in_forks
-from allennlp_semfit.data.word_vector_indexer import WordVectorIndexer
+from allennlp_semfit.data.fasttext_indexer import WordVectorIndexer
 from allennlp_semfit.mimick.model import MIMICK, Mimick
 from allennlp_semfit.static_vectors.table import read_table
 

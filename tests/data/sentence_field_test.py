@@ -9,9 +9,8 @@ from allennlp.data.token_indexers import ELMoTokenCharactersIndexer, SingleIdTok
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allennlp_semfit.data.fasttext_indexer import FastTextIndexer
+from allennlp_semfit.data.fasttext_indexer import FastTextIndexer, WordVectorIndexer
 from allennlp_semfit.data.sentence_field import SentenceField
-from allennlp_semfit.data.word_vector_indexer import WordVectorIndexer
 from tests import VECTORS
 
 INDEXERS = {

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allennlp_semfit.fasttext import dictionary as dictionary_module
-from allennlp_semfit.fasttext.dictionary import FastTextDictionary
+from allennlp_semfit.fasttext.model import FastTextDictionary
 
 HEADER = b"header\0"
 # With the poor ones, it is the words in the file that decide.

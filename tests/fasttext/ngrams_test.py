@@ -3,7 +3,7 @@ from gensim.models.fasttext import ft_ngram_hashes
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allennlp_semfit.fasttext.ngrams import ngram_hashes
+from allennlp_semfit.fasttext.model import ngram_hashes
 
 texts = st.text(st.characters(exclude_categories=["Cs"]))
 LARGER_THAN_ANY_HASH = 2**32
