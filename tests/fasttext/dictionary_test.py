@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allennlp_semfit.fasttext import dictionary as dictionary_module
+from allennlp_semfit.fasttext import model as dictionary_module
 from allennlp_semfit.fasttext.model import FastTextDictionary
 
 HEADER = b"header\0"

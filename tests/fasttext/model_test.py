@@ -14,7 +14,7 @@ from allennlp.common.checks import ConfigurationError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allennlp_semfit.fasttext import dictionary
+from allennlp_semfit.fasttext import model as model_module
 from allennlp_semfit.fasttext.model import FastTextModel
 from tests import FIXTURES, VECTORS
 from tests.processes import error_in_fork
@@ -151,7 +151,7 @@ def test_a_file_truncated_while_it_is_opened_is_reported(tmp_path, monkeypatch):
         os.truncate(path, 1000)
         return crc32(word)
 
-    monkeypatch.setattr(dictionary, "crc32", truncate)
+    monkeypatch.setattr(model_module, "crc32", truncate)
     # Reading a memory map would kill the process.
     assert f"{path} is truncated after 1000 bytes" in error_in_fork(FastTextModel, path)
 
