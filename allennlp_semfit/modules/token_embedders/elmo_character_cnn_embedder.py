@@ -104,7 +104,7 @@ class ElmoCharacterCnnEmbedder(TokenEmbedder):
             sizes = {
                 "activation": cnn["activation"],
                 "embedding_dim": cnn["embedding"]["dim"],
-                "filters": cnn["filters"],
+                "filters": [(int(width), int(number)) for width, number in cnn["filters"]],
                 "num_highway": cnn["n_highway"],
                 "projection_dim": read["lstm"]["projection_dim"],
             }
