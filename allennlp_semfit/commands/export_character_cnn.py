@@ -44,13 +44,14 @@ class ExportCharacterCnn(Command):
 
     def run(self, args: argparse.Namespace) -> None:
         options = call(export_character_cnn, args)
+        cnn = options["char_cnn"]
         logger.info(
-            f"{args.out_dir}: a character CNN of {options.num_filters:,} filters, "
-            f"{options.num_highways} highway layers, {options.projection_dim} dimensions."
+            f"{args.out_dir}: a character CNN of {sum(n for _, n in cnn['filters']):,} filters, "
+            f"{cnn['n_highway']} highway layers, {options['lstm']['projection_dim']} dimensions."
         )
         embedder = {
             "type": "elmo_character_cnn",
-            "options": options.to_json(),
+            "options": options,
             "pretrained_file": str(Path(args.out_dir) / "weights.hdf5"),
         }
         logger.info(

@@ -1,39 +1,34 @@
 """Exports the character CNN of a trained language model."""
 
+import json
 import os
 from pathlib import Path
-from typing import Dict, Tuple, Union
+from typing import Any, Dict, Union
 
-import numpy
+import h5py
 import torch
 from allennlp.modules.seq2vec_encoders import CnnHighwayEncoder
 from allennlp.modules.token_embedders import TokenCharactersEncoder
 
 from allennlp_semfit.archives.archive import Archive
-from allennlp_semfit.common.output import check_output_path
+from allennlp_semfit.common.output import check_output_path, write_directory
 from allennlp_semfit.models.language_model_archive import LANGUAGE_MODEL
 from allennlp_semfit.models.language_model_base import LanguageModelBase
-from allennlp_semfit.modules.token_embedders.elmo_checkpoint import (
-    CONTENTS,
+from allennlp_semfit.modules.token_embedders.elmo_character_cnn_embedder import (
+    MAX_CHARACTERS,
     NUM_CHARACTERS,
-    CharacterCnnOptions,
-    extract_weights,
-    write_character_cnn,
+    elmo_weights,
 )
 from allennlp_semfit.pretrained.input_spec import type_of
 
 __all__ = ["export_character_cnn"]
 
-_ACTIVATIONS = {
-    torch.nn.functional.relu: "relu",
-    torch.nn.functional.tanh: "tanh",
-    torch.tanh: "tanh",
-}
+_OPTIONS, _WEIGHTS = "options.json", "weights.hdf5"
 
 
 def export_character_cnn(
     archive_file: str, out_dir: Union[str, os.PathLike], *, force: bool = False
-) -> CharacterCnnOptions:
+) -> Dict[str, Any]:
     """
     Writes the character CNN of a language model in ELMo's format, which the `elmo_character_cnn`
     embedder and AllenNLP's own ELMo read.
@@ -49,7 +44,8 @@ def export_character_cnn(
 
     # Returns
 
-    `CharacterCnnOptions`
+    `Dict[str, Any]`
+        The contents of `options.json`.
 
     # Raises
 
@@ -58,10 +54,35 @@ def export_character_cnn(
         that ELMo's format can represent.
     """
     # Checked before the model, which takes a while to load.
-    check_output_path(Path(out_dir), contents=CONTENTS, force=force)
+    contents = (_WEIGHTS, _OPTIONS)
+    check_output_path(Path(out_dir), contents=contents, force=force)
     archive = LANGUAGE_MODEL.read(archive_file)
-    options, weights = _extract(archive, _find_embedder(archive))
-    write_character_cnn(Path(out_dir), options, weights, force=force)
+    embedder = _find_embedder(archive)
+    embedding, encoder = embedder._embedding._module, embedder._encoder._module
+    is_tanh = encoder._activation is torch.nn.functional.tanh
+    convolutions = encoder._convolutions
+    options = {
+        "lstm": {"projection_dim": encoder.get_output_dim()},
+        "char_cnn": {
+            "activation": "tanh" if is_tanh else "relu",
+            "filters": [[conv.kernel_size[0], conv.out_channels] for conv in convolutions],
+            "n_highway": len(encoder._highways._layers),
+            "embedding": {"dim": embedding.get_output_dim()},
+            "n_characters": NUM_CHARACTERS + 1,
+            "max_characters_per_token": MAX_CHARACTERS,
+        },
+    }
+    # Looked up, not copied: an embedding may project or rescale its rows.
+    with torch.no_grad(), write_directory(Path(out_dir), contents, force=force) as new:
+        weights = elmo_weights(embedding(torch.arange(1, NUM_CHARACTERS + 1)), encoder)
+        (new / _OPTIONS).write_text(json.dumps(options, indent=2) + "\n", "utf-8")
+        # In memory, because HDF5 crashes on a full disk.
+        with h5py.File(_WEIGHTS, "w", driver="core", backing_store=False) as file:
+            for name, weight in weights.items():
+                values = -weight if name.endswith("_carry") else weight
+                file[name] = values.detach().float().numpy()
+            file.flush()
+            (new / _WEIGHTS).write_bytes(file.id.get_file_image())
     return options
 
 
@@ -89,16 +110,8 @@ def _find_embedder(archive: Archive) -> TokenCharactersEncoder:
             "Train one with the indexer `elmo_characters` and the embedder `character_encoding` "
             "with the encoder `cnn-highway`.",
         )
-    return found[0]
-
-
-def _extract(
-    archive: Archive, embedder: TokenCharactersEncoder
-) -> Tuple[CharacterCnnOptions, Dict[str, numpy.ndarray]]:
-    embedding, encoder = embedder._embedding._module, embedder._encoder._module
-    activation = _ACTIVATIONS.get(encoder._activation)
-    for is_valid, found, expected in (
-        (activation is not None, f"the activation {encoder._activation}", "`relu` or `tanh`"),
+    embedding, encoder = found[0]._embedding._module, found[0]._encoder._module
+    for is_valid, option, expected in (
         (
             encoder._projection_location == "after_highway",
             f"`projection_location` {encoder._projection_location!r}",
@@ -113,14 +126,7 @@ def _extract(
     ):
         if not is_valid:
             raise archive.error(
-                f"has a character CNN with {found}, which ELMo's format cannot represent",
+                f"has a character CNN with {option}, which ELMo's format cannot represent",
                 f"It must be {expected}.",
             )
-    options = CharacterCnnOptions(
-        activation=str(activation),
-        filters=tuple((conv.kernel_size[0], conv.out_channels) for conv in encoder._convolutions),
-        num_highways=len(encoder._highways._layers),
-        character_dim=embedding.get_output_dim(),
-        projection_dim=encoder.get_output_dim(),
-    )
-    return options, extract_weights(embedding, encoder)
+    return found[0]

@@ -12,12 +12,8 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.models import Model
 from allennlp.modules.elmo import _ElmoCharacterEncoder, batch_to_ids
-from allennlp.nn.util import remove_sentence_boundaries
-from hypothesis import given
-from hypothesis import strategies as st
 
 from allennlp_semfit.models.language_model_archive import LANGUAGE_MODEL
-from allennlp_semfit.modules.token_embedders import elmo_checkpoint
 from allennlp_semfit.modules.token_embedders.elmo_character_cnn_embedder import (
     ElmoCharacterCnnEmbedder,
 )
@@ -105,11 +101,6 @@ def language_model(tmp_path_factory):
     return write_language_model(tmp_path_factory.mktemp("trained") / "lm")
 
 
-def embedder_of(language_model):
-    model = LANGUAGE_MODEL.read(language_model).model
-    return model.eval()._text_field_embedder.token_embedder_characters
-
-
 def files_in(directory):
     return [str(directory / name) for name in ("options.json", "weights.hdf5")]
 
@@ -121,36 +112,10 @@ def exported(language_model, tmp_path_factory):
     return directory
 
 
-@pytest.fixture(scope="module")
-def embedders(language_model, exported):
-    """The language model's, and those that read the two files."""
-    files = files_in(exported)
-    return (
-        embedder_of(language_model),
-        _ElmoCharacterEncoder(*files),
-        ElmoCharacterCnnEmbedder(options_file=files[0], pretrained_file=files[1]),
-    )
-
-
-def assert_equal(language_models, allennlps, ours, words):
-    elmo_tokens = batch_to_ids([words])
-    with torch.no_grad():
-        expected = language_models(elmo_tokens)
-        embedded = allennlps(elmo_tokens)
-        vectors, _ = remove_sentence_boundaries(embedded["token_embedding"], embedded["mask"])
-    torch.testing.assert_close(vectors, expected)
-    torch.testing.assert_close(ours(elmo_tokens), expected)
-    assert expected.std() > 0.1
-
-
-@given(words=st.lists(st.text(max_size=60), min_size=1, max_size=5))
-def test_the_files_have_the_language_models_vectors_of_any_words(embedders, words):
-    assert_equal(*embedders, [*WORDS, *words])
-
-
 @pytest.mark.parametrize(
     "overrides",
     [
+        {},
         {f"{EMBEDDER}.encoder.activation": "tanh"},
         {f"{EMBEDDER}.encoder.num_highway": 0},
         {f"{EMBEDDER}.encoder.num_highway": 1, f"{EMBEDDER}.dropout": 0.0},
@@ -162,16 +127,19 @@ def test_the_files_have_the_language_models_vectors_of_any_words(embedders, word
         {"dataset_reader.token_indexers.characters": "elmo_characters"},
     ],
 )
-def test_other_forms(overrides, tmp_path):
+def test_the_files_have_the_language_models_vectors(overrides, tmp_path):
     language_model = write_language_model(tmp_path / "lm", **overrides)
     export_character_cnn(str(language_model), tmp_path / "out")
     files = files_in(tmp_path / "out")
-    assert_equal(
-        embedder_of(language_model),
-        _ElmoCharacterEncoder(*files),
-        ElmoCharacterCnnEmbedder(options_file=files[0], pretrained_file=files[1]),
-        WORDS,
-    )
+    elmo_tokens = batch_to_ids([WORDS])
+    with torch.no_grad():
+        model = LANGUAGE_MODEL.read(language_model).model.eval()
+        expected = model._text_field_embedder.token_embedder_characters(elmo_tokens)
+        embedded = _ElmoCharacterEncoder(*files)(elmo_tokens)["token_embedding"]
+    torch.testing.assert_close(embedded[:, 1:-1], expected)
+    ours = ElmoCharacterCnnEmbedder(options_file=files[0], pretrained_file=files[1])
+    torch.testing.assert_close(ours(elmo_tokens), expected)
+    assert expected.std() > 0.1
 
 
 def test_the_files_are_in_elmos_format(exported):
@@ -284,26 +252,5 @@ class TestCommand:
         assert list(tmp_path.iterdir()) == []
 
     def test_an_error_is_one_line(self, tmp_path):
-        (tmp_path / "file").touch()
-        (tmp_path / "dir" / "weights.hdf5").mkdir(parents=True)
-        for archive, out_dir, message in (
-            ("missing.tar.gz", "out", "Language model missing.tar.gz does not exist"),
-            ("missing.tar.gz", "file", f"{tmp_path / 'file'}: it is a file; give the name of a"),
-            ("missing.tar.gz", "dir", "weights.hdf5: it is a directory"),
-        ):
-            assert message in error_of(archive, tmp_path / out_dir, "--force")
-
-    @pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt()])
-    def test_what_was_there_is_there_if_it_fails(
-        self, error, language_model, tmp_path, monkeypatch
-    ):
-        run(language_model, tmp_path)
-        before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-
-        def fail(*_, **__):
-            raise error
-
-        monkeypatch.setattr(elmo_checkpoint.h5py.Group, "create_dataset", fail)
-        with pytest.raises((SystemExit, KeyboardInterrupt)):
-            run(language_model, tmp_path, "--force")
-        assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+        message = "Language model missing.tar.gz does not exist"
+        assert message in error_of("missing.tar.gz", tmp_path / "out", "--force")

@@ -1,6 +1,5 @@
 import inspect
-import threading
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Dict, List
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -27,15 +26,15 @@ class CachedEmbedder(TokenEmbedder):
     embedder : `TokenEmbedder`
         It must be frozen, and a word's vector must not depend on its context.
     max_words : `int`, optional (default = `100000`)
-        The maximum number of cached vectors. When the cache is full, the oldest are evicted. The
-        vectors take up to `4 * max_words * get_output_dim()` bytes on the device of the inputs, 205
-        MB at 512 dimensions and the default. The keys take main memory, 53 MB for the default with
-        `elmo_characters`: the bytes of a word's tensors and about 130 more.
+        The maximum number of cached vectors. When the cache is full, it is emptied. The vectors
+        take up to `4 * max_words * get_output_dim()` bytes on the device of the inputs, 205 MB at
+        512 dimensions and the default. The keys take main memory, 112 MB for the default with
+        `elmo_characters`: the bytes of a word's tensors and about 700 more.
 
     # Raises
 
     `ConfigurationError`
-        If the embedder has a trainable parameter, or `max_words` is less than 1.
+        If the embedder has a trainable parameter.
 
     # Example
 
@@ -55,8 +54,6 @@ class CachedEmbedder(TokenEmbedder):
 
     def __init__(self, embedder: TokenEmbedder, max_words: int = 100_000) -> None:
         super().__init__()
-        if max_words < 1:
-            raise ConfigurationError(f"cached: `max_words` is {max_words}; it must be at least 1")
         trainable = [name for name, p in embedder.named_parameters() if p.requires_grad]
         if trainable:
             raise ConfigurationError(
@@ -65,14 +62,16 @@ class CachedEmbedder(TokenEmbedder):
                 '`embedding` with "trainable": false, or remove `cached` around it.'
             )
         self.embedder = embedder.eval()
-        self._cache = _VectorCache(max_words)
+        self.max_words = max_words
+        self.clear_cache()
 
     def get_output_dim(self) -> int:
         return int(self.embedder.get_output_dim())
 
     def clear_cache(self) -> None:
         """Removes all vectors from the cache."""
-        self._cache = _VectorCache(self._cache.max_words)
+        # It is not a buffer, because it must not be archived. Other threads may still read the old.
+        self._cache: Dict[bytes, torch.Tensor] = {}
 
     def train(self, mode: bool = True) -> "CachedEmbedder":
         super().train(mode)
@@ -110,130 +109,45 @@ class CachedEmbedder(TokenEmbedder):
         num_arguments = len(inspect.signature(self.embedder.forward).parameters)
         if len(tensors) == num_arguments == 1 and not args:
             args, tensors = tuple(tensors.values()), {}
-        names = sorted(tensors)
-        inputs = [*args, *(tensors[name] for name in names)]
-        shape = _batch_and_length([*map(str, range(len(args))), *names], inputs)
+        inputs = [*args, *tensors.values()]
+        shapes = [tuple(tensor.shape) for tensor in inputs]
+        if len({shape[:2] for shape in shapes}) != 1 or len(shapes[0]) < 2:
+            raise ConfigurationError(
+                "cached: all tensors of the indexer must have the shape (batch, length, ...), with "
+                f"the same batch and length, but their shapes are {shapes}"
+            )
+        shape = inputs[0].shape[:2]
         if shape.numel() == 0:
             return torch.zeros(*shape, self.get_output_dim(), device=inputs[0].device)
-
-        def embed(words: List[torch.Tensor]) -> torch.Tensor:
-            # The words as one sentence.
-            sentence = [tensor.unsqueeze(0) for tensor in words]
-            named = dict(zip(names, sentence[len(args) :]))
-            return self.embedder(*sentence[: len(args)], **named).squeeze(0)
-
         # Tensors made in inference mode cannot be used in training later.
-        with torch.inference_mode(False), torch.no_grad():
+        with (
+            torch.inference_mode(False),
+            torch.no_grad(),
+            torch.autocast(inputs[0].device.type, enabled=False),
+        ):
             words = [tensor.flatten(0, 1) for tensor in inputs]
-            if not self._cache.is_on(words[0].device):
-                self.clear_cache()
-            with torch.autocast(words[0].device.type, enabled=False):
-                vectors = self._cache.lookup(words, embed)
-            return vectors.view(*shape, self.get_output_dim())
-
-
-def _batch_and_length(names: List[str], inputs: List[torch.Tensor]) -> torch.Size:
-    if not inputs:
-        raise ConfigurationError("cached: there is no input tensor; it needs those of an indexer")
-    shape = inputs[0].shape[:2]
-    for name, tensor in zip(names, inputs):
-        if tensor.dim() < 2 or tensor.shape[:2] != shape:
-            raise ConfigurationError(
-                f"cached: the indexer's tensor `{name}` has the shape {tuple(tensor.shape)}; all "
-                "tensors must have the shape (batch, length, ...), with the same batch and length."
-            )
-    return shape
-
-
-class _VectorCache:
-    """
-    A thread-safe cache of word vectors. It is not a `Module` with a buffer, because it must not be
-    archived, nor broadcast to the other processes at each step. Copying it gives an empty cache.
-    """
-
-    def __init__(self, max_words: int) -> None:
-        self.max_words = max_words
-        self._slots: Dict[bytes, int] = {}
-        self._table: Optional[torch.Tensor] = None
-        # The word of each slot. Slots are reused in turn.
-        self._words: List[bytes] = []
-        self._next_slot = 0
-        self._layouts: Dict[Any, bytes] = {}
-        self._lock = threading.Lock()
-
-    def __reduce__(self) -> Tuple[Any, ...]:
-        return _VectorCache, (self.max_words,)
-
-    def is_on(self, device: torch.device) -> bool:
-        return self._table is None or self._table.device == device
-
-    def lookup(
-        self, inputs: List[torch.Tensor], embed: Callable[[List[torch.Tensor]], torch.Tensor]
-    ) -> torch.Tensor:
-        """
-        The vectors, shape `(num_words, dim)`, for inputs of shape `(num_words, ...)` with at least
-        one word. `embed` computes those of some of the words from their rows of `inputs`.
-        """
-        with self._lock:
-            words = self._keys(inputs)
-            first_positions: Dict[bytes, int] = {}
-            for position, word in enumerate(words):
-                first_positions.setdefault(word, position)
-            cached = [word for word in first_positions if word in self._slots]
-            new = [word for word in first_positions if word not in self._slots]
-            rows = {word: row for row, word in enumerate(cached + new)}
-
-            # Copy all indices before the embedder runs, because each copy waits for the device.
-            def to_device(numbers: List[int]) -> torch.Tensor:
-                return torch.tensor(numbers, dtype=torch.long, device=inputs[0].device)
-
-            rows_of_words = to_device([rows[word] for word in words])
-            cached_slots = to_device([self._slots[word] for word in cached])
-            new_positions = to_device([first_positions[word] for word in new])
-            stop = self._next_slot + min(len(new), self.max_words)
-            new_slots = to_device([i % self.max_words for i in range(self._next_slot, stop)])
-
-            vectors = []
-            if cached:
-                assert self._table is not None
-                vectors.append(self._table[cached_slots])
+            keys = _keys(words)
+            cache = self._cache
+            new = {key: position for position, key in enumerate(keys) if key not in cache}
             if new:
-                vectors.append(embed([tensor[new_positions] for tensor in inputs]))
-                self._table = self._grow(self._table, vectors[-1])
-                self._table[new_slots] = vectors[-1][: self.max_words]
-                self._insert(new[: self.max_words])
-            return torch.cat(vectors)[rows_of_words]
+                # The new words as one sentence.
+                positions = torch.tensor(list(new.values()), device=inputs[0].device)
+                sentence = [tensor[positions].unsqueeze(0) for tensor in words]
+                named = dict(zip(tensors, sentence[len(args) :]))
+                vectors = self.embedder(*sentence[: len(args)], **named).squeeze(0)
+                cache.update(zip(new, vectors.unbind()))
+            if len(cache) > self.max_words:
+                self.clear_cache()
+            return torch.stack([cache[key] for key in keys]).view(*shape, -1)
 
-    def _grow(self, table: Optional[torch.Tensor], vectors: torch.Tensor) -> torch.Tensor:
-        """The table, grown by at least a factor of 2 if `vectors` do not fit."""
-        size = 0 if table is None else len(table)
-        needed = min(self.max_words, len(self._words) + len(vectors))
-        if table is not None and needed <= size:
-            return table
-        larger = vectors.new_empty(min(self.max_words, max(needed, 2 * size)), vectors.size(-1))
-        if table is not None:
-            larger[:size] = table
-        return larger
 
-    def _insert(self, words: List[bytes]) -> None:
-        for word in words:
-            if self._next_slot < len(self._words):
-                del self._slots[self._words[self._next_slot]]
-                self._words[self._next_slot] = word
-            else:
-                self._words.append(word)
-            self._slots[word] = self._next_slot
-            self._next_slot = (self._next_slot + 1) % self.max_words
-
-    def _keys(self, inputs: List[torch.Tensor]) -> List[bytes]:
-        """
-        The bytes of each word's tensors. This waits for the device. So would `torch.unique`, which
-        takes ten times as long on a CPU.
-        """
-        # Bytes alone identify a word only among tensors of the same types and shapes.
-        layout = tuple((tensor.dtype, tensor.shape[1:]) for tensor in inputs)
-        layout_id = self._layouts.setdefault(layout, len(self._layouts).to_bytes(4, "big"))
-        columns = [x.reshape(len(x), -1).contiguous().view(torch.uint8) for x in inputs]
-        table = torch.cat(columns, dim=1).cpu().numpy()
-        words: List[bytes] = table.view(f"V{table.shape[1]}").ravel().tolist()
-        return [word + layout_id for word in words]
+def _keys(words: List[torch.Tensor]) -> List[bytes]:
+    """
+    The bytes of each word's tensors. This waits for the device. So would `torch.unique`, which
+    takes ten times as long on a CPU.
+    """
+    # Bytes alone identify a word only among tensors of the same shapes.
+    shapes = str([tuple(tensor.shape[1:]) for tensor in words]).encode()
+    columns = [x.reshape(len(x), -1).contiguous().view(torch.uint8) for x in words]
+    table = torch.cat(columns, dim=1).cpu().numpy()
+    return [word + shapes for word in table.view(f"V{table.shape[1]}").ravel().tolist()]

@@ -1,21 +1,33 @@
+import json
+import os
+from pathlib import Path
 from typing import Any, Dict, Optional
 
+import h5py
 import torch
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
+from allennlp.data.token_indexers.elmo_indexer import ELMoCharacterMapper
 from allennlp.modules.seq2vec_encoders import CnnHighwayEncoder
 from allennlp.modules.token_embedders import Embedding, TokenEmbedder
 
-from allennlp_semfit.common.errors import InvalidFileError, with_config_key
-from allennlp_semfit.modules.token_embedders.elmo_checkpoint import (
-    MAX_CHARACTERS,
-    NUM_CHARACTERS,
-    load_weights,
-    parse_options,
-    read_options,
+from allennlp_semfit.common.errors import (
+    InvalidFileError,
+    first_line,
+    resolve_path,
+    with_config_key,
 )
 
-__all__ = ["ElmoCharacterCnnEmbedder"]
+__all__ = ["MAX_CHARACTERS", "NUM_CHARACTERS", "ElmoCharacterCnnEmbedder", "elmo_weights"]
+
+MAX_CHARACTERS: int = ELMoCharacterMapper.max_word_length
+"""The characters of a word, as the `elmo_characters` indexer gives them."""
+
+NUM_CHARACTERS: int = ELMoCharacterMapper.padding_character + 1
+"""
+The characters that have an embedding: 256 bytes, four marks of the ends of words and sentences, and
+what fills a word up. The indexer's ids are larger by one, for the 0 of padding between sentences.
+"""
 
 # The largest convolution of the published ELMo takes 180 kB a word.
 _MAX_WORDS_AT_ONCE = 1024
@@ -84,44 +96,55 @@ class ElmoCharacterCnnEmbedder(TokenEmbedder):
             raise ConfigurationError(
                 "elmo_character_cnn: it takes either `options` or `options_file`."
             )
-        if options_file is not None:
-            try:
-                sizes = read_options(options_file)
-            except InvalidFileError as error:
-                error.parameter = "options_file"
-                raise
-        else:
-            try:
-                sizes = parse_options(options)
-            except ConfigurationError as error:
-                message = f"elmo_character_cnn: `options`: {error.message}"
-                raise ConfigurationError(message) from None
-        place = options_file or "elmo_character_cnn: `options`"
+        kind, remedy = "ELMo's options file", "The one that belongs to the weights is wanted."
+        path = None if options_file is None else resolve_path(options_file, remedy, kind)
         try:
+            read: Any = options if path is None else json.loads(Path(path).read_text("utf-8"))
+            cnn = read["char_cnn"]
+            sizes = {
+                "activation": cnn["activation"],
+                "embedding_dim": cnn["embedding"]["dim"],
+                "filters": [(int(width), int(number)) for width, number in cnn["filters"]],
+                "num_highway": cnn["n_highway"],
+                "projection_dim": read["lstm"]["projection_dim"],
+            }
+            self._encoder = CnnHighwayEncoder.from_params(Params(sizes))
             # The indexer's ids are ELMo's plus 1, for the padding.
-            self._embedding = Embedding(sizes.character_dim, NUM_CHARACTERS + 1)
-            self._encoder = CnnHighwayEncoder(
-                sizes.character_dim,
-                list(sizes.filters),
-                sizes.num_highways,
-                sizes.projection_dim,
-                activation=sizes.activation,
-            )
-        # PyTorch raises any of them for sizes that are too large.
-        except (MemoryError, OverflowError, RuntimeError, SystemError, TypeError) as error:
-            raise ConfigurationError(
-                f"{place}: there is not enough memory for {sizes}; give those of the weights"
-            ) from error
+            self._embedding = Embedding(cnn["embedding"]["dim"], NUM_CHARACTERS + 1)
+        # PyTorch raises many types for sizes that are none, or too large.
+        except Exception as error:
+            found = f"there is no {error}" if isinstance(error, KeyError) else first_line(error)
+            if options_file is None:
+                message = f"elmo_character_cnn: `options`: {found} in {options}"
+                raise ConfigurationError(message) from error
+            raise InvalidFileError(options_file, f"is not valid: {found}", remedy, kind) from error
         # AllenNLP's is a lambda, which does not pickle.
         self._encoder._layer_norm = torch.nn.Identity()
         self._has_weights = pretrained_file is not None
         if pretrained_file is not None:
-            try:
-                load_weights(pretrained_file, self._embedding, self._encoder)
-            except InvalidFileError as error:
-                error.remedy += f" The options are those of {place}."
-                raise
+            self._load_weights(pretrained_file, options_file or "`options`")
         self.requires_grad_(False)
+
+    @torch.no_grad()
+    def _load_weights(self, pretrained_file: str, options: str) -> None:
+        kind, remedy = "ELMo's weight file", f"The weights that belong to {options} are wanted."
+        path = resolve_path(pretrained_file, "Give the path of the file.", kind)
+        if os.path.isdir(path):
+            raise InvalidFileError(pretrained_file, "is a directory", "A file is wanted.", kind)
+        try:
+            with h5py.File(path, "r") as file:
+                for name, weight in elmo_weights(self._embedding.weight[1:], self._encoder).items():
+                    found, wanted = getattr(file.get(name), "shape", None), tuple(weight.shape)
+                    if found != wanted:
+                        has = f"has `{name}` of the shape {found}" if found else f"has no `{name}`"
+                        found = f"{has}, but its shape must be {wanted}"
+                        raise InvalidFileError(pretrained_file, found, remedy, kind)
+                    values = torch.from_numpy(file[name][...].astype("float32"))
+                    weight.copy_(-values if name.endswith("_carry") else values)
+        except (OSError, RuntimeError, KeyError, TypeError, ValueError) as error:
+            found = f"is no HDF5, or damaged ({error})"
+            remedy = "Copy it again from an intact file."
+            raise InvalidFileError(pretrained_file, found, remedy, kind) from None
 
     @classmethod
     def from_params(cls, params: Params, *args: Any, **extras: Any) -> "ElmoCharacterCnnEmbedder":
@@ -174,3 +197,23 @@ class ElmoCharacterCnnEmbedder(TokenEmbedder):
             result = vectors.new_zeros(*is_word.shape, self.get_output_dim())
             result[is_word] = vectors
         return result
+
+
+def elmo_weights(char_embed: torch.Tensor, encoder: Any) -> Dict[str, torch.Tensor]:
+    """
+    The weights of a `CnnHighwayEncoder`, and those of its characters, under ELMo's names and in its
+    shapes, as views. AllenNLP's gate is the share of the input that is carried, ELMo's the share
+    that is transformed, so those that end in `_carry` have the other sign.
+    """
+    views = {"char_embed": char_embed}
+    for index, convolution in enumerate(encoder._convolutions):
+        views[f"CNN/W_cnn_{index}"] = convolution.weight.permute(2, 1, 0).unsqueeze(0)
+        views[f"CNN/b_cnn_{index}"] = convolution.bias
+    for index, layer in enumerate(encoder._highways._layers):
+        for kind, values in (("W", layer.weight.t()), ("b", layer.bias)):
+            transform, carry = values.chunk(2, dim=-1)
+            views[f"CNN_high_{index}/{kind}_transform"] = transform
+            views[f"CNN_high_{index}/{kind}_carry"] = carry
+    views["CNN_proj/W_proj"] = encoder._projection.weight.t()
+    views["CNN_proj/b_proj"] = encoder._projection.bias
+    return views
