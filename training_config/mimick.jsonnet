@@ -38,13 +38,15 @@ local reader = {
   data_loader: { batch_sampler: { type: 'bucket', batch_size: 256, sorting_keys: ['word'] } },
   validation_data_loader: { batch_size: 1024 },
   trainer: {
+    type: 'resumable',
     num_epochs: num_epochs,
     patience: num_epochs,  // Never stops early.
     optimizer: { type: 'fused_adam', lr: 0.01 },
     learning_rate_scheduler: 'polynomial_decay',
     validation_metric: '+cosine',
     grad_norm: 5.0,
+    checkpointer: 'resumable',
     callbacks: [{ type: 'console_logger', should_log_inputs: false }],
-    run_confidence_checks: false,  // They add hooks to every module, which a recovered run would keep.
+    run_confidence_checks: false,  // They add hooks to every module, which a resumed run would keep.
   },
 }

@@ -43,7 +43,7 @@ class CopyConfigs(Command):
         if out_dir.exists():
             raise ConfigurationError(f"{out_dir} exists; give the name of another directory")
         installed = _PACKAGE / _NAME
-        # In a clone of the repository, they are next to the package.
+        # In a clone of the repository, the configs are next to the package.
         source = installed if installed.is_dir() else _PACKAGE.parent / _NAME
         contents = [path.name for path in source.iterdir()]
         with write_directory(out_dir, contents, force=False) as new:

@@ -55,7 +55,7 @@ def exit_on_error(
         What to do if there is not enough memory.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # As on stderr: the encoding of a terminal may lack characters of the text.
+        # The encoding of a terminal may lack characters of the text. stderr does the same.
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         yield
@@ -74,7 +74,7 @@ def exit_on_error(
         sys.exit(f"{command}: not enough memory ({first_line(error)}); {out_of_memory}")
     except (KeyboardInterrupt, SigTermReceived) as error:
         sys.stderr.write(f"{command}: interrupted; {interrupted}\n")
-        # As shells define it.
+        # Shells define this exit code.
         is_sigterm = isinstance(error, SigTermReceived)
         sys.exit(128 + (signal.SIGTERM if is_sigterm else signal.SIGINT))
 

@@ -140,7 +140,7 @@ def describe_training(serialization_dir: str) -> str:
 
 
 def _next_commands(config: Dict[str, Any], archive: str) -> List[str]:
-    # With its path if it is not on PATH, so that the commands can be pasted.
+    # The path is shown if the command is not on PATH, so that the commands can be pasted.
     program = "allennlp"
     if not shutil.which(program) and os.path.basename(sys.argv[0]) == program:
         program = os.path.relpath(sys.argv[0])

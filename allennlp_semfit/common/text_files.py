@@ -23,7 +23,7 @@ __all__ = [
 DEFAULT_BOUNDARY_TOKEN = "</s>"
 """The only boundary token that every fastText model knows: fastText counts it at each line end."""
 
-# What an output of `prepare-corpus` contains.
+# An output of `prepare-corpus` contains these.
 TRAIN = "train"
 RECORD = "corpus.json"
 

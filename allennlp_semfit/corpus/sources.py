@@ -42,7 +42,7 @@ _ARCHIVES = {
     b"7z\xbc\xaf\x27\x1c": "a 7z archive",
     b"\x28\xb5\x2f\xfd": "a zstandard file",
 }
-# Where a tar archive has its magic number.
+# A tar archive has its magic number here.
 _TAR_MAGIC = slice(257, 262)
 _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _DUMP_START = re.compile(

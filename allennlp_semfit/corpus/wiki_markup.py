@@ -163,7 +163,7 @@ def _render_tag(tag: "Tag", hidden: Collection[str]) -> str:
 def _render_link(link: "Wikilink", hidden: Collection[str]) -> str:
     target = str(link.title).strip()
     prefix, colon, name = target.partition(":")
-    # Not a title such as "CSI: Miami".
+    # A title such as "CSI: Miami" does not name another wiki.
     is_other_wiki = link.text is None and name[:1] != " " and _OTHER_WIKI.match(prefix)
     prefix = prefix.strip().replace("_", " ").lower()
     if colon and prefix and (prefix in hidden or _FILE_NAME.match(target) or is_other_wiki):

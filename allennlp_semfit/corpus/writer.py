@@ -100,7 +100,7 @@ def write_record(directory: Path, record: Dict[str, Any]) -> None:
         str(path.relative_to(directory)): path.stat().st_size
         for path in sorted(directory.rglob("*.txt"))
     }
-    # In ASCII: the name of an input may have bytes that are not UTF-8.
+    # It is written in ASCII, because the name of an input may have bytes that are not UTF-8.
     text = json.dumps({**record, "files": files}, indent=2) + "\n"
     (directory / RECORD).write_text(text, encoding="utf-8")
 

@@ -1,0 +1,5 @@
+from allennlp_semfit.integrations.scikit_learn import SentenceVectorizer
+from allennlp_semfit.integrations.sentence_transformers import ContextualWordEmbeddings
+from allennlp_semfit.integrations.spacy import SemfitVectors
+
+__all__ = ["ContextualWordEmbeddings", "SemfitVectors", "SentenceVectorizer"]

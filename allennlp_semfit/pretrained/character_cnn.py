@@ -76,7 +76,7 @@ def export_character_cnn(
     with torch.no_grad(), write_directory(Path(out_dir), contents, force=force) as new:
         weights = elmo_weights(embedding(torch.arange(1, NUM_CHARACTERS + 1)), encoder)
         (new / _OPTIONS).write_text(json.dumps(options, indent=2) + "\n", "utf-8")
-        # In memory, because HDF5 crashes on a full disk.
+        # The file is made in memory, because HDF5 crashes on a full disk.
         with h5py.File(_WEIGHTS, "w", driver="core", backing_store=False) as file:
             for name, weight in weights.items():
                 values = -weight if name.endswith("_carry") else weight

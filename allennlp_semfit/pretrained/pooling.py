@@ -93,6 +93,6 @@ def pool_words(vectors: numpy.ndarray, mode: str) -> numpy.ndarray:
     if not len(words):
         return numpy.zeros(words.shape[1], words.dtype)
     if mode == "first":
-        # Not a view, which would keep all words in memory.
+        # A view would keep all words in memory.
         return words[0].copy()
     return words.max(axis=0) if mode == "max" else words.mean(axis=0)

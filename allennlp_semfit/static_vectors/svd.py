@@ -256,11 +256,11 @@ def _truncated_svd(matrix: csr_matrix, dim: int, *, alpha: float) -> Tuple[numpy
         "Decomposing a matrix of %s x %s with %s nonzeros.",
         *(f"{number:,}" for number in (*matrix.shape, matrix.nnz)),
     )
-    # Not constant, so that it is in no invariant subspace.
+    # A constant vector could be in an invariant subspace.
     start = numpy.random.RandomState(0).uniform(size=min(matrix.shape)).astype(matrix.dtype)
     # ARPACK: exact where a randomised SVD underestimates the last singular values.
     _, values, vectors = svds(matrix, k=dim, v0=start, return_singular_vectors="vh")
-    # In ascending order; rounding can make a zero negative.
+    # They are in ascending order. Rounding can make a zero negative.
     values, vectors = numpy.maximum(values[::-1], 0), vectors[::-1].T.copy()
     # Rounding errors have a direction, and a cosine sees nothing else.
     vectors[matrix.getnnz(axis=0) == 0] = 0

@@ -80,7 +80,7 @@ class _Parser:
 
     def parse(self, lines: BinaryIO, max_words: Optional[int]) -> Tuple[List[str], numpy.ndarray]:
         rows: Dict[str, int] = {}
-        # By line.
+        # Keys are line numbers.
         repeated: Dict[int, str] = {}
         # A compact list of numbers, because a table can take several gigabytes.
         values = array("f")

@@ -120,5 +120,7 @@ class FastTextVectors(SentenceVectors):
 
     def _means(self, sentences: List[Sequence[str]]) -> numpy.ndarray:
         zero = numpy.zeros((1, self.dim), numpy.float32)
-        of_words = ([self._model.get_word_vector(word) for word in words] for words in sentences)
-        return numpy.array([numpy.mean(vectors or zero, axis=0) for vectors in of_words])
+        word_vectors = (
+            [self._model.get_word_vector(word) for word in words] for words in sentences
+        )
+        return numpy.array([numpy.mean(vectors or zero, axis=0) for vectors in word_vectors])

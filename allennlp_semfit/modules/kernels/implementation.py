@@ -88,7 +88,7 @@ def select_ops(
             f'`implementation` is "{implementation}", which does not support {dtype} with '
             f'parameters of {parameter_dtype} on the device "{device}". Use "auto".'
         )
-    # Not at the top, because Triton may be missing.
+    # This import is not at the top, because Triton may be missing.
     return import_module(f"{__package__}.{implementation}_ops")
 
 

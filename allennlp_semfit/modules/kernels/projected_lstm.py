@@ -197,16 +197,16 @@ class _ProjectedLstmFunction(torch.autograd.Function):
             )
 
         with torch.cuda.device_of(inputs), torch.autocast(inputs.device.type, enabled=False):
-            of_inputs, of_weights = zip(*run_in_threads(run, range(len(ctx.numbers))))
+            input_grads, weight_grads = zip(*run_in_threads(run, range(len(ctx.numbers))))
         is_stacked = isinstance(ctx.numbers[0], slice)
         grad_inputs = None
         if needs_inputs:
-            grad_inputs = of_inputs[0] if is_stacked else torch.stack(of_inputs)
-        # By weight, then by layer.
-        grads = chain.from_iterable(of_weights[0] if is_stacked else zip(*of_weights))
+            grad_inputs = input_grads[0] if is_stacked else torch.stack(input_grads)
+        # Weights are sorted by kind, then by layer.
+        grads = chain.from_iterable(weight_grads[0] if is_stacked else zip(*weight_grads))
         weights = others[len(ctx.numbers) * (_NUM_ACTIVATIONS + _NUM_WEIGHTS) :]
         grad_weights = [grad.to(weight.dtype) for grad, weight in zip(grads, weights)]
-        # Those of the missing layer norm, or of all weights.
+        # These are the ones of the missing layer norm, or of all weights.
         missing = [None] * (len(weights) - len(grad_weights))
         return (grad_inputs, None, None, None, None, None, *grad_weights, *missing)
 
@@ -404,7 +404,7 @@ def run_in_threads(function: Callable[[T], R], items: Sequence[T]) -> List[R]:
 
 @cache
 def _pool(process_id: int, num_workers: int, num_threads: int) -> ThreadPoolExecutor:
-    # By process, because threads do not survive a fork.
+    # Each process has its own, because threads do not survive a fork.
     before = torch.get_num_threads()
     started = threading.Barrier(num_workers)
 
