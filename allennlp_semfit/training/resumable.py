@@ -142,6 +142,9 @@ class ResumableCheckpointer(Checkpointer):
             # `torch.save` writes a zip archive, with its directory at the end. A process does not
             # know the shards of others, and all must choose the same checkpoint.
             if self.state_is_sharded or all(map(zipfile.is_zipfile, paths)):
+                # The next checkpoint is as far from this one as without an interruption.
+                self._last_save_num_epochs_completed = point[0]
+                self._last_save_num_batches_in_epoch_completed = point[1]
                 break
             logger.warning(
                 "The checkpoint in %s and %s is incomplete. Renaming it to *.incomplete and "

@@ -104,11 +104,11 @@ class Work:
         return Ended(process.exitcode, output, *map(int, usage.read_text().split()))
 
     def contents(self):
-        """All files, without what differs between two runs. Half of a checkpoint is renamed."""
+        """All files, without what differs between two runs, such as checkpoints left by a kill."""
         found = {}
         for path in self.place.rglob("*"):
             name = str(path.relative_to(self.place))
-            if path.is_dir() or ".incomplete" in name:
+            if path.is_dir() or ".incomplete" in name or "_state_e" in name:
                 continue
             if path.suffix == ".bin":
                 found[name] = FastTextModel(path).words
@@ -134,7 +134,8 @@ class Work:
     def check_that_it_goes_on(self, whole):
         is_complete = whole.items() <= self.contents().items()
         options = []
-        if self.out_name == "run" and self.out.exists():
+        # Before its config is written, a training has nothing to resume.
+        if (self.out / "config.json").exists():
             options = ["--recover"]
         elif is_complete and self.out_name == "configs":
             return
