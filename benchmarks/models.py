@@ -123,12 +123,13 @@ def build_batch(
             ids = torch.tensor([to_ids(word_for_class(word)) for word in classes.tolist()])
             indexed[indexer] = {"elmo_tokens": ids.view(batch_size, length, -1)}
         elif indexer == "fasttext":
-            # One vector for each distinct word, as heads that compare words need it.
             distinct, indices = classes.view(batch_size, length).unique(return_inverse=True)
-            vectors = torch.randn(len(distinct), model._text_field_embedder.get_output_dim())
+            dim = model._text_field_embedder.get_output_dim()
             indexed[indexer] = {
-                "vectors": vectors[indices],
                 "word_mask": torch.ones(batch_size, length, dtype=torch.bool),
+                "indices": indices + 1,
+                # The first row is for padding.
+                "vectors": torch.cat([torch.zeros(1, dim), torch.randn(len(distinct), dim)]),
             }
         else:
             indexed[indexer] = {"tokens": classes.view(batch_size, length) + 1}

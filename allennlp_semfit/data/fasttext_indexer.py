@@ -61,38 +61,54 @@ class WordVectorIndexer(TokenIndexer):
     def as_padded_tensor_dict(
         self, tokens: IndexedTokenList, padding_lengths: Dict[str, int]
     ) -> Dict[str, torch.Tensor]:
+        """
+        `"vectors"`: shape `(length, dim)`, `float32`, zero where padded. `"word_mask"`: shape
+        `(length,)`, `bool`.
+        """
         batch = self.as_padded_batch([tokens], padding_lengths)
-        return {name: tensor[0] for name, tensor in batch.items()}
+        return {
+            "vectors": batch["vectors"][batch["indices"][0]],
+            "word_mask": batch["word_mask"][0],
+        }
 
     def as_padded_batch(
         self, sentences: Sequence[IndexedTokenList], padding_lengths: Dict[str, int]
     ) -> Dict[str, torch.Tensor]:
         """
-        The tensors of each sentence, stacked along a new first dimension. `"vectors"`: shape
-        `(batch_size, length, dim)`, `float32`, zero where padded. `"word_mask"`:
-        shape `(batch_size, length)`, `bool`.
+        The tensors of a batch, with each vector once: a text of 15,000 words has about 3,500
+        different ones.
+
+        `"word_mask"`: shape `(batch_size, length)`, `bool`. `"indices"`: shape
+        `(batch_size, length)`, the row of each word in `"vectors"`; 0 where padded. `"vectors"`:
+        shape `(num_vectors + 1, dim)`, `float32`, the first row zero.
         """
         length = padding_lengths["vectors"]
-        padding = [numpy.zeros(self.embedding_dim, dtype=numpy.float32)] * length
-        rows: List[numpy.ndarray] = []
-        for sentence in sentences:
-            rows += sentence["vectors"][:length]
-            rows += padding[len(sentence["vectors"]) :]
-        vectors = _empty(len(sentences), length, self.embedding_dim)
-        if rows:
-            numpy.concatenate(rows, out=vectors.view(-1).numpy())
+        vectors = [vector for sentence in sentences for vector in sentence["vectors"][:length]]
+        # An indexer has the same object for every occurrence of a word.
+        distinct = {id(vector): vector for vector in vectors}
+        rows = {name: row for row, name in enumerate(distinct, 1)}
+        table = _empty(len(distinct) + 1, self.embedding_dim)
+        table[0] = 0
+        if distinct:
+            numpy.stack(list(distinct.values()), out=table[1:].numpy())
         num_words = numpy.array([len(sentence["vectors"]) for sentence in sentences])
+        # In this order, because AllenNLP's `get_text_field_mask` takes the first matrix.
         word_mask = numpy.arange(length) < num_words[:, None]
-        return {"vectors": vectors, "word_mask": torch.from_numpy(word_mask)}
+        indices = numpy.zeros(word_mask.shape, dtype=numpy.int64)
+        indices[word_mask] = [rows[id(vector)] for vector in vectors]
+        return {
+            "word_mask": torch.from_numpy(word_mask),
+            "indices": torch.from_numpy(indices),
+            "vectors": table,
+        }
 
 
 def _empty(*shape: int) -> torch.Tensor:
     tensor = torch.empty(0)
-    num_bytes = tensor.element_size() * math.prod(shape)
     # The workers of a data loader are daemons and pass tensors through shared memory. Creating them
     # there avoids a copy, as in PyTorch's own collation.
-    is_in_worker = multiprocessing.current_process().daemon
-    if num_bytes and is_in_worker:
+    if multiprocessing.current_process().daemon:
+        num_bytes = tensor.element_size() * math.prod(shape)
         tensor.set_(tensor.untyped_storage()._new_shared(num_bytes))
     return tensor.resize_(shape)
 

@@ -19,7 +19,8 @@ class SentenceField(TextField):
     A `TextField` that stores strings instead of `Token`s, because creating, checking and garbage
     collecting `Token`s takes much of the time of reading a corpus. A `WordVectorIndexer`, such as
     `fasttext`, indexes the strings directly and pads the whole batch at once. Any other indexer
-    gets new `Token`s. The batches are the same as those of `TextField`.
+    gets new `Token`s. The batches hold what those of `TextField` do; a `WordVectorIndexer` has each
+    vector only once in a batch.
     """
 
     __slots__ = ["words"]

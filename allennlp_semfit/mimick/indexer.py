@@ -1,6 +1,5 @@
 import os
 import unicodedata
-from itertools import chain
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 from weakref import WeakValueDictionary
 
@@ -101,15 +100,10 @@ class MimickIndexer(WordVectorIndexer):
     def as_padded_batch(
         self, sentences: Sequence[IndexedTokenList], padding_lengths: Dict[str, int]
     ) -> Dict[str, torch.Tensor]:
-        """
-        `"vectors"`: shape `(batch_size, length, dim)`, `float32`, zero where padded. `"word_mask"`:
-        shape `(batch_size, length)`, `bool`.
-        """
-        words = list(chain.from_iterable(sentence["vectors"] for sentence in sentences))
-        vectors = iter(self.get_word_vectors(words))
-        found = [
-            {"vectors": [next(vectors) for _ in sentence["vectors"]]} for sentence in sentences
-        ]
+        """As `WordVectorIndexer.as_padded_batch`; looks up the words of the batch at once."""
+        words = list({word: None for sentence in sentences for word in sentence["vectors"]})
+        vectors = dict(zip(words, self.get_word_vectors(words)))
+        found = [{"vectors": [vectors[word] for word in each["vectors"]]} for each in sentences]
         return super().as_padded_batch(found, padding_lengths)
 
 

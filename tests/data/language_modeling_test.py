@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from allennlp_semfit.data.fasttext_indexer import FastTextIndexer
 from allennlp_semfit.data.language_modeling import LanguageModelingReader
 from tests import FIXTURES, VECTORS
+from tests.batches import with_all_vectors
 
 TRAIN = FIXTURES / "corpus" / "train"
 
@@ -132,7 +133,7 @@ def loaded(**kwargs):
     reader = bare(token_indexers={"fasttext": indexer})
     loader = MultiProcessDataLoader(reader, TRAIN, batch_size=8, quiet=True, **kwargs)
     loader.index_with(Vocabulary.empty())
-    batches = [batch["source"]["fasttext"] for batch in loader]
+    batches = [with_all_vectors(batch["source"]["fasttext"]) for batch in loader]
     return sorted(tuple(v.tolist()) for b in batches for v in b["vectors"][b["word_mask"]])
 
 
@@ -178,7 +179,7 @@ def test_splitting_on_whitespace_gives_the_same_batches_as_tokens(indexer):
         reader = LanguageModelingReader(tokenizer, {"words": indexer})
         loader = MultiProcessDataLoader(reader, TRAIN, batch_size=8, quiet=True)
         loader.index_with(Vocabulary.from_instances(loader.iter_instances()))
-        batches.append([batch["source"]["words"] for batch in loader])
+        batches.append([with_all_vectors(batch["source"]["words"]) for batch in loader])
     for ours, expected in zip(*batches):
         assert list(ours) == list(expected)
         assert all(torch.equal(ours[key], expected[key]) for key in expected)

@@ -6,12 +6,14 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Batch, Instance, Token, Vocabulary
 from allennlp.data.fields import TextField
 from allennlp.data.token_indexers import ELMoTokenCharactersIndexer, SingleIdTokenIndexer
+from allennlp.nn.util import get_text_field_mask
 from hypothesis import given
 from hypothesis import strategies as st
 
 from allennlp_semfit.data.fasttext_indexer import FastTextIndexer, WordVectorIndexer
 from allennlp_semfit.data.sentence_field import SentenceField
 from tests import VECTORS
+from tests.batches import with_all_vectors
 
 INDEXERS = {
     "fasttext": FastTextIndexer(VECTORS, token_min_padding_length=2),
@@ -42,11 +44,19 @@ def assert_same(actual, expected):
 
 
 @given(SENTENCES, st.sets(st.sampled_from(sorted(INDEXERS)), min_size=1))
-def test_a_batch_is_that_of_text_fields(sentences, names):
+def test_a_batch_holds_what_that_of_text_fields_does(sentences, names):
     indexers = {name: INDEXERS[name] for name in sorted(names)}
     fields = [SentenceField(words, indexers) for words in sentences]
+    actual = tensors_of(fields)
     expected = tensors_of([text_field(words, indexers) for words in sentences])
-    assert_same(tensors_of(fields), expected)
+    mask = get_text_field_mask(expected)
+    assert torch.equal(get_text_field_mask(actual), mask)
+    if "fasttext" in names:
+        tensors = actual["fasttext"]
+        assert len(tensors["vectors"]) <= 1 + len({word for words in sentences for word in words})
+        assert torch.equal(tensors["indices"] != 0, mask)
+        actual["fasttext"] = with_all_vectors(tensors)
+    assert_same(actual, expected)
 
 
 class LengthIndexer(WordVectorIndexer):
@@ -67,6 +77,9 @@ class LengthIndexer(WordVectorIndexer):
         for row, sentence in zip(batch, sentences):
             row[: len(sentence["lengths"])] = torch.tensor(sentence["lengths"])
         return {"lengths": batch}
+
+    def as_padded_tensor_dict(self, tokens, padding_lengths):
+        return {"lengths": self.as_padded_batch([tokens], padding_lengths)["lengths"][0]}
 
 
 def test_any_word_indexer_gets_words():
@@ -124,7 +137,8 @@ def test_an_empty_field_is_padding():
     lengths = field.get_padding_lengths()
     batch = field.batch_tensors([f.as_tensor(lengths) for f in (field, field.empty_field())])
     assert batch["fasttext"]["word_mask"].tolist() == [[True, True], [False, False]]
-    assert not batch["fasttext"]["vectors"][1].any()
+    assert batch["fasttext"]["indices"].tolist() == [[1, 2], [0, 0]]
+    assert not batch["fasttext"]["vectors"][0].any()
     assert not batch["single_id"]["tokens"][1].any()
 
 

@@ -25,6 +25,7 @@ from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
 from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
 from allennlp_semfit.static_vectors.table import read_table
 from tests import FIXTURES, TABLE
+from tests.batches import with_all_vectors
 from tests.language_models import write_language_model
 from tests.mimick_archive import write_mimick
 from tests.processes import threads_in_a_fork
@@ -67,7 +68,7 @@ def batch_of(indexer, *sentences, field=TextField):
     ]
     batch = Batch([Instance({"source": field(tokens, {"m": indexer})}) for tokens in words])
     batch.index_instances(Vocabulary())
-    return batch.as_tensor_dict()["source"]["m"]
+    return with_all_vectors(batch.as_tensor_dict()["source"]["m"])
 
 
 @pytest.mark.parametrize("field", [TextField, SentenceField])
@@ -242,7 +243,7 @@ def sentences_of(reader, **parameters):
     loader = MultiProcessDataLoader(reader, CORPUS, batch_size=5, **parameters)
     loader.index_with(Vocabulary())
     for batch in loader:
-        tensors = batch["source"]["mimick"]
+        tensors = with_all_vectors(batch["source"]["mimick"])
         for vectors, mask in zip(tensors["vectors"], tensors["word_mask"]):
             yield vectors[mask].flatten().tolist()
 

@@ -1,3 +1,5 @@
+from typing import Optional
+
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.modules.token_embedders import TokenEmbedder
@@ -29,19 +31,27 @@ class WordVectorEmbedder(TokenEmbedder):
     def get_output_dim(self) -> int:
         return self._embedding_dim
 
-    def forward(self, vectors: torch.Tensor, word_mask: torch.BoolTensor = None) -> torch.Tensor:
+    def forward(
+        self,
+        vectors: torch.Tensor,
+        word_mask: Optional[torch.BoolTensor] = None,
+        indices: Optional[torch.Tensor] = None,
+    ) -> torch.Tensor:
         """
         # Parameters
 
         vectors : `torch.Tensor`
-            Shape `(batch_size, length, embedding_dim)`.
+            Shape `(batch_size, length, embedding_dim)`, or `(num_vectors + 1, embedding_dim)` with
+            `indices`.
         word_mask : `torch.BoolTensor`, optional (default = `None`)
             Shape `(batch_size, length)`. Another tensor of the indexer; not used.
+        indices : `torch.Tensor`, optional (default = `None`)
+            The row of each word in `vectors`. Shape `(batch_size, length)`.
 
         # Returns
 
         `torch.Tensor`
-            `vectors`, unchanged.
+            The vector of each word. Shape `(batch_size, length, embedding_dim)`.
 
         # Raises
 
@@ -55,7 +65,7 @@ class WordVectorEmbedder(TokenEmbedder):
                 f"{vectors.size(-1)}. Set `embedding_dim` to {vectors.size(-1)} here and wherever "
                 f"else the config repeats it, or set `{self._parameter}` to another file."
             )
-        return vectors
+        return vectors if indices is None else torch.nn.functional.embedding(indices, vectors)
 
 
 @TokenEmbedder.register("fasttext")

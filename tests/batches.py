@@ -1,0 +1,15 @@
+"""What a batch of a `WordVectorIndexer` holds."""
+
+from typing import Dict
+
+import torch
+
+__all__ = ["with_all_vectors"]
+
+
+def with_all_vectors(tensors: Dict[str, torch.Tensor]) -> Dict[str, torch.Tensor]:
+    """As those of a `TextField`, with the vector of each word."""
+    if "indices" not in tensors:
+        return tensors
+    vectors = tensors["vectors"][tensors["indices"]]
+    return {"vectors": vectors, "word_mask": tensors["word_mask"]}
