@@ -4,9 +4,10 @@ import json
 import logging
 import os
 import zipfile
-from contextlib import suppress
+from contextlib import nullcontext, suppress
+from itertools import count
 from pathlib import Path
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, ContextManager, Dict, Optional, Tuple
 
 import torch
 import torch.distributed as dist
@@ -20,6 +21,9 @@ __all__ = ["ResumableCheckpointer", "ResumableTrainer"]
 
 logger = logging.getLogger(__name__)
 
+# On a GPU, in the progress bar.
+_BATCHES_PER_METRICS = 20
+
 
 @Trainer.register("resumable", constructor="from_partial_objects")
 class ResumableTrainer(GradientDescentTrainer):
@@ -27,8 +31,10 @@ class ResumableTrainer(GradientDescentTrainer):
     AllenNLP's `gradient_descent` trainer, with these differences:
 
     * `use_amp` runs the forward pass under autocast in bfloat16, on CPUs and on GPUs. AllenNLP has
-      float16, on GPUs only. Since bfloat16 has the range of float32, gradients are not scaled, and
-      `grad_scaling` has no effect.
+      float16, on GPUs only, which is what a GPU without bfloat16 gets. Since bfloat16 has the range
+      of float32, gradients are not scaled, and `grad_scaling` has no effect.
+    * On a GPU, the metrics in the progress bar are those of every 20th batch, because reading them
+      waits for the GPU. Those of an epoch are as exact as without.
     * A run that was killed between a checkpoint and the best weights, or after its last epoch,
       resumes where it was.
     * Distributed processes that would resume from different checkpoints are an error.
@@ -58,18 +64,53 @@ class ResumableTrainer(GradientDescentTrainer):
     def __init__(self, *args: Any, use_amp: bool = False, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._use_bfloat16 = use_amp
-        if use_amp and self.cuda_device.type == "cpu" and not has_bfloat16_instructions():
+        on_gpu = self.cuda_device.type == "cuda"
+        if use_amp and on_gpu and not torch.cuda.is_bf16_supported(including_emulation=False):
+            # As AllenNLP's constructor does, which does not know the device before.
+            self._use_amp, self._use_bfloat16 = True, False
+            if kwargs.get("grad_scaling", True):
+                model: Any = self._ddp_wrapped_model
+                build = torch.cuda.amp.GradScaler if model is None else model.init_grad_scaler
+                self._scaler = build()
+        if use_amp and not on_gpu and not has_bfloat16_instructions():
             logger.warning(
                 "`use_amp` is set, but this CPU has no instructions for bfloat16. The training "
                 "works, but it is slower than without `use_amp`."
             )
 
     def batch_outputs(self, batch: Any, for_training: bool) -> Dict[str, torch.Tensor]:
-        with torch.autocast(
-            self.cuda_device.type, dtype=torch.bfloat16, enabled=self._use_bfloat16
-        ):
+        # With float16, AllenNLP has entered autocast already.
+        context: ContextManager[Any] = nullcontext()
+        if self._use_bfloat16:
+            context = torch.autocast(self.cuda_device.type, dtype=torch.bfloat16)
+        with context:
             outputs: Dict[str, torch.Tensor] = super().batch_outputs(batch, for_training)
         return outputs
+
+    def rescale_gradients(self) -> Any:
+        if self.cuda_device.type == "cpu" or isinstance(self._grad_norm, bool) or self._scaler:
+            return super().rescale_gradients()
+        # As AllenNLP, which also reads the norm, and thus waits for the GPU.
+        if self._ddp_wrapped_model is not None:
+            return self._ddp_wrapped_model.clip_grad_norm_(self._grad_norm)
+        return torch.nn.utils.clip_grad_norm_(self.model.parameters(), self._grad_norm)
+
+    def _train_epoch(self, epoch: int) -> Dict[str, float]:
+        get_metrics, calls, latest = self.model.get_metrics, count(), {}
+
+        def get_some_metrics(reset: bool = False) -> Dict[str, float]:
+            nonlocal latest
+            if reset or next(calls) % _BATCHES_PER_METRICS == 0:
+                latest = get_metrics(reset)
+            return dict(latest)
+
+        if self.cuda_device.type == "cuda":
+            vars(self.model)["get_metrics"] = get_some_metrics
+        try:
+            metrics: Dict[str, float] = super()._train_epoch(epoch)
+        finally:
+            vars(self.model).pop("get_metrics", None)
+        return metrics
 
     def _maybe_restore_checkpoint(self) -> None:
         super()._maybe_restore_checkpoint()

@@ -1,6 +1,6 @@
 """Averages over tokens, independent of how the tokens are batched."""
 
-from typing import Union
+from typing import Optional
 
 import torch
 from allennlp.nn.util import dist_reduce_sum
@@ -15,22 +15,26 @@ class _RunningMean(Metric):
     def __init__(self) -> None:
         # The sum of the vectors and, as the last element, their number: one tensor, so that the
         # processes exchange one message for each batch.
-        self._sums: Union[float, torch.Tensor] = 0.0
+        self._sums: Optional[torch.Tensor] = None
 
     def _add(self, vectors: torch.Tensor) -> None:
         # A sum in `float64` would first convert the vectors to it.
         dtype = torch.promote_types(vectors.dtype, torch.float32)
         sums = vectors.detach().sum(dim=0, dtype=dtype).double()
         count = sums.new_full((1,), vectors.size(0))
-        self._sums = self._sums + dist_reduce_sum(torch.cat([sums, count]))
+        sums = dist_reduce_sum(torch.cat([sums, count]))
+        if self._sums is not None:
+            # The model may have been moved since.
+            sums = sums + self._sums.to(sums.device)
+        self._sums = sums
 
     def _mean(self) -> torch.Tensor:
-        if not isinstance(self._sums, torch.Tensor):
+        if self._sums is None:
             return torch.zeros(1)
         return self._sums[:-1] / self._sums[-1].clamp_min(1)
 
     def reset(self) -> None:
-        self._sums = 0.0
+        self._sums = None
 
 
 @Metric.register("token_average")

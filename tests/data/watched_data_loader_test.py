@@ -3,12 +3,16 @@ import signal
 import time
 
 import pytest
+import torch
+from allennlp.common.testing import requires_gpu
 from allennlp.data import DatasetReader, Instance, Vocabulary
 from allennlp.data.data_loaders import DataLoader
 from allennlp.data.fields import ArrayField
 from numpy import zeros
 
-import allennlp_semfit  # noqa: F401 (registers the loader)
+from allennlp_semfit.data import FastTextIndexer, LanguageModelingReader
+from tests import FIXTURES, VECTORS
+from tests.batches import with_all_vectors
 
 # The pickled instances of one worker fill the queue's pipe many times.
 ROWS, COLUMNS = 40, 10_000
@@ -31,6 +35,29 @@ class Reader(DatasetReader):
 
     def apply_token_indexers(self, instance):
         pass
+
+
+@requires_gpu
+@pytest.mark.parametrize("num_workers", [0, 2])
+def test_batches_on_a_gpu_are_those_on_the_cpu(num_workers):
+    def batches(gpu):
+        loader = DataLoader.by_name("watched")(
+            LanguageModelingReader(token_indexers={"fasttext": FastTextIndexer(VECTORS)}),
+            str(FIXTURES / "corpus" / "train"),
+            batch_size=4,
+            num_workers=num_workers,
+            quiet=True,
+        )
+        loader.index_with(Vocabulary.empty())
+        if gpu:
+            loader.set_target_device(torch.device(0))
+        for batch in loader:
+            tensors = with_all_vectors(batch["source"]["fasttext"])
+            assert all(tensor.is_cuda == gpu for tensor in tensors.values())
+            yield from tensors["vectors"].sum((1, 2)).tolist()
+
+    actual, expected = (sorted(batches(gpu)) for gpu in (True, False))
+    assert actual == pytest.approx(expected, rel=1e-4, abs=1e-4)
 
 
 def read_all(last, lazy, start_method="fork"):

@@ -12,6 +12,7 @@ import pytest
 import torch
 from allennlp.commands.train import train_model
 from allennlp.common import Params
+from allennlp.common.testing import requires_gpu
 from allennlp.common.util import int_to_device
 from allennlp.models import SimpleTagger, load_archive
 from allennlp.training import GradientDescentTrainer
@@ -196,6 +197,39 @@ def test_all_processes_resume_from_one_checkpoint():
     run_in_two_processes(check_agreement, [3, 3])
     with pytest.raises(Exception, match="run: the last checkpoints of .* differ .e1_b3, e1_b4.*"):
         run_in_two_processes(check_agreement, [3, 4])
+
+
+@requires_gpu
+@pytest.mark.parametrize("has_bfloat16", [True, False])
+def test_mixed_precision_on_a_gpu(has_bfloat16, tmp_path, monkeypatch):
+    monkeypatch.chdir(FIXTURES.parent)
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda **_: has_bfloat16)
+    found = set()
+    forward = BidirectionalLm.forward
+
+    def observing(self, *args, **kwargs):
+        found.add((torch.ones(1, 1, device="cuda") @ torch.ones(1, 1, device="cuda")).dtype)
+        return forward(self, *args, **kwargs)
+
+    monkeypatch.setattr(BidirectionalLm, "forward", observing)
+    config = FIXTURES / "language_model.jsonnet"
+    train_model(Params.from_file(config, {"trainer.use_amp": True}), tmp_path / "run")
+    assert found == {torch.bfloat16 if has_bfloat16 else torch.float16}
+    state = torch.load(next((tmp_path / "run").glob("training_state_*")), weights_only=False)
+    assert ("scaler" in str(state.keys())) != has_bfloat16
+
+
+@requires_gpu
+def test_on_a_gpu_the_metrics_of_an_epoch_are_those_of_all_its_batches(tmp_path, monkeypatch):
+    monkeypatch.chdir(FIXTURES.parent)
+    metrics = {}
+    for device in (0, -1):
+        overrides = {"trainer.cuda_device": device, "model.contextualizer.dropout": 0.0}
+        params = Params.from_file(FIXTURES / "language_model.jsonnet", overrides)
+        train_model(params, tmp_path / str(device))
+        metrics[device] = json.loads((tmp_path / str(device) / "metrics.json").read_text())
+    for name in ("training_cosine", "training_baseline_cosine", "best_validation_cosine"):
+        assert metrics[0][name] == pytest.approx(metrics[-1][name], abs=1e-3)
 
 
 @pytest.mark.parametrize(("use_amp", "is_fast"), [(False, False), (True, False), (True, True)])
