@@ -9,10 +9,12 @@ from typing import Callable, List, Optional, Tuple, Union
 import torch
 
 from allennlp_semfit.modules.kernels.implementation import native_kernels
+from allennlp_semfit.modules.kernels.torch_ops import new_bias_sums
 
 __all__ = [
     "cell_backward",
     "cell_forward",
+    "new_bias_sums",
     "norm_backward",
     "recurrence_backward",
     "recurrence_forward",
@@ -57,12 +59,14 @@ def cell_forward(
 def cell_backward(
     grad_hidden: torch.Tensor,
     gates: torch.Tensor,
+    bias: torch.Tensor,
     previous_cell_state: Optional[torch.Tensor],
     clip_value: float,
     cell_state: torch.Tensor,
     grad_cell_state: torch.Tensor,
     grad_gates: torch.Tensor,
     hidden: torch.Tensor,
+    bias_sums: Optional[torch.Tensor],
 ) -> None:
     """As `torch_ops.cell_backward`."""
     read = (grad_hidden, gates, previous_cell_state, cell_state)

@@ -5,10 +5,12 @@ from functools import cache
 from itertools import chain
 from math import inf
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple, TypeVar, Union
+from weakref import WeakKeyDictionary
 
 import torch
 from allennlp.nn.initializers import block_orthogonal
 
+from allennlp_semfit.modules.kernels.cuda_graphs import CapturedPass, GraphCache
 from allennlp_semfit.modules.kernels.implementation import select_ops
 from allennlp_semfit.modules.kernels.products import (
     Product,
@@ -121,8 +123,23 @@ def run_in_lockstep(
         *(inf if clip_value is None else clip_value for clip_value in clip_values),
         getattr(first.layer_norm, "eps", 0.0),
         first.implementation,
+        _graphs_of(first, batch_sizes) if inputs.device.type == "cuda" else None,
         *(weight for same_weights in zip(*weights) for weight in same_weights),
     )
+
+
+# The largest number of sentences that is run as a CUDA graph: more keep a GPU busy without one.
+_MAX_GRAPH_SIZE = 256
+# The lengths for which there is a graph are the multiples of this.
+_GRAPH_STEPS = 4
+# Not attributes of the layers, because a graph cannot be copied.
+_graphs: "WeakKeyDictionary[ProjectedLstm, GraphCache]" = WeakKeyDictionary()
+
+
+def _graphs_of(layer: ProjectedLstm, batch_sizes: List[int]) -> Optional[GraphCache]:
+    if not torch.is_grad_enabled() or not batch_sizes or batch_sizes[0] > _MAX_GRAPH_SIZE:
+        return None
+    return _graphs.setdefault(layer, GraphCache())
 
 
 class _ProjectedLstmFunction(torch.autograd.Function):
@@ -130,12 +147,13 @@ class _ProjectedLstmFunction(torch.autograd.Function):
     The forward and backward pass of `ProjectedLstm`, for several layers in parallel. The matrix
     products that do not depend on the previous state, including those of the weight gradients, are
     computed for all steps at once. The operations between the others are fused and work in place.
-    On a GPU, a product is that of all layers; on a CPU, the layers run in threads of their own.
+    On a GPU, a product is that of all layers, and the training of small batches runs as CUDA
+    graphs; on a CPU, the layers run in threads of their own.
 
-    For the backward pass, it saves the gate activations, the states, the cell state and projected
-    output before clipping, and the weights in the type of the products; everything else is
-    recomputed. Under `torch.autocast`, the matrix products use autocast's type; the cell state, the
-    states and the layer norm use `float32`.
+    For the backward pass, it saves the gates, the states, the cell state and projected output
+    before clipping, and the weights in the type of the products; everything else is recomputed.
+    Under `torch.autocast`, the matrix products use autocast's type; the cell state, the states and
+    the layer norm use `float32`.
 
     The inputs and the states, shape `(layers, words, hidden_dim)`, have the layout that
     `run_in_lockstep` describes. The weights are the input weights of all layers, then the state
@@ -153,65 +171,133 @@ class _ProjectedLstmFunction(torch.autograd.Function):
         state_clip_value: float,
         eps: float,
         implementation: str,
+        graphs: Optional[GraphCache],
         *weights: Optional[torch.Tensor],
     ) -> torch.Tensor:
         dtype, bias = product_dtype(inputs), weights[2 * len(inputs)]
         assert bias is not None
         inputs = inputs.to(dtype).contiguous()
         ops = select_ops(implementation, inputs.device, dtype, bias.dtype)
-        stacked = inputs.is_cuda
-        multiply = torch.bmm if stacked else select_product(inputs.device, dtype)
+        multiply = torch.bmm if inputs.is_cuda else select_product(inputs.device, dtype)
         options = _Options(ops, multiply, batch_sizes, cell_clip_value, state_clip_value, eps)
-        layers = _layers(weights, len(inputs), dtype, stacked)
-        states = torch.empty_like(inputs, dtype=bias.dtype)
-        # The states in the type of the matrix products.
-        recurrent = states if states.dtype == dtype else torch.empty_like(inputs)
-
-        def run(layer: _Layer) -> Sequence[torch.Tensor]:
-            of_layer = (buffer[layer.number] for buffer in (inputs, states, recurrent))
-            return _forward(layer, options, *of_layer)
-
-        with torch.cuda.device_of(inputs), torch.autocast(inputs.device.type, enabled=False):
-            activations = run_in_threads(run, layers)
-        # The converted weights too, because converting them again takes time.
-        saved = [tensor for layer, own in zip(layers, activations) for tensor in (*own, *layer[1:])]
-        ctx.save_for_backward(inputs, recurrent, *saved, *weights)
-        ctx.numbers, ctx.options = [layer.number for layer in layers], options
+        ctx.options = options
+        ctx.needs = ctx.needs_input_grad[0], any(ctx.needs_input_grad[7:])
+        ctx.graph = None
+        if graphs is not None and any(ctx.needs):
+            ctx.graph = _get_graph(graphs, inputs, weights, options, *ctx.needs)
+        if ctx.graph is not None:
+            states, ctx.lease = ctx.graph.forward(inputs)
+            ctx.save_for_backward(*weights)
+        else:
+            states, saved = _run_forward(inputs, weights, options)
+            ctx.save_for_backward(*weights, *saved)
+        ctx.num_weights = len(weights)
         return states
 
     @staticmethod
     @differentiable_once
     def backward(ctx: Any, grad_outputs: torch.Tensor) -> Tuple[Optional[torch.Tensor], ...]:
-        inputs, recurrent, *others = ctx.saved_tensors
-        # Each step adds to it the gradients from the next.
-        grad_states = grad_outputs.clone(memory_format=torch.contiguous_format)
-        needs_inputs, needs_weights = ctx.needs_input_grad[0], any(ctx.needs_input_grad[6:])
-
-        def run(index: int) -> Tuple[Optional[torch.Tensor], Sequence[torch.Tensor]]:
-            number, start = ctx.numbers[index], index * (_NUM_ACTIVATIONS + _NUM_WEIGHTS)
-            activations = others[start : start + _NUM_ACTIVATIONS]
-            layer = _Layer(number, *others[start + _NUM_ACTIVATIONS :][:_NUM_WEIGHTS])
-            of_layer = (buffer[number] for buffer in (grad_states, inputs, recurrent))
-            return _backward(
-                layer, ctx.options, needs_inputs, needs_weights, *of_layer, *activations
-            )
-
-        with torch.cuda.device_of(inputs), torch.autocast(inputs.device.type, enabled=False):
-            input_grads, weight_grads = zip(*run_in_threads(run, range(len(ctx.numbers))))
-        is_stacked = isinstance(ctx.numbers[0], slice)
-        grad_inputs = None
-        if needs_inputs:
-            grad_inputs = input_grads[0] if is_stacked else torch.stack(input_grads)
+        weights = ctx.saved_tensors[: ctx.num_weights]
+        if ctx.graph is not None:
+            grad_inputs, grads = ctx.graph.backward(grad_outputs, ctx.lease)
+        else:
+            saved = ctx.saved_tensors[ctx.num_weights :]
+            grad_inputs, *grads = _run_backward(grad_outputs, saved, ctx.options, *ctx.needs)
         # Weights are sorted by kind, then by layer.
-        grads = chain.from_iterable(weight_grads[0] if is_stacked else zip(*weight_grads))
-        weights = others[len(ctx.numbers) * (_NUM_ACTIVATIONS + _NUM_WEIGHTS) :]
-        grad_weights = [grad.to(weight.dtype) for grad, weight in zip(grads, weights)]
+        grad_weights = [
+            # The next pass of a graph overwrites its gradients.
+            grad.to(weight.dtype, copy=ctx.graph is not None)
+            for grad, weight in zip(chain.from_iterable(grads), weights)
+        ]
         # These are the ones of the missing layer norm, or of all weights.
         missing = [None] * (len(weights) - len(grad_weights))
-        return (grad_inputs, None, None, None, None, None, *grad_weights, *missing)
+        return (grad_inputs, None, None, None, None, None, None, *grad_weights, *missing)
 
 
 _apply = apply_eagerly(_ProjectedLstmFunction)
+
+
+def _get_graph(
+    graphs: GraphCache,
+    inputs: torch.Tensor,
+    weights: Sequence[Optional[torch.Tensor]],
+    options: "_Options",
+    needs_inputs: bool,
+    needs_weights: bool,
+) -> Optional[CapturedPass]:
+    if torch.cuda.is_current_stream_capturing():
+        return None
+    num_layers, _, hidden_dim = inputs.shape
+    batch_size, num_steps = options.batch_sizes[0], len(options.batch_sizes)
+    num_steps += -num_steps % _GRAPH_STEPS
+    # Steps after the last one do not change the others, and their gradients are zero.
+    padded = options._replace(batch_sizes=[batch_size] * num_steps)
+
+    def capture() -> CapturedPass:
+        return CapturedPass(
+            graphs,
+            inputs.new_zeros(num_layers, batch_size * num_steps, hidden_dim),
+            lambda inputs: _run_forward(inputs, weights, padded),
+            lambda grads, saved: _run_backward(grads, saved, padded, needs_inputs, needs_weights),
+        )
+
+    addresses = (weight is not None and weight.data_ptr() for weight in weights)
+    return graphs.get(
+        (*addresses, needs_inputs, needs_weights, inputs.dtype), (batch_size, num_steps), capture
+    )
+
+
+def _run_forward(
+    inputs: torch.Tensor, weights: Sequence[Optional[torch.Tensor]], options: "_Options"
+) -> Tuple[torch.Tensor, List[Optional[torch.Tensor]]]:
+    """The states, and what `_run_backward` needs."""
+    bias = weights[2 * len(inputs)]
+    assert bias is not None
+    layers = _layers(weights, len(inputs), inputs.dtype, inputs.is_cuda)
+    states = torch.empty_like(inputs, dtype=bias.dtype)
+    # The states in the type of the matrix products.
+    recurrent = states if states.dtype == inputs.dtype else torch.empty_like(inputs)
+
+    def run(layer: _Layer) -> Sequence[torch.Tensor]:
+        of_layer = (buffer[layer.number] for buffer in (inputs, states, recurrent))
+        return _forward(layer, options, *of_layer)
+
+    with torch.cuda.device_of(inputs), torch.autocast(inputs.device.type, enabled=False):
+        activations = run_in_threads(run, layers)
+    saved: List[Optional[torch.Tensor]] = [inputs, recurrent]
+    for layer, of_layer in zip(layers, activations):
+        # The converted weights too, because converting them again takes time.
+        saved += [*of_layer, *layer[1:]]
+    return states, saved
+
+
+def _run_backward(
+    grad_outputs: torch.Tensor,
+    saved: Sequence[Any],
+    options: "_Options",
+    needs_inputs: bool,
+    needs_weights: bool,
+) -> Sequence[Any]:
+    """The gradient of the inputs or `None`, and, for each kind of weights, those of all layers."""
+    inputs, recurrent, *others = saved
+    stacked = inputs.is_cuda
+    # Each step adds to it the gradients from the next.
+    grad_states = grad_outputs.clone(memory_format=torch.contiguous_format)
+
+    def run(index: int) -> Tuple[Optional[torch.Tensor], Sequence[torch.Tensor]]:
+        number = slice(None) if stacked else index
+        of_run = others[index * (_NUM_ACTIVATIONS + _NUM_WEIGHTS) :]
+        activations, layer_weights = of_run[:_NUM_ACTIVATIONS], of_run[_NUM_ACTIVATIONS:]
+        layer = _Layer(number, *layer_weights[:_NUM_WEIGHTS])
+        of_layer = (buffer[number] for buffer in (grad_states, inputs, recurrent))
+        return _backward(layer, options, needs_inputs, needs_weights, *of_layer, *activations)
+
+    with torch.cuda.device_of(inputs), torch.autocast(inputs.device.type, enabled=False):
+        grads = run_in_threads(run, range(1 if stacked else len(inputs)))
+    if stacked:
+        return (grads[0][0], *grads[0][1])
+    input_grads, weight_grads = zip(*grads)
+    return (torch.stack(input_grads) if needs_inputs else None, *zip(*weight_grads))
 
 
 class _Options(NamedTuple):
@@ -237,7 +323,7 @@ class _Layer(NamedTuple):
 
 
 _NUM_WEIGHTS = len(_Layer._fields) - 1
-# The gate activations, the cell state and the projected output.
+# The gates, the cell state and the projected output.
 _NUM_ACTIVATIONS = 3
 
 
@@ -245,22 +331,29 @@ def _layers(
     weights: Sequence[Any], num_layers: int, dtype: torch.dtype, stacked: bool
 ) -> List[_Layer]:
     # The weights of products are matrices; those that are added or multiplied are vectors.
-    converted = [
-        weight.to(dtype) if weight is not None and weight.dim() == 2 else weight
-        for weight in weights
-    ]
     if not stacked:
+        converted = [
+            weight.to(dtype) if weight is not None and weight.dim() == 2 else weight
+            for weight in weights
+        ]
         by_layer = (converted[number::num_layers] for number in range(num_layers))
         return [_Layer(number, *of_layer) for number, of_layer in enumerate(by_layer)]
-    by_weight = [
-        converted[start : start + num_layers] for start in range(0, len(converted), num_layers)
-    ]
-    # Vectors become rows, which are added to all rows of a layer.
-    together: List[Any] = [
-        None if of_layers[0] is None else torch.stack([*map(torch.atleast_2d, of_layers)])
-        for of_layers in by_weight
-    ]
-    return [_Layer(slice(None), *together)]
+    by_weight = (
+        weights[start : start + num_layers] for start in range(0, len(weights), num_layers)
+    )
+    stacks: List[Any] = [_stack(of_layers, dtype) for of_layers in by_weight]
+    return [_Layer(slice(None), *stacks)]
+
+
+def _stack(weights: Sequence[Any], dtype: torch.dtype) -> Optional[torch.Tensor]:
+    """Matrices in another type; vectors as rows, which are added to all rows of a layer."""
+    first = weights[0]
+    if first is None or first.dim() == 1:
+        return None if first is None else torch.stack(list(weights)).unsqueeze(1)
+    stacked = first.new_empty(len(weights), *first.shape, dtype=dtype)
+    for number, weight in enumerate(weights):
+        stacked[number].copy_(weight)
+    return stacked
 
 
 def _forward(
@@ -271,8 +364,8 @@ def _forward(
     recurrent: torch.Tensor,
 ) -> Sequence[torch.Tensor]:
     """
-    Writes `states` and `recurrent`. Returns the gate activations, the cell state and the projected
-    output, the latter two before clipping.
+    Writes `states` and `recurrent`. Returns the gates, the cell state and the projected output, the
+    latter two before clipping.
     """
     ops, multiply, batch_sizes, cell_clip_value, state_clip_value, eps = options
     gates = multiply(inputs, layer.input_weight.mT)
@@ -291,7 +384,11 @@ def _forward(
         size = gate.size(-2)
         if previous_cell_state is not None and previous_recurrent is not None:
             previous_cell_state = _first_rows(previous_cell_state, size)
-            recurrent_gates = multiply(_first_rows(previous_recurrent, size), to_gates)
+            previous_recurrent = _first_rows(previous_recurrent, size)
+            if gate.dim() == 3:
+                gate.baddbmm_(previous_recurrent, to_gates)
+            else:
+                recurrent_gates = multiply(previous_recurrent, to_gates)
         hidden = _first_rows(hidden, size)
         ops.cell_forward(
             gate, recurrent_gates, layer.bias, previous_cell_state, cell_clip_value, cell, hidden
@@ -324,6 +421,7 @@ def _backward(
     hidden = torch.empty_like(cell_state, dtype=inputs.dtype)
     first = batch_sizes[0] if batch_sizes else 0
     grad_cell_states = cell_state.new_zeros(*gates.shape[:-2], first, cell_state.size(-1))
+    bias_sums = ops.new_bias_sums(gates, first)
     grad_recurrent: Optional[torch.Tensor] = None
     buffers = (grad_states, gates, cell_state, projected, grad_gates, grad_projected, hidden)
     steps = _steps(buffers, batch_sizes)
@@ -342,12 +440,14 @@ def _backward(
         ops.cell_backward(
             multiply(grad_output, layer.projection),
             gate,
+            layer.bias,
             _first_rows(steps[number - 1][2], size) if number else None,
             cell_clip_value,
             cell,
             _first_rows(grad_cell_states, size),
             grad_gate,
             cell_output,
+            bias_sums,
         )
         if number:
             grad_recurrent = multiply(grad_gate, layer.state_weight)
@@ -364,7 +464,7 @@ def _backward(
         multiply(
             grad_gates[..., first:, :].mT, torch.cat([recurrent[..., :0, :], *previous], dim=-2)
         ),
-        ops.sum_rows(grad_gates),
+        ops.sum_rows(grad_gates if bias_sums is None else bias_sums),
         multiply(grad_projected.mT, hidden),
     ]
     if layer.norm_weight is not None:

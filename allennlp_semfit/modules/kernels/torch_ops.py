@@ -8,8 +8,8 @@ parallel, a dimension that may be missing, and `n` the number of sentences that 
 step, the shapes are
 
 - `(layers, n, 4 * cell_size)` for `gates` (input, forget, candidate, output) and the
-  `recurrent_gates`, what the previous state adds to them (`None` at the first step), and
-  `(layers, 1, 4 * cell_size)` for their `bias`;
+  `recurrent_gates`, what the previous state adds to them (`None` if it has been added, or at the
+  first step), and `(layers, 1, 4 * cell_size)` for their `bias`;
 - `(layers, n, cell_size)` for `cell_state` (before clipping), `previous_cell_state` (`None` at the
   first step) and `hidden` (the output before projection);
 - `(layers, n, hidden_dim)` for `projected`, `state` and `recurrent`;
@@ -45,6 +45,7 @@ from torch.nn.functional import layer_norm
 __all__ = [
     "cell_backward",
     "cell_forward",
+    "new_bias_sums",
     "norm_backward",
     "recurrence_backward",
     "recurrence_forward",
@@ -73,7 +74,8 @@ def cell_forward(
 ) -> None:
     """
     Adds `recurrent_gates` and the bias to the gates' pre-activations, replaces them by the
-    activations, and computes `cell_state` and `hidden`.
+    activations, and computes `cell_state` and `hidden`. What is in `gates` afterwards is for
+    `cell_backward` of the same module only.
     """
     cell_size = cell_state.size(-1)
     gates += bias if recurrent_gates is None else recurrent_gates + bias
@@ -90,17 +92,20 @@ def cell_forward(
 def cell_backward(
     grad_hidden: torch.Tensor,
     gates: torch.Tensor,
+    bias: torch.Tensor,
     previous_cell_state: Optional[torch.Tensor],
     clip_value: float,
     cell_state: torch.Tensor,
     grad_cell_state: torch.Tensor,
     grad_gates: torch.Tensor,
     hidden: torch.Tensor,
+    bias_sums: Optional[torch.Tensor],
 ) -> None:
     """
     The backward pass of `cell_forward`. Computes `grad_gates`, the gradient of the pre-activations,
     and `hidden`, again. `grad_cell_state` is the next step's gradient of this step's clipped cell
-    state; this step's gradient of the previous one replaces it.
+    state; this step's gradient of the previous one replaces it. `bias_sums` is the result of
+    `new_bias_sums` for all steps.
     """
     input_gate, forget_gate, candidate, output_gate = gates.chunk(4, dim=-1)
     grad_input, grad_forget, grad_candidate, grad_output = grad_gates.chunk(4, dim=-1)
@@ -123,6 +128,15 @@ def cell_backward(
             grad_input=grad_forget,
         )
     grad_cell_state *= forget_gate
+
+
+def new_bias_sums(gates: torch.Tensor, num_sentences: int) -> Optional[torch.Tensor]:
+    """
+    For the `gates` of all steps, and the number of sentences at the first, a tensor of zeros to
+    which `cell_backward` adds the rows of `grad_gates`, so that `sum_rows` has fewer to add; or
+    `None`.
+    """
+    return None
 
 
 def state_forward(

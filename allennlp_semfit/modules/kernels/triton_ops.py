@@ -1,9 +1,10 @@
 """
 The functions of `torch_ops`. Each that a step of a projected LSTM calls is one Triton kernel, so
 that a step launches two matrix products and two kernels, both in the forward and in the backward
-pass; under autocast, the backward pass launches one more. The recurrence of an SRU or a QRNN is one
-kernel that loops over the steps, a program for each sentence and block of cells; all sentences must
-have the same length.
+pass. These kernels take as long as the memory does, so `cell_forward` does not write the gates:
+`cell_backward` computes their activations and the cell state again, and also sums the gradient of
+the bias. The recurrence of an SRU or a QRNN is one kernel that loops over the steps, a program for
+each sentence and block of cells; all sentences must have the same length.
 
 All arithmetic is in `float32`, whatever the tensors' types.
 """
@@ -25,6 +26,7 @@ except ImportError:
 __all__ = [
     "cell_backward",
     "cell_forward",
+    "new_bias_sums",
     "norm_backward",
     "recurrence_backward",
     "recurrence_forward",
@@ -34,6 +36,7 @@ __all__ = [
 ]
 
 _BLOCK = 1024
+_CELL_BLOCK = 512
 _RECURRENCE_BLOCK = 256
 
 
@@ -48,31 +51,28 @@ def _load(pointers, mask):
 
 
 @triton.jit
-def _load_gates(pointers, cell_size, mask):
-    return (
-        _load(pointers, mask),
-        _load(pointers + cell_size, mask),
-        _load(pointers + 2 * cell_size, mask),
-        _load(pointers + 3 * cell_size, mask),
-    )
-
-
-@triton.jit
 def _clipped(x, clip_value):
     # On a GPU, `tl.minimum` and `tl.maximum` would turn NaN into a number.
     return tl.where(x < -clip_value, -clip_value, tl.where(x > clip_value, clip_value, x))
 
 
 @triton.jit
+def _activations(gates, bias, cell_size, mask):
+    input_gate = tl.sigmoid(_load(gates, mask) + _load(bias, mask))
+    forget_gate = tl.sigmoid(_load(gates + cell_size, mask) + _load(bias + cell_size, mask))
+    candidate = _tanh(_load(gates + 2 * cell_size, mask) + _load(bias + 2 * cell_size, mask))
+    output_gate = tl.sigmoid(_load(gates + 3 * cell_size, mask) + _load(bias + 3 * cell_size, mask))
+    return input_gate, forget_gate, candidate, output_gate
+
+
+@triton.jit
 def _cell_forward(
     gates,
-    recurrent_gates,
     bias,
     previous_cell_state,
     cell_state,
     hidden,
     gates_stride,
-    recurrent_gates_stride,
     bias_stride,
     previous_stride,
     cell_state_stride,
@@ -88,25 +88,14 @@ def _cell_forward(
     mask = cell < size
     # A row of gates has four values for each cell.
     column = cell % cell_size
-    offset = cell // cell_size * 4 * cell_size + column
-    gates += layer * gates_stride + offset
-    i, f, c, o = _load_gates(gates, cell_size, mask)
-    if has_previous:
-        recurrent_gates += layer * recurrent_gates_stride + offset
-        of_i, of_f, of_c, of_o = _load_gates(recurrent_gates, cell_size, mask)
-        i, f, c, o = i + of_i, f + of_f, c + of_c, o + of_o
-    of_i, of_f, of_c, of_o = _load_gates(bias + layer * bias_stride + column, cell_size, mask)
-    input_gate, forget_gate = tl.sigmoid(i + of_i), tl.sigmoid(f + of_f)
-    candidate, output_gate = _tanh(c + of_c), tl.sigmoid(o + of_o)
+    gates += layer * gates_stride + cell // cell_size * 4 * cell_size + column
+    bias += layer * bias_stride + column
+    input_gate, forget_gate, candidate, output_gate = _activations(gates, bias, cell_size, mask)
     new_cell_state = input_gate * candidate
     if has_previous:
         previous = _load(previous_cell_state + layer * previous_stride + cell, mask)
         new_cell_state += forget_gate * _clipped(previous, clip_value)
     output = output_gate * _tanh(_clipped(new_cell_state, clip_value))
-    tl.store(gates, input_gate, mask=mask)
-    tl.store(gates + cell_size, forget_gate, mask=mask)
-    tl.store(gates + 2 * cell_size, candidate, mask=mask)
-    tl.store(gates + 3 * cell_size, output_gate, mask=mask)
     tl.store(cell_state + layer * cell_state_stride + cell, new_cell_state, mask=mask)
     tl.store(hidden + layer * hidden_stride + cell, output, mask=mask)
 
@@ -115,53 +104,78 @@ def _cell_forward(
 def _cell_backward(
     grad_hidden,
     gates,
+    bias,
     previous_cell_state,
-    cell_state,
     grad_cell_state,
     grad_gates,
     hidden,
+    bias_sums,
     grad_hidden_stride,
     gates_stride,
+    bias_stride,
     previous_stride,
-    cell_state_stride,
     grad_cell_state_stride,
     grad_gates_stride,
     hidden_stride,
-    size,
+    bias_sums_stride,
+    num_rows,
+    rows_per_program,
     clip_value,
     cell_size: tl.constexpr,
     has_previous: tl.constexpr,
     block: tl.constexpr,
 ):
-    layer = tl.program_id(1).to(tl.int64)
-    cell = tl.program_id(0) * block + tl.arange(0, block)
-    mask = cell < size
-    offset = cell // cell_size * 4 * cell_size + cell % cell_size
-    gates += layer * gates_stride + offset
-    input_gate, forget_gate, candidate, output_gate = _load_gates(gates, cell_size, mask)
-    new_cell_state = _load(cell_state + layer * cell_state_stride + cell, mask)
-    tanh_cell_state = _tanh(_clipped(new_cell_state, clip_value))
-    tl.store(hidden + layer * hidden_stride + cell, output_gate * tanh_cell_state, mask=mask)
+    layer = tl.program_id(2).to(tl.int64)
+    column = tl.program_id(0) * block + tl.arange(0, block)
+    is_column = column < cell_size
+    bias += layer * bias_stride + column
+    bias_sums += layer * bias_sums_stride + tl.program_id(1) * 4 * cell_size + column
+    sum_input = _load(bias_sums, is_column)
+    sum_forget = _load(bias_sums + cell_size, is_column)
+    sum_candidate = _load(bias_sums + 2 * cell_size, is_column)
+    sum_output = _load(bias_sums + 3 * cell_size, is_column)
+    step = 0
+    while step < rows_per_program:
+        row = tl.program_id(1) * rows_per_program + step
+        mask = is_column & (row < num_rows)
+        cell = row * cell_size + column
+        gate = gates + layer * gates_stride + row * 4 * cell_size + column
+        input_gate, forget_gate, candidate, output_gate = _activations(gate, bias, cell_size, mask)
+        new_cell_state = input_gate * candidate
+        grad_forget = tl.zeros_like(new_cell_state)
+        if has_previous:
+            previous = _load(previous_cell_state + layer * previous_stride + cell, mask)
+            previous = _clipped(previous, clip_value)
+            new_cell_state += forget_gate * previous
+            grad_forget = previous * forget_gate * (1 - forget_gate)
+        tanh_cell_state = _tanh(_clipped(new_cell_state, clip_value))
+        output = output_gate * tanh_cell_state
+        tl.store(hidden + layer * hidden_stride + cell, output, mask=mask)
 
-    grad = _load(grad_hidden + layer * grad_hidden_stride + cell, mask)
-    grad_output = grad * tanh_cell_state * output_gate * (1 - output_gate)
-    grad = grad * output_gate * (1 - tanh_cell_state * tanh_cell_state)
-    grad_cell_state += layer * grad_cell_state_stride + cell
-    grad += _load(grad_cell_state, mask)
-    grad = tl.where(tl.abs(new_cell_state) <= clip_value, grad, 0.0)
-    grad_input = grad * candidate * input_gate * (1 - input_gate)
-    grad_candidate = grad * input_gate * (1 - candidate * candidate)
-    grad_forget = tl.zeros_like(grad)
-    if has_previous:
-        previous = _load(previous_cell_state + layer * previous_stride + cell, mask)
-        previous = _clipped(previous, clip_value)
-        grad_forget = grad * previous * forget_gate * (1 - forget_gate)
-    grad_gates += layer * grad_gates_stride + offset
-    tl.store(grad_gates, grad_input, mask=mask)
-    tl.store(grad_gates + cell_size, grad_forget, mask=mask)
-    tl.store(grad_gates + 2 * cell_size, grad_candidate, mask=mask)
-    tl.store(grad_gates + 3 * cell_size, grad_output, mask=mask)
-    tl.store(grad_cell_state, grad * forget_gate, mask=mask)
+        grad = _load(grad_hidden + layer * grad_hidden_stride + cell, mask)
+        grad_output = grad * output * (1 - output_gate)
+        grad = grad * output_gate * (1 - tanh_cell_state * tanh_cell_state)
+        grad_cell = grad_cell_state + layer * grad_cell_state_stride + cell
+        grad += _load(grad_cell, mask)
+        grad = tl.where(tl.abs(new_cell_state) <= clip_value, grad, 0.0)
+        grad_input = grad * candidate * input_gate * (1 - input_gate)
+        grad_candidate = grad * input_gate * (1 - candidate * candidate)
+        grad_forget *= grad
+        grad_gate = grad_gates + layer * grad_gates_stride + row * 4 * cell_size + column
+        tl.store(grad_gate, grad_input, mask=mask)
+        tl.store(grad_gate + cell_size, grad_forget, mask=mask)
+        tl.store(grad_gate + 2 * cell_size, grad_candidate, mask=mask)
+        tl.store(grad_gate + 3 * cell_size, grad_output, mask=mask)
+        tl.store(grad_cell, grad * forget_gate, mask=mask)
+        sum_input += tl.where(mask, grad_input, 0.0)
+        sum_forget += tl.where(mask, grad_forget, 0.0)
+        sum_candidate += tl.where(mask, grad_candidate, 0.0)
+        sum_output += tl.where(mask, grad_output, 0.0)
+        step += 1
+    tl.store(bias_sums, sum_input, mask=is_column)
+    tl.store(bias_sums + cell_size, sum_forget, mask=is_column)
+    tl.store(bias_sums + 2 * cell_size, sum_candidate, mask=is_column)
+    tl.store(bias_sums + 3 * cell_size, sum_output, mask=is_column)
 
 
 @triton.jit
@@ -245,25 +259,60 @@ def cell_forward(
     cell_state: torch.Tensor,
     hidden: torch.Tensor,
 ) -> None:
-    """As `torch_ops.cell_forward`."""
-    tensors = (gates, recurrent_gates, bias, previous_cell_state, cell_state, hidden)
-    _launch_on_cells(_cell_forward, tensors, cell_state, previous_cell_state, clip_value)
+    """As `torch_ops.cell_forward`, but the gates keep their pre-activations, without the bias."""
+    if recurrent_gates is not None:
+        gates += recurrent_gates
+    # Any tensor can replace `None`: the kernel does not read it.
+    previous = cell_state if previous_cell_state is None else previous_cell_state
+    tensors = (gates, bias, previous, cell_state, hidden)
+    num_layers, num_sentences, cell_size = cell_state.shape
+    size = num_sentences * cell_size
+    _cell_forward[(triton.cdiv(size, _BLOCK), num_layers)](
+        *tensors,
+        *(tensor.stride(0) for tensor in tensors),
+        size,
+        clip_value,
+        cell_size=cell_size,
+        has_previous=previous_cell_state is not None,
+        block=_BLOCK,
+    )
 
 
 def cell_backward(
     grad_hidden: torch.Tensor,
     gates: torch.Tensor,
+    bias: torch.Tensor,
     previous_cell_state: Optional[torch.Tensor],
     clip_value: float,
     cell_state: torch.Tensor,
     grad_cell_state: torch.Tensor,
     grad_gates: torch.Tensor,
     hidden: torch.Tensor,
+    bias_sums: Optional[torch.Tensor],
 ) -> None:
     """As `torch_ops.cell_backward`."""
-    states = (gates, previous_cell_state, cell_state)
-    tensors = (grad_hidden, *states, grad_cell_state, grad_gates, hidden)
-    _launch_on_cells(_cell_backward, tensors, cell_state, previous_cell_state, clip_value)
+    assert bias_sums is not None
+    previous = cell_state if previous_cell_state is None else previous_cell_state
+    tensors = (grad_hidden, gates, bias, previous, grad_cell_state, grad_gates, hidden, bias_sums)
+    num_layers, num_sentences, cell_size = cell_state.shape
+    num_groups = bias_sums.size(1)
+    _cell_backward[(triton.cdiv(cell_size, _CELL_BLOCK), num_groups, num_layers)](
+        *tensors,
+        *(tensor.stride(0) for tensor in tensors),
+        num_sentences,
+        triton.cdiv(num_sentences, num_groups),
+        clip_value,
+        cell_size=cell_size,
+        has_previous=previous_cell_state is not None,
+        block=_CELL_BLOCK,
+    )
+
+
+def new_bias_sums(gates: torch.Tensor, num_sentences: int) -> torch.Tensor:
+    """As `torch_ops.new_bias_sums`."""
+    # A row for each program of a block of cells: enough to fill a GPU, measured on an H200.
+    num_groups = min(max(num_sentences // 8, 32), 96)
+    return gates.new_zeros(len(gates), num_groups, gates.size(-1), dtype=torch.float32)
 
 
 def state_forward(
@@ -297,28 +346,6 @@ def state_backward(
     tensors = (grad_state, recurrent, projected, weight, grad_projected)
     strided = (grad_state, recurrent, projected, grad_projected)
     _launch_on_rows(_state_backward, tensors, strided, weight, eps, clip_value, recurrent_rows)
-
-
-def _launch_on_cells(
-    kernel: Any,
-    tensors: Sequence[Optional[torch.Tensor]],
-    cell_state: torch.Tensor,
-    previous_cell_state: Optional[torch.Tensor],
-    clip_value: float,
-) -> None:
-    # Any tensor can replace `None`: the kernel does not read it.
-    present = [cell_state if tensor is None else tensor for tensor in tensors]
-    num_layers, num_sentences, cell_size = cell_state.shape
-    size = num_sentences * cell_size
-    kernel[(triton.cdiv(size, _BLOCK), num_layers)](
-        *present,
-        *(tensor.stride(0) for tensor in present),
-        size,
-        clip_value,
-        cell_size=cell_size,
-        has_previous=previous_cell_state is not None,
-        block=_BLOCK,
-    )
 
 
 def _launch_on_rows(

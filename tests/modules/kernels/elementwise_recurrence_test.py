@@ -14,6 +14,8 @@ from tests.modules.kernels.common import (
     results_of,
 )
 
+pytestmark = pytest.mark.gpu
+
 SRU = {"window_size": 1, "peepholes": True}
 QRNN = {"window_size": 2, "peepholes": False}
 KINDS = pytest.mark.parametrize("kind", [SRU, QRNN], ids=["sru", "qrnn"])

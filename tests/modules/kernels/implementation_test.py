@@ -7,6 +7,8 @@ from allennlp.common.checks import ConfigurationError
 from allennlp_semfit.modules.kernels import implementation
 from allennlp_semfit.modules.kernels.implementation import check_implementation, select_ops
 
+pytestmark = pytest.mark.gpu
+
 CPU = torch.device("cpu")
 
 

@@ -23,8 +23,10 @@ def cell_tensors(rows, cells, dtype):
         "grad_hidden": torch.randn(rows, cells).to(dtype),
         # Activations, but for the candidate's sign.
         "gates": torch.rand(rows, 4 * cells).to(dtype),
+        "bias": torch.randn(4 * cells),
         "previous_cell_state": torch.randn(rows, cells),
         "cell_state": torch.randn(rows, cells),
+        "bias_sums": None,
     }
     written = {
         "grad_cell_state": torch.randn(rows, cells),

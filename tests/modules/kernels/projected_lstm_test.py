@@ -23,6 +23,8 @@ from tests.modules.kernels.common import (
 )
 from tests.tolerance import assert_same_but_for_rounding
 
+pytestmark = pytest.mark.gpu
+
 # So narrow that some values are clipped and some are not.
 NARROW = (0.4, 0.3)
 
@@ -103,6 +105,14 @@ def test_the_error_is_at_most_twice_that_of_the_plain_path(
     # gradient there.
     outputs_only = clips[0] is not None and dtype != torch.float32
     check_errors(*both_ways([4] * 4), layers.to(device), inputs, dtype, outputs_only)
+
+
+@pytest.mark.parametrize("implementation", ["torch", "triton"])
+def test_more_sentences_than_programs_of_a_kernel(monkeypatch, implementation):
+    layers = layers_of(2, 5, 6)
+    device = device_for(implementation, monkeypatch)
+    inputs = torch.randn(2, 2 * 71, 5, device=device)
+    check_errors(*both_ways([2] * 71), layers.to(device), inputs, torch.float32)
 
 
 @pytest.mark.parametrize("frozen", ["inputs", "weights"])

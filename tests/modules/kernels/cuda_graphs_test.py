@@ -1,0 +1,129 @@
+import gc
+
+import pytest
+import torch
+from allennlp.common.testing import requires_gpu
+
+from allennlp_semfit.modules.kernels import cuda_graphs, projected_lstm
+from allennlp_semfit.modules.kernels.cuda_graphs import CapturedPass, GraphCache
+from tests.modules.kernels.common import results_of
+from tests.modules.kernels.projected_lstm_test import layers_of
+
+WEIGHT = torch.tensor(3.0)
+
+
+@pytest.fixture
+def cache(monkeypatch):
+    """One whose graphs run on the CPU: a function that computes the same tensors in place."""
+
+    def capture(function, pool):
+        result = function()
+
+        def replay():
+            for tensors in zip(flat(result), flat(function())):
+                torch.Tensor.copy_(*tensors)
+
+        return result, replay
+
+    def flat(result):
+        return (
+            [result] if isinstance(result, torch.Tensor) else [t for r in result for t in flat(r)]
+        )
+
+    monkeypatch.setattr(cuda_graphs, "_capture", capture)
+    monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: None)
+    return GraphCache()
+
+
+def get(cache, num_words, parameters=0):
+    """The pass of `inputs -> WEIGHT * inputs ** 2`, for up to `num_words` words."""
+    return cache.get(
+        parameters,
+        num_words,
+        lambda: CapturedPass(
+            cache,
+            torch.zeros(2, num_words),
+            lambda inputs: (WEIGHT * inputs**2, [inputs.clone()]),
+            lambda grads, saved: [
+                grads * 2 * WEIGHT * saved[0],
+                (grads * saved[0] ** 2).sum().reshape(1),
+            ],
+        ),
+    )
+
+
+def captured(cache, num_words, parameters=0):
+    assert get(cache, num_words, parameters) is None
+    return get(cache, num_words, parameters)
+
+
+def test_a_graph_gives_what_the_function_gives_for_as_many_words_or_fewer(cache):
+    graph = captured(cache, 5)
+    for num_words in (5, 3, 4):
+        inputs = torch.randn(2, num_words)
+        outputs, lease = graph.forward(inputs)
+        torch.testing.assert_close(outputs, WEIGHT * inputs**2)
+        grad_outputs = torch.randn(2, num_words)
+        grad_inputs, (grad_weight,) = graph.backward(grad_outputs, lease)
+        torch.testing.assert_close(grad_inputs, grad_outputs * 2 * WEIGHT * inputs)
+        torch.testing.assert_close(grad_weight, (grad_outputs * inputs**2).sum().reshape(1))
+
+
+def test_a_pass_under_way_is_not_overwritten(cache):
+    graph, other = captured(cache, 5), captured(cache, 7)
+    _, lease = graph.forward(torch.ones(2, 5))
+    assert get(cache, 5) is None
+    assert get(cache, 7) is None
+    graph.backward(torch.ones(2, 5), lease)
+    assert get(cache, 5) is graph
+    # Until then, its gradients can be computed again.
+    graph.backward(torch.ones(2, 5), lease)
+    other.forward(torch.ones(2, 7))
+    with pytest.raises(RuntimeError, match="another forward pass has since overwritten"):
+        graph.backward(torch.ones(2, 5), lease)
+
+
+def test_a_pass_ends_with_the_tensors_that_need_it(cache):
+    graph = captured(cache, 5)
+    outputs, lease = graph.forward(torch.ones(2, 5))
+    assert get(cache, 5) is None
+    del outputs, lease
+    gc.collect()
+    assert get(cache, 5) is graph
+
+
+def test_other_parameters_have_other_graphs(cache):
+    first = captured(cache, 5, parameters=1)
+    assert captured(cache, 5, parameters=2) is not first
+
+
+def test_few_graphs_are_kept(cache, monkeypatch):
+    monkeypatch.setattr(cuda_graphs, "_MAX_GRAPHS", 2)
+    first, second = captured(cache, 1), captured(cache, 2)
+    assert get(cache, 1) is first
+    captured(cache, 3)
+    assert get(cache, 1) is first
+    assert get(cache, 2) is None
+    assert get(cache, 2) is not second
+
+
+@requires_gpu
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_layers_have_the_same_states_and_gradients_as_without_graphs(dtype, monkeypatch):
+    layers = layers_of(2, 24, 40).cuda()
+    batches = [torch.randn(2, length * 3, 24, device="cuda") for length in (6, 6, 8, 5, 6, 9)]
+
+    def read(layers, inputs):
+        with torch.autocast("cuda", dtype=dtype, enabled=dtype != torch.float32):
+            return projected_lstm.run_in_lockstep(layers, inputs, [3] * (inputs.size(1) // 3))
+
+    actual = [results_of(read, layers, inputs) for inputs in batches]
+    graphs = [graph for graph in projected_lstm._graphs[layers[0]]._passes.values() if graph]
+    # Of 8 steps. Those of 12 came only once.
+    assert len(graphs) == 1
+    monkeypatch.setattr(projected_lstm, "_MAX_GRAPH_SIZE", 0)
+    for results, inputs in zip(actual, batches):
+        for ours, expected in zip(results, results_of(read, layers, inputs)):
+            # Only the order of the sums in the products of all words differs.
+            tolerance = 1e-5 if dtype == torch.float32 else 1e-2
+            assert (ours - expected).norm() <= tolerance * expected.norm()
