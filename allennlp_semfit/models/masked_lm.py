@@ -147,10 +147,13 @@ class MaskedLm(LanguageModelBase):
         words = embeddings[mask]
         if not len(words):
             return mask, embeddings
-        generator = None if self.training else torch.Generator(mask.device).manual_seed(1)
-        choices, treatments, others = torch.rand(
-            3, *mask.shape, device=mask.device, generator=generator
+        # In evaluation, the same words on every device.
+        draws = (
+            torch.rand(3, *mask.shape, device=mask.device)
+            if self.training
+            else torch.rand(3, *mask.shape, generator=torch.Generator().manual_seed(1))
         )
+        choices, treatments, others = draws.to(mask.device)
         # The word with the lowest number is always one of them.
         choices = choices.masked_fill(~mask, 1)
         is_target = choices <= choices.min().clamp(min=self.masking_probability)

@@ -67,8 +67,7 @@ def config_of(name):
 
 
 def train(config, directory):
-    # On a GPU, the figures would differ from run to run.
-    config["trainer"].update(num_epochs=1, cuda_device=-1)
+    config["trainer"].update(num_epochs=1)
     return train_model(Params(config), serialization_dir=directory)
 
 
@@ -78,6 +77,7 @@ def assert_archive_scores_the_same(directory, metric, held_out):
     assert scores[metric] == pytest.approx(metrics[f"best_validation_{metric}"], rel=1e-4)
 
 
+@pytest.mark.gpu
 @pytest.mark.parametrize("name", ["elmo_semfit", *VARIATIONS])
 def test_it_trains_and_its_archive_scores_the_same(name, workspace, tmp_path, monkeypatch):
     monkeypatch.chdir(workspace)

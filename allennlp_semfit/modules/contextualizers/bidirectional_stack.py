@@ -142,6 +142,9 @@ class BidirectionalStack(Seq2SeqEncoder):
         """
         check_right_padding(mask)
         index, batch_sizes = _pack_indices(mask)
+        if mask.is_cuda:
+            # Padding is processed there, and might not be a number.
+            inputs = inputs.masked_fill(~mask.unsqueeze(-1), 0)
         words = inputs.flatten(0, 1)
         projections = (self.forward_input_projection, self.backward_input_projection)
         states = torch.stack(
