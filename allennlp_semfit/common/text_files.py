@@ -2,10 +2,9 @@
 
 import glob
 import os
-from codecs import BOM_UTF8
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import BinaryIO, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import IO, Any, BinaryIO, Callable, Iterator, List, Optional, Sequence, Tuple, Union
 
 from allennlp.common.checks import ConfigurationError
 
@@ -27,8 +26,8 @@ DEFAULT_BOUNDARY_TOKEN = "</s>"
 TRAIN = "train"
 RECORD = "corpus.json"
 
-CHUNK_SIZE = 2**20
-_NO_SPACE = bytes(byte for byte in range(256) if not bytes([byte]).isspace())
+# Without the rest of the last line.
+CHUNK_SIZE = 2**21
 
 
 def find_text_files(
@@ -105,57 +104,46 @@ def find_text_files(
     return files
 
 
-def read_lines(path: Path) -> Iterator[bytes]:
+def read_lines(path: Path, stream: Optional[IO[bytes]] = None) -> Iterator[str]:
+    """Yields the lines, without their line feeds. The arguments and errors are `read_text`'s."""
+    for text in read_text(path, stream):
+        yield from text.removesuffix("\n").split("\n")
+
+
+def read_text(
+    path: Path, stream: Optional[IO[bytes]] = None, on_bytes: Callable[[int], Any] = int
+) -> Iterator[str]:
     """
-    Yields the lines, without a byte order mark.
+    Yields chunks of whole lines, of about two megabytes, without a byte order mark.
 
-    # Raises
+    # Parameters
 
-    `ConfigurationError`
-        If the file cannot be opened.
-    """
-    with open_file(path) as file:
-        if file.read(len(BOM_UTF8)) != BOM_UTF8:
-            file.seek(0)
-        yield from file
-
-
-def read_text(path: Path) -> Iterator[bytes]:
-    """
-    Yields chunks of about one megabyte, in UTF-8, which end at the end of a word.
+    path : `Path`
+    stream : `Optional[IO[bytes]]`, optional (default = `None`)
+        The text, if it is not what the file contains.
+    on_bytes : `Callable[[int], Any]`, optional (default = `int`)
+        Called with the number of bytes of each chunk.
 
     # Raises
 
     `ConfigurationError`
         If the file cannot be read or is not UTF-8.
     """
-    offset = 0
     num_lines = 0
-    # The parts of a word may be many, where a text has no spaces.
-    unfinished_word: List[bytes] = []
-    with open_file(path) as file:
-        while True:
-            chunk = file.read(CHUNK_SIZE)
-            end = len(chunk.rstrip(_NO_SPACE)) if chunk else 0
-            if chunk and not end:
-                unfinished_word.append(chunk)
-                continue
-            text = b"".join([*unfinished_word, chunk[:end]])
-            if not text:
-                return
-            unfinished_word = [chunk[end:]]
+    with nullcontext(stream) if stream else open_file(path) as file:
+        while chunk := file.read(CHUNK_SIZE) + file.readline():
             try:
-                text.decode("utf-8")
+                text = chunk.decode("utf-8")
             except UnicodeDecodeError as error:
-                line = num_lines + text.count(b"\n", 0, error.start) + 1
+                line = num_lines + chunk.count(b"\n", 0, error.start) + 1
                 raise ConfigurationError(
-                    f"{path}: not UTF-8: byte 0x{text[error.start]:02x} in line {line} (at offset "
-                    f"{offset + error.start}); convert the file, as iconv does, or remove the "
-                    "line"
+                    f"{path}: not UTF-8: byte 0x{chunk[error.start]:02x} in line {line}; if only a "
+                    "few lines are wrong, `iconv -c -f UTF-8 -t UTF-8` drops such bytes, otherwise "
+                    "convert the file from its encoding"
                 ) from None
-            yield text
-            offset += len(text)
-            num_lines += text.count(b"\n")
+            yield text if num_lines else text.removeprefix("\ufeff")
+            num_lines += text.count("\n")
+            on_bytes(len(chunk))
 
 
 @contextmanager

@@ -45,18 +45,15 @@ def read_corpus(
     total = sum(path.stat().st_size for path in files)
     with Tqdm.tqdm(total=total, unit="B", unit_scale=True, desc="reading the corpus") as progress:
         for path in files:
-            words_before, num_bytes = num_words, 0
-            for chunk in read_text(path):
-                decoded = chunk.decode("utf-8" if num_bytes else "utf-8-sig")
-                text = _OTHER_SPACE.sub(" ", decoded).encode("utf-8")
+            words_before = num_words
+            for chunk in read_text(path, on_bytes=progress.update):
+                text = _OTHER_SPACE.sub(" ", chunk).encode("utf-8")
                 words = text.split()
                 num_words += len(words)
                 vocabulary.add(words)
                 if ngrams is not None:
                     ngrams.add(words)
                 copy.write(text)
-                num_bytes += len(chunk)
-                progress.update(len(chunk))
             copy.write(b"\n")
             if num_words == words_before:
                 logger.warning("%s contains no words.", path)

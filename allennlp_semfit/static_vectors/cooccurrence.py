@@ -54,7 +54,7 @@ def count_cooccurrences(
         As for `map_chunks`.
     """
     results = map_chunks(
-        partial(_count_lines, {word: index for index, word in enumerate(words)}, window),
+        partial(_count_pairs, {word: index for index, word in enumerate(words)}, window),
         files,
         num_workers=num_workers,
         description="counting pairs of words",
@@ -73,9 +73,9 @@ def count_cooccurrences(
     return sums[0]
 
 
-def _count_lines(indices: Dict[str, int], window: int, lines: List[str]) -> csr_matrix:
+def _count_pairs(indices: Dict[str, int], window: int, text: str) -> csr_matrix:
     boundary = [DEFAULT_BOUNDARY_TOKEN]
-    sentences = [boundary + words + boundary for words in map(str.split, lines) if words]
+    sentences = [boundary + words + boundary for words in map(str.split, text.split("\n")) if words]
     lengths = numpy.fromiter(map(len, sentences), numpy.int32, len(sentences))
     words = map(indices.get, chain.from_iterable(sentences), repeat(0))
     word = numpy.fromiter(words, numpy.int32, lengths.sum())

@@ -12,6 +12,7 @@ import pytest
 import spacy
 from allennlp.common.checks import ConfigurationError
 
+from allennlp_semfit.common import text_files
 from allennlp_semfit.corpus import prepare, tokenization
 from allennlp_semfit.corpus.options import CorpusOptions
 from allennlp_semfit.corpus.prepare import prepare_corpus
@@ -245,13 +246,14 @@ class TestFinishedAndUnfinished:
 
     @pytest.mark.parametrize("num_workers", [1, 2])
     @pytest.mark.parametrize("exists", [False, True])
-    def test_a_failed_run_leaves_nothing(self, text, tmp_path, num_workers, exists):
+    def test_a_failed_run_leaves_nothing(self, text, tmp_path, monkeypatch, num_workers, exists):
+        monkeypatch.setattr(text_files, "CHUNK_SIZE", 1000)
         with open(text, "ab") as file:
             file.write(b"words\n" * 100_000 + b"\xff\n")
         if exists:
             (tmp_path / "out").mkdir()
         before = sorted(tmp_path.rglob("*"))
-        with pytest.raises(ConfigurationError, match="in.txt is not UTF-8"):
+        with pytest.raises(ConfigurationError, match="in.txt: not UTF-8"):
             prepare_corpus([text], tmp_path / "out", num_workers=num_workers)
         assert sorted(tmp_path.rglob("*")) == before
 

@@ -57,16 +57,6 @@ class TestReadCorpus:
         read_corpus([full, empty], io.BytesIO(), min_count=5)
         assert f"{empty} contains no words" in caplog.text
 
-    @pytest.mark.parametrize("broken", [b"\xff", b"\xc3", b"\xe4\xb8", b"\xed\xa0\x80"])
-    @pytest.mark.parametrize("end", [b"", b" and so on\n"])
-    def test_says_where_it_is_not_utf8(self, broken, end, tmp_path):
-        path = tmp_path / "corpus.txt"
-        before = "Grüße\naus dem\nHafen : ".encode()
-        path.write_bytes(before + broken + end)
-        expected = rf"not UTF-8: byte 0x{broken[0]:02x} in line 3 \(at offset {len(before)}\)"
-        with pytest.raises(ConfigurationError, match=rf"corpus\.txt: {expected}"):
-            read_corpus([path], io.BytesIO(), min_count=1)
-
     def test_refuses_a_dictionary_of_fewer_than_two_words(self, tmp_path):
         path = tmp_path / "corpus.txt"
         path.write_text("one two two three three three\n" * 2)

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 from sklearn.decomposition import PCA, TruncatedSVD
 
+from allennlp_semfit.common import text_files
 from allennlp_semfit.common.errors import InvalidFileError
-from allennlp_semfit.corpus import word_counts
 from allennlp_semfit.corpus.vocabulary import count_vocabulary
 from allennlp_semfit.fasttext.model import FastTextModel
 from allennlp_semfit.static_vectors import svd
@@ -158,7 +158,7 @@ def test_each_option_is_used(tmp_path, monkeypatch):
 
 
 def test_the_number_of_workers_changes_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr(word_counts, "_CHUNK_BYTES", 256)
+    monkeypatch.setattr(text_files, "CHUNK_SIZE", 256)
     written = set()
     for num_workers in (1, 2, 3):
         out = tmp_path / f"{num_workers}.txt"
