@@ -11,7 +11,7 @@ import numpy
 from allennlp.common import Tqdm
 from allennlp.modules.token_embedders.embedding import EmbeddingsTextFile, parse_embeddings_file_uri
 
-from allennlp_semfit.common.errors import InvalidFileError, resolve_path
+from allennlp_semfit.common.errors import InvalidFileError, resolve_file
 from allennlp_semfit.common.output import write_file
 
 __all__ = ["read_table", "write_table"]
@@ -52,7 +52,7 @@ def read_table(path: str, *, max_words: Optional[int] = None) -> Tuple[List[str]
         value is not a finite number.
     """
     remedy = "Give a table of word vectors, as GloVe or word2vec writes it."
-    resolve_path(parse_embeddings_file_uri(path).main_file_uri, remedy, _KIND)
+    resolve_file(parse_embeddings_file_uri(path).main_file_uri, remedy, _KIND)
     try:
         # Latin-1 has a character for each byte, so opening never fails on the encoding.
         file = EmbeddingsTextFile(path, encoding="latin-1")

@@ -11,7 +11,7 @@ from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN
 from tokenizers import Tokenizer as HuggingFaceTokenizer
 from tokenizers.pre_tokenizers import ByteLevel
 
-from allennlp_semfit.common.errors import InvalidFileError, resolve_path, with_config_key
+from allennlp_semfit.common.errors import InvalidFileError, resolve_file, with_config_key
 
 __all__ = ["SubwordTokenizer"]
 
@@ -157,9 +157,7 @@ class SubwordTokenizer(Tokenizer):
 
 
 def _read(path: str) -> str:
-    resolved = resolve_path(path, "Train it with `allennlp train-bpe`.", _KIND)
-    if os.path.isdir(resolved):
-        raise _error(path, "is a directory", "Give the tokenizer.json in it.")
+    resolved = resolve_file(path, "Train it with `allennlp train-bpe`.", _KIND)
     try:
         return Path(resolved).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -186,7 +186,7 @@ def test_a_damaged_compressed_table_is_an_error(tmp_path):
 def test_a_missing_table_or_a_directory_is_an_error(tmp_path):
     with pytest.raises(InvalidFileError, match="no/such.txt does not exist .*working directory"):
         read_table("no/such.txt")
-    with pytest.raises(InvalidFileError, match="cannot be read"):
+    with pytest.raises(InvalidFileError, match="is a directory. Give the file in it"):
         read_table(str(tmp_path))
 
 

@@ -246,7 +246,7 @@ class TestErrors:
         assert "`reader.tokenizer.model_path`" in message
 
     def test_a_directory(self, directory):
-        with pytest.raises(InvalidFileError, match="made is a directory. Give the tokenizer.json"):
+        with pytest.raises(InvalidFileError, match="made is a directory. Give the file in it"):
             SubwordTokenizer(directory)
 
     def test_what_is_no_text(self, tmp_path):
