@@ -8,11 +8,9 @@ from typing import (
     Callable,
     Dict,
     Generator,
-    Iterable,
     List,
     NamedTuple,
     Sequence,
-    Tuple,
     TypeVar,
 )
 from typing import Counter as CounterType
@@ -22,12 +20,11 @@ from allennlp.common.checks import ConfigurationError
 
 from allennlp_semfit.common import text_files
 from allennlp_semfit.common.parallel import ordered_map
-from allennlp_semfit.common.text_files import open_file, read_lines, read_text, unchanged
+from allennlp_semfit.common.text_files import open_file, read_text, unchanged
 
 __all__ = [
     "WordCounts",
     "count_words",
-    "find_word",
     "map_chunks",
     "sort_by_frequency",
 ]
@@ -40,7 +37,7 @@ Result = TypeVar("Result")
 class WordCounts(NamedTuple):
     """How often each word occurs, and the number of lines with at least one word."""
 
-    counts: Dict[str, int]
+    counts: CounterType[str]
     num_sentences: int
 
 
@@ -136,15 +133,6 @@ def sort_by_frequency(counts: Dict[str, int], *, min_count: int = 1) -> List[str
     # Sorting is stable, also in reverse.
     words.sort(key=counts.__getitem__, reverse=True)
     return words
-
-
-def find_word(files: Iterable[Path], word: str) -> Tuple[Path, int]:
-    """The first file that contains the word, and the number of its first line there, from 1."""
-    for path in files:
-        for number, line in enumerate(read_lines(path), start=1):
-            if word in line.split():
-                return path, number
-    raise ValueError(f"{word!r} is not in the files")
 
 
 def _count(text: str) -> WordCounts:

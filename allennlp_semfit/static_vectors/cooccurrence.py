@@ -1,7 +1,8 @@
 """Counts which words of a corpus follow which, and makes the matrices that SVD decomposes."""
 
+import operator
 from contextlib import closing
-from functools import partial
+from functools import partial, reduce
 from itertools import chain, repeat
 from pathlib import Path
 from typing import Dict, List, Sequence
@@ -67,10 +68,7 @@ def count_cooccurrences(
             while len(sums) > 1 and sums[-2].nnz <= 2 * sums[-1].nnz:
                 last = sums.pop()
                 sums[-1] = sums[-1] + last
-    while len(sums) > 1:
-        last = sums.pop()
-        sums[-1] = sums[-1] + last
-    return sums[0]
+    return reduce(operator.add, reversed(sums))
 
 
 def _count_pairs(indices: Dict[str, int], window: int, text: str) -> csr_matrix:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from allennlp_semfit.common import text_files
 from allennlp_semfit.corpus import word_counts
-from allennlp_semfit.corpus.word_counts import count_words, find_word, map_chunks, sort_by_frequency
+from allennlp_semfit.corpus.word_counts import count_words, map_chunks, sort_by_frequency
 from allennlp_semfit.data.language_modeling import LanguageModelingReader
 from tests import FIXTURES
 
@@ -112,11 +112,3 @@ def test_the_most_frequent_words_come_first_and_equals_in_order_of_code_points(c
     expected = sorted(counts.items(), key=lambda item: (-item[1], list(map(ord, item[0]))))
     words = sort_by_frequency(counts, min_count=min_count)
     assert words == [word for word, count in expected if count >= min_count]
-
-
-def test_a_word_is_found_in_its_first_line(tmp_path):
-    one = write_lines(tmp_path / "one.txt", ["\ufeffriver", "riverboat"])
-    two = write_lines(tmp_path / "two.txt", ["boat", "the\u2028ferry", "", "ferry"])
-    assert find_word([one, two], "river") == (one, 1)
-    assert find_word([one, two], "riverboat") == (one, 2)
-    assert find_word([one, two], "ferry") == (two, 2)

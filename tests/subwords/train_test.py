@@ -189,7 +189,7 @@ class TestOutput:
             assert result.num_words == len(corpus.read_text().split())
 
     @pytest.mark.parametrize("existed", [True, False])
-    @pytest.mark.parametrize("step", ["count_words", "_run_worker", "VocabularyWriter"])
+    @pytest.mark.parametrize("step", ["count_words", "_run_worker", "write_vocabulary"])
     def test_an_interruption_leaves_nothing_new(self, step, existed, corpus, out, monkeypatch):
         def interrupt(*_, **__):
             raise KeyboardInterrupt
@@ -245,7 +245,7 @@ class TestErrors:
             ({"boundary_tokens": ["a b"]}, "--boundary-tokens: 'a b'"),
             ({"boundary_tokens": ["\ud800"]}, r"--boundary-tokens: '\\ud800'"),
             ({"boundary_tokens": ["@@UNKNOWN@@"]}, "not contain @@PADDING@@, @@UNKNOWN@@"),
-            ({"boundary_tokens": ["Ġ"]}, r"'\\u0120'; each must be .* two or more"),
+            ({"boundary_tokens": ["Ġ"]}, r"'\\u0120'; each must be .* 2 or more"),
         ],
     )
     def test_options(self, options, message, corpus, out):
