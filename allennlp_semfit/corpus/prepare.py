@@ -12,7 +12,7 @@ from typing import Any, Dict, Optional, Sequence, Union
 from allennlp.common import Tqdm
 from allennlp.common.checks import ConfigurationError
 
-from allennlp_semfit.common.output import check_output_path, remove_leftovers, write_directory
+from allennlp_semfit.common.output import check_output_path, lock_output, write_directory
 from allennlp_semfit.common.parallel import number_of_workers
 from allennlp_semfit.corpus.options import CorpusOptions, CorpusSummary
 from allennlp_semfit.corpus.sentences import SentenceSplitter
@@ -75,8 +75,9 @@ def prepare_corpus(
     job = _describe(sources, options)
     record = read_record(out_dir)
     if record is not None and not force and record.get("job") == job:
-        remove_leftovers(out_dir)
-        return CorpusSummary(**record["summary"], already_done=True)
+        # Removes what killed processes have left.
+        with lock_output(out_dir):
+            return CorpusSummary(**record["summary"], already_done=True)
     check_output_path(out_dir, contents=CONTENTS, force=force)
     # An unknown language is an error at once, and not one in each worker.
     SentenceSplitter(options.language)
