@@ -54,8 +54,6 @@ def find_text_files(
     replaced = {Path(os.path.realpath(path)) for path in outputs}
 
     def is_output(path: Path) -> bool:
-        if not replaced:
-            return False
         resolved = Path(os.path.realpath(path))
         return not replaced.isdisjoint((resolved, *resolved.parents))
 
@@ -68,37 +66,31 @@ def find_text_files(
             raise ConfigurationError(
                 f"{entry}: the output would replace it; give the output another name"
             )
-        if path.is_dir():
-            train = path / TRAIN
-            # `prepare-corpus` replaces its own output, which is no input then.
-            if (path / RECORD).is_file() and train.is_dir() and not is_output(train):
-                raise ConfigurationError(
-                    f"{entry}: it is an output of prepare-corpus, with held-out text; give {train}"
-                )
-            candidates = sorted(path.iterdir())
-        elif path.is_file():
+        if path.is_file():
             files.append(path)
             continue
-        elif path.exists():
+        if path.exists() and not path.is_dir():
             raise ConfigurationError(f"{entry}: it is not a regular file; write its content to one")
-        else:
-            candidates = sorted(map(Path, glob.glob(entry, recursive=True)))
-            if not candidates:
-                raise ConfigurationError(
-                    f"{entry}: there is no such file or directory, and as a glob it matches "
-                    "nothing; check the path"
-                )
+        train = path / TRAIN
+        # `prepare-corpus` replaces its own output, which is no input then.
+        if (path / RECORD).is_file() and train.is_dir() and not is_output(train):
+            raise ConfigurationError(
+                f"{entry}: it is an output of prepare-corpus, with held-out text; give {train}"
+            )
+        candidates = (
+            path.iterdir() if path.is_dir() else map(Path, glob.glob(entry, recursive=True))
+        )
         found = [
             candidate
-            for candidate in candidates
+            for candidate in sorted(candidates)
             if candidate.is_file()
             and not candidate.name.startswith(".")
             and not is_output(candidate)
         ]
         if not found:
-            others = ", apart from the output" if any(map(is_output, candidates)) else ""
+            missing = "there is no such file or directory, and as a glob it matches nothing"
             raise ConfigurationError(
-                f"{entry}: it contains no files{others}; give a directory with text files"
+                f"{entry}: {'it contains no files' if path.is_dir() else missing}; check the path"
             )
         files.extend(found)
     return files

@@ -77,7 +77,7 @@ def prepare_corpus(
     if record is not None and not force and record.get("job") == job:
         # Removes what killed processes have left.
         with lock_output(out_dir):
-            return CorpusSummary(**record["summary"], already_done=True)
+            return CorpusSummary(**record["summary"])._replace(already_done=True)
     check_output_path(out_dir, contents=CONTENTS, force=force)
     # An unknown language is an error at once, and not one in each worker.
     SentenceSplitter(options.language)
@@ -98,9 +98,7 @@ def prepare_corpus(
             seconds=round(time.monotonic() - start, 1),
             skipped_articles=skipped_articles,
         )
-        fields = summary._asdict()
-        del fields["already_done"]
-        write_record(directory, {"job": job, "summary": fields})
+        write_record(directory, {"job": job, "summary": summary._asdict()})
     return summary
 
 
@@ -142,12 +140,8 @@ def _check_result(writer: CorpusWriter, sources: Sequence[Source], options: Corp
             f"{' and the other inputs' if len(sources) > 3 else ''}."
         )
     if options.held_out and not writer.held_out_sentences:
-        # At most 0.5 is accepted, and enough for two documents.
-        enough = min(0.5 / (writer.documents - 1) + 0.005, 0.5) if writer.documents > 1 else 0.0
         raise ConfigurationError(
-            f"Nothing was held out: the input is {writer.documents} documents, too few for "
-            f"--held-out {options.held_out}. Take {enough:.2f}, or 0 for no held-out text."
-            if enough
-            else "Nothing was held out: the input is a single document. Give more text, or set "
-            "--held-out to 0 for no held-out text."
+            f"Nothing was held out: the input has too few documents, {writer.documents}, for "
+            f"--held-out {options.held_out}. Give more text or a greater fraction, or 0 for no "
+            "held-out text."
         )

@@ -4,15 +4,7 @@ from collections import Counter
 from contextlib import closing
 from itertools import chain
 from pathlib import Path
-from typing import (
-    Callable,
-    Dict,
-    Generator,
-    List,
-    NamedTuple,
-    Sequence,
-    TypeVar,
-)
+from typing import Callable, Dict, Generator, List, NamedTuple, Sequence, TypeVar
 from typing import Counter as CounterType
 
 from allennlp.common import Tqdm
@@ -22,12 +14,7 @@ from allennlp_semfit.common import text_files
 from allennlp_semfit.common.parallel import ordered_map
 from allennlp_semfit.common.text_files import open_file, read_text, unchanged
 
-__all__ = [
-    "WordCounts",
-    "count_words",
-    "map_chunks",
-    "sort_by_frequency",
-]
+__all__ = ["WordCounts", "count_words", "map_chunks", "sort_by_frequency"]
 
 _CHUNKS_PER_WORKER = 2
 
@@ -64,12 +51,7 @@ def count_words(files: Sequence[Path], *, num_workers: int = 1) -> WordCounts:
         If a file cannot be read, is not UTF-8 or changes while it is read, if there are no words,
         or if a worker dies.
     """
-    results = map_chunks(
-        _count,
-        files,
-        num_workers=num_workers,
-        description="counting words",
-    )
+    results = map_chunks(_count, files, num_workers=num_workers, description="counting words")
     counts: CounterType[str] = Counter()
     num_sentences = 0
     # The workers run until the generator is closed.
@@ -129,10 +111,8 @@ def map_chunks(
 
 def sort_by_frequency(counts: Dict[str, int], *, min_count: int = 1) -> List[str]:
     """The words that are frequent enough, by decreasing frequency and then by code points."""
-    words = sorted(word for word, count in counts.items() if count >= min_count)
-    # Sorting is stable, also in reverse.
-    words.sort(key=counts.__getitem__, reverse=True)
-    return words
+    words = (word for word, count in counts.items() if count >= min_count)
+    return sorted(words, key=lambda word: (-counts[word], word))
 
 
 def _count(text: str) -> WordCounts:

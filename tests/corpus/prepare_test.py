@@ -321,20 +321,10 @@ class TestErrors:
         with pytest.raises(ConfigurationError, match="no sentence of at least 9 words in .*in.txt"):
             prepare_corpus([tmp_path / "in.txt"], tmp_path / "out", CorpusOptions(min_words=9))
 
-    @pytest.mark.parametrize(
-        ("count", "advice", "enough"),
-        [(1, "set --held-out to 0", 0.0), (2, "Take 0.50", 0.5), (5, "Take 0.13", 0.13)],
-    )
-    def test_nothing_held_out(self, tmp_path, count, advice, enough):
-        (tmp_path / "in.txt").write_text("A sentence.\n" * count)
-        with pytest.raises(ConfigurationError, match=f"Nothing was held out.*{advice}"):
+    def test_nothing_held_out(self, tmp_path):
+        (tmp_path / "in.txt").write_text("A sentence.\n" * 5)
+        with pytest.raises(ConfigurationError, match="too few documents, 5, for --held-out 0.01"):
             prepare_corpus([tmp_path / "in.txt"], tmp_path / "out", num_workers=1)
         assert not (tmp_path / "out").exists()
-        options = CorpusOptions(held_out=enough)
+        options = CorpusOptions(held_out=0.2)
         prepare_corpus([tmp_path / "in.txt"], tmp_path / "out", options, num_workers=1)
-
-    def test_the_output_is_a_file(self, text):
-        with pytest.raises(
-            ConfigurationError, match="in.txt: it is a file; give the name of a directory"
-        ):
-            prepare_corpus([text], text, force=True)
