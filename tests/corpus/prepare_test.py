@@ -171,16 +171,6 @@ class TestWikipedia:
         assert "article Broken: 30,000 brackets or tags are not closed." in caplog.text
         assert "article Nested: brackets or tags are nested too deeply." in caplog.text
 
-    def test_an_article_comes_out_as_its_readers_see_it(self, tmp_path):
-        options = CorpusOptions(max_sentences=10, held_out=0)
-        prepare_corpus([ENGLISH], tmp_path / "out", options, num_workers=1)
-        first, second, *_ = lines(tmp_path / "out")
-        assert first == (
-            "Anarchism is a political philosophy that advocates self - governed societies based on "
-            "voluntary institutions ."
-        )
-        assert second.startswith("These are often described as stateless societies , although")
-
     def test_no_article_is_both_trained_on_and_held_out(self, tmp_path):
         prepare_corpus([TABLES], tmp_path / "out", CorpusOptions(held_out=0.2), num_workers=1)
         held_out = (tmp_path / "out/heldout.txt").read_text(encoding="utf-8")
@@ -235,23 +225,11 @@ class TestFinishedAndUnfinished:
         prepare_corpus([text], tmp_path / "fresh", options, num_workers=1)
         assert files(out) == {**files(tmp_path / "fresh"), "vectors.bin": b"vectors"}
 
-    def test_an_empty_directory_is_as_good_as_none(self, text, tmp_path):
-        (tmp_path / "out").mkdir()
-        prepare_corpus([text], tmp_path / "out", num_workers=1)
-        assert {p.name for p in (tmp_path / "out").iterdir()} == {
-            "train",
-            "heldout.txt",
-            "corpus.json",
-        }
-
     @pytest.mark.parametrize("num_workers", [1, 2])
-    @pytest.mark.parametrize("exists", [False, True])
-    def test_a_failed_run_leaves_nothing(self, text, tmp_path, monkeypatch, num_workers, exists):
+    def test_a_failed_run_leaves_nothing(self, text, tmp_path, monkeypatch, num_workers):
         monkeypatch.setattr(text_files, "CHUNK_SIZE", 1000)
         with open(text, "ab") as file:
             file.write(b"words\n" * 100_000 + b"\xff\n")
-        if exists:
-            (tmp_path / "out").mkdir()
         before = sorted(tmp_path.rglob("*"))
         with pytest.raises(ConfigurationError, match="in.txt: not UTF-8"):
             prepare_corpus([text], tmp_path / "out", num_workers=num_workers)
@@ -276,11 +254,10 @@ class TestFinishedAndUnfinished:
         options = CorpusOptions(max_sentences=100, held_out=0)
         assert not prepare_corpus([text], tmp_path / "out", options, num_workers=2).already_done
 
-    @pytest.mark.parametrize("num_workers", [1, 2])
-    def test_a_full_disk_leaves_nothing(self, text, tmp_path, num_workers):
+    def test_a_full_disk_leaves_nothing(self, text, tmp_path):
         out = tmp_path / "out"
         text.write_text("\n".join(PARAGRAPHS * 100), encoding="utf-8")
-        options = {"num_workers": num_workers, "max_file_size": 10_000}
+        options = {"num_workers": 1, "max_file_size": 10_000}
         message = error_in_fork(prepare_corpus, [text], out, **options)
         assert message.startswith(f"{out}: it cannot be written (File too large); make room")
         assert list(tmp_path.iterdir()) == [text]
@@ -295,10 +272,6 @@ class TestFinishedAndUnfinished:
 
 
 class TestErrors:
-    def test_no_workers(self, text, tmp_path):
-        with pytest.raises(ConfigurationError, match="--num-workers: 0; it takes 1 or more"):
-            prepare_corpus([text], tmp_path / "out", num_workers=0)
-
     @pytest.mark.parametrize("already_tokenized", [True, False])
     def test_unknown_language(self, text, tmp_path, already_tokenized):
         options = CorpusOptions(language="zz", already_tokenized=already_tokenized)

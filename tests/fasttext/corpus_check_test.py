@@ -38,13 +38,6 @@ class TestReadCorpus:
         words = re.split(rb"[ \n\r\t\v\f\0]+", copy.getvalue())
         assert [word.decode() for word in words if word] == ["a", "a", "a", "b", "b", *text.split()]
 
-    @pytest.mark.parametrize("text", ["", "\n", " \t\n\u000b \r\n"])
-    def test_refuses_an_empty_corpus(self, text, tmp_path):
-        path = tmp_path / "corpus.txt"
-        path.write_text(text)
-        with pytest.raises(ConfigurationError, match=r"corpus\.txt: no words found"):
-            read_corpus([path], io.BytesIO(), min_count=1)
-
     def test_warns_of_an_empty_file_among_others(self, tmp_path, caplog):
         full, empty = tmp_path / "full.txt", tmp_path / "empty.txt"
         full.write_text(TEXT)

@@ -88,13 +88,6 @@ def test_a_word_of_ten_thousand_characters_has_a_vector():
     )
 
 
-def test_contains_tests_for_words_of_the_dictionary():
-    model = FastTextModel.open(VECTORS)
-    assert "harbour" in model
-    assert "unheard-of" not in model
-    assert "" not in model
-
-
 def test_a_lone_surrogate_is_read_as_a_question_mark():
     model = FastTextModel.open(VECTORS)
     numpy.testing.assert_array_equal(
@@ -167,17 +160,6 @@ def test_the_same_file_is_opened_once(tmp_path):
     assert copy.deepcopy(model) is model
     assert pickle.loads(pickle.dumps(model)) is model
     assert len(pickle.dumps(model)) < 1000
-
-
-def test_a_relative_path_survives_a_change_of_directory(tmp_path, monkeypatch):
-    monkeypatch.chdir(FIXTURES)
-    model = FastTextModel("vectors.bin")
-    pickled = pickle.dumps(model)
-    monkeypatch.chdir(tmp_path)
-    assert copy.deepcopy(model) is model
-    numpy.testing.assert_array_equal(
-        pickle.loads(pickled).get_word_vector("river"), model.get_word_vector("river")
-    )
 
 
 def _vectors_of(words):

@@ -87,11 +87,6 @@ class TestTrainFastText:
         assert "gulls" in fasttext.load_model(str(out)).get_words()
         assert os.listdir(out.parent) == [out.name]
 
-    def test_takes_a_word_that_looks_like_a_label(self, corpus, out):
-        corpus.write_text("__label__odd words too\n" * 10)
-        train_fasttext([corpus], out, **SMALL)
-        assert "__label__odd" in fasttext.load_model(str(out)).get_words()
-
     def test_does_not_take_what_it_makes_for_the_corpus(self, corpus):
         out = corpus.with_name("vectors.bin")
         out.with_name(".vectors.bin.partial-1").write_bytes(b"\xff of a run that was killed")

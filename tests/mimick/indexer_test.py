@@ -255,14 +255,6 @@ def test_workers_give_the_same_vectors(archive, start_method):
     assert sorted(sentences_of(reader, num_workers=2, start_method=start_method)) == expected
 
 
-def test_a_language_model_trains_with_workers(archive, tmp_path):
-    config = language_model_config(archive)
-    config["data_loader"] = {"batch_size": 8, "num_workers": 2, "max_instances_in_memory": 16}
-    train_model(Params(config), tmp_path)
-    metrics = json.loads((tmp_path / "metrics.json").read_text())
-    assert metrics["training_cosine"] > 0
-
-
 def test_its_archive_scores_predicts_and_embeds_the_same(language_model):
     metrics = json.loads((language_model.parent / "metrics.json").read_text())
     scores = evaluate_from_archive(language_model, str(FIXTURES / "corpus" / "heldout.txt"))

@@ -8,8 +8,6 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 from sklearn.decomposition import PCA
 
-from allennlp_semfit.common import text_files
-from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.corpus.vocabulary import count_vocabulary
 from allennlp_semfit.fasttext.model import FastTextModel
 from allennlp_semfit.static_vectors import svd
@@ -121,16 +119,6 @@ def test_each_option_is_used(tmp_path, monkeypatch):
     numpy.testing.assert_allclose(vectors.T @ vectors, numpy.eye(5), atol=1e-5)
 
 
-def test_the_number_of_workers_changes_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr(text_files, "CHUNK_SIZE", 256)
-    written = set()
-    for num_workers in (1, 2, 3):
-        out = tmp_path / f"{num_workers}.txt"
-        train_svd([CORPUS], out, dim=20, min_count=2, num_workers=num_workers)
-        written.add(out.read_bytes())
-    assert len(written) == 1
-
-
 def test_the_vocabulary_has_the_tables_words(tmp_path):
     out, vocabulary = tmp_path / "svd.txt", tmp_path / "vocabulary"
     text = tmp_path / "in.txt"
@@ -190,9 +178,6 @@ def test_pca_is_that_of_fasttexts_vectors(tmp_path):
     ("options", "message"),
     [
         ({"dim": 0}, "--dim: 0; it takes 1 or more"),
-        ({"min_count": 0}, "--min-count: 0; it takes 1 or more"),
-        ({"max_size": 0}, "--max-size: 0; it takes 1 or more"),
-        ({"num_workers": 0}, "--num-workers: 0; it takes 1 or more"),
         ({"window": 0}, "--window: 0; it takes 1 or more"),
         ({"shift": 0.5}, "--shift: 0.5; it takes 1 or more"),
         ({"alpha": -0.1}, "--alpha: -0.1; it takes 0 or more"),
@@ -215,13 +200,6 @@ def test_wrong_options_are_reported_before_the_corpus_is_read(
     with pytest.raises(ConfigurationError, match=message):
         train_svd([CORPUS], tmp_path / "svd.txt", **options)
     assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("name", ["supervised.bin", "quantised.ftz", "missing.bin"])
-def test_pca_needs_an_unsupervised_model(name, tmp_path, monkeypatch):
-    monkeypatch.setattr(svd, "count_words", lambda *_, **__: pytest.fail("it counts"))
-    with pytest.raises(InvalidFileError, match=f"fastText model .*{name} "):
-        train_svd([CORPUS], tmp_path / "svd.txt", pca_of=FIXTURES / name)
 
 
 def test_the_table_is_text_and_not_the_corpus(tmp_path):
