@@ -6,6 +6,7 @@ import time
 from contextlib import closing
 from dataclasses import asdict
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import Any, Dict, Optional, Sequence, Union
 
@@ -119,9 +120,9 @@ def _fill(
     skipped_articles = 0
     total = sum(source.size for source in sources)
     with Tqdm.tqdm(total=total, unit="B", unit_scale=True, desc="reading") as bar:
-        documents = split_documents(read_documents(sources, bar.update), options, num_workers)
-        with closing(documents):
-            for document in documents:
+        documents = read_documents(sources, bar.update)
+        with closing(split_documents(documents, options, num_workers)) as batches:
+            for document in chain.from_iterable(batches):
                 if document.skipped:
                     skipped_articles += 1
                     logger.warning("Leaving out the article %s.", document.skipped)

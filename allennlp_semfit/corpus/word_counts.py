@@ -1,10 +1,10 @@
 """Processes a corpus in parallel, in chunks of whole lines, and counts its words."""
 
 from collections import Counter
-from contextlib import closing
+from contextlib import closing, contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import Callable, Dict, Generator, List, NamedTuple, Sequence, TypeVar
+from typing import Callable, Dict, Iterator, List, NamedTuple, Sequence, TypeVar
 from typing import Counter as CounterType
 
 from allennlp.common import Tqdm
@@ -51,11 +51,11 @@ def count_words(files: Sequence[Path], *, num_workers: int = 1) -> WordCounts:
         If a file cannot be read, is not UTF-8 or changes while it is read, if there are no words,
         or if a worker dies.
     """
-    results = map_chunks(_count, files, num_workers=num_workers, description="counting words")
     counts: CounterType[str] = Counter()
     num_sentences = 0
-    # The workers run until the generator is closed.
-    with closing(results):
+    with map_chunks(
+        _count, files, num_workers=num_workers, description="counting words"
+    ) as results:
         for result in results:
             counts.update(result.counts)
             num_sentences += result.num_sentences
@@ -67,16 +67,17 @@ def count_words(files: Sequence[Path], *, num_workers: int = 1) -> WordCounts:
     return WordCounts(counts, num_sentences)
 
 
+@contextmanager
 def map_chunks(
     function: Callable[[str], Result],
     files: Sequence[Path],
     *,
     num_workers: int = 1,
     description: str,
-) -> Generator[Result, None, None]:
+) -> Iterator[Iterator[Result]]:
     """
-    Yields what `function` returns for each chunk of whole lines, in their order, and shows
-    progress. The workers run until the generator is closed.
+    A context manager that yields what `function` returns for each chunk of whole lines, in their
+    order, and shows progress. The workers run until its end.
 
     # Parameters
 
@@ -106,7 +107,7 @@ def map_chunks(
         items_per_worker=_CHUNKS_PER_WORKER,
     )
     with progress, unchanged(files), closing(results):
-        yield from results
+        yield results
 
 
 def sort_by_frequency(counts: Dict[str, int], *, min_count: int = 1) -> List[str]:

@@ -1,7 +1,6 @@
 """Counts which words of a corpus follow which, and makes the matrices that SVD decomposes."""
 
 import operator
-from contextlib import closing
 from functools import partial, reduce
 from itertools import chain, repeat
 from pathlib import Path
@@ -54,15 +53,12 @@ def count_cooccurrences(
     `ConfigurationError`
         As for `map_chunks`.
     """
-    results = map_chunks(
-        partial(_count_pairs, {word: index for index, word in enumerate(words)}, window),
-        files,
-        num_workers=num_workers,
-        description="counting pairs of words",
-    )
+    count = partial(_count_pairs, {word: index for index, word in enumerate(words)}, window)
     # Each is more than twice as large as the next, so that no pair is added many times.
     sums: List[csr_matrix] = []
-    with closing(results):
+    with map_chunks(
+        count, files, num_workers=num_workers, description="counting pairs of words"
+    ) as results:
         for result in results:
             sums.append(result)
             while len(sums) > 1 and sums[-2].nnz <= 2 * sums[-1].nnz:

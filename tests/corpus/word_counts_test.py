@@ -85,8 +85,10 @@ def test_an_unreadable_file_is_an_error_before_any_is_read(tmp_path, monkeypatch
 
 def test_a_file_that_changes_is_an_error(tmp_path):
     path = write_lines(tmp_path / "one.txt", ["the river"] * 100)
-    results = map_chunks(lambda text: os.truncate(path, 500), [path], description="")
-    with pytest.raises(ConfigurationError, match="one.txt: it changed while it was read"):
+    with (
+        pytest.raises(ConfigurationError, match="one.txt: it changed while it was read"),
+        map_chunks(lambda text: os.truncate(path, 500), [path], description="") as results,
+    ):
         list(results)
 
 
