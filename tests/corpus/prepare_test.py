@@ -1,10 +1,8 @@
 import bz2
 import gzip
-import json
 import os
 import re
 import sys
-import time
 from pathlib import Path
 
 import gensim
@@ -16,7 +14,7 @@ from allennlp_semfit.common import text_files
 from allennlp_semfit.corpus import prepare, tokenization
 from allennlp_semfit.corpus.options import CorpusOptions
 from allennlp_semfit.corpus.prepare import prepare_corpus
-from tests.processes import error_in_fork, fork, is_running, wait_until
+from tests.processes import error_in_fork
 
 WIKIS = Path(gensim.__path__[0]) / "test" / "test_data"
 ENGLISH = next(WIKIS.glob("enwiki-latest-pages-articles1*.bz2"))
@@ -235,25 +233,6 @@ class TestFinishedAndUnfinished:
             prepare_corpus([text], tmp_path / "out", num_workers=num_workers)
         assert sorted(tmp_path.rglob("*")) == before
 
-    def test_a_killed_run_leaves_nothing_that_looks_finished(self, text, tmp_path):
-        text.write_text("\n".join(PARAGRAPHS * 100), encoding="utf-8")
-
-        def run():
-            os.setsid()
-            prepare_corpus([text], tmp_path / "out", num_workers=2)
-
-        process = fork(run)
-        while not any(p.stat().st_size for p in tmp_path.glob(".out.partial-*/new/train/*")):
-            assert process.is_alive()
-            time.sleep(0.02)
-        process.kill()
-        process.join()
-        assert not (tmp_path / "out").exists()
-        # The workers do not outlive it.
-        wait_until(lambda: not is_running(-process.pid))
-        options = CorpusOptions(max_sentences=100, held_out=0)
-        assert not prepare_corpus([text], tmp_path / "out", options, num_workers=2).already_done
-
     def test_a_full_disk_leaves_nothing(self, text, tmp_path):
         out = tmp_path / "out"
         text.write_text("\n".join(PARAGRAPHS * 100), encoding="utf-8")
@@ -262,19 +241,10 @@ class TestFinishedAndUnfinished:
         assert message.startswith(f"{out}: it cannot be written (File too large); make room")
         assert list(tmp_path.iterdir()) == [text]
 
-    def test_the_record_tells_what_the_corpus_is(self, text, tmp_path):
-        summary = prepare_corpus([text], tmp_path / "out", num_workers=1)
-        record = json.loads((tmp_path / "out/corpus.json").read_text(encoding="utf-8"))
-        assert record["job"]["options"]["language"] == "en"
-        assert record["job"]["inputs"][0]["bytes"] == text.stat().st_size
-        assert record["summary"]["words"] == summary.words
-        assert record["files"] == {n: len(data) for n, data in files(tmp_path / "out").items()}
-
 
 class TestErrors:
-    @pytest.mark.parametrize("already_tokenized", [True, False])
-    def test_unknown_language(self, text, tmp_path, already_tokenized):
-        options = CorpusOptions(language="zz", already_tokenized=already_tokenized)
+    def test_unknown_language(self, text, tmp_path):
+        options = CorpusOptions(language="zz", already_tokenized=True)
         with pytest.raises(
             ConfigurationError, match=r"no tokenizer for the language 'zz'.*\. Use a code"
         ):

@@ -95,13 +95,6 @@ def test_a_lone_surrogate_is_read_as_a_question_mark():
     )
 
 
-def test_a_word_without_rows_has_the_vector_of_unk(path):
-    model = FastTextModel.open(path)
-    vector = model.get_word_vector("")
-    assert numpy.abs(vector).sum() > 0
-    numpy.testing.assert_array_equal(vector, model.get_word_vector("<unk>"))
-
-
 def test_a_label_of_a_model_without_ngrams_is_an_unknown_word(tmp_path):
     (tmp_path / "corpus.txt").write_text("__label__x and other words\n" * 20)
     options = {"minn": 0, "maxn": 0, "bucket": 0, "dim": 4, "thread": 12, "verbose": 0}

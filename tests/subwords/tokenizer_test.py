@@ -169,11 +169,10 @@ def loaded(tokenizer, vocabulary, **kwargs):
 
 
 class TestProcesses:
-    @pytest.mark.parametrize("start_method", ["fork", "forkserver"])
     def test_two_workers_give_the_ids_that_the_definition_gives(
-        self, start_method, tokenizer, vocabulary, merges, capfd
+        self, tokenizer, vocabulary, merges, capfd
     ):
-        options = {"num_workers": 2, "max_instances_in_memory": 16, "start_method": start_method}
+        options = {"num_workers": 2, "max_instances_in_memory": 16}
         index = vocabulary.get_token_to_index_vocabulary("subwords")
         boundary = index["</s>"]
         expected = [
