@@ -99,8 +99,6 @@ def find_sources(
     `ConfigurationError`
         If an input is missing, empty or an output, or is neither UTF-8 text nor a MediaWiki dump.
     """
-    if not inputs:
-        raise ConfigurationError("There is no input: give at least one file or directory.")
     return [_inspect(path) for path in find_text_files(inputs, outputs=outputs)]
 
 

@@ -135,17 +135,16 @@ def train_fasttext(
         copy = unfinished.with_name("corpus")
         with unchanged(files), copy.open("wb") as file:
             num_words = read_corpus(files, file, min_count=min_count, ngrams=ngrams)
-        if not maxn:
-            bucket = 0
-        elif bucket is None:
-            bucket = max(ngrams.count, 1) if ngrams else _MAX_BUCKET
+        if ngrams is not None:
+            bucket = max(ngrams.count, 1)
+        num_buckets = (bucket or 0) if maxn else 0
         arguments = {
             "input": str(copy),
             "model": model,
             "dim": dim,
             "minn": minn if maxn else 0,
             "maxn": maxn,
-            "bucket": bucket,
+            "bucket": num_buckets,
             "minCount": min_count,
             "epoch": epoch,
             "lr": lr,
@@ -156,7 +155,7 @@ def train_fasttext(
             "label": "\n",
             "verbose": 2,
         }
-        needed, free = 4 * dim * bucket, shutil.disk_usage(out.parent).free
+        needed, free = 4 * dim * num_buckets, shutil.disk_usage(out.parent).free
         if needed > free:
             raise ConfigurationError(
                 f"{out}: at least {format_size(needed)} are needed there and {format_size(free)} "

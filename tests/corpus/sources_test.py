@@ -120,10 +120,6 @@ class TestBlocks:
 
 
 class TestErrors:
-    def test_no_input(self):
-        with pytest.raises(ConfigurationError, match="no input"):
-            find_sources([])
-
     @pytest.mark.parametrize("mode", ["w", "w:gz"])
     def test_tar(self, tmp_path, mode):
         (tmp_path / "a.txt").write_text("One .\n")
