@@ -26,7 +26,6 @@ from allennlp.common.testing.distributed_test import init_process
 from allennlp.common.util import find_open_port
 from torch.multiprocessing import start_processes
 
-from allennlp_semfit.common import output
 from tests import FIXTURES
 
 PROC = Path("/proc")
@@ -160,8 +159,6 @@ def error_in_fork(
     receiver, sender = context.Pipe(duplex=False)
 
     def call() -> None:
-        # Otherwise it counts as the process that holds the locks.
-        output._locks.clear()
         if max_file_size is not None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (max_file_size, max_file_size))
         try:

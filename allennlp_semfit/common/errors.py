@@ -17,6 +17,7 @@ __all__ = [
     "check_dims",
     "check_seed",
     "first_line",
+    "resolve_file",
     "resolve_path",
     "with_config_key",
 ]
@@ -157,6 +158,14 @@ def resolve_path(path: Union[str, os.PathLike], remedy: str, kind: str) -> str:
         raise InvalidFileError(path, f"cannot be fetched ({error})", remedy, kind) from error
     if not os.path.isfile(resolved) and not os.path.isdir(resolved):
         raise InvalidFileError(path, "is not a regular file", "Write its content to one.", kind)
+    return resolved
+
+
+def resolve_file(path: Union[str, os.PathLike], remedy: str, kind: str) -> str:
+    """As `resolve_path`, but refuses a directory."""
+    resolved = resolve_path(path, remedy, kind)
+    if os.path.isdir(resolved):
+        raise InvalidFileError(path, "is a directory", "Give the file in it.", kind)
     return resolved
 
 

@@ -5,11 +5,10 @@ import glob
 import os
 import re
 import shutil
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Iterator, MutableMapping, Sequence, Union
-from weakref import WeakValueDictionary
+from typing import Iterator, Sequence, Union
 
 from allennlp.common.checks import ConfigurationError
 from filelock import FileLock, Timeout
@@ -20,7 +19,6 @@ __all__ = [
     "check_output_path",
     "lock_output",
     "name_full_disk",
-    "remove_leftovers",
     "write_directory",
     "write_file",
 ]
@@ -56,37 +54,29 @@ def check_output_path(
         may exist if it is empty except for hidden files.
     """
     path = path.absolute()
-    if any(os.path.exists(file) and path.exists() and path.samefile(file) for file in inputs):
-        raise ConfigurationError(f"{path}: it is an input; give the output another name")
-    existing = next(place for place in (path, *path.parents) if place.exists())
-    if contents and existing == path and not path.is_dir():
-        raise ConfigurationError(f"{path}: it is a file; give the name of a directory")
-    if path.exists() and not path.is_file() and not path.is_dir():
-        raise ConfigurationError(f"{path}: it is not a regular file; give another path")
-    if existing != path and not existing.is_dir():
-        raise ConfigurationError(f"{existing}: it is a file, not a directory; give another path")
-    files = [path / name for name in contents if not name.endswith("/")] if contents else [path]
-    for file in files:
-        if file.is_dir():
-            raise ConfigurationError(f"{file}: it is a directory, not a file; give another path")
-    directory = existing if existing.is_dir() else existing.parent
+    if path.exists():
+        if any(os.path.exists(file) and path.samefile(file) for file in inputs):
+            raise ConfigurationError(f"{path}: it is an input; give the output another name")
+        if contents and path.is_file():
+            raise ConfigurationError(f"{path}: it is a file; give the name of a directory")
+        if not contents and path.is_dir():
+            raise ConfigurationError(f"{path}: it is a directory, not a file; give another path")
+        if not path.is_file() and not path.is_dir():
+            raise ConfigurationError(f"{path}: it is not a regular file; give another path")
+        if not contents and not force:
+            raise ConfigurationError(
+                f"{path}: it exists; give another name, or --force to replace it"
+            )
+        if not force and any(path.glob("[!.]*")):
+            raise ConfigurationError(
+                f"{path}: it is not empty; give another directory, or --force to replace "
+                f"{', '.join(contents)} in it"
+            )
+    directory = path if path.is_dir() else next(filter(Path.exists, path.parents))
+    if not directory.is_dir():
+        raise ConfigurationError(f"{directory}: it is a file, not a directory; give another path")
     if not os.access(directory, os.W_OK):
         raise ConfigurationError(f"{directory}: it is not writable; give another path")
-    if force:
-        return
-    if contents and any(path.glob("[!.]*")):
-        raise ConfigurationError(
-            f"{path}: it is not empty; give another directory, or --force to replace "
-            f"{', '.join(contents)} in it"
-        )
-    if not contents and path.exists():
-        raise ConfigurationError(f"{path}: it exists; give another name, or --force to replace it")
-
-
-def remove_leftovers(path: Path) -> None:
-    """Removes what killed processes have left beside an output, unless one is writing it."""
-    with suppress(ConfigurationError, OSError), lock_output(path):
-        pass
 
 
 @contextmanager
@@ -107,7 +97,8 @@ def lock_output(path: Path) -> Iterator[None]:
     place = path if path.is_dir() and not os.access(path.parent, os.W_OK) else path.parent
     place.mkdir(parents=True, exist_ok=True)
     lock_path = str(place / f".{path.name}.lock")
-    lock = _locks.setdefault(lock_path, FileLock(lock_path))
+    # This process can acquire it repeatedly.
+    lock = FileLock(lock_path, is_singleton=True)
     try:
         lock.acquire(timeout=0)
     except Timeout:
@@ -120,14 +111,9 @@ def lock_output(path: Path) -> Iterator[None]:
                 _remove(left)
         yield
     finally:
-        with delayed_signals():
-            lock.release()
-            if not lock.is_locked:
-                Path(lock_path).unlink(missing_ok=True)
-
-
-_locks: MutableMapping[str, FileLock] = WeakValueDictionary()
-"""Those of this process, which can acquire them repeatedly."""
+        lock.release()
+        if not lock.is_locked:
+            Path(lock_path).unlink(missing_ok=True)
 
 
 @contextmanager

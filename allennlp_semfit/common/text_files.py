@@ -2,10 +2,9 @@
 
 import glob
 import os
-from codecs import BOM_UTF8
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import BinaryIO, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import IO, Any, BinaryIO, Callable, Iterator, List, Optional, Sequence, Tuple, Union
 
 from allennlp.common.checks import ConfigurationError
 
@@ -27,8 +26,8 @@ DEFAULT_BOUNDARY_TOKEN = "</s>"
 TRAIN = "train"
 RECORD = "corpus.json"
 
-CHUNK_SIZE = 2**20
-_NO_SPACE = bytes(byte for byte in range(256) if not bytes([byte]).isspace())
+# Without the rest of the last line.
+CHUNK_SIZE = 2**21
 
 
 def find_text_files(
@@ -55,8 +54,6 @@ def find_text_files(
     replaced = {Path(os.path.realpath(path)) for path in outputs}
 
     def is_output(path: Path) -> bool:
-        if not replaced:
-            return False
         resolved = Path(os.path.realpath(path))
         return not replaced.isdisjoint((resolved, *resolved.parents))
 
@@ -69,93 +66,76 @@ def find_text_files(
             raise ConfigurationError(
                 f"{entry}: the output would replace it; give the output another name"
             )
-        if path.is_dir():
-            train = path / TRAIN
-            # `prepare-corpus` replaces its own output, which is no input then.
-            if (path / RECORD).is_file() and train.is_dir() and not is_output(train):
-                raise ConfigurationError(
-                    f"{entry}: it is an output of prepare-corpus, with held-out text; give {train}"
-                )
-            candidates = sorted(path.iterdir())
-        elif path.is_file():
+        if path.is_file():
             files.append(path)
             continue
-        elif path.exists():
+        if path.exists() and not path.is_dir():
             raise ConfigurationError(f"{entry}: it is not a regular file; write its content to one")
-        else:
-            candidates = sorted(map(Path, glob.glob(entry, recursive=True)))
-            if not candidates:
-                raise ConfigurationError(
-                    f"{entry}: there is no such file or directory, and as a glob it matches "
-                    "nothing; check the path"
-                )
+        train = path / TRAIN
+        # `prepare-corpus` replaces its own output, which is no input then.
+        if (path / RECORD).is_file() and train.is_dir() and not is_output(train):
+            raise ConfigurationError(
+                f"{entry}: it is an output of prepare-corpus, with held-out text; give {train}"
+            )
+        candidates = (
+            path.iterdir() if path.is_dir() else map(Path, glob.glob(entry, recursive=True))
+        )
         found = [
             candidate
-            for candidate in candidates
+            for candidate in sorted(candidates)
             if candidate.is_file()
             and not candidate.name.startswith(".")
             and not is_output(candidate)
         ]
         if not found:
-            others = ", apart from the output" if any(map(is_output, candidates)) else ""
+            missing = "there is no such file or directory, and as a glob it matches nothing"
             raise ConfigurationError(
-                f"{entry}: it contains no files{others}; give a directory with text files"
+                f"{entry}: {'it contains no files' if path.is_dir() else missing}; check the path"
             )
         files.extend(found)
     return files
 
 
-def read_lines(path: Path) -> Iterator[bytes]:
+def read_lines(path: Path, stream: Optional[IO[bytes]] = None) -> Iterator[str]:
+    """Yields the lines, without their line feeds. The arguments and errors are `read_text`'s."""
+    for text in read_text(path, stream):
+        yield from text.removesuffix("\n").split("\n")
+
+
+def read_text(
+    path: Path, stream: Optional[IO[bytes]] = None, on_bytes: Callable[[int], Any] = int
+) -> Iterator[str]:
     """
-    Yields the lines, without a byte order mark.
+    Yields chunks of whole lines, of about two megabytes, without a byte order mark.
 
-    # Raises
+    # Parameters
 
-    `ConfigurationError`
-        If the file cannot be opened.
-    """
-    with open_file(path) as file:
-        if file.read(len(BOM_UTF8)) != BOM_UTF8:
-            file.seek(0)
-        yield from file
-
-
-def read_text(path: Path) -> Iterator[bytes]:
-    """
-    Yields chunks of about one megabyte, in UTF-8, which end at the end of a word.
+    path : `Path`
+    stream : `Optional[IO[bytes]]`, optional (default = `None`)
+        The text, if it is not what the file contains.
+    on_bytes : `Callable[[int], Any]`, optional (default = `int`)
+        Called with the number of bytes of each chunk.
 
     # Raises
 
     `ConfigurationError`
         If the file cannot be read or is not UTF-8.
     """
-    offset = 0
     num_lines = 0
-    # The parts of a word may be many, where a text has no spaces.
-    unfinished_word: List[bytes] = []
-    with open_file(path) as file:
-        while True:
-            chunk = file.read(CHUNK_SIZE)
-            end = len(chunk.rstrip(_NO_SPACE)) if chunk else 0
-            if chunk and not end:
-                unfinished_word.append(chunk)
-                continue
-            text = b"".join([*unfinished_word, chunk[:end]])
-            if not text:
-                return
-            unfinished_word = [chunk[end:]]
+    with nullcontext(stream) if stream else open_file(path) as file:
+        while chunk := file.read(CHUNK_SIZE) + file.readline():
             try:
-                text.decode("utf-8")
+                text = chunk.decode("utf-8")
             except UnicodeDecodeError as error:
-                line = num_lines + text.count(b"\n", 0, error.start) + 1
+                line = num_lines + chunk.count(b"\n", 0, error.start) + 1
                 raise ConfigurationError(
-                    f"{path}: not UTF-8: byte 0x{text[error.start]:02x} in line {line} (at offset "
-                    f"{offset + error.start}); convert the file, as iconv does, or remove the "
-                    "line"
+                    f"{path}: not UTF-8: byte 0x{chunk[error.start]:02x} in line {line}; if only a "
+                    "few lines are wrong, `iconv -c -f UTF-8 -t UTF-8` drops such bytes, otherwise "
+                    "convert the file from its encoding"
                 ) from None
-            yield text
-            offset += len(text)
-            num_lines += text.count(b"\n")
+            yield text if num_lines else text.removeprefix("\ufeff")
+            num_lines += text.count("\n")
+            on_bytes(len(chunk))
 
 
 @contextmanager

@@ -6,13 +6,14 @@ import time
 from contextlib import closing
 from dataclasses import asdict
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import Any, Dict, Optional, Sequence, Union
 
 from allennlp.common import Tqdm
 from allennlp.common.checks import ConfigurationError
 
-from allennlp_semfit.common.output import check_output_path, remove_leftovers, write_directory
+from allennlp_semfit.common.output import check_output_path, lock_output, write_directory
 from allennlp_semfit.common.parallel import number_of_workers
 from allennlp_semfit.corpus.options import CorpusOptions, CorpusSummary
 from allennlp_semfit.corpus.sentences import SentenceSplitter
@@ -75,8 +76,9 @@ def prepare_corpus(
     job = _describe(sources, options)
     record = read_record(out_dir)
     if record is not None and not force and record.get("job") == job:
-        remove_leftovers(out_dir)
-        return CorpusSummary(**record["summary"], already_done=True)
+        # Removes what killed processes have left.
+        with lock_output(out_dir):
+            return CorpusSummary(**record["summary"])._replace(already_done=True)
     check_output_path(out_dir, contents=CONTENTS, force=force)
     # An unknown language is an error at once, and not one in each worker.
     SentenceSplitter(options.language)
@@ -97,9 +99,7 @@ def prepare_corpus(
             seconds=round(time.monotonic() - start, 1),
             skipped_articles=skipped_articles,
         )
-        fields = summary._asdict()
-        del fields["already_done"]
-        write_record(directory, {"job": job, "summary": fields})
+        write_record(directory, {"job": job, "summary": summary._asdict()})
     return summary
 
 
@@ -120,9 +120,9 @@ def _fill(
     skipped_articles = 0
     total = sum(source.size for source in sources)
     with Tqdm.tqdm(total=total, unit="B", unit_scale=True, desc="reading") as bar:
-        documents = split_documents(read_documents(sources, bar.update), options, num_workers)
-        with closing(documents):
-            for document in documents:
+        documents = read_documents(sources, bar.update)
+        with closing(split_documents(documents, options, num_workers)) as batches:
+            for document in chain.from_iterable(batches):
                 if document.skipped:
                     skipped_articles += 1
                     logger.warning("Leaving out the article %s.", document.skipped)
@@ -141,12 +141,8 @@ def _check_result(writer: CorpusWriter, sources: Sequence[Source], options: Corp
             f"{' and the other inputs' if len(sources) > 3 else ''}."
         )
     if options.held_out and not writer.held_out_sentences:
-        # At most 0.5 is accepted, and enough for two documents.
-        enough = min(0.5 / (writer.documents - 1) + 0.005, 0.5) if writer.documents > 1 else 0.0
         raise ConfigurationError(
-            f"Nothing was held out: the input is {writer.documents} documents, too few for "
-            f"--held-out {options.held_out}. Take {enough:.2f}, or 0 for no held-out text."
-            if enough
-            else "Nothing was held out: the input is a single document. Give more text, or set "
-            "--held-out to 0 for no held-out text."
+            f"Nothing was held out: the input has too few documents, {writer.documents}, for "
+            f"--held-out {options.held_out}. Give more text or a greater fraction, or 0 for no "
+            "held-out text."
         )

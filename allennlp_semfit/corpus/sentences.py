@@ -135,13 +135,14 @@ class SentenceSplitter:
 
     def _chunks(self, text: str) -> Iterable[str]:
         if not self._splits_on_whitespace:
-            return _split_text(text, _MAX_SEGMENTER_CHARACTERS)
+            return split_text(text, _MAX_SEGMENTER_CHARACTERS)
         if len(text) <= _MAX_WORD_CHARACTERS:
             return [text]
         return [chunk.strip() for chunk in _LONG_WORD.split(text) if chunk.strip()]
 
 
-def _split_text(text: str, max_length: int) -> Iterator[str]:
+def split_text(text: str, max_length: int) -> Iterator[str]:
+    """Yields parts of at most `max_length` characters, which end at a space if there is one."""
     while len(text) > max_length:
         end = text.rfind(" ", 0, max_length + 1)
         end = end if end > 0 else max_length

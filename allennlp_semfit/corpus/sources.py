@@ -10,6 +10,7 @@ import os
 import re
 import zlib
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import (
     IO,
@@ -29,7 +30,8 @@ from xml.etree.ElementTree import ParseError
 
 from allennlp.common.checks import ConfigurationError
 
-from allennlp_semfit.common.text_files import find_text_files
+from allennlp_semfit.common.text_files import find_text_files, read_lines, read_text
+from allennlp_semfit.corpus.sentences import split_text
 from allennlp_semfit.corpus.wikipedia import read_articles
 
 _DECOMPRESSORS: Dict[bytes, Callable[[IO[bytes]], Any]] = {
@@ -52,8 +54,7 @@ _DUMP_START = re.compile(
 )
 
 _HEAD_BYTES = 1 << 16
-# Longer lines are split, to bound the memory.
-_MAX_LINE_BYTES = 1 << 20
+_MAX_LINE_CHARACTERS = 1 << 20
 _MAX_BLOCK_LINES = 64
 _MAX_BLOCK_CHARACTERS = 1 << 18
 
@@ -98,8 +99,6 @@ def find_sources(
     `ConfigurationError`
         If an input is missing, empty or an output, or is neither UTF-8 text nor a MediaWiki dump.
     """
-    if not inputs:
-        raise ConfigurationError("There is no input: give at least one file or directory.")
     return [_inspect(path) for path in find_text_files(inputs, outputs=outputs)]
 
 
@@ -120,7 +119,7 @@ def read_documents(sources: Iterable[Source], on_bytes: Callable[[int], Any]) ->
             documents = (
                 (Document(*article) for article in read_articles(stream))
                 if source.is_dump
-                else _read_blocks(_read_lines(stream, source.path))
+                else _read_blocks(read_lines(source.path, stream))
             )
             for document in documents:
                 position = raw.tell()
@@ -159,7 +158,8 @@ def _inspect(path: Path) -> Source:
                 f"The input {path} looks like UTF-16 or is not text; it must be UTF-8. "
                 "Convert it first, for instance with `iconv -f UTF-16 -t UTF-8`."
             )
-        _decode(codecs.getincrementaldecoder("utf-8")(), head, 0, path)
+        with open(path, "rb") as raw, _explain_read_errors(path):
+            next(read_text(path, decompress(raw)))
     return Source(path, stat.st_size, stat.st_mtime_ns, is_dump, decompress)
 
 
@@ -179,54 +179,14 @@ def _explain_read_errors(path: Path) -> Iterator[None]:
         ) from error
 
 
-def _decode(decoder: codecs.IncrementalDecoder, data: bytes, offset: int, path: Path) -> str:
-    try:
-        return decoder.decode(data)
-    except UnicodeDecodeError as error:
-        # The decoder may have kept the first bytes of a character from the previous call.
-        position = offset + len(data) - len(error.object) + error.start
-        raise _not_utf8(path, position) from error
-
-
-def _not_utf8(path: Path, position: int) -> ConfigurationError:
-    return ConfigurationError(
-        f"The input {path} is not UTF-8: invalid byte at offset {position:,} of its text. "
-        "Convert it first, for instance with `iconv -f LATIN1 -t UTF-8`."
-    )
-
-
-def _read_lines(stream: IO[bytes], path: Path) -> Iterator[str]:
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    offset = 0
-    cut_word = ""
-    for data in iter(lambda: stream.readline(_MAX_LINE_BYTES), b""):
-        text = _decode(decoder, data, offset, path)
-        if offset == 0:
-            text = text.lstrip("\ufeff")
-        offset += len(data)
-        text, cut_word = cut_word + text, ""
-        # If the line was cut, keep its last word for the next part.
-        if len(data) == _MAX_LINE_BYTES and not data.endswith(b"\n"):
-            before, _, after = text.rpartition(" ")
-            if before:
-                text, cut_word = before, after
-        yield text
-    incomplete_character, _ = decoder.getstate()
-    if incomplete_character:
-        raise _not_utf8(path, offset - len(incomplete_character))
-    yield cut_word
-
-
 def _read_blocks(lines: Iterable[str]) -> Iterator[Document]:
     block: List[str] = []
     characters = 0
-    num_lines = 0
-    for line in lines:
-        if not line.strip():
-            continue
+    # Longer lines are split, to bound the memory of spaCy.
+    parts = chain.from_iterable(split_text(line, _MAX_LINE_CHARACTERS) for line in lines)
+    for num_lines, line in enumerate(filter(str.strip, parts), start=1):
         block.append(line)
         characters += len(line)
-        num_lines += 1
         # The first blocks are small, so that a small file has more than one.
         if (
             len(block) >= min(_MAX_BLOCK_LINES, 1 + num_lines // _MAX_BLOCK_LINES)

@@ -2,7 +2,6 @@
 Splits documents into tokenised sentences, in parallel.
 """
 
-from contextlib import closing
 from functools import lru_cache, partial
 from typing import Generator, Iterable, Iterator, List, NamedTuple
 
@@ -30,27 +29,22 @@ class Sentences(NamedTuple):
 
 def split_documents(
     documents: Iterable[Document], options: CorpusOptions, num_workers: int
-) -> Generator[Sentences, None, None]:
+) -> Generator[List[Sentences], None, None]:
     """
-    Yields the sentences of each document, in order. With `num_workers` 1, no other processes are
-    started.
+    Yields the sentences of each document, in order and in batches. With `num_workers` 1, no other
+    processes are started. Otherwise they run until the generator is closed.
 
     # Raises
 
     `ConfigurationError`
         If a worker dies, or reading the documents fails.
     """
-    process = partial(_process, options)
-    # The workers run until the generator is closed.
-    results = ordered_map(
-        process,
+    return ordered_map(
+        partial(_process, options),
         _batches(documents),
         num_workers=num_workers,
         items_per_worker=_BATCHES_PER_WORKER,
     )
-    with closing(results):
-        for result in results:
-            yield from result
 
 
 def _batches(documents: Iterable[Document]) -> Iterator[List[Document]]:

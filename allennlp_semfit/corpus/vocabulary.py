@@ -5,7 +5,7 @@ import os
 import re
 import time
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Optional, Sequence, Union
+from typing import Counter, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import namespace_match
@@ -21,22 +21,24 @@ from allennlp_semfit.common.errors import check_bounds
 from allennlp_semfit.common.output import check_output_path, write_directory
 from allennlp_semfit.common.parallel import number_of_workers
 from allennlp_semfit.common.text_files import DEFAULT_BOUNDARY_TOKEN, find_text_files
-from allennlp_semfit.corpus.word_counts import count_words, find_word, sort_by_frequency
+from allennlp_semfit.corpus.word_counts import count_words, sort_by_frequency
 
 __all__ = [
     "RESERVED",
     "VocabularySummary",
-    "VocabularyWriter",
+    "check_boundary_tokens",
+    "check_vocabulary_path",
     "count_vocabulary",
     "frequent_words",
+    "write_vocabulary",
 ]
 
 logger = logging.getLogger(__name__)
 
-NEWLINE = "@@NEWLINE@@"
+_NEWLINE = "@@NEWLINE@@"
 """How the files write a line feed: AllenNLP reads a word that contains it as another word."""
 
-RESERVED = (DEFAULT_PADDING_TOKEN, DEFAULT_OOV_TOKEN, NEWLINE)
+RESERVED = (DEFAULT_PADDING_TOKEN, DEFAULT_OOV_TOKEN, _NEWLINE)
 """What AllenNLP's vocabulary files give a special meaning."""
 
 
@@ -110,18 +112,31 @@ def count_vocabulary(
     started = time.monotonic()
     workers = number_of_workers(num_workers)
     check_bounds({"--min-count": min_count, "--max-size": max_size}, at_least=1)
-    boundaries = _boundaries(start_tokens, end_tokens)
-    vocabulary = VocabularyWriter(Path(out_dir), namespace)
-    vocabulary.check_output_path(force=force)
-    files = find_text_files(corpus, outputs=vocabulary.paths)
+    default = [DEFAULT_BOUNDARY_TOKEN]
+    start = default if start_tokens is None else start_tokens
+    end = default if end_tokens is None else end_tokens
+    check_boundary_tokens("--start-tokens", start)
+    check_boundary_tokens("--end-tokens", end)
+    is_padded = not any(
+        namespace_match(pattern, namespace) for pattern in DEFAULT_NON_PADDED_NAMESPACES
+    )
+    # It is the name of a file: AllenNLP skips hidden ones, and removes ".txt" anywhere in the name.
+    if not is_padded or not re.fullmatch(r"[\w-]+", namespace):
+        raise ConfigurationError(
+            f"--namespace: {namespace!r}; it takes letters, digits, _ and -, but no name that ends "
+            "in tags or labels, to which AllenNLP gives neither padding nor an unknown word"
+        )
+    out = Path(out_dir)
+    check_vocabulary_path(out, namespace, force=force)
+    files = find_text_files(corpus, outputs=[out])
 
     counts, num_sentences = count_words(files, num_workers=workers)
     num_words, num_types = sum(counts.values()), len(counts)
-    for token in boundaries:
-        counts[token] = counts.get(token, 0) + num_sentences
-    words = frequent_words(counts, files, min_count=min_count, max_size=max_size)
-    vocabulary.write(words)
-    for token in boundaries:
+    for token in (*start, *end):
+        counts[token] += num_sentences
+    words = frequent_words(counts, min_count=min_count, max_size=max_size)
+    write_vocabulary(out, namespace, words, force=force)
+    for token in (*start, *end):
         counts[token] -= num_sentences
     return VocabularySummary(
         num_sentences=num_sentences,
@@ -134,27 +149,35 @@ def count_vocabulary(
 
 
 def frequent_words(
-    counts: Dict[str, int], files: Sequence[Path], *, min_count: int, max_size: Optional[int]
+    counts: Counter[str], *, min_count: int, max_size: Optional[int] = None
 ) -> List[str]:
     """
     The words of a vocabulary, by descending frequency, and by code point where the frequency is the
-    same. Words that a vocabulary cannot have, and `@@UNKNOWN@@`, are removed from `counts`.
-
-    # Parameters
-
-    counts : `Dict[str, int]`
-        How often each word occurs, boundary tokens included.
-    files : `Sequence[Path]`
-        What was counted, for error messages.
-    min_count : `int`
-    max_size : `Optional[int]`
+    same. `@@UNKNOWN@@`, which the vocabulary has anyway, and words with `@@NEWLINE@@` are removed
+    from `counts`, which includes boundary tokens.
 
     # Raises
 
     `ConfigurationError`
         If the text has the word `@@PADDING@@`, or no word is frequent enough.
     """
-    _remove_special_words(counts, files)
+    if DEFAULT_PADDING_TOKEN in counts:
+        raise ConfigurationError(
+            f"the text has the word {DEFAULT_PADDING_TOKEN}, which AllenNLP takes for padding; "
+            "find it with grep, and write it in another way"
+        )
+    del counts[DEFAULT_OOV_TOKEN]
+    changed = [word for word in counts if _NEWLINE in word]
+    for word in changed:
+        del counts[word]
+    if changed:
+        logger.warning(
+            "%s words with %s in them are left out, because AllenNLP would read other words from "
+            "the vocabulary's files; they will be read as %s.",
+            f"{len(changed):,}",
+            _NEWLINE,
+            DEFAULT_OOV_TOKEN,
+        )
     words = sort_by_frequency(counts, min_count=min_count)[:max_size]
     if not words:
         raise ConfigurationError(
@@ -163,99 +186,47 @@ def frequent_words(
     return words
 
 
-def _boundaries(start_tokens: Optional[List[str]], end_tokens: Optional[List[str]]) -> List[str]:
-    start = [DEFAULT_BOUNDARY_TOKEN] if start_tokens is None else start_tokens
-    end = [DEFAULT_BOUNDARY_TOKEN] if end_tokens is None else end_tokens
-    for option, tokens in (("start", start), ("end", end)):
-        for token in tokens:
-            is_text = not re.search("[\ud800-\udfff]", token)
-            if token.split() != [token] or not is_text or any(word in token for word in RESERVED):
-                raise ConfigurationError(
-                    f"--{option}-tokens: {ascii(token)}; each is a word in UTF-8, without "
-                    f"{', '.join(RESERVED)}"
-                )
-    return [*start, *end]
+def check_boundary_tokens(option: str, tokens: Sequence[str], *, min_length: int = 1) -> None:
+    """Raises a `ConfigurationError` if a vocabulary cannot have one of the tokens."""
+    for token in tokens:
+        is_word = token.split() == [token] and token.isprintable() and len(token) >= min_length
+        if not is_word or any(word in token for word in RESERVED):
+            raise ConfigurationError(
+                f"{option}: {ascii(token)}; each must be a word of {min_length} or more printable "
+                f"characters that does not contain {', '.join(RESERVED)}"
+            )
 
 
-def _remove_special_words(counts: Dict[str, int], files: Sequence[Path]) -> None:
-    """Removes `@@UNKNOWN@@`, which the vocabulary has anyway, and the words that it cannot have."""
-    if DEFAULT_PADDING_TOKEN in counts:
-        path, line = find_word(files, DEFAULT_PADDING_TOKEN)
+def check_vocabulary_path(directory: Path, namespace: str, *, force: bool) -> None:
+    """
+    Raises a `ConfigurationError` if the files cannot be written, or the directory has others:
+    AllenNLP reads each file in it as a namespace, but for hidden ones. With `force`, an existing
+    vocabulary may be replaced.
+    """
+    contents = _contents(namespace)
+    others = {path.name for path in directory.glob("[!.]*")} - {*contents}
+    if others:
         raise ConfigurationError(
-            f"{path}: line {line} holds the word {DEFAULT_PADDING_TOKEN}, which AllenNLP takes for "
-            "padding; write it in another way"
+            f"{directory}: it contains another file, {min(others)}; give a directory for the "
+            "vocabulary alone"
         )
-    counts.pop(DEFAULT_OOV_TOKEN, None)
-    changed = [word for word in counts if NEWLINE in word]
-    for word in changed:
-        del counts[word]
-    if changed:
-        logger.warning(
-            "%s words with %s in them are left out, because AllenNLP would read other words from "
-            "the vocabulary's files; they will be read as %s.",
-            f"{len(changed):,}",
-            NEWLINE,
-            DEFAULT_OOV_TOKEN,
-        )
+    check_output_path(directory, contents=contents, force=force)
 
 
-class VocabularyWriter:
+def write_vocabulary(
+    directory: Path, namespace: str, words: Sequence[str], *, force: bool = True
+) -> None:
     """
     Writes a vocabulary in AllenNLP's format: padding has the index 0, `@@UNKNOWN@@` 1, and then
-    come the words.
-
-    # Raises
-
-    `ConfigurationError`
-        If AllenNLP would read another namespace from the files, or one without padding.
+    come the words. They are each once, without padding, `@@UNKNOWN@@` and words with `@@NEWLINE@@`.
+    Without `force`, an existing vocabulary is not replaced.
     """
+    vocabulary = Vocabulary(tokens_to_add={namespace: list(words)})
+    with write_directory(directory, _contents(namespace), force=force) as unfinished:
+        vocabulary.save_to_files(str(unfinished))
+        (unfinished / ".lock").unlink(missing_ok=True)
 
-    def __init__(self, directory: Path, namespace: str) -> None:
-        if any(namespace_match(pattern, namespace) for pattern in DEFAULT_NON_PADDED_NAMESPACES):
-            raise ConfigurationError(
-                f"the namespace {namespace!r}: AllenNLP gives those that end in tags or labels "
-                "neither padding nor a word for the unknown; take another name"
-            )
-        # The namespace is the name of a file: AllenNLP skips hidden ones, and removes ".txt"
-        # anywhere in the name.
-        if not re.fullmatch(r"[\w-]+", namespace) or f"{namespace}.txt" == NAMESPACE_PADDING_FILE:
-            raise ConfigurationError(
-                f"the namespace {namespace!r}: it takes letters, digits, _ and -, and is not "
-                f"{Path(NAMESPACE_PADDING_FILE).stem}"
-            )
-        self._directory = directory.resolve()
-        self._namespace = namespace
-        # The last one is the same for every vocabulary, and AllenNLP needs it.
-        self._contents = (f"{namespace}.txt", NAMESPACE_PADDING_FILE)
-        self._force = True
 
-    @property
-    def paths(self) -> List[Path]:
-        """The files of the vocabulary, whether they exist or not."""
-        return [self._directory / name for name in self._contents]
-
-    def check_output_path(self, *, force: bool) -> None:
-        """
-        Raises a `ConfigurationError` if the files cannot be written, or the directory has others:
-        AllenNLP reads each file in it as a namespace, but for hidden ones. With `force`, an
-        existing vocabulary may be replaced; otherwise `write` does not replace one that has
-        appeared by then.
-        """
-        others = set(self._directory.glob("[!.]*")) - set(self.paths)
-        if others:
-            raise ConfigurationError(
-                f"{self._directory}: it contains another file, {min(others).name}; give a "
-                "directory for the vocabulary alone"
-            )
-        check_output_path(self._directory, contents=self._contents, force=force)
-        self._force = force
-
-    def write(self, words: Sequence[str]) -> None:
-        """
-        Writes the files, and replaces an existing vocabulary. The words are in their order, each
-        once, without padding, `@@UNKNOWN@@` and words with `NEWLINE`.
-        """
-        vocabulary = Vocabulary(tokens_to_add={self._namespace: list(words)})
-        with write_directory(self._directory, self._contents, force=self._force) as directory:
-            vocabulary.save_to_files(str(directory))
-            (directory / ".lock").unlink(missing_ok=True)
+def _contents(namespace: str) -> Tuple[str, str]:
+    # The last one is the same for every vocabulary, and AllenNLP needs it.
+    return f"{namespace}.txt", NAMESPACE_PADDING_FILE

@@ -3,7 +3,7 @@ import logging
 import os
 from itertools import islice
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import is_distributed
@@ -31,7 +31,7 @@ class LanguageModelingReader(DatasetReader):
     """
     Reads text with one sentence per line, from any number of files, for a language model. The lines
     are sharded over the processes of distributed training and the workers of the data loader. Each
-    line is decoded, split and indexed in one of them only.
+    line is split and indexed in one of them only.
 
     Registered as a `DatasetReader` with name "language_modeling".
 
@@ -124,14 +124,14 @@ class LanguageModelingReader(DatasetReader):
         if self.get_worker_info() is not None:
             # Exclude the worker's initial objects from garbage collection: they are never freed.
             gc.freeze()
-        lines: Iterable = _read_lines(_find_files(file_path))
+        lines = _read_lines(_find_files(file_path))
         info = self.get_distributed_info()
         if info is not None and not is_distributed():
             # A spawned worker is not in the process group, which `shard_iterable` asks.
             lines = islice(lines, info.global_rank, None, info.world_size)
-        # Each process reads all lines, but decodes only those of its shard.
+        # Each process reads all lines, but splits only those of its shard.
         for line in self.shard_iterable(lines):
-            words = self._split(_decode(*line).rstrip("\r\n"))
+            words = self._split(line.rstrip("\r"))
             max_words = self._max_words or max(len(words), 1)
             for start in range(0, len(words), max_words):
                 yield self._make_instance(words[start : start + max_words])
@@ -177,29 +177,18 @@ def _find_files(file_path: DatasetReaderInput) -> List[Path]:
         ) from None
 
 
-def _read_lines(files: List[Path]) -> Iterator[Tuple[Path, int, bytes]]:
+def _read_lines(files: List[Path]) -> Iterator[str]:
     has_words = False
     with unchanged(files):
         for path in files:
             logger.info("Reading %s", path)
-            for number, line in enumerate(read_lines(path), start=1):
-                # Where every second line is empty, one of two processes would have no sentences.
-                if not line.isspace():
-                    has_words = has_words or bool(line.decode("utf-8", errors="replace").strip())
-                    yield path, number, line
+            # Where every second line is empty, one of two processes would have no sentences.
+            for line in filter(str.strip, read_lines(path)):
+                has_words = True
+                yield line
     if not has_words:
         names = ", ".join(map(str, files))
         raise ConfigurationError(
             f"{names[:200]}: no words found; give text with one sentence per line, as written by "
             "`allennlp prepare-corpus`"
         )
-
-
-def _decode(path: Path, number: int, line: bytes) -> str:
-    try:
-        return line.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ConfigurationError(
-            f"{path}: not UTF-8: byte 0x{line[error.start]:02x} in line {number}; convert the file "
-            "(for instance with `iconv -t UTF-8`) or remove the line"
-        ) from None

@@ -40,30 +40,32 @@ def read_corpus(
         If a file cannot be read or is not UTF-8, if there are no words, or if fewer than two words
         occur `min_count` times.
     """
-    vocabulary = _FrequentWords(min_count)
     num_words = 0
+    # The counts of all words of a large corpus would take gigabytes.
+    counts: CounterType[bytes] = Counter()
+    has_two_frequent = False
     total = sum(path.stat().st_size for path in files)
     with Tqdm.tqdm(total=total, unit="B", unit_scale=True, desc="reading the corpus") as progress:
         for path in files:
-            words_before, num_bytes = num_words, 0
-            for chunk in read_text(path):
-                decoded = chunk.decode("utf-8" if num_bytes else "utf-8-sig")
-                text = _OTHER_SPACE.sub(" ", decoded).encode("utf-8")
+            words_before = num_words
+            for chunk in read_text(path, on_bytes=progress.update):
+                text = _OTHER_SPACE.sub(" ", chunk).encode("utf-8")
                 words = text.split()
                 num_words += len(words)
-                vocabulary.add(words)
+                if not has_two_frequent:
+                    counts.update(words)
+                    most_common = [count for _, count in counts.most_common(2)]
+                    has_two_frequent = len(most_common) == 2 and most_common[1] >= min_count
                 if ngrams is not None:
                     ngrams.add(words)
                 copy.write(text)
-                num_bytes += len(chunk)
-                progress.update(len(chunk))
             copy.write(b"\n")
             if num_words == words_before:
                 logger.warning("%s contains no words.", path)
     names = ", ".join(map(str, files[:3])) + (f" and {len(files) - 3} more" if files[3:] else "")
     if not num_words:
         raise ConfigurationError(f"{names}: no words found; give text with one sentence per line")
-    if not vocabulary.has_two:
+    if not has_two_frequent:
         raise ConfigurationError(
             f"{names}: fewer than two words occur --min-count = {min_count} times or more in its "
             f"{num_words:,} words; lower --min-count or give more text"
@@ -91,27 +93,3 @@ class NgramCounter:
                 return
             self._words.add(word)
             self._hashes.update(ngram_hashes(word, *self._lengths))
-
-
-class _FrequentWords:
-    """
-    Checks whether at least two words are frequent. It stops counting when they are, because the
-    counts of all words of a large corpus would take gigabytes.
-    """
-
-    def __init__(self, min_count: int) -> None:
-        self._min_count = min_count
-        self._counts: CounterType[bytes] = Counter()
-        self._frequent: Set[bytes] = set()
-
-    @property
-    def has_two(self) -> bool:
-        return len(self._frequent) >= 2
-
-    def add(self, words: Sequence[bytes]) -> None:
-        if self.has_two:
-            return
-        self._counts.update(words)
-        self._frequent.update(word for word in set(words) if self._counts[word] >= self._min_count)
-        if self.has_two:
-            self._counts.clear()

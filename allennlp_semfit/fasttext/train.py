@@ -16,18 +16,22 @@ from allennlp.common import logging as common_logging
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import format_size
 
-from allennlp_semfit.common.errors import check_bounds
+from allennlp_semfit.common.errors import InvalidFileError, check_bounds
 from allennlp_semfit.common.output import check_output_path, write_file
 from allennlp_semfit.common.parallel import available_cpus
 from allennlp_semfit.common.text_files import find_text_files, unchanged
 from allennlp_semfit.fasttext import worker
 from allennlp_semfit.fasttext.corpus_check import NgramCounter, read_corpus
+from allennlp_semfit.fasttext.model import FastTextModel
 
 logger = logging.getLogger(__name__)
 
 MINIMUM_THREADS = 11
-"""With fewer, fastText does not initialise all of its input matrix. See `worker`."""
-
+"""
+With fewer, fastText does not initialise all of its input matrix. In fastText 0.9, thread k
+initialises n values from k · ⌊n/10⌋ to (k + 1) · ⌊n/10⌋, whatever the number of threads.
+Uninitialised memory mostly contains zeros, sometimes NaN.
+"""
 
 # fastText's default.
 _MAX_BUCKET = 2_000_000
@@ -100,8 +104,7 @@ def train_fasttext(
     neg : `int`, optional (default = `5`)
         The number of negative samples.
     threads : `int`, optional (default = `None`)
-        By default the number of cores. At least 11 are used: with fewer, fastText leaves rows
-        uninitialised.
+        By default the number of cores. At least 11 are used.
     force : `bool`, optional (default = `False`)
         Whether to replace `out_path`.
 
@@ -117,129 +120,83 @@ def train_fasttext(
     """
     started = time.monotonic()
     out = Path(out_path)
-    arguments = {
-        "model": model,
-        "dim": dim,
-        "minn": minn if maxn else 0,
-        "maxn": maxn,
-        "bucket": (_MAX_BUCKET if bucket is None else bucket) if maxn else 0,
-        "minCount": min_count,
-        "epoch": epoch,
-        "lr": lr,
-        "ws": ws,
-        "neg": neg,
-        "thread": _number_of_threads(threads),
-        # By default, fastText skips words that begin with "__label__". No word has a line feed.
-        "label": "\n",
-        "verbose": 2,
-    }
-    _check_options(arguments)
     if out.suffix != ".bin":
         # Without OUT.bin on the command line, the last file of the corpus is taken for it.
         raise ConfigurationError(f"{out}: the name of the file of vectors must end in .bin")
+    check_bounds({"--dim": dim, "--min-count": min_count, "--epoch": epoch}, at_least=1)
+    check_bounds({"--ws": ws, "--neg": neg, "--threads": threads, "--bucket": bucket}, at_least=1)
+    check_bounds({"--lr": lr, "--maxn": maxn}, at_least=0)
+    if maxn:
+        check_bounds({"--minn": minn}, at_least=0, at_most=maxn)
     check_output_path(out, force=force)
     files = find_text_files(corpus, outputs=[out])
     ngrams = NgramCounter(minn, maxn, _MAX_BUCKET) if maxn and bucket is None else None
     with write_file(out, force=force) as unfinished:
-        size_of_copy = sum(path.stat().st_size for path in files)
-        _check_disk(out, size_of_copy if ngrams else size_of_copy + _model_size(arguments))
         copy = unfinished.with_name("corpus")
         with unchanged(files), copy.open("wb") as file:
             num_words = read_corpus(files, file, min_count=min_count, ngrams=ngrams)
-        if ngrams:
-            arguments["bucket"] = max(ngrams.count, 1)
-            _check_disk(out, _model_size(arguments))
+        if ngrams is not None:
+            bucket = max(ngrams.count, 1)
+        num_buckets = (bucket or 0) if maxn else 0
+        arguments = {
+            "input": str(copy),
+            "model": model,
+            "dim": dim,
+            "minn": minn if maxn else 0,
+            "maxn": maxn,
+            "bucket": num_buckets,
+            "minCount": min_count,
+            "epoch": epoch,
+            "lr": lr,
+            "ws": ws,
+            "neg": neg,
+            "thread": max(threads or available_cpus(), MINIMUM_THREADS),
+            # By default, fastText skips words that begin with "__label__". No word has a line feed.
+            "label": "\n",
+            "verbose": 2,
+        }
+        needed, free = 4 * dim * num_buckets, shutil.disk_usage(out.parent).free
+        if needed > free:
+            raise ConfigurationError(
+                f"{out}: at least {format_size(needed)} are needed there and {format_size(free)} "
+                "are free; make room, or lower --bucket or --dim"
+            )
         logger.info("Training on %s words, with %d threads.", f"{num_words:,}", arguments["thread"])
-        result = _run_worker({**arguments, "input": str(copy)}, out, unfinished)
+        _run_worker(arguments, out, unfinished)
+        try:
+            dictionary_size = len(FastTextModel(unfinished).words)
+        except InvalidFileError as error:
+            # fastText does not detect a full disk.
+            raise ConfigurationError(
+                f"{out}: it could not be written completely; make room, then repeat the command"
+            ) from error
     return FastTextTrainingResult(
         num_words=num_words,
-        dictionary_size=result["dictionary_size"],
+        dictionary_size=dictionary_size,
         dim=dim,
         file_size=out.stat().st_size,
         seconds=time.monotonic() - started,
     )
 
 
-def _number_of_threads(asked: Optional[int]) -> int:
-    if asked is None:
-        return max(available_cpus(), MINIMUM_THREADS)
-    check_bounds({"--threads": asked}, at_least=1)
-    if asked < MINIMUM_THREADS:
-        logger.info(
-            "Training with %d threads, not %d: with fewer, fastText leaves a part of its vectors "
-            "uninitialised.",
-            MINIMUM_THREADS,
-            asked,
-        )
-    return max(asked, MINIMUM_THREADS)
-
-
-def _check_options(arguments: Dict[str, Any]) -> None:
-    if arguments["model"] not in ("skipgram", "cbow"):
-        raise ConfigurationError(f"--model: {arguments['model']!r}; it takes skipgram or cbow")
-    names = {"minCount": "min-count", "thread": "threads"}
-    smallest = {"dim": 1, "minCount": 1, "epoch": 1, "ws": 1, "neg": 1, "thread": 1, "minn": 0}
-    smallest.update({"maxn": 0, "bucket": 1 if arguments["maxn"] else 0})
-    for key, minimum in smallest.items():
-        if not minimum <= arguments[key] < 2**31:
-            raise ConfigurationError(
-                f"--{names.get(key, key)}: {arguments[key]}; it takes {minimum} or more, below 2^31"
-            )
-    if arguments["minn"] > arguments["maxn"]:
-        raise ConfigurationError(
-            f"--minn: {arguments['minn']}, more than --maxn, which is {arguments['maxn']}; make "
-            "--minn smaller, or --maxn 0 for no n-grams"
-        )
-    if not 0 < arguments["lr"] < float("inf"):
-        raise ConfigurationError(f"--lr: {arguments['lr']}; it takes a number above 0")
-
-
-def _model_size(arguments: Dict[str, Any]) -> int:
-    """A lower bound, in bytes."""
-    size: int = 4 * arguments["dim"] * arguments["bucket"]
-    return size
-
-
-def _check_disk(out: Path, needed: int) -> None:
-    free = shutil.disk_usage(out.parent).free
-    if needed > free:
-        raise ConfigurationError(
-            f"{out}: at least {format_size(needed)} are needed there and {format_size(free)} are "
-            "free; make room, or lower --bucket or --dim"
-        )
-
-
-def _run_worker(arguments: Dict[str, Any], out: Path, unfinished: Path) -> Dict[str, Any]:
+def _run_worker(arguments: Dict[str, Any], out: Path, unfinished: Path) -> None:
     options = json.dumps({"arguments": arguments, "out_path": str(unfinished)})
     # The modules beside the script must not hide others.
     environment = {**os.environ, "PYTHONSAFEPATH": "1"}
     command = [sys.executable, worker.__file__, options]
     with subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=environment,
-        encoding="utf-8",
-        errors="replace",
+        command, stderr=subprocess.PIPE, env=environment, encoding="utf-8", errors="replace"
     ) as process:
-        assert process.stdout is not None
         assert process.stderr is not None
         try:
             last_message = _show_progress(process.stderr)
-            output = process.stdout.read()
         except BaseException:
             process.kill()
             raise
+    if process.returncode < 0:
+        last_message = f"signal {-process.returncode}; if memory ran out, lower --bucket or --dim"
     if process.returncode:
-        ending = f"signal {-process.returncode}" if process.returncode < 0 else last_message
-        raise ConfigurationError(
-            f"{out}: the training was cut off ({ending}); if memory ran out, lower --bucket or "
-            "--dim"
-        )
-    result = json.loads(output)
-    if "error" in result:
-        raise ConfigurationError(f"{out}: {result['error']}")
-    return result
+        raise ConfigurationError(f"{out}: the training failed: {last_message}")
 
 
 def _show_progress(messages: IO[str]) -> str:

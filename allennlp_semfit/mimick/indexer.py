@@ -1,18 +1,15 @@
-import os
 import unicodedata
-from typing import Any, Dict, List, Optional, Sequence, Tuple
-from weakref import WeakValueDictionary
+from typing import Any, Dict, List, Optional, Sequence
 
 import numpy
 import torch
 from allennlp.common import Params
-from allennlp.common.file_utils import cached_path
 from allennlp.common.util import lazy_groups_of
 from allennlp.data import TokenIndexer
 from allennlp.data.token_indexers.token_indexer import IndexedTokenList
-from allennlp.modules.token_embedders.embedding import parse_embeddings_file_uri
 
-from allennlp_semfit.common.errors import InvalidFileError, absolute_path, with_config_key
+from allennlp_semfit.common.errors import InvalidFileError, with_config_key
+from allennlp_semfit.common.opened import OpenedOnce
 from allennlp_semfit.common.parallel import use_one_thread_in_forks
 from allennlp_semfit.data.fasttext_indexer import WordVectorIndexer
 from allennlp_semfit.mimick.model import MIMICK, Mimick
@@ -107,10 +104,9 @@ class MimickIndexer(WordVectorIndexer):
         return super().as_padded_batch(found, padding_lengths)
 
 
-class _MimickVectors:
+class _MimickVectors(OpenedOnce):
     """
-    The vectors of a table, and predictions for other words. It is pickled as its paths, and
-    `copy.deepcopy` returns the object itself. `open` returns the same object for the same files.
+    The vectors of a table, and predictions for other words.
 
     # Parameters
 
@@ -118,9 +114,8 @@ class _MimickVectors:
     table_path : `str`
     """
 
-    _opened: "WeakValueDictionary[Tuple[Any, ...], _MimickVectors]" = WeakValueDictionary()
-
     def __init__(self, archive_file: str, table_path: str) -> None:
+        super().__init__(archive_file, table_path)
         self.archive_file = str(archive_file)
         self.table_path = str(table_path)
         # The workers of a data loader are forks.
@@ -144,24 +139,6 @@ class _MimickVectors:
         self._table.setflags(write=False)
         self._rows = {word: row for row, word in enumerate(words)}
         self._predictions: Dict[str, numpy.ndarray] = {}
-
-    @classmethod
-    def open(cls, archive_file: str, table_path: str) -> "_MimickVectors":
-        key = (*_identify(archive_file), *_identify(table_path))
-        vectors = cls._opened.get(key)
-        if vectors is None:
-            vectors = cls(archive_file, table_path)
-            cls._opened[key] = vectors
-        return vectors
-
-    def __reduce__(self) -> Tuple[Any, ...]:
-        return _MimickVectors.open, (
-            absolute_path(self.archive_file),
-            absolute_path(self.table_path),
-        )
-
-    def __deepcopy__(self, memo: Dict[int, Any]) -> "_MimickVectors":
-        return self
 
     @property
     def dim(self) -> int:
@@ -201,13 +178,3 @@ class _MimickVectors:
                 vector.setflags(write=False)
                 predictions[word] = vector
         return predictions
-
-
-def _identify(path: str) -> Tuple[Any, ...]:
-    """The path with the size and time of its file, if it exists."""
-    try:
-        file = cached_path(parse_embeddings_file_uri(str(path)).main_file_uri)
-        stat = os.stat(file)
-    except (OSError, ValueError):
-        return (str(path),)
-    return (str(path), os.path.realpath(file), stat.st_size, stat.st_mtime_ns)

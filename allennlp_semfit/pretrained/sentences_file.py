@@ -39,16 +39,14 @@ class SentencesFile:
             If the file is not UTF-8, or has no word.
         """
         num_lines, num_words = 0, 0
-        last_byte = b""
-        for chunk in read_text(self.path):
-            num_lines += chunk.count(b"\n")
-            num_words += len(chunk.decode("utf-8" if last_byte else "utf-8-sig").split())
-            last_byte = chunk[-1:] or last_byte
+        for text in read_text(self.path):
+            num_lines += text.count("\n") + (not text.endswith("\n"))
+            num_words += len(text.split())
         if not num_words:
             raise ConfigurationError(
                 f"{self.path}: it has no words; give text with a tokenised sentence per line"
             )
-        return num_lines + (last_byte != b"\n"), num_words
+        return num_lines, num_words
 
     def identify(self) -> Tuple[str, int, int]:
         """The file's path, size and time of modification."""
@@ -57,5 +55,4 @@ class SentencesFile:
 
     def __iter__(self) -> Iterator[str]:
         """Yields each line, without leading and trailing white space."""
-        for line in read_lines(self.path):
-            yield line.decode("utf-8").strip()
+        return map(str.strip, read_lines(self.path))

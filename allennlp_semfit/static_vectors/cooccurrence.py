@@ -1,7 +1,7 @@
 """Counts which words of a corpus follow which, and makes the matrices that SVD decomposes."""
 
-from contextlib import closing
-from functools import partial
+import operator
+from functools import partial, reduce
 from itertools import chain, repeat
 from pathlib import Path
 from typing import Dict, List, Sequence
@@ -53,29 +53,23 @@ def count_cooccurrences(
     `ConfigurationError`
         As for `map_chunks`.
     """
-    results = map_chunks(
-        partial(_count_lines, {word: index for index, word in enumerate(words)}, window),
-        files,
-        num_workers=num_workers,
-        description="counting pairs of words",
-    )
+    count = partial(_count_pairs, {word: index for index, word in enumerate(words)}, window)
     # Each is more than twice as large as the next, so that no pair is added many times.
     sums: List[csr_matrix] = []
-    with closing(results):
+    with map_chunks(
+        count, files, num_workers=num_workers, description="counting pairs of words"
+    ) as results:
         for result in results:
             sums.append(result)
             while len(sums) > 1 and sums[-2].nnz <= 2 * sums[-1].nnz:
                 last = sums.pop()
                 sums[-1] = sums[-1] + last
-    while len(sums) > 1:
-        last = sums.pop()
-        sums[-1] = sums[-1] + last
-    return sums[0]
+    return reduce(operator.add, reversed(sums))
 
 
-def _count_lines(indices: Dict[str, int], window: int, lines: List[str]) -> csr_matrix:
+def _count_pairs(indices: Dict[str, int], window: int, text: str) -> csr_matrix:
     boundary = [DEFAULT_BOUNDARY_TOKEN]
-    sentences = [boundary + words + boundary for words in map(str.split, lines) if words]
+    sentences = [boundary + words + boundary for words in map(str.split, text.split("\n")) if words]
     lengths = numpy.fromiter(map(len, sentences), numpy.int32, len(sentences))
     words = map(indices.get, chain.from_iterable(sentences), repeat(0))
     word = numpy.fromiter(words, numpy.int32, lengths.sum())

@@ -1,7 +1,6 @@
 """Word vectors of a corpus by singular value decomposition, as targets of a language model."""
 
 import logging
-import math
 import os
 import time
 from pathlib import Path
@@ -12,15 +11,15 @@ from allennlp.common import Tqdm
 from allennlp.common.checks import ConfigurationError
 from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN
 from scipy.sparse import csr_matrix
-from scipy.sparse.linalg import svds
 
 from allennlp_semfit.common.errors import check_bounds
 from allennlp_semfit.common.output import check_output_path
 from allennlp_semfit.common.parallel import number_of_workers
 from allennlp_semfit.common.text_files import DEFAULT_BOUNDARY_TOKEN, find_text_files
 from allennlp_semfit.corpus.vocabulary import (
-    VocabularyWriter,
+    check_vocabulary_path,
     frequent_words,
+    write_vocabulary,
 )
 from allennlp_semfit.corpus.word_counts import count_words
 from allennlp_semfit.fasttext.model import FastTextModel
@@ -89,8 +88,7 @@ def train_svd(
     `min_count` and `max_size`. The boundary token `</s>` is one of them, counted at both ends of
     each line.
 
-    The same text always gives the same file on the same machine, whatever `num_workers` is. Each
-    column's largest component is positive.
+    The same text always gives the same file on the same machine, whatever `num_workers` is.
 
     Memory: about 70 bytes for each distinct pair of words while the matrix is made, then 16 for
     each and `12 · dim` for each word. There are at most `max_size` squared pairs, and no more than
@@ -147,15 +145,16 @@ def train_svd(
     workers = number_of_workers(num_workers)
     if matrix not in ("ppmi", "conditional"):
         raise ConfigurationError(f"--matrix: {matrix!r}; it takes ppmi or conditional")
-    options = _matrix_options(
-        "fasttext" if pca_of is not None else matrix,
-        {
-            "window": window,
-            "shift": shift,
-            "context_smoothing": context_smoothing,
-            "alpha": alpha,
-        },
-    )
+    given = {
+        "window": window,
+        "shift": shift,
+        "context_smoothing": context_smoothing,
+        "alpha": alpha,
+    }
+    options = _matrix_options(matrix if pca_of is None else "fasttext", given)
+    check_bounds({"--window": window, "--shift": shift}, at_least=1)
+    check_bounds({"--context-smoothing": context_smoothing}, at_least=0, at_most=1)
+    check_bounds({"--alpha": alpha}, at_least=0)
     check_bounds({"--dim": dim, "--min-count": min_count, "--max-size": max_size}, at_least=1)
     fasttext = None if pca_of is None else FastTextModel.open(pca_of)
     if fasttext is not None and dim > fasttext.dim:
@@ -166,21 +165,20 @@ def train_svd(
     if out.suffix not in (".txt", ".vec"):
         raise ConfigurationError(f"{out}: the name of the table must end in .txt or .vec")
     check_output_path(out, force=force, inputs=[] if pca_of is None else [pca_of])
-    vocabulary = None
-    if vocabulary_dir is not None:
-        if Path(vocabulary_dir).resolve() in out.resolve().parents:
+    vocabulary = None if vocabulary_dir is None else Path(vocabulary_dir)
+    if vocabulary is not None:
+        if vocabulary.resolve() in out.resolve().parents:
             raise ConfigurationError(
                 f"{out}: it is in {vocabulary_dir}, which is for the vocabulary alone; give the "
                 "table another directory"
             )
-        vocabulary = VocabularyWriter(Path(vocabulary_dir), _NAMESPACE)
-        vocabulary.check_output_path(force=force)
-    files = find_text_files(corpus, outputs=[out, *(vocabulary.paths if vocabulary else ())])
+        check_vocabulary_path(vocabulary, _NAMESPACE, force=force)
+    files = find_text_files(corpus, outputs=[out, *([vocabulary] if vocabulary else [])])
 
     counts, num_sentences = count_words(files, num_workers=workers)
     num_words = sum(counts.values())
-    counts[DEFAULT_BOUNDARY_TOKEN] = counts.get(DEFAULT_BOUNDARY_TOKEN, 0) + 2 * num_sentences
-    words = frequent_words(counts, files, min_count=min_count, max_size=max_size)
+    counts[DEFAULT_BOUNDARY_TOKEN] += 2 * num_sentences
+    words = frequent_words(counts, min_count=min_count, max_size=max_size)
     if dim >= len(words):
         raise ConfigurationError(
             f"--dim: {dim}; it must be less than the number of words in the table, {len(words)}; "
@@ -194,15 +192,23 @@ def train_svd(
             window=int(options.pop("window")),
             num_workers=workers,
         )
-        decomposed = _matrix(cooccurrences, matrix, options)
+        del counts
+        power = options.pop("alpha")
+        function = shifted_ppmi if matrix == "ppmi" else conditional_probabilities
+        decomposed = function(cooccurrences, **options)
+        del cooccurrences
         num_nonzeros = decomposed.nnz
-        del cooccurrences, counts
-        vectors, explained_share = _truncated_svd(decomposed, dim, alpha=options["alpha"])
+        if not num_nonzeros:
+            raise ConfigurationError(
+                f"--shift: {shift:g}; no pair of words has a PMI above its logarithm; lower it, or "
+                "give more text"
+            )
+        vectors, explained_share = _truncated_svd(decomposed, dim, alpha=power)
     else:
         vectors, explained_share = _pca(fasttext, words, counts, dim)
     write_table(out, [DEFAULT_OOV_TOKEN, *words], vectors, force=force)
     if vocabulary is not None:
-        vocabulary.write(words)
+        write_vocabulary(vocabulary, _NAMESPACE, words, force=force)
     return SvdTrainingResult(
         num_words=num_words,
         table_size=len(vectors),
@@ -214,37 +220,14 @@ def train_svd(
 
 def _matrix_options(matrix: str, given: Dict[str, Optional[float]]) -> Dict[str, float]:
     """The options that the matrix takes, with defaults for those that are `None`."""
-    options = dict(_DEFAULTS[matrix])
-    for name, value in given.items():
-        if value is None:
-            continue
-        option = f"--{name.replace('_', '-')}"
-        if name not in options:
-            taken_by = [other for other in _DEFAULTS if name in _DEFAULTS[other]]
-            raise ConfigurationError(
-                f"{option}: {value}; leave it out, it is for --matrix {' and '.join(taken_by)} only"
-            )
-        minimum = 1 if name in ("window", "shift") else 0
-        maximum = 1 if name == "context_smoothing" else math.inf
-        if not minimum <= value <= maximum or math.isinf(value):
-            limits = f"from {minimum} to 1" if maximum == 1 else f"of {minimum} or more"
-            raise ConfigurationError(f"{option}: {value}; it takes a finite number {limits}")
-        options[name] = value
-    return options
-
-
-def _matrix(cooccurrences: csr_matrix, matrix: str, options: Dict[str, float]) -> csr_matrix:
-    """Shape `(num_contexts, num_words)`."""
-    if matrix == "conditional":
-        return conditional_probabilities(cooccurrences)
-    shift, context_smoothing = options["shift"], options["context_smoothing"]
-    ppmi = shifted_ppmi(cooccurrences, shift=shift, context_smoothing=context_smoothing)
-    if not ppmi.nnz:
+    options = {name: value for name, value in given.items() if value is not None}
+    for name in options.keys() - _DEFAULTS[matrix].keys():
+        taken_by = [other for other in _DEFAULTS if name in _DEFAULTS[other]]
         raise ConfigurationError(
-            f"--shift: {shift:g}; no pair of words has a PMI above its logarithm; lower it, or "
-            "give more text"
+            f"--{name.replace('_', '-')}: {options[name]}; leave it out, it is for --matrix "
+            f"{' and '.join(taken_by)} only"
         )
-    return ppmi
+    return {**_DEFAULTS[matrix], **options}
 
 
 def _truncated_svd(matrix: csr_matrix, dim: int, *, alpha: float) -> Tuple[numpy.ndarray, float]:
@@ -252,21 +235,22 @@ def _truncated_svd(matrix: csr_matrix, dim: int, *, alpha: float) -> Tuple[numpy
     Returns `Σ^α V` of the columns, shape `(num_words, dim)`, the leading dimension first, and the
     share of the squared norm of `matrix` that is in them.
     """
+    # Importing it takes a second.
+    from sklearn.decomposition import TruncatedSVD
+
     logger.info(
         "Decomposing a matrix of %s x %s with %s nonzeros.",
         *(f"{number:,}" for number in (*matrix.shape, matrix.nnz)),
     )
-    # A constant vector could be in an invariant subspace.
-    start = numpy.random.RandomState(0).uniform(size=min(matrix.shape)).astype(matrix.dtype)
-    # ARPACK: exact where a randomised SVD underestimates the last singular values.
-    _, values, vectors = svds(matrix, k=dim, v0=start, return_singular_vectors="vh")
-    # They are in ascending order. Rounding can make a zero negative.
-    values, vectors = numpy.maximum(values[::-1], 0), vectors[::-1].T.copy()
+    # ARPACK is exact where a randomised SVD underestimates the last singular values.
+    svd = TruncatedSVD(dim, algorithm="arpack", random_state=0).fit(matrix)
+    # Rounding can make a zero negative.
+    values = numpy.maximum(svd.singular_values_, 0)
+    vectors = svd.components_.T * values**alpha
     # Rounding errors have a direction, and a cosine sees nothing else.
     vectors[matrix.getnnz(axis=0) == 0] = 0
     norm = numpy.square(matrix.data, dtype=float).sum()
-    explained_share = numpy.square(values, dtype=float).sum() / norm
-    return _fix_signs(vectors) * values**alpha, float(explained_share)
+    return vectors, float(numpy.square(values, dtype=float).sum() / norm)
 
 
 def _pca(
@@ -276,14 +260,12 @@ def _pca(
     Returns the principal components of the vectors of `@@UNKNOWN@@` and the words, shape
     `(1 + len(words), dim)`, and the share of the variance that is in them.
     """
-    # Only this needs it.
     from sklearn.decomposition import PCA
 
     vectors = numpy.empty((len(words), model.dim), numpy.float32)
     kept = set(words)
     rare_sum, rare_count = numpy.zeros(model.dim), 0
-    progress = Tqdm.tqdm(total=len(counts), desc="looking up vectors")
-    with progress:
+    with Tqdm.tqdm(total=len(counts), desc="looking up vectors") as progress:
         for index, word in enumerate(words):
             vectors[index] = model.get_word_vector(word)
             progress.update()
@@ -297,10 +279,4 @@ def _pca(
     reduced[1:] = pca.transform(vectors)
     if rare_count:
         reduced[0] = pca.transform((rare_sum / rare_count)[None])
-    return _fix_signs(reduced), float(pca.explained_variance_ratio_.sum())
-
-
-def _fix_signs(vectors: numpy.ndarray) -> numpy.ndarray:
-    """Makes the largest component of each column positive."""
-    largest = vectors[numpy.abs(vectors).argmax(axis=0), numpy.arange(vectors.shape[1])]
-    return numpy.where(largest < 0, -vectors, vectors)
+    return reduced, float(pca.explained_variance_ratio_.sum())

@@ -2,17 +2,21 @@
 
 import logging
 import lzma
+import math
+import re
 import zlib
 from array import array
 from pathlib import Path
-from typing import BinaryIO, Dict, List, NoReturn, Optional, Sequence, Tuple
+from typing import Dict, Iterator, List, NoReturn, Optional, Sequence, Tuple
 
 import numpy
 from allennlp.common import Tqdm
+from allennlp.common.checks import ConfigurationError
 from allennlp.modules.token_embedders.embedding import EmbeddingsTextFile, parse_embeddings_file_uri
 
-from allennlp_semfit.common.errors import InvalidFileError, resolve_path
+from allennlp_semfit.common.errors import InvalidFileError, resolve_file
 from allennlp_semfit.common.output import write_file
+from allennlp_semfit.common.text_files import read_lines
 
 __all__ = ["read_table", "write_table"]
 
@@ -51,132 +55,85 @@ def read_table(path: str, *, max_words: Optional[int] = None) -> Tuple[List[str]
         If the file is missing, empty, or not such a table; if two vectors differ in length, or a
         value is not a finite number.
     """
-    remedy = "Give a table of word vectors, as GloVe or word2vec writes it."
-    resolve_path(parse_embeddings_file_uri(path).main_file_uri, remedy, _KIND)
-    try:
-        # Latin-1 has a character for each byte, so opening never fails on the encoding.
-        file = EmbeddingsTextFile(path, encoding="latin-1")
-    except (StopIteration, IndexError, AttributeError):
-        # No line, no member of an archive, or only a directory.
-        raise InvalidFileError(path, "is empty", remedy, _KIND) from None
-    except (OSError, EOFError, ValueError, KeyError, zlib.error, lzma.LZMAError) as error:
-        raise InvalidFileError(path, f"cannot be read ({error})", remedy, _KIND) from error
-    with file:
-        lines = file._handle.buffer
-        # `EmbeddingsTextFile` keeps only one of the header's two numbers.
-        lines.seek(0)
-        try:
-            return _Parser(path).parse(lines, max_words)
-        except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-            raise InvalidFileError(path, f"cannot be read ({error})", remedy, _KIND) from error
+    words: Dict[str, None] = {}
+    repeated: List[Tuple[str, int]] = []
+    # A compact list of numbers, because a table can take several gigabytes.
+    values = array("f")
+    header: Optional[re.Match] = None
+    dim = number = 0
 
+    def fail(found: str, remedy: str = _FORMAT) -> NoReturn:
+        raise InvalidFileError(path, f"{found} in line {number}", remedy, _KIND)
 
-class _Parser:
-    """`line` is the number of the current line, for messages."""
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self.line = 0
-
-    def parse(self, lines: BinaryIO, max_words: Optional[int]) -> Tuple[List[str], numpy.ndarray]:
-        rows: Dict[str, int] = {}
-        # Keys are line numbers.
-        repeated: Dict[int, str] = {}
-        # A compact list of numbers, because a table can take several gigabytes.
-        values = array("f")
-        header: Optional[Tuple[int, int]] = None
-        dim = 0
-        progress = Tqdm.tqdm(lines, desc="reading word vectors", unit=" lines")
-        for self.line, line in enumerate(progress, start=1):
-            text = self._decode(line).rstrip(" \r\n")
-            if self.line == 1:
-                header = _parse_header(text)
-                if header is not None:
-                    dim = header[1]
-                    continue
-            if len(rows) == max_words:
-                break
-            # Without a header, the first word has no space.
-            dim = dim or text.count(" ")
-            word, *numbers = text.rsplit(" ", dim) if dim else [text]
-            self._check_fields(word, numbers, dim)
-            if word in rows:
-                repeated[self.line] = word
+    progress = Tqdm.tqdm(_lines(path), desc="reading word vectors", unit=" lines")
+    for number, line in enumerate(progress, start=1):
+        text = line.rstrip(" \r")
+        if number == 1:
+            header = re.fullmatch(r"(\d+) +([1-9]\d*)", text)
+            if header:
+                dim = int(header[2])
                 continue
-            rows[word] = len(rows)
-            try:
-                values.extend(map(float, numbers))
-            except ValueError:
-                wrong = next(number for number in numbers if not _is_number(number))
-                self._fail(f"has the value {wrong[:50]!r}, which is not a number,", _FORMAT)
-        else:
-            self._check_header(header, len(rows) + len(repeated))
-        matrix = numpy.frombuffer(values, dtype=numpy.float32).reshape(len(rows), dim)
-        finite = numpy.isfinite(matrix).all(axis=1)
-        if not finite.all():
-            self.line = int(finite.argmin()) + 1 + (header is not None)
-            for line in repeated:
-                self.line += line <= self.line
-            self._fail("has a value that is not finite", "Remove the line, or train again.")
-        if repeated:
-            line, word = next(iter(repeated.items()))
-            logger.warning(
-                "%s has %d lines for words that it had before, the first one for %r in line %d. "
-                "They are ignored.",
-                self.path,
-                len(repeated),
-                word[:50],
-                line,
-            )
-        return list(rows), matrix
-
-    def _decode(self, line: bytes) -> str:
-        try:
-            return line.decode("utf-8-sig" if self.line == 1 else "utf-8")
-        except UnicodeDecodeError as error:
-            self._fail(
-                f"is not UTF-8: byte 0x{line[error.start]:02x}",
-                "Convert the file, for instance with `iconv -t UTF-8`, or remove the line. Save a "
-                "binary word2vec file as text.",
-            )
-
-    def _check_fields(self, word: str, numbers: List[str], dim: int) -> None:
+        if len(words) == max_words:
+            break
+        # Without a header, the first word has no space.
+        dim = dim or text.count(" ")
+        word, *numbers = text.rsplit(" ", dim) if dim else [text]
         if not dim or not word:
-            self._fail("has no vector" if word else "has no word", _FORMAT)
+            fail("has no vector" if word else "has no word")
         if len(numbers) < dim:
-            self._fail(f"has {len(numbers)} values instead of the {dim} of line 1", _FORMAT)
+            fail(f"has {len(numbers)} values instead of the {dim} of line 1")
         # Rather a value too many than a word with a space.
-        if _is_number(word.rpartition(" ")[2]) and " " in word or word.endswith(" "):
-            self._fail(f"has more than the {dim} values of line 1", _FORMAT)
-
-    def _check_header(self, header: Optional[Tuple[int, int]], num_words: int) -> None:
-        if header is not None and header[0] != num_words:
-            self.line = 1
-            self._fail(
-                f"has {num_words} words, but {header[0]} according to its header",
+        if " " in word and re.search(r" ([-+]?\.?\d[-+.\de]*|nan)?$", word):
+            fail(f"has more than the {dim} values of line 1")
+        if word in words:
+            repeated.append((word, number))
+            continue
+        words[word] = None
+        try:
+            values.extend(map(float, numbers))
+        except ValueError as error:
+            fail(f"has a value that is not a number ({error})")
+        if not math.isfinite(sum(values[-dim:])):
+            fail("has a value that is not finite", "Remove the line, or train again.")
+    else:
+        num_words, number = len(words) + len(repeated), 1
+        if header and int(header[1]) != num_words:
+            fail(
+                f"has {num_words} words, but {header[1]} according to its header",
                 "It may be truncated: copy it again, or correct or remove the header.",
             )
         if not num_words:
-            self._fail("has no words", _FORMAT)
+            fail("has no words")
+    if repeated:
+        logger.warning(
+            "%s has %d lines for words that it had before, the first one for %r in line %d. They "
+            "are ignored.",
+            path,
+            len(repeated),
+            repeated[0][0][:50],
+            repeated[0][1],
+        )
+    return list(words), numpy.frombuffer(values, dtype=numpy.float32).reshape(len(words), dim)
 
-    def _fail(self, found: str, remedy: str) -> NoReturn:
-        raise InvalidFileError(self.path, f"{found} in line {self.line}", remedy, _KIND)
 
-
-def _parse_header(text: str) -> Optional[Tuple[int, int]]:
-    fields = text.split()
-    if len(fields) != 2 or not all(field.isdecimal() for field in fields):
-        return None
-    num_words, dim = map(int, fields)
-    return (num_words, dim) if dim else None
-
-
-def _is_number(text: str) -> bool:
+def _lines(path: str) -> Iterator[str]:
+    remedy = "Give a table of word vectors, as GloVe or word2vec writes it."
+    resolve_file(parse_embeddings_file_uri(path).main_file_uri, remedy, _KIND)
     try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+        # Latin-1 has a character for each byte, so opening never fails on the encoding.
+        with EmbeddingsTextFile(path, encoding="latin-1") as file:
+            lines = file._handle.buffer
+            # `EmbeddingsTextFile` keeps only one of the header's two numbers.
+            lines.seek(0)
+            yield from read_lines(Path(path), lines)
+    except (StopIteration, IndexError, AttributeError):
+        # No line, no member of an archive, or only a directory.
+        raise InvalidFileError(path, "is empty", remedy, _KIND) from None
+    except ConfigurationError as error:
+        remedy = "Save a binary word2vec file as text."
+        raise InvalidFileError(path, f"is not text ({error})", remedy, _KIND) from None
+    except (OSError, EOFError, ValueError, KeyError, zlib.error, lzma.LZMAError) as error:
+        raise InvalidFileError(path, f"cannot be read ({error})", remedy, _KIND) from error
 
 
 def write_table(

@@ -11,7 +11,12 @@ from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN
 from tokenizers import Tokenizer as HuggingFaceTokenizer
 from tokenizers.pre_tokenizers import ByteLevel
 
-from allennlp_semfit.common.errors import InvalidFileError, resolve_path, with_config_key
+from allennlp_semfit.common.errors import (
+    InvalidFileError,
+    first_line,
+    resolve_file,
+    with_config_key,
+)
 
 __all__ = ["SubwordTokenizer"]
 
@@ -62,24 +67,18 @@ class SubwordTokenizer(Tokenizer):
     def __init__(self, model_path: Union[str, os.PathLike], cache_size: int = 2**17) -> None:
         self._path = str(model_path)
         self._cache_size = cache_size
-        model = _read(self._path)
+        remedy = "Train it with `allennlp train-bpe`."
+        file = resolve_file(self._path, remedy, _KIND)
         try:
-            self._set_up(model)
+            self._set_up(Path(file).read_text(encoding="utf-8"))
             marks_words = self._marks_words()
         # `tokenizers` has no class for its errors.
         except Exception as error:
-            reason = " ".join(str(error).split()) or type(error).__name__
-            raise _error(
-                self._path,
-                f"is damaged, or is not a tokenizer.json ({reason[:200]})",
-                "Train it with `allennlp train-bpe`, or copy it again.",
-            ) from None
+            found = f"is damaged, or is not a tokenizer.json ({first_line(error)[:200]})"
+            raise InvalidFileError(self._path, found, remedy, _KIND) from None
         if not marks_words:
-            raise _error(
-                self._path,
-                "lacks subwords for some bytes, or does not mark the start of words",
-                "Train one with `allennlp train-bpe`.",
-            )
+            found = "lacks subwords for some bytes, or does not mark the start of words"
+            raise InvalidFileError(self._path, found, remedy, _KIND)
 
     @classmethod
     def from_params(cls, params: Params, *args: Any, **extras: Any) -> "SubwordTokenizer":
@@ -127,8 +126,6 @@ class SubwordTokenizer(Tokenizer):
         description = json.loads(model)
         # `tokenizers` would find these inside words too.
         added = {token["id"]: token["content"] for token in description.pop("added_tokens", [])}
-        for part in ("truncation", "padding", "post_processor"):
-            description.pop(part, None)
         self._tokenizer = HuggingFaceTokenizer.from_str(json.dumps(description))
         subwords = {index: subword for subword, index in self._tokenizer.get_vocab().items()}
         subwords.update(added)
@@ -154,21 +151,3 @@ class SubwordTokenizer(Tokenizer):
         # `encode_batch` would use threads, which do not survive a fork.
         subwords = self._tokenizer.encode(text, add_special_tokens=False).tokens
         return tuple(map(self._tokens.__getitem__, subwords)) or self._unknown
-
-
-def _read(path: str) -> str:
-    resolved = resolve_path(path, "Train it with `allennlp train-bpe`.", _KIND)
-    if os.path.isdir(resolved):
-        raise _error(path, "is a directory", "Give the tokenizer.json in it.")
-    try:
-        return Path(resolved).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise _error(
-            path,
-            f"cannot be read ({error})",
-            "It must be a tokenizer.json, which is UTF-8 text, as `allennlp train-bpe` writes it.",
-        ) from None
-
-
-def _error(path: str, found: str, remedy: str) -> InvalidFileError:
-    return InvalidFileError(path, found, remedy, _KIND)

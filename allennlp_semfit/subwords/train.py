@@ -19,7 +19,7 @@ from allennlp_semfit.common.errors import check_bounds
 from allennlp_semfit.common.output import check_output_path, write_directory
 from allennlp_semfit.common.parallel import number_of_workers
 from allennlp_semfit.common.text_files import DEFAULT_BOUNDARY_TOKEN, find_text_files
-from allennlp_semfit.corpus.vocabulary import RESERVED, VocabularyWriter
+from allennlp_semfit.corpus.vocabulary import RESERVED, check_boundary_tokens, write_vocabulary
 from allennlp_semfit.corpus.word_counts import count_words
 from allennlp_semfit.subwords import worker
 from allennlp_semfit.subwords.tokenizer import SubwordTokenizer
@@ -98,7 +98,8 @@ def train_bpe(
     check_bounds({"--merges": merges}, at_least=0)
     check_bounds({"--min-frequency": min_frequency}, at_least=1)
     boundaries = list(dict.fromkeys(boundary_tokens))
-    _check_boundaries(boundaries)
+    # Single bytes are subwords already.
+    check_boundary_tokens("--boundary-tokens", boundaries, min_length=2)
     out = Path(out_dir).resolve()
     contents = (f"{VOCABULARY}/", TOKENIZER)
     check_output_path(out, contents=contents, force=force)
@@ -120,7 +121,7 @@ def train_bpe(
     with write_directory(out, contents, force=force) as directory:
         (directory / TOKENIZER).write_text(tokenizer_json, encoding="utf-8")
         tokenizer = SubwordTokenizer(directory / TOKENIZER)
-        VocabularyWriter(directory / VOCABULARY, NAMESPACE).write(tokenizer.subwords)
+        write_vocabulary(directory / VOCABULARY, NAMESPACE, tokenizer.subwords)
         num_subwords = sum(
             count * len(tokenizer.intra_word_tokenize([word])[0]) for word, count in counts.items()
         )
@@ -132,17 +133,6 @@ def train_bpe(
         vocabulary_size=len(tokenizer.subwords),
         seconds=time.monotonic() - started,
     )
-
-
-def _check_boundaries(boundaries: Sequence[str]) -> None:
-    for token in boundaries:
-        # Single bytes are already subwords. Lone surrogates are not printable.
-        is_word = token.split() == [token] and token.isprintable() and len(token) > 1
-        if not is_word or any(word in token for word in RESERVED):
-            raise ConfigurationError(
-                f"--boundary-tokens: {ascii(token)}; each must be a word of two or more printable "
-                f"characters that does not contain {', '.join(RESERVED)}"
-            )
 
 
 def _to_byte_level(counts: Dict[str, int], excluded: Sequence[str]) -> Dict[str, int]:

@@ -13,7 +13,7 @@ from allennlp.data import Vocabulary
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allennlp_semfit.corpus import word_counts
+from allennlp_semfit.common import text_files
 from allennlp_semfit.corpus.vocabulary import count_vocabulary
 from allennlp_semfit.data.language_modeling import LanguageModelingReader
 from tests.commands import running
@@ -91,7 +91,7 @@ def test_it_does_not_depend_on_the_number_of_workers(tmp_path, monkeypatch):
     for number in range(4):
         lines = (f"w{i * i % (number + 50)} w{i % 7}" for i in range(400))
         (tmp_path / f"{number}.txt").write_text("\n".join(lines))
-    monkeypatch.setattr(word_counts, "_CHUNK_BYTES", 256)
+    monkeypatch.setattr(text_files, "CHUNK_SIZE", 256)
     made = []
     for num_workers in (1, 2, 3):
         out = tmp_path / f"out-{num_workers}"
@@ -111,7 +111,7 @@ def test_words_that_mean_something_in_the_files(tmp_path, caplog):
 
     with path.open("a") as file:
         file.write("three\n\n@@PADDING@@s @@PADDING@@\n")
-    with pytest.raises(ConfigurationError, match="in.txt: line 7 holds the word @@PADDING@@,"):
+    with pytest.raises(ConfigurationError, match="the text has the word @@PADDING@@,"):
         count_vocabulary([path], tmp_path / "other", num_workers=1)
     assert not (tmp_path / "other").exists()
 
@@ -156,7 +156,7 @@ class TestCountVocabulary:
         ("arguments", "message"),
         [
             (["missing.txt", "out"], "missing.txt: there is no such file"),
-            (["latin.txt", "out"], "latin.txt: not UTF-8: byte 0xf6 in line 2 "),
+            (["latin.txt", "out"], "latin.txt: not UTF-8: byte 0xf6 in line 2;"),
             (["blank.txt", "out"], "blank.txt: no words found"),
             (["in.txt", "."], "it contains another file, blank.txt;"),
             (["in.txt", "blank.txt"], "blank.txt: it is a file"),
@@ -164,9 +164,9 @@ class TestCountVocabulary:
             (["in.txt", "out", "--min-count", "7"], "--min-count: no word occurs 7 times or more"),
             (["in.txt", "out", "--max-size", "0"], "--max-size: 0; it takes 1 or more"),
             (["in.txt", "out", "--num-workers", "0"], "--num-workers: 0; it takes 1 or more"),
-            (["in.txt", "out", "--namespace", "tags"], "the namespace 'tags': "),
+            (["in.txt", "out", "--namespace", "tags"], "--namespace: 'tags'; it takes letters"),
             (["in.txt", "out", "--end-tokens", "@@PADDING@@"], "--end-tokens: '@@PADDING@@'; each"),
-            (["in.txt", "out", "--start-tokens", "a \udcff"], "--start-tokens: '\\udcff'; each is"),
+            (["in.txt", "out", "--start-tokens", "a \udcff"], "--start-tokens: '\\udcff'; each"),
         ],
     )
     def test_an_error_is_one_line(self, monkeypatch, text, tmp_path, arguments, message):
@@ -186,14 +186,15 @@ class TestCountVocabulary:
             "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
             "import allennlp.__main__\n"
             "import allennlp_semfit.commands.count_vocabulary\n"
+            "from allennlp_semfit.common import text_files\n"
             "from allennlp_semfit.corpus import word_counts\n"
-            "def slow_read(chunk):\n"
+            "def slow(text):\n"
             # In one write, because two processes share the pipe.
             "    os.write(1, b'%d\\n' % os.getpid())\n"
             "    time.sleep(0.2)\n"
-            "    return b''\n"
-            "word_counts._read = slow_read\n"
-            "word_counts._CHUNK_BYTES = 10\n"
+            "    return word_counts.WordCounts({}, 0)\n"
+            "word_counts._count = slow\n"
+            "text_files.CHUNK_SIZE = 10\n"
             "allennlp.__main__.run()\n"
         )
         command = [sys.executable, "-c", code, "count-vocabulary", str(text), str(tmp_path / "out")]

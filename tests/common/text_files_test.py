@@ -6,7 +6,7 @@ from allennlp.common.checks import ConfigurationError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allennlp_semfit.common.text_files import find_text_files, read_text, unchanged
+from allennlp_semfit.common.text_files import find_text_files, read_lines, read_text, unchanged
 
 TEXT = "The river froze .\nNo boat left the harbour .\n"
 
@@ -27,7 +27,7 @@ def test_it_finds_files_directories_and_globs(tmp_path):
     assert names("**/*.txt") == ["a.txt", "b.txt", "d.txt"]
     assert names("", outputs=[tmp_path / "c.tmp"]) == ["a.txt", "b.txt"]
     assert names("**/*.txt", outputs=[tmp_path / "deep"]) == ["a.txt", "b.txt"]
-    with pytest.raises(ConfigurationError, match="contains no files, apart from the output;"):
+    with pytest.raises(ConfigurationError, match="c.*: there is no such file"):
         names("c.*", outputs=[tmp_path / "c.tmp"])
     for named in ("a.txt", "deep", "deep/d.txt"):
         with pytest.raises(ConfigurationError, match="the output would replace it; give the"):
@@ -86,11 +86,25 @@ def test_a_pipe_or_a_device_is_refused(tmp_path):
     text=st.text(st.sampled_from("aä三 \t\n\x1c\u3000"), max_size=40),
     chunk_size=st.integers(1, 9),
 )
-def test_chunks_join_to_the_file_and_end_where_a_word_ends(text, chunk_size, tmp_path_factory):
+def test_chunks_join_to_the_file_and_end_where_a_line_ends(text, chunk_size, tmp_path_factory):
     path = tmp_path_factory.mktemp("text") / "text.txt"
     path.write_bytes(text.encode())
     with mock.patch("allennlp_semfit.common.text_files.CHUNK_SIZE", chunk_size):
         chunks = list(read_text(path))
-    assert b"".join(chunks) == text.encode()
-    assert all(chunk[-1:].isspace() for chunk in chunks[:-1])
+        lines = list(read_lines(path))
+    assert "".join(chunks) == text
+    assert all(chunk.endswith("\n") for chunk in chunks[:-1])
     assert all(chunks)
+    assert lines == text.removesuffix("\n").split("\n") if text else lines == []
+
+
+@pytest.mark.parametrize("chunk_size", [5, 2**20])
+@pytest.mark.parametrize("broken", [b"\xff", b"\xc3", b"\xe4\xb8", b"\xed\xa0\x80"])
+@pytest.mark.parametrize("end", [b"", b" and so on\n"])
+def test_it_says_where_a_text_is_not_utf8(broken, end, chunk_size, tmp_path, monkeypatch):
+    monkeypatch.setattr("allennlp_semfit.common.text_files.CHUNK_SIZE", chunk_size)
+    before = "\ufeffGrüße\naus dem\nHafen : ".encode()
+    (tmp_path / "corpus.txt").write_bytes(before + broken + end)
+    found = f"not UTF-8: byte 0x{broken[0]:02x} in line 3"
+    with pytest.raises(ConfigurationError, match=rf"corpus\.txt: {found}; .*iconv"):
+        list(read_lines(tmp_path / "corpus.txt"))

@@ -1,10 +1,8 @@
 import bz2
 import gzip
-import json
 import os
 import re
 import sys
-import time
 from pathlib import Path
 
 import gensim
@@ -12,10 +10,11 @@ import pytest
 import spacy
 from allennlp.common.checks import ConfigurationError
 
+from allennlp_semfit.common import text_files
 from allennlp_semfit.corpus import prepare, tokenization
 from allennlp_semfit.corpus.options import CorpusOptions
 from allennlp_semfit.corpus.prepare import prepare_corpus
-from tests.processes import error_in_fork, fork, is_running, wait_until
+from tests.processes import error_in_fork
 
 WIKIS = Path(gensim.__path__[0]) / "test" / "test_data"
 ENGLISH = next(WIKIS.glob("enwiki-latest-pages-articles1*.bz2"))
@@ -170,16 +169,6 @@ class TestWikipedia:
         assert "article Broken: 30,000 brackets or tags are not closed." in caplog.text
         assert "article Nested: brackets or tags are nested too deeply." in caplog.text
 
-    def test_an_article_comes_out_as_its_readers_see_it(self, tmp_path):
-        options = CorpusOptions(max_sentences=10, held_out=0)
-        prepare_corpus([ENGLISH], tmp_path / "out", options, num_workers=1)
-        first, second, *_ = lines(tmp_path / "out")
-        assert first == (
-            "Anarchism is a political philosophy that advocates self - governed societies based on "
-            "voluntary institutions ."
-        )
-        assert second.startswith("These are often described as stateless societies , although")
-
     def test_no_article_is_both_trained_on_and_held_out(self, tmp_path):
         prepare_corpus([TABLES], tmp_path / "out", CorpusOptions(held_out=0.2), num_workers=1)
         held_out = (tmp_path / "out/heldout.txt").read_text(encoding="utf-8")
@@ -234,72 +223,28 @@ class TestFinishedAndUnfinished:
         prepare_corpus([text], tmp_path / "fresh", options, num_workers=1)
         assert files(out) == {**files(tmp_path / "fresh"), "vectors.bin": b"vectors"}
 
-    def test_an_empty_directory_is_as_good_as_none(self, text, tmp_path):
-        (tmp_path / "out").mkdir()
-        prepare_corpus([text], tmp_path / "out", num_workers=1)
-        assert {p.name for p in (tmp_path / "out").iterdir()} == {
-            "train",
-            "heldout.txt",
-            "corpus.json",
-        }
-
     @pytest.mark.parametrize("num_workers", [1, 2])
-    @pytest.mark.parametrize("exists", [False, True])
-    def test_a_failed_run_leaves_nothing(self, text, tmp_path, num_workers, exists):
+    def test_a_failed_run_leaves_nothing(self, text, tmp_path, monkeypatch, num_workers):
+        monkeypatch.setattr(text_files, "CHUNK_SIZE", 1000)
         with open(text, "ab") as file:
             file.write(b"words\n" * 100_000 + b"\xff\n")
-        if exists:
-            (tmp_path / "out").mkdir()
         before = sorted(tmp_path.rglob("*"))
-        with pytest.raises(ConfigurationError, match="in.txt is not UTF-8"):
+        with pytest.raises(ConfigurationError, match="in.txt: not UTF-8"):
             prepare_corpus([text], tmp_path / "out", num_workers=num_workers)
         assert sorted(tmp_path.rglob("*")) == before
 
-    def test_a_killed_run_leaves_nothing_that_looks_finished(self, text, tmp_path):
-        text.write_text("\n".join(PARAGRAPHS * 100), encoding="utf-8")
-
-        def run():
-            os.setsid()
-            prepare_corpus([text], tmp_path / "out", num_workers=2)
-
-        process = fork(run)
-        while not any(p.stat().st_size for p in tmp_path.glob(".out.partial-*/new/train/*")):
-            assert process.is_alive()
-            time.sleep(0.02)
-        process.kill()
-        process.join()
-        assert not (tmp_path / "out").exists()
-        # The workers do not outlive it.
-        wait_until(lambda: not is_running(-process.pid))
-        options = CorpusOptions(max_sentences=100, held_out=0)
-        assert not prepare_corpus([text], tmp_path / "out", options, num_workers=2).already_done
-
-    @pytest.mark.parametrize("num_workers", [1, 2])
-    def test_a_full_disk_leaves_nothing(self, text, tmp_path, num_workers):
+    def test_a_full_disk_leaves_nothing(self, text, tmp_path):
         out = tmp_path / "out"
         text.write_text("\n".join(PARAGRAPHS * 100), encoding="utf-8")
-        options = {"num_workers": num_workers, "max_file_size": 10_000}
+        options = {"num_workers": 1, "max_file_size": 10_000}
         message = error_in_fork(prepare_corpus, [text], out, **options)
         assert message.startswith(f"{out}: it cannot be written (File too large); make room")
         assert list(tmp_path.iterdir()) == [text]
 
-    def test_the_record_tells_what_the_corpus_is(self, text, tmp_path):
-        summary = prepare_corpus([text], tmp_path / "out", num_workers=1)
-        record = json.loads((tmp_path / "out/corpus.json").read_text(encoding="utf-8"))
-        assert record["job"]["options"]["language"] == "en"
-        assert record["job"]["inputs"][0]["bytes"] == text.stat().st_size
-        assert record["summary"]["words"] == summary.words
-        assert record["files"] == {n: len(data) for n, data in files(tmp_path / "out").items()}
-
 
 class TestErrors:
-    def test_no_workers(self, text, tmp_path):
-        with pytest.raises(ConfigurationError, match="--num-workers: 0; it takes 1 or more"):
-            prepare_corpus([text], tmp_path / "out", num_workers=0)
-
-    @pytest.mark.parametrize("already_tokenized", [True, False])
-    def test_unknown_language(self, text, tmp_path, already_tokenized):
-        options = CorpusOptions(language="zz", already_tokenized=already_tokenized)
+    def test_unknown_language(self, text, tmp_path):
+        options = CorpusOptions(language="zz", already_tokenized=True)
         with pytest.raises(
             ConfigurationError, match=r"no tokenizer for the language 'zz'.*\. Use a code"
         ):
@@ -319,20 +264,10 @@ class TestErrors:
         with pytest.raises(ConfigurationError, match="no sentence of at least 9 words in .*in.txt"):
             prepare_corpus([tmp_path / "in.txt"], tmp_path / "out", CorpusOptions(min_words=9))
 
-    @pytest.mark.parametrize(
-        ("count", "advice", "enough"),
-        [(1, "set --held-out to 0", 0.0), (2, "Take 0.50", 0.5), (5, "Take 0.13", 0.13)],
-    )
-    def test_nothing_held_out(self, tmp_path, count, advice, enough):
-        (tmp_path / "in.txt").write_text("A sentence.\n" * count)
-        with pytest.raises(ConfigurationError, match=f"Nothing was held out.*{advice}"):
+    def test_nothing_held_out(self, tmp_path):
+        (tmp_path / "in.txt").write_text("A sentence.\n" * 5)
+        with pytest.raises(ConfigurationError, match="too few documents, 5, for --held-out 0.01"):
             prepare_corpus([tmp_path / "in.txt"], tmp_path / "out", num_workers=1)
         assert not (tmp_path / "out").exists()
-        options = CorpusOptions(held_out=enough)
+        options = CorpusOptions(held_out=0.2)
         prepare_corpus([tmp_path / "in.txt"], tmp_path / "out", options, num_workers=1)
-
-    def test_the_output_is_a_file(self, text):
-        with pytest.raises(
-            ConfigurationError, match="in.txt: it is a file; give the name of a directory"
-        ):
-            prepare_corpus([text], text, force=True)

@@ -79,7 +79,7 @@ class TestSentenceSplitter:
         ]
 
     @settings(max_examples=300, deadline=None)
-    @given(st.text(alphabet=st.characters(), max_size=200))
+    @given(st.text(st.characters() | st.sampled_from("aA1.,!?\"'”»() \n\u2028\x85\x0b\0")))
     def test_no_character_is_lost_and_no_separator_gets_through(self, text):
         sentences = ENGLISH.split(text)
         for sentence in sentences:
@@ -88,12 +88,6 @@ class TestSentenceSplitter:
             sentence.encode("utf-8")
             assert "\0" not in sentence
         assert "".join(sentences).replace(" ", "") == normalize(text).replace(" ", "")
-
-    @settings(max_examples=100, deadline=None)
-    @given(st.text(alphabet="aA1.,!?\"'”»() \n\u2028\x85\x0b\0", max_size=60))
-    def test_marks_in_any_order_lose_nothing(self, text):
-        expected = [token.text for token in spacy.blank("en").tokenizer(normalize(text))]
-        assert " ".join(ENGLISH.split(text)).split() == expected
 
     def test_long_lines_and_long_words_pass(self):
         line = "word " * 100_000

@@ -108,7 +108,7 @@ class TestBlocks:
 
     @pytest.mark.parametrize("limit", [5, 6, 7, 8, 9, 1000])
     def test_a_line_that_is_too_long_is_split(self, tmp_path, monkeypatch, limit):
-        monkeypatch.setattr(sources, "_MAX_LINE_BYTES", limit)
+        monkeypatch.setattr(sources, "_MAX_LINE_CHARACTERS", limit)
         path = tmp_path / "a.txt"
         text = "ein ähnlich überlanges Wörtchen 日本語日本語日本語 und so\nweiter ü"
         path.write_text(text, encoding="utf-8")
@@ -120,10 +120,6 @@ class TestBlocks:
 
 
 class TestErrors:
-    def test_no_input(self):
-        with pytest.raises(ConfigurationError, match="no input"):
-            find_sources([])
-
     @pytest.mark.parametrize("mode", ["w", "w:gz"])
     def test_tar(self, tmp_path, mode):
         (tmp_path / "a.txt").write_text("One .\n")
@@ -138,19 +134,9 @@ class TestErrors:
         with pytest.raises(ConfigurationError, match="a.txt is empty"):
             find_sources([tmp_path / "a.txt"])
 
-    @pytest.mark.parametrize("before", [0, 10, 70_000, 3_000_000])
-    @pytest.mark.parametrize("wrong", [b"\xff", b"\xe4tsch", b"\xe2\x82"])
-    @pytest.mark.parametrize("line_end", [b"\n", b""])
-    def test_not_utf8(self, tmp_path, before, wrong, line_end):
-        path = tmp_path / "a.txt"
-        path.write_bytes(b"\n" + b"word " * (before // 5) + "ä".encode() + line_end + wrong)
-        offset = 1 + before + 2 + len(line_end)
-        with pytest.raises(ConfigurationError, match=f"a.txt is not UTF-8.* offset {offset:,} "):
-            read(path)
-
     def test_not_utf8_is_found_at_once_where_the_file_begins_with_it(self, tmp_path):
         (tmp_path / "a.txt").write_bytes("Bärentöter\n".encode("latin-1") * 10)
-        with pytest.raises(ConfigurationError, match="offset 1 "):
+        with pytest.raises(ConfigurationError, match="a.txt: not UTF-8: .* in line 1;"):
             find_sources([tmp_path / "a.txt"])
 
     @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
@@ -178,7 +164,7 @@ class TestErrors:
         else:
             data[len(data) // 2 :] = bytes(b ^ 0x55 for b in data[len(data) // 2 :])
         (tmp_path / "a").write_bytes(data)
-        with pytest.raises(ConfigurationError, match="a cannot be read to its end|a is not UTF-8"):
+        with pytest.raises(ConfigurationError, match="a cannot be read to its end|a: not UTF-8"):
             read(tmp_path / "a")
 
     @pytest.mark.parametrize("end", ["", "<page>", "</page>", "&bad;", "<page><ns>0</ns>\0"])

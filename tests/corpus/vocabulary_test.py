@@ -6,7 +6,11 @@ from allennlp.data import Vocabulary
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allennlp_semfit.corpus.vocabulary import NEWLINE, VocabularyWriter, count_vocabulary
+from allennlp_semfit.corpus.vocabulary import (
+    check_vocabulary_path,
+    count_vocabulary,
+    write_vocabulary,
+)
 
 WORDS = ["</s>", "the", "river"]
 FILES = ["non_padded_namespaces.txt", "tokens.txt"]
@@ -26,7 +30,7 @@ def expected(words):
 
 # A word, as the reader makes it.
 words = st.text(st.characters(blacklist_categories=["Cs"]), min_size=1).filter(
-    lambda text: text.split() == [text] and NEWLINE not in text
+    lambda text: text.split() == [text] and "@@NEWLINE@@" not in text
 )
 
 
@@ -35,7 +39,7 @@ words = st.text(st.characters(blacklist_categories=["Cs"]), min_size=1).filter(
 )
 def test_the_words_come_back_in_their_order(tmp_path_factory, words, namespace):
     directory = tmp_path_factory.mktemp("made") / "new" / "vocabulary"
-    VocabularyWriter(directory, namespace).write(words)
+    write_vocabulary(directory, namespace, words)
     assert names(directory) == sorted([f"{namespace}.txt", "non_padded_namespaces.txt"])
     assert read(directory, namespace) == expected(words)
 
@@ -51,16 +55,15 @@ def test_the_corpus_is_not_replaced(tmp_path):
 def test_an_empty_directory_is_filled_and_a_vocabulary_replaced(tmp_path, name):
     (tmp_path / "vocabulary").mkdir()
     (tmp_path / "link").symlink_to("vocabulary")
-    files = VocabularyWriter(tmp_path / name, "tokens")
-    files.check_output_path(force=False)
-    files.write(["other"])
+    check_vocabulary_path(tmp_path / name, "tokens", force=False)
+    write_vocabulary(tmp_path / name, "tokens", ["other"], force=False)
     # The lock that AllenNLP leaves is no obstacle.
     assert read(tmp_path / name) == expected(["other"])
     (tmp_path / name / ".lock").touch()
     with pytest.raises(ConfigurationError, match="it is not empty; give another .*--force"):
-        files.check_output_path(force=False)
-    files.check_output_path(force=True)
-    files.write(WORDS)
+        check_vocabulary_path(tmp_path / name, "tokens", force=False)
+    check_vocabulary_path(tmp_path / name, "tokens", force=True)
+    write_vocabulary(tmp_path / name, "tokens", WORDS)
     assert read(tmp_path / name) == expected(WORDS)
     assert names(tmp_path / "vocabulary") == [".lock", *FILES]
     assert names(tmp_path) == ["link", "vocabulary"]
@@ -70,23 +73,14 @@ def test_other_files_are_never_in_danger(tmp_path):
     (tmp_path / "subwords.txt").touch()
     for force in (False, True):
         with pytest.raises(ConfigurationError, match="it contains another file, subwords.txt;"):
-            VocabularyWriter(tmp_path, "tokens").check_output_path(force=force)
-
-
-def test_a_file_is_no_place_for_it(tmp_path):
-    (tmp_path / "file").touch()
-    with pytest.raises(
-        ConfigurationError, match="file: it is a file; give the name of a directory"
-    ):
-        VocabularyWriter(tmp_path / "file", "tokens").check_output_path(force=True)
+            check_vocabulary_path(tmp_path, "tokens", force=force)
 
 
 @pytest.mark.parametrize("exists", [False, True])
 def test_a_failure_leaves_what_was_there(tmp_path, monkeypatch, exists):
     out = tmp_path / "vocabulary"
-    files = VocabularyWriter(out, "tokens")
     if exists:
-        files.write(["other"])
+        write_vocabulary(out, "tokens", ["other"])
     before = sorted(tmp_path.rglob("*"))
 
     def fail(self, directory):
@@ -96,20 +90,12 @@ def test_a_failure_leaves_what_was_there(tmp_path, monkeypatch, exists):
 
     monkeypatch.setattr(Vocabulary, "save_to_files", fail)
     with pytest.raises(ConfigurationError, match="No space left"):
-        files.write(WORDS)
+        write_vocabulary(out, "tokens", WORDS)
     assert sorted(tmp_path.rglob("*")) == before
     assert not exists or read(out) == expected(["other"])
 
 
-@pytest.mark.parametrize(
-    ("namespace", "message"),
-    [
-        ("pos_tags", "neither padding nor a word for the unknown"),
-        ("labels", "neither padding nor a word for the unknown"),
-        ("non_padded_namespaces", "it takes letters, digits, _ and -, and is not non_padded_name"),
-        *((name, "it takes letters") for name in ["", "a/b", "a.txt", ".hidden", "a\n"]),
-    ],
-)
-def test_a_namespace_that_would_not_come_back_is_refused(tmp_path, namespace, message):
-    with pytest.raises(ConfigurationError, match=message):
-        VocabularyWriter(tmp_path, namespace)
+@pytest.mark.parametrize("name", ["pos_tags", "labels", "", "a/b", "a.txt", ".hidden", "a\n"])
+def test_a_namespace_that_would_not_come_back_is_refused(tmp_path, name):
+    with pytest.raises(ConfigurationError, match="--namespace: .*; it takes letters, digits, _"):
+        count_vocabulary([], tmp_path, namespace=name)

@@ -212,14 +212,11 @@ def test_a_bad_corpus_is_refused_with_the_line_that_is_wrong(tmp_path):
     latin.mkdir()
     (latin / "one.txt").write_text("fine\n")
     (latin / "two.txt").write_bytes(b"fine\n" * 300 + "schön\n".encode("latin-1"))
-    cut = tmp_path / "cut.txt"
-    cut.write_bytes("schö".encode()[:-1])
     for path, message in {
         tmp_path / "none.txt": "none.txt: there is no such file or directory.*`train_data_path`",
         tmp_path / "empty": "empty: it contains no files",
         tmp_path / "blank": "one.txt, .*two.txt: no words found; give text",
-        latin: "two.txt: not UTF-8: byte 0xf6 in line 301; .*iconv",
-        cut: "cut.txt: not UTF-8: byte 0xc3 in line 1; ",
+        latin: "two.txt: not UTF-8: byte 0xf6 in line 301;",
     }.items():
         with pytest.raises(ConfigurationError, match=message):
             list(bare().read(path))

@@ -6,7 +6,7 @@ import pytest
 from allennlp.commands.train import train_model
 from allennlp.common import Params
 
-from allennlp_semfit.corpus.vocabulary import VocabularyWriter
+from allennlp_semfit.corpus.vocabulary import write_vocabulary
 from experiments.results import METRICS, f1
 from experiments.sentence_scores import count_answers, group_entities, score_run
 from tests.experiments.tasks_test import task_of
@@ -37,7 +37,7 @@ def test_the_counts_give_the_score_of_the_run(task, tmp_path):
     config["trainer"].update(cuda_device=-1, num_epochs=20, optimizer=optimizer)
     run = tmp_path / f"{task}.none"
     train_model(Params(config), serialization_dir=run)
-    VocabularyWriter(tmp_path / "vocabulary", "tokens").write(["Lisbon", "flew", "Trust"])
+    write_vocabulary(tmp_path / "vocabulary", "tokens", ["Lisbon", "flew", "Trust"])
     if task == "ner":
         # In an interpreter that has imported nothing else.
         out = tmp_path / "sentences.npz"

@@ -72,37 +72,11 @@ class TestTrainFastText:
         assert count_faulty_rows(matrix) == 0
         assert (matrix != 0).all()
 
-    def test_says_that_it_takes_more_threads(self, corpus, out, caplog):
-        caplog.set_level("INFO")
-        train_fasttext([corpus], out, threads=2, **SMALL)
-        assert "11 threads, not 2" in caplog.text
-
-    @pytest.mark.parametrize("minn", [0, 3])
-    def test_trains_without_ngrams(self, minn, corpus, out):
-        train_fasttext([corpus], out, dim=20, epoch=1, minn=minn, maxn=0)
+    def test_trains_without_ngrams(self, corpus, out):
+        train_fasttext([corpus], out, dim=20, epoch=1, maxn=0)
         trained = fasttext.load_model(str(out))
         assert trained.get_input_matrix().shape == (len(trained.get_words()), 20)
         assert not trained.get_word_vector("unseen").any()
-
-    def test_joins_files(self, corpus, out):
-        other = corpus.with_name("other.txt")
-        other.write_text("gulls gulls gulls gulls gulls")
-        result = train_fasttext([corpus.parent], out, **SMALL)
-        assert result.num_words == len((corpus.read_text() + other.read_text()).split())
-        assert "gulls" in fasttext.load_model(str(out)).get_words()
-        assert os.listdir(out.parent) == [out.name]
-
-    def test_takes_a_word_that_looks_like_a_label(self, corpus, out):
-        corpus.write_text("__label__odd words too\n" * 10)
-        train_fasttext([corpus], out, **SMALL)
-        assert "__label__odd" in fasttext.load_model(str(out)).get_words()
-
-    def test_replaces_a_file_only_if_told_to(self, corpus, out):
-        train_fasttext([corpus], out, **SMALL)
-        with pytest.raises(ConfigurationError, match=r"vectors\.bin: it exists.*--force"):
-            train_fasttext([corpus], out, **SMALL)
-        train_fasttext([corpus], out, force=True, **{**SMALL, "dim": 30})
-        assert input_matrix(out).shape[1] == 30
 
     def test_does_not_take_what_it_makes_for_the_corpus(self, corpus):
         out = corpus.with_name("vectors.bin")
@@ -113,8 +87,7 @@ class TestTrainFastText:
         with pytest.raises(ConfigurationError, match=r"vectors\.bin: the output would replace it"):
             train_fasttext([corpus, out], out, force=True, **SMALL)
 
-    @pytest.mark.parametrize("num_files", [1, 2])
-    def test_notices_a_corpus_that_changes(self, num_files, corpus, out, monkeypatch):
+    def test_notices_a_corpus_that_changes(self, corpus, out, monkeypatch):
         read_corpus = train.read_corpus
 
         def read_and_change(*args, **kwargs):
@@ -125,25 +98,16 @@ class TestTrainFastText:
 
         monkeypatch.setattr(train, "read_corpus", read_and_change)
         with pytest.raises(ConfigurationError, match=r"corpus\.txt: it changed while it was read"):
-            train_fasttext([corpus] * num_files, out, **SMALL)
+            train_fasttext([corpus], out, **SMALL)
         assert os.listdir(out.parent) == []
 
-    def test_removes_all_traces_when_the_training_diverges(self, corpus, out):
-        with pytest.raises(ConfigurationError, match=r"vectors\.bin: .*diverged: lower --lr"):
-            train_fasttext([corpus, corpus], out, lr=1e6, **SMALL)
-        assert os.listdir(out.parent) == []
-
-    def test_keeps_the_former_file_when_it_fails(self, corpus, out):
+    def test_keeps_the_former_file_when_the_training_diverges(self, corpus, out):
         out.parent.mkdir(parents=True)
         out.write_bytes(b"former")
-        with pytest.raises(ConfigurationError, match="diverged"):
-            train_fasttext([corpus], out, lr=1e6, force=True, **SMALL)
+        with pytest.raises(ConfigurationError, match=r"vectors\.bin: .*diverged: lower --lr"):
+            train_fasttext([corpus, corpus], out, lr=1e6, force=True, **SMALL)
         assert out.read_bytes() == b"former"
-
-    def test_refuses_a_matrix_that_fasttext_cannot_initialise(self, corpus, out):
-        corpus.write_text("so few words\n" * 5)
-        with pytest.raises(ConfigurationError, match="cannot initialise a matrix of 4 rows and 2"):
-            train_fasttext([corpus], out, dim=2, maxn=0)
+        assert os.listdir(out.parent) == [out.name]
 
 
 class TestErrors:
@@ -151,18 +115,15 @@ class TestErrors:
         ("options", "message"),
         [
             ({"dim": 0}, "--dim: 0"),
-            ({"dim": 2**31}, "--dim: 2147483648"),
             ({"threads": 0}, "--threads: 0"),
-            ({"minn": 5, "maxn": 4}, "--minn: 5, more than --maxn, which is 4"),
+            ({"minn": 5, "maxn": 4}, "--minn: 5; it takes 0 to 4"),
             ({"minn": -1}, "--minn: -1"),
             ({"bucket": 0}, "--bucket: 0"),
             ({"min_count": 0}, "--min-count: 0"),
             ({"epoch": 0}, "--epoch: 0"),
             ({"ws": 0}, "--ws: 0"),
             ({"neg": 0}, "--neg: 0"),
-            ({"lr": 0.0}, "--lr: 0.0"),
             ({"lr": float("nan")}, "--lr: nan"),
-            ({"model": "supervised"}, "--model: 'supervised'"),
             ({"min_count": 1000}, "fewer than two words occur --min-count = 1000 times"),
             ({"bucket": 2**31 - 1, "dim": 10_000}, r"at least \d+G are needed.* lower --bucket"),
         ],
@@ -174,22 +135,9 @@ class TestErrors:
         with pytest.raises(ConfigurationError, match=message):
             train_fasttext([corpus], out, **{**SMALL, **options})
 
-    def test_refuses_a_place_before_it_reads(self, corpus, tmp_path, monkeypatch):
-        monkeypatch.setattr(train, "read_corpus", None)
-        directory = tmp_path / "directory.bin"
-        directory.mkdir()
-        with pytest.raises(ConfigurationError, match=r"directory\.bin: it is a directory"):
-            train_fasttext([corpus], directory)
+    def test_refuses_the_last_file_of_the_corpus_as_output(self, corpus):
         with pytest.raises(ConfigurationError, match=r"corpus\.txt: .*must end in \.bin"):
             train_fasttext([corpus], corpus, force=True)
-        with pytest.raises(ConfigurationError, match=r"corpus\.txt: it is a file, not a directory"):
-            train_fasttext([corpus], corpus / "vectors.bin")
-
-    def test_names_a_corpus_that_is_not_utf8(self, corpus, out):
-        corpus.write_bytes(b"fine\n\xa4 not\n")
-        with pytest.raises(ConfigurationError, match=r"corpus\.txt: not UTF-8: .* in line 2"):
-            train_fasttext([corpus], out, **SMALL)
-        assert os.listdir(out.parent) == []
 
 
 class TestInterruptions:
@@ -226,7 +174,7 @@ class TestInterruptions:
     def test_a_full_disk_leaves_no_file(self, corpus, out):
         # The limit is the process's and not the disk's; fastText notices neither.
         message = error_in_fork(train_fasttext, [corpus], out, **SMALL, max_file_size=50_000)
-        assert "only 50,000 of " in message
+        assert message.startswith(f"{out}: it could not be written completely; make room")
         assert os.listdir(out.parent) == []
 
 
@@ -249,14 +197,14 @@ class TestProgress:
         worker = tmp_path / "worker.py"
         worker.write_text("import os; os.kill(os.getpid(), 9)")
         monkeypatch.setattr(train.worker, "__file__", str(worker))
-        with pytest.raises(ConfigurationError, match=r"cut off \(signal 9\); if memory ran out"):
+        with pytest.raises(ConfigurationError, match=r"failed: signal 9; if memory ran out"):
             train_fasttext([corpus], out, **SMALL)
         worker.write_text("import no_such_library")
-        with pytest.raises(ConfigurationError, match=r"cut off \(ModuleNotFoundError: .*library"):
+        with pytest.raises(ConfigurationError, match=r"failed: ModuleNotFoundError: .*library"):
             train_fasttext([corpus], out, **SMALL)
 
     def test_says_what_to_lower_when_memory_runs_out(self, corpus, out, monkeypatch):
-        monkeypatch.setattr(train, "_check_disk", lambda out, needed: None)
-        with pytest.raises(ConfigurationError, match=r"\(MemoryError: .*\); if memory ran out"):
+        monkeypatch.setattr(train.shutil, "disk_usage", lambda path: SimpleNamespace(free=10**18))
+        with pytest.raises(ConfigurationError, match="memory ran out: lower --bucket or --dim"):
             # More than fits into an address space.
             train_fasttext([corpus], out, dim=2**20, bucket=2**31 - 1)

@@ -55,11 +55,6 @@ def test_words_are_held_out_at_random(held_out):
     assert found not in (WORDS[: len(found)], WORDS[-len(found) :])
 
 
-def test_the_first_words_only():
-    reader = WordVectorsReader(max_words=5)
-    assert [spelling(instance) for instance in reader.read(TABLE)] == WORDS[:5]
-
-
 def test_workers_share_the_words():
     reader = WordVectorsReader()
     loader = MultiProcessDataLoader(reader, TABLE, batch_size=7, num_workers=2)

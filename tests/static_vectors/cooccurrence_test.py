@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allennlp_semfit.corpus import word_counts
+from allennlp_semfit.common import text_files
 from allennlp_semfit.static_vectors.cooccurrence import (
     conditional_probabilities,
     count_cooccurrences,
@@ -47,7 +47,7 @@ def dense(counts, words):
 def test_it_counts_each_pair(tmp_path_factory, lines, window, chunk_bytes):
     path = tmp_path_factory.mktemp("corpus") / "in.txt"
     path.write_text("\n".join([*lines, "a"]), "utf-8")
-    with patch.object(word_counts, "_CHUNK_BYTES", chunk_bytes):
+    with patch.object(text_files, "CHUNK_SIZE", chunk_bytes):
         cooccurrences = count_cooccurrences([path], WORDS, window=window)
     numpy.testing.assert_array_equal(
         cooccurrences.toarray(), dense(pairs([*lines, "a"], WORDS, window), WORDS)
@@ -59,7 +59,7 @@ def test_it_counts_each_pair(tmp_path_factory, lines, window, chunk_bytes):
 def test_neither_the_workers_nor_the_chunks_change_the_counts(
     monkeypatch, num_workers, chunk_bytes
 ):
-    monkeypatch.setattr(word_counts, "_CHUNK_BYTES", chunk_bytes)
+    monkeypatch.setattr(text_files, "CHUNK_SIZE", chunk_bytes)
     lines = [line for path in CORPUS for line in path.read_text("utf-8").split("\n")]
     words = ["@@UNKNOWN@@", *sorted({word for line in lines for word in line.split()})[::2], "</s>"]
     cooccurrences = count_cooccurrences(CORPUS, words, window=3, num_workers=num_workers)

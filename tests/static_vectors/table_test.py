@@ -43,17 +43,6 @@ def test_it_reads_what_gensim_reads(header, tmp_path):
     numpy.testing.assert_array_equal(vectors, expected.vectors)
 
 
-def test_it_reads_what_gensim_writes(tmp_path):
-    expected = KeyedVectors(7)
-    words = ["the", "</s>", "naïve", "漢字", "\u2028", "x\u00a0y", "1", "#"]
-    generator = numpy.random.default_rng(1)
-    expected.add_vectors(words, generator.normal(size=(8, 7)).astype("float32"))
-    expected.save_word2vec_format(tmp_path / "table.vec")
-    found, vectors = read_table(str(tmp_path / "table.vec"))
-    assert found == words
-    numpy.testing.assert_allclose(vectors, expected.vectors, rtol=1e-6)
-
-
 @given(st.dictionaries(WORDS, st.lists(VALUES, min_size=3, max_size=3), min_size=1), st.booleans())
 def test_any_words_and_values_come_back(tmp_path_factory, table, header):
     lines = [" ".join([word, *map(repr, values)]) for word, values in table.items()]
@@ -143,13 +132,12 @@ def test_an_archive_without_files(mode, tmp_path):
         ("a 1 2\nb 1\n", "has 1 values instead of the 2 of line 1 in line 2."),
         ("a 1 2\nb 1 2 3\n", "has more than the 2 values of line 1 in line 2."),
         ("a 1 2\nb  1 2\n", "has more than the 2 values of line 1 in line 2."),
-        ("1 3\na 1 2\n", "has 2 values instead of the 3 of line 1 in line 2."),
-        ("1 3\na 1 2 3 4\n", "has more than the 3 values of line 1 in line 2."),
         ("2 2\na 1 2\n", "has 1 words, but 2 according to its header in line 1. It may be trunc"),
-        ("1 2\na 1 2\nb 1 2\n", "has 2 words, but 1 according to its header in line 1."),
         ("2 2\na 1 2\nb 1 2\na 3 4\n", "has 3 words, but 2 according to its header in line 1."),
-        ("a 1 2\nb 1 2\na 3\n", "has 1 values instead of the 2 of line 1 in line 3."),
-        ("a 1 2\nb 1 x2\n", "has the value 'x2', which is not a number, in line 2."),
+        (
+            "a 1 2\nb 1 x2\n",
+            "has a value that is not a number (could not convert string to float: 'x2') in line 2.",
+        ),
         ("a 1 2\nb 1 nan\n", "has a value that is not finite in line 2."),
         ("2 2\na 1 2\nb -inf 3\n", "has a value that is not finite in line 3."),
         ("a 1 1e39\n", "has a value that is not finite in line 1."),
@@ -170,7 +158,9 @@ def test_an_error_names_the_file_and_the_line(text, message, tmp_path):
 def test_bytes_that_are_not_utf_8_are_an_error(tmp_path):
     path = tmp_path / "table.txt"
     path.write_bytes(b"a 1 2\nsch\xf6n 1 2\n")
-    with pytest.raises(InvalidFileError, match=r"is not UTF-8: byte 0xf6 in line 2\. Convert"):
+    with pytest.raises(
+        InvalidFileError, match=r"is not text \(.*not UTF-8: byte 0xf6 in line 2; .*word2vec"
+    ):
         read_table(str(path))
 
 
@@ -179,14 +169,14 @@ def test_a_damaged_compressed_table_is_an_error(tmp_path):
     for content in (b"a 1 2\n", compressed[: len(compressed) // 2]):
         path = tmp_path / "table.txt.gz"
         path.write_bytes(content)
-        with pytest.raises(InvalidFileError, match="table.txt.gz (cannot be read|is not UTF-8)"):
+        with pytest.raises(InvalidFileError, match="table.txt.gz (cannot be read|is not text)"):
             read_table(str(path))
 
 
 def test_a_missing_table_or_a_directory_is_an_error(tmp_path):
     with pytest.raises(InvalidFileError, match="no/such.txt does not exist .*working directory"):
         read_table("no/such.txt")
-    with pytest.raises(InvalidFileError, match="cannot be read"):
+    with pytest.raises(InvalidFileError, match="is a directory. Give the file in it"):
         read_table(str(tmp_path))
 
 
@@ -216,12 +206,3 @@ def test_allennlps_embedding_reads_it(vectors, tmp_path):
     embedding = Embedding(embedding_dim=7, vocab=vocab, pretrained_file=str(path), trainable=False)
     rows = [vocab.get_token_index(word) for word in ["a word that is not in it", *WRITTEN[1:]]]
     numpy.testing.assert_allclose(embedding.weight[rows].numpy(), vectors, rtol=5e-6)
-
-
-def test_a_table_appears_when_it_is_complete(vectors, tmp_path):
-    path = tmp_path / "table.txt"
-    path.write_text("old")
-    with pytest.raises(UnicodeEncodeError):
-        write_table(path, ["a", "\ud800"], vectors[:2])
-    assert path.read_text() == "old"
-    assert list(tmp_path.iterdir()) == [path]

@@ -107,21 +107,12 @@ class TestSubwords:
         for subword in texts(tokenizer.tokenize(" ".join(words))):
             assert vocabulary.get_token_index(subword, "subwords") == ids[subword] + 2
 
-    def test_are_all_listed_in_the_order_of_their_ids(self, tokenizer, path):
-        ids = HuggingFaceTokenizer.from_file(path).get_vocab()
-        assert tokenizer.subwords == sorted(ids, key=ids.__getitem__)
-
     @given(st.text())
     def test_are_those_of_the_file_wherever_it_is_read(self, tokenizer, path, text):
         reference = HuggingFaceTokenizer.from_file(path)
         encoded = reference.encode(text)
         assert texts(tokenizer.tokenize(text)) == encoded.tokens
         assert reference.decode(encoded.ids) == " ".join(text.split())
-
-    @given(st.text(st.characters(blacklist_categories=["L", "Cs"])))
-    def test_words_end_where_python_says_so(self, tokenizer, text):
-        separate = chain(*(tokenizer.tokenize(word) for word in text.split()))
-        assert texts(tokenizer.tokenize(text)) == texts(separate)
 
 
 class TestOffsets:
@@ -134,10 +125,6 @@ class TestOffsets:
         for word, (first, last) in zip(words, offsets):
             alone = texts(tokenizer.intra_word_tokenize([word])[0])
             assert texts(tokens[first : last + 1]) == alone != []
-
-    @given(st.text())
-    def test_a_text_is_its_words(self, tokenizer, text):
-        assert tokenizer.tokenize(text) == tokenizer.intra_word_tokenize(text.split())[0]
 
     def test_a_word_without_subwords_is_unknown(self, tokenizer):
         tokens, offsets = tokenizer.intra_word_tokenize(["", "</s>", " \u3000", "the"])
@@ -182,11 +169,10 @@ def loaded(tokenizer, vocabulary, **kwargs):
 
 
 class TestProcesses:
-    @pytest.mark.parametrize("start_method", ["fork", "forkserver"])
     def test_two_workers_give_the_ids_that_the_definition_gives(
-        self, start_method, tokenizer, vocabulary, merges, capfd
+        self, tokenizer, vocabulary, merges, capfd
     ):
-        options = {"num_workers": 2, "max_instances_in_memory": 16, "start_method": start_method}
+        options = {"num_workers": 2, "max_instances_in_memory": 16}
         index = vocabulary.get_token_to_index_vocabulary("subwords")
         boundary = index["</s>"]
         expected = [
@@ -232,10 +218,6 @@ def other_tokenizer(model, trainer, pre_tokenizer):
 
 
 class TestErrors:
-    def test_it_is_built_from_a_configuration(self, path):
-        built = Tokenizer.from_params(Params({"type": "subword", "model_path": path}))
-        assert isinstance(built, SubwordTokenizer)
-
     def test_the_configuration_is_named(self):
         params = Params({"reader": {"tokenizer": {"type": "subword", "model_path": "no.json"}}})
         with pytest.raises(InvalidFileError) as raised:
@@ -245,18 +227,11 @@ class TestErrors:
         assert "Train it with `allennlp train-bpe`" in message
         assert "`reader.tokenizer.model_path`" in message
 
-    def test_a_directory(self, directory):
-        with pytest.raises(InvalidFileError, match="made is a directory. Give the tokenizer.json"):
-            SubwordTokenizer(directory)
-
-    def test_what_is_no_text(self, tmp_path):
-        (tmp_path / "vectors.bin").write_bytes(b"\xff\xfe\x00")
-        with pytest.raises(InvalidFileError, match="vectors.bin cannot be read .*UTF-8 text"):
-            SubwordTokenizer(tmp_path / "vectors.bin")
-
-    @pytest.mark.parametrize("text", ["", "words", "[]", "null", "{}", '{"model": {}}'])
+    @pytest.mark.parametrize(
+        "text", [b"\xff\xfe\x00", b"", b"words", b"[]", b"null", b"{}", b'{"model": {}}']
+    )
     def test_what_is_no_tokenizer(self, text, tmp_path):
-        (tmp_path / "it.json").write_text(text)
+        (tmp_path / "it.json").write_bytes(text)
         with pytest.raises(InvalidFileError, match="it.json is damaged, or is not a tok"):
             SubwordTokenizer(tmp_path / "it.json")
 

@@ -178,26 +178,20 @@ class TestOutput:
             "subwords.txt",
         ]
 
-    def test_an_empty_directory_is_taken(self, corpus, out):
-        out.mkdir(parents=True)
-        train_bpe([corpus], out, merges=10)
-        assert sorted(os.listdir(out)) == ["tokenizer.json", "vocabulary"]
-
     def test_it_is_no_part_of_the_corpus(self, corpus):
         for _ in range(2):
             result = train_bpe([corpus.parent / "**"], corpus.parent, merges=10, force=True)
             assert result.num_words == len(corpus.read_text().split())
 
     @pytest.mark.parametrize("existed", [True, False])
-    @pytest.mark.parametrize("step", ["count_words", "_run_worker", "VocabularyWriter"])
-    def test_an_interruption_leaves_nothing_new(self, step, existed, corpus, out, monkeypatch):
+    def test_an_interruption_leaves_nothing_new(self, existed, corpus, out, monkeypatch):
         def interrupt(*_, **__):
             raise KeyboardInterrupt
 
         if existed:
             train_bpe([corpus], out, merges=10)
         before = contents(corpus.parent)
-        monkeypatch.setattr(train, step, interrupt)
+        monkeypatch.setattr(train, "write_vocabulary", interrupt)
         with pytest.raises(KeyboardInterrupt):
             train_bpe([corpus], out, merges=20, force=True)
         assert contents(corpus.parent) == before
@@ -240,38 +234,15 @@ class TestErrors:
         [
             ({"merges": -1}, "--merges: -1; it takes 0 or more"),
             ({"min_frequency": 0}, "--min-frequency: 0; it takes 1 or more"),
-            ({"num_workers": 0}, "--num-workers: 0"),
             ({"boundary_tokens": [""]}, "--boundary-tokens: ''; each must be a word"),
-            ({"boundary_tokens": ["a b"]}, "--boundary-tokens: 'a b'"),
             ({"boundary_tokens": ["\ud800"]}, r"--boundary-tokens: '\\ud800'"),
             ({"boundary_tokens": ["@@UNKNOWN@@"]}, "not contain @@PADDING@@, @@UNKNOWN@@"),
-            ({"boundary_tokens": ["Ġ"]}, r"'\\u0120'; each must be .* two or more"),
+            ({"boundary_tokens": ["Ġ"]}, r"'\\u0120'; each must be .* 2 or more"),
         ],
     )
     def test_options(self, options, message, corpus, out):
         with pytest.raises(ConfigurationError, match=message):
             train_bpe([corpus], out, **options)
-        assert not out.parent.exists()
-
-    def test_places(self, corpus, out, monkeypatch):
-        for place in (corpus, corpus / "below"):
-            with pytest.raises(ConfigurationError, match="corpus.txt: it is a file"):
-                train_bpe([corpus], place, force=True)
-        monkeypatch.setattr(os, "access", lambda path, mode: False)
-        with pytest.raises(ConfigurationError, match="it is not writable"):
-            train_bpe([corpus], out)
-
-    def test_corpora(self, tmp_path, out):
-        path = tmp_path / "corpus.txt"
-        for text, message in (
-            (b"", "corpus.txt: no words found"),
-            (b"fine\nsch\xf6n\n", "corpus.txt: not UTF-8: byte 0xf6 in line 2"),
-        ):
-            path.write_bytes(text)
-            with pytest.raises(ConfigurationError, match=message):
-                train_bpe([path], out)
-        with pytest.raises(ConfigurationError, match="none.txt: there is no such file"):
-            train_bpe([tmp_path / "none.txt"], out)
         assert not out.parent.exists()
 
     def test_a_corpus_with_too_many_pairs(self, corpus, out, monkeypatch):

@@ -1,0 +1,51 @@
+"""What reads files on demand, and is opened once in each process."""
+
+import os
+from contextlib import suppress
+from typing import Any, Dict, Self, Tuple, Union
+from weakref import WeakValueDictionary
+
+from allennlp.modules.token_embedders.embedding import parse_embeddings_file_uri
+
+from allennlp_semfit.common.errors import InvalidFileError, absolute_path, resolve_path
+
+__all__ = ["OpenedOnce"]
+
+
+class OpenedOnce:
+    """
+    An object that is made from the paths of its files. It is pickled as them, and `copy.deepcopy`
+    returns the object itself.
+    """
+
+    _opened: "WeakValueDictionary[Any, Any]" = WeakValueDictionary()
+
+    def __init__(self, *paths: Union[str, os.PathLike]) -> None:
+        self._paths = tuple(map(str, paths))
+
+    @classmethod
+    def open(cls, *paths: Union[str, os.PathLike]) -> Self:
+        """
+        The object for the paths. While it is referenced in this process, the same object is
+        returned for the same files. It raises the constructor's errors.
+        """
+        key = (cls, *map(_identify, map(str, paths)))
+        opened: Self = cls._opened.get(key) or cls(*paths)
+        cls._opened[key] = opened
+        return opened
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return type(self).open, tuple(map(absolute_path, self._paths))
+
+    def __deepcopy__(self, memo: Dict[int, Any]) -> Self:
+        return self
+
+
+def _identify(path: str) -> Tuple[Any, ...]:
+    # If there is no such file, the constructor says so.
+    with suppress(InvalidFileError, ValueError):
+        uri, member = parse_embeddings_file_uri(path)
+        file = os.path.realpath(resolve_path(uri, "", ""))
+        stat = os.stat(file)
+        return file, member, stat.st_size, stat.st_mtime_ns
+    return (path,)
