@@ -24,9 +24,9 @@ __all__ = [
     "find_occurrences",
 ]
 
-# The words whose cosines are in memory at a time.
+# The words whose vectors, and the occurrences whose cosines, are in memory at a time.
 _BLOCK_SIZE = 8_192
-_QUERIES = 256
+_QUERIES = 64
 
 _Rows = Union[slice, numpy.ndarray]
 
@@ -213,7 +213,6 @@ class TextVectors:
         `ConfigurationError`
             If `layers` is unknown.
         """
-        # The cosines of a block are in memory several times.
         return [
             found
             for some in lazy_groups_of(occurrences, _QUERIES)
@@ -225,32 +224,27 @@ class TextVectors:
     ) -> List[Neighbourhood]:
         rows = torch.tensor([self._rows[occurrence] for occurrence in occurrences])
         queries = self._unit_vectors(rows.numpy(), layers)
-        query_ids = self._word_ids[rows].unsqueeze(1)
-        # The cosines and the rows of the nearest so far, of the same word and of others.
-        cosines = torch.full((2, len(rows), number), -torch.inf)
-        nearest = torch.zeros((2, len(rows), number), dtype=torch.long)
-        for block in self._blocks():
-            block_rows = torch.arange(block.start, block.stop).expand(len(rows), -1)
-            products = queries @ self._unit_vectors(block, layers).T
-            is_same = self._word_ids[block] == query_ids
-            is_candidate = torch.stack([is_same & (block_rows != rows.unsqueeze(1)), ~is_same])
-            candidates = products.where(is_candidate, torch.tensor(-torch.inf))
-            merged = torch.cat([cosines, candidates], dim=2)
-            merged_rows = torch.cat([nearest, block_rows.expand_as(candidates)], dim=2)
-            cosines, order = merged.topk(number, dim=2)
-            nearest = merged_rows.gather(2, order)
-        lists = [
+        blocks = (self._unit_vectors(block, layers) for block in self._blocks())
+        cosines = torch.cat([queries @ block.T for block in blocks], dim=1)
+        # An occurrence is not its own neighbour.
+        cosines.scatter_(1, rows.unsqueeze(1), -torch.inf)
+        is_same = self._word_ids == self._word_ids[rows].unsqueeze(1)
+        same_word, other_words = (
+            self._nearest(cosines.masked_fill(is_excluded, -torch.inf), number)
+            for is_excluded in (~is_same, is_same)
+        )
+        return [Neighbourhood(*each) for each in zip(occurrences, same_word, other_words)]
+
+    def _nearest(self, cosines: torch.Tensor, number: int) -> List[List[Neighbour]]:
+        values, rows = cosines.topk(min(number, cosines.size(1)))
+        return [
             [
-                [
-                    Neighbour(self._occurrences[row], cosine)
-                    for cosine, row in zip(cosines_of_word, rows_of_word)
-                    if cosine > -torch.inf
-                ]
-                for cosines_of_word, rows_of_word in zip(cosines_of_kind, rows_of_kind)
+                Neighbour(self._occurrences[row], cosine)
+                for cosine, row in zip(*each)
+                if cosine > -torch.inf
             ]
-            for cosines_of_kind, rows_of_kind in zip(cosines.tolist(), nearest.tolist())
+            for each in zip(values.tolist(), rows.tolist())
         ]
-        return [Neighbourhood(*each) for each in zip(occurrences, *lists)]
 
     def project(self, occurrences: Sequence[Occurrence], layers: str) -> numpy.ndarray:
         """
