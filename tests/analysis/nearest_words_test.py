@@ -5,8 +5,6 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.models import load_archive
 
 from allennlp_semfit.analysis.nearest_words import (
-    DecodingAccuracy,
-    NearestWords,
     find_nearest_words,
 )
 from allennlp_semfit.analysis.word_scorer import WordScorer
@@ -129,14 +127,6 @@ def test_words_with_the_same_score_have_the_last_rank(tmp_path):
         scores = dict(found.nearest["forward"])
         assert scores["quagga"] == scores["zebra"]
         assert found.ranks["forward"] == 2 + (scores["the"] > scores["quagga"])
-
-
-def test_accuracies():
-    accuracy = DecodingAccuracy("both", limit=3)
-    for rank, nearest in ((1, "a"), (3, "a"), (4, "b"), (None, "c")):
-        accuracy.add(NearestWords("word", {"both": [(nearest, 0.5)]}, {"both": rank}))
-    assert (accuracy.count, accuracy.num_first, accuracy.num_among) == (3, 1, 2)
-    assert accuracy.nearest == {"a": 2, "b": 1}
 
 
 def test_more_words_than_there_are(scorer):

@@ -250,7 +250,3 @@ class TestCommand:
         message = error_in_fork(export_character_cnn, str(language_model), out, max_file_size=1000)
         assert message.startswith(f"{out}: it cannot be written (File too large); make room")
         assert list(tmp_path.iterdir()) == []
-
-    def test_an_error_is_one_line(self, tmp_path):
-        message = "Language model missing.tar.gz does not exist"
-        assert message in error_of("missing.tar.gz", tmp_path / "out", "--force")

@@ -11,7 +11,6 @@ from allennlp_semfit.analysis.senteval.tasks import TASKS
 from tests import FIXTURES, VECTORS
 from tests.analysis.senteval.data import write_data
 from tests.commands import running
-from tests.language_models import write_language_model
 
 parse = partial(running.parse, "senteval")
 run = partial(running.run, "senteval")
@@ -21,14 +20,6 @@ error_of = partial(running.error_of, "senteval")
 @pytest.fixture(scope="module")
 def data_dir(tmp_path_factory):
     return write_data(tmp_path_factory.mktemp("downstream"))
-
-
-def test_defaults():
-    arguments = vars(parse("model.tar.gz", "downstream"))
-    assert arguments["tasks"] == list(TASKS)
-    assert arguments["folds"] == 10
-    assert arguments["seed"] == 1111
-    assert arguments["output_file"] is None
 
 
 def test_only_one_process_writes_the_results(data_dir, tmp_path):
@@ -74,22 +65,6 @@ def test_fasttext_without_a_file(data_dir, tmp_path, caplog, monkeypatch):
     assert caplog.text.index("| MR |") < caplog.text.index("| TREC |")
     assert "average" not in caplog.text
     assert not os.listdir(tmp_path)
-
-
-def test_the_options_of_a_subword_model_arrive(data_dir, tmp_path):
-    language_model = write_language_model(tmp_path / "lm", "subwords")
-    tokenizer = (language_model / "tokenizer.json").rename(tmp_path / "moved.json")
-    out = tmp_path / "out.json"
-    options = ("--tasks", "CR", "--folds", 2, "--output-file", out)
-    with pytest.raises(SystemExit, match="--tokenizer-path"):
-        run(language_model, data_dir, *options)
-    options += ("--tokenizer-path", tokenizer, "--sub-token-mode")
-    run(language_model, data_dir, *options, "avg")
-    embedder = SentenceEmbedder(language_model, tokenizer_path=str(tokenizer), sub_token_mode="avg")
-    identity = LanguageModelVectors(embedder).identity
-    assert json.loads(out.read_text())["model"]["input_sha256"] == identity.input_sha256
-    with pytest.raises(SystemExit, match="or --sub-token-mode; give another name"):
-        run(language_model, data_dir, *options, "first")
 
 
 @pytest.mark.parametrize(

@@ -293,14 +293,6 @@ class TestTravel:
         assert raised.value.__cause__ is None
         assert self.predict(archive_file, **{self.KEYS[file]: str(tmp_path / file)}) == expected
 
-    def test_both_files_can_have_moved(self, task, tmp_path):
-        archive_file, home, expected = task
-        overrides = {}
-        for file, key in self.KEYS.items():
-            (home / file).rename(tmp_path / file)
-            overrides[key] = str(tmp_path / file)
-        assert self.predict(archive_file, **overrides) == expected
-
     def test_the_tasks_weights_are_taken_and_not_those_of_the_language_model_found(
         self, task, tmp_path
     ):
