@@ -24,7 +24,6 @@ from allennlp_semfit.commands.options import (
     Command,
     add_language_model_options,
     add_layers_options,
-    exit_on_error,
     load_language_model,
 )
 from allennlp_semfit.common.errors import check_seed
@@ -43,6 +42,7 @@ class SentEval(Command):
         or of the words' fastText vectors. Scores are in percent: the accuracy or, for SICK-R,
         100 times Pearson's correlation. With --output-file, the same command resumes an
         interrupted run."""
+    interrupted = "with --output-file, the same command resumes with the next task"
     out_of_memory = "use a lower --batch-size"
 
     def add_arguments(self, subparser: argparse.ArgumentParser) -> None:
@@ -92,15 +92,10 @@ class SentEval(Command):
         # scikit-learn takes time to import.
         from allennlp_semfit.analysis.senteval.run import describe_results, run_tasks
 
+        # Checked before the model, which takes a while to load.
+        check_seed(args.seed)
         out = Path(args.output_file) if args.output_file else None
-        resumes = "the same command resumes with the next task"
-        interrupted = resumes if out else self.interrupted
-        with (
-            exit_on_error(self.name, interrupted, self.out_of_memory),
-            ExitStack() as stack,
-        ):
-            # Checked before the model, which takes a while to load.
-            check_seed(args.seed)
+        with ExitStack() as stack:
             if out:
                 check_output_path(out, force=True, inputs=[args.archive_file])
                 stack.enter_context(lock_output(out))

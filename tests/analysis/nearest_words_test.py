@@ -137,7 +137,7 @@ def test_more_words_than_there_are(scorer):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"number": 0}, "`number` is 0; it must be at least 1"),
+        ({"number": 0}, "--number: 0; it takes 1 or more"),
         ({"correction": "mean"}, "`correction` is 'mean'; it takes one of none, csls, whitening"),
     ],
 )

@@ -48,8 +48,12 @@ def test_a_reader_that_ends_early_is_no_error(tmp_path):
         os.dup2(writer, 1)
         sys.stderr = log.open("w", buffering=1)
         sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
-        with exit_on_error("nearest-words"):
-            sys.stdout.write("text")
+        try:
+            with exit_on_error("nearest-words"):
+                sys.stdout.write("text")
+        finally:
+            # As Python does at the exit.
+            sys.stdout.flush()
 
     os.close(reader)
     process = fork(write)

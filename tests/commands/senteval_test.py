@@ -105,16 +105,12 @@ def test_an_error_is_one_line(data_dir, tmp_path, monkeypatch, arguments, messag
     assert sorted(os.listdir(tmp_path)) == ["broken", "text"]
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [([], "nothing was written"), (["--output-file", "out.json"], "resumes with the next task")],
-)
-def test_an_interruption_is_no_traceback(data_dir, tmp_path, monkeypatch, options, message, capsys):
+def test_an_interruption_is_no_traceback(data_dir, tmp_path, monkeypatch, capsys):
     def interrupt(*_):
         raise KeyboardInterrupt
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(FastTextVectors, "__call__", interrupt)
     with pytest.raises(SystemExit, match="^130$"):
-        run(VECTORS, data_dir, "--folds", "2", *options)
-    assert message in capsys.readouterr().err
+        run(VECTORS, data_dir, "--folds", "2", "--output-file", "out.json")
+    assert "the same command resumes with the next task" in capsys.readouterr().err
