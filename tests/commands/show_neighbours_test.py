@@ -291,12 +291,9 @@ def test_what_is_not_read_is_said(lm_archive, text_file, caplog, max_sentences, 
     ("arguments", "message"),
     [
         (["no.tar.gz", "in.txt", "--words", "snow"], "Language model no.tar.gz does not exist"),
-        (["in.txt", "in.txt", "--words", "snow"], "Language model in.txt cannot be unpacked"),
         (["TASK", "in.txt", "--words", "snow"], "has a model of type 'simple_tagger'"),
         # What can be said without the model is said first.
         (["no.tar.gz", "no.txt", "--words", "snow"], "no.txt: there is no such file"),
-        (["no.tar.gz", "latin.txt", "--words", "a"], "latin.txt: not UTF-8: byte 0xf6 in line 1"),
-        (["no.tar.gz", "empty.txt", "--words", "a"], "empty.txt: it has no words"),
         (["no.tar.gz", "in.txt", "--words", "snaw"], "'snaw' does not occur in the 1 sentences"),
         (["no.tar.gz", "in.txt", "--words", "snaw"], "; similar words in it: Snow. Give words as"),
         (["no.tar.gz", "in.txt", "--words", " ,"], "--words: ' ,'; it takes words separated by"),
@@ -307,29 +304,20 @@ def test_what_is_not_read_is_said(lm_archive, text_file, caplog, max_sentences, 
         ),
         (["no.tar.gz", "in.txt", "--words", "a", "--max-sentences", "-1"], "--max-sentences: -1"),
         (
-            ["no.tar.gz", "in.txt", "--words", "snow", "--html", "latin.txt"],
-            "latin.txt: it exists; give another name, or --force to replace it",
+            ["no.tar.gz", "in.txt", "--words", "snow", "--html", "other.txt"],
+            "other.txt: it exists; give another name, or --force to replace it",
         ),
         (
-            ["latin.txt", "in.txt", "--words", "snow", "--html", "latin.txt", "--force"],
-            "latin.txt: it is an input; give the output another name",
-        ),
-        (
-            ["no.tar.gz", "in.txt", "--words", "snow", "--html", "in.txt/out.html"],
-            "in.txt: it is a file, not a directory",
+            ["other.txt", "in.txt", "--words", "snow", "--html", "other.txt", "--force"],
+            "other.txt: it is an input; give the output another name",
         ),
         (["ARCHIVE", "in.txt", "--words", "snow", "--batch-size", "0"], "--batch-size: 0"),
-        (
-            ["ARCHIVE", "in.txt", "--words", "snow", "--fasttext-model-path", "no.bin"],
-            "on the command line, that is --fasttext-model-path.",
-        ),
     ],
 )
 def test_an_error_is_one_line(lm_archive, tmp_path, monkeypatch, arguments, message):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "in.txt").write_text("Snow .\n")
-    (tmp_path / "latin.txt").write_bytes(b"sch\xf6n\n")
-    (tmp_path / "empty.txt").write_text("\n")
+    (tmp_path / "other.txt").write_text("mine")
     (tmp_path / "task").mkdir()
     (tmp_path / "task" / "config.json").write_text('{"model": {"type": "simple_tagger"}}')
     before = sorted(os.listdir(tmp_path))

@@ -309,7 +309,7 @@ def test_another_model_other_vectors_and_other_sentences_are_told_apart(
         assert list(file) == ["0"]
 
 
-@pytest.mark.parametrize("content", [b"", b"\x93NUMPY\x03\x00", b"Snow .\n", b"\n7"])
+@pytest.mark.parametrize("content", [b"", b"Snow .\n", b"\n7"])
 def test_the_file_of_something_else_stays(embedder, sentences, tmp_path, content):
     out = tmp_path / "vectors.npy"
     out.write_bytes(content)
@@ -319,15 +319,14 @@ def test_the_file_of_something_else_stays(embedder, sentences, tmp_path, content
     assert out.read_bytes() == content
 
 
-@pytest.mark.parametrize("force", [False, True])
-def test_what_another_process_is_writing_is_left_alone(embedder, sentences, out, force):
+def test_what_another_process_is_writing_is_left_alone(embedder, sentences, out):
     embed_file(embedder, sentences, out, layers="average")
     before = out.read_bytes()
     with (
         FileLock(str(out.with_name(".vectors.h5.lock"))),
         pytest.raises(ConfigurationError, match="another process is writing it"),
     ):
-        embed_file(embedder, sentences, out, layers="top", force=force)
+        embed_file(embedder, sentences, out, layers="top", force=True)
     assert out.read_bytes() == before
 
 

@@ -14,8 +14,6 @@ from allennlp.data.tokenizers import Token
 from allennlp.models import load_archive
 from allennlp.models.archival import archive_model
 from allennlp.modules import TextFieldEmbedder
-from allennlp.modules.text_field_embedders import BasicTextFieldEmbedder
-from allennlp.predictors import Predictor
 
 from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.pretrained.embedder import ElmoSemfitEmbedder
@@ -30,41 +28,6 @@ SENTENCES = [
     ["Snow", "."],
     ["Nobody", "had", "seen", "so", "much", "of", "it", "before"],
 ]
-
-
-@pytest.mark.parametrize("sub_token_mode", ["first", "avg"])
-@pytest.mark.parametrize("kind", list(KINDS))
-def test_any_input_gives_what_the_language_models_predictor_gives(
-    kind, sub_token_mode, language_models
-):
-    archive_file = language_models[kind]
-    weights = [0.5, -1.0, 2.0]
-    embedder = ElmoSemfitEmbedder(
-        archive_file, scalar_mix_parameters=weights, sub_token_mode=sub_token_mode
-    ).eval()
-    indexer = ElmoSemfitIndexer(archive_file)
-    fields = {"elmo": tensors_of(indexer, SENTENCES)}
-    text_field_embedder = BasicTextFieldEmbedder({"elmo": embedder})
-    embedded = text_field_embedder(fields)
-    assert embedded.shape == (3, 8, 12)
-    predictor = Predictor.from_archive(load_archive(archive_file))
-    for words, vectors in zip(SENTENCES, embedded):
-        layers = torch.tensor(predictor.predict(" ".join(words))["layers"])
-        mixed = torch.tensordot(torch.tensor(weights).softmax(0), layers, dims=1)
-        place = 0
-        for word, vector in zip(words, vectors):
-            size = -(-len(word) // 3) if kind == "subwords" else 1
-            subwords = mixed[place : place + size]
-            expected = subwords[0] if sub_token_mode == "first" else subwords.mean(dim=0)
-            assert_same_but_for_rounding(vector, expected)
-            place += size
-        assert place == len(mixed)
-        assert not vectors[len(words) :].any()
-        alone = text_field_embedder({"elmo": tensors_of(indexer, [words])})[0]
-        assert_same_but_for_rounding(vectors[: len(words)], alone)
-    listed = {"elmo": {name: torch.stack([t, t]) for name, t in fields["elmo"].items()}}
-    within_lists = text_field_embedder(listed, num_wrapping_dims=1)
-    assert_same_but_for_rounding(within_lists, torch.stack([embedded] * 2))
 
 
 @pytest.mark.parametrize("requires_grad", [False, True])
@@ -93,15 +56,7 @@ def test_what_the_language_model_never_trained_stays_frozen(language_models):
     [
         ("fasttext", {"tokens": torch.tensor([[2, 3]])}, r"\['vectors', 'word_mask'\]"),
         ("words", {"elmo_tokens": torch.ones(1, 2, 50).long()}, r"\['lm_tokens'\]"),
-        # The indices of the task's vocabulary.
-        ("words", {"tokens": torch.tensor([[2, 3]])}, r"\['lm_tokens'\]"),
         ("characters", {"tokens": torch.tensor([[2, 3]])}, r"\['elmo_tokens'\]"),
-        # A task that has subwords for its words.
-        (
-            "subwords",
-            {"tokens": torch.tensor([[2, 3]])},
-            r"\['lm_tokens', 'subword_spans', 'word_mask'\]",
-        ),
     ],
 )
 def test_another_indexer_is_refused(kind, tensors, wanted, language_models):
