@@ -56,7 +56,7 @@ class Neighbourhood(NamedTuple):
     other_words: List[Neighbour]
 
 
-def distinct_sentences(lines: Iterable[str], max_sentences: int) -> Dict[int, List[str]]:
+def distinct_sentences(lines: Iterable[str], max_sentences: int = 10_000) -> Dict[int, List[str]]:
     """
     Splits lines into words. Empty lines and repetitions of a line are left out, because a repeated
     sentence would be its own nearest neighbour.
@@ -79,7 +79,7 @@ def distinct_sentences(lines: Iterable[str], max_sentences: int) -> Dict[int, Li
 
 
 def find_occurrences(
-    sentences: Mapping[int, Sequence[str]], words: Sequence[str], max_occurrences: int
+    sentences: Mapping[int, Sequence[str]], words: Sequence[str], max_occurrences: int = 10
 ) -> Dict[str, List[Occurrence]]:
     """
     # Parameters
@@ -88,7 +88,7 @@ def find_occurrences(
         The output of `distinct_sentences`.
     words : `Sequence[str]`
         Upper and lower case are the same.
-    max_occurrences : `int`
+    max_occurrences : `int`, optional (default = `10`)
         If a word occurs more often, the result has this many of its occurrences, at even distances.
 
     # Returns
@@ -191,7 +191,7 @@ class TextVectors:
         return [*map(str, range(self.num_layers)), "average", "normalized"]
 
     def neighbourhoods(
-        self, occurrences: Sequence[Occurrence], layers: str, number: int
+        self, occurrences: Sequence[Occurrence], layers: str, number: int = 5
     ) -> List[Neighbourhood]:
         """
         # Parameters
@@ -200,7 +200,7 @@ class TextVectors:
         layers : `str`
             The index of a layer, or one of `"top"`, `"average"` and `"normalized"`; see
             `pool_layers`.
-        number : `int`
+        number : `int`, optional (default = `5`)
             The maximum number of neighbours of each kind.
 
         # Returns
@@ -269,9 +269,8 @@ class TextVectors:
         return components
 
     def _blocks(self) -> Iterator[slice]:
-        num_words = len(self._occurrences)
-        for start in range(0, num_words, _BLOCK_SIZE):
-            yield slice(start, min(start + _BLOCK_SIZE, num_words))
+        for start in range(0, len(self._occurrences), _BLOCK_SIZE):
+            yield slice(start, start + _BLOCK_SIZE)
 
     def _unit_vectors(self, rows: _Rows, layers: str) -> torch.Tensor:
         """The centred vectors of the rows, scaled to length 1, shape `(num_rows, dim)`."""

@@ -24,6 +24,7 @@ from allennlp_semfit.commands.options import (
     Command,
     add_language_model_options,
     add_layers_options,
+    add_options,
     load_language_model,
 )
 from allennlp_semfit.common.errors import check_seed
@@ -60,17 +61,13 @@ class SentEval(Command):
             metavar="TASK",
             help=f"some of {', '.join(TASKS)}; default: all",
         )
-        subparser.add_argument(
-            "--folds",
-            type=int,
-            default=10,
-            help="folds for cross-validation; 5 take about a quarter of the time of 10",
+        add_options(
+            subparser,
+            read_tasks,
+            folds="folds for cross-validation; 5 take about a quarter of the time of 10",
         )
         subparser.add_argument(
-            "--seed",
-            type=int,
-            default=1111,
-            help="seed for the folds of tasks with a test set",
+            "--seed", type=int, default=1111, help="seed for the folds of tasks with a test set"
         )
         subparser.add_argument("--output-file", metavar="OUT.json", help="file for the results")
         add_layers_options(
