@@ -87,19 +87,6 @@ def test_it_is_the_vocabulary_of_what_the_reader_reads(
     assert summary.kept_share == pytest.approx(kept / len(words))
 
 
-def test_it_does_not_depend_on_the_number_of_workers(tmp_path, monkeypatch):
-    for number in range(4):
-        lines = (f"w{i * i % (number + 50)} w{i % 7}" for i in range(400))
-        (tmp_path / f"{number}.txt").write_text("\n".join(lines))
-    monkeypatch.setattr(word_counts, "_CHUNK_BYTES", 256)
-    made = []
-    for num_workers in (1, 2, 3):
-        out = tmp_path / f"out-{num_workers}"
-        count_vocabulary([tmp_path / "*.txt"], out, num_workers=num_workers)
-        made.append((out / "tokens.txt").read_bytes())
-    assert made[0] == made[1] == made[2]
-
-
 def test_words_that_mean_something_in_the_files(tmp_path, caplog):
     path = tmp_path / "in.txt"
     path.write_text("@@UNKNOWN@@ a@@NEWLINE@@b @@NEWLINE@@ one\n" * 3 + "one two\n", "utf-8")

@@ -1,10 +1,7 @@
 import copy
 import json
 from functools import partial
-from pathlib import Path
 
-import h5py
-import numpy
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -70,13 +67,6 @@ def files_in(directory):
     return [str(directory / name) for name in ("options.json", "weights.hdf5")]
 
 
-@pytest.fixture(scope="module")
-def exported(language_model, tmp_path_factory):
-    directory = tmp_path_factory.mktemp("exported")
-    export_character_cnn(str(language_model), directory)
-    return directory
-
-
 @pytest.mark.parametrize(
     "overrides",
     [
@@ -105,25 +95,6 @@ def test_the_files_have_the_language_models_vectors(overrides, tmp_path):
     ours = ElmoCharacterCnnEmbedder(options_file=files[0], pretrained_file=files[1])
     torch.testing.assert_close(ours(elmo_tokens), expected)
     assert expected.std() > 0.1
-
-
-def test_the_files_are_in_elmos_format(exported):
-    options_file, weight_file = files_in(exported)
-    assert json.loads(Path(options_file).read_text()) == {
-        "lstm": {"projection_dim": 5},
-        "char_cnn": {
-            "activation": "relu",
-            "filters": [[1, 3], [2, 4], [3, 2]],
-            "n_highway": 2,
-            "embedding": {"dim": 4},
-            "n_characters": 262,
-            "max_characters_per_token": 50,
-        },
-    }
-    with h5py.File(weight_file) as weights:
-        assert weights["char_embed"].shape == (261, 4)
-        assert weights["CNN/W_cnn_2"].shape == (1, 3, 4, 2)
-        assert weights["char_embed"].dtype == numpy.float32
 
 
 @pytest.mark.parametrize(

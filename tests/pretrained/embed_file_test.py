@@ -265,17 +265,6 @@ def test_a_full_disk_is_one_line(embedder, sentences, out, monkeypatch):
     assert sorted(os.listdir(out.parent)) == ["sentences.txt", "vectors.h5.unfinished"]
 
 
-def test_what_is_there_is_not_made_again(embedder, sentences, out):
-    embed_file(embedder, sentences, out)
-    recorder = Recorder(embedder)
-    summary = embed_file(recorder, sentences, out, batch_size=3)
-    assert summary.already_done
-    assert summary.num_sentences == len(LINES)
-    assert recorder.embedded == []
-    embed_file(recorder, sentences, out, force=True)
-    assert len(recorder.embedded) == len(LINES)
-
-
 def test_another_model_other_vectors_and_other_sentences_are_told_apart(
     embedder, lm_archive, sentences, out
 ):

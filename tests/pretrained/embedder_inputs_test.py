@@ -1,8 +1,6 @@
 """The embedder over language models of each kind of input."""
 
 import json
-import shutil
-from pathlib import Path
 
 import pytest
 import torch
@@ -12,13 +10,11 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.data.tokenizers import Token
 from allennlp.models import load_archive
-from allennlp.models.archival import archive_model
 from allennlp.modules import TextFieldEmbedder
 
 from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.pretrained.embedder import ElmoSemfitEmbedder
 from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
-from tests import VECTORS
 from tests.language_models import KINDS, tensors_of, write_language_model
 from tests.tagging import tagging_config
 from tests.tolerance import assert_same_but_for_rounding
@@ -124,29 +120,21 @@ class TestInATask:
         for one, other in zip(ours, theirs):
             assert_same_but_for_rounding(one["logits"], other["logits"])
 
-    @pytest.mark.parametrize(
-        ("kind", "parameter"),
-        [("fasttext", "fasttext_model_path"), ("subwords", "tokenizer_path")],
-    )
-    def test_it_travels(self, kind, parameter, tmp_path):
+    def test_it_travels(self, tmp_path):
         home = tmp_path / "home"
-        language_model = write_language_model(home / "lm", kind, archive=True)
-        if kind == "fasttext":
-            vectors = shutil.copy(VECTORS, home / "vectors.bin")
-            language_model = renamed_vectors(language_model, str(vectors))
+        language_model = write_language_model(home / "lm", "subwords", archive=True)
         train_model(Params(self.config(tmp_path, FEW, language_model)), str(tmp_path / "task"))
         expected = self.predict(tmp_path / "task" / "model.tar.gz")
         away = home.rename(tmp_path / "away")
         files = {
             "archive_file": away / "lm" / "model.tar.gz",
-            "fasttext_model_path": away / "vectors.bin",
             "tokenizer_path": away / "lm" / "tokenizer.json",
         }
         overrides = {}
         # What is missing is said one after the other.
         for place, key in (
             ("dataset_reader.token_indexers.elmo", "archive_file"),
-            ("dataset_reader.token_indexers.elmo", parameter),
+            ("dataset_reader.token_indexers.elmo", "tokenizer_path"),
             ("model.text_field_embedder.token_embedders.elmo", "archive_file"),
         ):
             with pytest.raises(InvalidFileError) as raised:
@@ -164,12 +152,3 @@ class TestInATask:
         instance = archive.dataset_reader.text_to_instance([Token(word) for word in SENTENCES[2]])
         archive.dataset_reader.apply_token_indexers(instance)
         return archive.model.eval().forward_on_instance(instance)["logits"].tolist()
-
-
-def renamed_vectors(archive_file, vectors):
-    """The archive again, with another fastText file in its configuration."""
-    config_file = archive_file.parent / "config.json"
-    config = json.loads(config_file.read_text())
-    config["dataset_reader"]["token_indexers"]["fasttext"]["model_path"] = vectors
-    config_file.write_text(json.dumps(config))
-    return Path(archive_model(archive_file.parent))

@@ -78,14 +78,6 @@ def test_the_digest_of_a_subword_models_input(language_models, tmp_path):
     assert digest("words", sub_token_mode="avg") == digest("words")
 
 
-def test_a_missing_tokenizer_is_an_error_at_once(language_models):
-    with pytest.raises(InvalidFileError) as error:
-        SentenceEmbedder(language_models["subwords"], tokenizer_path="no/tokenizer.json")
-    message = str(error.value)
-    assert "chunks no/tokenizer.json does not exist" in message
-    assert "`tokenizer_path`" in message
-
-
 def test_a_batch_gives_what_its_sentences_give_alone(embedder):
     together = embedder.embed_batch(WORDS)
     assert [vectors.shape for vectors in together] == [(3, len(words), 12) for words in WORDS]
