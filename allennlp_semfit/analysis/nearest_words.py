@@ -1,8 +1,6 @@
 """Decodes the predictions of a language model: the nearest words at each position of a text."""
 
-from collections import Counter
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
-from typing import Counter as CounterType
 
 import torch
 from allennlp.common import Tqdm
@@ -11,9 +9,10 @@ from allennlp.common.util import lazy_groups_of
 from torch.nn.functional import normalize
 
 from allennlp_semfit.analysis.word_scorer import WordScorer
+from allennlp_semfit.common.errors import check_bounds
 from allennlp_semfit.modules.lm_heads.target_transforms import TargetWhitening
 
-__all__ = ["CORRECTIONS", "DIRECTIONS", "DecodingAccuracy", "NearestWords", "find_nearest_words"]
+__all__ = ["CORRECTIONS", "DIRECTIONS", "NearestWords", "find_nearest_words"]
 
 DIRECTIONS = ("forward", "backward", "both")
 CORRECTIONS = ("none", "csls", "whitening")
@@ -46,40 +45,6 @@ class NearestWords(NamedTuple):
     word: str
     nearest: Dict[str, List[Tuple[str, float]]]
     ranks: Dict[str, Optional[int]]
-
-
-class DecodingAccuracy:
-    """
-    How often the words of a text are found in a direction, of those that are candidates.
-
-    # Parameters
-
-    direction : `str`
-        One of `DIRECTIONS`.
-    limit : `int`
-        The rank up to which a word is among the first.
-
-    # Attributes
-
-    count, num_first, num_among : `int`
-        The number of words, of those with rank 1, and of those with a rank up to `limit`.
-    nearest : `Counter[str]`
-        How often each word is the nearest.
-    """
-
-    def __init__(self, direction: str, limit: int) -> None:
-        self.direction = direction
-        self.limit = limit
-        self.count = self.num_first = self.num_among = 0
-        self.nearest: CounterType[str] = Counter()
-
-    def add(self, found: NearestWords) -> None:
-        rank = found.ranks[self.direction]
-        if rank is not None:
-            self.count += 1
-            self.num_first += rank == 1
-            self.num_among += rank <= self.limit
-            self.nearest[found.nearest[self.direction][0][0]] += 1
 
 
 def find_nearest_words(
@@ -125,8 +90,7 @@ def find_nearest_words(
     `ConfigurationError`
         If `number` is less than 1, or `correction` is unknown or does not suit the head.
     """
-    if number < 1:
-        raise ConfigurationError(f"`number` is {number}; it must be at least 1.")
+    check_bounds({"--number": number}, at_least=1)
     if correction not in CORRECTIONS:
         raise ConfigurationError(
             f"`correction` is {correction!r}; it takes one of {', '.join(CORRECTIONS)}."

@@ -24,9 +24,9 @@ __all__ = [
     "find_occurrences",
 ]
 
-# The words whose cosines are in memory at a time.
+# The words whose vectors, and the occurrences whose cosines, are in memory at a time.
 _BLOCK_SIZE = 8_192
-_QUERIES = 256
+_QUERIES = 64
 
 _Rows = Union[slice, numpy.ndarray]
 
@@ -56,7 +56,7 @@ class Neighbourhood(NamedTuple):
     other_words: List[Neighbour]
 
 
-def distinct_sentences(lines: Iterable[str], max_sentences: int) -> Dict[int, List[str]]:
+def distinct_sentences(lines: Iterable[str], max_sentences: int = 10_000) -> Dict[int, List[str]]:
     """
     Splits lines into words. Empty lines and repetitions of a line are left out, because a repeated
     sentence would be its own nearest neighbour.
@@ -79,7 +79,7 @@ def distinct_sentences(lines: Iterable[str], max_sentences: int) -> Dict[int, Li
 
 
 def find_occurrences(
-    sentences: Mapping[int, Sequence[str]], words: Sequence[str], max_occurrences: int
+    sentences: Mapping[int, Sequence[str]], words: Sequence[str], max_occurrences: int = 10
 ) -> Dict[str, List[Occurrence]]:
     """
     # Parameters
@@ -88,7 +88,7 @@ def find_occurrences(
         The output of `distinct_sentences`.
     words : `Sequence[str]`
         Upper and lower case are the same.
-    max_occurrences : `int`
+    max_occurrences : `int`, optional (default = `10`)
         If a word occurs more often, the result has this many of its occurrences, at even distances.
 
     # Returns
@@ -191,7 +191,7 @@ class TextVectors:
         return [*map(str, range(self.num_layers)), "average", "normalized"]
 
     def neighbourhoods(
-        self, occurrences: Sequence[Occurrence], layers: str, number: int
+        self, occurrences: Sequence[Occurrence], layers: str, number: int = 5
     ) -> List[Neighbourhood]:
         """
         # Parameters
@@ -200,7 +200,7 @@ class TextVectors:
         layers : `str`
             The index of a layer, or one of `"top"`, `"average"` and `"normalized"`; see
             `pool_layers`.
-        number : `int`
+        number : `int`, optional (default = `5`)
             The maximum number of neighbours of each kind.
 
         # Returns
@@ -213,7 +213,6 @@ class TextVectors:
         `ConfigurationError`
             If `layers` is unknown.
         """
-        # The cosines of a block are in memory several times.
         return [
             found
             for some in lazy_groups_of(occurrences, _QUERIES)
@@ -225,32 +224,27 @@ class TextVectors:
     ) -> List[Neighbourhood]:
         rows = torch.tensor([self._rows[occurrence] for occurrence in occurrences])
         queries = self._unit_vectors(rows.numpy(), layers)
-        query_ids = self._word_ids[rows].unsqueeze(1)
-        # The cosines and the rows of the nearest so far, of the same word and of others.
-        cosines = torch.full((2, len(rows), number), -torch.inf)
-        nearest = torch.zeros((2, len(rows), number), dtype=torch.long)
-        for block in self._blocks():
-            block_rows = torch.arange(block.start, block.stop).expand(len(rows), -1)
-            products = queries @ self._unit_vectors(block, layers).T
-            is_same = self._word_ids[block] == query_ids
-            is_candidate = torch.stack([is_same & (block_rows != rows.unsqueeze(1)), ~is_same])
-            candidates = products.where(is_candidate, torch.tensor(-torch.inf))
-            merged = torch.cat([cosines, candidates], dim=2)
-            merged_rows = torch.cat([nearest, block_rows.expand_as(candidates)], dim=2)
-            cosines, order = merged.topk(number, dim=2)
-            nearest = merged_rows.gather(2, order)
-        lists = [
+        blocks = (self._unit_vectors(block, layers) for block in self._blocks())
+        cosines = torch.cat([queries @ block.T for block in blocks], dim=1)
+        # An occurrence is not its own neighbour.
+        cosines.scatter_(1, rows.unsqueeze(1), -torch.inf)
+        is_same = self._word_ids == self._word_ids[rows].unsqueeze(1)
+        same_word, other_words = (
+            self._nearest(cosines.masked_fill(is_excluded, -torch.inf), number)
+            for is_excluded in (~is_same, is_same)
+        )
+        return [Neighbourhood(*each) for each in zip(occurrences, same_word, other_words)]
+
+    def _nearest(self, cosines: torch.Tensor, number: int) -> List[List[Neighbour]]:
+        values, rows = cosines.topk(min(number, cosines.size(1)))
+        return [
             [
-                [
-                    Neighbour(self._occurrences[row], cosine)
-                    for cosine, row in zip(cosines_of_word, rows_of_word)
-                    if cosine > -torch.inf
-                ]
-                for cosines_of_word, rows_of_word in zip(cosines_of_kind, rows_of_kind)
+                Neighbour(self._occurrences[row], cosine)
+                for cosine, row in zip(*each)
+                if cosine > -torch.inf
             ]
-            for cosines_of_kind, rows_of_kind in zip(cosines.tolist(), nearest.tolist())
+            for each in zip(values.tolist(), rows.tolist())
         ]
-        return [Neighbourhood(*each) for each in zip(occurrences, *lists)]
 
     def project(self, occurrences: Sequence[Occurrence], layers: str) -> numpy.ndarray:
         """
@@ -275,9 +269,8 @@ class TextVectors:
         return components
 
     def _blocks(self) -> Iterator[slice]:
-        num_words = len(self._occurrences)
-        for start in range(0, num_words, _BLOCK_SIZE):
-            yield slice(start, min(start + _BLOCK_SIZE, num_words))
+        for start in range(0, len(self._occurrences), _BLOCK_SIZE):
+            yield slice(start, start + _BLOCK_SIZE)
 
     def _unit_vectors(self, rows: _Rows, layers: str) -> torch.Tensor:
         """The centred vectors of the rows, scaled to length 1, shape `(num_rows, dim)`."""

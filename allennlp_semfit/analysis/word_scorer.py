@@ -172,20 +172,16 @@ class WordScorer:
         `ConfigurationError`
             If the head is a softmax.
         """
-        self._check_predicts_vectors()
+        if not self.predicts_vectors:
+            raise ConfigurationError(
+                f"the head of the language model is a {type(self._head).__name__}, which predicts "
+                "no vectors; give one with semfit or contrastive"
+            )
         return self._targets
 
     @torch.inference_mode()
     def predict(self, contexts: torch.Tensor) -> torch.Tensor:
-        """
-        The predicted vectors. Shape `(N, embedding_dim)`, `float64`.
-
-        # Raises
-
-        `ConfigurationError`
-            If the head is a softmax.
-        """
-        self._check_predicts_vectors()
+        """The predicted vectors. Shape `(N, embedding_dim)`, `float64`."""
         predicted: torch.Tensor = self._head.projection(contexts)  # type: ignore[operator]
         return predicted.double()
 
@@ -193,13 +189,6 @@ class WordScorer:
     def predicts_vectors(self) -> bool:
         """Whether the head predicts vectors, or is a softmax."""
         return isinstance(self._head, VectorHeadBase)
-
-    def _check_predicts_vectors(self) -> None:
-        if not self.predicts_vectors:
-            raise ConfigurationError(
-                f"the head of the language model is a {type(self._head).__name__}, which predicts "
-                "no vectors; give one with semfit or contrastive"
-            )
 
     @torch.inference_mode()
     def _targets_of(self, words: Sequence[str]) -> torch.Tensor:

@@ -1,7 +1,6 @@
 """Trained models, read from their archives or serialization directories."""
 
 import copy
-import gzip
 import os
 import pickle
 import tarfile
@@ -41,6 +40,7 @@ from allennlp_semfit.archives.safe_archive import (
     read_weights,
 )
 from allennlp_semfit.common.errors import InvalidFileError, RefusalError, first_line, resolve_path
+from allennlp_semfit.common.output import name_full_disk
 from allennlp_semfit.common.signals import delayed_signals
 
 __all__ = ["Archive", "ArchiveFile", "ArchiveKind", "UnsafeArchiveError"]
@@ -96,11 +96,9 @@ class ArchiveKind(NamedTuple):
             return Archive(self, str(archive), path, with_weights)
         with ExitStack() as cleanup, TemporaryDirectory() as temporary:
             try:
-                extract(str(path), Path(temporary), skipped="" if with_weights else _WEIGHTS)
-            except (tarfile.ReadError, gzip.BadGzipFile, EOFError, zlib.error) as error:
-                found = f"is not an archive, or is truncated ({error})"
-                raise InvalidFileError(archive, found, _EXPECTED, self.name) from None
-            except (tarfile.TarError, OSError, ValueError) as error:
+                with name_full_disk(Path(temporary)):
+                    extract(str(path), Path(temporary), skipped="" if with_weights else _WEIGHTS)
+            except (tarfile.TarError, EOFError, OSError, ValueError, zlib.error) as error:
                 found = f"cannot be unpacked ({error})"
                 raise InvalidFileError(archive, found, _EXPECTED, self.name) from None
             read = Archive(self, str(archive), Path(temporary), with_weights)
@@ -147,19 +145,14 @@ class Archive:
         `ConfigurationError`
             If it is not a JSON object, or has keys that the configuration lacks.
         """
-        option = f"-o: {overrides!r}; it takes a JSON object"
-        try:
-            given = parse_overrides(overrides)
-        except (AttributeError, RuntimeError, ValueError) as error:
-            raise ConfigurationError(f"{option} ({first_line(error)})") from error
-        if not isinstance(given, dict):
-            raise ConfigurationError(option)
         new = copy.copy(self)
         try:
+            given = parse_overrides(overrides)
             new.config = Params(with_overrides(self.config.as_dict(quiet=True), given))
-        except ValueError as error:
+        except (AttributeError, RuntimeError, TypeError, ValueError) as error:
             raise ConfigurationError(
-                f"-o: {first_line(error)}; give keys of the configuration of {self.file}"
+                f"-o: {overrides!r} ({first_line(error)}); it takes a JSON object of keys of the "
+                f"configuration of {self.file}"
             ) from error
         new._allowed_urls = Params(given).as_flat_dict().values()
         return new
@@ -229,9 +222,10 @@ class Archive:
             except InvalidFileError as error:
                 if parameter:
                     # A new training of the file would give other vectors.
+                    option = parameter.replace("_", "-")
                     remedy = (
                         f"{self.kind.name} {self.file} needs it: give the file of its training as "
-                        f"`{parameter}`."
+                        f"`{parameter}`; on the command line, that is --{option}."
                     )
                     raise InvalidFileError(
                         error.file, error.found, remedy, error.kind, parameter

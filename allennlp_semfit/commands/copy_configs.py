@@ -47,11 +47,7 @@ class CopyConfigs(Command):
         source = installed if installed.is_dir() else _PACKAGE.parent / _NAME
         contents = [path.name for path in source.iterdir()]
         with write_directory(out_dir, contents, force=False) as new:
-            # Not `shutil.copytree`, whose error does not say that the disk is full.
-            for file in filter(Path.is_file, source.rglob("*")):
-                copy = new / file.relative_to(source)
-                copy.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(file, copy)
+            shutil.copytree(source, new, dirs_exist_ok=True, copy_function=shutil.copyfile)
         logger.info(
             "Next: change the first lines of %s/elmo_semfit.jsonnet, or import it in your own "
             "config",

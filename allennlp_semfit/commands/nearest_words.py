@@ -9,8 +9,9 @@ import argparse
 import json
 import logging
 import sys
+from collections import Counter
 from pathlib import Path
-from typing import Iterator, Sequence
+from typing import Dict, Iterator, List, Sequence, Tuple
 
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError
@@ -18,7 +19,6 @@ from allennlp.common.checks import ConfigurationError
 from allennlp_semfit.analysis.nearest_words import (
     CORRECTIONS,
     DIRECTIONS,
-    DecodingAccuracy,
     NearestWords,
     find_nearest_words,
 )
@@ -105,16 +105,17 @@ class NearestWordsCommand(Command):
         with no_params_logged():
             scorer = WordScorer(archive, words)
         sentences = [line.split() for line in sentences_file]
-        accuracies = [DecodingAccuracy(direction, args.number) for direction in DIRECTIONS]
+        found: Dict[str, List[Tuple[int, str]]] = {direction: [] for direction in DIRECTIONS}
         for sentence in find_nearest_words(
             scorer, sentences, number=args.number, correction=args.correction
         ):
             for each in sentence:
-                for accuracy in accuracies:
-                    accuracy.add(each)
+                for direction, rank in each.ranks.items():
+                    if rank is not None:
+                        found[direction].append((rank, each.nearest[direction][0][0]))
             sys.stdout.write(_as_json(sentence) if args.json else _as_text(sentence))
-        for accuracy in accuracies:
-            for line in _summary(accuracy):
+        for direction in DIRECTIONS:
+            for line in _summary(direction, found[direction], args.number):
                 logger.info(line)
 
 
@@ -139,20 +140,22 @@ def _as_text(sentence: Sequence[NearestWords]) -> str:
     return "\n".join(lines) + "\n\n"
 
 
-def _summary(accuracy: DecodingAccuracy) -> Iterator[str]:
-    direction, count = accuracy.direction, accuracy.count
+def _summary(direction: str, found: Sequence[Tuple[int, str]], limit: int) -> Iterator[str]:
+    """`found` has the rank of each word, and the nearest word."""
 
     def share(number: int) -> str:
-        return f"{100 * number / count:.1f}%"
+        return f"{100 * number / len(found):.1f}%"
 
-    if not count:
+    if not found:
         yield f"{direction}: no word of the text is among the candidates"
         return
+    num_first = sum(rank == 1 for rank, _ in found)
+    num_among = sum(rank <= limit for rank, _ in found)
     yield (
-        f"{direction}: of {count:,} words of the text, {share(accuracy.num_first)} are the "
-        f"nearest, {share(accuracy.num_among)} among the first {accuracy.limit}"
+        f"{direction}: of {len(found):,} words of the text, {share(num_first)} are the "
+        f"nearest, {share(num_among)} among the first {limit}"
     )
-    hubs = accuracy.nearest.most_common(_NUM_HUBS)
+    hubs = Counter(word for _, word in found).most_common(_NUM_HUBS)
     yield f"{direction}: most often nearest: " + ", ".join(
         f"{word} ({share(number)})" for word, number in hubs
     )

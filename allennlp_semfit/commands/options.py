@@ -17,7 +17,7 @@ from allennlp.common import logging as common_logging
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import SigTermReceived
 
-from allennlp_semfit.common.errors import InvalidFileError, check_bounds, first_line
+from allennlp_semfit.common.errors import check_bounds, first_line
 from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
 
 __all__ = [
@@ -223,14 +223,8 @@ def add_language_model_options(subparser: argparse.ArgumentParser) -> None:
 def load_language_model(args: argparse.Namespace) -> SentenceEmbedder:
     """Loads the language model of `archive_file`; raises what `SentenceEmbedder` raises."""
     check_bounds({"--batch-size": args.batch_size}, at_least=1)
-    try:
-        with no_params_logged():
-            return call(SentenceEmbedder, args)
-    except InvalidFileError as error:
-        if error.parameter is not None:
-            option = error.parameter.replace("_", "-")
-            error.remedy += f" On the command line, that is --{option}."
-        raise
+    with no_params_logged():
+        return call(SentenceEmbedder, args)
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from allennlp_semfit.commands.options import (
     Command,
     add_language_model_options,
     add_layers_options,
-    exit_on_error,
+    add_options,
     load_language_model,
 )
 from allennlp_semfit.common.errors import check_seed
@@ -43,6 +43,7 @@ class SentEval(Command):
         or of the words' fastText vectors. Scores are in percent: the accuracy or, for SICK-R,
         100 times Pearson's correlation. With --output-file, the same command resumes an
         interrupted run."""
+    interrupted = "with --output-file, the same command resumes with the next task"
     out_of_memory = "use a lower --batch-size"
 
     def add_arguments(self, subparser: argparse.ArgumentParser) -> None:
@@ -60,17 +61,13 @@ class SentEval(Command):
             metavar="TASK",
             help=f"some of {', '.join(TASKS)}; default: all",
         )
-        subparser.add_argument(
-            "--folds",
-            type=int,
-            default=10,
-            help="folds for cross-validation; 5 take about a quarter of the time of 10",
+        add_options(
+            subparser,
+            read_tasks,
+            folds="folds for cross-validation; 5 take about a quarter of the time of 10",
         )
         subparser.add_argument(
-            "--seed",
-            type=int,
-            default=1111,
-            help="seed for the folds of tasks with a test set",
+            "--seed", type=int, default=1111, help="seed for the folds of tasks with a test set"
         )
         subparser.add_argument("--output-file", metavar="OUT.json", help="file for the results")
         add_layers_options(
@@ -92,15 +89,10 @@ class SentEval(Command):
         # scikit-learn takes time to import.
         from allennlp_semfit.analysis.senteval.run import describe_results, run_tasks
 
+        # Checked before the model, which takes a while to load.
+        check_seed(args.seed)
         out = Path(args.output_file) if args.output_file else None
-        resumes = "the same command resumes with the next task"
-        interrupted = resumes if out else self.interrupted
-        with (
-            exit_on_error(self.name, interrupted, self.out_of_memory),
-            ExitStack() as stack,
-        ):
-            # Checked before the model, which takes a while to load.
-            check_seed(args.seed)
+        with ExitStack() as stack:
             if out:
                 check_output_path(out, force=True, inputs=[args.archive_file])
                 stack.enter_context(lock_output(out))

@@ -30,6 +30,7 @@ from allennlp_semfit.commands.options import (
     Command,
     add_language_model_options,
     add_layers_options,
+    add_options,
     load_language_model,
 )
 from allennlp_semfit.common.errors import check_bounds
@@ -69,19 +70,17 @@ class ShowNeighbours(Command):
         subparser.add_argument(
             "--words", metavar="WORD,WORD", required=True, help="the words, separated by commas"
         )
-        subparser.add_argument("--number", type=int, default=5, help="neighbours of each kind")
-        subparser.add_argument(
-            "--max-occurrences",
-            type=int,
-            default=10,
-            help="occurrences of each word to show, at even distances in the text",
+        add_options(subparser, TextVectors.neighbourhoods, number="neighbours of each kind")
+        add_options(
+            subparser,
+            find_occurrences,
+            max_occurrences="occurrences of each word to show, at even distances in the text",
         )
-        subparser.add_argument(
-            "--max-sentences",
-            type=int,
-            default=10_000,
-            help="sentences to read, without repetitions. Memory holds two "
-            "bytes for each word, layer and dimension",
+        add_options(
+            subparser,
+            distinct_sentences,
+            max_sentences="sentences to read, without repetitions. Memory holds two bytes for "
+            "each word, layer and dimension",
         )
         add_layers_options(
             subparser,
@@ -107,14 +106,9 @@ class ShowNeighbours(Command):
 
     def run(self, args: argparse.Namespace) -> None:
         # All is checked before the model, which takes a while to load.
-        check_bounds(
-            {
-                "--number": args.number,
-                "--max-occurrences": args.max_occurrences,
-                "--max-sentences": args.max_sentences,
-            },
-            at_least=1,
-        )
+        check_bounds({"--number": args.number}, at_least=1)
+        check_bounds({"--max-occurrences": args.max_occurrences}, at_least=1)
+        check_bounds({"--max-sentences": args.max_sentences}, at_least=1)
         # Each once, in order.
         words = list(dict.fromkeys(filter(None, map(str.strip, args.words.split(",")))))
         if not words:

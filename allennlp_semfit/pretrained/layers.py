@@ -8,8 +8,8 @@ from allennlp.modules.token_embedders import Embedding, TokenEmbedder
 from allennlp.nn.util import get_text_field_mask
 from torch.nn.functional import pad
 
-from allennlp_semfit.archives.archive import Archive, ArchiveFile
-from allennlp_semfit.common.errors import InvalidFileError, first_line
+from allennlp_semfit.archives.archive import ArchiveFile
+from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.models.language_model_archive import LANGUAGE_MODEL
 from allennlp_semfit.modules.contextualizers.bidirectional_stack import check_right_padding
 from allennlp_semfit.modules.token_embedders.cached_embedder import CachedEmbedder
@@ -130,35 +130,10 @@ class LanguageModelLayers(torch.nn.Module):
                 f"{layers.get_input_dim()}, but those of {indexer.path} have dimension {dim}. "
                 f"{remedy}"
             )
-        empty = indexer.get_empty_token_list()
-        layers._input_names = set(layers.names.join(empty, [], []))
+        layers._input_names = set(layers.names.join(indexer.get_empty_token_list(), [], []))
         layers._start.index(model_input.start_tokens, indexer, model.vocab)
         layers._end.index(model_input.end_tokens, indexer, model.vocab)
-        layers._check_input(archive, list(empty))
         return layers
-
-    def _check_input(self, archive: Archive, names: List[str]) -> None:
-        # Otherwise, a wrong configuration is an error only with the first sentence.
-        no_words = torch.zeros(1, 1, dtype=torch.long)
-        tensors = {
-            name: add_boundary_tokens(
-                self._start[name][None, :0], self._start[name], self._end[name], no_words
-            )
-            for name in names
-        }
-        was_training = self.training
-        # Dropout would use random numbers.
-        self.eval()
-        try:
-            with torch.no_grad():
-                self._text_field_embedder({self.indexer_name: tensors})
-        except (TypeError, ValueError, LookupError, RuntimeError) as error:
-            raise archive.error(
-                f"has the indexer `{self.indexer_name}`, whose output its embedder does not take "
-                f"({first_line(error)})",
-                "Correct the configuration and train it again.",
-            ) from error
-        self.train(was_training)
 
     def input_names(self) -> Optional[Set[str]]:
         """The names of the input tensors; `None` if the fastText file is missing."""

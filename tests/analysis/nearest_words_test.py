@@ -5,8 +5,6 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.models import load_archive
 
 from allennlp_semfit.analysis.nearest_words import (
-    DecodingAccuracy,
-    NearestWords,
     find_nearest_words,
 )
 from allennlp_semfit.analysis.word_scorer import WordScorer
@@ -131,14 +129,6 @@ def test_words_with_the_same_score_have_the_last_rank(tmp_path):
         assert found.ranks["forward"] == 2 + (scores["the"] > scores["quagga"])
 
 
-def test_accuracies():
-    accuracy = DecodingAccuracy("both", limit=3)
-    for rank, nearest in ((1, "a"), (3, "a"), (4, "b"), (None, "c")):
-        accuracy.add(NearestWords("word", {"both": [(nearest, 0.5)]}, {"both": rank}))
-    assert (accuracy.count, accuracy.num_first, accuracy.num_among) == (3, 1, 2)
-    assert accuracy.nearest == {"a": 2, "b": 1}
-
-
 def test_more_words_than_there_are(scorer):
     ((only,),) = find_nearest_words(scorer, [["the"]], number=100)
     assert sorted(word for word, _ in only.nearest["both"]) == sorted(WORDS)
@@ -147,7 +137,7 @@ def test_more_words_than_there_are(scorer):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"number": 0}, "`number` is 0; it must be at least 1"),
+        ({"number": 0}, "--number: 0; it takes 1 or more"),
         ({"correction": "mean"}, "`correction` is 'mean'; it takes one of none, csls, whitening"),
     ],
 )

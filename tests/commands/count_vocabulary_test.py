@@ -2,8 +2,8 @@ import json
 import logging
 import os
 import signal
-import subprocess
 import sys
+import time
 from collections import Counter
 from functools import partial
 
@@ -14,10 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allennlp_semfit.common import text_files
+from allennlp_semfit.corpus import word_counts
 from allennlp_semfit.corpus.vocabulary import count_vocabulary
 from allennlp_semfit.data.language_modeling import LanguageModelingReader
 from tests.commands import running
-from tests.processes import run_module
+from tests.processes import fork, wait_until
 
 run = partial(running.run, "count-vocabulary")
 error_of = partial(running.error_of, "count-vocabulary")
@@ -85,19 +86,6 @@ def test_it_is_the_vocabulary_of_what_the_reader_reads(
     assert summary[:4] == (len(instances), len(words), len(set(words)), len(expected))
     kept = sum(word in expected for word in words)
     assert summary.kept_share == pytest.approx(kept / len(words))
-
-
-def test_it_does_not_depend_on_the_number_of_workers(tmp_path, monkeypatch):
-    for number in range(4):
-        lines = (f"w{i * i % (number + 50)} w{i % 7}" for i in range(400))
-        (tmp_path / f"{number}.txt").write_text("\n".join(lines))
-    monkeypatch.setattr(text_files, "CHUNK_SIZE", 256)
-    made = []
-    for num_workers in (1, 2, 3):
-        out = tmp_path / f"out-{num_workers}"
-        count_vocabulary([tmp_path / "*.txt"], out, num_workers=num_workers)
-        made.append((out / "tokens.txt").read_bytes())
-    assert made[0] == made[1] == made[2]
 
 
 def test_words_that_mean_something_in_the_files(tmp_path, caplog):
@@ -179,46 +167,28 @@ class TestCountVocabulary:
 
     def test_an_interrupted_run_leaves_nothing_behind(self, text, tmp_path):
         text.write_text(TEXT * 1000)
-        # As the plugin does, before AllenNLP reads the command line; but slowly, in small chunks.
-        code = (
-            "import os, signal, time\n"
-            # What a shell starts in the background ignores it.
-            "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-            "import allennlp.__main__\n"
-            "import allennlp_semfit.commands.count_vocabulary\n"
-            "from allennlp_semfit.common import text_files\n"
-            "from allennlp_semfit.corpus import word_counts\n"
-            "def slow(text):\n"
-            # In one write, because two processes share the pipe.
-            "    os.write(1, b'%d\\n' % os.getpid())\n"
-            "    time.sleep(0.2)\n"
-            "    return word_counts.WordCounts({}, 0)\n"
-            "word_counts._count = slow\n"
-            "text_files.CHUNK_SIZE = 10\n"
-            "allennlp.__main__.run()\n"
-        )
-        command = [sys.executable, "-c", code, "count-vocabulary", str(text), str(tmp_path / "out")]
-        process = subprocess.Popen(
-            [*command, "--num-workers", "2"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
-        workers = set()
-        while len(workers) < 2:
-            workers.add(int(process.stdout.readline()))
-        os.killpg(process.pid, signal.SIGINT)
-        # They end where the last one that writes to them does.
-        _, messages = process.communicate()
-        assert process.returncode == 130
-        assert messages.decode().endswith("count-vocabulary: interrupted; nothing was written\n")
-        assert b"Traceback" not in messages
-        assert list(tmp_path.iterdir()) == [text]
+        workers, log = tmp_path.with_name("workers"), tmp_path.with_name("log")
 
-    def test_the_user_sees_it_in_a_terminal(self, text, tmp_path):
-        arguments = ["count-vocabulary", text, tmp_path / "out"]
-        shown = run_module("allennlp", *arguments, output=tmp_path / "log").output
-        assert "3 sentences read, 15 words of 8 types" in shown
-        assert "100%" in shown
-        assert 'Next: "vocabulary": {"type": "from_files"' in shown
-        assert "Traceback" not in shown
+        def slow_counter(words=()):
+            if words:
+                # In one write, because two processes share the file.
+                with workers.open("a") as file:
+                    file.write(f"{os.getpid()}\n")
+                time.sleep(0.2)
+            return Counter(words)
+
+        def count():
+            os.setpgid(0, 0)
+            sys.stderr = log.open("w", buffering=1)
+            word_counts.Counter, text_files.CHUNK_SIZE = slow_counter, 10
+            run(text, tmp_path / "out", "--num-workers", 2)
+
+        process = fork(count)
+        wait_until(lambda: workers.exists() and len(set(workers.read_text().split())) == 2)
+        os.killpg(process.pid, signal.SIGINT)
+        process.join()
+        assert process.exitcode == 130
+        messages = log.read_text()
+        assert messages.endswith("count-vocabulary: interrupted; nothing was written\n")
+        assert "Traceback" not in messages
+        assert list(tmp_path.iterdir()) == [text]

@@ -1,16 +1,10 @@
 import copy
 import json
 from functools import partial
-from pathlib import Path
 
-import h5py
-import numpy
 import pytest
 import torch
-from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Vocabulary
-from allennlp.models import Model
 from allennlp.modules.elmo import _ElmoCharacterEncoder, batch_to_ids
 
 from allennlp_semfit.models.language_model_archive import LANGUAGE_MODEL
@@ -18,14 +12,14 @@ from allennlp_semfit.modules.token_embedders.elmo_character_cnn_embedder import 
     ElmoCharacterCnnEmbedder,
 )
 from allennlp_semfit.pretrained.character_cnn import export_character_cnn
-from tests import VECTORS
 from tests.commands import running
+from tests.language_models import KINDS, write_language_model
 from tests.processes import error_in_fork
 
 run = partial(running.run, "export-character-cnn")
 error_of = partial(running.error_of, "export-character-cnn")
 
-EMBEDDER = "model.text_field_embedder.token_embedders.characters"
+EMBEDDER = "embedders.characters"
 CHARACTER_CNN = {
     "type": "character_encoding",
     "embedding": {"num_embeddings": 262, "embedding_dim": 4},
@@ -44,72 +38,33 @@ CHARACTER_CNN = {
 WORDS = ["", "a", "før", "</s>", "<S>", "x" * 49, "中" * 30, "The"]
 
 
-def write_language_model(directory: Path, **overrides) -> Path:
-    """Writes a `bidirectional_lm` with random weights, as a training leaves it."""
-    config = {
-        "dataset_reader": {
-            "type": "language_modeling",
-            "token_indexers": {
-                "characters": {"type": "elmo_characters"},
-                "fasttext": {"type": "fasttext", "model_path": VECTORS},
-            },
-        },
-        "model": {
-            "type": "bidirectional_lm",
-            "text_field_embedder": {
-                "token_embedders": {
-                    "characters": copy.deepcopy(CHARACTER_CNN),
-                    "fasttext": {"type": "empty"},
-                }
-            },
-            "contextualizer": {
-                "type": "bidirectional_language_model_lstm",
-                "input_dim": 5,
-                "hidden_dim": 4,
-                "cell_size": 6,
-            },
-            "head": {
-                "type": "semfit",
-                "input_dim": 4,
-                "embedding_dim": 10,
-                "target_embedder": {"type": "fasttext", "embedding_dim": 10},
-                "target_indexer": "fasttext",
-            },
-        },
+def write(directory, **overrides):
+    """Writes a language model with `CHARACTER_CNN`. The keys of the overrides have dots."""
+    kind = {
+        "indexers": {"characters": {"type": "elmo_characters"}, "tokens": "single_id"},
+        "embedders": {"characters": copy.deepcopy(CHARACTER_CNN), "tokens": "empty"},
+        "input_dim": 5,
+        "head": {"type": "softmax"},
     }
     for path, value in overrides.items():
         *parents, last = path.split(".")
-        inner = config
+        inner = kind
         for parent in parents:
             inner = inner[parent]
         inner[last] = value
-    directory.mkdir()
-    (directory / "config.json").write_text(json.dumps(config))
-    vocab = Vocabulary()
-    vocab.save_to_files(str(directory / "vocabulary"))
-    model = Model.from_params(Params(config)["model"], vocab=vocab)
-    for parameter in model.parameters():
-        # AllenNLP sets all biases to zero, and gates so that they let all through.
-        parameter.data.normal_(std=0.5)
-    torch.save(model.state_dict(), directory / "best.th")
-    return directory
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(KINDS, "exported", tuple(kind.values()))
+        return write_language_model(directory, "exported")
 
 
 @pytest.fixture(scope="module")
 def language_model(tmp_path_factory):
     torch.manual_seed(1)
-    return write_language_model(tmp_path_factory.mktemp("trained") / "lm")
+    return write(tmp_path_factory.mktemp("trained") / "lm")
 
 
 def files_in(directory):
     return [str(directory / name) for name in ("options.json", "weights.hdf5")]
-
-
-@pytest.fixture(scope="module")
-def exported(language_model, tmp_path_factory):
-    directory = tmp_path_factory.mktemp("exported")
-    export_character_cnn(str(language_model), directory)
-    return directory
 
 
 @pytest.mark.parametrize(
@@ -123,12 +78,12 @@ def exported(language_model, tmp_path_factory):
         # The embeddings that the convolutions see are not the table's own.
         {f"{EMBEDDER}.embedding": {"num_embeddings": 262, "embedding_dim": 4, "max_norm": 0.3}},
         {f"{EMBEDDER}.embedding": {"num_embeddings": 262, "embedding_dim": 7, "projection_dim": 4}},
-        {"model.contextualizer.num_layers": 1, f"{EMBEDDER}.encoder.filters": [[50, 9]]},
-        {"dataset_reader.token_indexers.characters": "elmo_characters"},
+        {f"{EMBEDDER}.encoder.filters": [[50, 9]]},
+        {"indexers.characters": "elmo_characters"},
     ],
 )
 def test_the_files_have_the_language_models_vectors(overrides, tmp_path):
-    language_model = write_language_model(tmp_path / "lm", **overrides)
+    language_model = write(tmp_path / "lm", **overrides)
     export_character_cnn(str(language_model), tmp_path / "out")
     files = files_in(tmp_path / "out")
     elmo_tokens = batch_to_ids([WORDS])
@@ -140,25 +95,6 @@ def test_the_files_have_the_language_models_vectors(overrides, tmp_path):
     ours = ElmoCharacterCnnEmbedder(options_file=files[0], pretrained_file=files[1])
     torch.testing.assert_close(ours(elmo_tokens), expected)
     assert expected.std() > 0.1
-
-
-def test_the_files_are_in_elmos_format(exported):
-    options_file, weight_file = files_in(exported)
-    assert json.loads(Path(options_file).read_text()) == {
-        "lstm": {"projection_dim": 5},
-        "char_cnn": {
-            "activation": "relu",
-            "filters": [[1, 3], [2, 4], [3, 2]],
-            "n_highway": 2,
-            "embedding": {"dim": 4},
-            "n_characters": 262,
-            "max_characters_per_token": 50,
-        },
-    }
-    with h5py.File(weight_file) as weights:
-        assert weights["char_embed"].shape == (261, 4)
-        assert weights["CNN/W_cnn_2"].shape == (1, 3, 4, 2)
-        assert weights["char_embed"].dtype == numpy.float32
 
 
 @pytest.mark.parametrize(
@@ -185,7 +121,7 @@ def test_the_files_are_in_elmos_format(exported):
             "no trained character CNN.*'elmo_characters, TokenCharactersEncoder'",
         ),
         (
-            {"dataset_reader.token_indexers.characters.type": "characters"},
+            {"indexers.characters.type": "characters"},
             "no trained character CNN.*'characters, TokenCharactersEncoder'",
         ),
         (
@@ -195,7 +131,7 @@ def test_the_files_are_in_elmos_format(exported):
     ],
 )
 def test_what_elmos_format_cannot_hold_is_refused(overrides, message, tmp_path):
-    language_model = write_language_model(tmp_path / "lm", **overrides)
+    language_model = write(tmp_path / "lm", **overrides)
     with pytest.raises(ConfigurationError, match=message) as error:
         export_character_cnn(str(language_model), tmp_path / "out")
     assert str(error.value).startswith(f"Language model {language_model} has ")
@@ -203,14 +139,8 @@ def test_what_elmos_format_cannot_hold_is_refused(overrides, message, tmp_path):
 
 
 def test_of_several_character_cnns_none_is_chosen(tmp_path):
-    language_model = write_language_model(
-        tmp_path / "lm",
-        **{
-            "model.contextualizer.input_dim": 10,
-            "model.text_field_embedder.token_embedders.others": CHARACTER_CNN,
-            "dataset_reader.token_indexers.others": {"type": "elmo_characters"},
-        },
-    )
+    others = {"embedders.others": CHARACTER_CNN, "indexers.others": {"type": "elmo_characters"}}
+    language_model = write(tmp_path / "lm", input_dim=10, **others)
     with pytest.raises(ConfigurationError, match="has 2 trained character CNNs, but must have one"):
         export_character_cnn(str(language_model), tmp_path / "out")
 
@@ -250,7 +180,3 @@ class TestCommand:
         message = error_in_fork(export_character_cnn, str(language_model), out, max_file_size=1000)
         assert message.startswith(f"{out}: it cannot be written (File too large); make room")
         assert list(tmp_path.iterdir()) == []
-
-    def test_an_error_is_one_line(self, tmp_path):
-        message = "Language model missing.tar.gz does not exist"
-        assert message in error_of("missing.tar.gz", tmp_path / "out", "--force")

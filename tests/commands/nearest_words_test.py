@@ -55,9 +55,9 @@ def test_json_has_the_same_words_with_and_without_more_candidates(run, tmp_path,
         ([HELDOUT, "--number", 0], "nearest-words: --number: 0; it takes 1 or more"),
         ([HELDOUT, "--max-words", 0], "--max-words: 0; it takes 1 or more"),
         ([HELDOUT, "--min-count", 10_000], "--min-count: 10000, but no word occurs that often"),
-        ([HELDOUT, "-o", '{"a": }'], "nearest-words: -o: '{\"a\": }'; it takes a JSON object"),
-        ([HELDOUT, "-o", "[1]"], "-o: '.1.'; it takes a JSON object"),
-        ([HELDOUT, "-o", '{"modle.head": 1}'], "-o: .*'modle.head'.*; give keys of the conf"),
+        ([HELDOUT, "-o", '{"a": }'], "nearest-words: -o: '{\"a\": }' .*; it takes a JSON object"),
+        ([HELDOUT, "-o", "[1]"], "-o: '.1.' .*; it takes a JSON object"),
+        ([HELDOUT, "-o", '{"modle.head": 1}'], "-o: .*'modle.head'.* keys of the configuration"),
         ([HELDOUT.parent / "missing"], "missing: there is no such file"),
         ([HELDOUT, "--words", HELDOUT.parent / "missing"], "missing: there is no such file"),
     ],
@@ -69,4 +69,4 @@ def test_what_it_refuses(args, message, run):
 
 def test_an_archive_that_is_none():
     line = running.error_of("nearest-words", HELDOUT, HELDOUT)
-    assert f"Language model {HELDOUT} is not an archive" in line
+    assert f"Language model {HELDOUT} cannot be unpacked" in line

@@ -1,7 +1,6 @@
 import io
 import os
 import re
-import subprocess
 import sys
 
 import pytest
@@ -10,6 +9,7 @@ from allennlp.commands import Subcommand
 from allennlp.common import util
 
 from allennlp_semfit.commands.options import exit_on_error
+from tests.processes import fork
 
 
 def test_the_plugin_has_its_commands():
@@ -39,24 +39,28 @@ def test_a_lack_of_memory_is_one_line():
         raise RuntimeError("CUDA error: an illegal memory access was encountered")
 
 
-def test_a_reader_that_ends_early_is_no_error():
+def test_a_reader_that_ends_early_is_no_error(tmp_path):
     """As `head` in `allennlp nearest-words … | head`."""
-    program = """
-from allennlp_semfit.commands.options import exit_on_error
-with exit_on_error("nearest-words"):
-    print("first", flush=True)
-    input()
-    print("last")
-"""
-    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    environment = {name: os.environ[name] for name in os.environ if name != "PYTHONUNBUFFERED"}
-    process = subprocess.Popen([sys.executable, "-c", program], **pipes, text=True, env=environment)
-    process.stdout.readline()
-    process.stdout.close()
-    process.stdin.write("\n")
-    process.stdin.close()
-    assert process.stderr.read() == ""
-    assert process.wait() == 1
+    reader, writer = os.pipe()
+    log = tmp_path / "log"
+
+    def write():
+        os.dup2(writer, 1)
+        sys.stderr = log.open("w", buffering=1)
+        sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
+        try:
+            with exit_on_error("nearest-words"):
+                sys.stdout.write("text")
+        finally:
+            # As Python does at the exit.
+            sys.stdout.flush()
+
+    os.close(reader)
+    process = fork(write)
+    process.join()
+    os.close(writer)
+    assert process.exitcode == 1
+    assert log.read_text() == ""
 
 
 def test_characters_that_a_terminal_lacks_are_escaped(monkeypatch):

@@ -4,7 +4,6 @@ from functools import partial
 import pytest
 
 from tests.commands import running
-from tests.processes import run_module
 
 run = partial(running.run, "prepare-corpus")
 error_of = partial(running.error_of, "prepare-corpus")
@@ -43,10 +42,3 @@ class TestPrepareCorpus:
         monkeypatch.chdir(tmp_path)
         assert message in error_of(*arguments)
         assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]
-
-    def test_the_user_sees_it_in_a_terminal(self, text, tmp_path):
-        arguments = ["prepare-corpus", text, tmp_path / "out"]
-        shown = run_module("allennlp", *arguments, output=tmp_path / "log").output
-        assert "200 sentences (700 words)" in shown
-        assert "100%" in shown
-        assert "Traceback" not in shown

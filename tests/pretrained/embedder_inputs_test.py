@@ -1,8 +1,6 @@
 """The embedder over language models of each kind of input."""
 
 import json
-import shutil
-from pathlib import Path
 
 import pytest
 import torch
@@ -12,15 +10,11 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.data.tokenizers import Token
 from allennlp.models import load_archive
-from allennlp.models.archival import archive_model
 from allennlp.modules import TextFieldEmbedder
-from allennlp.modules.text_field_embedders import BasicTextFieldEmbedder
-from allennlp.predictors import Predictor
 
 from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.pretrained.embedder import ElmoSemfitEmbedder
 from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
-from tests import VECTORS
 from tests.language_models import KINDS, tensors_of, write_language_model
 from tests.tagging import tagging_config
 from tests.tolerance import assert_same_but_for_rounding
@@ -30,41 +24,6 @@ SENTENCES = [
     ["Snow", "."],
     ["Nobody", "had", "seen", "so", "much", "of", "it", "before"],
 ]
-
-
-@pytest.mark.parametrize("sub_token_mode", ["first", "avg"])
-@pytest.mark.parametrize("kind", list(KINDS))
-def test_any_input_gives_what_the_language_models_predictor_gives(
-    kind, sub_token_mode, language_models
-):
-    archive_file = language_models[kind]
-    weights = [0.5, -1.0, 2.0]
-    embedder = ElmoSemfitEmbedder(
-        archive_file, scalar_mix_parameters=weights, sub_token_mode=sub_token_mode
-    ).eval()
-    indexer = ElmoSemfitIndexer(archive_file)
-    fields = {"elmo": tensors_of(indexer, SENTENCES)}
-    text_field_embedder = BasicTextFieldEmbedder({"elmo": embedder})
-    embedded = text_field_embedder(fields)
-    assert embedded.shape == (3, 8, 12)
-    predictor = Predictor.from_archive(load_archive(archive_file))
-    for words, vectors in zip(SENTENCES, embedded):
-        layers = torch.tensor(predictor.predict(" ".join(words))["layers"])
-        mixed = torch.tensordot(torch.tensor(weights).softmax(0), layers, dims=1)
-        place = 0
-        for word, vector in zip(words, vectors):
-            size = -(-len(word) // 3) if kind == "subwords" else 1
-            subwords = mixed[place : place + size]
-            expected = subwords[0] if sub_token_mode == "first" else subwords.mean(dim=0)
-            assert_same_but_for_rounding(vector, expected)
-            place += size
-        assert place == len(mixed)
-        assert not vectors[len(words) :].any()
-        alone = text_field_embedder({"elmo": tensors_of(indexer, [words])})[0]
-        assert_same_but_for_rounding(vectors[: len(words)], alone)
-    listed = {"elmo": {name: torch.stack([t, t]) for name, t in fields["elmo"].items()}}
-    within_lists = text_field_embedder(listed, num_wrapping_dims=1)
-    assert_same_but_for_rounding(within_lists, torch.stack([embedded] * 2))
 
 
 @pytest.mark.parametrize("requires_grad", [False, True])
@@ -80,21 +39,6 @@ def test_only_frozen_characters_are_remembered(requires_grad, language_models):
     assert all((p.grad is not None) == requires_grad for p in characters.parameters())
 
 
-def test_each_piece_is_normalised_in_each_layer(language_models):
-    tensors = tensors_of(ElmoSemfitIndexer(language_models["subwords"]), SENTENCES)
-    embedder = ElmoSemfitEmbedder(language_models["subwords"], do_layer_norm=True).eval()
-    layers, mask = embedder._language_model(tensors)
-    assert mask.sum() == 6 + sum(-(-len(word) // 3) for words in SENTENCES for word in words)
-    means = [layer.mean(dim=-1, keepdim=True) for layer in layers]
-    deviations = [layer.var(dim=-1, correction=0, keepdim=True).sqrt() for layer in layers]
-    mixed = sum((h - mean) / d for h, mean, d in zip(layers, means, deviations)) / len(layers)
-    for index, words in enumerate(SENTENCES):
-        place = 1
-        for word, vector in zip(words, embedder(**tensors)[index]):
-            torch.testing.assert_close(vector, mixed[index, place], atol=1e-3, rtol=1e-3)
-            place += -(-len(word) // 3)
-
-
 def test_what_the_language_model_never_trained_stays_frozen(language_models):
     embedder = ElmoSemfitEmbedder(language_models["frozen_characters"], requires_grad=True)
     frozen = {name for name, p in embedder.named_parameters() if not p.requires_grad}
@@ -108,15 +52,7 @@ def test_what_the_language_model_never_trained_stays_frozen(language_models):
     [
         ("fasttext", {"tokens": torch.tensor([[2, 3]])}, r"\['vectors', 'word_mask'\]"),
         ("words", {"elmo_tokens": torch.ones(1, 2, 50).long()}, r"\['lm_tokens'\]"),
-        # The indices of the task's vocabulary.
-        ("words", {"tokens": torch.tensor([[2, 3]])}, r"\['lm_tokens'\]"),
         ("characters", {"tokens": torch.tensor([[2, 3]])}, r"\['elmo_tokens'\]"),
-        # A task that has subwords for its words.
-        (
-            "subwords",
-            {"tokens": torch.tensor([[2, 3]])},
-            r"\['lm_tokens', 'subword_spans', 'word_mask'\]",
-        ),
     ],
 )
 def test_another_indexer_is_refused(kind, tensors, wanted, language_models):
@@ -131,15 +67,13 @@ def test_another_indexer_is_refused(kind, tensors, wanted, language_models):
     assert json.loads(remedy) == {"type": "elmo_semfit", "archive_file": archive_file}
 
 
+# The data of tasks with few and with many words.
+FEW = "Snow###N fell###V\n" * 3
+MANY = "\n".join("\t".join(f"{i + j:03}###N" for j in range(20)) for i in range(0, 600, 20))
+
+
 class TestInATask:
     """With the `elmo_semfit` indexer, in a task with more words and with fewer of its own."""
-
-    FEW = "Snow###N fell###V\n" * 3
-    MANY = "\n".join(f"{i:03}###N fell###V" for i in range(600))
-
-    @pytest.fixture(params=list(KINDS))
-    def kind(self, request):
-        return request.param
 
     def config(self, directory, data, archive_file, namespace="tokens"):
         elmo = {"type": "elmo_semfit", "archive_file": str(archive_file)}
@@ -152,7 +86,11 @@ class TestInATask:
             data,
         )
 
-    @pytest.mark.parametrize("data", [FEW, MANY])
+    @pytest.mark.parametrize(
+        ("kind", "data"),
+        [*((kind, FEW) for kind in KINDS), ("words", MANY), ("subwords", MANY)],
+        ids=[*KINDS, "words-many", "subwords-many"],
+    )
     def test_it_trains_saves_loads_and_predicts_the_same(
         self, kind, data, language_models, tmp_path
     ):
@@ -164,7 +102,7 @@ class TestInATask:
         of_language_model = Vocabulary.from_files(language_models[kind] / "vocabulary")
         if kind in ("words", "subwords"):
             theirs = of_language_model.get_vocab_size(namespace)
-            assert own > theirs if data is self.MANY else own < theirs
+            assert own > theirs if data is MANY else own < theirs
         archive = load_archive(tmp_path / "task" / "model.tar.gz")
         state = trained.state_dict()
         loaded = archive.model.state_dict()
@@ -182,33 +120,23 @@ class TestInATask:
         for one, other in zip(ours, theirs):
             assert_same_but_for_rounding(one["logits"], other["logits"])
 
-    @pytest.mark.parametrize(
-        ("kind", "parameter"),
-        [("fasttext", "fasttext_model_path"), ("subwords", "tokenizer_path"), ("words", None)],
-    )
-    def test_it_travels(self, kind, parameter, tmp_path):
+    def test_it_travels(self, tmp_path):
         home = tmp_path / "home"
-        language_model = write_language_model(home / "lm", kind, archive=True)
-        if kind == "fasttext":
-            vectors = shutil.copy(VECTORS, home / "vectors.bin")
-            language_model = renamed_vectors(language_model, str(vectors))
-        train_model(Params(self.config(tmp_path, self.FEW, language_model)), str(tmp_path / "task"))
+        language_model = write_language_model(home / "lm", "subwords", archive=True)
+        train_model(Params(self.config(tmp_path, FEW, language_model)), str(tmp_path / "task"))
         expected = self.predict(tmp_path / "task" / "model.tar.gz")
         away = home.rename(tmp_path / "away")
         files = {
             "archive_file": away / "lm" / "model.tar.gz",
-            "fasttext_model_path": away / "vectors.bin",
             "tokenizer_path": away / "lm" / "tokenizer.json",
         }
         overrides = {}
         # What is missing is said one after the other.
         for place, key in (
             ("dataset_reader.token_indexers.elmo", "archive_file"),
-            ("dataset_reader.token_indexers.elmo", parameter),
+            ("dataset_reader.token_indexers.elmo", "tokenizer_path"),
             ("model.text_field_embedder.token_embedders.elmo", "archive_file"),
         ):
-            if key is None:
-                continue
             with pytest.raises(InvalidFileError) as raised:
                 self.predict(tmp_path / "task" / "model.tar.gz", **overrides)
             message = str(raised.value)
@@ -224,12 +152,3 @@ class TestInATask:
         instance = archive.dataset_reader.text_to_instance([Token(word) for word in SENTENCES[2]])
         archive.dataset_reader.apply_token_indexers(instance)
         return archive.model.eval().forward_on_instance(instance)["logits"].tolist()
-
-
-def renamed_vectors(archive_file, vectors):
-    """The archive again, with another fastText file in its configuration."""
-    config_file = archive_file.parent / "config.json"
-    config = json.loads(config_file.read_text())
-    config["dataset_reader"]["token_indexers"]["fasttext"]["model_path"] = vectors
-    config_file.write_text(json.dumps(config))
-    return Path(archive_model(archive_file.parent))

@@ -14,7 +14,6 @@ from allennlp.data.tokenizers import Token
 from allennlp.models import load_archive
 from allennlp.modules import Elmo
 from allennlp.modules.token_embedders import TokenEmbedder
-from allennlp.nn.util import get_text_field_mask
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -293,14 +292,6 @@ class TestTravel:
         assert raised.value.__cause__ is None
         assert self.predict(archive_file, **{self.KEYS[file]: str(tmp_path / file)}) == expected
 
-    def test_both_files_can_have_moved(self, task, tmp_path):
-        archive_file, home, expected = task
-        overrides = {}
-        for file, key in self.KEYS.items():
-            (home / file).rename(tmp_path / file)
-            overrides[key] = str(tmp_path / file)
-        assert self.predict(archive_file, **overrides) == expected
-
     def test_the_tasks_weights_are_taken_and_not_those_of_the_language_model_found(
         self, task, tmp_path
     ):
@@ -316,11 +307,3 @@ class TestTravel:
 def test_vectors_of_another_dimension_are_refused_with_both(build):
     with pytest.raises(ConfigurationError, match="of dimension 10, but .* of dimension 7"):
         build()(vectors=torch.zeros(1, 2, 7), word_mask=torch.ones(1, 2).bool())
-
-
-def test_it_goes_with_an_indexer_that_has_a_mask_of_its_own():
-    tensors = {"elmo": indexed(SENTENCES)}
-    mask = torch.tensor([[True] * 6 + [False] * 2, [True] * 2 + [False] * 6, [True] * 8])
-    assert torch.equal(get_text_field_mask(tensors), mask)
-    tensors["transformer"] = {"token_ids": torch.ones(3, 20).long(), "mask": mask.clone()}
-    assert torch.equal(get_text_field_mask(tensors), mask)

@@ -28,11 +28,9 @@ from hypothesis import strategies as st
 
 from allennlp_semfit.archives import archive as archive_module
 from allennlp_semfit.common.errors import InvalidFileError
-from allennlp_semfit.data.fasttext_indexer import FastTextIndexer
 from allennlp_semfit.pretrained.embedder import ElmoSemfitEmbedder
 from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
 from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
-from tests import VECTORS
 from tests.language_models import KINDS, ChunkTokenizer, tensors_of, write_language_model
 
 SENTENCES = [
@@ -151,13 +149,6 @@ def test_an_empty_field_pads_a_list_field(kind, indexers):
     assert not any(tensor[1].any() for tensor in tensors.values())
 
 
-def test_it_gives_what_the_fasttext_indexer_gives(lm_archive):
-    ours = tensors_of(ElmoSemfitIndexer(lm_archive), SENTENCES)
-    theirs = tensors_of(FastTextIndexer(VECTORS), SENTENCES)
-    assert list(ours) == list(theirs)
-    assert all(torch.equal(ours[name], theirs[name]) for name in ours)
-
-
 def test_an_archive_is_extracted_once_and_without_its_weights(tmp_path, monkeypatch):
     archive = write_language_model(tmp_path / "lm", "words", archive=True)
     expected = tensors_of(ElmoSemfitIndexer(tmp_path / "lm"), SENTENCES)
@@ -194,13 +185,7 @@ def test_a_pickled_copy_gives_the_same(kind, indexers, monkeypatch):
 
 @pytest.mark.parametrize(
     ("kind", "start_method"),
-    [
-        ("words", "fork"),
-        ("fasttext", "forkserver"),
-        ("mimick", "fork"),
-        ("mimick", "forkserver"),
-        ("subwords", "forkserver"),
-    ],
+    [("words", "fork"), ("mimick", "fork"), ("mimick", "forkserver"), ("subwords", "forkserver")],
 )
 def test_it_works_in_workers(kind, start_method, language_models, indexers, tmp_path):
     data = tmp_path / "tagged.tsv"
@@ -366,11 +351,3 @@ def test_a_tokenizer_of_words_is_not_run(language_models, indexers, tmp_path):
     )
     assert ElmoSemfitIndexer(language_model)._tokenizer is None
     assert isinstance(indexers["subwords"]._tokenizer, ChunkTokenizer)
-
-
-def test_a_directory_without_a_vocabulary_is_refused(language_models, tmp_path):
-    directory = tmp_path / "lm"
-    shutil.copytree(language_models["words"], directory)
-    shutil.rmtree(directory / "vocabulary")
-    with pytest.raises(InvalidFileError, match="has no vocabulary"):
-        ElmoSemfitIndexer(directory)

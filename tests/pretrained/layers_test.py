@@ -1,10 +1,7 @@
-import copy
 import io
 import json
-import re
 import shutil
 import tarfile
-from pathlib import Path
 
 import pytest
 import torch
@@ -139,17 +136,6 @@ class TestFrozenCharacters:
         layers.freeze()
         assert torch.equal(layers(tensors)[0][0], expected[0])
 
-    def test_a_copy_remembers_for_itself(self, archive_file, tensors):
-        layers, num_words = self.frozen(archive_file)
-        expected, _ = layers(tensors)
-        copied = copy.deepcopy(layers)
-        for parameter in copied.parameters():
-            parameter.data.mul_(1.5)
-        assert not torch.equal(copied(tensors)[0][0], expected[0])
-        count = len(num_words)
-        assert torch.equal(layers(tensors)[0][0], expected[0])
-        assert len(num_words) == count
-
 
 def test_other_boundaries_than_one_token_on_each_side(lm_archive, tmp_path):
     def change(params):
@@ -177,7 +163,7 @@ def test_other_boundaries_than_one_token_on_each_side(lm_archive, tmp_path):
         assert torch.equal(layers.pool_to_words(layer, tensors), expected)
 
 
-@pytest.mark.parametrize("kind", list(KINDS))
+@pytest.mark.parametrize("kind", ["fasttext", "characters", "subwords"])
 def test_no_boundary_at_all(kind, tmp_path):
     directory = write_language_model(tmp_path / "lm", kind, start_tokens=[], end_tokens=[])
     layers = LanguageModelLayers.from_archive(directory).eval()
@@ -254,26 +240,19 @@ def test_another_mode_of_joining_is_refused(lm_archive):
         LanguageModelLayers.from_archive(lm_archive, sub_token_mode="last")
 
 
-def test_the_files_of_a_frozen_input_are_not_looked_for(language_models, tmp_path):
-    directory = shutil.copytree(language_models["frozen_characters"], tmp_path / "lm")
+@pytest.mark.parametrize("kind", ["frozen_characters", "subwords"])
+def test_files_that_it_does_not_need_are_not_looked_for(kind, language_models, tmp_path):
+    directory = shutil.copytree(language_models[kind], tmp_path / "lm")
     config = json.loads((directory / "config.json").read_text())
-    embedders = config["model"]["text_field_embedder"]["token_embedders"]
-    embedders["characters"]["pretrained_file"] = "gone.hdf5"
+    if kind == "subwords":
+        config["dataset_reader"]["tokenizer"]["model_path"] = "gone"
+    else:
+        embedders = config["model"]["text_field_embedder"]["token_embedders"]
+        embedders["characters"]["pretrained_file"] = "gone.hdf5"
     (directory / "config.json").write_text(json.dumps(config))
     layers = LanguageModelLayers.from_archive(directory).eval()
-    tensors = tensors_of(language_models["frozen_characters"], SENTENCES)
-    expected = LanguageModelLayers.from_archive(language_models["frozen_characters"]).eval()
-    assert torch.equal(layers(tensors)[0][-1], expected(tensors)[0][-1])
-
-
-def test_a_tokenizer_is_not_looked_for(language_models, tmp_path):
-    directory = shutil.copytree(language_models["subwords"], tmp_path / "lm")
-    config = json.loads((directory / "config.json").read_text())
-    config["dataset_reader"]["tokenizer"]["model_path"] = "gone"
-    (directory / "config.json").write_text(json.dumps(config))
-    layers = LanguageModelLayers.from_archive(directory).eval()
-    tensors = tensors_of(language_models["subwords"], SENTENCES)
-    expected = LanguageModelLayers.from_archive(language_models["subwords"]).eval()
+    tensors = tensors_of(language_models[kind], SENTENCES)
+    expected = LanguageModelLayers.from_archive(language_models[kind]).eval()
     assert torch.equal(layers(tensors)[0][-1], expected(tensors)[0][-1])
 
 
@@ -305,7 +284,7 @@ def test_the_boundaries_can_come_with_a_state_dict_instead_of_the_fasttext_file(
     tensors = tensors_of(lm_archive, SENTENCES)
     with pytest.raises(
         ConfigurationError,
-        match=r"gone.bin does not exist.*`fasttext_model_path`\. In a configuration, that is a",
+        match=r"gone.bin does not exist.*`fasttext_model_path`.* In a configuration, that is a",
     ):
         travelled(tensors)
     travelled.load_state_dict(layers.state_dict())
@@ -348,7 +327,7 @@ def test_what_is_no_archive_is_refused(content, lm_archive, tmp_path):
         with open(lm_archive, "rb") as file:
             content = file.read()[:3000]
     path.write_bytes(content)
-    with pytest.raises(InvalidFileError, match="model.tar.gz is not an archive, or is truncated"):
+    with pytest.raises(InvalidFileError, match="model.tar.gz cannot be unpacked"):
         LanguageModelLayers.from_archive(path)
 
 
@@ -382,14 +361,6 @@ def test_another_file_that_an_archive_needs_is_named_with_it(lm_archive, tmp_pat
         LanguageModelLayers.from_archive(directory)
     # A key of the archive's configuration, which would be taken for one of the user's own.
     assert raised.value.key is None
-
-
-@pytest.mark.parametrize("config", ["no jsonnet", "{}"])
-def test_a_config_that_is_none_is_refused(lm_archive, tmp_path, config):
-    directory = rewritten(lm_archive, tmp_path, lambda params: None)
-    (directory / "config.json").write_text(config)
-    with pytest.raises(InvalidFileError, match="cannot be read|a model of type None"):
-        LanguageModelLayers.from_archive(directory)
 
 
 @given(widths=st.tuples(*[st.integers(1, 4)] * 3), length=st.integers(0, 2))
@@ -454,32 +425,3 @@ def test_an_archive_of_something_else_is_refused(tmp_path):
         archive.addfile(tarfile.TarInfo("notes.txt"), io.BytesIO())
     with pytest.raises(InvalidFileError, match="vectors.tar.gz has no config.json"):
         LanguageModelLayers.from_archive(path)
-
-
-@pytest.mark.parametrize(
-    ("indexers", "found"),
-    [({"tokens": {"type": "single_id"}}, "['fasttext', 'tokens']"), ({"fasttext": None}, "[]")],
-)
-def test_several_indexers_or_none_are_refused_with_their_names(
-    indexers, found, lm_archive, tmp_path
-):
-    archive = rewritten(
-        lm_archive, tmp_path, lambda p: p["dataset_reader"]["token_indexers"].update(indexers)
-    )
-    with pytest.raises(ConfigurationError, match=rf"{re.escape(found)}.*exactly one"):
-        LanguageModelLayers.from_archive(archive)
-
-
-def test_an_indexer_of_another_kind_is_refused_at_once(lm_archive, tmp_path):
-    def change(params):
-        params["dataset_reader"]["token_indexers"]["fasttext"] = "single_id"
-
-    archive = rewritten(lm_archive, tmp_path, change)
-    with pytest.raises(InvalidFileError, match="indexer `fasttext`, whose output .* unexpected"):
-        LanguageModelLayers.from_archive(archive)
-
-
-def test_the_directory_of_a_training_serves_as_its_archive(lm_archive):
-    layers = LanguageModelLayers.from_archive(Path(lm_archive).parent)
-    state, expected = layers.state_dict(), LanguageModelLayers.from_archive(lm_archive).state_dict()
-    assert all(torch.equal(state[name], expected[name]) for name in expected)

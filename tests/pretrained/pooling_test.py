@@ -1,11 +1,9 @@
 import numpy
-import pytest
-from allennlp.common.checks import ConfigurationError
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from allennlp_semfit.pretrained.pooling import check_pooling, join_layers, pool_words
+from allennlp_semfit.pretrained.pooling import join_layers, pool_words
 
 # With and without layers.
 SHAPES = st.tuples(st.integers(1, 3), st.integers(0, 5), st.integers(1, 4))
@@ -40,11 +38,3 @@ def test_layers_side_by_side():
     for word in range(3):
         assert joined[word].tolist() == [*layers[0, word], *layers[1, word]]
     numpy.testing.assert_array_equal(join_layers(layers[0]), layers[0])
-
-
-def test_unknown_modes():
-    check_pooling("top", "first")
-    with pytest.raises(ConfigurationError, match=r"layers: 'last'; it takes one of \('all', 'top'"):
-        check_pooling("last", "first")
-    with pytest.raises(ConfigurationError, match=r"pool: 'sum'; it takes one of \('mean', 'max'"):
-        check_pooling("top", "sum")

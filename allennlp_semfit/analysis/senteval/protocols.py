@@ -7,10 +7,9 @@ the best held-out score, or the smallest of several.
 from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy
-from allennlp.common import Tqdm
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
-from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_validate
 
 __all__ = [
     "LabelledFeatures",
@@ -57,16 +56,13 @@ def nested_folds(splits: Dict[str, LabelledFeatures], folds: int, seed: int) -> 
     other folds. As in SentEval, the folds do not depend on `seed`.
     """
     scaled, variance = _scaled(splits)
-    features, labels = scaled["train"]
-    scores, dev_scores, chosen = [], [], []
     search = _grid_search(_C_VALUES, variance, folds, seed=1111)
-    fold_pairs = search.cv.split(features, labels)
-    for train, test in Tqdm.tqdm(fold_pairs, total=folds, desc="folds"):
-        search.fit(features[train], labels[train])
-        scores.append(search.score(features[test], labels[test]))
-        dev_scores.append(search.best_score_)
-        chosen.append(_C_VALUES[search.best_index_])
-    return Outcome(_percent(scores), _percent(dev_scores), chosen)
+    found = cross_validate(search, *scaled["train"], cv=search.cv, return_estimator=True)
+    return Outcome(
+        _percent(found["test_score"]),
+        _percent([each.best_score_ for each in found["estimator"]]),
+        [_C_VALUES[each.best_index_] for each in found["estimator"]],
+    )
 
 
 def folds_and_test(splits: Dict[str, LabelledFeatures], folds: int, seed: int) -> Outcome:

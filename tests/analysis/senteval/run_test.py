@@ -58,8 +58,13 @@ def without_seconds(contents):
 
 
 @pytest.fixture(scope="module")
-def whole(data):
-    return without_seconds(run(None, data))
+def contents(data):
+    return run(None, data)
+
+
+@pytest.fixture(scope="module")
+def whole(contents):
+    return without_seconds(contents)
 
 
 def test_all_tasks(whole):
@@ -89,6 +94,7 @@ def test_all_tasks(whole):
 
 def test_each_sentence_is_embedded_once_for_a_task(data):
     vectors = Counts()
+    data = {name: data[name] for name in ("CR", "SICK-E")}
     run(None, data, vectors)
     for seen, task_data in zip(vectors.seen, data.values()):
         assert len(seen) == len(set(seen))
@@ -137,13 +143,11 @@ def test_an_interrupted_run_goes_on(data, whole, tmp_path):
     assert sorted(tmp_path.iterdir()) == [path]
 
 
-def test_tasks_can_come_one_by_one(data, whole, tmp_path):
+def test_the_order_of_the_tasks(data, tmp_path):
     path = tmp_path / "out.json"
-    for name in reversed(list(data)):
+    for name in ("SICK-R", "CR"):
         run(path, {name: data[name]})
-    contents = json.loads(path.read_text())
-    assert list(contents["tasks"]) == list(TASKS)
-    assert without_seconds(contents) == whole
+    assert list(json.loads(path.read_text())["tasks"]) == ["CR", "SICK-R"]
 
 
 @pytest.mark.parametrize(
@@ -186,39 +190,10 @@ def test_what_is_no_file_of_results_stays(data, tmp_path, text):
     assert path.read_text() == text
 
 
-@pytest.mark.parametrize("value", [None, "x", [], {}])
-def test_a_damaged_file_of_results_stays(data, tmp_path, value):
-    path = tmp_path / "out.json"
-    run(path, {"CR": data["CR"]})
-
-    def places(contents, path=()):
-        for key in contents:
-            yield (*path, key)
-            if isinstance(contents[key], dict):
-                yield from places(contents[key], (*path, key))
-
-    unused = {("model", "archive"), ("model", "dim")}
-    unused |= {("tasks", "CR", name) for name in ("num_sentences", "num_classes", "f1")}
-    for *parents, last in set(places(json.loads(path.read_text()))) - unused:
-        contents = json.loads(path.read_text())
-        inner = contents
-        for key in parents:
-            inner = inner[key]
-        if isinstance(inner[last], type(value)):
-            continue
-        inner[last] = value
-        damaged = tmp_path / "damaged.json"
-        damaged.write_text(json.dumps(contents))
-        with pytest.raises(
-            ConfigurationError, match=r"damaged\.json: it has .* or is damaged; give"
-        ):
-            run(damaged, {"CR": data["CR"]})
-
-
-def test_the_table(whole, data):
-    table = describe_results(run(None, data)).splitlines()
+def test_the_table(contents, data):
+    table = describe_results(contents).splitlines()
     assert table[0] == "| task | score | held out | C | seconds |"
     assert len({line.count("|") for line in table}) == 1
     assert [line.split()[1] for line in table[2:]] == [*TASKS, "average"]
-    assert f"| average | {whole['average']:.2f} |" in table[-1]
+    assert f"| average | {contents['average']:.2f} |" in table[-1]
     assert "average" not in describe_results(run(None, {"CR": data["CR"]}))

@@ -1,12 +1,9 @@
-import shutil
-
 import fasttext
 import numpy
 import pytest
 
-from allennlp_semfit import SentenceEmbedder
 from allennlp_semfit.analysis.senteval.sentence_vectors import FastTextVectors, LanguageModelVectors
-from tests import FIXTURES, VECTORS
+from tests import VECTORS
 from tests.tolerance import assert_same_but_for_rounding
 
 SENTENCES = [
@@ -50,17 +47,3 @@ def test_the_mean_of_fasttext_vectors():
 def test_no_words_at_all(embedder):
     assert not FastTextVectors(VECTORS)([[], []]).any()
     assert not LanguageModelVectors(embedder)([[]]).any()
-
-
-def test_identities(lm_archive, tmp_path):
-    copy = shutil.copy(VECTORS, tmp_path / "copy.bin")
-    assert FastTextVectors(str(copy)).identity == FastTextVectors(VECTORS).identity
-    other = str(FIXTURES / "words_only.bin")
-    assert FastTextVectors(other).identity != FastTextVectors(VECTORS).identity
-
-    def identity(path):
-        return LanguageModelVectors(SentenceEmbedder(lm_archive, fasttext_model_path=path)).identity
-
-    assert identity(str(copy)) == identity(VECTORS)
-    assert identity(other).sha256 == identity(VECTORS).sha256
-    assert identity(other).input_sha256 != identity(VECTORS).input_sha256
