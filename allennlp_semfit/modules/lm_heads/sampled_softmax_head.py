@@ -1,4 +1,4 @@
-from typing import Tuple
+from typing import Any, Tuple
 
 import numpy
 import torch
@@ -40,10 +40,8 @@ class SampledSoftmaxHead(SoftmaxHeadBase):
     sparse : `bool`, optional (default = `False`)
         Whether the gradient is sparse. This requires an optimizer such as `dense_sparse_adam`, no
         `grad_norm` on a CPU, and at most one GPU.
-    namespace : `str`, optional (default = `"tokens"`)
-        The vocabulary's namespace.
-    indexer : `str`, optional (default = `"tokens"`)
-        The name of the indexer that provides the words' indices in the namespace.
+    namespace, indexer
+        See `softmax`.
 
     # Raises
 
@@ -64,14 +62,13 @@ class SampledSoftmaxHead(SoftmaxHeadBase):
         input_dim: int,
         num_samples: int = 8192,
         sparse: bool = False,
-        namespace: str = "tokens",
-        indexer: str = "tokens",
+        **kwargs: Any,
     ) -> None:
-        super().__init__(vocab, input_dim, namespace, indexer)
+        super().__init__(vocab, input_dim, **kwargs)
         if not 1 <= num_samples < self.num_classes:
             raise ConfigurationError(
                 f"sampled_softmax: `num_samples` is {num_samples}; it must be at least 1 and less "
-                f"than the number of words in the vocabulary's namespace {namespace!r}, "
+                f"than the number of words in the vocabulary's namespace {self.namespace!r}, "
                 f"{self.num_classes}."
             )
         self.sparse = sparse

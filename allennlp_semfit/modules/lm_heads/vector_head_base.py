@@ -104,25 +104,21 @@ class VectorHeadBase(LmHead):
     def target_vectors(self, source: TextFieldTensors, input_vectors: torch.Tensor) -> torch.Tensor:
         """
         The vectors of the words, shape `(batch_size, length, embedding_dim)`, before they are
-        transformed.
+        transformed. In training, updates the transform's estimates with them.
         """
         if self.target_embedder is None:
-            return input_vectors.detach()
-        if self.target_indexer not in source:
+            vectors = input_vectors.detach()
+        elif self.target_indexer in source:
+            vectors = self.target_embedder({self.target_indexer: source[self.target_indexer]})
+        else:
             raise ConfigurationError(
                 f"{self.name}: `target_indexer` is {self.target_indexer!r}, but the reader's "
                 f"`token_indexers` are {sorted(source)}. Add it there and, if the model is not to "
                 'read it, {"type": "empty"} of the same name to the `token_embedders`.'
             )
-        vectors: torch.Tensor = self.target_embedder(
-            {self.target_indexer: source[self.target_indexer]}
-        )
-        return vectors
-
-    def update_transform(self, vectors: torch.Tensor, source: TextFieldTensors) -> None:
-        """In training, updates the transform's estimates with the vectors of `source`."""
         if self.training and self.target_transform is not None:
             self.target_transform.update(vectors, get_text_field_mask(source))
+        return vectors
 
     def transform(self, vectors: torch.Tensor) -> torch.Tensor:
         """The vectors, shape `(..., embedding_dim)`, centred or whitened if they are to be."""

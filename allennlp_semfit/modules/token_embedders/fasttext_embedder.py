@@ -7,15 +7,8 @@ __all__ = ["FastTextEmbedder", "WordVectorEmbedder"]
 
 class WordVectorEmbedder(TokenEmbedder):
     """
-    Returns the vectors that a `WordVectorIndexer` has looked up. It has no parameters: the vectors
-    are fixed, and only those of the batch are copied to the device.
-
-    Subclasses say in messages where the vectors come from.
-
-    # Parameters
-
-    embedding_dim : `int`
-        The dimension of the vectors.
+    A base class for embedders that return what a `WordVectorIndexer` has looked up: `fasttext` and
+    `mimick`.
     """
 
     # The registered name of the embedder and its indexer, and the indexer's parameter for the file.
@@ -31,17 +24,8 @@ class WordVectorEmbedder(TokenEmbedder):
 
     def forward(self, vectors: torch.Tensor, word_mask: torch.BoolTensor = None) -> torch.Tensor:
         """
-        # Parameters
-
-        vectors : `torch.Tensor`
-            Shape `(batch_size, length, embedding_dim)`.
-        word_mask : `torch.BoolTensor`, optional (default = `None`)
-            Shape `(batch_size, length)`. Another tensor of the indexer; not used.
-
-        # Returns
-
-        `torch.Tensor`
-            `vectors`, unchanged.
+        Returns `vectors`, shape `(batch_size, length, embedding_dim)`, unchanged. `word_mask` is
+        another tensor of the indexer.
 
         # Raises
 
