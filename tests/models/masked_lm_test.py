@@ -48,11 +48,9 @@ class TestMaskedLm(ModelTestCase):
         torch.nn.init.normal_(self.model._head.projection.weight)
         torch.nn.init.normal_(self.model.mask_vector)
 
-    @pytest.mark.parametrize("head", ["semfit", "contrastive"])
-    def test_it_trains_saves_loads_and_predicts_the_same(self, head):
-        self.ensure_model_can_train_save_and_load(
-            self.param_file, overrides={"model.head.type": head}
-        )
+    def test_it_trains_saves_loads_and_predicts_the_same(self):
+        overrides = {"model.head.type": "contrastive"}
+        self.ensure_model_can_train_save_and_load(self.param_file, overrides=overrides)
 
     def batch(self):
         return self.dataset.as_tensor_dict()
@@ -104,18 +102,6 @@ class TestMaskedLm(ModelTestCase):
         source = {"vectors": torch.zeros(1, 2, 10), "word_mask": torch.zeros(1, 2, dtype=bool)}
         loss = self.model({"fasttext": source})["loss"]
         assert loss.item() == 0
-
-    def test_without_its_layers_it_still_has_outputs_for_each_sentence(self):
-        (output,) = self.model.forward_on_instances(self.instances[:1])
-        assert sorted(output) == ["mask", "noncontextual_token_embeddings"]
-
-    def test_half_precision_comes_close(self):
-        expected = self.model.eval()(**self.batch())["loss"].item()
-        with torch.autocast("cpu", torch.bfloat16):
-            loss = self.model(**self.batch())["loss"]
-        loss.backward()
-        assert loss.dtype == torch.float32
-        assert loss.item() == pytest.approx(expected, abs=0.02)
 
     def test_the_archive_embeds_and_predicts(self):
         directory = self.TEST_DIR / "trained"
@@ -213,19 +199,9 @@ def test_with_a_softmax_the_loss_is_that_of_transformers():
     torch.testing.assert_close(loss, expected)
 
 
-@pytest.mark.parametrize(
-    ("overrides", "message"),
-    [
-        ({"masking_probability": 0}, "masked_lm: `masking_probability` is 0; it must be above 0"),
-        ({"masking_probability": 1.5}, "is 1.5; it must be above 0 and at most 1"),
-        (
-            {"head.input_dim": 4},
-            "masked_lm: the contextualizer's output has dimension 8, .* `input_dim` is 4",
-        ),
-        ({"head.embedding_dim": 9}, "dimension 10, but the head's `embedding_dim` is 9"),
-        ({"contextualizer.input_dim": 9}, "contextualizer's `input_dim` is 9; set it to 10"),
-    ],
-)
-def test_what_it_refuses(overrides, message):
+def test_what_it_refuses():
+    with pytest.raises(ConfigurationError, match="masked_lm: `masking_probability` is 0; it must"):
+        build({"masking_probability": 0})
+    message = "masked_lm: the contextualizer's output has dimension 8, .* `input_dim` is 4"
     with pytest.raises(ConfigurationError, match=message):
-        build(overrides)
+        build({"head.input_dim": 4})
