@@ -64,22 +64,11 @@ class BidirectionalStack(Contextualizer):
         self, layers: Sequence[Any], inputs: torch.Tensor, batch_sizes: List[int]
     ) -> torch.Tensor:
         """
-        Runs a forward and a backward layer.
-
-        # Parameters
-
-        layers : `Sequence[torch.nn.Module]`
-        inputs : `torch.Tensor`
-            Shape `(2, sum(batch_sizes), hidden_dim)`. For each layer, in the layout of
-            `torch.nn.utils.rnn.PackedSequence.data`: all first words, all second words, and so on,
-            with the sentences sorted by decreasing length.
-        batch_sizes : `List[int]`
-            The number of sentences that have a first word, a second word, and so on.
-
-        # Returns
-
-        `torch.Tensor`
-            The states, in the shape and layout of `inputs`.
+        The states of a forward and a backward layer. Like `inputs`, they have the shape
+        `(2, sum(batch_sizes), hidden_dim)`, for each layer in the layout of
+        `torch.nn.utils.rnn.PackedSequence.data`: all first words, all second words, and so on, with
+        the sentences sorted by decreasing length. `batch_sizes` are the numbers of sentences that
+        have a first word, a second word, and so on.
         """
         return torch.stack(
             [layer(packed, batch_sizes) for layer, packed in zip(layers, inputs.unbind(0))]

@@ -47,9 +47,9 @@ class AdaptiveSoftmaxHead(SoftmaxHeadBase):
     # Raises
 
     `ConfigurationError`
-        If the vocabulary has no such namespace, the cutoffs are not increasing or exceed the
-        vocabulary size, or `div_value` reduces the dimension of a cluster to 0; in training, if the
-        vocabulary is not sorted by decreasing frequency.
+        If the vocabulary has no such namespace, the cutoffs exceed the vocabulary size, or
+        `div_value` reduces the dimension of a cluster to 0; in training, if the vocabulary is not
+        sorted by decreasing frequency.
 
     # Example
 
@@ -70,14 +70,10 @@ class AdaptiveSoftmaxHead(SoftmaxHeadBase):
         **kwargs: Any,
     ) -> None:
         super().__init__(vocab, input_dim, **kwargs)
-        if not cutoffs or any(low >= high for low, high in zip([0, *cutoffs], cutoffs)):
+        # PyTorch checks the rest.
+        if max(cutoffs, default=0) >= self.num_classes:
             raise ConfigurationError(
-                f"adaptive_softmax: `cutoffs` is {cutoffs}; it must be a list of at least one "
-                "number, increasing, the first greater than 0."
-            )
-        if cutoffs[-1] >= self.num_classes:
-            raise ConfigurationError(
-                f"adaptive_softmax: the last of the `cutoffs` {cutoffs} must be less than the "
+                f"adaptive_softmax: the `cutoffs` {cutoffs} must be less than the "
                 f"number of words in the vocabulary's namespace {self.namespace!r}, "
                 f"{self.num_classes}."
             )

@@ -3,7 +3,6 @@ from typing import Any, Tuple
 import numpy
 import torch
 from allennlp.common.checks import ConfigurationError
-from allennlp.common.util import is_distributed
 from allennlp.data import Vocabulary
 from allennlp.modules.sampled_softmax_loss import SampledSoftmaxLoss
 
@@ -39,7 +38,7 @@ class SampledSoftmaxHead(SoftmaxHeadBase):
         The number of words in a sample.
     sparse : `bool`, optional (default = `False`)
         Whether the gradient is sparse. This requires an optimizer such as `dense_sparse_adam`, no
-        `grad_norm` on a CPU, and at most one GPU.
+        `grad_norm` on a CPU, and at most one GPU: NCCL does not support sparse gradients.
     namespace, indexer
         See `softmax`.
 
@@ -47,7 +46,7 @@ class SampledSoftmaxHead(SoftmaxHeadBase):
 
     `ConfigurationError`
         If the vocabulary has no such namespace, or `num_samples` is not less than the number of its
-        words; in training with several GPUs, if `sparse`: NCCL does not support sparse gradients.
+        words.
 
     # Example
 
@@ -81,13 +80,6 @@ class SampledSoftmaxHead(SoftmaxHeadBase):
     def forward(self, context: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         if not self.training:
             return super().forward(context, targets)
-        # The constructor does not check it, because a task may load a trained model as an embedder
-        # on several GPUs.
-        if self.sparse and is_distributed() and torch.distributed.get_backend() == "nccl":
-            raise ConfigurationError(
-                "sampled_softmax: `sparse` is true, but several GPUs (NCCL) cannot exchange sparse "
-                "gradients. Set it to false, or train on one GPU without `distributed`."
-            )
         # The start is random, so that all words are equally likely.
         start = numpy.random.randint(self._stride)
         with torch.no_grad():

@@ -72,25 +72,3 @@ def test_a_sparse_gradient_is_that_of_the_dense_one():
     torch.testing.assert_close(
         sparse.softmax.softmax_w.weight.grad.to_dense(), dense.softmax.softmax_w.grad
     )
-
-
-@pytest.mark.parametrize("backend", ["nccl", "gloo"])
-def test_sparse_gradients_do_not_go_over_nccl(backend, monkeypatch):
-    monkeypatch.setattr(
-        "allennlp_semfit.modules.lm_heads.sampled_softmax_head.is_distributed", lambda: True
-    )
-    monkeypatch.setattr("torch.distributed.get_backend", lambda: backend)
-    monkeypatch.setattr(
-        "allennlp_semfit.training.token_averages.dist_reduce_sum", lambda value: value
-    )
-    context, targets = torch.randn(4, 8), torch.arange(4)
-    SampledSoftmaxHead(vocabulary_of(50), 8, num_samples=20)(context, targets)
-    head = SampledSoftmaxHead(vocabulary_of(50), 8, num_samples=20, sparse=True)
-    head.eval()
-    head(context, targets)
-    head.train()
-    if backend == "gloo":
-        head(context, targets)
-        return
-    with pytest.raises(ConfigurationError, match="`sparse` is true, but several GPUs"):
-        head(context, targets)
