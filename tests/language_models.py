@@ -121,25 +121,9 @@ def write_language_model(
     """
     Writes a `bidirectional_lm` with random weights, whose vocabulary is that of the fixtures'
     corpus. A subword model's tokenizer is `tokenizer.json` in the directory; the files of frozen
-    characters and of MIMICK are beside it.
-
-    # Parameters
-
-    directory : `Path`
-        Is made.
-    kind : `str`
-        One of `KINDS`.
-    hidden_dim : `int`, optional (default = `6`)
-        Of each direction.
-    archive : `bool`, optional (default = `False`)
-        Whether a `model.tar.gz` is wanted.
-    **reader
-        More parameters of the dataset reader.
-
-    # Returns
-
-    `Path`
-        The directory, or the `model.tar.gz` in it.
+    characters and of MIMICK are beside it. `kind` is one of `KINDS`, and `reader` more
+    parameters of the dataset reader. Returns the directory or, with `archive`, the `model.tar.gz`
+    in it.
     """
     indexers, embedders, input_dim, head = json.loads(json.dumps(KINDS[kind]))
     directory.mkdir(parents=True)

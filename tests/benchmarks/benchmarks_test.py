@@ -4,7 +4,6 @@ import json
 import statistics
 import sys
 
-import numpy
 import pytest
 import torch
 
@@ -20,7 +19,6 @@ from benchmarks import (
 )
 from benchmarks.models import build_batch, build_language_model, training_step
 from benchmarks.peak_memory import measure_peak_memory
-from benchmarks.synthetic import write_fasttext
 
 CPU = torch.device("cpu")
 # More than the cutoffs of the adaptive softmax.
@@ -127,20 +125,6 @@ def test_fasttext_memory(run, monkeypatch):
     assert 0 < row["resident_file_bytes"] <= results["file_bytes"] + 2**13
     assert 0 < row["forked_worker_bytes"] < 10**8
     assert row["microseconds_per_new_word"] > 0
-
-
-def test_all_readers_of_fasttext_find_the_same_vectors(tmp_path):
-    path = tmp_path / "vectors.bin"
-    write_fasttext(path, num_words=300, num_buckets=1000, dim=7)
-    words = fasttext_memory.sample_words(str(path), 100, 1)
-    assert len(set(words)) == 100
-    lookups = [open_model(str(path)) for open_model in fasttext_memory.CANDIDATES.values()]
-    # gensim gives `</s>` subwords, too.
-    for word in {*words, "unheard-of"} - {"</s>"}:
-        ours, *theirs = [lookup(word) for lookup in lookups]
-        assert numpy.abs(ours).sum() > 0
-        for other in theirs:
-            numpy.testing.assert_allclose(ours, other, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", [*models.CANDIDATES, "elmo, sparse gradients"])

@@ -11,11 +11,9 @@ from allennlp.data import Vocabulary
 from allennlp.models import Model, load_archive
 from allennlp.predictors import Predictor
 from torch.nn.functional import cosine_similarity
-from transformers import BertConfig, BertForMaskedLM
 
 from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
 from tests import FIXTURES
-from tests.modules.lm_heads.softmax_reference import vocabulary_of
 
 SIZES = {
     "hidden_size": 8,
@@ -157,46 +155,6 @@ def test_one_word_at_least_is_to_be_predicted():
         is_target, _ = model._mask_words(torch.randn(1, 3, 10), mask)
         assert is_target[:, :2].sum() == 1
         assert not is_target[0, 2]
-
-
-def test_with_a_softmax_the_loss_is_that_of_transformers():
-    """Against `BertForMaskedLM`, without the layer that it has before its output layer."""
-    config = {
-        "type": "masked_lm",
-        "text_field_embedder": {
-            "token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 8}}
-        },
-        "contextualizer": {**ENCODER, "input_dim": 8},
-        "head": {"type": "softmax", "input_dim": 8},
-        "masking_probability": 0.5,
-    }
-    model = Model.from_params(Params(config), vocab=vocabulary_of(30)).eval().double()
-    num_classes = len(model._head.weight)
-    reference = BertForMaskedLM(BertConfig(**SIZES, vocab_size=num_classes + 1)).eval().double()
-    reference.cls.predictions.transform = torch.nn.Identity()
-    with torch.no_grad():
-        torch.nn.init.eye_(model._contextualizer.input_projection.weight)
-        model._contextualizer.input_projection.bias.zero_()
-        # In the head of `transformers`, index 0 is a word like any other.
-        output_layer = reference.cls.predictions.decoder
-        output_layer.weight = torch.nn.Parameter(torch.zeros_like(output_layer.weight))
-        output_layer.weight[1:] = model._head.weight
-        output_layer.bias[1:] = model._head.bias
-        output_layer.bias[0] = -torch.inf
-    reference.bert.load_state_dict(model._contextualizer.encoder.state_dict(), strict=False)
-    tokens = torch.randint(1, num_classes + 1, (3, 7))
-    mask = torch.arange(7) < torch.tensor([[7], [3], [5]])
-    tokens = tokens * mask
-    source = {"tokens": {"tokens": tokens}}
-    loss = model(source)["loss"]
-
-    is_target, inputs = model._mask_words(model._text_field_embedder(source), mask)
-    expected = reference(
-        inputs_embeds=inputs,
-        attention_mask=mask.long(),
-        labels=tokens.masked_fill(~is_target, -100),
-    ).loss
-    torch.testing.assert_close(loss, expected)
 
 
 def test_what_it_refuses():

@@ -3,7 +3,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 
 from allennlp_semfit.modules.lm_heads.adaptive_softmax_head import AdaptiveSoftmaxHead
-from tests.modules.lm_heads.softmax_reference import vocabulary_of
+from tests.modules.lm_heads.vocabularies import vocabulary_of
 
 
 def test_it_trains_what_it_evaluates():

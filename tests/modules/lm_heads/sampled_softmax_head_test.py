@@ -10,7 +10,7 @@ from allennlp_semfit.modules.lm_heads.sampled_softmax_head import (
     SampledSoftmaxHead,
     log_uniform_sample,
 )
-from tests.modules.lm_heads.softmax_reference import vocabulary_of
+from tests.modules.lm_heads.vocabularies import vocabulary_of
 
 
 @given(st.integers(2, 400), st.data(), st.integers(0, 2**32 - 1))
