@@ -7,6 +7,7 @@ from allennlp.modules.text_field_embedders import BasicTextFieldEmbedder
 from allennlp.modules.token_embedders import Embedding, TokenEmbedder
 from allennlp.nn.util import get_text_field_mask
 
+from allennlp_semfit.common.errors import check_dims
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 from allennlp_semfit.modules.lm_heads.target_transforms import TargetCentering, TargetWhitening
 from allennlp_semfit.modules.token_embedders.cached_embedder import CachedEmbedder
@@ -139,12 +140,9 @@ class VectorHeadBase(LmHead):
         }
 
     def _check_target_embedder(self, target_embedder: TokenEmbedder) -> None:
-        if target_embedder.get_output_dim() != self.embedding_dim:
-            raise ConfigurationError(
-                f"{self.name}: the `target_embedder` gives vectors of dimension "
-                f"{target_embedder.get_output_dim()}, but the head's `embedding_dim` is "
-                f"{self.embedding_dim}; set it to {target_embedder.get_output_dim()}."
-            )
+        target_dim = target_embedder.get_output_dim()
+        target = f"{self.name}: the output of the `target_embedder`"
+        check_dims(target, target_dim, "the head's `embedding_dim`", self.embedding_dim)
         if any(parameter.requires_grad for parameter in target_embedder.parameters()):
             raise ConfigurationError(
                 f"{self.name}: the `target_embedder` is a {type(target_embedder).__name__} with "

@@ -195,7 +195,7 @@ def test_a_target_embedder_that_does_not_fit():
     def build(embedder, indexer="tokens"):
         return SemfitHead(5, 7, target_embedder=embedder, target_indexer=indexer)
 
-    with pytest.raises(ConfigurationError, match="vectors of dimension 6, .* is 7; set it to 6"):
+    with pytest.raises(ConfigurationError, match="has dimension 6, .* is 7; set it to 6"):
         build(Embedding(6, 10, trainable=False))
     with pytest.raises(ConfigurationError, match='Embedding with trainable.*"trainable": false'):
         build(Embedding(7, 10))
