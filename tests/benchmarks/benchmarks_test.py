@@ -102,7 +102,8 @@ def test_semfit_head(run):
 
 def test_loader(run, monkeypatch):
     monkeypatch.setattr(loader, "NUM_TYPES", 1000)
-    results = run(loader, "--num-words 30000 --step --size small")
+    monkeypatch.setattr(loader, "BATCHES_AT_ONCE", 2)
+    results = run(loader, "--num-words 12000 --step --size small")
     assert len(results["timings"]) == 9
     seconds = statistics.median(results["training_step_seconds"])
     assert results["words_per_second_training_step"] == pytest.approx(loader.UNIT / seconds)
