@@ -88,18 +88,21 @@ def build_candidates(
     """The candidates at one size."""
     inputs = torch.randn(batch_size, LENGTH, hidden_dim, device=device)
     mask = torch.ones(batch_size, LENGTH, dtype=torch.bool, device=device)
-    sizes = (hidden_dim, hidden_dim, cell_size, NUM_LAYERS)
-    elmo = ElmoLstm(*sizes, False, 0.0, 3.0, 3.0).to(device)
+    sizes: Any = {"input_dim": hidden_dim, "hidden_dim": hidden_dim, "cell_size": cell_size}
+    sizes["num_layers"] = NUM_LAYERS
+    elmo = ElmoLstm(hidden_dim, hidden_dim, cell_size, NUM_LAYERS, False, 0.0, 3.0, 3.0).to(device)
     directions = torch.nn.ModuleList(
         torch.nn.LSTM(hidden_dim, cell_size, NUM_LAYERS, batch_first=True, proj_size=hidden_dim)
         for _ in range(2)
     ).to(device)
     reversed_inputs = inputs.flip(1)
     # "auto" would hide that the kernels were not built.
-    native: Any = {"implementation": "native" if device.type == "cpu" else "auto"}
+    implementation = "native" if device.type == "cpu" else "auto"
     names = (OURS, "bidirectional_language_model_sru", "bidirectional_language_model_qrnn")
-    ours = {name: Seq2SeqEncoder.by_name(name)(*sizes, **native) for name in names}
-    plain = Seq2SeqEncoder.by_name(OURS)(*sizes, implementation="torch")
+    ours = {
+        name: Seq2SeqEncoder.by_name(name)(**sizes, implementation=implementation) for name in names
+    }
+    plain = Seq2SeqEncoder.by_name(OURS)(**sizes, implementation="torch")
     ours[f"{OURS}, PyTorch operations"] = plain
 
     def torch_lstm() -> torch.Tensor:

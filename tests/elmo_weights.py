@@ -35,25 +35,8 @@ def write_elmo(
     seed: int = 1,
 ) -> Tuple[Path, Path]:
     """
-    Writes an ELMo of the given sizes into `directory`.
-
-    # Parameters
-
-    directory : `Path`
-        Where the two files go. It is made if it is not there.
-    cell_size, projection_dim, num_layers : `int`
-        Of the LSTM of each direction. An embedder's output has `2 * projection_dim` dimensions.
-    filters : `Sequence[Tuple[int, int]]`
-        Of the character CNN: how many characters wide, and how many of that width.
-    num_highways, character_dim : `int`
-        Of the character CNN too.
-    seed : `int`
-        Of the weights.
-
-    # Returns
-
-    `Tuple[Path, Path]`
-        For an embedder's `options_file` and `weight_file`.
+    Writes an ELMo of these sizes into `directory`, and returns its options file and weight file.
+    Each filter of the character CNN is how many characters wide, and how many of that width.
     """
     directory.mkdir(parents=True, exist_ok=True)
     options_file, weight_file = directory / "options.json", directory / "weights.hdf5"

@@ -5,25 +5,14 @@ from pathlib import Path
 from typing import Any, Dict, List, Sequence, Tuple
 
 import torch
-from allennlp.common import Params
-from allennlp.data import (
-    Batch,
-    DatasetReader,
-    Instance,
-    Token,
-    TokenIndexer,
-    Tokenizer,
-    Vocabulary,
-)
+from allennlp.data import Batch, Instance, Token, TokenIndexer, Tokenizer, Vocabulary
 from allennlp.data.fields import TextField
-from allennlp.models import Model
-from allennlp.models.archival import archive_model
 
-import allennlp_semfit  # noqa: F401 (registers what a configuration names)
 from allennlp_semfit.common.errors import InvalidFileError, with_config_key
 from tests import FIXTURES, TABLE, VECTORS
 from tests.elmo_weights import write_elmo
 from tests.mimick_archive import write_mimick
+from tests.untrained import write_untrained
 
 __all__ = ["KINDS", "ChunkTokenizer", "tensors_of", "write_language_model"]
 
@@ -121,25 +110,9 @@ def write_language_model(
     """
     Writes a `bidirectional_lm` with random weights, whose vocabulary is that of the fixtures'
     corpus. A subword model's tokenizer is `tokenizer.json` in the directory; the files of frozen
-    characters and of MIMICK are beside it.
-
-    # Parameters
-
-    directory : `Path`
-        Is made.
-    kind : `str`
-        One of `KINDS`.
-    hidden_dim : `int`, optional (default = `6`)
-        Of each direction.
-    archive : `bool`, optional (default = `False`)
-        Whether a `model.tar.gz` is wanted.
-    **reader
-        More parameters of the dataset reader.
-
-    # Returns
-
-    `Path`
-        The directory, or the `model.tar.gz` in it.
+    characters and of MIMICK are beside it. `kind` is one of `KINDS`, and `reader` more
+    parameters of the dataset reader. Returns the directory or, with `archive`, the `model.tar.gz`
+    in it.
     """
     indexers, embedders, input_dim, head = json.loads(json.dumps(KINDS[kind]))
     directory.mkdir(parents=True)
@@ -169,20 +142,7 @@ def write_language_model(
             "head": {**head, "input_dim": hidden_dim},
         },
     }
-    (directory / "config.json").write_text(json.dumps(config))
-    dataset_reader = DatasetReader.from_params(Params(reader_config).duplicate())
-    instances = list(dataset_reader.read(str(FIXTURES / "corpus" / "train")))
-    for instance in instances:
-        dataset_reader.apply_token_indexers(instance)
-    vocab = Vocabulary.from_instances(instances)
-    vocab.save_to_files(str(directory / "vocabulary"))
-    model = Model.from_params(Params(config)["model"].duplicate(), vocab=vocab)
-    for parameter in model.parameters():
-        if parameter.requires_grad:
-            # AllenNLP sets biases to zero, and gates so that they let all through.
-            parameter.data.normal_(std=0.5)
-    torch.save(model.state_dict(), directory / "best.th")
-    return Path(archive_model(directory)) if archive else directory
+    return write_untrained(directory, config, FIXTURES / "corpus" / "train", archive)
 
 
 def tensors_of(

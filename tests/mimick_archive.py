@@ -1,16 +1,9 @@
 """Untrained MIMICK models, as `training_config/mimick.jsonnet` makes them, but for their sizes."""
 
-import json
 from pathlib import Path
 
-import torch
-from allennlp.common import Params
-from allennlp.data import DatasetReader, Vocabulary
-from allennlp.models import Model
-from allennlp.models.archival import archive_model
-
-import allennlp_semfit  # noqa: F401 (registers what a configuration names)
 from tests import TABLE
+from tests.untrained import write_untrained
 
 __all__ = ["CONFIG", "write_mimick"]
 
@@ -49,15 +42,4 @@ def write_mimick(directory: Path, *, archive: bool = False) -> Path:
     in it.
     """
     directory.mkdir(parents=True)
-    (directory / "config.json").write_text(json.dumps(CONFIG))
-    reader = DatasetReader.from_params(Params(CONFIG)["dataset_reader"].duplicate())
-    instances = list(reader.read(TABLE))
-    for instance in instances:
-        reader.apply_token_indexers(instance)
-    vocab = Vocabulary.from_instances(instances)
-    vocab.save_to_files(str(directory / "vocabulary"))
-    model = Model.from_params(Params(CONFIG)["model"].duplicate(), vocab=vocab)
-    for parameter in model.parameters():
-        parameter.data.normal_(std=0.5)
-    torch.save(model.state_dict(), directory / "best.th")
-    return Path(archive_model(directory)) if archive else directory
+    return write_untrained(directory, CONFIG, Path(TABLE), archive)

@@ -35,14 +35,7 @@ _CONTEXT.set_forkserver_preload(["tests.preload"])
 
 
 class Finished(NamedTuple):
-    """
-    # Parameters
-
-    returncode : `int`
-        Negative for a signal.
-    output : `str`
-        What the process wrote to stdout and stderr.
-    """
+    """The return code, negative for a signal, and what the process wrote to stdout and stderr."""
 
     returncode: int
     output: str
@@ -50,16 +43,8 @@ class Finished(NamedTuple):
 
 def start_module(module: str, *args: Any, output: Path, **environment: str) -> BaseProcess:
     """
-    Starts `python -m MODULE ARGS`.
-
-    # Parameters
-
-    module : `str`
-    *args : `Any`
-    output : `Path`
-        The file that stdout and stderr go to.
-    **environment : `str`
-        Added to the environment.
+    Starts `python -m MODULE ARGS`, with more variables in its environment. Its stdout and stderr
+    go to the file `output`.
     """
     arguments = (module, [str(arg) for arg in args], str(output), environment, os.getcwd())
     process = _CONTEXT.Process(target=_run, args=arguments)
@@ -70,14 +55,7 @@ def start_module(module: str, *args: Any, output: Path, **environment: str) -> B
 def run_module(
     module: str, *args: Any, output: Path, check: bool = True, **environment: str
 ) -> Finished:
-    """
-    Runs `python -m MODULE ARGS`.
-
-    # Parameters
-
-    check : `bool`, optional (default = `True`)
-        Whether the process must succeed.
-    """
+    """Runs `python -m MODULE ARGS`, which must succeed if `check`. See `start_module`."""
     process = start_module(module, *args, output=output, **environment)
     process.join()
     finished = Finished(process.exitcode or 0, output.read_text("utf-8", errors="replace"))

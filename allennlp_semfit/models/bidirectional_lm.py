@@ -1,14 +1,11 @@
-from typing import Any, Dict, List, Optional, Union
+from typing import Any, Dict, List, Union
 
 import torch
-from allennlp.data import TextFieldTensors, Vocabulary
+from allennlp.data import TextFieldTensors
 from allennlp.models import Model
-from allennlp.modules import Seq2SeqEncoder, TextFieldEmbedder
-from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import get_text_field_mask
 
 from allennlp_semfit.models.language_model_base import LanguageModelBase
-from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 
 __all__ = ["BidirectionalLm"]
 
@@ -69,19 +66,6 @@ class BidirectionalLm(LanguageModelBase):
 
     name = "bidirectional_lm"
     num_directions = 2
-
-    def __init__(
-        self,
-        vocab: Vocabulary,
-        text_field_embedder: TextFieldEmbedder,
-        contextualizer: Seq2SeqEncoder,
-        head: LmHead,
-        initializer: InitializerApplicator = None,
-        pretrained_file: Optional[str] = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(vocab, text_field_embedder, contextualizer, head, **kwargs)
-        self._initialize(initializer, pretrained_file)
 
     def forward(self, source: TextFieldTensors) -> Dict[str, Any]:
         """

@@ -18,23 +18,7 @@ __all__ = ["LanguageModelBase"]
 class LanguageModelBase(Model):
     """
     A base class for language models with any output layer, whose layers are representations of
-    words: `bidirectional_lm` and `masked_lm`.
-
-    # Parameters
-
-    vocab : `Vocabulary`
-    text_field_embedder : `TextFieldEmbedder`
-        Embeds the words, independently of their context.
-    contextualizer : `Seq2SeqEncoder`
-        It must be bidirectional.
-    head : `LmHead`
-        The output layer.
-
-    # Raises
-
-    `ConfigurationError`
-        If the contextualizer is unidirectional, the dimensions of two modules do not match, or the
-        targets are the input vectors and these are trainable.
+    words. See `bidirectional_lm` for the parameters.
     """
 
     default_predictor = "language_model_vectors"
@@ -51,6 +35,8 @@ class LanguageModelBase(Model):
         text_field_embedder: TextFieldEmbedder,
         contextualizer: Seq2SeqEncoder,
         head: LmHead,
+        initializer: InitializerApplicator = None,
+        pretrained_file: Optional[str] = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(vocab, **kwargs)
@@ -59,24 +45,11 @@ class LanguageModelBase(Model):
         self._head = head
         self._check_compatible()
         head.tie_weights(text_field_embedder)
+        self._initialize(initializer, pretrained_file)
 
     def _initialize(
         self, initializer: Optional[InitializerApplicator], pretrained_file: Optional[str]
     ) -> None:
-        """
-        Constructors call it at their end.
-
-        # Parameters
-
-        initializer : `Optional[InitializerApplicator]`
-        pretrained_file : `Optional[str]`
-            The archive of a model with the same parameters, whose weights are loaded.
-
-        # Raises
-
-        `InvalidFileError`
-            If `pretrained_file` does not exist, cannot be read, or has other parameters.
-        """
         if initializer is not None:
             initializer(self)
         if pretrained_file is not None:
@@ -88,14 +61,7 @@ class LanguageModelBase(Model):
                 )
 
     def _check_finite(self, loss: torch.Tensor) -> torch.Tensor:
-        """
-        Returns the loss of a batch.
-
-        # Raises
-
-        `DivergenceError`
-            In training, if it is infinite or not a number.
-        """
+        """Returns the loss of a batch; in training, raises a `DivergenceError` if not finite."""
         if self.training and not loss.isfinite():
             raise DivergenceError(
                 f"{self.name}: the loss of a batch is {loss.item()}, so the training has diverged. "

@@ -2,14 +2,12 @@ from typing import Any, Dict, Optional, Tuple
 
 import torch
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import TextFieldTensors, Vocabulary
+from allennlp.data import TextFieldTensors
 from allennlp.models import Model
-from allennlp.modules import Seq2SeqEncoder, TextFieldEmbedder
 from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import get_text_field_mask
 
 from allennlp_semfit.models.language_model_base import LanguageModelBase
-from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 
 __all__ = ["MaskedLm"]
 
@@ -34,17 +32,13 @@ class MaskedLm(LanguageModelBase):
 
     # Parameters
 
-    vocab : `Vocabulary`
-    text_field_embedder : `TextFieldEmbedder`
-        Embeds the words, independently of their context.
+    vocab, text_field_embedder, head, initializer
+        See `bidirectional_lm`.
     contextualizer : `Seq2SeqEncoder`
         It must be bidirectional, and may read the whole sentence for every word, such as
         `hugging_face_encoder`.
-    head : `LmHead`
-        The output layer.
     masking_probability : `float`, optional (default = `0.15`)
         The probability that a word is to be predicted. Each batch has at least one such word.
-    initializer : `InitializerApplicator`, optional (default = `None`)
     pretrained_file : `str`, optional (default = `None`)
         The archive of a `masked_lm` with the same parameters, to continue its training on other
         text. See `bidirectional_lm`.
@@ -52,9 +46,7 @@ class MaskedLm(LanguageModelBase):
     # Raises
 
     `ConfigurationError`
-        If `masking_probability` is not above 0 and at most 1, the contextualizer is
-        unidirectional, the dimensions of two modules do not match, or the targets are the input
-        vectors and these are trainable.
+        If `masking_probability` is not above 0 and at most 1; otherwise as `bidirectional_lm`.
     `InvalidFileError`
         If `pretrained_file` does not exist, cannot be read, or has other parameters.
 
@@ -83,23 +75,22 @@ class MaskedLm(LanguageModelBase):
 
     def __init__(
         self,
-        vocab: Vocabulary,
-        text_field_embedder: TextFieldEmbedder,
-        contextualizer: Seq2SeqEncoder,
-        head: LmHead,
         masking_probability: float = 0.15,
         initializer: InitializerApplicator = None,
         pretrained_file: Optional[str] = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(vocab, text_field_embedder, contextualizer, head, **kwargs)
+        super().__init__(**kwargs)
         if not 0 < masking_probability <= 1:
             raise ConfigurationError(
                 f"{self.name}: `masking_probability` is {masking_probability}; it must be above 0 "
                 "and at most 1."
             )
         self.masking_probability = masking_probability
-        self.mask_vector = torch.nn.Parameter(torch.zeros(text_field_embedder.get_output_dim()))
+        self.mask_vector = torch.nn.Parameter(
+            torch.zeros(self._text_field_embedder.get_output_dim())
+        )
+        # After its own parameter is there.
         self._initialize(initializer, pretrained_file)
 
     def forward(self, source: TextFieldTensors) -> Dict[str, Any]:

@@ -4,7 +4,6 @@ import json
 import statistics
 import sys
 
-import numpy
 import pytest
 import torch
 
@@ -20,7 +19,6 @@ from benchmarks import (
 )
 from benchmarks.models import build_batch, build_language_model, training_step
 from benchmarks.peak_memory import measure_peak_memory
-from benchmarks.synthetic import write_fasttext
 
 CPU = torch.device("cpu")
 # More than the cutoffs of the adaptive softmax.
@@ -33,13 +31,13 @@ def run(tmp_path, monkeypatch):
 
     def run(module, arguments):
         out = tmp_path / "results" / "out.json"
-        arguments = [*arguments.split(), "--repeats", "2", "--out", str(out)]
+        arguments = [*arguments.split(), "--repeats", "1", "--out", str(out)]
         if module not in (fasttext_memory, loader):
             arguments += ["--device", "cpu"]
         monkeypatch.setattr(sys, "argv", [module.__name__, *arguments])
         module.main()
         results = json.loads(out.read_text())
-        assert results["repeats"] == 2
+        assert results["repeats"] == 1
         assert results["threads"] == torch.get_num_threads()
         for row in results["timings"].values():
             assert 0 < row["min_seconds"] <= row["median_seconds"] <= row["max_seconds"]
@@ -62,11 +60,11 @@ def test_contextualizers(run):
 def test_heads(run):
     # The softmax over 3,000 words has 51,000 parameters, which with their gradients do not fit.
     sizes = "--vocabularies 100 3000 --hidden-dim 16 --num-words 3 --batch-size 4"
-    bounds = "--memory-gb 0.0004 --max-words 48 --layers semfit adaptive_softmax softmax"
+    bounds = "--memory-gb 0.0004 --max-words 48 --layers semfit softmax"
     results = run(heads, f"{sizes} {bounds}")
     rows = results["timings"]
     assert list(results["left_out"]) == ["softmax, 3,000"]
-    assert len(rows) == 5
+    assert len(rows) == 3
     lstm = 4 * 16 * (300 + 16 + 2)
     assert rows["semfit, 3,000"]["parameters"] == lstm + 300 * 16 + 300
     for name, row in rows.items():
@@ -77,20 +75,19 @@ def test_heads(run):
 
 
 def test_output_layers_alone(run):
-    layers = "semfit adaptive_softmax sampled_softmax softmax"
     # 3,000 vectors of 16 dimensions and their gradients take 408 kB, and the scores 216 kB.
     options = "--hidden-dim 16 --batch-size 2 --num-words 3 --memory-gb 0.0005 --max-words 6"
-    results = run(heads, f"--alone --vocabularies 100 3000 --layers {layers} {options}")
+    results = run(heads, f"--alone --vocabularies 100 3000 --layers semfit softmax {options}")
     assert list(results["left_out"]) == ["softmax, 3,000"]
-    assert len(results["timings"]) == 7
+    assert len(results["timings"]) == 3
     assert not results["larger_seconds"]
     assert results["timings"]["semfit, 100"]["parameters"] == 300 * 16 + 300
 
 
 def test_models(run):
     sizes = f"--batch-size 8 --num-words 4 --size small --vocabulary {VOCABULARY}"
-    rows = run(models, sizes)["timings"]
-    assert list(rows) == models.CANDIDATES
+    rows = run(models, f"{sizes} --candidates elmo elmo_semfit")["timings"]
+    assert list(rows) == ["elmo", "elmo_semfit"]
     for name, row in rows.items():
         assert row["words_per_second"] == pytest.approx(8 * 4 / row["median_seconds"])
         model = build_language_model(name, VOCABULARY, "small")
@@ -103,8 +100,10 @@ def test_semfit_head(run):
     assert rows["head alone"]["share_of_step"] == pytest.approx(part)
 
 
-def test_loader(run):
-    results = run(loader, "--num-words 30000 --step --size small")
+def test_loader(run, monkeypatch):
+    monkeypatch.setattr(loader, "NUM_TYPES", 1000)
+    monkeypatch.setattr(loader, "BATCHES_AT_ONCE", 2)
+    results = run(loader, "--num-words 12000 --step --size small")
     assert len(results["timings"]) == 9
     seconds = statistics.median(results["training_step_seconds"])
     assert results["words_per_second_training_step"] == pytest.approx(loader.UNIT / seconds)
@@ -117,29 +116,16 @@ def test_ner_step(run):
 
 
 def test_fasttext_memory(run, monkeypatch):
-    # The others take the same way, and each spawned worker takes long to import everything.
+    # The others take the same way, and a spawned worker takes long to import everything.
     ours = {fasttext_memory.REFERENCE: fasttext_memory.CANDIDATES[fasttext_memory.REFERENCE]}
     monkeypatch.setattr(fasttext_memory, "CANDIDATES", ours)
+    monkeypatch.setattr(fasttext_memory, "SLOW", set(ours))
     monkeypatch.setattr(fasttext_memory, "NUM_WORKERS", 1)
     results = run(fasttext_memory, "--num-words 300 --num-buckets 1000 --num-lookups 50")
     (row,) = results["timings"].values()
     assert 0 < row["resident_file_bytes"] <= results["file_bytes"] + 2**13
     assert 0 < row["forked_worker_bytes"] < 10**8
     assert row["microseconds_per_new_word"] > 0
-
-
-def test_all_readers_of_fasttext_find_the_same_vectors(tmp_path):
-    path = tmp_path / "vectors.bin"
-    write_fasttext(path, num_words=300, num_buckets=1000, dim=7)
-    words = fasttext_memory.sample_words(str(path), 100, 1)
-    assert len(set(words)) == 100
-    lookups = [open_model(str(path)) for open_model in fasttext_memory.CANDIDATES.values()]
-    # gensim gives `</s>` subwords, too.
-    for word in {*words, "unheard-of"} - {"</s>"}:
-        ours, *theirs = [lookup(word) for lookup in lookups]
-        assert numpy.abs(ours).sum() > 0
-        for other in theirs:
-            numpy.testing.assert_allclose(ours, other, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", [*models.CANDIDATES, "elmo, sparse gradients"])

@@ -39,6 +39,10 @@ def test_links_lead_to_files_and_headings(page):
             assert anchor in anchors_of(target), f"{path}#{anchor}"
 
 
+def test_the_readme_is_short():
+    assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= 150
+
+
 def test_all_pages_are_tested():
     assert set((ROOT / "docs").rglob("*.md")) <= set(PAGES)
 

@@ -81,7 +81,7 @@ def run_shell(code, monkeypatch):
 def directory(tmp_path, monkeypatch):
     """With what the snippets take for granted: a user's own text, and the repository's configs."""
     sentences = (FIXTURES / "corpus" / "train" / "shard-00.txt").read_text("utf-8")
-    (tmp_path / "my-text.txt.gz").write_bytes(gzip.compress((40 * sentences).encode()))
+    (tmp_path / "my-text.txt.gz").write_bytes(gzip.compress((10 * sentences).encode()))
     for name in ("brown.txt", "my-domain.txt"):
         (tmp_path / name).write_text(4 * sentences, "utf-8")
     shutil.copytree(ROOT / "training_config", tmp_path / "training_config")

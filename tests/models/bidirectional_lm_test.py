@@ -1,5 +1,4 @@
 import copy
-import json
 import math
 
 import numpy
@@ -15,7 +14,6 @@ from torch.nn.functional import cosine_similarity
 
 from allennlp_semfit.data.language_modeling import LanguageModelingReader
 from allennlp_semfit.pretrained.predictor import LanguageModelVectorsPredictor
-from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
 from tests import FIXTURES
 
 TRAINABLE = {"type": "embedding", "embedding_dim": 10, "num_embeddings": 3}
@@ -28,30 +26,8 @@ class TestBidirectionalLm(ModelTestCase):
         # An untrained head answers every context with nothing.
         torch.nn.init.normal_(self.model._head.projection.weight)
 
-    @pytest.mark.parametrize("distance", ["cosine", "l2", "nllvmf"])
-    def test_it_trains_saves_loads_and_predicts_the_same(self, distance):
-        self.ensure_model_can_train_save_and_load(
-            self.param_file, overrides={"model.head.distance": distance}
-        )
-
-    @pytest.mark.parametrize("kind", ["sru", "qrnn", "torch_lstm", "adapter"])
-    def test_every_contextualizer_trains_saves_loads_and_embeds(self, kind):
-        contextualizer = {"type": f"bidirectional_language_model_{kind}", "input_dim": 10}
-        if kind == "adapter":
-            layers = [[[3, 6]], [[2, 6]]]
-            encoder = {"type": "gated-cnn-encoder", "input_dim": 6, "layers": layers}
-            contextualizer["encoder"] = encoder
-        else:
-            contextualizer.update(hidden_dim=6, cell_size=8, num_layers=2)
-        config = Params.from_file(self.param_file).as_dict()
-        config["model"]["contextualizer"] = contextualizer
-        param_file = self.TEST_DIR / "config.json"
-        param_file.write_text(json.dumps(config))
-        self.ensure_model_can_train_save_and_load(param_file)
-        embedder = SentenceEmbedder(self.TEST_DIR / "save_and_load_test")
-        layers = embedder.embed_sentence(["The", "captain", "sleeps"])
-        assert layers.shape == (3, 3, 12)
-        assert numpy.isfinite(layers).all()
+    def test_it_trains_saves_loads_and_predicts_the_same(self):
+        self.ensure_model_can_train_save_and_load(self.param_file)
 
     def batch(self):
         return self.dataset.as_tensor_dict()
@@ -83,15 +59,6 @@ class TestBidirectionalLm(ModelTestCase):
             -outputs["loss"].item(), rel=1e-5
         )
 
-    def test_the_metrics_do_not_depend_on_the_batches(self):
-        self.model.eval()
-        with torch.no_grad():
-            self.model(**self.batch())
-            together = self.model.get_metrics(reset=True)
-            for instance in self.instances:
-                self.model.forward_on_instance(instance)
-        assert self.model.get_metrics() == pytest.approx(together, rel=1e-5)
-
     def test_a_loss_that_is_no_number_ends_the_training(self):
         self.model._head.projection.bias.data.fill_(math.inf)
         with pytest.raises(ConfigurationError, match="loss of a batch is nan.* Lower the learning"):
@@ -112,12 +79,8 @@ class TestBidirectionalLm(ModelTestCase):
         model = Model.from_params(
             Params({**config, "contextualizer": lstm}), vocab=Vocabulary.empty()
         )
-        for use in (
-            lambda: LanguageModelVectorsPredictor(model, LanguageModelingReader()),
-            lambda: model.num_layers(),
-        ):
-            with pytest.raises(ConfigurationError, match="LstmSeq2SeqEncoder, which has no"):
-                use()
+        with pytest.raises(ConfigurationError, match="LstmSeq2SeqEncoder, which has no"):
+            LanguageModelVectorsPredictor(model, LanguageModelingReader())
 
     @requires_gpu
     @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])

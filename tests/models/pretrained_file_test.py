@@ -1,9 +1,6 @@
 """A model that starts from the weights of an archive."""
 
 import json
-import shutil
-import zipfile
-from pathlib import Path
 
 import pytest
 import torch
@@ -14,7 +11,6 @@ from allennlp.data import Vocabulary
 from allennlp.models import Model
 from allennlp.models.archival import archive_model
 
-from allennlp_semfit.models.language_model_archive import LANGUAGE_MODEL
 from tests import FIXTURES
 
 
@@ -69,46 +65,6 @@ def test_an_archive_with_other_parameters_is_refused(overrides, message, trained
         build(config_of({**overrides, "pretrained_file": archive}))
     assert f"Language model {archive} has other parameters" in str(error.value)
     assert "`model.pretrained_file`" in str(error.value)
-
-
-def rename_functions(weights):
-    """Makes the pickle call other functions than PyTorch's."""
-    with zipfile.ZipFile(weights) as archive:
-        members = {member.filename: archive.read(member) for member in archive.infolist()}
-    with zipfile.ZipFile(weights, "w") as archive:
-        for name, content in members.items():
-            archive.writestr(name, content.replace(b"_rebuild_tensor", b"_rebuild_tentor"))
-
-
-@pytest.mark.parametrize(
-    ("damage", "found"),
-    [
-        ("empty", "cannot be read"),
-        ("truncated", "cannot be read"),
-        ("changed", "has weights that are not only tensors"),
-        ("a list", "cannot be read"),
-        ("vocabulary", "has a vocabulary that cannot be read"),
-    ],
-)
-def test_damaged_files_are_refused(damage, found, trained, tmp_path):
-    _, archive = trained
-    directory = tmp_path / "damaged"
-    shutil.copytree(Path(archive).parent, directory)
-    weights = directory / "best.th"
-    whole = bytearray(weights.read_bytes())
-    if damage == "empty":
-        weights.write_bytes(b"")
-    elif damage == "truncated":
-        weights.write_bytes(whole[:-100])
-    elif damage == "changed":
-        rename_functions(weights)
-    elif damage == "a list":
-        torch.save([1], weights)
-    else:
-        (directory / "vocabulary" / "tokens.txt").write_bytes(b"\xff")
-    with pytest.raises(ConfigurationError, match=f"Language model {directory} {found}") as error:
-        LANGUAGE_MODEL.read(directory)
-    assert "\n" not in str(error.value)
 
 
 def test_what_is_no_archive_of_a_language_model_is_refused(tmp_path):

@@ -168,7 +168,7 @@ def read_damaged(name, read, sample):
     """Reads as many damaged files, each with 1 GB of memory and in two minutes."""
     allocated = int((PROC / "self" / "status").read_text().split("VmData:")[1].split()[0])
     resource.setrlimit(resource.RLIMIT_DATA, (2**30 + 1024 * allocated,) * 2)
-    for number in range(20 * REPEATS):
+    for number in range(10 * REPEATS):
         directory = sample.with_name("damaged")
         shutil.copytree(sample, directory)
         path = directory / name

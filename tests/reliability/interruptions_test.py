@@ -239,6 +239,7 @@ def test_a_long_run_needs_no_more(name, inputs, tmp_path):
         sentences = place / "sentences.txt"
         sentences.write_text(sentences.read_text("utf-8") * times, "utf-8")
         config = {"train_data_path": str(sentences), "data_loader.max_instances_in_memory": 16}
+        config["trainer.num_epochs"] = 1
         options = ["-o", json.dumps(config)] if name == "train" else []
         ended = Work(name, place, place / "place").run(*options, seconds=SECONDS + 30 * times)
         assert ended.code == 0, ended.output

@@ -46,17 +46,13 @@ def train(config, directory):
     return model
 
 
-@pytest.fixture(scope="session", params=["fasttext", "subwords"])
-def language_model(request, tmp_path_factory):
-    """A language model with as many dimensions as that of the main job."""
-    directory = tmp_path_factory.mktemp("language_models") / request.param
-    return str(write_language_model(directory, request.param, hidden_dim=128))
-
-
 @pytest.mark.parametrize("task", sorted(DATA))
-def test_a_task_trains_and_is_tested(task, language_model, tmp_path):
-    config = config_of(CONFIGS / f"{task}.jsonnet", LM_ARCHIVE_PATH=language_model)
-    model = train(config, tmp_path)
+def test_a_task_trains_and_is_tested(task, tmp_path):
+    kind = "subwords" if task == "ner" else "fasttext"
+    # With as many dimensions as that of the main job.
+    language_model = write_language_model(tmp_path / "lm", kind, hidden_dim=128)
+    config = config_of(CONFIGS / f"{task}.jsonnet", LM_ARCHIVE_PATH=str(language_model))
+    model = train(config, tmp_path / "task")
     pretrained = [
         parameter.requires_grad
         for name, parameter in model.named_parameters()
@@ -64,9 +60,3 @@ def test_a_task_trains_and_is_tested(task, language_model, tmp_path):
     ]
     assert pretrained
     assert not any(pretrained)
-
-
-@pytest.mark.parametrize("task", sorted(DATA))
-def test_a_variable_that_is_not_set_is_named(task):
-    with pytest.raises(RuntimeError, match="undefined external variable: LM_ARCHIVE_PATH"):
-        config_of(CONFIGS / f"{task}.jsonnet")

@@ -1,11 +1,11 @@
-from functools import partial
-from typing import List, Sequence
+from typing import Any, List, Sequence
 
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 
 from allennlp_semfit.modules.contextualizers.bidirectional_stack import BidirectionalStack
+from allennlp_semfit.modules.kernels.implementation import check_implementation
 from allennlp_semfit.modules.kernels.projected_lstm import ProjectedLstm, run_in_lockstep
 
 __all__ = ["BidirectionalLanguageModelLstm"]
@@ -55,8 +55,7 @@ class BidirectionalLanguageModelLstm(BidirectionalStack):
     # Raises
 
     `ConfigurationError`
-        If a size is less than 1, `dropout` is not in [0, 1), a clip value is not positive or the
-        implementation is not available.
+        If a clip value is not positive or the implementation is not available.
 
     # Example
 
@@ -76,44 +75,24 @@ class BidirectionalLanguageModelLstm(BidirectionalStack):
 
     def __init__(
         self,
-        input_dim: int,
-        hidden_dim: int,
-        cell_size: int,
-        num_layers: int = 2,
-        layer_norm: bool = True,
-        dropout: float = 0.0,
         memory_cell_clip_value: float = 3.0,
         state_projection_clip_value: float = 3.0,
-        return_all_layers: bool = False,
         implementation: str = "auto",
+        **kwargs: Any,
     ) -> None:
-        for name, clip in (
-            ("memory_cell_clip_value", memory_cell_clip_value),
-            ("state_projection_clip_value", state_projection_clip_value),
-        ):
+        super().__init__(**kwargs)
+        check_implementation(self.name, implementation)
+        clips = {
+            "memory_cell_clip_value": memory_cell_clip_value,
+            "state_projection_clip_value": state_projection_clip_value,
+        }
+        for name, clip in clips.items():
             if clip is not None and clip <= 0:
                 raise ConfigurationError(
                     f"{self.name}: `{name}` is {clip}; it must be greater than 0, or null for no "
                     "clipping."
                 )
-        super().__init__(
-            partial(
-                ProjectedLstm,
-                hidden_dim,
-                cell_size,
-                layer_norm,
-                memory_cell_clip_value,
-                state_projection_clip_value,
-                implementation,
-            ),
-            input_dim,
-            hidden_dim,
-            num_layers,
-            dropout,
-            return_all_layers,
-            implementation,
-            cell_size=cell_size,
-        )
+        self._add_layers(ProjectedLstm, **clips, implementation=implementation)
 
     def _run_layers(
         self, layers: Sequence[ProjectedLstm], inputs: torch.Tensor, batch_sizes: List[int]

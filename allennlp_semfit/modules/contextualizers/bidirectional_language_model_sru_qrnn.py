@@ -1,9 +1,10 @@
-from functools import partial
+from typing import Any
 
 from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 
 from allennlp_semfit.modules.contextualizers.bidirectional_stack import BidirectionalStack
 from allennlp_semfit.modules.kernels.elementwise_recurrence import ElementwiseRecurrentLayer
+from allennlp_semfit.modules.kernels.implementation import check_implementation
 
 __all__ = ["BidirectionalLanguageModelQrnn", "BidirectionalLanguageModelSru"]
 
@@ -21,19 +22,11 @@ class BidirectionalLanguageModelSru(BidirectionalStack):
 
     # Parameters
 
-    input_dim : `int`
-        The dimension of the word vectors.
-    hidden_dim : `int`
-        The dimension of each direction's output; the output dimension is twice this.
-    cell_size : `int`
-        The number of memory cells in each direction of each layer.
+    input_dim, hidden_dim, cell_size, dropout, return_all_layers
+        See `bidirectional_language_model_lstm`.
     num_layers : `int`, optional (default = `4`)
     layer_norm : `bool`, optional (default = `True`)
         Whether to apply layer normalisation to each layer's output.
-    dropout : `float`, optional (default = `0.0`)
-        Applied to each layer's input, but not to the residual connections.
-    return_all_layers : `bool`, optional (default = `False`)
-        Whether `forward` returns all layers or only the last one.
     implementation : `str`, optional (default = `"auto"`)
         What computes the recurrence: `"native"` is a CPU kernel, `"triton"` a GPU kernel and
         `"torch"` are PyTorch's operations. `"auto"` is the fastest that is available.
@@ -41,7 +34,7 @@ class BidirectionalLanguageModelSru(BidirectionalStack):
     # Raises
 
     `ConfigurationError`
-        If a size is less than 1, `dropout` is not in [0, 1) or the implementation is not available.
+        If the implementation is not available.
 
     # Example
 
@@ -59,35 +52,11 @@ class BidirectionalLanguageModelSru(BidirectionalStack):
 
     name = "bidirectional_language_model_sru"
 
-    def __init__(
-        self,
-        input_dim: int,
-        hidden_dim: int,
-        cell_size: int,
-        num_layers: int = 4,
-        layer_norm: bool = True,
-        dropout: float = 0.0,
-        return_all_layers: bool = False,
-        implementation: str = "auto",
-    ) -> None:
-        super().__init__(
-            partial(
-                ElementwiseRecurrentLayer,
-                hidden_dim,
-                cell_size,
-                window_size=1,
-                peepholes=True,
-                layer_norm=layer_norm,
-                implementation=implementation,
-            ),
-            input_dim,
-            hidden_dim,
-            num_layers,
-            dropout,
-            return_all_layers,
-            implementation,
-            cell_size=cell_size,
-        )
+    def __init__(self, num_layers: int = 4, implementation: str = "auto", **kwargs: Any) -> None:
+        super().__init__(num_layers=num_layers, **kwargs)
+        check_implementation(self.name, implementation)
+        options = {"window_size": 1, "peepholes": True, "implementation": implementation}
+        self._add_layers(ElementwiseRecurrentLayer, **options)
 
 
 @Seq2SeqEncoder.register("bidirectional_language_model_qrnn")
@@ -103,21 +72,13 @@ class BidirectionalLanguageModelQrnn(BidirectionalStack):
 
     # Parameters
 
-    input_dim : `int`
-        The dimension of the word vectors.
-    hidden_dim : `int`
-        The dimension of each direction's output; the output dimension is twice this.
-    cell_size : `int`
-        The number of memory cells in each direction of each layer.
+    input_dim, hidden_dim, cell_size, dropout, return_all_layers
+        See `bidirectional_language_model_lstm`.
     num_layers : `int`, optional (default = `2`)
     window_size : `int`, optional (default = `2`)
         The number of words, up to the current one, that the gates depend on directly.
     layer_norm : `bool`, optional (default = `True`)
         Whether to apply layer normalisation to each layer's output.
-    dropout : `float`, optional (default = `0.0`)
-        Applied to each layer's input, but not to the residual connections.
-    return_all_layers : `bool`, optional (default = `False`)
-        Whether `forward` returns all layers or only the last one.
     implementation : `str`, optional (default = `"auto"`)
         What computes the recurrence: `"native"` is a CPU kernel, `"triton"` a GPU kernel and
         `"torch"` are PyTorch's operations. `"auto"` is the fastest that is available.
@@ -125,7 +86,7 @@ class BidirectionalLanguageModelQrnn(BidirectionalStack):
     # Raises
 
     `ConfigurationError`
-        If a size is less than 1, `dropout` is not in [0, 1) or the implementation is not available.
+        If the implementation is not available.
 
     # Example
 
@@ -143,35 +104,8 @@ class BidirectionalLanguageModelQrnn(BidirectionalStack):
 
     name = "bidirectional_language_model_qrnn"
 
-    def __init__(
-        self,
-        input_dim: int,
-        hidden_dim: int,
-        cell_size: int,
-        num_layers: int = 2,
-        window_size: int = 2,
-        layer_norm: bool = True,
-        dropout: float = 0.0,
-        return_all_layers: bool = False,
-        implementation: str = "auto",
-    ) -> None:
-        layer = partial(
-            ElementwiseRecurrentLayer,
-            hidden_dim,
-            cell_size,
-            window_size,
-            False,
-            layer_norm,
-            implementation,
-        )
-        super().__init__(
-            layer,
-            input_dim,
-            hidden_dim,
-            num_layers,
-            dropout,
-            return_all_layers,
-            implementation,
-            cell_size=cell_size,
-            window_size=window_size,
-        )
+    def __init__(self, window_size: int = 2, implementation: str = "auto", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        check_implementation(self.name, implementation)
+        options = {"window_size": window_size, "peepholes": False, "implementation": implementation}
+        self._add_layers(ElementwiseRecurrentLayer, **options)

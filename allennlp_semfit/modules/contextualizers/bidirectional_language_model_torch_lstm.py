@@ -1,7 +1,6 @@
-from typing import List
+from typing import Any, List
 
 import torch
-from allennlp.common.checks import ConfigurationError
 from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 from torch.nn.utils.rnn import PackedSequence
 
@@ -23,25 +22,12 @@ class BidirectionalLanguageModelTorchLstm(BidirectionalStack):
 
     # Parameters
 
-    input_dim : `int`
-        The dimension of the word vectors.
-    hidden_dim : `int`
-        The dimension of each direction's output; the output dimension is twice this.
+    input_dim, hidden_dim, num_layers, dropout, return_all_layers
+        See `bidirectional_language_model_lstm`.
     cell_size : `int`
         The number of memory cells in each direction of each layer, more than `hidden_dim`.
-    num_layers : `int`, optional (default = `2`)
     layer_norm : `bool`, optional (default = `True`)
         Whether to apply layer normalisation to each layer's output.
-    dropout : `float`, optional (default = `0.0`)
-        Applied to each layer's input, but not to the residual connections.
-    return_all_layers : `bool`, optional (default = `False`)
-        Whether `forward` returns all layers or only the last one.
-
-    # Raises
-
-    `ConfigurationError`
-        If a size is less than 1, `cell_size` is not more than `hidden_dim` or `dropout` is not in
-        [0, 1).
 
     # Example
 
@@ -57,31 +43,9 @@ class BidirectionalLanguageModelTorchLstm(BidirectionalStack):
     ```
     """
 
-    name = "bidirectional_language_model_torch_lstm"
-
-    def __init__(
-        self,
-        input_dim: int,
-        hidden_dim: int,
-        cell_size: int,
-        num_layers: int = 2,
-        layer_norm: bool = True,
-        dropout: float = 0.0,
-        return_all_layers: bool = False,
-    ) -> None:
-        if cell_size <= hidden_dim:
-            raise ConfigurationError(
-                f"{self.name}: `cell_size` is {cell_size}; it must be more than `hidden_dim`, "
-                f"{hidden_dim}, because of `torch.nn.LSTM`."
-            )
-        super().__init__(
-            lambda: _Layer(hidden_dim, cell_size, layer_norm),
-            input_dim,
-            hidden_dim,
-            num_layers,
-            dropout,
-            return_all_layers,
-        )
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._add_layers(_Layer)
 
 
 class _Layer(torch.nn.Module):

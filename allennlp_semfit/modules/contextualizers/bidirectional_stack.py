@@ -1,10 +1,9 @@
-from typing import Any, Callable, List, Sequence, Tuple, Union
+from typing import Any, Callable, List, Sequence, Tuple
 
 import torch
 from allennlp.common.checks import ConfigurationError
-from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 
-from allennlp_semfit.modules.kernels.implementation import check_implementation
+from allennlp_semfit.modules.contextualizers.contextualizer import Contextualizer
 
 __all__ = ["BidirectionalStack", "check_right_padding"]
 
@@ -14,7 +13,7 @@ _MESSAGE = (
 )
 
 
-class BidirectionalStack(Seq2SeqEncoder):
+class BidirectionalStack(Contextualizer):
     """
     A base class for contextualizers of language models: two independent stacks of layers, one for
     each direction. At every layer, a forward state depends only on the current and earlier words,
@@ -25,121 +24,57 @@ class BidirectionalStack(Seq2SeqEncoder):
 
     It is stateless: every sentence starts from a zero state.
 
-    # Parameters
-
-    build_layer : `Callable[[], torch.nn.Module]`
-        Builds a layer of one direction. See `_run_layers` for its input and output.
-    input_dim : `int`
-        The dimension of the word vectors.
-    hidden_dim : `int`
-        The dimension of each direction's output; the output dimension is twice this.
-    num_layers : `int`
-    dropout : `float`
-        Applied to each layer's input, but not to the residual connections.
-    return_all_layers : `bool`
-        Whether `forward` returns all layers or only the last one.
-    implementation : `str`, optional (default = `"auto"`)
-        That of the layers, to check.
-    sizes : `int`
-        More sizes to check.
-
-    # Raises
-
-    `ConfigurationError`
-        If a size is less than 1, `dropout` is not in [0, 1) or the implementation is not available.
+    See `bidirectional_language_model_lstm` for the parameters.
     """
-
-    name: str
-    """The name it is registered with."""
 
     def __init__(
         self,
-        build_layer: Callable[[], torch.nn.Module],
         input_dim: int,
         hidden_dim: int,
-        num_layers: int,
-        dropout: float,
-        return_all_layers: bool,
-        implementation: str = "auto",
-        **sizes: int,
+        cell_size: int,
+        num_layers: int = 2,
+        layer_norm: bool = True,
+        dropout: float = 0.0,
+        return_all_layers: bool = False,
     ) -> None:
-        super().__init__()
-        check_implementation(self.name, implementation)
-        sizes.update(input_dim=input_dim, hidden_dim=hidden_dim, num_layers=num_layers)
-        for name, size in sizes.items():
-            if size < 1:
-                raise ConfigurationError(f"{self.name}: `{name}` is {size}; it must be at least 1.")
-        if not 0 <= dropout < 1:
-            raise ConfigurationError(
-                f"{self.name}: `dropout` is {dropout}; it must be at least 0 and less than 1."
-            )
-        self.input_dim = input_dim
-        self.hidden_dim = hidden_dim
-        self.num_layers = num_layers
-        self.return_all_layers = return_all_layers
+        super().__init__(input_dim, 2 * hidden_dim, num_layers, return_all_layers)
+        self._sizes = {
+            "hidden_dim": hidden_dim,
+            "cell_size": cell_size,
+            "layer_norm": layer_norm,
+        }
         self.forward_input_projection = torch.nn.Linear(input_dim, hidden_dim)
         self.backward_input_projection = torch.nn.Linear(input_dim, hidden_dim)
-        self.forward_layers = torch.nn.ModuleList(build_layer() for _ in range(num_layers))
-        self.backward_layers = torch.nn.ModuleList(build_layer() for _ in range(num_layers))
         self.dropout = torch.nn.Dropout(dropout)
+
+    def _add_layers(self, build_layer: Callable[..., torch.nn.Module], **options: Any) -> None:
+        """
+        Adds the layers. Constructors call it at their end. `build_layer` builds a layer of one
+        direction from `hidden_dim`, `cell_size`, `layer_norm` and the options. See `_run_layers`
+        for its input and output.
+        """
+        self.forward_layers, self.backward_layers = (
+            torch.nn.ModuleList(
+                build_layer(**self._sizes, **options) for _ in range(self.num_layers)
+            )
+            for _ in range(2)
+        )
 
     def _run_layers(
         self, layers: Sequence[Any], inputs: torch.Tensor, batch_sizes: List[int]
     ) -> torch.Tensor:
         """
-        Runs a forward and a backward layer.
-
-        # Parameters
-
-        layers : `Sequence[torch.nn.Module]`
-        inputs : `torch.Tensor`
-            Shape `(2, sum(batch_sizes), hidden_dim)`. For each layer, in the layout of
-            `torch.nn.utils.rnn.PackedSequence.data`: all first words, all second words, and so on,
-            with the sentences sorted by decreasing length.
-        batch_sizes : `List[int]`
-            The number of sentences that have a first word, a second word, and so on.
-
-        # Returns
-
-        `torch.Tensor`
-            The states, in the shape and layout of `inputs`.
+        The states of a forward and a backward layer. Like `inputs`, they have the shape
+        `(2, sum(batch_sizes), hidden_dim)`, for each layer in the layout of
+        `torch.nn.utils.rnn.PackedSequence.data`: all first words, all second words, and so on, with
+        the sentences sorted by decreasing length. `batch_sizes` are the numbers of sentences that
+        have a first word, a second word, and so on.
         """
         return torch.stack(
             [layer(packed, batch_sizes) for layer, packed in zip(layers, inputs.unbind(0))]
         )
 
-    def get_input_dim(self) -> int:
-        return self.input_dim
-
-    def get_output_dim(self) -> int:
-        return 2 * self.hidden_dim
-
-    def is_bidirectional(self) -> bool:
-        return True
-
-    def forward(
-        self, inputs: torch.Tensor, mask: torch.BoolTensor
-    ) -> Union[torch.Tensor, List[torch.Tensor]]:
-        """
-        # Parameters
-
-        inputs : `torch.Tensor`
-            Shape `(batch_size, length, input_dim)`.
-        mask : `torch.BoolTensor`
-            Shape `(batch_size, length)`. The padding must be on the right.
-
-        # Returns
-
-        `Union[torch.Tensor, List[torch.Tensor]]`
-            The last layer, shape `(batch_size, length, 2 * hidden_dim)`: the forward half, then
-            the backward half; zero for padding. With `return_all_layers`, a list of
-            `num_layers + 1` such tensors, the first of which is the projected input.
-
-        # Raises
-
-        `ConfigurationError`
-            If padding precedes a word.
-        """
+    def _layers(self, inputs: torch.Tensor, mask: torch.BoolTensor) -> List[torch.Tensor]:
         check_right_padding(mask)
         index, batch_sizes = _pack_indices(mask)
         if mask.is_cuda:
@@ -155,9 +90,8 @@ class BidirectionalStack(Seq2SeqEncoder):
             outputs = self._run_layers(directions, self.dropout(states), batch_sizes)
             states = outputs + states if number else outputs
             layers.append(states)
-        if self.return_all_layers:
-            return [_unpack(states, index, mask) for states in layers]
-        return _unpack(states, index, mask)
+        returned = layers if self.return_all_layers else layers[-1:]
+        return [_unpack(states, index, mask) for states in returned]
 
 
 def check_right_padding(mask: torch.BoolTensor) -> None:
@@ -200,11 +134,9 @@ def _pack_indices(mask: torch.BoolTensor) -> Tuple[torch.Tensor, List[int]]:
 
 
 def _unpack(states: torch.Tensor, index: torch.Tensor, mask: torch.BoolTensor) -> torch.Tensor:
-    """Unpacks the states and concatenates both directions; zero for padding."""
-    forward_states, backward_states = (
+    """Unpacks the states and concatenates both directions."""
+    halves = (
         packed.new_zeros(mask.numel(), packed.size(1)).index_copy(0, indices, packed)
         for packed, indices in zip(states, index)
     )
-    return torch.cat([forward_states, backward_states], dim=1).view(
-        *mask.shape, 2 * states.size(-1)
-    ) * mask.unsqueeze(-1)
+    return torch.cat([*halves], dim=1).view(*mask.shape, 2 * states.size(-1))

@@ -1,4 +1,4 @@
-from typing import Any, Dict, List, Optional, Union
+from typing import Any, Dict, Optional, Sequence
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -6,6 +6,7 @@ from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 from transformers import AutoConfig, AutoModel
 
 from allennlp_semfit.common.errors import first_line
+from allennlp_semfit.modules.contextualizers.contextualizer import Contextualizer
 
 __all__ = ["HuggingFaceEncoder"]
 
@@ -14,7 +15,7 @@ _MODEL_TYPES = ("bert", "distilbert", "electra", "roformer")
 
 
 @Seq2SeqEncoder.register("hugging_face_encoder")
-class HuggingFaceEncoder(Seq2SeqEncoder):
+class HuggingFaceEncoder(Contextualizer):
     """
     A transformer encoder of the library `transformers` with new weights, built from the sizes in
     its configuration. Nothing is downloaded. It reads word vectors, projected to its dimension, in
@@ -42,8 +43,8 @@ class HuggingFaceEncoder(Seq2SeqEncoder):
     # Raises
 
     `ConfigurationError`
-        If `input_dim` is less than 1, `model_type` is another, or `config` does not fit it; in
-        `forward`, if a sentence is too long.
+        If `model_type` is another, or `config` does not fit it; in `forward`, if a sentence is too
+        long.
 
     # Example
 
@@ -68,11 +69,6 @@ class HuggingFaceEncoder(Seq2SeqEncoder):
         config: Optional[Dict[str, Any]] = None,
         return_all_layers: bool = False,
     ) -> None:
-        super().__init__()
-        if input_dim < 1:
-            raise ConfigurationError(
-                f"{self.name}: `input_dim` is {input_dim}; it must be at least 1."
-            )
         if model_type not in _MODEL_TYPES:
             raise ConfigurationError(
                 f"{self.name}: `model_type` is {model_type!r}; it takes one of "
@@ -91,49 +87,25 @@ class HuggingFaceEncoder(Seq2SeqEncoder):
         try:
             # Of the words, only the padding is left, until the word embeddings are removed.
             sizes = {"vocab_size": 1, "pad_token_id": 0, **config}
-            self.encoder = AutoModel.from_config(AutoConfig.for_model(model_type, **sizes))
+            encoder = AutoModel.from_config(AutoConfig.for_model(model_type, **sizes))
         except (ValueError, TypeError, KeyError, AttributeError, AssertionError) as error:
             raise ConfigurationError(
                 f"{self.name}: transformers cannot build a {model_type} from `config` {config} "
                 f"({first_line(error)})."
             ) from error
-        self.input_dim = input_dim
-        self.return_all_layers = return_all_layers
-        self.num_layers = int(self.encoder.config.num_hidden_layers)
-        embedding_dim = self.encoder.get_input_embeddings().embedding_dim
+        sizes = encoder.config
+        super().__init__(
+            input_dim, int(sizes.hidden_size), int(sizes.num_hidden_layers), return_all_layers
+        )
+        embedding_dim = encoder.get_input_embeddings().embedding_dim
         self.input_projection = torch.nn.Linear(input_dim, embedding_dim)
         # Parameters without gradients would stop distributed training.
-        self.encoder.set_input_embeddings(None)
-        if getattr(self.encoder, "pooler", None) is not None:
-            self.encoder.pooler = None
+        encoder.set_input_embeddings(None)
+        if getattr(encoder, "pooler", None) is not None:
+            encoder.pooler = None
+        self.encoder = encoder
 
-    def get_input_dim(self) -> int:
-        return self.input_dim
-
-    def get_output_dim(self) -> int:
-        return int(self.encoder.config.hidden_size)
-
-    def is_bidirectional(self) -> bool:
-        return True
-
-    def forward(
-        self, inputs: torch.Tensor, mask: torch.BoolTensor
-    ) -> Union[torch.Tensor, List[torch.Tensor]]:
-        """
-        # Parameters
-
-        inputs : `torch.Tensor`
-            Shape `(batch_size, length, input_dim)`.
-        mask : `torch.BoolTensor`
-            Shape `(batch_size, length)`. The padding must be on the right.
-
-        # Returns
-
-        `Union[torch.Tensor, List[torch.Tensor]]`
-            The last layer, shape `(batch_size, length, get_output_dim())`, zero for padding. With
-            `return_all_layers`, a list of `num_layers + 1` such tensors, the first of which is the
-            input of the first layer: the projected word vectors with their positions.
-        """
+    def _layers(self, inputs: torch.Tensor, mask: torch.BoolTensor) -> Sequence[torch.Tensor]:
         longest = getattr(self.encoder.config, "max_position_embeddings", mask.size(1))
         if mask.size(1) > longest:
             raise ConfigurationError(
@@ -143,16 +115,11 @@ class HuggingFaceEncoder(Seq2SeqEncoder):
                 "a larger `max_position_embeddings` in `config`."
             )
         if not mask.numel():
-            layers = [inputs.new_zeros(*mask.shape, self.get_output_dim())] * (self.num_layers + 1)
-        else:
-            layers = self.encoder(
-                inputs_embeds=self.input_projection(inputs),
-                attention_mask=mask.long(),
-                output_hidden_states=True,
-            ).hidden_states
-        # They may be in half precision under autocast.
-        returned = [
-            layer.to(inputs.dtype) * mask.unsqueeze(-1)
-            for layer in (layers if self.return_all_layers else layers[-1:])
-        ]
-        return returned if self.return_all_layers else returned[0]
+            return [inputs.new_zeros(*mask.shape, self.output_dim)] * (self.num_layers + 1)
+        # The first one is the projected word vectors with their positions.
+        layers: Sequence[torch.Tensor] = self.encoder(
+            inputs_embeds=self.input_projection(inputs),
+            attention_mask=mask.long(),
+            output_hidden_states=True,
+        ).hidden_states
+        return layers

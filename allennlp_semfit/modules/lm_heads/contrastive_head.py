@@ -1,11 +1,10 @@
 import math
 from dataclasses import dataclass
-from typing import Any, Dict, Optional
+from typing import Any, Dict
 
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import TextFieldTensors
-from allennlp.modules.token_embedders import TokenEmbedder
 from allennlp.nn.util import get_text_field_mask
 
 from allennlp_semfit.functional import distinct_vectors, negative_log_likelihoods, unit_vectors
@@ -106,22 +105,10 @@ class ContrastiveHead(VectorHeadBase):
         self,
         input_dim: int,
         embedding_dim: int,
-        target_embedder: Optional[TokenEmbedder] = None,
-        target_indexer: Optional[str] = None,
-        target_cache_size: int = 100_000,
-        center_targets: bool = False,
-        whiten_targets: bool = False,
         max_negatives: int = 4096,
+        **kwargs: Any,
     ) -> None:
-        super().__init__(
-            input_dim,
-            embedding_dim,
-            target_embedder,
-            target_indexer,
-            target_cache_size,
-            center_targets,
-            whiten_targets,
-        )
+        super().__init__(input_dim, embedding_dim, **kwargs)
         if max_negatives < 1:
             raise ConfigurationError(
                 f"contrastive: `max_negatives` is {max_negatives}; it must be at least 1."
@@ -135,7 +122,6 @@ class ContrastiveHead(VectorHeadBase):
     @torch.no_grad()
     def prepare_targets(self, source: TextFieldTensors, input_vectors: torch.Tensor) -> BatchWords:
         vectors = self.target_vectors(source, input_vectors)  # (batch_size, length, embedding_dim)
-        self.update_transform(vectors, source)
         mask = get_text_field_mask(source)  # (batch_size, length)
         # (num_words, embedding_dim) and (batch_size, length)
         words, indices = distinct_vectors(vectors, mask)

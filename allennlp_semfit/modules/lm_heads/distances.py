@@ -1,6 +1,5 @@
 import torch
 from allennlp.common import Registrable
-from allennlp.common.checks import ConfigurationError
 
 from allennlp_semfit.functional import cosine_distance, nllvmf_distance, squared_l2_distance
 
@@ -28,15 +27,7 @@ class Distance(Registrable):
         changes each element by about the learning rate in an update, so the scale sets how fast the
         direction changes: with a much smaller norm too fast at first, with a larger one too slowly.
 
-        # Parameters
-
-        mean_target : `torch.Tensor`
-            The mean of the targets. Shape `(m,)`.
-
-        # Returns
-
-        `torch.Tensor`
-            Shape `(m,)`.
+        `mean_target`, like the result, has the shape `(m,)`.
         """
         return len(mean_target) ** 0.5 / 3 * mean_target
 
@@ -88,11 +79,6 @@ class NllVmfDistance(Distance):
     lambda_2 : `float`, optional (default = `0.1`)
         The weight of the dot product.
 
-    # Raises
-
-    `ConfigurationError`
-        If `lambda_1` or `lambda_2` is negative.
-
     # Example
 
     ```json
@@ -101,9 +87,6 @@ class NllVmfDistance(Distance):
     """
 
     def __init__(self, lambda_1: float = 0.02, lambda_2: float = 0.1) -> None:
-        for name, value in (("lambda_1", lambda_1), ("lambda_2", lambda_2)):
-            if value < 0:
-                raise ConfigurationError(f"nllvmf: `{name}` is {value}; it must be at least 0.")
         self.lambda_1 = lambda_1
         self.lambda_2 = lambda_2
 

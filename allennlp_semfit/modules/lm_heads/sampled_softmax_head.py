@@ -1,9 +1,8 @@
-from typing import Tuple
+from typing import Any, Tuple
 
 import numpy
 import torch
 from allennlp.common.checks import ConfigurationError
-from allennlp.common.util import is_distributed
 from allennlp.data import Vocabulary
 from allennlp.modules.sampled_softmax_loss import SampledSoftmaxLoss
 
@@ -39,17 +38,15 @@ class SampledSoftmaxHead(SoftmaxHeadBase):
         The number of words in a sample.
     sparse : `bool`, optional (default = `False`)
         Whether the gradient is sparse. This requires an optimizer such as `dense_sparse_adam`, no
-        `grad_norm` on a CPU, and at most one GPU.
-    namespace : `str`, optional (default = `"tokens"`)
-        The vocabulary's namespace.
-    indexer : `str`, optional (default = `"tokens"`)
-        The name of the indexer that provides the words' indices in the namespace.
+        `grad_norm` on a CPU, and at most one GPU: NCCL does not support sparse gradients.
+    namespace, indexer
+        See `softmax`.
 
     # Raises
 
     `ConfigurationError`
         If the vocabulary has no such namespace, or `num_samples` is not less than the number of its
-        words; in training with several GPUs, if `sparse`: NCCL does not support sparse gradients.
+        words.
 
     # Example
 
@@ -64,14 +61,13 @@ class SampledSoftmaxHead(SoftmaxHeadBase):
         input_dim: int,
         num_samples: int = 8192,
         sparse: bool = False,
-        namespace: str = "tokens",
-        indexer: str = "tokens",
+        **kwargs: Any,
     ) -> None:
-        super().__init__(vocab, input_dim, namespace, indexer)
+        super().__init__(vocab, input_dim, **kwargs)
         if not 1 <= num_samples < self.num_classes:
             raise ConfigurationError(
                 f"sampled_softmax: `num_samples` is {num_samples}; it must be at least 1 and less "
-                f"than the number of words in the vocabulary's namespace {namespace!r}, "
+                f"than the number of words in the vocabulary's namespace {self.namespace!r}, "
                 f"{self.num_classes}."
             )
         self.sparse = sparse
@@ -84,13 +80,6 @@ class SampledSoftmaxHead(SoftmaxHeadBase):
     def forward(self, context: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         if not self.training:
             return super().forward(context, targets)
-        # The constructor does not check it, because a task may load a trained model as an embedder
-        # on several GPUs.
-        if self.sparse and is_distributed() and torch.distributed.get_backend() == "nccl":
-            raise ConfigurationError(
-                "sampled_softmax: `sparse` is true, but several GPUs (NCCL) cannot exchange sparse "
-                "gradients. Set it to false, or train on one GPU without `distributed`."
-            )
         # The start is random, so that all words are equally likely.
         start = numpy.random.randint(self._stride)
         with torch.no_grad():

@@ -1,10 +1,9 @@
 import logging
-from typing import Dict, Optional
+from typing import Any, Dict, Optional
 
 import torch
 from allennlp.common.util import is_distributed
 from allennlp.data import TextFieldTensors
-from allennlp.modules.token_embedders import TokenEmbedder
 
 from allennlp_semfit.functional import cosine_distance, unit_vectors
 from allennlp_semfit.modules.lm_heads.distances import CosineDistance, Distance
@@ -80,21 +79,9 @@ class SemfitHead(VectorHeadBase):
         input_dim: int,
         embedding_dim: int,
         distance: Optional[Distance] = None,
-        target_embedder: Optional[TokenEmbedder] = None,
-        target_indexer: Optional[str] = None,
-        target_cache_size: int = 100_000,
-        center_targets: bool = False,
-        whiten_targets: bool = False,
+        **kwargs: Any,
     ) -> None:
-        super().__init__(
-            input_dim,
-            embedding_dim,
-            target_embedder,
-            target_indexer,
-            target_cache_size,
-            center_targets,
-            whiten_targets,
-        )
+        super().__init__(input_dim, embedding_dim, **kwargs)
         self._bias_initialized = False
         self.distance = distance or CosineDistance()
 
@@ -103,7 +90,6 @@ class SemfitHead(VectorHeadBase):
         self, source: TextFieldTensors, input_vectors: torch.Tensor
     ) -> torch.Tensor:
         vectors = self.target_vectors(source, input_vectors)  # (batch_size, length, embedding_dim)
-        self.update_transform(vectors, source)
         vectors = self.transform(vectors)
         # Normalised once, for both directions, the loss and the metrics.
         return unit_vectors(vectors) if self.distance.has_unit_targets else vectors

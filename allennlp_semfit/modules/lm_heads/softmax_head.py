@@ -1,4 +1,4 @@
-from typing import Optional, Tuple
+from typing import Any, Optional, Tuple
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -65,10 +65,9 @@ class SoftmaxHead(SoftmaxHeadBase):
         input_dim: int,
         embedding_dim: Optional[int] = None,
         tie_to_input: bool = False,
-        namespace: str = "tokens",
-        indexer: str = "tokens",
+        **kwargs: Any,
     ) -> None:
-        super().__init__(vocab, input_dim, namespace, indexer)
+        super().__init__(vocab, input_dim, **kwargs)
         self.embedding_dim = input_dim if embedding_dim is None else embedding_dim
         self.tie_to_input = tie_to_input
         self.projection = (

@@ -1,6 +1,6 @@
 """Centring and whitening of target vectors."""
 
-from typing import Any, List, Optional
+from typing import Any, Optional
 
 import torch
 from allennlp.common.util import is_distributed
@@ -36,7 +36,8 @@ class TargetCentering(torch.nn.Module):
         self.sums: torch.Tensor
         self.register_buffer("mean", torch.zeros(dim))
         # It has the number of targets so far and the sums of their statistics.
-        self.register_buffer("sums", torch.zeros(1 + sum(self._num_statistics())))
+        num_statistics = len(self._statistics(torch.zeros(0, dim)))
+        self.register_buffer("sums", torch.zeros(1 + num_statistics))
         self._is_fitted = False
 
     @property
@@ -62,13 +63,12 @@ class TargetCentering(torch.nn.Module):
             # (num_targets, dim)
             directions = directions[is_used if mask is None else is_used & mask]
             count = directions.new_full((1,), len(directions))
-            sums = torch.cat([count, *self._statistics(directions)])
+            sums = torch.cat([count, self._statistics(directions)])
             if is_distributed():
                 torch.distributed.all_reduce(sums)
             self.sums += sums
             if self.sums[0] > 0:
-                means = self.sums[1:].double() / self.sums[0].double()
-                self._fit(*means.split(self._num_statistics()))
+                self._fit(self.sums[1:].double() / self.sums[0].double())
 
     def forward(self, targets: torch.Tensor) -> torch.Tensor:
         """
@@ -80,16 +80,12 @@ class TargetCentering(torch.nn.Module):
             transformed = self._transform(directions - self.mean.to(directions.dtype))
             return transformed * directions.any(dim=-1, keepdim=True)
 
-    def _num_statistics(self) -> List[int]:
-        """The number of elements of each of the `_statistics`."""
-        return [self.dim]
-
-    def _statistics(self, directions: torch.Tensor) -> List[torch.Tensor]:
+    def _statistics(self, directions: torch.Tensor) -> torch.Tensor:
         """The sums, over all targets, of what `_fit` needs the means of."""
-        return [directions.sum(0)]
+        return directions.sum(0)
 
-    def _fit(self, *means: torch.Tensor) -> None:
-        self.mean.copy_(means[0])
+    def _fit(self, means: torch.Tensor) -> None:
+        self.mean.copy_(means)
 
     def _transform(self, centred: torch.Tensor) -> torch.Tensor:
         return centred
@@ -124,15 +120,12 @@ class TargetWhitening(TargetCentering):
         self.transform: torch.Tensor
         self.register_buffer("transform", torch.eye(dim))
 
-    def _num_statistics(self) -> List[int]:
-        return [self.dim, self.dim * self.dim]
+    def _statistics(self, directions: torch.Tensor) -> torch.Tensor:
+        return torch.cat([directions.sum(0), (directions.T @ directions).flatten()])
 
-    def _statistics(self, directions: torch.Tensor) -> List[torch.Tensor]:
-        return [directions.sum(0), (directions.T @ directions).flatten()]
-
-    def _fit(self, *means: torch.Tensor) -> None:
-        mean, moments = means
-        covariance = moments.view(self.dim, self.dim) - torch.outer(mean, mean)  # (dim, dim)
+    def _fit(self, means: torch.Tensor) -> None:
+        mean, moments = means[: self.dim], means[self.dim :].view(self.dim, self.dim)
+        covariance = moments - torch.outer(mean, mean)
         variance = covariance.trace() / self.dim
         if variance < 1e-6:
             # All targets are the same, up to rounding.

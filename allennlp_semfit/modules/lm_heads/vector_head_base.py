@@ -7,6 +7,7 @@ from allennlp.modules.text_field_embedders import BasicTextFieldEmbedder
 from allennlp.modules.token_embedders import Embedding, TokenEmbedder
 from allennlp.nn.util import get_text_field_mask
 
+from allennlp_semfit.common.errors import check_dims
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 from allennlp_semfit.modules.lm_heads.target_transforms import TargetCentering, TargetWhitening
 from allennlp_semfit.modules.token_embedders.cached_embedder import CachedEmbedder
@@ -104,25 +105,21 @@ class VectorHeadBase(LmHead):
     def target_vectors(self, source: TextFieldTensors, input_vectors: torch.Tensor) -> torch.Tensor:
         """
         The vectors of the words, shape `(batch_size, length, embedding_dim)`, before they are
-        transformed.
+        transformed. In training, updates the transform's estimates with them.
         """
         if self.target_embedder is None:
-            return input_vectors.detach()
-        if self.target_indexer not in source:
+            vectors = input_vectors.detach()
+        elif self.target_indexer in source:
+            vectors = self.target_embedder({self.target_indexer: source[self.target_indexer]})
+        else:
             raise ConfigurationError(
                 f"{self.name}: `target_indexer` is {self.target_indexer!r}, but the reader's "
                 f"`token_indexers` are {sorted(source)}. Add it there and, if the model is not to "
                 'read it, {"type": "empty"} of the same name to the `token_embedders`.'
             )
-        vectors: torch.Tensor = self.target_embedder(
-            {self.target_indexer: source[self.target_indexer]}
-        )
-        return vectors
-
-    def update_transform(self, vectors: torch.Tensor, source: TextFieldTensors) -> None:
-        """In training, updates the transform's estimates with the vectors of `source`."""
         if self.training and self.target_transform is not None:
             self.target_transform.update(vectors, get_text_field_mask(source))
+        return vectors
 
     def transform(self, vectors: torch.Tensor) -> torch.Tensor:
         """The vectors, shape `(..., embedding_dim)`, centred or whitened if they are to be."""
@@ -143,12 +140,9 @@ class VectorHeadBase(LmHead):
         }
 
     def _check_target_embedder(self, target_embedder: TokenEmbedder) -> None:
-        if target_embedder.get_output_dim() != self.embedding_dim:
-            raise ConfigurationError(
-                f"{self.name}: the `target_embedder` gives vectors of dimension "
-                f"{target_embedder.get_output_dim()}, but the head's `embedding_dim` is "
-                f"{self.embedding_dim}; set it to {target_embedder.get_output_dim()}."
-            )
+        target_dim = target_embedder.get_output_dim()
+        target = f"{self.name}: the output of the `target_embedder`"
+        check_dims(target, target_dim, "the head's `embedding_dim`", self.embedding_dim)
         if any(parameter.requires_grad for parameter in target_embedder.parameters()):
             raise ConfigurationError(
                 f"{self.name}: the `target_embedder` is a {type(target_embedder).__name__} with "

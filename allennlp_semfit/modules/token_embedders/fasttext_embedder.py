@@ -9,15 +9,8 @@ __all__ = ["FastTextEmbedder", "WordVectorEmbedder"]
 
 class WordVectorEmbedder(TokenEmbedder):
     """
-    Returns the vectors that a `WordVectorIndexer` has looked up. It has no parameters: the vectors
-    are fixed, and only those of the batch are copied to the device.
-
-    Subclasses say in messages where the vectors come from.
-
-    # Parameters
-
-    embedding_dim : `int`
-        The dimension of the vectors.
+    A base class for embedders that return what a `WordVectorIndexer` has looked up: `fasttext` and
+    `mimick`.
     """
 
     # The registered name of the embedder and its indexer, and the indexer's parameter for the file.

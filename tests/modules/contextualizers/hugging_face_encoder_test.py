@@ -5,15 +5,13 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 from transformers import AutoConfig, AutoModel
 
-from tests.modules.contextualizers.contextualizers_test import check_shapes_and_padding, ragged_mask
+from tests.modules.contextualizers.contextualizers_test import (
+    TRANSFORMER_SIZES,
+    check_shapes_and_padding,
+    ragged_mask,
+)
 
-SIZES = {
-    "hidden_size": 8,
-    "num_hidden_layers": 3,
-    "num_attention_heads": 2,
-    "intermediate_size": 6,
-    "max_position_embeddings": 16,
-}
+SIZES = {**TRANSFORMER_SIZES, "hidden_size": 8}
 
 
 def build(**overrides):
@@ -57,24 +55,9 @@ def test_it_is_the_model_of_transformers():
         torch.testing.assert_close(layer[mask], state[mask])
 
 
-def test_a_sentence_does_not_depend_on_those_beside_it():
-    encoder = build().double()
-    inputs, mask = torch.randn(3, 9, 5, dtype=torch.double), ragged_mask(4, 9, 0)
-    together = encoder(inputs, mask)
-    torch.testing.assert_close(together[:1, :4], encoder(inputs[:1, :4], mask[:1, :4]))
-
-
-@pytest.mark.parametrize("shape", [(0, 3), (2, 0)])
-def test_no_words(shape):
-    encoder = build(return_all_layers=True)
-    layers = encoder(torch.zeros(*shape, 5), torch.ones(shape, dtype=torch.bool))
-    assert [layer.shape for layer in layers] == [(*shape, 8)] * 4
-
-
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
-        ({"input_dim": 0}, "`input_dim` is 0; it must be at least 1"),
         ({"model_type": "gpt2"}, "`model_type` is 'gpt2'; it takes one of bert, distilbert"),
         ({"config": {**SIZES, "num_layers": 3}}, "has 'num_layers', which is not a parameter"),
         ({"config": {"is_decoder": True}}, "has 'is_decoder', which is not a parameter"),

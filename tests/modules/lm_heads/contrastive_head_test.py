@@ -4,13 +4,11 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.params import Params
-from allennlp.modules.token_embedders import Embedding
 from hypothesis import given
 from hypothesis import strategies as st
 
 from allennlp_semfit.functional import contrastive_loss
 from allennlp_semfit.modules.lm_heads import contrastive_head
-from allennlp_semfit.modules.lm_heads.contrastive_head import BatchWords, ContrastiveHead
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 from tests.tolerance import assert_as_exact_as
 
@@ -159,27 +157,6 @@ def test_the_scale_is_bounded_and_can_fall_again():
     assert head.log_scale.exp().item() == pytest.approx(100.0)
 
 
-def test_other_types_of_contexts_than_of_vectors():
-    head = head_of().double()
-    context = torch.randn(4, CONTEXT_DIM, dtype=torch.float64)
-    losses = [
-        head(context, targets_of(head, [[0, 1, 2, 3]], table)[0])
-        for table in (TABLE.float(), TABLE)
-    ]
-    assert losses[0].dtype == torch.float64
-    torch.testing.assert_close(*losses, rtol=1e-6, atol=0.0)
-
-
-def test_targets_of_a_target_embedder():
-    embedder = Embedding(DIM, NUM_WORDS, trainable=False)
-    head = ContrastiveHead(CONTEXT_DIM, DIM, target_embedder=embedder, target_indexer="tokens")
-    numbers = torch.tensor([[3, 4, 3, 0]])
-    targets = head.prepare_targets({"tokens": {"tokens": numbers}}, torch.zeros(1, 4, 300))
-    expected = torch.nn.functional.normalize(embedder.weight[numbers[0, :3]], dim=-1)
-    assert torch.equal(targets.directions[targets.indices[0, :3]], expected)
-    assert targets.indices[0, 3] == -1
-
-
 @pytest.mark.parametrize(
     ("config", "message"),
     [
@@ -190,9 +167,3 @@ def test_targets_of_a_target_embedder():
 def test_invalid_options(config, message):
     with pytest.raises(ConfigurationError, match=message):
         head_of(**config)
-
-
-def test_an_index_selects_targets():
-    targets = BatchWords(torch.randn(3, DIM), torch.tensor([[0, 2], [1, -1]]))
-    assert targets[[0, 1], [1, 0]].indices.tolist() == [2, 1]
-    assert len(targets[0]) == 2

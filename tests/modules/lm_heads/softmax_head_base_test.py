@@ -1,3 +1,4 @@
+import copy
 from functools import partial
 
 import pytest
@@ -10,7 +11,7 @@ from allennlp_semfit.modules.lm_heads.adaptive_softmax_head import AdaptiveSoftm
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 from allennlp_semfit.modules.lm_heads.sampled_softmax_head import SampledSoftmaxHead
 from allennlp_semfit.modules.lm_heads.softmax_head import SoftmaxHead
-from tests.modules.lm_heads.softmax_reference import scores_of, vocabulary_of
+from tests.modules.lm_heads.vocabularies import vocabulary_of
 
 INPUT_DIM = 8
 NUM_WORDS = 29
@@ -29,6 +30,25 @@ HEADS = [
 @pytest.fixture(params=HEADS, ids=lambda head: head.func.__name__)
 def head(request):
     return request.param(vocabulary_of(NUM_WORDS), INPUT_DIM)
+
+
+def scores_of(head, context):
+    """The log-likelihood of every class, from the definition. Shape `(N, num_classes)`."""
+    head = copy.deepcopy(head).double()
+    context = context.double()
+    if not isinstance(head, AdaptiveSoftmaxHead):
+        weight, bias = head.output_layer()
+        projected = head.projection(context) if isinstance(head, SoftmaxHead) else context
+        return (projected @ weight.T + bias).softmax(dim=1).log()
+    layer = head.softmax
+    bias = 0 if layer.head.bias is None else layer.head.bias
+    root = (context @ layer.head.weight.T + bias).softmax(dim=1).log()
+    shortlist = layer.cutoffs[0]
+    clusters = [
+        (context @ down.weight.T @ up.weight.T).softmax(dim=1).log() + root[:, shortlist + n, None]
+        for n, (down, up) in enumerate(layer.tail)
+    ]
+    return torch.cat([root[:, :shortlist], *clusters], dim=1)
 
 
 @pytest.mark.parametrize("max_logits", [1, 100, 2**25])

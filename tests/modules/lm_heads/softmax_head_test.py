@@ -7,7 +7,7 @@ from allennlp.modules.text_field_embedders import BasicTextFieldEmbedder
 from allennlp.modules.token_embedders import Embedding, EmptyEmbedder
 
 from allennlp_semfit.modules.lm_heads.softmax_head import SoftmaxHead
-from tests.modules.lm_heads.softmax_reference import vocabulary_of
+from tests.modules.lm_heads.vocabularies import vocabulary_of
 
 
 def tied(embedding, input_dim=6, **options):

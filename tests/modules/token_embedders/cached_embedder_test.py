@@ -2,7 +2,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
-from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.modules.elmo import batch_to_ids
 from allennlp.modules.text_field_embedders import BasicTextFieldEmbedder
@@ -162,10 +161,3 @@ def test_what_is_not_of_words_or_trainable_is_refused():
             cached(*inputs)
     with pytest.raises(ConfigurationError, match='Embedding whose `weight`.*"trainable": false'):
         CachedEmbedder(Embedding(4, 5))
-
-
-def test_an_error_names_the_key_of_the_embedders_parameter():
-    inner = {"type": "elmo_character_cnn", "options_file": "gone.json"}
-    params = Params({"type": "cached", "embedder": inner}, history="model.")
-    with pytest.raises(ConfigurationError, match="`model.embedder.options_file`"):
-        TokenEmbedder.from_params(params)

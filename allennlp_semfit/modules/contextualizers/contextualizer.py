@@ -1,0 +1,71 @@
+from typing import List, Sequence, Union
+
+import torch
+from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
+
+__all__ = ["Contextualizer"]
+
+
+class Contextualizer(Seq2SeqEncoder):
+    """
+    A base class for contextualizers of language models.
+
+    # Parameters
+
+    input_dim : `int`
+        The dimension of the word vectors.
+    output_dim : `int`
+        The dimension of the states.
+    num_layers : `int`
+        The number of layers, not counting the input.
+    return_all_layers : `bool`
+        Whether `forward` returns all layers or only the last one. The attribute can be set.
+    """
+
+    def __init__(
+        self, input_dim: int, output_dim: int, num_layers: int, return_all_layers: bool
+    ) -> None:
+        super().__init__()
+        self.input_dim = input_dim
+        self.output_dim = output_dim
+        self.num_layers = num_layers
+        self.return_all_layers = return_all_layers
+
+    def get_input_dim(self) -> int:
+        return self.input_dim
+
+    def get_output_dim(self) -> int:
+        return self.output_dim
+
+    def is_bidirectional(self) -> bool:
+        return True
+
+    def forward(
+        self, inputs: torch.Tensor, mask: torch.BoolTensor
+    ) -> Union[torch.Tensor, List[torch.Tensor]]:
+        """
+        # Parameters
+
+        inputs : `torch.Tensor`
+            Shape `(batch_size, length, input_dim)`.
+        mask : `torch.BoolTensor`
+            Shape `(batch_size, length)`. The padding must be on the right.
+
+        # Returns
+
+        `Union[torch.Tensor, List[torch.Tensor]]`
+            The last layer, shape `(batch_size, length, output_dim)`, zero for padding. With
+            `return_all_layers`, a list of `num_layers + 1` such tensors, the first of which is the
+            projected input. If there are two directions, each has a half, the forward one first.
+        """
+        layers = self._layers(inputs, mask)
+        # They may be in half precision under autocast.
+        layers = [
+            layer.to(torch.promote_types(layer.dtype, inputs.dtype)) * mask.unsqueeze(-1)
+            for layer in (layers if self.return_all_layers else layers[-1:])
+        ]
+        return layers if self.return_all_layers else layers[-1]
+
+    def _layers(self, inputs: torch.Tensor, mask: torch.BoolTensor) -> Sequence[torch.Tensor]:
+        """The layers that `forward` returns, in any type and with anything at the padding."""
+        raise NotImplementedError
