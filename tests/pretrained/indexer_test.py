@@ -31,6 +31,7 @@ from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.pretrained.embedder import ElmoSemfitEmbedder
 from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
 from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
+from tests.batches import with_all_vectors
 from tests.language_models import KINDS, ChunkTokenizer, tensors_of, write_language_model
 
 SENTENCES = [
@@ -54,7 +55,7 @@ def read_by(language_model, text):
     batch = Batch([instance])
     batch.index_instances(Vocabulary.from_files(language_model / "vocabulary"))
     return {
-        indexer: {name: tensor[0, 1:-1] for name, tensor in tensors.items()}
+        indexer: {name: tensor[0, 1:-1] for name, tensor in with_all_vectors(tensors).items()}
         for indexer, tensors in batch.as_tensor_dict()["source"].items()
     }
 
