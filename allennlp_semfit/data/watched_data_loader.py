@@ -74,6 +74,8 @@ def _copy_ahead(batches: Iterable[TensorDict], gpu: torch.device) -> Iterator[Te
     def copy(tensors: Any) -> Any:
         if isinstance(tensors, dict):
             return {name: copy(value) for name, value in tensors.items()}
+        if type(tensors) in (list, tuple):
+            return type(tensors)(map(copy, tensors))
         if not isinstance(tensors, torch.Tensor):
             return move_to_device(tensors, gpu)
         copied = tensors.pin_memory().to(gpu, non_blocking=True)

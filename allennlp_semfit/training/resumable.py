@@ -33,8 +33,8 @@ class ResumableTrainer(GradientDescentTrainer):
     * `use_amp` runs the forward pass under autocast in bfloat16, on CPUs and on GPUs. AllenNLP has
       float16, on GPUs only, which is what a GPU without bfloat16 gets. Since bfloat16 has the range
       of float32, gradients are not scaled, and `grad_scaling` has no effect.
-    * On a GPU, the metrics in the progress bar are those of every 20th batch, because reading them
-      waits for the GPU. Those of an epoch are as exact as without.
+    * On a GPU, the metrics that the progress bar and callbacks get after a batch are those of every
+      20th batch, because reading them waits for the GPU. Those of an epoch are as exact as without.
     * A run that was killed between a checkpoint and the best weights, or after its last epoch,
       resumes where it was.
     * Distributed processes that would resume from different checkpoints are an error.
@@ -65,7 +65,7 @@ class ResumableTrainer(GradientDescentTrainer):
         super().__init__(*args, **kwargs)
         self._use_bfloat16 = use_amp
         on_gpu = self.cuda_device.type == "cuda"
-        if use_amp and on_gpu and not torch.cuda.is_bf16_supported(including_emulation=False):
+        if use_amp and on_gpu and not _has_bfloat16(self.cuda_device):
             # As AllenNLP's constructor does, which does not know the device before.
             self._use_amp, self._use_bfloat16 = True, False
             if kwargs.get("grad_scaling", True):
@@ -165,6 +165,11 @@ class ResumableTrainer(GradientDescentTrainer):
             self._load_model_state(self._best_model_filename)
         path = Path(str(self._serialization_dir), f"metrics_epoch_{completed - 1}.json")
         return json.loads(path.read_text("utf-8")), completed - 1
+
+
+def _has_bfloat16(gpu: torch.device) -> bool:
+    with torch.cuda.device(gpu):
+        return torch.cuda.is_bf16_supported(including_emulation=False)
 
 
 @Checkpointer.register("resumable")

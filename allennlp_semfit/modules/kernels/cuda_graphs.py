@@ -4,7 +4,7 @@ hundreds of launches of its forward and backward pass take on the CPU; a graph i
 """
 
 from collections import OrderedDict
-from typing import Any, Callable, Hashable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Hashable, List, Optional, Sequence, Set, Tuple
 from weakref import ref
 
 import torch
@@ -21,13 +21,22 @@ class _Lease:
     is_over = False
 
 
+class _Memory:
+    """What the graphs of a cache share."""
+
+    def __init__(self) -> None:
+        self.pool = torch.cuda.graph_pool_handle()
+        self.grads: Optional[List[torch.Tensor]] = None
+        self.lease: Callable[[], Optional[_Lease]] = lambda: None
+
+
 class CapturedPass:
     """
-    A forward pass and its backward pass in the memory of a `GraphCache`.
+    A forward pass and its backward pass.
 
     # Parameters
 
-    cache : `GraphCache`
+    memory : `_Memory`
     inputs : `torch.Tensor`
         Zeros. They and their gradients have any number of dimensions, of which the second is that
         of the words.
@@ -40,7 +49,7 @@ class CapturedPass:
 
     def __init__(
         self,
-        cache: "GraphCache",
+        memory: _Memory,
         inputs: torch.Tensor,
         forward: Callable[[torch.Tensor], Tuple[torch.Tensor, Any]],
         backward: Callable[[torch.Tensor, Any], Sequence[Any]],
@@ -48,36 +57,54 @@ class CapturedPass:
         def run_backward() -> Any:
             grad_inputs, *grads = backward(self._grad_outputs, saved)
             # All graphs have these in common.
-            if cache.grads is None:
-                cache.grads = grads
+            if memory.grads is None:
+                memory.grads = grads
             elif grads:
-                torch._foreach_copy_(cache.grads, grads)
+                torch._foreach_copy_(memory.grads, grads)
             return grad_inputs
 
-        self._cache, self._inputs = cache, inputs
-        (self._outputs, saved), self._forward = _capture(lambda: forward(inputs), cache.pool)
-        self._grad_outputs = torch.zeros_like(self._outputs)
-        self._grad_inputs, self._backward = _capture(run_backward, cache.pool)
+        self._memory, self._inputs = memory, inputs
+        # Before the capture, during which no kernel can be loaded.
+        outputs, saved = forward(inputs)
+        self._grad_outputs = torch.zeros_like(outputs)
+        backward(self._grad_outputs, saved)
+        (self._outputs, saved), self._forward = _capture(lambda: forward(inputs), memory.pool)
+        self._grad_inputs, self._backward = _capture(run_backward, memory.pool)
         # The memory of `saved` and of all other intermediate values is now free for the next graph
-        # of the cache to be captured.
+        # with the same pool to be captured.
 
     def forward(self, inputs: torch.Tensor) -> Tuple[torch.Tensor, _Lease]:
         """The outputs, and what `backward` takes. There may be fewer words than in the graph."""
         _copy_words(inputs, self._inputs)
         self._forward()
-        return self._outputs[:, : inputs.size(1)].clone(), self._cache.new_lease()
+        lease = _Lease()
+        # A forward pass without a backward pass ends with the tensors that need it.
+        self._memory.lease = ref(lease)
+        return self._outputs[:, : inputs.size(1)].clone(), lease
 
     def backward(
         self, grad_outputs: torch.Tensor, lease: _Lease
     ) -> Tuple[Optional[torch.Tensor], List[torch.Tensor]]:
-        """The gradients of the inputs and the parameters. The next pass overwrites the latter."""
-        self._cache.end_lease(lease)
+        """
+        The gradients of the inputs and the parameters. The next pass overwrites the latter.
+
+        # Raises
+
+        `RuntimeError`
+            If another forward pass has overwritten the tensors.
+        """
+        if self._memory.lease() is not lease:
+            raise RuntimeError(
+                "The gradients were computed once already, and another forward pass has since "
+                "overwritten what computing them again needs. Compute them before it."
+            )
+        lease.is_over = True
         _copy_words(grad_outputs, self._grad_outputs)
         self._backward()
         grad_inputs = self._grad_inputs
         if grad_inputs is not None:
             grad_inputs = grad_inputs[:, : grad_outputs.size(1)].clone()
-        return grad_inputs, self._cache.grads or []
+        return grad_inputs, self._memory.grads or []
 
 
 class GraphCache:
@@ -87,14 +114,13 @@ class GraphCache:
     """
 
     def __init__(self) -> None:
-        self.pool: Any = None
-        self.grads: Optional[List[torch.Tensor]] = None
-        self._passes: OrderedDict[Hashable, Optional[CapturedPass]] = OrderedDict()
+        self._passes: OrderedDict[Hashable, CapturedPass] = OrderedDict()
+        self._seen: Set[Hashable] = set()
+        self._memory: Optional[_Memory] = None
         self._parameters: Hashable = None
-        self._lease: Callable[[], Optional[_Lease]] = lambda: None
 
     def get(
-        self, parameters: Hashable, shape: Hashable, capture: Callable[[], CapturedPass]
+        self, parameters: Hashable, shape: Hashable, capture: Callable[[_Memory], CapturedPass]
     ) -> Optional[CapturedPass]:
         """
         The pass for a shape, or `None` if another pass is under way or the shape is new: many
@@ -105,47 +131,28 @@ class GraphCache:
         parameters : `Hashable`
             If these differ from those of the last call, all graphs are captured again.
         shape : `Hashable`
-        capture : `Callable[[], CapturedPass]`
+        capture : `Callable[[_Memory], CapturedPass]`
             Captures the pass.
         """
-        lease = self._lease()
-        if lease is not None and not lease.is_over:
-            return None
+        if self._memory is not None:
+            lease = self._memory.lease()
+            if lease is not None and not lease.is_over:
+                return None
         if parameters != self._parameters:
             self._passes.clear()
-            # That of destroyed graphs cannot be used again.
-            self.pool = torch.cuda.graph_pool_handle()
-            self._parameters, self.grads = parameters, None
-        if shape not in self._passes:
-            self._passes[shape] = None
+            self._parameters = parameters
+        if shape in self._passes:
+            self._passes.move_to_end(shape)
+        elif shape in self._seen:
+            # A pool whose graphs are all gone cannot be used again.
+            if self._memory is None or not self._passes:
+                self._memory = _Memory()
+            self._passes[shape] = capture(self._memory)
             if len(self._passes) > _MAX_GRAPHS:
                 self._passes.popitem(last=False)
-            return None
-        self._passes.move_to_end(shape)
-        captured = self._passes[shape]
-        if captured is None:
-            captured = self._passes[shape] = capture()
-        return captured
-
-    def new_lease(self) -> _Lease:
-        lease = _Lease()
-        # A forward pass without a backward pass ends with the tensors that need it.
-        self._lease = ref(lease)
-        return lease
-
-    def end_lease(self, lease: _Lease) -> None:
-        """
-        # Raises
-
-        `RuntimeError`
-            If another forward pass has overwritten the tensors.
-        """
-        if self._lease() is not lease:
-            raise RuntimeError(
-                "The gradients were computed once already, and another forward pass has since "
-                "overwritten what computing them again needs. Compute them before it."
-            )
-        lease.is_over = True
+        else:
+            self._seen.add(shape)
+        return self._passes.get(shape)
 
 
 def _copy_words(words: torch.Tensor, buffer: torch.Tensor) -> None:
@@ -156,15 +163,8 @@ def _copy_words(words: torch.Tensor, buffer: torch.Tensor) -> None:
 
 def _capture(function: Callable[[], Any], pool: Any) -> Tuple[Any, Callable[[], None]]:
     """What `function` returns, and a function that computes it again, in place."""
-    # `torch.cuda.graph` would also return all unused memory to the device, for each graph.
-    graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream()
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):
-        # Other threads may copy batches.
-        graph.capture_begin(pool=pool, capture_error_mode="thread_local")
-        try:
-            result = function()
-        finally:
-            graph.capture_end()
-    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    # Other threads may use the GPU, too.
+    with torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"):
+        result = function()
     return result, graph.replay

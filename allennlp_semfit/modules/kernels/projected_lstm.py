@@ -137,7 +137,8 @@ _graphs: "WeakKeyDictionary[ProjectedLstm, GraphCache]" = WeakKeyDictionary()
 
 
 def _graphs_of(layer: ProjectedLstm, batch_sizes: List[int]) -> Optional[GraphCache]:
-    if not torch.is_grad_enabled() or not batch_sizes or batch_sizes[0] > _MAX_GRAPH_SIZE:
+    is_rectangular = len(set(batch_sizes)) == 1
+    if not torch.is_grad_enabled() or not is_rectangular or batch_sizes[0] > _MAX_GRAPH_SIZE:
         return None
     return _graphs.setdefault(layer, GraphCache())
 
@@ -186,7 +187,8 @@ class _ProjectedLstmFunction(torch.autograd.Function):
         if graphs is not None and any(ctx.needs):
             ctx.graph = _get_graph(graphs, inputs, weights, options, *ctx.needs)
         if ctx.graph is not None:
-            states, ctx.lease = ctx.graph.forward(inputs)
+            with torch.cuda.device_of(inputs):
+                states, ctx.lease = ctx.graph.forward(inputs)
             ctx.save_for_backward(*weights)
         else:
             states, saved = _run_forward(inputs, weights, options)
@@ -199,7 +201,8 @@ class _ProjectedLstmFunction(torch.autograd.Function):
     def backward(ctx: Any, grad_outputs: torch.Tensor) -> Tuple[Optional[torch.Tensor], ...]:
         weights = ctx.saved_tensors[: ctx.num_weights]
         if ctx.graph is not None:
-            grad_inputs, grads = ctx.graph.backward(grad_outputs, ctx.lease)
+            with torch.cuda.device_of(grad_outputs):
+                grad_inputs, grads = ctx.graph.backward(grad_outputs, ctx.lease)
         else:
             saved = ctx.saved_tensors[ctx.num_weights :]
             grad_inputs, *grads = _run_backward(grad_outputs, saved, ctx.options, *ctx.needs)
@@ -233,18 +236,19 @@ def _get_graph(
     # Steps after the last one do not change the others, and their gradients are zero.
     padded = options._replace(batch_sizes=[batch_size] * num_steps)
 
-    def capture() -> CapturedPass:
+    def capture(memory: Any) -> CapturedPass:
         return CapturedPass(
-            graphs,
+            memory,
             inputs.new_zeros(num_layers, batch_size * num_steps, hidden_dim),
             lambda inputs: _run_forward(inputs, weights, padded),
             lambda grads, saved: _run_backward(grads, saved, padded, needs_inputs, needs_weights),
         )
 
     addresses = (weight is not None and weight.data_ptr() for weight in weights)
-    return graphs.get(
-        (*addresses, needs_inputs, needs_weights, inputs.dtype), (batch_size, num_steps), capture
-    )
+    numbers = (options.cell_clip_value, options.state_clip_value, options.eps)
+    others = (options.ops, inputs.dtype, needs_inputs, needs_weights)
+    with torch.cuda.device_of(inputs):
+        return graphs.get((*addresses, *numbers, *others), (batch_size, num_steps), capture)
 
 
 def _run_forward(

@@ -40,8 +40,8 @@ def get(cache, num_words, parameters=0):
     return cache.get(
         parameters,
         num_words,
-        lambda: CapturedPass(
-            cache,
+        lambda memory: CapturedPass(
+            memory,
             torch.zeros(2, num_words),
             lambda inputs: (WEIGHT * inputs**2, [inputs.clone()]),
             lambda grads, saved: [
@@ -94,7 +94,24 @@ def test_a_pass_ends_with_the_tensors_that_need_it(cache):
 
 def test_other_parameters_have_other_graphs(cache):
     first = captured(cache, 5, parameters=1)
-    assert captured(cache, 5, parameters=2) is not first
+    assert get(cache, 5, parameters=2) not in (first, None)
+
+
+def test_without_any_graph_the_memory_is_another(cache, monkeypatch):
+    monkeypatch.setattr(cuda_graphs, "_MAX_GRAPHS", 0)
+    handles = iter(range(9))
+    monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: next(handles))
+    used = []
+    capture = cuda_graphs._capture
+
+    def observing(function, pool):
+        used.append(pool)
+        return capture(function, pool)
+
+    monkeypatch.setattr(cuda_graphs, "_capture", observing)
+    for num_words in (5, 7):
+        captured(cache, num_words)
+    assert used == [0, 0, 1, 1]
 
 
 def test_few_graphs_are_kept(cache, monkeypatch):
@@ -103,19 +120,25 @@ def test_few_graphs_are_kept(cache, monkeypatch):
     assert get(cache, 1) is first
     captured(cache, 3)
     assert get(cache, 1) is first
-    assert get(cache, 2) is None
     assert get(cache, 2) is not second
 
 
 @requires_gpu
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_layers_have_the_same_states_and_gradients_as_without_graphs(dtype, monkeypatch):
-    layers = layers_of(2, 24, 40).cuda()
-    batches = [torch.randn(2, length * 3, 24, device="cuda") for length in (6, 6, 8, 5, 6, 9)]
+@pytest.mark.parametrize(("hidden_dim", "cell_size", "batch_size"), [(24, 40, 3), (23, 37, 10)])
+def test_layers_have_the_same_states_and_gradients_as_without_graphs(
+    dtype, hidden_dim, cell_size, batch_size, monkeypatch
+):
+    layers = layers_of(2, hidden_dim, cell_size).cuda()
+    batches = [
+        torch.randn(2, length * batch_size, hidden_dim, device="cuda")
+        for length in (6, 6, 8, 5, 6, 9)
+    ]
 
     def read(layers, inputs):
         with torch.autocast("cuda", dtype=dtype, enabled=dtype != torch.float32):
-            return projected_lstm.run_in_lockstep(layers, inputs, [3] * (inputs.size(1) // 3))
+            batch_sizes = [batch_size] * (inputs.size(1) // batch_size)
+            return projected_lstm.run_in_lockstep(layers, inputs, batch_sizes)
 
     actual = [results_of(read, layers, inputs) for inputs in batches]
     graphs = [graph for graph in projected_lstm._graphs[layers[0]]._passes.values() if graph]
@@ -127,3 +150,24 @@ def test_layers_have_the_same_states_and_gradients_as_without_graphs(dtype, monk
             # Only the order of the sums in the products of all words differs.
             tolerance = 1e-5 if dtype == torch.float32 else 1e-2
             assert (ours - expected).norm() <= tolerance * expected.norm()
+
+
+@requires_gpu
+def test_layers_may_be_used_twice_in_a_step():
+    layers = layers_of(2, 23, 37).cuda()
+    inputs = torch.randn(2, 10 * 6, 23, device="cuda")
+
+    def read(layers, inputs):
+        return projected_lstm.run_in_lockstep(layers, inputs, [10] * 6)
+
+    def twice(layers, inputs):
+        return read(layers, inputs) * read(layers, 2 * inputs)
+
+    # In the first step, a graph is captured between a forward pass and its backward pass.
+    actual = [results_of(twice, layers, inputs) for _ in range(3)]
+    with pytest.MonkeyPatch.context() as patches:
+        patches.setattr(projected_lstm, "_MAX_GRAPH_SIZE", 0)
+        expected = results_of(twice, layers, inputs)
+    for results in actual:
+        for ours, exact in zip(results, expected):
+            assert (ours - exact).norm() <= 1e-5 * exact.norm()
