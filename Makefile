@@ -17,8 +17,8 @@ export PYTHONWARNINGS ?= ignore
 
 .PHONY: train data test stress lint format typecheck docs peers requirements clean
 
-# Products in bfloat16 are twice as fast on a CPU with instructions for them, and far slower on another. On a GPU,
-# `use_amp` is float16, which this small model does not need.
+# Products in bfloat16 are twice as fast on a CPU with instructions for them, and far slower on another. On a GPU, this
+# small model does not need them.
 # A run that resumes keeps what it had.
 HAS_BFLOAT16 := $(if $(wildcard /dev/nvidia*),,$(shell grep -Ewom 1 'avx512_bf16|amx_bf16|bf16' /proc/cpuinfo 2>/dev/null))
 RESUMED_AMP := $(shell sed -n 's/^ *"use_amp": \([a-z]*\).*/\1/p' $(OUTPUT)/config.json 2>/dev/null)
