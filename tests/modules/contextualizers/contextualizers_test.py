@@ -1,5 +1,7 @@
 """What all contextualizers promise to a language model."""
 
+import math
+
 import allennlp_models.lm  # noqa: F401 (registers the transformer)
 import pytest
 import torch
@@ -111,10 +113,13 @@ def test_a_sentence_has_the_same_states_in_any_batch(kind, lengths, extra):
 @pytest.mark.parametrize("kind", ["lstm", "sru", "qrnn", "torch_lstm"])
 def test_with_padding_among_the_words_and_stacked_layers_as_on_a_gpu(kind, monkeypatch):
     encoder = build(kind).double()
-    inputs = torch.randn(4, 9, 5, dtype=torch.float64, requires_grad=True)
+    mask = ragged_mask(4, 9, 0, 1)
+    # Padding may be anything.
+    inputs = torch.randn(4, 9, 5, dtype=torch.float64).masked_fill(~mask.unsqueeze(-1), math.nan)
+    inputs.requires_grad_()
 
     def outcome():
-        states = encoder(inputs, ragged_mask(4, 9, 0, 1))
+        states = encoder(inputs, mask)
         return [states, *torch.autograd.grad(states.exp().sum(), [inputs, *encoder.parameters()])]
 
     expected = outcome()
