@@ -223,7 +223,7 @@ def test_the_table_is_text_and_not_the_corpus(tmp_path):
         ("one two\n", {}, "--min-count: no word occurs 5 times or more"),
         ("one two\n" * 5, {}, "--dim: 300; it must be less than the number of words.* 3;"),
         ("one two\n", {"min_count": 1, "dim": 3}, "--dim: 3; it must be less .* 3; lower it"),
-        ("one @@PADDING@@\n", {}, "the text has the word @@PADDING@@"),
+        ("one @@PADDING@@\n", {}, "in.txt: line 1 has the word @@PADDING@@"),
         (
             "one two\n",
             {"min_count": 1, "dim": 1, "shift": 1e9},
