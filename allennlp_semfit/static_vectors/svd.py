@@ -200,8 +200,8 @@ def train_svd(
         num_nonzeros = decomposed.nnz
         if not num_nonzeros:
             raise ConfigurationError(
-                f"--shift: {shift:g}; no pair of words has a PMI above its logarithm; lower it, or "
-                "give more text"
+                f"--shift: {options['shift']:g}; no pair of words has a PMI above its logarithm; "
+                "lower it, or give more text"
             )
         vectors, explained_share = _truncated_svd(decomposed, dim, alpha=power)
     else:

@@ -182,6 +182,7 @@ def test_pca_is_that_of_fasttexts_vectors(tmp_path):
         ({"shift": 0.5}, "--shift: 0.5; it takes 1 or more"),
         ({"alpha": -0.1}, "--alpha: -0.1; it takes 0 or more"),
         ({"alpha": float("nan")}, "--alpha: nan; it takes"),
+        ({"shift": float("inf")}, "--shift: inf; it takes 1 or more, but not inf"),
         ({"context_smoothing": 1.1}, "--context-smoothing: 1.1; it takes 0 to 1"),
         ({"matrix": "pmi"}, "--matrix: 'pmi'; it takes ppmi or conditional"),
         ({"matrix": "conditional", "shift": 2}, "--shift: 2; leave it out.* --matrix ppmi only"),
@@ -237,3 +238,9 @@ def test_too_little_text_is_an_error(text, options, message, tmp_path):
     with pytest.raises(ConfigurationError, match=message):
         train_svd([path], tmp_path / "svd.txt", num_workers=1, **options)
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_default_shift_is_named_too(tmp_path, monkeypatch):
+    monkeypatch.setitem(svd._DEFAULTS["ppmi"], "shift", 1e9)
+    with pytest.raises(ConfigurationError, match=r"--shift: 1e\+09; no pair"):
+        train_svd([CORPUS], tmp_path / "svd.txt", dim=1, num_workers=1)
