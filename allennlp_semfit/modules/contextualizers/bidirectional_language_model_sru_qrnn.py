@@ -35,7 +35,7 @@ class BidirectionalLanguageModelSru(BidirectionalStack):
     # Raises
 
     `ConfigurationError`
-        If the implementation is not available.
+        If a size is less than 1, `dropout` is not in [0, 1) or the implementation is not available.
 
     # Example
 
@@ -87,7 +87,7 @@ class BidirectionalLanguageModelQrnn(BidirectionalStack):
     # Raises
 
     `ConfigurationError`
-        If the implementation is not available.
+        If a size is less than 1, `dropout` is not in [0, 1) or the implementation is not available.
 
     # Example
 

@@ -22,6 +22,11 @@ class Contextualizer(Seq2SeqEncoder):
         The number of layers, not counting the input.
     return_all_layers : `bool`
         Whether `forward` returns all layers or only the last one. The attribute can be set.
+
+    # Raises
+
+    `ConfigurationError`
+        If a size is less than 1.
     """
 
     def __init__(

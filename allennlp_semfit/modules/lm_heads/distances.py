@@ -80,6 +80,11 @@ class NllVmfDistance(Distance):
     lambda_2 : `float`, optional (default = `0.1`)
         The weight of the dot product.
 
+    # Raises
+
+    `ConfigurationError`
+        If one of them is negative.
+
     # Example
 
     ```json
