@@ -77,13 +77,16 @@ def extract(archive_file: str, directory: Path, *, skipped: str = "") -> None:
         _LimitedGzipFile(archive_file) as decompressed,
         tarfile.open(fileobj=decompressed, mode="r:") as archive,
     ):
+        # Debian's Python 3.11.2 has no filters, and needs none for what is checked here.
+        archive.extraction_filter = getattr(tarfile, "data_filter", None)
         for member in archive:
             # A sparse file needs little of the archive and all of the memory.
             is_plain = member.isdir() or (member.isreg() and not member.issparse())
-            if not is_plain or os.path.isabs(member.name):
+            is_inside = not os.path.isabs(member.name) and ".." not in Path(member.name).parts
+            if not is_plain or not is_inside:
                 raise tarfile.ExtractError(f"{member.name!r} is no file with a relative name")
             if member.name != skipped:
-                archive.extract(member, directory, filter="data")
+                archive.extract(member, directory, set_attrs=False)
 
 
 class _LimitedGzipFile(gzip.GzipFile):

@@ -102,14 +102,23 @@ class RefusalError(Exception):
 
 
 def check_bounds(
-    values: Mapping[str, Optional[float]], *, at_least: float, at_most: float = inf
+    values: Mapping[str, Optional[float]],
+    *,
+    at_least: float,
+    at_most: float = inf,
+    but_not: float = inf,
 ) -> None:
-    """Raises a `ConfigurationError` if the value of an option is out of bounds, except `None`."""
+    """
+    Raises a `ConfigurationError` if the value of an option is out of bounds, infinite or `but_not`.
+    `None` is not checked.
+    """
     for option, value in values.items():
+        is_excluded = value in (but_not, inf)
         # Neither holds for NaN.
-        if value is not None and not at_least <= value <= at_most:
+        if value is not None and (is_excluded or not at_least <= value <= at_most):
             expected = f"{at_least} or more" if at_most == inf else f"{at_least} to {at_most}"
-            raise ConfigurationError(f"{option}: {value}; it takes {expected}")
+            excluded = f", but not {value}" if is_excluded else ""
+            raise ConfigurationError(f"{option}: {value}; it takes {expected}{excluded}")
 
 
 def check_dims(one: str, one_dim: int, other: str, other_dim: int) -> None:

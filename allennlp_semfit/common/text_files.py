@@ -2,6 +2,7 @@
 
 import glob
 import os
+from codecs import BOM_UTF8
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Callable, Iterator, List, Optional, Sequence, Tuple, Union
@@ -28,6 +29,10 @@ RECORD = "corpus.json"
 
 # Without the rest of the last line.
 CHUNK_SIZE = 2**21
+# Of the rest of the last line. Some corpora are one line of a gigabyte.
+MAX_REST = 2**21
+_NO_SPACE = bytes(byte for byte in range(256) if not bytes([byte]).isspace())
+_CONTINUATION = bytes(range(0x80, 0xC0))
 
 
 def find_text_files(
@@ -96,17 +101,25 @@ def find_text_files(
     return files
 
 
-def read_lines(path: Path, stream: Optional[IO[bytes]] = None) -> Iterator[str]:
+def read_lines(
+    path: Path, stream: Optional[IO[bytes]] = None, *, whole_lines: bool = True
+) -> Iterator[str]:
     """Yields the lines, without their line feeds. The arguments and errors are `read_text`'s."""
-    for text in read_text(path, stream):
+    for text in read_text(path, stream, whole_lines=whole_lines):
         yield from text.removesuffix("\n").split("\n")
 
 
 def read_text(
-    path: Path, stream: Optional[IO[bytes]] = None, on_bytes: Callable[[int], Any] = int
+    path: Path,
+    stream: Optional[IO[bytes]] = None,
+    on_bytes: Callable[[int], Any] = int,
+    *,
+    whole_lines: bool = False,
 ) -> Iterator[str]:
     """
-    Yields chunks of whole lines, of about two megabytes, without a byte order mark.
+    Yields chunks of about two megabytes, without a byte order mark. A chunk ends with a line feed,
+    also where the file does not, unless it is a part of a long line: then it ends before a word, or
+    in a word of megabytes.
 
     # Parameters
 
@@ -115,6 +128,8 @@ def read_text(
         The text, if it is not what the file contains.
     on_bytes : `Callable[[int], Any]`, optional (default = `int`)
         Called with the number of bytes of each chunk.
+    whole_lines : `bool`, optional (default = `False`)
+        Whether to keep a line in one chunk, however long it is.
 
     # Raises
 
@@ -122,8 +137,15 @@ def read_text(
         If the file cannot be read or is not UTF-8.
     """
     num_lines = 0
+    limit = -1 if whole_lines else MAX_REST
     with nullcontext(stream) if stream else open_file(path) as file:
-        while chunk := file.read(CHUNK_SIZE) + file.readline():
+        rest = file.read(len(BOM_UTF8)).removeprefix(BOM_UTF8)
+        while chunk := rest + file.read(CHUNK_SIZE) + (tail := file.readline(limit)):
+            end = len(chunk)
+            is_cut = len(tail) == limit and not tail.endswith(b"\n")
+            if is_cut:
+                end = len(chunk.rstrip().rstrip(_NO_SPACE)) or len(chunk.rstrip(_CONTINUATION)) - 1
+            chunk, rest = chunk[:end], chunk[end:]
             try:
                 text = chunk.decode("utf-8")
             except UnicodeDecodeError as error:
@@ -133,7 +155,7 @@ def read_text(
                     "few lines are wrong, `iconv -c -f UTF-8 -t UTF-8` drops such bytes, otherwise "
                     "convert the file from its encoding"
                 ) from None
-            yield text if num_lines else text.removeprefix("\ufeff")
+            yield text if is_cut or text.endswith("\n") else text + "\n"
             num_lines += text.count("\n")
             on_bytes(len(chunk))
 

@@ -3,7 +3,7 @@
 import logging
 import os
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import asdict
 from importlib.util import find_spec
 from itertools import chain
@@ -76,9 +76,11 @@ def prepare_corpus(
     job = _describe(sources, options)
     record = read_record(out_dir)
     if record is not None and not force and record.get("job") == job:
-        # Removes what killed processes have left.
-        with lock_output(out_dir):
-            return CorpusSummary(**record["summary"])._replace(already_done=True)
+        # Removes what killed processes have left, unless one is writing or the directory is
+        # read-only.
+        with suppress(ConfigurationError, OSError), lock_output(out_dir):
+            pass
+        return CorpusSummary(**record["summary"])._replace(already_done=True)
     check_output_path(out_dir, contents=CONTENTS, force=force)
     # An unknown language is an error at once, and not one in each worker.
     SentenceSplitter(options.language)

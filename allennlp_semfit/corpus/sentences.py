@@ -143,12 +143,15 @@ class SentenceSplitter:
 
 def split_text(text: str, max_length: int) -> Iterator[str]:
     """Yields parts of at most `max_length` characters, which end at a space if there is one."""
-    while len(text) > max_length:
-        end = text.rfind(" ", 0, max_length + 1)
-        end = end if end > 0 else max_length
-        yield text[:end]
-        text = text[end:].lstrip(" ")
-    yield text
+    start = 0
+    while len(text) - start > max_length:
+        end = text.rfind(" ", start, start + max_length + 1)
+        end = end if end > start else start + max_length
+        yield text[start:end]
+        start = end
+        while text.startswith(" ", start):
+            start += 1
+    yield text[start:]
 
 
 def _sentence_spans(tokens: Sequence[_Token]) -> Iterator[Tuple[int, int]]:

@@ -119,7 +119,7 @@ def read_documents(sources: Iterable[Source], on_bytes: Callable[[int], Any]) ->
             documents = (
                 (Document(*article) for article in read_articles(stream))
                 if source.is_dump
-                else _read_blocks(read_lines(source.path, stream))
+                else _read_blocks(read_lines(source.path, stream, whole_lines=False))
             )
             for document in documents:
                 position = raw.tell()
@@ -159,7 +159,7 @@ def _inspect(path: Path) -> Source:
                 "Convert it first, for instance with `iconv -f UTF-16 -t UTF-8`."
             )
         with open(path, "rb") as raw, _explain_read_errors(path):
-            next(read_text(path, decompress(raw)))
+            next(read_text(path, decompress(raw)), None)
     return Source(path, stat.st_size, stat.st_mtime_ns, is_dump, decompress)
 
 

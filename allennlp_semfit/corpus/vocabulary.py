@@ -20,7 +20,7 @@ from allennlp.data.vocabulary import (
 from allennlp_semfit.common.errors import check_bounds
 from allennlp_semfit.common.output import check_output_path, write_directory
 from allennlp_semfit.common.parallel import number_of_workers
-from allennlp_semfit.common.text_files import DEFAULT_BOUNDARY_TOKEN, find_text_files
+from allennlp_semfit.common.text_files import DEFAULT_BOUNDARY_TOKEN, find_text_files, read_lines
 from allennlp_semfit.corpus.word_counts import count_words, sort_by_frequency
 
 __all__ = [
@@ -134,7 +134,7 @@ def count_vocabulary(
     num_words, num_types = sum(counts.values()), len(counts)
     for token in (*start, *end):
         counts[token] += num_sentences
-    words = frequent_words(counts, min_count=min_count, max_size=max_size)
+    words = frequent_words(counts, files, min_count=min_count, max_size=max_size)
     write_vocabulary(out, namespace, words, force=force)
     for token in (*start, *end):
         counts[token] -= num_sentences
@@ -149,12 +149,12 @@ def count_vocabulary(
 
 
 def frequent_words(
-    counts: Counter[str], *, min_count: int, max_size: Optional[int] = None
+    counts: Counter[str], files: Sequence[Path], *, min_count: int, max_size: Optional[int] = None
 ) -> List[str]:
     """
     The words of a vocabulary, by descending frequency, and by code point where the frequency is the
     same. `@@UNKNOWN@@`, which the vocabulary has anyway, and words with `@@NEWLINE@@` are removed
-    from `counts`, which includes boundary tokens.
+    from `counts`, which are those of `files` and of boundary tokens.
 
     # Raises
 
@@ -162,10 +162,13 @@ def frequent_words(
         If the text has the word `@@PADDING@@`, or no word is frequent enough.
     """
     if DEFAULT_PADDING_TOKEN in counts:
-        raise ConfigurationError(
-            f"the text has the word {DEFAULT_PADDING_TOKEN}, which AllenNLP takes for padding; "
-            "find it with grep, and write it in another way"
-        )
+        for path in files:
+            for number, line in enumerate(read_lines(path), start=1):
+                if DEFAULT_PADDING_TOKEN in line.split():
+                    raise ConfigurationError(
+                        f"{path}: line {number} has the word {DEFAULT_PADDING_TOKEN}, which "
+                        "AllenNLP takes for padding; write it in another way"
+                    )
     del counts[DEFAULT_OOV_TOKEN]
     changed = [word for word in counts if _NEWLINE in word]
     for word in changed:

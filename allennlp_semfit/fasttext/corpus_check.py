@@ -31,8 +31,8 @@ def read_corpus(
     """
     Reads and checks a corpus, because fastText would report problems late or not at all: with fewer
     than two words in its dictionary, its negative sampling never ends. Counts its n-grams with
-    `ngrams`. Writes all text to `copy`, with a newline after each file and spaces where fastText
-    would not see the end of a word, such as no-break spaces. Returns the number of words.
+    `ngrams`. Writes all text to `copy`, with a newline at the end of each file and spaces where
+    fastText would not see the end of a word, such as no-break spaces. Returns the number of words.
 
     # Raises
 
@@ -59,7 +59,6 @@ def read_corpus(
                 if ngrams is not None:
                     ngrams.add(words)
                 copy.write(text)
-            copy.write(b"\n")
             if num_words == words_before:
                 logger.warning("%s contains no words.", path)
     names = ", ".join(map(str, files[:3])) + (f" and {len(files) - 3} more" if files[3:] else "")

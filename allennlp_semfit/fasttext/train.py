@@ -124,10 +124,19 @@ def train_fasttext(
         # Without OUT.bin on the command line, the last file of the corpus is taken for it.
         raise ConfigurationError(f"{out}: the name of the file of vectors must end in .bin")
     check_bounds({"--dim": dim, "--min-count": min_count, "--epoch": epoch}, at_least=1)
-    check_bounds({"--ws": ws, "--neg": neg, "--threads": threads, "--bucket": bucket}, at_least=1)
-    check_bounds({"--lr": lr, "--maxn": maxn}, at_least=0)
+    check_bounds({"--ws": ws, "--neg": neg, "--threads": threads}, at_least=1)
+    check_bounds({"--maxn": maxn}, at_least=0)
+    check_bounds({"--lr": lr}, at_least=0, but_not=0)
     if maxn:
+        check_bounds({"--bucket": bucket}, at_least=1)
         check_bounds({"--minn": minn}, at_least=0, at_most=maxn)
+    if threads and threads < MINIMUM_THREADS:
+        logger.info(
+            "Training with %d threads, not %d: with fewer, fastText leaves a part of its vectors "
+            "uninitialised.",
+            MINIMUM_THREADS,
+            threads,
+        )
     check_output_path(out, force=force)
     files = find_text_files(corpus, outputs=[out])
     ngrams = NgramCounter(minn, maxn, _MAX_BUCKET) if maxn and bucket is None else None

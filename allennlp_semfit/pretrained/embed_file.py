@@ -43,6 +43,9 @@ WINDOW_WORDS = 50_000
 # The inputs of this many sentences identify the fastText file, which is too large to hash.
 _NUM_PROBES = 100
 
+# HDF5 stores the length of a string in 32 bits, of which quotes and indices need some.
+_MAX_BYTES_OF_SENTENCES = 2**31
+
 
 class EmbeddingSummary(NamedTuple):
     """
@@ -113,7 +116,12 @@ def embed_file(
     check_bounds({"--batch-size": batch_size}, at_least=1)
     sentences, out = SentencesFile(Path(sentences_file)), Path(out_file)
     check_vectors_path(out, pool, [sentences.path])
-    identity = sentences.identify()
+    _, size, _ = identity = sentences.identify()
+    if size > _MAX_BYTES_OF_SENTENCES and pool is None and not forget_sentences:
+        raise ConfigurationError(
+            f"{sentences.path}: its {format_size(size)} do not fit into `sentence_to_index`; add "
+            "--forget-sentences to omit it"
+        )
     num_sentences, num_words = sentences.summarize()
     probes = (line.split() for line in islice(sentences, _NUM_PROBES))
     pooled = "" if pool is None else f" --pool {pool}"

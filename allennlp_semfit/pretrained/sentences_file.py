@@ -40,7 +40,7 @@ class SentencesFile:
         """
         num_lines, num_words = 0, 0
         for text in read_text(self.path):
-            num_lines += text.count("\n") + (not text.endswith("\n"))
+            num_lines += text.count("\n")
             num_words += len(text.split())
         if not num_words:
             raise ConfigurationError(

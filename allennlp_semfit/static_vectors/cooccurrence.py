@@ -57,7 +57,11 @@ def count_cooccurrences(
     # Each is more than twice as large as the next, so that no pair is added many times.
     sums: List[csr_matrix] = []
     with map_chunks(
-        count, files, num_workers=num_workers, description="counting pairs of words"
+        count,
+        files,
+        num_workers=num_workers,
+        description="counting pairs of words",
+        whole_lines=True,
     ) as results:
         for result in results:
             sums.append(result)

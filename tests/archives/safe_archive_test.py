@@ -278,6 +278,14 @@ def test_only_files_are_unpacked(kind):
     assert_refused(load_all, archive, "cannot be unpacked")
 
 
+def test_without_filters_as_in_python_3_11_0_it_unpacks_the_same(monkeypatch):
+    monkeypatch.delattr(tarfile, "data_filter")
+    load_language_model(write())
+    for name, attributes in (LINK, PARENT, *MEMBERS.values()):
+        archive = write(members=[_member(name, **attributes)])
+        assert_refused(load_all, archive, "cannot be unpacked")
+
+
 @pytest.mark.parametrize(
     ("config", "reason"),
     [

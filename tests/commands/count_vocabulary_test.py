@@ -99,7 +99,7 @@ def test_words_that_mean_something_in_the_files(tmp_path, caplog):
 
     with path.open("a") as file:
         file.write("three\n\n@@PADDING@@s @@PADDING@@\n")
-    with pytest.raises(ConfigurationError, match="the text has the word @@PADDING@@,"):
+    with pytest.raises(ConfigurationError, match=": line 7 has the word @@PADDING@@,"):
         count_vocabulary([path], tmp_path / "other", num_workers=1)
     assert not (tmp_path / "other").exists()
 

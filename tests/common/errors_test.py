@@ -8,7 +8,12 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
 from allennlp_semfit.common import errors
-from allennlp_semfit.common.errors import InvalidFileError, resolve_path, with_config_key
+from allennlp_semfit.common.errors import (
+    InvalidFileError,
+    check_bounds,
+    resolve_path,
+    with_config_key,
+)
 
 
 def test_the_message_names_the_file_what_was_found_and_the_remedy():
@@ -60,6 +65,25 @@ def test_a_pickled_copy_has_the_same_fields(key):
     assert type(copied) is InvalidFileError
     assert vars(copied) == vars(error)
     assert str(copied) == str(error)
+
+
+@pytest.mark.parametrize(
+    ("value", "options", "expected"),
+    [
+        (-1, {}, "0 or more"),
+        (float("nan"), {}, "0 or more"),
+        (float("inf"), {}, "0 or more, but not inf"),
+        (0, {"but_not": 0}, "0 or more, but not 0"),
+        (float("inf"), {"but_not": 0}, "0 or more, but not inf"),
+        (1.0, {"at_most": 1, "but_not": 1}, "0 to 1, but not 1.0"),
+        (1.5, {"at_most": 1, "but_not": 1}, "0 to 1"),
+    ],
+)
+def test_a_value_out_of_bounds(value, options, expected):
+    check_bounds({"a": 0.5, "b": None}, at_least=0, **options)
+    with pytest.raises(ConfigurationError) as raised:
+        check_bounds({"a": 0.5, "--lr": value}, at_least=0, **options)
+    assert raised.value.message == f"--lr: {value}; it takes {expected}"
 
 
 class TestResolvePath:

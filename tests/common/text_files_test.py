@@ -92,9 +92,26 @@ def test_chunks_join_to_the_file_and_end_where_a_line_ends(text, chunk_size, tmp
     with mock.patch("allennlp_semfit.common.text_files.CHUNK_SIZE", chunk_size):
         chunks = list(read_text(path))
         lines = list(read_lines(path))
-    assert "".join(chunks) == text
-    assert all(chunk.endswith("\n") for chunk in chunks[:-1])
-    assert all(chunks)
+    assert "".join(chunks) == text + "\n" * (text != "" and not text.endswith("\n"))
+    assert all(chunk.endswith("\n") for chunk in chunks)
+    assert lines == text.removesuffix("\n").split("\n") if text else lines == []
+
+
+@given(text=st.text(st.sampled_from("aä三 \t\n"), max_size=60), limit=st.integers(4, 9))
+def test_a_long_line_is_cut_before_a_word(text, limit, tmp_path_factory):
+    path = tmp_path_factory.mktemp("text") / "text.txt"
+    path.write_bytes(text.encode())
+    with (
+        mock.patch("allennlp_semfit.common.text_files.CHUNK_SIZE", limit),
+        mock.patch("allennlp_semfit.common.text_files.MAX_REST", limit),
+    ):
+        chunks = list(read_text(path))
+        lines = list(read_lines(path))
+    assert "".join(chunks) == text + "\n" * (text != "" and not text.endswith("\n"))
+    assert all(len(chunk.encode()) < 5 * limit for chunk in chunks)
+    # Only a word that is longer than the limit is cut.
+    if max(map(len, text.encode().split()), default=0) < limit:
+        assert [word for chunk in chunks for word in chunk.split()] == text.split()
     assert lines == text.removesuffix("\n").split("\n") if text else lines == []
 
 

@@ -4,6 +4,7 @@ import os
 import re
 import sys
 from pathlib import Path
+from unittest import mock
 
 import gensim
 import pytest
@@ -190,6 +191,10 @@ class TestFinishedAndUnfinished:
         again = prepare_corpus([text], tmp_path / "out", num_workers=2)
         assert again == first._replace(already_done=True)
         assert not (tmp_path / ".out.lock").exists()
+        # In a folder that is read-only, or while another process writes.
+        for error in (PermissionError, ConfigurationError):
+            monkeypatch.setattr(prepare, "lock_output", mock.Mock(side_effect=error("locked")))
+            assert prepare_corpus([text], tmp_path / "out", num_workers=2) == again
 
     def test_an_output_is_no_input(self, text, tmp_path):
         for _ in range(2):

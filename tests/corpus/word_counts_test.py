@@ -66,6 +66,18 @@ def test_neither_the_workers_nor_the_chunks_change_the_counts(
     assert counts.num_sentences == sum(len(path.read_bytes().splitlines()) for path in files)
 
 
+@pytest.mark.parametrize("after", ["", "\n", "\nthe end", "\n\nthe end\n"])
+@pytest.mark.parametrize("num_words", range(8, 14))
+def test_parts_of_a_long_line_are_one_sentence(tmp_path, monkeypatch, num_words, after):
+    for name in ("CHUNK_SIZE", "MAX_REST"):
+        monkeypatch.setattr(text_files, name, 12)
+    path = tmp_path / "one.txt"
+    path.write_text("river " * num_words + after)
+    counts = count_words([path, path])
+    assert counts.counts["river"] == 2 * num_words
+    assert counts.num_sentences == 2 + 2 * ("end" in after)
+
+
 @pytest.mark.parametrize("text", ["", " \n\u3000\n", "\ufeff"])
 def test_a_corpus_without_words_is_an_error(tmp_path, text):
     path = tmp_path / "blank.txt"

@@ -73,7 +73,7 @@ class TestTrainFastText:
         assert (matrix != 0).all()
 
     def test_trains_without_ngrams(self, corpus, out):
-        train_fasttext([corpus], out, dim=20, epoch=1, maxn=0)
+        train_fasttext([corpus], out, dim=20, epoch=1, maxn=0, bucket=0)
         trained = fasttext.load_model(str(out))
         assert trained.get_input_matrix().shape == (len(trained.get_words()), 20)
         assert not trained.get_word_vector("unseen").any()
@@ -119,6 +119,8 @@ class TestErrors:
             ({"minn": 5, "maxn": 4}, "--minn: 5; it takes 0 to 4"),
             ({"minn": -1}, "--minn: -1"),
             ({"bucket": 0}, "--bucket: 0"),
+            ({"lr": 0}, "--lr: 0"),
+            ({"lr": float("inf")}, "--lr: inf"),
             ({"min_count": 0}, "--min-count: 0"),
             ({"epoch": 0}, "--epoch: 0"),
             ({"ws": 0}, "--ws: 0"),

@@ -330,6 +330,8 @@ def test_errors_before_anything_is_written(embedder, sentences, out, monkeypatch
     assert "layers: 'last'; it takes one of" in complaint(layers="last")
     assert "dtype: 'int8'; it takes 'float32' or 'float16'" in complaint(dtype="int8")
     assert "pool: 'sum'; it takes one of" in complaint(pool="sum")
+    monkeypatch.setattr(module, "_MAX_BYTES_OF_SENTENCES", 10)
+    assert "add --forget-sentences" in complaint()
     monkeypatch.setattr(module.shutil, "disk_usage", lambda path: SimpleNamespace(free=100))
     message = complaint(forget_sentences=True)
     needed = format_size(2 * 4 * 3 * 12 * len(" ".join(LINES).split()))

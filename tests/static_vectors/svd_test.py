@@ -182,6 +182,7 @@ def test_pca_is_that_of_fasttexts_vectors(tmp_path):
         ({"shift": 0.5}, "--shift: 0.5; it takes 1 or more"),
         ({"alpha": -0.1}, "--alpha: -0.1; it takes 0 or more"),
         ({"alpha": float("nan")}, "--alpha: nan; it takes"),
+        ({"shift": float("inf")}, "--shift: inf; it takes 1 or more, but not inf"),
         ({"context_smoothing": 1.1}, "--context-smoothing: 1.1; it takes 0 to 1"),
         ({"matrix": "pmi"}, "--matrix: 'pmi'; it takes ppmi or conditional"),
         ({"matrix": "conditional", "shift": 2}, "--shift: 2; leave it out.* --matrix ppmi only"),
@@ -223,7 +224,7 @@ def test_the_table_is_text_and_not_the_corpus(tmp_path):
         ("one two\n", {}, "--min-count: no word occurs 5 times or more"),
         ("one two\n" * 5, {}, "--dim: 300; it must be less than the number of words.* 3;"),
         ("one two\n", {"min_count": 1, "dim": 3}, "--dim: 3; it must be less .* 3; lower it"),
-        ("one @@PADDING@@\n", {}, "the text has the word @@PADDING@@"),
+        ("one @@PADDING@@\n", {}, "in.txt: line 1 has the word @@PADDING@@"),
         (
             "one two\n",
             {"min_count": 1, "dim": 1, "shift": 1e9},
@@ -237,3 +238,9 @@ def test_too_little_text_is_an_error(text, options, message, tmp_path):
     with pytest.raises(ConfigurationError, match=message):
         train_svd([path], tmp_path / "svd.txt", num_workers=1, **options)
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_default_shift_is_named_too(tmp_path, monkeypatch):
+    monkeypatch.setitem(svd._DEFAULTS["ppmi"], "shift", 1e9)
+    with pytest.raises(ConfigurationError, match=r"--shift: 1e\+09; no pair"):
+        train_svd([CORPUS], tmp_path / "svd.txt", dim=1, num_workers=1)

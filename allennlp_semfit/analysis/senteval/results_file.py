@@ -111,9 +111,18 @@ class ResultsFile:
 
 
 def _read(path: Path) -> Dict[str, Any]:
-    with suppress(ValueError):
-        contents = json.loads(path.read_text(encoding="utf-8"))
-        if isinstance(contents, dict) and {"model", "folds", "seed", "tasks"} <= contents.keys():
+    with suppress(ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        contents: Dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        model, results = contents["model"], contents["tasks"].values()
+        texts = [model[key] for key in ("vectors", "sha256", "input_sha256")]
+        texts += [result["data_sha256"] for result in results]
+        numbers = [contents["folds"], contents["seed"], contents.get("average", 0)]
+        for result in results:
+            numbers += result["C"] if isinstance(result["C"], list) else [result["C"]]
+            numbers += [result[key] for key in ("score", "dev_score", "seconds")]
+        if all(isinstance(number, (int, float)) for number in numbers) and all(
+            isinstance(text, str) for text in texts
+        ):
             return contents
     raise ConfigurationError(
         f"{path}: it has something other than results of `allennlp senteval`; give another name, "

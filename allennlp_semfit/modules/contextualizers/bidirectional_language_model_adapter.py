@@ -35,7 +35,7 @@ class BidirectionalLanguageModelAdapter(Contextualizer):
     # Raises
 
     `ConfigurationError`
-        If the encoder lacks one of these properties.
+        If `input_dim` is less than 1, or the encoder lacks one of these properties.
 
     # Example
 

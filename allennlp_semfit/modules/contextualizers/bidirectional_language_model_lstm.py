@@ -55,7 +55,8 @@ class BidirectionalLanguageModelLstm(BidirectionalStack):
     # Raises
 
     `ConfigurationError`
-        If a clip value is not positive or the implementation is not available.
+        If a size is less than 1, `dropout` is not in [0, 1), a clip value is not positive or the
+        implementation is not available.
 
     # Example
 

@@ -2,6 +2,7 @@ from typing import Any
 
 from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 
+from allennlp_semfit.common.errors import check_bounds
 from allennlp_semfit.modules.contextualizers.bidirectional_stack import BidirectionalStack
 from allennlp_semfit.modules.kernels.elementwise_recurrence import ElementwiseRecurrentLayer
 from allennlp_semfit.modules.kernels.implementation import check_implementation
@@ -34,7 +35,7 @@ class BidirectionalLanguageModelSru(BidirectionalStack):
     # Raises
 
     `ConfigurationError`
-        If the implementation is not available.
+        If a size is less than 1, `dropout` is not in [0, 1) or the implementation is not available.
 
     # Example
 
@@ -86,7 +87,7 @@ class BidirectionalLanguageModelQrnn(BidirectionalStack):
     # Raises
 
     `ConfigurationError`
-        If the implementation is not available.
+        If a size is less than 1, `dropout` is not in [0, 1) or the implementation is not available.
 
     # Example
 
@@ -107,5 +108,6 @@ class BidirectionalLanguageModelQrnn(BidirectionalStack):
     def __init__(self, window_size: int = 2, implementation: str = "auto", **kwargs: Any) -> None:
         super().__init__(**kwargs)
         check_implementation(self.name, implementation)
+        check_bounds({"window_size": window_size}, at_least=1)
         options = {"window_size": window_size, "peepholes": False, "implementation": implementation}
         self._add_layers(ElementwiseRecurrentLayer, **options)

@@ -29,6 +29,11 @@ class BidirectionalLanguageModelTorchLstm(BidirectionalStack):
     layer_norm : `bool`, optional (default = `True`)
         Whether to apply layer normalisation to each layer's output.
 
+    # Raises
+
+    `ConfigurationError`
+        If a size is less than 1 or `dropout` is not in [0, 1).
+
     # Example
 
     ```json

@@ -3,6 +3,7 @@ from typing import Any, Callable, List, Sequence, Tuple
 import torch
 from allennlp.common.checks import ConfigurationError
 
+from allennlp_semfit.common.errors import check_bounds
 from allennlp_semfit.modules.contextualizers.contextualizer import Contextualizer
 
 __all__ = ["BidirectionalStack", "check_right_padding"]
@@ -37,6 +38,8 @@ class BidirectionalStack(Contextualizer):
         dropout: float = 0.0,
         return_all_layers: bool = False,
     ) -> None:
+        check_bounds({"hidden_dim": hidden_dim, "cell_size": cell_size}, at_least=1)
+        check_bounds({"dropout": dropout}, at_least=0, at_most=1, but_not=1)
         super().__init__(input_dim, 2 * hidden_dim, num_layers, return_all_layers)
         self._sizes = {
             "hidden_dim": hidden_dim,

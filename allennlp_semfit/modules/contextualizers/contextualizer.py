@@ -3,6 +3,8 @@ from typing import List, Sequence, Union
 import torch
 from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 
+from allennlp_semfit.common.errors import check_bounds
+
 __all__ = ["Contextualizer"]
 
 
@@ -20,12 +22,19 @@ class Contextualizer(Seq2SeqEncoder):
         The number of layers, not counting the input.
     return_all_layers : `bool`
         Whether `forward` returns all layers or only the last one. The attribute can be set.
+
+    # Raises
+
+    `ConfigurationError`
+        If a size is less than 1.
     """
 
     def __init__(
         self, input_dim: int, output_dim: int, num_layers: int, return_all_layers: bool
     ) -> None:
         super().__init__()
+        sizes = {"input_dim": input_dim, "output_dim": output_dim, "num_layers": num_layers}
+        check_bounds(sizes, at_least=1)
         self.input_dim = input_dim
         self.output_dim = output_dim
         self.num_layers = num_layers

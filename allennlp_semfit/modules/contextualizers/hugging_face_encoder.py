@@ -43,8 +43,8 @@ class HuggingFaceEncoder(Contextualizer):
     # Raises
 
     `ConfigurationError`
-        If `model_type` is another, or `config` does not fit it; in `forward`, if a sentence is too
-        long.
+        If `input_dim` is less than 1, `model_type` is another, or `config` does not fit it; in
+        `forward`, if a sentence is too long.
 
     # Example
 

@@ -47,9 +47,9 @@ class AdaptiveSoftmaxHead(SoftmaxHeadBase):
     # Raises
 
     `ConfigurationError`
-        If the vocabulary has no such namespace, the cutoffs exceed the vocabulary size, or
-        `div_value` reduces the dimension of a cluster to 0; in training, if the vocabulary is not
-        sorted by decreasing frequency.
+        If the vocabulary has no such namespace, the cutoffs are not increasing or exceed the
+        vocabulary size, or `div_value` reduces the dimension of a cluster to 0; in training, if the
+        vocabulary is not sorted by decreasing frequency.
 
     # Example
 
@@ -84,9 +84,13 @@ class AdaptiveSoftmaxHead(SoftmaxHeadBase):
                 f"`input_dim` {input_dim} to 0 for the rarest words. Use a smaller `div_value`, "
                 "greater than 0, or fewer cutoffs."
             )
-        self.softmax = torch.nn.AdaptiveLogSoftmaxWithLoss(
-            input_dim, self.num_classes, cutoffs, div_value, head_bias
-        )
+        try:
+            self.softmax = torch.nn.AdaptiveLogSoftmaxWithLoss(
+                input_dim, self.num_classes, cutoffs, div_value, head_bias
+            )
+        except ValueError as error:
+            message = f"adaptive_softmax: `cutoffs` is {cutoffs}: {error}"
+            raise ConfigurationError(message) from error
         self._frequency_order = _FrequencyOrderCheck(self.namespace)
 
     def forward(self, context: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:

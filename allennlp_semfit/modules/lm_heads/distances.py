@@ -1,6 +1,7 @@
 import torch
 from allennlp.common import Registrable
 
+from allennlp_semfit.common.errors import check_bounds
 from allennlp_semfit.functional import cosine_distance, nllvmf_distance, squared_l2_distance
 
 __all__ = ["CosineDistance", "Distance", "L2Distance", "NllVmfDistance"]
@@ -79,6 +80,11 @@ class NllVmfDistance(Distance):
     lambda_2 : `float`, optional (default = `0.1`)
         The weight of the dot product.
 
+    # Raises
+
+    `ConfigurationError`
+        If one of them is negative.
+
     # Example
 
     ```json
@@ -87,6 +93,7 @@ class NllVmfDistance(Distance):
     """
 
     def __init__(self, lambda_1: float = 0.02, lambda_2: float = 0.1) -> None:
+        check_bounds({"lambda_1": lambda_1, "lambda_2": lambda_2}, at_least=0)
         self.lambda_1 = lambda_1
         self.lambda_2 = lambda_2
 

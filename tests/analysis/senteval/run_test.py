@@ -190,6 +190,16 @@ def test_what_is_no_file_of_results_stays(data, tmp_path, text):
     assert path.read_text() == text
 
 
+@pytest.mark.parametrize(
+    "change", [{"tasks": None}, {"tasks": {"MR": 1}}, {"tasks": {"MR": {}}}, {"model": {}}]
+)
+def test_damaged_results_stay(data, contents, tmp_path, change):
+    path = tmp_path / "out.json"
+    path.write_text(json.dumps({**contents, **change}))
+    with pytest.raises(ConfigurationError, match="something other than results of `allennlp sente"):
+        open_results(path, data)
+
+
 def test_the_table(contents, data):
     table = describe_results(contents).splitlines()
     assert table[0] == "| task | score | held out | C | seconds |"

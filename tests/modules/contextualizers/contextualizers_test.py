@@ -193,6 +193,26 @@ def test_bad_parameters(kind, overrides, message):
     assert error.value.message.startswith(f"bidirectional_language_model_{kind}: {message}")
 
 
+@pytest.mark.parametrize(
+    ("kind", "key", "value"),
+    [
+        ("lstm", "input_dim", 0),
+        ("lstm", "hidden_dim", 0),
+        ("sru", "cell_size", 0),
+        ("torch_lstm", "num_layers", 0),
+        ("qrnn", "num_layers", -1),
+        ("qrnn", "window_size", 0),
+        ("lstm", "dropout", -0.1),
+        ("lstm", "dropout", 1.0),
+        ("transformer", "input_dim", 0),
+        ("bert", "input_dim", 0),
+    ],
+)
+def test_sizes_out_of_bounds(kind, key, value):
+    with pytest.raises(ConfigurationError, match=f"^{key}: {value}; it takes"):
+        build(kind, **{key: value})
+
+
 @pytest.mark.parametrize("clips", [(3.0, 3.0), (0.3, 0.2), (None, None)])
 def test_without_layer_norm_every_layer_is_that_of_elmo_lstm(clips):
     names = ("memory_cell_clip_value", "state_projection_clip_value")

@@ -12,5 +12,7 @@ def test_configuration():
     predicted, targets = torch.randn(3, 10), torch.randn(3, 10)
     expected = nllvmf_distance(predicted, targets, 0.5, 2.0)
     assert torch.equal(vmf(predicted, targets), expected)
+    with pytest.raises(ConfigurationError, match="lambda_2: -1; it takes 0 or more"):
+        Distance.from_params(Params({"type": "nllvmf", "lambda_2": -1}))
     with pytest.raises(ConfigurationError, match="manhattan.*cosine.*l2.*nllvmf"):
         Distance.from_params(Params({"type": "manhattan"}))
