@@ -25,6 +25,11 @@ def count_faulty_rows(matrix: "numpy.ndarray") -> int:
     return len(matrix) - int(numpy.sum(numpy.isfinite(squares) & (squares > 0)))
 
 
+def _failure(message: str) -> SystemExit:
+    # fastText's progress has no line feed at its end.
+    return SystemExit(f"\n{message}")
+
+
 def train(arguments: Dict[str, Any], out_path: str) -> None:
     """
     Calls `fasttext.train_unsupervised` with the arguments, and saves the model if it is valid.
@@ -38,14 +43,14 @@ def train(arguments: Dict[str, Any], out_path: str) -> None:
     try:
         model = fasttext.train_unsupervised(**arguments)
     except RuntimeError as error:
-        raise SystemExit(diverged if "NaN" in str(error) else str(error)) from error
+        raise _failure(diverged if "NaN" in str(error) else str(error)) from error
     except MemoryError as error:
-        raise SystemExit("memory ran out: lower --bucket or --dim") from error
+        raise _failure("memory ran out: lower --bucket or --dim") from error
     # Unlike `get_input_matrix()`, this does not copy the matrix.
     matrix = numpy.asarray(model.f.getInputMatrix())
     faulty_rows = count_faulty_rows(matrix)
     if faulty_rows:
-        raise SystemExit(
+        raise _failure(
             f"{faulty_rows} of {len(matrix)} rows of the input matrix are NaN, infinite or zero; "
             + diverged
         )
