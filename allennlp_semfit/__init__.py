@@ -20,6 +20,7 @@ from allennlp_semfit.commands.copy_configs import CopyConfigs
 from allennlp_semfit.commands.count_vocabulary import CountVocabulary
 from allennlp_semfit.commands.embed import Embed
 from allennlp_semfit.commands.export_character_cnn import ExportCharacterCnn
+from allennlp_semfit.commands.export_model import ExportModel
 from allennlp_semfit.commands.nearest_words import NearestWordsCommand
 from allennlp_semfit.commands.prepare_corpus import PrepareCorpus
 from allennlp_semfit.commands.senteval import SentEval
@@ -96,6 +97,7 @@ __all__ = [
     "ElmoSemfitIndexer",
     "Embed",
     "ExportCharacterCnn",
+    "ExportModel",
     "FastTextEmbedder",
     "FastTextIndexer",
     "FusedAdam",

@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import (
     Any,
+    Callable,
     Collection,
     Dict,
     Iterator,
@@ -43,13 +44,25 @@ from allennlp_semfit.common.errors import InvalidFileError, RefusalError, first_
 from allennlp_semfit.common.output import name_full_disk
 from allennlp_semfit.common.signals import delayed_signals
 
-__all__ = ["Archive", "ArchiveFile", "ArchiveKind", "UnsafeArchiveError"]
+__all__ = [
+    "FOLDER_WEIGHTS",
+    "VOCABULARY",
+    "Archive",
+    "ArchiveFile",
+    "ArchiveKind",
+    "UnsafeArchiveError",
+    "map_strings",
+]
 
 Component = TypeVar("Component", bound=Registrable)
 
+VOCABULARY = "vocabulary"
+"""The directory of an archive with its vocabulary."""
+FOLDER_WEIGHTS = "model.safetensors"
+"""The parameters in a folder that `allennlp export-model` wrote."""
+
 _WEIGHTS = "weights.th"
-_VOCABULARY = "vocabulary"
-_EXPECTED = "It must be a `model.tar.gz` of `allennlp train`."
+_EXPECTED = "It must be a `model.tar.gz` of `allennlp train`, or a folder of `export-model`."
 _COPY_AGAIN = "Copy it again from an intact file, or train it again."
 
 
@@ -127,10 +140,12 @@ class Archive:
         self.file = file
         self._allowed_urls: Collection[str] = ()
         self.config = self._read_config(directory / CONFIG_NAME)
-        self.vocabulary = self._read_vocabulary(directory / _VOCABULARY)
+        self.vocabulary = self._read_vocabulary(directory / VOCABULARY)
         self._weights: Optional[Dict[str, torch.Tensor]] = None
         if with_weights:
-            self._weights = self._read_weights(str(get_weights_path(directory)))
+            exported = directory / FOLDER_WEIGHTS
+            weights = exported if exported.exists() else get_weights_path(directory)
+            self._weights = self._read_weights(str(weights))
 
     def error(self, found: str, remedy: str) -> InvalidFileError:
         """The error that something is wrong with the archive; see `InvalidFileError`."""
@@ -287,11 +302,20 @@ class Archive:
             if found not in types:
                 names = " or ".join(f"`{name}`" for name in types)
                 raise self.error(f"has a {key} of type {found!r}", f"It must be a {names}.")
-        return config
+        if not (path.parent / FOLDER_WEIGHTS).exists():
+            return config
+
+        def locate(value: str) -> str:
+            # `Path("a") / ""` is a directory.
+            return str(path.parent / value) if (path.parent / value).is_file() else value
+
+        contents = config.as_dict(quiet=True)
+        contents.update({key: map_strings(contents[key], locate) for key in expected})
+        return Params(contents)
 
     def _read_vocabulary(self, directory: Path) -> Vocabulary:
         if not directory.is_dir():
-            raise self.error(f"has no {_VOCABULARY}", _EXPECTED)
+            raise self.error(f"has no {VOCABULARY}", _EXPECTED)
         for path in (directory / NAMESPACE_PADDING_FILE, *directory.iterdir()):
             self._check_is_file(path)
         params = self.config.duplicate().get("vocabulary", Params({}))
@@ -328,6 +352,18 @@ class Archive:
 
 ArchiveFile = Union[str, os.PathLike, Archive]
 """An archive, or where it is."""
+
+
+def map_strings(value: Any, function: Callable[[str], str]) -> Any:
+    """A configuration with other strings, except for those that name the type of a component."""
+    if isinstance(value, dict):
+        return {
+            key: each if key == "type" else map_strings(each, function)
+            for key, each in value.items()
+        }
+    if isinstance(value, list):
+        return [map_strings(each, function) for each in value]
+    return function(value) if isinstance(value, str) else value
 
 
 def _differences(expected: Dict[str, torch.Tensor], found: Dict[str, torch.Tensor]) -> str:

@@ -23,6 +23,8 @@ import cached_path
 import torch
 from allennlp.common import Params, Registrable
 from allennlp.models import archival
+from safetensors import SafetensorError
+from safetensors.torch import load_file
 
 from allennlp_semfit.common.errors import RefusalError
 
@@ -55,7 +57,7 @@ _READS_OTHER_MODELS = {
 
 DAMAGED_WEIGHTS = (
     *(AttributeError, EOFError, LookupError, OSError, RuntimeError, TypeError, ValueError),
-    *(struct.error, zipfile.BadZipFile),
+    *(SafetensorError, struct.error, zipfile.BadZipFile),
 )
 """What `read_weights` raises for damaged bytes: PyTorch interprets them as they come."""
 
@@ -130,6 +132,8 @@ def read_weights(path: str) -> Dict[str, torch.Tensor]:
     `DAMAGED_WEIGHTS`
         If it is damaged.
     """
+    if path.endswith(".safetensors"):
+        return load_file(path)
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             # `torch.save` does not compress.

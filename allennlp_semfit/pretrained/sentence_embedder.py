@@ -168,6 +168,11 @@ class SentenceEmbedder:
                 raise ConfigurationError(
                     f"The sentence {sentence[:50]!r} is a string; give a list of its words."
                 )
+            for word in sentence:
+                if not isinstance(word, str):
+                    raise ConfigurationError(
+                        f"The word {word!r} of a sentence is a {type(word).__name__}; give strings."
+                    )
         if not any(len(sentence) for sentence in batch):
             return [self._empty_output() for _ in batch]
         # They may have been moved, or rounded with `half()`.

@@ -1,0 +1,53 @@
+"""
+The `export-model` subcommand writes a folder that has all of a trained language model.
+
+    allennlp export-model output/elmo_semfit/model.tar.gz my-model
+"""
+
+import argparse
+import logging
+
+from allennlp.commands.subcommand import Subcommand
+
+from allennlp_semfit.commands.options import Command, add_options, call, no_params_logged
+from allennlp_semfit.pretrained.model_folder import export_model
+
+logger = logging.getLogger(__name__)
+
+
+@Subcommand.register("export-model")
+class ExportModel(Command):
+    """Registered as a "Subcommand" with name "export-model"."""
+
+    help = "Export a language model as one folder."
+    description = """Write a folder that has all of a trained language model: its configuration,
+        parameters and vocabulary, the fastText file or other files that it reads, and a model card.
+        Everything that takes an archive takes the folder, wherever it is moved."""
+    shows_progress = False
+
+    def add_arguments(self, subparser: argparse.ArgumentParser) -> None:
+        subparser.add_argument(
+            "archive_file",
+            metavar="ARCHIVE",
+            help="the model.tar.gz of a language model, or its serialization directory",
+        )
+        subparser.add_argument("out_dir", metavar="FOLDER", help="the folder, created if missing")
+        add_options(
+            subparser,
+            export_model,
+            fasttext_model_path={
+                "metavar": "VECTORS.bin",
+                "help": "the language model's fastText file, if it has been moved since training",
+            },
+            tokenizer_path={
+                "metavar": "TOKENIZER.json",
+                "help": "a subword model's tokenizer, if it has been moved since training",
+            },
+            force="replace a model in FOLDER",
+        )
+
+    def run(self, args: argparse.Namespace) -> None:
+        with no_params_logged():
+            call(export_model, args)
+        logger.info("%s: a folder with all of the model, which can be moved.", args.out_dir)
+        logger.info("Next: fill in the language and the licence in its README.md")

@@ -1,0 +1,188 @@
+import json
+import os
+import shutil
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Tuple, Union
+
+from allennlp.models.archival import CONFIG_NAME
+from allennlp.models.model import remove_keys_from_params
+from safetensors.torch import save_file
+
+from allennlp_semfit.archives.archive import FOLDER_WEIGHTS, VOCABULARY, Archive, map_strings
+from allennlp_semfit.common.output import check_output_path, write_directory
+from allennlp_semfit.common.text_files import RECORD
+from allennlp_semfit.models.language_model_archive import LANGUAGE_MODEL
+from allennlp_semfit.pretrained.input_spec import InputSpec
+from allennlp_semfit.pretrained.layers import LanguageModelLayers
+
+__all__ = ["export_model"]
+
+_CARD = "README.md"
+
+_CARD_TEXT = """---
+language:
+license:
+library_name: allennlp
+---
+
+# {title}
+
+A bidirectional language model whose layers are contextual word vectors:
+{num_layers} layers of {dim} dimensions. Language and licence: *fill in, here and above*.
+
+```python
+from allennlp_semfit import SentenceEmbedder
+
+embedder = SentenceEmbedder("{name}")
+layers = embedder.embed_sentence(["The", "cat", "sat", "."])  # ({num_layers}, 4, {dim})
+```
+
+In the config of an AllenNLP task, `"{name}"` is the `archive_file` of the `elmo_semfit` indexer and
+embedder. The folder is complete: it can be moved, renamed and shared.
+
+| | |
+|---|---|
+{facts}
+"""
+
+
+def export_model(
+    archive_file: Union[str, os.PathLike],
+    out_dir: Union[str, os.PathLike],
+    fasttext_model_path: Optional[str] = None,
+    tokenizer_path: Optional[str] = None,
+    *,
+    force: bool = False,
+) -> None:
+    """
+    Writes a folder that has all of a language model: its configuration, parameters and vocabulary,
+    and the files that it reads, such as fastText's. Everything that takes an archive takes it.
+
+    # Parameters
+
+    archive_file : `Union[str, os.PathLike]`
+        The language model's `model.tar.gz`, or its serialization directory.
+    out_dir : `Union[str, os.PathLike]`
+        The folder, created if missing.
+    fasttext_model_path : `str`, optional (default = `None`)
+        The language model's fastText file, if it has been moved since training.
+    tokenizer_path : `str`, optional (default = `None`)
+        The tokenizer of a subword model, if it has been moved since training.
+    force : `bool`, optional (default = `False`)
+        Whether to replace a model in `out_dir`. Other files there stay.
+
+    # Raises
+
+    `InvalidFileError`
+        If the archive is missing or has another model, or if a file of it is missing.
+    `ConfigurationError`
+        If `out_dir` cannot be used, or a file does not fit the language model.
+    """
+    folder = Path(out_dir)
+    contents = [_CARD, VOCABULARY, FOLDER_WEIGHTS, CONFIG_NAME]
+    check_output_path(folder, contents=contents, force=force)
+    archive = LANGUAGE_MODEL.read(archive_file)
+    spec = InputSpec(archive)
+    # Checks that all files are there and fit.
+    layers = LanguageModelLayers.from_archive(archive, fasttext_model_path)
+    spec.open_indexer(fasttext_model_path)
+    spec.open_tokenizer(tokenizer_path)
+    config, files = _portable(archive, spec.name, fasttext_model_path, tokenizer_path)
+    card = _CARD_TEXT.format(
+        title=folder.resolve().name,
+        name=out_dir,
+        num_layers=layers.num_layers,
+        dim=layers.get_output_dim(),
+        facts="\n".join(f"| {name} | {value} |" for name, value in _facts(archive)),
+    )
+    with write_directory(folder, [*files, *contents], force=force) as new:
+        for name, path in files.items():
+            _link_or_copy(path, new / name)
+        archive.vocabulary.save_to_files(str(new / VOCABULARY))
+        state = archive.model.state_dict()
+        # Its own tensors may share memory, which the format does not allow.
+        tensors = {name: value.contiguous().clone() for name, value in state.items()}
+        save_file(tensors, new / FOLDER_WEIGHTS)
+        (new / _CARD).write_text(card, "utf-8")
+        (new / CONFIG_NAME).write_text(json.dumps(config, indent=2) + "\n", "utf-8")
+
+
+def _portable(
+    archive: Archive,
+    indexer: str,
+    fasttext_model_path: Optional[str],
+    tokenizer_path: Optional[str],
+) -> Tuple[Dict[str, Any], Dict[str, str]]:
+    """The configuration, with names instead of the paths of files; and the files by their names."""
+    params = archive.config.duplicate()
+    # Weights and initializers that only the training needed.
+    remove_keys_from_params(params["model"])
+    whole = params.as_dict(quiet=True)
+    reader, vocabulary = whole["dataset_reader"], whole.get("vocabulary", {})
+    if fasttext_model_path is not None:
+        reader["token_indexers"][indexer]["model_path"] = fasttext_model_path
+    if tokenizer_path is not None:
+        reader["tokenizer"]["model_path"] = tokenizer_path
+    used = ("type", "padding_token", "oov_token")
+    files: Dict[str, str] = {}
+
+    def to_name(path: str) -> str:
+        if os.path.isfile(os.path.join(path, CONFIG_NAME)):
+            remedy = "In its `config.json`, name the `model.tar.gz` in that directory instead."
+            raise archive.error(f"reads the directory {path}, not a file", remedy)
+        if not os.path.isfile(path):
+            return path
+        name = os.path.basename(path)
+        while files.setdefault(name, path) != path:
+            name = f"_{name}"
+        return name
+
+    config = {
+        "dataset_reader": map_strings(reader, to_name),
+        "model": map_strings(whole["model"], to_name),
+        "vocabulary": {key: vocabulary[key] for key in used if key in vocabulary},
+    }
+    return config, files
+
+
+def _link_or_copy(source: str, target: Path) -> None:
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
+
+
+def _facts(archive: Archive) -> List[Tuple[str, str]]:
+    """What is known of the training."""
+    model = archive.config["model"].as_dict(quiet=True)
+    contextualizer = model["contextualizer"]
+    sizes = ", ".join(
+        f"{name} {contextualizer[name]}"
+        for name in ("hidden_dim", "cell_size", "num_layers")
+        if name in contextualizer
+    )
+    num_parameters = sum(parameter.numel() for parameter in archive.model.parameters())
+    facts = [
+        ("contextualizer", f"`{contextualizer['type']}`, {sizes}"),
+        ("parameters", f"{num_parameters:,}"),
+    ]
+    data = archive.config.get("train_data_path")
+    if isinstance(data, str):
+        facts.append(("training text", f"`{data}`"))
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            record = json.loads((Path(data).parent / RECORD).read_text("utf-8"))
+            summary = record["summary"]
+            size = f"{summary['sentences']:,} sentences, {summary['words']:,} words"
+            facts.append(("size of the text", size))
+    directory = Path(archive.file)
+    with suppress(OSError, ValueError):
+        metrics = json.loads(
+            ((directory if directory.is_dir() else directory.parent) / "metrics.json").read_text()
+        )
+        facts += [
+            (key.removeprefix("best_validation_") + ", held out", f"{value:.4f}")
+            for key, value in metrics.items()
+            if key.startswith("best_validation_") and isinstance(value, float)
+        ]
+    return facts

@@ -1,0 +1,105 @@
+import json
+import shutil
+from pathlib import Path
+
+import numpy
+import pytest
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import TokenIndexer, Vocabulary
+from allennlp.modules import TextFieldEmbedder
+
+from allennlp_semfit import SentenceEmbedder
+from allennlp_semfit.common.errors import InvalidFileError
+from allennlp_semfit.pretrained.model_folder import export_model
+from tests import TABLE, VECTORS
+from tests.language_models import KINDS, tensors_of, write_language_model
+from tests.mimick_archive import write_mimick
+
+SENTENCES = [["The", "boats", "café"], [], ["river"]]
+
+
+def strings_of(value):
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        return [string for each in value for string in strings_of(each)]
+    return [value] if isinstance(value, str) else []
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_a_moved_folder_gives_the_same_vectors_without_the_files_of_its_training(kind, tmp_path):
+    # In a directory of its own, because it is deleted.
+    original = tmp_path / "original"
+    model = write_language_model(original / "lm", kind)
+    config = json.loads((model / "config.json").read_text())
+    for indexer in config["dataset_reader"]["token_indexers"].values():
+        for key, path in (("model_path", VECTORS), ("table_path", TABLE)):
+            if key in indexer:
+                indexer[key] = shutil.copy(path, original)
+        if "archive_file" in indexer:
+            indexer["archive_file"] = str(write_mimick(original / "mimick", archive=True))
+    (model / "config.json").write_text(json.dumps(config))
+    expected = [*SentenceEmbedder(model).embed_sentences(SENTENCES)]
+
+    export_model(model, tmp_path / "exported")
+    shutil.rmtree(original)
+    folder = (tmp_path / "exported").rename(tmp_path / "moved")
+    for actual, vectors in zip(SentenceEmbedder(folder).embed_sentences(SENTENCES), expected):
+        numpy.testing.assert_array_equal(actual, vectors)
+    exported = json.loads((folder / "config.json").read_text())
+    assert not [string for string in strings_of(exported) if str(tmp_path) in string]
+
+    parameters = {"type": "elmo_semfit", "archive_file": str(folder)}
+    indexer = TokenIndexer.from_params(Params({**parameters}))
+    embedders = {"lm": {**parameters, "dropout": 0.0, "scalar_mix_parameters": [9, -9, -9]}}
+    embedder = TextFieldEmbedder.from_params(Params({"token_embedders": embedders}))
+    embedded = embedder({"lm": tensors_of(indexer, SENTENCES)})
+    numpy.testing.assert_allclose(embedded[0, :3].numpy(), expected[0][0], atol=1e-5)
+
+
+def test_the_card_says_what_it_is_and_how_to_load_it(lm_archive, tmp_path):
+    export_model(lm_archive, tmp_path / "my-model", fasttext_model_path=VECTORS)
+    card = (tmp_path / "my-model" / "README.md").read_text()
+    assert "# my-model" in card
+    assert f'SentenceEmbedder("{tmp_path / "my-model"}")' in card
+    assert "`bidirectional_language_model_lstm`, hidden_dim 6, cell_size 8, num_layers 2" in card
+    metrics = json.loads((Path(lm_archive).parent / "metrics.json").read_text())
+    assert f"| cosine, held out | {metrics['best_validation_cosine']:.4f} |" in card
+
+
+def test_an_existing_model_is_replaced_only_on_request(lm_archive, tmp_path):
+    export_model(lm_archive, tmp_path, VECTORS)
+    with pytest.raises(ConfigurationError, match="force"):
+        export_model(lm_archive, tmp_path, VECTORS)
+    export_model(lm_archive, tmp_path, VECTORS, force=True)
+    (tmp_path / "model.safetensors").write_bytes(b"damaged")
+    with pytest.raises(InvalidFileError, match="cannot be read"):
+        SentenceEmbedder(tmp_path)
+
+
+def test_a_missing_file_is_an_error_before_anything_is_written(tmp_path):
+    model = write_language_model(tmp_path / "lm", "fasttext")
+    with pytest.raises(InvalidFileError, match="gone.bin does not exist"):
+        export_model(model, tmp_path / "out", fasttext_model_path=str(tmp_path / "gone.bin"))
+    assert not (tmp_path / "out").exists()
+
+
+def test_names_of_files_may_be_equal(tmp_path):
+    model = write_language_model(tmp_path / "lm", "fasttext")
+    config = json.loads((model / "config.json").read_text())
+    (tmp_path / "other").mkdir()
+    indexers = config["dataset_reader"]["token_indexers"]
+    indexers["others"] = {
+        "type": "fasttext",
+        "model_path": shutil.copy(VECTORS, tmp_path / "other"),
+    }
+    embedders = config["model"]["text_field_embedder"]["token_embedders"]
+    embedders["others"] = {"type": "empty"}
+    (model / "config.json").write_text(json.dumps(config))
+    export_model(model, tmp_path / "out")
+    assert {path.name for path in (tmp_path / "out").glob("*.bin")} == {
+        "vectors.bin",
+        "_vectors.bin",
+    }
+    assert Vocabulary.from_files(str(tmp_path / "out" / "vocabulary"))
