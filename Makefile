@@ -33,6 +33,7 @@ train: data
 		$(BIN)/allennlp train training_config/elmo_semfit.jsonnet -s $(OUTPUT) \
 			-o '{"trainer.use_amp": $(USE_AMP)}' $$([ -e $(OUTPUT)/config.json ] && echo --recover); \
 	fi
+	@[ -e $(OUTPUT)/model/config.json ] || $(BIN)/allennlp export-model $(OUTPUT)/model.tar.gz $(OUTPUT)/model
 	@$(BIN)/allennlp show-training $(OUTPUT)
 
 data: $(SAMPLE)/vectors.bin

@@ -20,6 +20,7 @@ from allennlp_semfit.corpus.word_counts import sort_by_frequency
 from allennlp_semfit.fasttext.train import train_fasttext
 from allennlp_semfit.pretrained.character_cnn import export_character_cnn
 from allennlp_semfit.pretrained.embed_file import embed_file
+from allennlp_semfit.pretrained.model_folder import export_model
 from allennlp_semfit.static_vectors.svd import train_svd
 from allennlp_semfit.subwords.train import train_bpe
 from tests import FIXTURES
@@ -30,6 +31,7 @@ FUNCTIONS = {
     "count-vocabulary": [count_vocabulary],
     "embed": [SentenceEmbedder, embed_file],
     "export-character-cnn": [export_character_cnn],
+    "export-model": [export_model],
     "nearest-words": [sort_by_frequency, find_nearest_words],
     "prepare-corpus": [CorpusOptions, prepare_corpus],
     "senteval": [read_tasks, SentenceEmbedder, LanguageModelVectors],

@@ -110,6 +110,21 @@ def test_the_next_commands_can_be_pasted(tmp_path, is_list):
     assert embed[1:5] == expected
     (embedder,) = (json.loads(line) for line in shown if '"type": "elmo_semfit"' in line)
     assert embedder["archive_file"] == str(archive)
+    (export,) = (shlex.split(line) for line in shown if " export-model " in line)
+    assert export[1:4] == ["export-model", str(archive), str(run_directory / "model")]
+
+
+def test_an_exported_model_comes_first(tmp_path):
+    write_epochs(tmp_path, COSINES)
+    folder = tmp_path / "model"
+    folder.mkdir()
+    for file in (tmp_path / "model.tar.gz", folder / "config.json"):
+        file.touch()
+    shown = describe_training(str(tmp_path))
+    assert f"which you can move and share: {folder}\n" in shown
+    assert f" embed {folder} " in shown
+    assert json.dumps(str(folder)) in shown
+    assert "export-model" not in shown
 
 
 def test_an_epoch_without_training_metrics_has_blanks(tmp_path):

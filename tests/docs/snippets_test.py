@@ -111,7 +111,7 @@ def test_runnable_snippets_run(directory, monkeypatch):
             assert language == "bash", place
             run_shell(code, monkeypatch)
     num_held_out = len((directory / "data/mine/heldout.txt").read_text("utf-8").splitlines())
-    with h5py.File(directory / "vectors.h5") as vectors:
+    with h5py.File(directory / "heldout.h5") as vectors:
         assert vectors["0"].shape[::2] == (3, 12)
         assert len(vectors) == num_held_out + 1
     assert len((directory / "labels.json").read_text().splitlines()) == 2

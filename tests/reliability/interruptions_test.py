@@ -39,6 +39,7 @@ COMMANDS = {
     "count-vocabulary": ("vocabulary", f"count-vocabulary {CORPUS} {{out}} --num-workers 2"),
     "train-bpe": ("subwords", f"train-bpe {CORPUS} {{out}} --merges 60 --num-workers 2"),
     "train-svd": ("table.txt", f"train-svd {CORPUS} {{out}} --dim 5 --num-workers 2"),
+    "export-model": ("model", "export-model {inputs}/lm/model.tar.gz {out}"),
     "export-character-cnn": ("elmo", "export-character-cnn {inputs}/characters {out}"),
     "senteval": (
         "results.json",
