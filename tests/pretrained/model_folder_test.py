@@ -2,15 +2,19 @@ import json
 import shutil
 from pathlib import Path
 
+import huggingface_hub
 import numpy
 import pytest
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import TokenIndexer, Vocabulary
 from allennlp.modules import TextFieldEmbedder
+from huggingface_hub.utils import EntryNotFoundError
+from requests import Response
 
 from allennlp_semfit import SentenceEmbedder
 from allennlp_semfit.common.errors import InvalidFileError
+from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
 from allennlp_semfit.pretrained.model_folder import export_model
 from tests import TABLE, VECTORS
 from tests.language_models import KINDS, tensors_of, write_language_model
@@ -83,6 +87,29 @@ def test_a_missing_file_is_an_error_before_anything_is_written(tmp_path):
     with pytest.raises(InvalidFileError, match="gone.bin does not exist"):
         export_model(model, tmp_path / "out", fasttext_model_path=str(tmp_path / "gone.bin"))
     assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_on_the_hugging_face_hub(lm_archive, embedder, tmp_path, monkeypatch):
+    export_model(lm_archive, tmp_path / "blobs", VECTORS)
+    # As in the Hub's cache.
+    snapshot = tmp_path / "snapshot"
+    snapshot.mkdir()
+    for path in (tmp_path / "blobs").iterdir():
+        (snapshot / path.name).symlink_to(path)
+
+    def hf_hub_download(**_):
+        raise EntryNotFoundError("user has no model of this name", response=Response())
+
+    def snapshot_download(name, **_):
+        assert name == "user/model"
+        return str(snapshot)
+
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", hf_hub_download)
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot_download)
+    vectors = SentenceEmbedder("hf://user/model").embed_sentence(["The", "river"])
+    numpy.testing.assert_array_equal(vectors, embedder.embed_sentence(["The", "river"]))
+    indexer = ElmoSemfitIndexer("hf://user/model")
+    assert indexer.get_empty_token_list() == {"vectors": [], "word_mask": []}
 
 
 def test_names_of_files_may_be_equal(tmp_path):
