@@ -62,6 +62,11 @@ FOLDER_WEIGHTS = "model.safetensors"
 """The parameters in a folder that `allennlp export-model` wrote."""
 
 _WEIGHTS = "weights.th"
+# What AllenNLP raises for configurations of the wrong shape or sizes.
+_FAULTS = (
+    *(ArithmeticError, AssertionError, AttributeError, ConfigurationError, LookupError),
+    *(MemoryError, RuntimeError, TypeError, ValueError),
+)
 _EXPECTED = "It must be a `model.tar.gz` of `allennlp train`, or a folder of `export-model`."
 _COPY_AGAIN = "Copy it again from an intact file, or train it again."
 
@@ -253,7 +258,7 @@ class Archive:
                         "serialization directory and use that directory."
                     )
                 raise self.error("needs another file", remedy) from None
-            except (ConfigurationError, RuntimeError, TypeError, ValueError) as error:
+            except _FAULTS as error:
                 raise self.error(
                     f"has a configuration that does not work ({first_line(error)})",
                     "If its components are from another package, import that package first: on the "
@@ -319,6 +324,8 @@ class Archive:
         for path in (directory / NAMESPACE_PADDING_FILE, *directory.iterdir()):
             self._check_is_file(path)
         params = self.config.duplicate().get("vocabulary", Params({}))
+        if not isinstance(params, Params):
+            raise self.error(f"has the vocabulary {params!r}", "It must be an object.")
         with self.building():
             # This is how AllenNLP's `Model` loads it.
             choice = params.pop_choice("type", Vocabulary.list_available(), True)

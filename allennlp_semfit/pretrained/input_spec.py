@@ -74,7 +74,9 @@ class InputSpec:
         self._archive = archive
         reader_params = archive.config["dataset_reader"].duplicate()
         self._tokenizer_params = reader_params.pop("tokenizer", None)
-        indexers = reader_params.pop("token_indexers", None) or {"tokens": Params({})}
+        indexers = reader_params.pop("token_indexers", None) or Params({"tokens": {}})
+        if not isinstance(indexers, Params):
+            raise archive.error(f"has the token_indexers {indexers!r}", "They must be an object.")
         embedder = archive.config["model"].get("text_field_embedder")
         embedders = embedder.get("token_embedders", {}) if isinstance(embedder, Params) else {}
         names = sorted(

@@ -26,6 +26,7 @@ from allennlp_semfit.fasttext.model import FastTextModel
 from allennlp_semfit.modules.token_embedders.elmo_character_cnn_embedder import (
     ElmoCharacterCnnEmbedder,
 )
+from allennlp_semfit.pretrained.model_folder import export_model
 from allennlp_semfit.static_vectors.table import read_table
 from allennlp_semfit.subwords.tokenizer import SubwordTokenizer
 from allennlp_semfit.subwords.train import train_bpe
@@ -85,6 +86,14 @@ def read_text(path):
     prepare_corpus([path], path.parent / "out", CorpusOptions(held_out=0), num_workers=1)
 
 
+def write_folder(directory):
+    export_model(write_language_model(directory / "lm", "fasttext"), directory / "model")
+
+
+def read_folder(path):
+    SentenceEmbedder(path.parent).embed_sentence(["the", "river"])
+
+
 def copy(name):
     return lambda directory: shutil.copy(FIXTURES / name, directory)
 
@@ -100,6 +109,8 @@ FORMATS = {
         lambda out: write_language_model(out / "lm", "words", archive=True),
         lambda path: SentenceEmbedder(path).embed_sentence(["the", "river"]),
     ),
+    "model/model.safetensors": (write_folder, read_folder),
+    "model/config.json": (write_folder, read_folder),
     "mimick/model.tar.gz": (lambda out: write_mimick(out / "mimick", archive=True), read_mimick),
     "subwords/tokenizer.json": (
         lambda out: train_bpe([CORPUS], out / "subwords", merges=50, num_workers=1),
@@ -177,7 +188,7 @@ def read_damaged(name, read, sample):
         try:
             read(path)
         except ConfigurationError as error:
-            named = path
+            named = path.parent if path.parent.name == "model" else path
             if str(named) not in str(error):
                 raise AssertionError(f"{number}: {error}") from error
         shutil.rmtree(directory)
