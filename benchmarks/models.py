@@ -126,7 +126,6 @@ def build_batch(
             distinct, indices = classes.view(batch_size, length).unique(return_inverse=True)
             dim = model._text_field_embedder.get_output_dim()
             indexed[indexer] = {
-                "word_mask": torch.ones(batch_size, length, dtype=torch.bool),
                 "indices": indices + 1,
                 # The first row is for padding.
                 "vectors": torch.cat([torch.zeros(1, dim), torch.randn(len(distinct), dim)]),

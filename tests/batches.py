@@ -11,5 +11,5 @@ def with_all_vectors(tensors: Dict[str, torch.Tensor]) -> Dict[str, torch.Tensor
     """As those of a `TextField`, with the vector of each word."""
     if "indices" not in tensors:
         return tensors
-    vectors = tensors["vectors"][tensors["indices"]]
-    return {"vectors": vectors, "word_mask": tensors["word_mask"]}
+    indices = tensors["indices"]
+    return {"vectors": tensors["vectors"][indices], "word_mask": indices != 0}

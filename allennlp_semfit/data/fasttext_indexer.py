@@ -46,11 +46,11 @@ class WordVectorIndexer(TokenIndexer):
 
     def words_to_indices(self, words: List[str]) -> IndexedTokenList:
         """
-        `"vectors"`: an array of shape `(dim,)` for each word. `"word_mask"`: `True` for each word.
-        It is not called `"mask"`, because AllenNLP allows only one `"mask"` in a text field, which
-        another indexer may have.
+        `"vectors"`: the words themselves, so that `as_padded_batch` can look up each word of a
+        batch once. `"word_mask"`: `True` for each word. It is not called `"mask"`, because AllenNLP
+        allows only one `"mask"` in a text field, which another indexer may have.
         """
-        return {"vectors": self.get_word_vectors(words), "word_mask": [True] * len(words)}
+        return {"vectors": words, "word_mask": [True] * len(words)}
 
     def tokens_to_indices(self, tokens: List[Token], vocabulary: Vocabulary) -> IndexedTokenList:
         return self.words_to_indices([token.ensure_text() for token in tokens])
@@ -68,7 +68,7 @@ class WordVectorIndexer(TokenIndexer):
         batch = self.as_padded_batch([tokens], padding_lengths)
         return {
             "vectors": batch["vectors"][batch["indices"][0]],
-            "word_mask": batch["word_mask"][0],
+            "word_mask": batch["indices"][0] != 0,
         }
 
     def as_padded_batch(
@@ -78,29 +78,25 @@ class WordVectorIndexer(TokenIndexer):
         The tensors of a batch, with each vector once: a text of 15,000 words has about 3,500
         different ones.
 
-        `"word_mask"`: shape `(batch_size, length)`, `bool`. `"indices"`: shape
-        `(batch_size, length)`, the row of each word in `"vectors"`; 0 where padded. `"vectors"`:
-        shape `(num_vectors + 1, dim)`, `float32`, the first row zero.
+        `"indices"`: shape `(batch_size, length)`, the row of each word in `"vectors"`; 0 where
+        padded, so that it is the mask, too. `"vectors"`: shape `(num_vectors + 1, dim)`, `float32`,
+        the first row zero.
         """
         length = padding_lengths["vectors"]
-        vectors = [vector for sentence in sentences for vector in sentence["vectors"][:length]]
-        # An indexer has the same object for every occurrence of a word.
-        distinct = {id(vector): vector for vector in vectors}
-        rows = {name: row for row, name in enumerate(distinct, 1)}
+        words: List[str] = []
+        for sentence in sentences:
+            words += sentence["vectors"][:length]
+        distinct = list(dict.fromkeys(words))
+        rows = dict(zip(distinct, range(1, len(distinct) + 1)))
         table = _empty(len(distinct) + 1, self.embedding_dim)
         table[0] = 0
         if distinct:
-            numpy.stack(list(distinct.values()), out=table[1:].numpy())
+            numpy.concatenate(self.get_word_vectors(distinct), out=table[1:].view(-1).numpy())
         num_words = numpy.array([len(sentence["vectors"]) for sentence in sentences])
+        indices = numpy.zeros((len(sentences), length), dtype=numpy.int64)
+        indices[numpy.arange(length) < num_words[:, None]] = list(map(rows.__getitem__, words))
         # In this order, because AllenNLP's `get_text_field_mask` takes the first matrix.
-        word_mask = numpy.arange(length) < num_words[:, None]
-        indices = numpy.zeros(word_mask.shape, dtype=numpy.int64)
-        indices[word_mask] = [rows[id(vector)] for vector in vectors]
-        return {
-            "word_mask": torch.from_numpy(word_mask),
-            "indices": torch.from_numpy(indices),
-            "vectors": table,
-        }
+        return {"indices": torch.from_numpy(indices), "vectors": table}
 
 
 def _empty(*shape: int) -> torch.Tensor:
@@ -162,7 +158,6 @@ class FastTextIndexer(WordVectorIndexer):
         return self._model.path
 
     def get_word_vectors(self, words: List[str]) -> List[numpy.ndarray]:
-        # The same object for the same word.
         return [self._model.get_word_vector(self._normalize(word)) for word in words]
 
     def _normalize(self, word: str) -> str:

@@ -1,12 +1,10 @@
 import unicodedata
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Optional
 
 import numpy
-import torch
 from allennlp.common import Params
 from allennlp.common.util import lazy_groups_of
 from allennlp.data import TokenIndexer
-from allennlp.data.token_indexers.token_indexer import IndexedTokenList
 
 from allennlp_semfit.common.errors import InvalidFileError, with_config_key
 from allennlp_semfit.common.opened import OpenedOnce
@@ -86,22 +84,6 @@ class MimickIndexer(WordVectorIndexer):
 
     def get_word_vectors(self, words: List[str]) -> List[numpy.ndarray]:
         return self._vectors.get_word_vectors(words)
-
-    def words_to_indices(self, words: List[str]) -> IndexedTokenList:
-        """
-        `"vectors"`: the words themselves, so that `as_padded_batch` can look up those of a whole
-        batch at once. `"word_mask"`: `True` for each word.
-        """
-        return {"vectors": words, "word_mask": [True] * len(words)}
-
-    def as_padded_batch(
-        self, sentences: Sequence[IndexedTokenList], padding_lengths: Dict[str, int]
-    ) -> Dict[str, torch.Tensor]:
-        """As `WordVectorIndexer.as_padded_batch`; looks up the words of the batch at once."""
-        words = list({word: None for sentence in sentences for word in sentence["vectors"]})
-        vectors = dict(zip(words, self.get_word_vectors(words)))
-        found = [{"vectors": [vectors[word] for word in each["vectors"]]} for each in sentences]
-        return super().as_padded_batch(found, padding_lengths)
 
 
 class _MimickVectors(OpenedOnce):

@@ -46,17 +46,7 @@ def test_a_batch_of_a_loaders_worker_is_the_same_in_shared_memory(sentences, mon
     lengths = {"vectors": max(map(len, sentences))}
     batch = INDEXER.as_padded_batch(indexed, lengths)
     assert torch.equal(batch["vectors"][batch["indices"]], expected["vectors"])
-    assert torch.equal(batch["word_mask"], expected["word_mask"])
     assert batch["vectors"].is_shared()
-
-
-def test_every_occurrence_of_a_word_is_the_same_array():
-    words = ["the", "boats", "and", "the", "bridge", "and", "the", "river"]
-    tokens = [Token(word) for word in words]
-    indexed = INDEXER.tokens_to_indices(tokens, Vocabulary())["vectors"]
-    assert indexed[0] is indexed[3] is indexed[6]
-    again = FastTextIndexer(VECTORS).tokens_to_indices(tokens, Vocabulary())["vectors"]
-    assert again[0] is indexed[0]
 
 
 @pytest.mark.parametrize("word", ["née", "Ọ̀rẹ́", "한국"])

@@ -29,7 +29,7 @@ def test_the_vectors_are_returned_unchanged(name):
 def test_each_word_has_the_row_of_its_index(name):
     embedder, _ = embed(name, torch.randn(2, 3, 7))
     rows, indices = torch.randn(4, 7), torch.tensor([[3, 1, 3], [2, 0, 0]])
-    tensors = {"word_mask": indices != 0, "indices": indices, "vectors": rows}
+    tensors = {"indices": indices, "vectors": rows}
     assert torch.equal(embedder({name: tensors}), rows[indices])
 
 
