@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Optional, Tuple, Union
 
 from allennlp.models.archival import CONFIG_NAME
 from allennlp.models.model import remove_keys_from_params
-from safetensors.torch import save_file
+from safetensors.torch import save
 
 from allennlp_semfit.archives.archive import FOLDER_WEIGHTS, VOCABULARY, Archive, map_strings
 from allennlp_semfit.common.output import check_output_path, write_directory
@@ -26,7 +26,7 @@ license:
 library_name: allennlp
 ---
 
-# {title}
+# {name}
 
 A bidirectional language model whose layers are contextual word vectors:
 {num_layers} layers of {dim} dimensions. Language and licence: *fill in, here and above*.
@@ -90,8 +90,7 @@ def export_model(
     spec.open_tokenizer(tokenizer_path)
     config, files = _portable(archive, spec.name, fasttext_model_path, tokenizer_path)
     card = _CARD_TEXT.format(
-        title=folder.resolve().name,
-        name=out_dir,
+        name=folder.resolve().name,
         num_layers=layers.num_layers,
         dim=layers.get_output_dim(),
         facts="\n".join(f"| {name} | {value} |" for name, value in _facts(archive)),
@@ -103,7 +102,8 @@ def export_model(
         state = archive.model.state_dict()
         # Its own tensors may share memory, which the format does not allow.
         tensors = {name: value.contiguous().clone() for name, value in state.items()}
-        save_file(tensors, new / FOLDER_WEIGHTS)
+        # `save_file` lets nobody else read it.
+        (new / FOLDER_WEIGHTS).write_bytes(save(tensors))
         (new / _CARD).write_text(card, "utf-8")
         (new / CONFIG_NAME).write_text(json.dumps(config, indent=2) + "\n", "utf-8")
 
