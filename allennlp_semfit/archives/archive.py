@@ -64,8 +64,8 @@ FOLDER_WEIGHTS = "model.safetensors"
 _WEIGHTS = "weights.th"
 # What AllenNLP raises for configurations of the wrong shape or sizes.
 _FAULTS = (
-    *(ArithmeticError, AssertionError, AttributeError, ConfigurationError, LookupError),
-    *(MemoryError, RuntimeError, TypeError, ValueError),
+    *(AttributeError, ConfigurationError, MemoryError, OverflowError, RuntimeError),
+    *(TypeError, ValueError),
 )
 _EXPECTED = "It must be a `model.tar.gz` of `allennlp train`, or a folder of `export-model`."
 _COPY_AGAIN = "Copy it again from an intact file, or train it again."
