@@ -39,7 +39,7 @@ COMMANDS = {
     "count-vocabulary": ("vocabulary", f"count-vocabulary {CORPUS} {{out}} --num-workers 2"),
     "train-bpe": ("subwords", f"train-bpe {CORPUS} {{out}} --merges 60 --num-workers 2"),
     "train-svd": ("table.txt", f"train-svd {CORPUS} {{out}} --dim 5 --num-workers 2"),
-    "export-model": ("model", "export-model {inputs}/lm/model.tar.gz {out}"),
+    "export-model": ("model", "export-model {inputs}/characters {out}"),
     "export-character-cnn": ("elmo", "export-character-cnn {inputs}/characters {out}"),
     "senteval": (
         "results.json",
@@ -136,7 +136,7 @@ class Work:
         is_complete = whole.items() <= self.contents().items()
         options = []
         # Before its config is written, a training has nothing to resume.
-        if (self.out / "config.json").exists():
+        if self.out_name == "run" and (self.out / "config.json").exists():
             options = ["--recover"]
         elif is_complete and self.out_name == "configs":
             return
