@@ -98,7 +98,8 @@ class ArchiveKind(NamedTuple):
 
     def read(self, archive: "ArchiveFile", *, with_weights: bool = True) -> "Archive":
         """
-        Reads an archive or a serialization directory. An `Archive` is returned as it is.
+        Reads an archive, a serialization directory or an exported folder. An `Archive` is returned
+        as it is.
 
         # Raises
 

@@ -16,6 +16,7 @@ from allennlp.common.util import format_size
 
 from allennlp_semfit.commands.options import (
     Command,
+    add_archive_argument,
     add_language_model_options,
     add_layers_options,
     add_options,
@@ -45,9 +46,7 @@ class Embed(Command):
     out_of_memory = "use a lower --batch-size"
 
     def add_arguments(self, subparser: argparse.ArgumentParser) -> None:
-        subparser.add_argument(
-            "archive_file", metavar="ARCHIVE", help="the model.tar.gz of a language model"
-        )
+        add_archive_argument(subparser)
         subparser.add_argument(
             "sentences_file",
             metavar="SENTENCES",

@@ -12,7 +12,12 @@ from pathlib import Path
 
 from allennlp.commands.subcommand import Subcommand
 
-from allennlp_semfit.commands.options import Command, add_options, call
+from allennlp_semfit.commands.options import (
+    Command,
+    add_archive_argument,
+    add_options,
+    call,
+)
 from allennlp_semfit.pretrained.character_cnn import export_character_cnn
 
 logger = logging.getLogger(__name__)
@@ -30,11 +35,7 @@ class ExportCharacterCnn(Command):
     shows_progress = False
 
     def add_arguments(self, subparser: argparse.ArgumentParser) -> None:
-        subparser.add_argument(
-            "archive_file",
-            metavar="ARCHIVE",
-            help="the model.tar.gz of a language model, or its serialization directory",
-        )
+        add_archive_argument(subparser)
         subparser.add_argument(
             "out_dir", metavar="OUT_DIR", help="the output directory, created if missing"
         )

@@ -9,7 +9,14 @@ import logging
 
 from allennlp.commands.subcommand import Subcommand
 
-from allennlp_semfit.commands.options import Command, add_options, call, no_params_logged
+from allennlp_semfit.commands.options import (
+    Command,
+    add_archive_argument,
+    add_moved_files_options,
+    add_options,
+    call,
+    no_params_logged,
+)
 from allennlp_semfit.pretrained.model_folder import export_model
 
 logger = logging.getLogger(__name__)
@@ -26,25 +33,10 @@ class ExportModel(Command):
     shows_progress = False
 
     def add_arguments(self, subparser: argparse.ArgumentParser) -> None:
-        subparser.add_argument(
-            "archive_file",
-            metavar="ARCHIVE",
-            help="the model.tar.gz of a language model, or its serialization directory",
-        )
+        add_archive_argument(subparser)
         subparser.add_argument("out_dir", metavar="FOLDER", help="the folder, created if missing")
-        add_options(
-            subparser,
-            export_model,
-            fasttext_model_path={
-                "metavar": "VECTORS.bin",
-                "help": "the language model's fastText file, if it has been moved since training",
-            },
-            tokenizer_path={
-                "metavar": "TOKENIZER.json",
-                "help": "a subword model's tokenizer, if it has been moved since training",
-            },
-            force="replace a model in FOLDER",
-        )
+        add_moved_files_options(subparser, export_model)
+        add_options(subparser, export_model, force="replace a model in FOLDER")
 
     def run(self, args: argparse.Namespace) -> None:
         with no_params_logged():

@@ -24,7 +24,12 @@ from allennlp_semfit.analysis.nearest_words import (
 )
 from allennlp_semfit.analysis.word_scorer import WordScorer
 from allennlp_semfit.archives.archive import Archive
-from allennlp_semfit.commands.options import Command, add_options, no_params_logged
+from allennlp_semfit.commands.options import (
+    Command,
+    add_archive_argument,
+    add_options,
+    no_params_logged,
+)
 from allennlp_semfit.common.errors import check_bounds
 from allennlp_semfit.common.text_files import find_text_files
 from allennlp_semfit.corpus.word_counts import count_words, sort_by_frequency
@@ -50,9 +55,7 @@ class NearestWordsCommand(Command):
     out_of_memory = "use less text or a lower --max-words"
 
     def add_arguments(self, subparser: argparse.ArgumentParser) -> None:
-        subparser.add_argument(
-            "archive_file", metavar="ARCHIVE", help="the model.tar.gz of a language model"
-        )
+        add_archive_argument(subparser)
         subparser.add_argument(
             "sentences", metavar="SENTENCES", help="UTF-8 text, one tokenised sentence per line"
         )

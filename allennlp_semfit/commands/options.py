@@ -25,7 +25,9 @@ __all__ = [
     "add_corpus_argument",
     "add_language_model_options",
     "add_layers_options",
+    "add_moved_files_options",
     "add_options",
+    "add_archive_argument",
     "call",
     "exit_on_error",
     "load_language_model",
@@ -198,10 +200,28 @@ def add_language_model_options(subparser: argparse.ArgumentParser) -> None:
         batch_size="the maximum number of sentences in a batch; batches of long sentences have "
         "fewer, so that they have at most 50 words per sentence, including padding",
     )
+    add_options(subparser, SentenceEmbedder, cuda_device="the GPU to run on; -1 for the CPU")
+    add_moved_files_options(subparser, SentenceEmbedder)
     add_options(
         subparser,
         SentenceEmbedder,
-        cuda_device="the GPU to run on; -1 for the CPU",
+        sub_token_mode={
+            "choices": ["first", "avg"],
+            "help": "for a subword model, use the vector of a word's first subword or the mean of "
+            "all",
+        },
+        autocast="multiply matrices in bfloat16: faster on GPUs and on CPUs with instructions for "
+        "it, with vectors that differ by about one percent",
+    )
+
+
+def add_moved_files_options(
+    subparser: argparse.ArgumentParser, function: Callable[..., Any]
+) -> None:
+    """Adds the options of `function` for files of a language model that were moved."""
+    add_options(
+        subparser,
+        function,
         fasttext_model_path={
             "metavar": "VECTORS.bin",
             "help": "the language model's fastText file, if it has been moved since training",
@@ -210,13 +230,15 @@ def add_language_model_options(subparser: argparse.ArgumentParser) -> None:
             "metavar": "TOKENIZER.json",
             "help": "a subword model's tokenizer, if it has been moved since training",
         },
-        sub_token_mode={
-            "choices": ["first", "avg"],
-            "help": "for a subword model, use the vector of a word's first subword or the mean of "
-            "all",
-        },
-        autocast="multiply matrices in bfloat16: faster on GPUs and on CPUs with instructions for "
-        "it, with vectors that differ by about one percent",
+    )
+
+
+def add_archive_argument(subparser: argparse.ArgumentParser) -> None:
+    """Adds `archive_file`, a language model."""
+    subparser.add_argument(
+        "archive_file",
+        metavar="ARCHIVE",
+        help="a language model: its model.tar.gz, serialization directory or exported folder",
     )
 
 

@@ -50,7 +50,7 @@ class SentEval(Command):
         subparser.add_argument(
             "archive_file",
             metavar="ARCHIVE",
-            help="the model.tar.gz of a language model, or a fastText .bin",
+            help="the model.tar.gz or exported folder of a language model, or a fastText .bin",
         )
         subparser.add_argument("data_dir", metavar="DATA_DIR", help="SentEval's data/downstream")
         subparser.add_argument(

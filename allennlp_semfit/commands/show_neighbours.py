@@ -28,6 +28,7 @@ from allennlp_semfit.analysis.neighbours import (
 from allennlp_semfit.commands.neighbours_page import WordMap, render_page
 from allennlp_semfit.commands.options import (
     Command,
+    add_archive_argument,
     add_language_model_options,
     add_layers_options,
     add_options,
@@ -61,9 +62,7 @@ class ShowNeighbours(Command):
     out_of_memory = "use a lower --batch-size or --max-sentences"
 
     def add_arguments(self, subparser: argparse.ArgumentParser) -> None:
-        subparser.add_argument(
-            "archive_file", metavar="ARCHIVE", help="the model.tar.gz of a language model"
-        )
+        add_archive_argument(subparser)
         subparser.add_argument(
             "text", metavar="TEXT", help="UTF-8 text, one tokenised sentence per line"
         )

@@ -38,7 +38,7 @@ class ElmoSemfitEmbedder(TokenEmbedder):
     # Parameters
 
     archive_file : `Union[str, os.PathLike]`
-        The language model's `model.tar.gz`, or its serialization directory.
+        The language model's `model.tar.gz`, serialization directory or exported folder.
     dropout : `float`, optional (default = `0.5`)
         The dropout probability of the representation, before the projection.
     do_layer_norm : `bool`, optional (default = `False`)

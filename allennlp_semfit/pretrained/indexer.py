@@ -23,15 +23,16 @@ class ElmoSemfitIndexer(TokenIndexer):
     should be tokenised like the text that the language model was trained on.
 
     The weights are not kept, but must be decompressed with the archive, at about 50 MB per second;
-    a serialization directory avoids that. The language model's fastText `.bin`, `tokenizer.json` or
-    table and MIMICK archive must be where they were in training.
+    a serialization directory or exported folder avoids that. Unless it is exported, the language
+    model's fastText `.bin`, `tokenizer.json` or table and MIMICK archive must be where they were in
+    training.
 
     Registered as a `TokenIndexer` with name "elmo_semfit".
 
     # Parameters
 
     archive_file : `Union[str, os.PathLike, Archive]`
-        The language model's `model.tar.gz`, or its serialization directory.
+        The language model's `model.tar.gz`, serialization directory or exported folder.
     fasttext_model_path : `str`, optional (default = `None`)
         The language model's fastText file, if it has been moved since training.
     tokenizer_path : `str`, optional (default = `None`)

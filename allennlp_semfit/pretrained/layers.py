@@ -93,7 +93,8 @@ class LanguageModelLayers(torch.nn.Module):
         # Parameters
 
         archive_file : `Union[str, os.PathLike, Archive]`
-            The archive of a `bidirectional_lm` or `masked_lm`, or its serialization directory.
+            The archive, serialization directory or exported folder of a `bidirectional_lm` or
+            `masked_lm`.
         fasttext_model_path : `str`, optional (default = `None`)
             The model's fastText file, if it has been moved since training. If there is none, the
             vectors of the boundary tokens must come from a state dict before the first `forward`.

@@ -62,7 +62,7 @@ def export_model(
     # Parameters
 
     archive_file : `Union[str, os.PathLike]`
-        The language model's `model.tar.gz`, or its serialization directory.
+        The language model's `model.tar.gz`, serialization directory or exported folder.
     out_dir : `Union[str, os.PathLike]`
         The folder, created if missing.
     fasttext_model_path : `str`, optional (default = `None`)

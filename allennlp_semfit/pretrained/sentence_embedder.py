@@ -48,7 +48,7 @@ class SentenceEmbedder:
     # Parameters
 
     archive_file : `Union[str, os.PathLike]`
-        The language model's `model.tar.gz`, or its serialization directory.
+        The language model's `model.tar.gz`, serialization directory or exported folder.
     cuda_device : `Union[int, torch.device]`, optional (default = `-1`)
         The GPU to run on; `-1` for the CPU.
     fasttext_model_path : `str`, optional (default = `None`)
