@@ -2,7 +2,6 @@ from typing import Any
 
 from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 
-from allennlp_semfit.common.errors import check_bounds
 from allennlp_semfit.modules.contextualizers.bidirectional_stack import BidirectionalStack
 from allennlp_semfit.modules.kernels.elementwise_recurrence import ElementwiseRecurrentLayer
 from allennlp_semfit.modules.kernels.implementation import check_implementation
@@ -108,6 +107,6 @@ class BidirectionalLanguageModelQrnn(BidirectionalStack):
     def __init__(self, window_size: int = 2, implementation: str = "auto", **kwargs: Any) -> None:
         super().__init__(**kwargs)
         check_implementation(self.name, implementation)
-        check_bounds({"window_size": window_size}, at_least=1)
+        self.check_sizes(window_size=window_size)
         options = {"window_size": window_size, "peepholes": False, "implementation": implementation}
         self._add_layers(ElementwiseRecurrentLayer, **options)

@@ -38,8 +38,8 @@ class BidirectionalStack(Contextualizer):
         dropout: float = 0.0,
         return_all_layers: bool = False,
     ) -> None:
-        check_bounds({"hidden_dim": hidden_dim, "cell_size": cell_size}, at_least=1)
-        check_bounds({"dropout": dropout}, at_least=0, at_most=1, but_not=1)
+        self.check_sizes(hidden_dim=hidden_dim, cell_size=cell_size)
+        check_bounds({"contextualizer.dropout": dropout}, at_least=0, at_most=1, but_not=1)
         super().__init__(input_dim, 2 * hidden_dim, num_layers, return_all_layers)
         self._sizes = {
             "hidden_dim": hidden_dim,

@@ -29,12 +29,17 @@ class Contextualizer(Seq2SeqEncoder):
         If a size is less than 1.
     """
 
+    @staticmethod
+    def check_sizes(**sizes: int) -> None:
+        """Raises a `ConfigurationError` with its key in a config if a size is less than 1."""
+        named = {f"contextualizer.{name}": size for name, size in sizes.items()}
+        check_bounds(named, at_least=1)
+
     def __init__(
         self, input_dim: int, output_dim: int, num_layers: int, return_all_layers: bool
     ) -> None:
         super().__init__()
-        sizes = {"input_dim": input_dim, "output_dim": output_dim, "num_layers": num_layers}
-        check_bounds(sizes, at_least=1)
+        self.check_sizes(input_dim=input_dim, output_dim=output_dim, num_layers=num_layers)
         self.input_dim = input_dim
         self.output_dim = output_dim
         self.num_layers = num_layers

@@ -209,7 +209,7 @@ def test_bad_parameters(kind, overrides, message):
     ],
 )
 def test_sizes_out_of_bounds(kind, key, value):
-    with pytest.raises(ConfigurationError, match=f"^{key}: {value}; it takes"):
+    with pytest.raises(ConfigurationError, match=rf"^contextualizer\.{key}: {value}; it takes"):
         build(kind, **{key: value})
 
 
