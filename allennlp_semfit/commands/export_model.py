@@ -30,13 +30,18 @@ class ExportModel(Command):
     description = """Write a folder that has all of a trained language model: its configuration,
         parameters and vocabulary, the fastText file or other files that it reads, and a model card.
         Everything that takes an archive takes the folder, wherever it is moved."""
-    shows_progress = False
 
     def add_arguments(self, subparser: argparse.ArgumentParser) -> None:
         add_archive_argument(subparser)
         subparser.add_argument("out_dir", metavar="FOLDER", help="the folder, created if missing")
         add_moved_files_options(subparser, export_model)
-        add_options(subparser, export_model, force="replace a model in FOLDER")
+        add_options(
+            subparser,
+            export_model,
+            compact="write the fastText vectors to a file of a quarter of the size or less, which "
+            "rounds them",
+            force="replace a model in FOLDER",
+        )
 
     def run(self, args: argparse.Namespace) -> None:
         with no_params_logged():

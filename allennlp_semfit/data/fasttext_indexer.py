@@ -12,7 +12,7 @@ from allennlp.data.tokenizers import Token
 from allennlp.data.vocabulary import Vocabulary
 
 from allennlp_semfit.common.errors import with_config_key
-from allennlp_semfit.fasttext.model import FastTextModel
+from allennlp_semfit.fasttext.compact import open_fasttext
 
 __all__ = ["FastTextIndexer", "WordVectorIndexer"]
 
@@ -124,14 +124,15 @@ class FastTextIndexer(WordVectorIndexer):
     # Parameters
 
     model_path : `str`
-        An unsupervised fastText `.bin`. It is opened once per process and read on demand.
+        An unsupervised fastText `.bin`, or the small file of `allennlp export-model --compact`. It
+        is opened once per process and read on demand.
     token_min_padding_length : `int`, optional (default = `0`)
         See `TokenIndexer`.
 
     # Raises
 
     `ConfigurationError`
-        If `model_path` is missing or is not an unsupervised model; see `FastTextModel`.
+        If `model_path` is missing or invalid; see `FastTextModel` and `CompactFastText`.
 
     # Example
 
@@ -142,7 +143,7 @@ class FastTextIndexer(WordVectorIndexer):
 
     def __init__(self, model_path: str, token_min_padding_length: int = 0) -> None:
         super().__init__(token_min_padding_length)
-        self._model = FastTextModel.open(model_path)
+        self._model = open_fasttext(model_path)
 
     @classmethod
     def from_params(cls, params: Params, *args: Any, **extras: Any) -> "FastTextIndexer":

@@ -5,25 +5,24 @@ import re
 import struct
 from array import array
 from bisect import bisect_left, bisect_right
-from functools import cached_property, lru_cache
+from functools import cached_property
 from mmap import ACCESS_READ, mmap
 from typing import List, Optional, Sequence, Tuple, Union
-from weakref import WeakValueDictionary, finalize
+from weakref import finalize
 from zlib import crc32
 
 import numpy
 
 from allennlp_semfit.common.errors import InvalidFileError, resolve_file
-from allennlp_semfit.common.opened import OpenedOnce
+from allennlp_semfit.fasttext.vectors import FastTextVectors, encode
 
 __all__ = ["FastTextModel", "ngram_hashes"]
 
-_KIND = "fastText model"
 _MAGIC = 793712314
 _VERSIONS = (11, 12)
 _SUPERVISED = 3
-_END_OF_SENTENCE = b"</s>"
-_UNKNOWN = "<unk>"
+END_OF_SENTENCE = "</s>"
+UNKNOWN = "<unk>"
 
 # magic, version, then dim, ws, epoch, minCount, neg, wordNgrams, loss, model, bucket, minn, maxn,
 # lrUpdateRate, t, then the dictionary's size, nwords, nlabels, ntokens, pruneidx_size.
@@ -41,7 +40,7 @@ _MAX_ROWS_PER_READ = 4096
 _HAS_FADVISE = hasattr(os, "posix_fadvise")
 
 
-class FastTextModel(OpenedOnce):
+class FastTextModel(FastTextVectors):
     """
     The input vectors of an unsupervised fastText model (Bojanowski et al. 2017, "Enriching Word
     Vectors with Subword Information"), read from the `.bin` file on demand.
@@ -55,18 +54,12 @@ class FastTextModel(OpenedOnce):
     32 MB, which forked processes share. The words and the rows of the matrix are read when a word
     is looked up, and kept in the operating system's page cache for all processes.
 
-    Use `FastTextModel.open(path)`, which returns the same object for the same file while it is
-    referenced in this process. It is pickled as its path, and `copy.deepcopy` returns the object
-    itself.
-
     # Parameters
 
     path : `Union[str, os.PathLike]`
-        A model saved by `fasttext` or `allennlp train-fasttext`: a path, or a URL that AllenNLP's
-        `cached_path` can download.
+        A model saved by `fasttext` or `allennlp train-fasttext`.
     cache_size : `int`, optional (default = `65536`)
-        The number of most recently used vectors to cache in each process, about 1.7 kB each at 300
-        dimensions. A vector that is still referenced elsewhere is shared even after its eviction.
+        See `FastTextVectors`.
 
     # Raises
 
@@ -75,14 +68,13 @@ class FastTextModel(OpenedOnce):
     """
 
     def __init__(self, path: Union[str, os.PathLike], cache_size: int = 2**16) -> None:
-        super().__init__(path)
-        self.path = str(path)
+        super().__init__(path, cache_size)
         remedy = "`allennlp train-fasttext` makes such a file."
-        self._file = os.open(resolve_file(path, remedy, _KIND), os.O_RDONLY)
+        self._file = os.open(resolve_file(path, remedy, self.kind), os.O_RDONLY)
         finalize(self, os.close, self._file)
         header = _HEADER.unpack(self._read(_HEADER.size, 0))
         magic, version, self._dim = header[:3]
-        kind, self._bucket, self._minn, self._maxn = header[9:13]
+        kind, self.bucket, self.minn, self.maxn = header[9:13]
         num_entries, self._num_words = header[15:17]
         if magic != _MAGIC or version not in _VERSIONS:
             raise self._error(
@@ -100,12 +92,9 @@ class FastTextModel(OpenedOnce):
         if _HAS_FADVISE:
             # Without this, read-ahead would eventually load the whole file.
             os.posix_fadvise(self._file, 0, 0, os.POSIX_FADV_RANDOM)
-        self._live_vectors: WeakValueDictionary[str, numpy.ndarray] = WeakValueDictionary()
-        self._cached_vector = lru_cache(maxsize=cache_size)(self._load_vector)
 
     @property
     def dim(self) -> int:
-        """The dimension of the vectors."""
         return self._dim
 
     @property
@@ -116,47 +105,27 @@ class FastTextModel(OpenedOnce):
         return [word.decode("utf-8", errors="replace") for word in words]
 
     def __contains__(self, word: str) -> bool:
-        return self._row_of(_encode(word)) is not None
+        return self._row_of(encode(word)) is not None
 
-    def get_word_vector(self, word: str) -> numpy.ndarray:
-        """
-        The vector of any word. It is read-only, because all callers share it.
+    def buckets_of(self, word: bytes) -> List[int]:
+        """The bucket of each n-gram of a word in UTF-8."""
+        if word == END_OF_SENTENCE.encode() or not self.bucket:
+            return []
+        return [hashed % self.bucket for hashed in ngram_hashes(word, self.minn, self.maxn)]
 
-        # Returns
-
-        `numpy.ndarray`
-            Shape `(dim,)`, `float32`.
-
-        # Raises
-
-        `InvalidFileError`
-            If the vector is not finite, that is, the model is damaged.
-        """
-        return self._cached_vector(word)
+    def read_buckets(self, buckets: Sequence[int]) -> numpy.ndarray:
+        """The rows of the matrix for the n-grams in some buckets. Shape `(len(buckets), dim)`."""
+        return self._read_rows([self._num_words + bucket for bucket in buckets])
 
     def _load_vector(self, word: str) -> numpy.ndarray:
-        vector = self._live_vectors.get(word)
-        if vector is None:
-            rows = self._row_indices(_encode(word))
-            vector = self._mean_row(rows) if rows else self._unknown_vector
-            if not numpy.isfinite(vector).all():
-                raise self._error(
-                    f"has a vector for the word {word[:50]!r} that is not finite",
-                    "fastText can leave such rows when it trains with fewer than 10 threads. Train "
-                    "the model again with `allennlp train-fasttext`, which prevents this.",
-                )
-            vector.setflags(write=False)
-            self._live_vectors[word] = vector
-        return vector
+        rows = self._row_indices(encode(word))
+        return self._mean_row(rows) if rows else self._unknown_vector
 
     def _row_indices(self, word: bytes) -> List[int]:
         row = self._row_of(word)
         # Labels have no row of their own.
-        rows = [] if row is None or row >= self._num_words + self._bucket else [row]
-        if word != _END_OF_SENTENCE and self._bucket > 0:
-            hashes = ngram_hashes(word, self._minn, self._maxn)
-            rows.extend([self._num_words + hashed % self._bucket for hashed in hashes])
-        return rows
+        rows = [] if row is None or row >= self._num_words + self.bucket else [row]
+        return rows + [self._num_words + bucket for bucket in self.buckets_of(word)]
 
     def _row_of(self, word: bytes) -> Optional[int]:
         """The row of a word of the dictionary, the last one if there are several."""
@@ -192,7 +161,7 @@ class FastTextModel(OpenedOnce):
 
     @cached_property
     def _unknown_vector(self) -> numpy.ndarray:
-        rows = self._row_indices(_encode(_UNKNOWN))
+        rows = self._row_indices(encode(UNKNOWN))
         if rows:
             return self._mean_row(rows)
         # Without n-grams and `<unk>`, use the mean of all words.
@@ -230,10 +199,10 @@ class FastTextModel(OpenedOnce):
     def _find_matrix(self, position: int) -> None:
         """Finds where the values of the input matrix start. Its shape is at `position`."""
         num_rows, dim, self._matrix_start = self._read_matrix_shape(position)
-        if dim != self._dim or num_rows != self._num_words + self._bucket:
+        if dim != self._dim or num_rows != self._num_words + self.bucket:
             raise self._error(
                 f"has a matrix of {num_rows} x {dim}, but its header says {self._num_words} words, "
-                f"{self._bucket} buckets and dimension {self._dim}"
+                f"{self.bucket} buckets and dimension {self._dim}"
             )
         # The output matrix is not needed, but its end shows whether the file is complete.
         num_rows, dim, start = self._read_matrix_shape(self._matrix_start + 4 * num_rows * dim)
@@ -249,14 +218,6 @@ class FastTextModel(OpenedOnce):
     def _truncated_error(self) -> InvalidFileError:
         size = os.fstat(self._file).st_size
         return self._error(f"is truncated after {size} bytes, or damaged")
-
-    def _error(self, found: str, remedy: str = "Train it or copy it again.") -> InvalidFileError:
-        return InvalidFileError(self.path, found, remedy, _KIND)
-
-
-def _encode(word: str) -> bytes:
-    # UTF-8 cannot encode lone surrogates.
-    return word.encode("utf-8", errors="replace")
 
 
 # fastText uses 32-bit FNV-1a, but converts each byte to a signed char first.

@@ -5,6 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple, Union
 
+from allennlp.common.checks import ConfigurationError
 from allennlp.models.archival import CONFIG_NAME
 from allennlp.models.model import remove_keys_from_params
 from safetensors.torch import save
@@ -12,6 +13,9 @@ from safetensors.torch import save
 from allennlp_semfit.archives.archive import FOLDER_WEIGHTS, VOCABULARY, Archive, map_strings
 from allennlp_semfit.common.output import check_output_path, write_directory
 from allennlp_semfit.common.text_files import RECORD
+from allennlp_semfit.data.fasttext_indexer import FastTextIndexer
+from allennlp_semfit.fasttext.compact import write_compact
+from allennlp_semfit.fasttext.model import FastTextModel
 from allennlp_semfit.models.language_model_archive import LANGUAGE_MODEL
 from allennlp_semfit.pretrained.input_spec import InputSpec
 from allennlp_semfit.pretrained.layers import LanguageModelLayers
@@ -19,6 +23,7 @@ from allennlp_semfit.pretrained.layers import LanguageModelLayers
 __all__ = ["export_model"]
 
 _CARD = "README.md"
+_COMPACT = "vectors.safetensors"
 
 _CARD_TEXT = """---
 language:
@@ -53,6 +58,7 @@ def export_model(
     fasttext_model_path: Optional[str] = None,
     tokenizer_path: Optional[str] = None,
     *,
+    compact: bool = False,
     force: bool = False,
 ) -> None:
     """
@@ -69,6 +75,9 @@ def export_model(
         The language model's fastText file, if it has been moved since training.
     tokenizer_path : `str`, optional (default = `None`)
         The tokenizer of a subword model, if it has been moved since training.
+    compact : `bool`, optional (default = `False`)
+        Whether to write the fastText vectors to a file of a quarter of the size or less, which
+        rounds them; see `CompactFastText`.
     force : `bool`, optional (default = `False`)
         Whether to replace a model in `out_dir`. Other files there stay.
 
@@ -77,7 +86,8 @@ def export_model(
     `InvalidFileError`
         If the archive is missing or has another model, or if a file of it is missing.
     `ConfigurationError`
-        If `out_dir` cannot be used, or a file does not fit the language model.
+        If `out_dir` cannot be used, a file does not fit the language model, or the vectors that are
+        to be `compact` are not in a fastText `.bin`.
     """
     folder = Path(out_dir)
     contents = [_CARD, VOCABULARY, FOLDER_WEIGHTS, CONFIG_NAME]
@@ -86,18 +96,30 @@ def export_model(
     spec = InputSpec(archive)
     # Checks that all files are there and fit.
     layers = LanguageModelLayers.from_archive(archive, fasttext_model_path)
-    spec.open_indexer(fasttext_model_path)
+    indexer = spec.open_indexer(fasttext_model_path)
     spec.open_tokenizer(tokenizer_path)
     config, files = _portable(archive, spec.name, fasttext_model_path, tokenizer_path)
+    fasttext: Optional[FastTextModel] = None
+    if compact:
+        if not isinstance(indexer, FastTextIndexer):
+            raise ConfigurationError(
+                f"--compact: the language model {archive.file} reads no fastText file; leave it out"
+            )
+        fasttext = FastTextModel.open(indexer.path)
+        name = config["dataset_reader"]["token_indexers"][spec.name]["model_path"]
+        del files[name]
+        config = map_strings(config, lambda value: _COMPACT if value == name else value)
     card = _CARD_TEXT.format(
         name=folder.resolve().name,
         num_layers=layers.num_layers,
         dim=layers.get_output_dim(),
         facts="\n".join(f"| {name} | {value} |" for name, value in _facts(archive)),
     )
-    with write_directory(folder, [*files, *contents], force=force) as new:
+    with write_directory(folder, [*files, _COMPACT, *contents], force=force) as new:
         for name, path in files.items():
             _link_or_copy(path, new / name)
+        if fasttext is not None:
+            write_compact(fasttext, new / _COMPACT)
         archive.vocabulary.save_to_files(str(new / VOCABULARY))
         state = archive.model.state_dict()
         # Its own tensors may share memory, which the format does not allow.

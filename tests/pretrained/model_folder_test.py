@@ -74,6 +74,26 @@ def test_the_card_says_what_it_is_and_how_to_load_it(lm_archive, tmp_path):
     assert f"| cosine, held out | {metrics['best_validation_cosine']:.4f} |" in card
 
 
+def test_a_compact_folder_has_rounded_vectors_in_a_smaller_file(lm_archive, embedder, tmp_path):
+    export_model(lm_archive, tmp_path / "model", VECTORS, compact=True)
+    compact = tmp_path / "model" / "vectors.safetensors"
+    assert compact.stat().st_size < Path(VECTORS).stat().st_size / 2
+    assert not [*compact.parent.glob("*.bin")]
+    for words in SENTENCES:
+        numpy.testing.assert_allclose(
+            SentenceEmbedder(compact.parent).embed_sentence(words),
+            embedder.embed_sentence(words),
+            atol=0.01,
+        )
+    export_model(compact.parent, tmp_path / "again")
+    assert (tmp_path / "again" / compact.name).samefile(compact)
+    with pytest.raises(InvalidFileError, match=r"vectors.safetensors is not a fastText model"):
+        export_model(compact.parent, tmp_path / "third", compact=True)
+    other = write_language_model(tmp_path / "characters", "characters")
+    with pytest.raises(ConfigurationError, match="--compact: .* reads no fastText file"):
+        export_model(other, tmp_path / "fourth", compact=True)
+
+
 def test_an_existing_model_is_replaced_only_on_request(lm_archive, tmp_path):
     export_model(lm_archive, tmp_path, VECTORS)
     with pytest.raises(ConfigurationError, match="force"):

@@ -22,6 +22,7 @@ from allennlp_semfit import SentenceEmbedder
 from allennlp_semfit.corpus.options import CorpusOptions
 from allennlp_semfit.corpus.prepare import prepare_corpus
 from allennlp_semfit.corpus.word_counts import count_words
+from allennlp_semfit.fasttext.compact import CompactFastText, write_compact
 from allennlp_semfit.fasttext.model import FastTextModel
 from allennlp_semfit.modules.token_embedders.elmo_character_cnn_embedder import (
     ElmoCharacterCnnEmbedder,
@@ -58,6 +59,12 @@ VALUES = [None, True, -1, 0, 0.5, 2**31, 2**63, 1e308, float("nan"), "", "x", []
 def read_fasttext(path):
     model = FastTextModel(path)
     for word in [*WORDS, *model.words[:50]]:
+        model.get_word_vector(word)
+
+
+def read_compact(path):
+    model = CompactFastText(path)
+    for word in WORDS:
         model.get_word_vector(word)
 
 
@@ -104,6 +111,10 @@ def write(name, content):
 
 FORMATS = {
     "vectors.bin": (copy("vectors.bin"), read_fasttext),
+    "vectors.safetensors": (
+        lambda out: write_compact(FastTextModel.open(VECTORS), out / "vectors.safetensors"),
+        read_compact,
+    ),
     "words_only.bin": (copy("words_only.bin"), read_fasttext),
     "lm/model.tar.gz": (
         lambda out: write_language_model(out / "lm", "words", archive=True),

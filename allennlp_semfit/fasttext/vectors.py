@@ -1,0 +1,89 @@
+import os
+from functools import lru_cache
+from typing import Union
+from weakref import WeakValueDictionary
+
+import numpy
+
+from allennlp_semfit.common.errors import InvalidFileError
+from allennlp_semfit.common.opened import OpenedOnce
+
+__all__ = ["FastTextVectors"]
+
+
+class FastTextVectors(OpenedOnce):
+    """
+    The vectors of a fastText model, read from a file on demand. Any string has one.
+
+    Use `open(path)`, which returns the same object for the same file while it is referenced in this
+    process. It is pickled as its path, and `copy.deepcopy` returns the object itself.
+
+    Subclasses implement `dim`, `__contains__` and `_load_vector`.
+
+    # Parameters
+
+    path : `Union[str, os.PathLike]`
+        A path, or a URL that AllenNLP's `cached_path` can download.
+    cache_size : `int`, optional (default = `65536`)
+        The number of most recently used vectors to cache in each process, about 1.7 kB each at 300
+        dimensions. A vector that is still referenced elsewhere is shared even after its eviction.
+    """
+
+    kind = "fastText model"
+    """What messages call the file."""
+
+    def __init__(self, path: Union[str, os.PathLike], cache_size: int = 2**16) -> None:
+        super().__init__(path)
+        self.path = str(path)
+        self._live_vectors: WeakValueDictionary[str, numpy.ndarray] = WeakValueDictionary()
+        self._cached_vector = lru_cache(maxsize=cache_size)(self._shared_vector)
+
+    @property
+    def dim(self) -> int:
+        """The dimension of the vectors."""
+        raise NotImplementedError
+
+    def __contains__(self, word: str) -> bool:
+        """Whether the dictionary has the word."""
+        raise NotImplementedError
+
+    def get_word_vector(self, word: str) -> numpy.ndarray:
+        """
+        The vector of any word. It is read-only, because all callers share it.
+
+        # Returns
+
+        `numpy.ndarray`
+            Shape `(dim,)`, `float32`.
+
+        # Raises
+
+        `InvalidFileError`
+            If the vector is not finite, that is, the model is damaged.
+        """
+        return self._cached_vector(word)
+
+    def _shared_vector(self, word: str) -> numpy.ndarray:
+        vector = self._live_vectors.get(word)
+        if vector is None:
+            vector = self._load_vector(word)
+            if not numpy.isfinite(vector).all():
+                raise self._error(
+                    f"has a vector for the word {word[:50]!r} that is not finite",
+                    "fastText can leave such rows when it trains with fewer than 10 threads. Train "
+                    "the model again with `allennlp train-fasttext`, which prevents this.",
+                )
+            vector.setflags(write=False)
+            self._live_vectors[word] = vector
+        return vector
+
+    def _load_vector(self, word: str) -> numpy.ndarray:
+        raise NotImplementedError
+
+    def _error(self, found: str, remedy: str = "Train it or copy it again.") -> InvalidFileError:
+        return InvalidFileError(self.path, found, remedy, self.kind)
+
+
+def encode(word: str) -> bytes:
+    # UTF-8 cannot encode lone surrogates.
+    return word.encode("utf-8", errors="replace")

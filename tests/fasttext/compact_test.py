@@ -1,0 +1,68 @@
+import numpy
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors.numpy import load_file, save_file
+
+from allennlp_semfit.common.errors import InvalidFileError
+from allennlp_semfit.fasttext.compact import CompactFastText, open_fasttext, write_compact
+from allennlp_semfit.fasttext.model import FastTextModel
+from tests import FIXTURES, VECTORS
+
+MODEL = FastTextModel.open(VECTORS)
+HALF = numpy.finfo(numpy.float16)
+
+
+@pytest.fixture(scope="module")
+def compact(tmp_path_factory):
+    path = tmp_path_factory.mktemp("compact") / "vectors.safetensors"
+    write_compact(MODEL, path)
+    return open_fasttext(str(path))
+
+
+def test_words_of_the_dictionary_are_rounded_to_half_precision(compact):
+    for word in MODEL.words:
+        expected = MODEL.get_word_vector(word)
+        numpy.testing.assert_allclose(
+            compact.get_word_vector(word),
+            expected,
+            rtol=float(HALF.eps),
+            atol=float(HALF.smallest_subnormal),
+        )
+        assert word in compact
+
+
+@given(st.text())
+def test_any_other_string_differs_by_the_rounding_of_its_ngrams(compact, word):
+    if word in MODEL:
+        return
+    assert word not in compact
+    used = {bucket for known in MODEL.words for bucket in MODEL.buckets_of(known.encode())}
+    buckets = MODEL.buckets_of(word.encode(errors="replace"))
+    error = numpy.full(MODEL.dim, float(HALF.eps))
+    for bucket in buckets:
+        row = abs(MODEL.read_buckets([bucket])[0])
+        error += (row.max() / 127 / 2 if bucket in used else row) / len(buckets)
+    difference = abs(compact.get_word_vector(word) - MODEL.get_word_vector(word))
+    assert (difference <= 1.001 * error).all()
+
+
+def test_without_ngrams_unknown_words_have_the_vector_of_the_unknown_word(tmp_path):
+    model = FastTextModel.open(FIXTURES / "words_only.bin")
+    write_compact(model, tmp_path / "vectors.safetensors")
+    compact = CompactFastText.open(tmp_path / "vectors.safetensors")
+    actual, expected = compact.get_word_vector("unheard"), model.get_word_vector("unheard")
+    numpy.testing.assert_allclose(actual, expected, rtol=1e-3, atol=1e-6)
+    assert compact.dim == model.dim
+
+
+def test_another_file_is_refused_with_its_name(compact, tmp_path):
+    path = tmp_path / "vectors.safetensors"
+    tensors = load_file(compact.path)
+    save_file(tensors, path)
+    with pytest.raises(InvalidFileError, match=r"vectors.safetensors cannot be read \('bucket'\)"):
+        open_fasttext(str(path))
+    tensors["buckets"] = tensors["buckets"][1:]
+    save_file(tensors, path, {"bucket": "5", "minn": "3", "maxn": "6"})
+    with pytest.raises(InvalidFileError, match="tables of different lengths"):
+        open_fasttext(str(path))
