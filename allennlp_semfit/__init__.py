@@ -21,6 +21,7 @@ from allennlp_semfit.commands.count_vocabulary import CountVocabulary
 from allennlp_semfit.commands.embed import Embed
 from allennlp_semfit.commands.export_character_cnn import ExportCharacterCnn
 from allennlp_semfit.commands.export_model import ExportModel
+from allennlp_semfit.commands.export_task import ExportTask
 from allennlp_semfit.commands.nearest_words import NearestWordsCommand
 from allennlp_semfit.commands.prepare_corpus import PrepareCorpus
 from allennlp_semfit.commands.senteval import SentEval
@@ -98,6 +99,7 @@ __all__ = [
     "Embed",
     "ExportCharacterCnn",
     "ExportModel",
+    "ExportTask",
     "FastTextEmbedder",
     "FastTextIndexer",
     "FusedAdam",

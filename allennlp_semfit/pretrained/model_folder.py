@@ -20,7 +20,7 @@ from allennlp_semfit.models.language_model_archive import LANGUAGE_MODEL
 from allennlp_semfit.pretrained.input_spec import InputSpec
 from allennlp_semfit.pretrained.layers import LanguageModelLayers
 
-__all__ = ["export_model"]
+__all__ = ["export_model", "link_or_copy", "name_files"]
 
 _CARD = "README.md"
 _COMPACT = "vectors.safetensors"
@@ -117,7 +117,7 @@ def export_model(
     )
     with write_directory(folder, [*files, _COMPACT, *contents], force=force) as new:
         for name, path in files.items():
-            _link_or_copy(path, new / name)
+            link_or_copy(path, new / name)
         if fasttext is not None:
             write_compact(fasttext, new / _COMPACT)
         archive.vocabulary.save_to_files(str(new / VOCABULARY))
@@ -146,29 +146,38 @@ def _portable(
         reader["token_indexers"][indexer]["model_path"] = fasttext_model_path
     if tokenizer_path is not None:
         reader["tokenizer"]["model_path"] = tokenizer_path
-    used = ("type", "padding_token", "oov_token")
-    files: Dict[str, str] = {}
 
-    def to_name(path: str) -> str:
+    def check(path: str) -> str:
         if os.path.isfile(os.path.join(path, CONFIG_NAME)):
             remedy = "In its `config.json`, name the `model.tar.gz` in that directory instead."
             raise archive.error(f"reads the directory {path}, not a file", remedy)
+        return path
+
+    config = map_strings({"dataset_reader": reader, "model": whole["model"]}, check)
+    used = ("type", "padding_token", "oov_token")
+    config["vocabulary"] = {key: vocabulary[key] for key in used if key in vocabulary}
+    return name_files(config)
+
+
+def name_files(config: Any, folder: str = "") -> Tuple[Any, Dict[str, str]]:
+    """
+    Replaces the paths of files in a configuration by their names in a `folder`, which are unique.
+    Also returns the paths by their names.
+    """
+    files: Dict[str, str] = {}
+
+    def to_name(path: str) -> str:
         if not os.path.isfile(path):
             return path
         name = os.path.basename(path)
         while files.setdefault(name, path) != path:
             name = f"_{name}"
-        return name
+        return folder + name
 
-    config = {
-        "dataset_reader": map_strings(reader, to_name),
-        "model": map_strings(whole["model"], to_name),
-        "vocabulary": {key: vocabulary[key] for key in used if key in vocabulary},
-    }
-    return config, files
+    return map_strings(config, to_name), files
 
 
-def _link_or_copy(source: str, target: Path) -> None:
+def link_or_copy(source: str, target: Path) -> None:
     try:
         os.link(source, target)
     except OSError:

@@ -1,0 +1,131 @@
+import json
+import os
+import shutil
+import tarfile
+import zlib
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Dict, Iterator, Optional, Union
+
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.models.archival import CONFIG_NAME, META_NAME, get_weights_path
+from allennlp.models.model import remove_keys_from_params
+
+from allennlp_semfit.archives.archive import VOCABULARY
+from allennlp_semfit.archives.safe_archive import extract
+from allennlp_semfit.common.errors import InvalidFileError, first_line, resolve_path
+from allennlp_semfit.common.output import check_output_path, name_full_disk, write_directory
+from allennlp_semfit.pretrained.model_folder import export_model, link_or_copy, name_files
+
+__all__ = ["export_task"]
+
+_KIND = "task model"
+_REMEDY = "It must be a `model.tar.gz` or serialization directory of `allennlp train`."
+_WEIGHTS = "weights.th"
+# JSON would need paths, and AllenNLP does not say to components where the archive is.
+_CONFIG = """\
+local folder = std.substr(std.thisFile, 0, std.length(std.thisFile) - std.length('config.json'));
+
+"""
+_HERE = "<this folder>/"
+
+
+def export_task(
+    archive_file: Union[str, os.PathLike],
+    out_dir: Union[str, os.PathLike],
+    language_model: Optional[str] = None,
+    fasttext_model_path: Optional[str] = None,
+    tokenizer_path: Optional[str] = None,
+    *,
+    compact: bool = False,
+    force: bool = False,
+) -> None:
+    """
+    Writes a folder that has all of a task's model: its language model, as `export_model` writes it,
+    and the other files that it reads. AllenNLP's `load_archive`, `Predictor.from_path`, `predict`
+    and `evaluate` take it, wherever it is moved.
+
+    The weights of the language model are there twice. The task keeps its own, because training the
+    language model again must not change it.
+
+    # Parameters
+
+    archive_file : `Union[str, os.PathLike]`
+        The task's `model.tar.gz`, serialization directory or exported folder. Its configuration is
+        evaluated as jsonnet, as AllenNLP does.
+    out_dir : `Union[str, os.PathLike]`
+        The folder, created if missing.
+    language_model : `str`, optional (default = `None`)
+        The language model of the `elmo_semfit` embedder, if it has been moved since training.
+    fasttext_model_path, tokenizer_path, compact :
+        See `export_model`.
+    force : `bool`, optional (default = `False`)
+        Whether to replace a model in `out_dir`. Other files there stay.
+
+    # Raises
+
+    `InvalidFileError`
+        If the archive, or a file that it reads, is missing or invalid.
+    `ConfigurationError`
+        If `out_dir` cannot be used, or a file does not fit the language model.
+    """
+    folder = Path(out_dir)
+    check_output_path(folder, contents=[CONFIG_NAME], force=force)
+    source = Path(resolve_path(archive_file, _REMEDY, _KIND))
+    with TemporaryDirectory() as temporary:
+        if source.is_file():
+            try:
+                with name_full_disk(Path(temporary)):
+                    extract(str(source), Path(temporary))
+            except (tarfile.TarError, EOFError, OSError, ValueError, zlib.error) as error:
+                found = f"cannot be unpacked ({error})"
+                raise InvalidFileError(archive_file, found, _REMEDY, _KIND) from None
+            source = Path(temporary)
+        try:
+            params = Params.from_file(str(source / CONFIG_NAME))
+            remove_keys_from_params(params["model"])
+        except (ConfigurationError, OSError, RuntimeError, ValueError) as error:
+            found = f"has no configuration ({first_line(error)})"
+            raise InvalidFileError(archive_file, found, _REMEDY, _KIND) from None
+        config = params.as_dict(quiet=True)
+        # The options of each language model, by its path.
+        models: Dict[str, Dict[str, Any]] = {}
+        for component in _components(config):
+            path = language_model or component["archive_file"]
+            moved = models.setdefault(
+                path, {"fasttext_model_path": fasttext_model_path, "tokenizer_path": tokenizer_path}
+            )
+            for key in moved:
+                moved[key] = component.pop(key, None) or moved[key]
+            component["archive_file"] = f"{_HERE}{_name(list(models).index(path))}"
+        keys = {"dataset_reader", "validation_dataset_reader", "model"}.intersection(config)
+        named, files = name_files({key: config[key] for key in keys}, _HERE)
+        text = json.dumps({**config, **named}, indent=2) + "\n"
+        names = [*files, *map(_name, range(len(models)))]
+        contents = [*names, VOCABULARY, _WEIGHTS, META_NAME, CONFIG_NAME]
+        with write_directory(folder, contents, force=force) as new:
+            for number, (path, moved) in enumerate(models.items()):
+                export_model(path, new / _name(number), compact=compact, **moved)
+            for name, path in files.items():
+                link_or_copy(path, new / name)
+            link_or_copy(get_weights_path(source), new / _WEIGHTS)
+            shutil.copytree(source / VOCABULARY, new / VOCABULARY)
+            if (source / META_NAME).exists():
+                shutil.copyfile(source / META_NAME, new / META_NAME)
+            (new / CONFIG_NAME).write_text(_CONFIG + text.replace(f'"{_HERE}', 'folder + "'))
+
+
+def _name(number: int) -> str:
+    return f"language_model{number or ''}"
+
+
+def _components(config: Any) -> Iterator[Dict[str, Any]]:
+    """The `elmo_semfit` indexers and embedders, anywhere in a configuration."""
+    if isinstance(config, dict):
+        if config.get("type") == "elmo_semfit":
+            yield config
+        config = list(config.values())
+    if isinstance(config, list):
+        for value in config:
+            yield from _components(value)

@@ -1,0 +1,110 @@
+import json
+import shutil
+import tarfile
+from pathlib import Path
+
+import numpy
+import pytest
+from allennlp.commands.train import train_model
+from allennlp.common import Params
+from allennlp.data import Token
+from allennlp.predictors import Predictor
+
+from allennlp_semfit.common.errors import InvalidFileError
+from allennlp_semfit.pretrained.model_folder import export_model
+from allennlp_semfit.pretrained.task_folder import export_task
+from tests import VECTORS
+from tests.commands.running import error_of, run
+from tests.tagging import tagging_config
+
+
+@Predictor.register("words")
+class WordsPredictor(Predictor):
+    def _json_to_instance(self, json_dict):
+        return self._dataset_reader.text_to_instance([Token(word) for word in json_dict["words"]])
+
+
+WORDS = ["The", "snow", "closed", "the", "gate"]
+
+
+def predict(path):
+    return Predictor.from_path(str(path), "words").predict_json({"words": WORDS})["logits"]
+
+
+@pytest.fixture
+def home(lm_archive, tmp_path):
+    """The directory of a language model's folder, fastText's vectors, and a tagger with both."""
+    home = tmp_path / "home"
+    home.mkdir()
+    export_model(lm_archive, home / "lm", VECTORS)
+    vectors = str(shutil.copy(VECTORS, home / "words.bin"))
+    lm = {"type": "elmo_semfit", "archive_file": str(home / "lm")}
+    config = tagging_config(
+        home,
+        {"lm": lm, "words": {"type": "fasttext", "model_path": vectors}},
+        {"lm": lm, "words": {"type": "fasttext", "embedding_dim": 10}},
+        {"type": "pass_through", "input_dim": 22},
+    )
+    train_model(Params(config), str(home / "tagger"))
+    return home
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_moved_folder_predicts_the_same_without_the_files_of_its_training(home, tmp_path, again):
+    expected = predict(home / "tagger" / "model.tar.gz")
+    export_task(home / "tagger" / "model.tar.gz", tmp_path / "exported")
+    if again:
+        export_task(tmp_path / "exported", tmp_path / "exported again")
+        shutil.rmtree(tmp_path / "exported")
+        (tmp_path / "exported again").rename(tmp_path / "exported")
+    text = shutil.move(home / "tagged.tsv", tmp_path)
+    shutil.rmtree(home)
+    moved = tmp_path / "elsewhere"
+    moved.mkdir()
+    folder = (tmp_path / "exported").rename(moved / "my tagger")
+    assert predict(folder) == expected
+
+    run("evaluate", folder, text, "--output-file", tmp_path / "metrics.json")
+    assert "accuracy" in json.loads((tmp_path / "metrics.json").read_text())
+    out = tmp_path / "predictions"
+    run(
+        "predict",
+        folder,
+        text,
+        "--use-dataset-reader",
+        "--predictor",
+        "words",
+        "--output-file",
+        out,
+    )
+    assert len(out.read_text().splitlines()) == len(Path(text).read_text().splitlines())
+
+    # AllenNLP deletes what it unpacks as soon as the model is loaded.
+    with tarfile.open(tmp_path / "model.tar.gz", "w:gz") as tar:
+        tar.add(folder, "")
+    shutil.rmtree(folder)
+    assert predict(tmp_path / "model.tar.gz") == expected
+
+
+def test_a_language_model_that_has_been_moved_is_given_once(home, tmp_path):
+    expected = predict(home / "tagger")
+    lm = shutil.move(home / "lm", tmp_path / "moved")
+    error = error_of("export-task", home / "tagger", tmp_path / "out")
+    assert f"{home / 'lm'} does not exist" in error
+    assert not (tmp_path / "out").exists()
+    run("export-task", home / "tagger", tmp_path / "out", "--language-model", lm)
+    assert predict(tmp_path / "out") == expected
+
+
+def test_compact_vectors(home, tmp_path):
+    export_task(home / "tagger", tmp_path / "out", compact=True)
+    assert (tmp_path / "out" / "language_model" / "vectors.safetensors").is_file()
+    numpy.testing.assert_allclose(predict(tmp_path / "out"), predict(home / "tagger"), atol=0.01)
+
+
+def test_what_is_no_archive_is_named(tmp_path):
+    (tmp_path / "model.tar.gz").write_bytes(b"no archive")
+    with pytest.raises(InvalidFileError, match=r"task model .*model.tar.gz cannot be unpacked"):
+        export_task(tmp_path / "model.tar.gz", tmp_path / "out")
+    with pytest.raises(InvalidFileError, match="has no configuration"):
+        export_task(tmp_path, tmp_path / "out")
