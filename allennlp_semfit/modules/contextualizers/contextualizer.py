@@ -4,11 +4,12 @@ import torch
 from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 
 from allennlp_semfit.common.errors import check_bounds
+from allennlp_semfit.common.known_params import KnownParams
 
 __all__ = ["Contextualizer"]
 
 
-class Contextualizer(Seq2SeqEncoder):
+class Contextualizer(Seq2SeqEncoder, KnownParams):
     """
     A base class for contextualizers of language models.
 
