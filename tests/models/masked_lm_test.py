@@ -115,6 +115,10 @@ class TestMaskedLm(ModelTestCase):
         for other in (["A", *words[1:]], [*words[:2], "slept"]):
             changed = SentenceEmbedder(directory).embed_sentence(other)
             assert not numpy.allclose(changed[-1, 1], layers[-1, 1], atol=1e-5)
+        # Of more words than there are positions.
+        long = SentenceEmbedder(directory).embed_sentence(50 * words)
+        assert long.shape == (3, 150, 8)
+        assert numpy.isfinite(long).all()
 
 
 def build(overrides=None):
