@@ -234,11 +234,13 @@ def negative_log_likelihoods(
         if max_negatives is None or len(words) - 1 <= max_negatives:
             logits = linear(scaled, words)  # (N, num_words)
             return functional.cross_entropy(logits, indices, ignore_index=-1, reduction="none")
-        drawn = torch.randperm(len(words), device=words.device)[:max_negatives]
-        logits = linear(scaled, words[drawn])  # (N, max_negatives)
+        drawn = torch.randperm(len(words), device=words.device)[: max_negatives + 1]
+        logits = linear(scaled, words[drawn])  # (N, max_negatives + 1)
         own = (scaled * words[indices]).sum(-1)  # (N,)
-        # The target itself is left out, because its term is added below.
-        logits = logits.masked_fill(drawn == indices.unsqueeze(-1), -math.inf)
+        # Left out is the target itself, whose term is added below, or the last word without it.
+        is_left_out = drawn == indices.unsqueeze(-1)
+        is_left_out[:, -1] |= ~is_left_out.any(-1)
+        logits = logits.masked_fill(is_left_out, -math.inf)
         losses = torch.logaddexp(own, logits.logsumexp(-1)) - own
         return losses.masked_fill(indices < 0, 0.0)
 

@@ -169,14 +169,14 @@ def test_negatives_are_drawn_without_replacement(monkeypatch):
     order = torch.tensor([4, 2, 0, 1, 3])
     monkeypatch.setattr(torch, "randperm", lambda *_, **__: order)
     losses = contrastive_loss(context, vectors, weight, bias, max_negatives=3, reduction="none")
-    drawn = distinct_vectors(vectors)[0][order[:3]]
-    # Each word is compared with these and with itself.
-    expected = [
-        contrastive_loss(
-            one.expand(4, 3), torch.cat([vector[None], drawn]), weight, bias, reduction="none"
-        )[0]
-        for one, vector in zip(context, vectors)
-    ]
+    words, indices = distinct_vectors(vectors)
+    expected = []
+    for one, vector, index in zip(context, vectors, indices):
+        # Each word is compared with three others and with itself.
+        others = [other for other in order.tolist() if other != index][:3]
+        compared = torch.cat([vector[None], words[others]])
+        losses_of_all = contrastive_loss(one.expand(4, 3), compared, weight, bias, reduction="none")
+        expected.append(losses_of_all[0])
     torch.testing.assert_close(losses, torch.stack(expected))
 
 

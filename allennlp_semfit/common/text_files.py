@@ -2,6 +2,7 @@
 
 import glob
 import os
+import re
 from codecs import BOM_UTF8
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -11,6 +12,7 @@ from allennlp.common.checks import ConfigurationError
 
 __all__ = [
     "DEFAULT_BOUNDARY_TOKEN",
+    "NOT_UTF8",
     "RECORD",
     "TRAIN",
     "find_text_files",
@@ -27,12 +29,18 @@ DEFAULT_BOUNDARY_TOKEN = "</s>"
 TRAIN = "train"
 RECORD = "corpus.json"
 
+# What the error handler "surrogateescape" makes of bytes that are not UTF-8.
+NOT_UTF8 = re.compile("[\udc80-\udcff]+")
+
 # Without the rest of the last line.
 CHUNK_SIZE = 2**21
 # Of the rest of the last line. Some corpora are one line of a gigabyte.
 MAX_REST = 2**21
 _NO_SPACE = bytes(byte for byte in range(256) if not bytes([byte]).isspace())
 _CONTINUATION = bytes(range(0x80, 0xC0))
+# This difference between the numbers of characters in UTF-8 and of other bytes shows whether a file
+# is in UTF-8.
+_ENOUGH_CHARACTERS = 1000
 
 
 def find_text_files(
@@ -102,10 +110,14 @@ def find_text_files(
 
 
 def read_lines(
-    path: Path, stream: Optional[IO[bytes]] = None, *, whole_lines: bool = True
+    path: Path,
+    stream: Optional[IO[bytes]] = None,
+    *,
+    whole_lines: bool = True,
+    errors: str = "strict",
 ) -> Iterator[str]:
     """Yields the lines, without their line feeds. The arguments and errors are `read_text`'s."""
-    for text in read_text(path, stream, whole_lines=whole_lines):
+    for text in read_text(path, stream, whole_lines=whole_lines, errors=errors):
         yield from text.removesuffix("\n").split("\n")
 
 
@@ -115,6 +127,7 @@ def read_text(
     on_bytes: Callable[[int], Any] = int,
     *,
     whole_lines: bool = False,
+    errors: str = "strict",
 ) -> Iterator[str]:
     """
     Yields chunks of about two megabytes, without a byte order mark. A chunk ends with a line feed,
@@ -130,13 +143,18 @@ def read_text(
         Called with the number of bytes of each chunk.
     whole_lines : `bool`, optional (default = `False`)
         Whether to keep a line in one chunk, however long it is.
+    errors : `str`, optional (default = `"strict"`)
+        As for `bytes.decode`: what to do with bytes that are not UTF-8.
 
     # Raises
 
     `ConfigurationError`
-        If the file cannot be read or is not UTF-8.
+        If the file cannot be read or, with `errors` `"strict"`, is not UTF-8. The message advises
+        to remove the bytes if most of the other characters beyond ASCII are UTF-8, otherwise to
+        convert the file.
     """
     num_lines = 0
+    is_ascii = True
     limit = -1 if whole_lines else MAX_REST
     with nullcontext(stream) if stream else open_file(path) as file:
         rest = file.read(len(BOM_UTF8)).removeprefix(BOM_UTF8)
@@ -147,17 +165,37 @@ def read_text(
                 end = len(chunk.rstrip().rstrip(_NO_SPACE)) or len(chunk.rstrip(_CONTINUATION)) - 1
             chunk, rest = chunk[:end], chunk[end:]
             try:
-                text = chunk.decode("utf-8")
+                text = chunk.decode("utf-8", errors)
             except UnicodeDecodeError as error:
                 line = num_lines + chunk.count(b"\n", 0, error.start) + 1
+                remedy = "convert the file with `iconv -f ENCODING -t UTF-8`, from its encoding"
+                if not is_ascii or _is_mostly_utf8(chunk + rest, file):
+                    remedy = (
+                        "most of the file is, so correct this line, or remove all such bytes with "
+                        "`iconv -c -f UTF-8 -t UTF-8`"
+                    )
                 raise ConfigurationError(
-                    f"{path}: not UTF-8: byte 0x{chunk[error.start]:02x} in line {line}; if only a "
-                    "few lines are wrong, `iconv -c -f UTF-8 -t UTF-8` drops such bytes, otherwise "
-                    "convert the file from its encoding"
+                    f"{path}: not UTF-8: byte 0x{chunk[error.start]:02x} in line {line}; {remedy}"
                 ) from None
+            is_ascii = is_ascii and text.isascii()
             yield text if is_cut or text.endswith("\n") else text + "\n"
             num_lines += text.count("\n")
             on_bytes(len(chunk))
+
+
+def _is_mostly_utf8(chunk: bytes, file: IO[bytes]) -> bool:
+    """
+    Whether `chunk`, but for the first bytes in it that are not UTF-8, and what follows it have as
+    many characters beyond ASCII in UTF-8 as other bytes.
+    """
+    text = chunk.decode("utf-8", "surrogateescape")
+    balance = len(NOT_UTF8.findall(text)[0])
+    while text and abs(balance) < _ENOUGH_CHARACTERS:
+        balance += sum(not character.isascii() for character in text)
+        # They were just counted. The zeros are those of UTF-16.
+        balance -= 2 * sum(map(len, NOT_UTF8.findall(text))) + text.count("\0")
+        text = file.read(CHUNK_SIZE).decode("utf-8", "surrogateescape")
+    return balance >= 0
 
 
 @contextmanager

@@ -17,8 +17,8 @@ from allennlp_semfit.fasttext.model import ngram_hashes
 
 logger = logging.getLogger(__name__)
 
-# What `str.split` takes for white space and fastText, in part, does not.
-_OTHER_SPACE = re.compile(r"[^\S \n]")
+# What ends a word for `str.split` or for fastText, but not for both.
+_OTHER_SPACE = re.compile(r"[^\S \n]|\0")
 
 
 def read_corpus(
@@ -32,7 +32,8 @@ def read_corpus(
     Reads and checks a corpus, because fastText would report problems late or not at all: with fewer
     than two words in its dictionary, its negative sampling never ends. Counts its n-grams with
     `ngrams`. Writes all text to `copy`, with a newline at the end of each file and spaces where
-    fastText would not see the end of a word, such as no-break spaces. Returns the number of words.
+    fastText would not see the end of a word, such as no-break spaces, or only it, as at U+0000.
+    Returns the number of words.
 
     # Raises
 

@@ -10,6 +10,7 @@ from allennlp.nn.util import get_text_field_mask
 
 from allennlp_semfit.archives.archive import ArchiveKind
 from allennlp_semfit.common.errors import check_dims
+from allennlp_semfit.common.known_params import KnownParams
 from allennlp_semfit.functional import cosine_distance, squared_l2_distance, unit_vectors
 from allennlp_semfit.training.token_averages import BaselineCosine, TokenAverage
 
@@ -25,7 +26,7 @@ MIMICK = ArchiveKind(
 
 
 @Model.register("mimick")
-class Mimick(Model):
+class Mimick(Model, KnownParams):
     """
     MIMICK ([Pinter et al. 2017, "Mimicking Word Embeddings using Subword
     RNNs"](https://aclanthology.org/D17-1010), section 3) learns to predict the vectors of a table

@@ -7,6 +7,7 @@ from allennlp.data.fields import TensorField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 from allennlp.data.tokenizers import CharacterTokenizer
 
+from allennlp_semfit.common.known_params import KnownParams
 from allennlp_semfit.static_vectors.table import read_table
 
 __all__ = ["WordVectorsReader"]
@@ -15,7 +16,7 @@ _SUBSETS = ("all", "train", "held_out")
 
 
 @DatasetReader.register("word_vectors")
-class WordVectorsReader(DatasetReader):
+class WordVectorsReader(DatasetReader, KnownParams):
     """
     Reads a table of word vectors, such as GloVe's or word2vec's, as spelled words with their
     vectors, for a `mimick` model. The data path is that of the table: text, plain or compressed, or

@@ -9,13 +9,14 @@ from allennlp.modules import Seq2SeqEncoder, TextFieldEmbedder
 from allennlp.nn import InitializerApplicator
 
 from allennlp_semfit.common.errors import DivergenceError, check_dims, with_config_key
+from allennlp_semfit.common.known_params import KnownParams
 from allennlp_semfit.models.language_model_archive import LANGUAGE_MODEL
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 
 __all__ = ["LanguageModelBase"]
 
 
-class LanguageModelBase(Model):
+class LanguageModelBase(Model, KnownParams):
     """
     A base class for language models with any output layer, whose layers are representations of
     words. See `bidirectional_lm` for the parameters.

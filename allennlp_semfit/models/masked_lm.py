@@ -24,9 +24,11 @@ class MaskedLm(LanguageModelBase):
     predicts words that are masked, with the whole sentence as their context.
 
     In each sentence, every word and boundary token is to be predicted with probability
-    `masking_probability`. Of these, 80 % are replaced by a learned vector, 10 % by another word of
-    the batch, and 10 % are unchanged. In evaluation, the choice depends on nothing but the shape of
-    the batch, so that two models are scored on the same words.
+    `masking_probability`. Of these, 80 % are replaced by a learned vector, 10 % by a random word of
+    the batch, and 10 % are unchanged. As in BERT, the random word may be the same one; it is none
+    of the first and last tokens of the sentences, which are boundary tokens. In evaluation, the
+    choice depends on nothing but the shape of the batch, so that two models are scored on the same
+    words.
 
     Registered as a `Model` with name "masked_lm".
 
@@ -135,8 +137,7 @@ class MaskedLm(LanguageModelBase):
         self, embeddings: torch.Tensor, mask: torch.BoolTensor
     ) -> Tuple[torch.Tensor, torch.Tensor]:
         """Which words to predict, and the input with some of these masked or replaced."""
-        words = embeddings[mask]
-        if not len(words):
+        if not mask.any():
             return mask, embeddings
         # In evaluation, the same words on every device.
         draws = (
@@ -152,5 +153,11 @@ class MaskedLm(LanguageModelBase):
         is_replaced = is_target & (treatments >= 1 - _REPLACED)
         mask_vector = self.mask_vector.to(embeddings.dtype)
         inputs = torch.where(is_masked.unsqueeze(-1), mask_vector, embeddings)
+        # All tokens but the first and the last one of each sentence.
+        is_word = torch.zeros_like(mask)
+        is_word[:, 1:-1] = mask[:, 2:]
+        words = embeddings[is_word]
+        if not len(words):
+            return is_target & mask, inputs
         replacements = words[(others * len(words)).long().clamp(max=len(words) - 1)]
         return is_target & mask, torch.where(is_replaced.unsqueeze(-1), replacements, inputs)

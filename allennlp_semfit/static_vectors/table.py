@@ -11,12 +11,11 @@ from typing import Dict, Iterator, List, NoReturn, Optional, Sequence, Tuple
 
 import numpy
 from allennlp.common import Tqdm
-from allennlp.common.checks import ConfigurationError
 from allennlp.modules.token_embedders.embedding import EmbeddingsTextFile, parse_embeddings_file_uri
 
 from allennlp_semfit.common.errors import InvalidFileError, resolve_file
 from allennlp_semfit.common.output import write_file
-from allennlp_semfit.common.text_files import read_lines
+from allennlp_semfit.common.text_files import NOT_UTF8, read_lines
 
 __all__ = ["read_table", "write_table"]
 
@@ -31,7 +30,8 @@ def read_table(path: str, *, max_words: Optional[int] = None) -> Tuple[List[str]
     Reads word vectors in the text format of GloVe, word2vec and fastText's `.vec`: UTF-8, one word
     and its vector per line, separated by single spaces. The first line may be word2vec's header,
     the number of words and the dimension. Of a word that occurs more than once, as in
-    `glove.840B.300d`, the first vector is kept.
+    `glove.840B.300d`, the first vector is kept. Words that are not UTF-8, as in fastText's
+    `cc.ko.300.vec`, are skipped.
 
     # Parameters
 
@@ -56,13 +56,15 @@ def read_table(path: str, *, max_words: Optional[int] = None) -> Tuple[List[str]
         value is not a finite number.
     """
     words: Dict[str, None] = {}
-    repeated: List[Tuple[str, int]] = []
+    skipped: List[Tuple[str, int]] = []
     # A compact list of numbers, because a table can take several gigabytes.
     values = array("f")
     header: Optional[re.Match] = None
     dim = number = 0
 
     def fail(found: str, remedy: str = _FORMAT) -> NoReturn:
+        if NOT_UTF8.search(line):
+            found, remedy = f"is not text: it {found}", "Save a binary word2vec file as text."
         raise InvalidFileError(path, f"{found} in line {number}", remedy, _KIND)
 
     progress = Tqdm.tqdm(_lines(path), desc="reading word vectors", unit=" lines")
@@ -85,8 +87,8 @@ def read_table(path: str, *, max_words: Optional[int] = None) -> Tuple[List[str]
         # Rather a value too many than a word with a space.
         if " " in word and re.search(r" ([-+]?\.?\d[-+.\de]*|nan)?$", word):
             fail(f"has more than the {dim} values of line 1")
-        if word in words:
-            repeated.append((word, number))
+        if word in words or NOT_UTF8.search(word):
+            skipped.append((word, number))
             continue
         words[word] = None
         try:
@@ -96,22 +98,22 @@ def read_table(path: str, *, max_words: Optional[int] = None) -> Tuple[List[str]
         if not math.isfinite(sum(values[-dim:])):
             fail("has a value that is not finite", "Remove the line, or train again.")
     else:
-        num_words, number = len(words) + len(repeated), 1
+        num_words, number, line = len(words) + len(skipped), 1, ""
         if header and int(header[1]) != num_words:
             fail(
                 f"has {num_words} words, but {header[1]} according to its header",
                 "It may be truncated: copy it again, or correct or remove the header.",
             )
-        if not num_words:
+        if not words:
             fail("has no words")
-    if repeated:
+    if skipped:
         logger.warning(
-            "%s has %d lines for words that it had before, the first one for %r in line %d. They "
-            "are ignored.",
+            "%s has %d lines for words that it had before or that are not UTF-8, the first one for "
+            "%r in line %d. They are ignored.",
             path,
-            len(repeated),
-            repeated[0][0][:50],
-            repeated[0][1],
+            len(skipped),
+            skipped[0][0][:50],
+            skipped[0][1],
         )
     return list(words), numpy.frombuffer(values, dtype=numpy.float32).reshape(len(words), dim)
 
@@ -125,13 +127,10 @@ def _lines(path: str) -> Iterator[str]:
             lines = file._handle.buffer
             # `EmbeddingsTextFile` keeps only one of the header's two numbers.
             lines.seek(0)
-            yield from read_lines(Path(path), lines)
+            yield from read_lines(Path(path), lines, errors="surrogateescape")
     except (StopIteration, IndexError, AttributeError):
         # No line, no member of an archive, or only a directory.
         raise InvalidFileError(path, "is empty", remedy, _KIND) from None
-    except ConfigurationError as error:
-        remedy = "Save a binary word2vec file as text."
-        raise InvalidFileError(path, f"is not text ({error})", remedy, _KIND) from None
     except (OSError, EOFError, ValueError, KeyError, zlib.error, lzma.LZMAError) as error:
         raise InvalidFileError(path, f"cannot be read ({error})", remedy, _KIND) from error
 

@@ -16,6 +16,7 @@ from allennlp.training import Checkpointer, GradientDescentTrainer, Trainer
 from allennlp.training.trainer import TrainerCheckpoint
 
 from allennlp_semfit.common.cpu import has_bfloat16_instructions
+from allennlp_semfit.common.known_params import KnownParams
 
 __all__ = ["ResumableCheckpointer", "ResumableTrainer"]
 
@@ -26,7 +27,7 @@ _BATCHES_PER_METRICS = 20
 
 
 @Trainer.register("resumable", constructor="from_partial_objects")
-class ResumableTrainer(GradientDescentTrainer):
+class ResumableTrainer(GradientDescentTrainer, KnownParams):
     """
     AllenNLP's `gradient_descent` trainer, with these differences:
 

@@ -115,6 +115,10 @@ class TestMaskedLm(ModelTestCase):
         for other in (["A", *words[1:]], [*words[:2], "slept"]):
             changed = SentenceEmbedder(directory).embed_sentence(other)
             assert not numpy.allclose(changed[-1, 1], layers[-1, 1], atol=1e-5)
+        # Of more words than there are positions.
+        long = SentenceEmbedder(directory).embed_sentence(50 * words)
+        assert long.shape == (3, 150, 8)
+        assert numpy.isfinite(long).all()
 
 
 def build(overrides=None):
@@ -143,9 +147,24 @@ def test_how_often_words_are_masked_and_replaced():
     ):
         deviation = (share * (1 - share) / total) ** 0.5
         assert number / total == pytest.approx(share, abs=5 * deviation)
-    # By words of the batch, not by padding.
-    words = {tuple(vector) for vector in embeddings[mask].tolist()}
-    assert all(tuple(vector) in words for vector in inputs[is_replaced][:1000].tolist())
+    # By words of the batch, not by boundary tokens nor padding.
+    words = {tuple(vector) for row in zip(embeddings, mask) for vector in words_of(*row)}
+    assert all(tuple(vector) in words for vector in inputs[is_replaced].tolist())
+
+
+def words_of(sentence, is_token):
+    return sentence[is_token][1:-1].tolist()
+
+
+@pytest.mark.parametrize("length", [1, 2])
+def test_without_words_boundary_tokens_are_not_replaced(length):
+    model = build({"masking_probability": 1.0})
+    embeddings = torch.ones(300, length, 10)
+    is_target, inputs = model._mask_words(embeddings, torch.ones(300, length, dtype=torch.bool))
+    assert is_target.all()
+    is_masked = (inputs == model.mask_vector).all(-1)
+    assert is_masked.any()
+    assert (inputs[~is_masked] == 1).all()
 
 
 def test_one_word_at_least_is_to_be_predicted():

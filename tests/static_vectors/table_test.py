@@ -100,8 +100,8 @@ def test_it_keeps_the_first_vector_of_a_word_as_gensim_does(header, tmp_path, ca
     numpy.testing.assert_array_equal(vectors, expected[words])
     (record,) = [record for record in caplog.records if record.name.startswith("allennlp_semfit")]
     assert record.getMessage() == (
-        f"{path} has 3 lines for words that it had before, the first one for 'b' in line "
-        f"{3 + header}. They are ignored."
+        f"{path} has 3 lines for words that it had before or that are not UTF-8, the first one for "
+        f"'b' in line {3 + header}. They are ignored."
     )
 
 
@@ -155,12 +155,30 @@ def test_an_error_names_the_file_and_the_line(text, message, tmp_path):
     assert f"Table of word vectors {path} {message}" in str(error.value)
 
 
-def test_bytes_that_are_not_utf_8_are_an_error(tmp_path):
-    path = tmp_path / "table.txt"
-    path.write_bytes(b"a 1 2\nsch\xf6n 1 2\n")
-    with pytest.raises(
-        InvalidFileError, match=r"is not text \(.*not UTF-8: byte 0xf6 in line 2; .*word2vec"
-    ):
+@pytest.mark.parametrize("max_words", [None, 2])
+@pytest.mark.parametrize("header", [True, False])
+def test_words_that_are_not_utf_8_are_skipped(header, max_words, tmp_path, caplog):
+    caplog.set_level(logging.WARNING, logger="allennlp_semfit")
+    path = tmp_path / "cc.ko.vec"
+    lines = b"\xec\xb9\xb4 1 2\n\xed\xa0\xbd 3 4\n\xed\xa0\xbd 5 6\nb 7 8\n\xed\xa0\xbd 9 9\n"
+    path.write_bytes(b"5 2\n" * header + lines)
+    words, vectors = read_table(str(path), max_words=max_words)
+    assert words == ["카", "b"]
+    assert vectors.tolist() == [[1, 2], [7, 8]]
+    (record,) = [record for record in caplog.records if record.name.startswith("allennlp_semfit")]
+    assert f"has {3 if max_words is None else 2} lines for words" in record.getMessage()
+    assert record.getMessage().endswith(f"in line {2 + header}. They are ignored.")
+
+
+def test_what_is_not_text_is_an_error(tmp_path):
+    path = tmp_path / "table.bin"
+    vectors = KeyedVectors(3)
+    vectors.add_vectors(["a", "b"], numpy.random.default_rng(1).normal(size=(2, 3)))
+    vectors.save_word2vec_format(str(path), binary=True)
+    with pytest.raises(InvalidFileError, match=r"is not text: it has .* in line 2. .*word2vec"):
+        read_table(str(path))
+    path.write_bytes(b"sch\xf6n 1 2\n")
+    with pytest.raises(InvalidFileError, match="has no words in line 1"):
         read_table(str(path))
 
 

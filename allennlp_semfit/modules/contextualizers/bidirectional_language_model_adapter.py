@@ -18,6 +18,7 @@ class BidirectionalLanguageModelAdapter(Contextualizer):
     word vectors to the dimension of the encoder, counts its layers and returns them with the
     projected input. Give each block of a `gated-cnn-encoder` one convolution: between those of a
     block, padding is not set to zero, and a vector would depend on the length of the batch.
+    Sentences are read in windows of 5000 words, as many as the transformer has positions.
 
     Registered as a `Seq2SeqEncoder` with name "bidirectional_language_model_adapter".
 
@@ -54,6 +55,7 @@ class BidirectionalLanguageModelAdapter(Contextualizer):
     """
 
     name = "bidirectional_language_model_adapter"
+    max_length = 5000
 
     def __init__(
         self, input_dim: int, encoder: Lazy[Seq2SeqEncoder], return_all_layers: bool = False

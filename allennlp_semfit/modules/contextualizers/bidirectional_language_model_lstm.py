@@ -26,6 +26,12 @@ class BidirectionalLanguageModelLstm(BidirectionalStack):
 
     It is stateless: every sentence starts from a zero state.
 
+    Before the first updates, an LSTM of few cells, such as 256, is chaotic with `layer_norm`: after
+    some hundred words, the rounding errors of its states are as large as these, and gradients are
+    huge. Let `trainer.grad_norm` bound them; a few hundred updates end this. So does a smaller
+    weight of the layer norms from the start, which was no worse in training: the `initializer`
+    `{"regexes": [["layer_norm.weight", {"type": "constant", "val": 0.5}]]}` of the model.
+
     Registered as a `Seq2SeqEncoder` with name "bidirectional_language_model_lstm".
 
     # Parameters

@@ -1,14 +1,15 @@
-from typing import List, Sequence, Union
+from typing import List, Optional, Sequence, Union
 
 import torch
 from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 
 from allennlp_semfit.common.errors import check_bounds
+from allennlp_semfit.common.known_params import KnownParams
 
 __all__ = ["Contextualizer"]
 
 
-class Contextualizer(Seq2SeqEncoder):
+class Contextualizer(Seq2SeqEncoder, KnownParams):
     """
     A base class for contextualizers of language models.
 
@@ -28,6 +29,9 @@ class Contextualizer(Seq2SeqEncoder):
     `ConfigurationError`
         If a size is less than 1.
     """
+
+    max_length: Optional[int] = None
+    """The length of the windows in which longer sentences are read, each without the others."""
 
     @staticmethod
     def check_sizes(**sizes: int) -> None:
@@ -72,7 +76,12 @@ class Contextualizer(Seq2SeqEncoder):
             `return_all_layers`, a list of `num_layers + 1` such tensors, the first of which is the
             projected input. If there are two directions, each has a half, the forward one first.
         """
-        layers = self._layers(inputs, mask)
+        if self.max_length is None or mask.size(1) <= self.max_length:
+            layers = self._layers(inputs, mask)
+        else:
+            windows = zip(*(tensor.split(self.max_length, dim=1) for tensor in (inputs, mask)))
+            parts = [self._layers(*window) for window in windows]
+            layers = [torch.cat(layer, dim=1) for layer in zip(*parts)]
         # They may be in half precision under autocast.
         layers = [
             layer.to(torch.promote_types(layer.dtype, inputs.dtype)) * mask.unsqueeze(-1)

@@ -35,16 +35,15 @@ class HuggingFaceEncoder(Contextualizer):
         Transformer with Rotary Position Embedding"), which learns no position embeddings and so
         can read longer sentences than it was trained on.
     config : `Dict[str, Any]`, optional (default = `None`)
-        The parameters of its configuration class that differ from their defaults. A sentence may
-        have as many words and boundary tokens as `max_position_embeddings`.
+        The parameters of its configuration class that differ from their defaults. A sentence of
+        more words and boundary tokens than `max_position_embeddings` is read in windows of so many.
     return_all_layers : `bool`, optional (default = `False`)
         Whether `forward` returns all layers or only the last one.
 
     # Raises
 
     `ConfigurationError`
-        If `input_dim` is less than 1, `model_type` is another, or `config` does not fit it; in
-        `forward`, if a sentence is too long.
+        If `input_dim` is less than 1, `model_type` is another, or `config` does not fit it.
 
     # Example
 
@@ -104,16 +103,9 @@ class HuggingFaceEncoder(Contextualizer):
         if getattr(encoder, "pooler", None) is not None:
             encoder.pooler = None
         self.encoder = encoder
+        self.max_length = getattr(sizes, "max_position_embeddings", None)
 
     def _layers(self, inputs: torch.Tensor, mask: torch.BoolTensor) -> Sequence[torch.Tensor]:
-        longest = getattr(self.encoder.config, "max_position_embeddings", mask.size(1))
-        if mask.size(1) > longest:
-            raise ConfigurationError(
-                f"{self.name}: a sentence has {mask.size(1)} words and boundary tokens, but the "
-                f"encoder has positions for {longest}. Split the sentence, also by "
-                "`max_sequence_length` in the language model's `dataset_reader`, or train it with "
-                "a larger `max_position_embeddings` in `config`."
-            )
         if not mask.numel():
             return [inputs.new_zeros(*mask.shape, self.output_dim)] * (self.num_layers + 1)
         # The first one is the projected word vectors with their positions.

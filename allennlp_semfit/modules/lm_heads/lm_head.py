@@ -5,10 +5,12 @@ from allennlp.common import Registrable
 from allennlp.data import TextFieldTensors
 from allennlp.modules import TextFieldEmbedder
 
+from allennlp_semfit.common.known_params import KnownParams
+
 __all__ = ["LmHead"]
 
 
-class LmHead(torch.nn.Module, Registrable):
+class LmHead(torch.nn.Module, Registrable, KnownParams):
     """
     The output layer of a language model: defines the targets and computes the loss. The model
     shifts the sentences and removes the padding, so a head gets flat lists of contexts and targets.

@@ -84,8 +84,8 @@ class SoftmaxHeadBase(LmHead):
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
         mean = self._negative_log_likelihood.get_metric(reset)
-        # 0 without any words, as in AllenNLP's `Perplexity`. `math.exp` would raise on overflow.
-        return {"perplexity": torch.tensor(mean, dtype=torch.double).exp().item() if mean else 0.0}
+        # `math.exp` would raise on overflow.
+        return {"perplexity": torch.tensor(mean, dtype=torch.double).exp().item()}
 
 
 def softmax_losses(

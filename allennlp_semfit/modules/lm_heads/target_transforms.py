@@ -11,6 +11,8 @@ __all__ = ["TargetCentering", "TargetWhitening"]
 
 # The number of tokens, for each dimension, from which mean and covariance are estimated.
 _MIN_TOKENS_PER_DIM = 1000
+# With less, all targets are the same, up to the rounding of float32.
+_MIN_VARIANCE = 1e-12
 
 
 class TargetCentering(torch.nn.Module):
@@ -37,7 +39,8 @@ class TargetCentering(torch.nn.Module):
         self.register_buffer("mean", torch.zeros(dim))
         # It has the number of targets so far and the sums of their statistics.
         num_statistics = len(self._statistics(torch.zeros(0, dim)))
-        self.register_buffer("sums", torch.zeros(1 + num_statistics))
+        # In float64: the moments of vectors with much in common cancel in their covariance.
+        self.register_buffer("sums", torch.zeros(1 + num_statistics, dtype=torch.double))
         self._is_fitted = False
 
     @property
@@ -57,7 +60,7 @@ class TargetCentering(torch.nn.Module):
         if self.is_fitted:
             return
         with torch.autocast(targets.device.type, enabled=False):
-            directions = unit_vectors(targets).float()  # (..., dim)
+            directions = unit_vectors(targets.double())  # (..., dim)
             # A zero vector has no direction.
             is_used = directions.any(dim=-1)
             # (num_targets, dim)
@@ -68,7 +71,7 @@ class TargetCentering(torch.nn.Module):
                 torch.distributed.all_reduce(sums)
             self.sums += sums
             if self.sums[0] > 0:
-                self._fit(self.sums[1:].double() / self.sums[0].double())
+                self._fit(self.sums[1:] / self.sums[0])
 
     def forward(self, targets: torch.Tensor) -> torch.Tensor:
         """
@@ -127,11 +130,9 @@ class TargetWhitening(TargetCentering):
         mean, moments = means[: self.dim], means[self.dim :].view(self.dim, self.dim)
         covariance = moments - torch.outer(mean, mean)
         variance = covariance.trace() / self.dim
-        if variance < 1e-6:
-            # All targets are the same, up to rounding.
+        if variance < _MIN_VARIANCE:
             return
-        count = self.sums[0].double()
-        covariance.diagonal().add_(self.dim / count * variance)
+        covariance.diagonal().add_(self.dim / self.sums[0] * variance)
         variances, directions = torch.linalg.eigh(covariance)
         scales = (self.dim * variances).rsqrt()
         self.mean.copy_(mean)

@@ -13,10 +13,12 @@ from allennlp.modules.token_embedders import Embedding, TokenEmbedder
 
 from allennlp_semfit.common.errors import (
     InvalidFileError,
+    check_bounds,
     first_line,
     resolve_path,
     with_config_key,
 )
+from allennlp_semfit.functional import distinct_vectors
 
 __all__ = ["MAX_CHARACTERS", "NUM_CHARACTERS", "ElmoCharacterCnnEmbedder", "elmo_weights"]
 
@@ -101,6 +103,8 @@ class ElmoCharacterCnnEmbedder(TokenEmbedder):
         try:
             read: Any = options if path is None else json.loads(Path(path).read_text("utf-8"))
             cnn = read["char_cnn"]
+            # PyTorch checks the other sizes.
+            check_bounds({"n_highway": cnn["n_highway"]}, at_least=0, at_most=100)
             sizes = {
                 "activation": cnn["activation"],
                 "embedding_dim": cnn["embedding"]["dim"],
@@ -186,17 +190,16 @@ class ElmoCharacterCnnEmbedder(TokenEmbedder):
             raise ConfigurationError(
                 "elmo_character_cnn: there are no weights. Give ELMo's as `pretrained_file`."
             )
-        is_word = elmo_tokens.any(dim=-1)
         with torch.no_grad():
-            vectors = torch.cat(
-                [
-                    self._encoder(self._embedding(words), words > 0)
-                    for words in elmo_tokens[is_word].split(_MAX_WORDS_AT_ONCE)
-                ]
-            )
-            result = vectors.new_zeros(*is_word.shape, self.get_output_dim())
-            result[is_word] = vectors
-        return result
+            # A word has the same vector wherever it is, to the last bit.
+            distinct, indices = distinct_vectors(elmo_tokens.float())
+            vectors = [
+                self._encoder(self._embedding(words), words > 0)
+                for words in distinct.long().split(_MAX_WORDS_AT_ONCE)
+            ]
+            # The padding has the index -1.
+            padding = vectors[0].new_zeros(1, self.get_output_dim())
+            return torch.cat([*vectors, padding])[indices]
 
 
 def elmo_weights(char_embed: torch.Tensor, encoder: Any) -> Dict[str, torch.Tensor]:

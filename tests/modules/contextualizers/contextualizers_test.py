@@ -52,6 +52,19 @@ def ragged_mask(*lengths):
     return torch.arange(max(lengths)) < torch.tensor(lengths).unsqueeze(1)
 
 
+def check_windows(encoder, length):
+    encoder.return_all_layers = True
+    inputs, mask = torch.randn(3, 2 * length + 1, 5), ragged_mask(2 * length + 1, 2, length + 1)
+    layers = torch.stack(encoder(inputs, mask))
+    assert layers.isfinite().all()
+    for start in range(0, inputs.size(1), length):
+        window = slice(start, start + length)
+        for sentence, is_word in enumerate(mask[:, window]):
+            words = inputs[sentence, window][is_word].unsqueeze(0)
+            expected = torch.stack(encoder(words, ragged_mask(words.size(1)))).squeeze(1)
+            torch.testing.assert_close(layers[:, sentence, window][:, is_word], expected)
+
+
 def check_shapes_and_padding(encoder, output_dim):
     assert encoder.is_bidirectional()
     assert (encoder.get_input_dim(), encoder.get_output_dim()) == (5, output_dim)
@@ -275,3 +288,11 @@ def test_encoders_that_are_no_contextualizers(encoder, message):
 def test_an_adapter_can_be_built_without_gradients():
     with torch.no_grad():
         assert build("transformer").num_layers == 3
+
+
+@pytest.mark.parametrize("kind", ["transformer", "gated_cnn"])
+def test_the_adapter_reads_a_long_sentence_in_windows(kind):
+    encoder = build(kind)
+    encoder(torch.randn(1, 5001, 5), ragged_mask(5001))
+    encoder.max_length = 4
+    check_windows(encoder, 4)

@@ -8,6 +8,7 @@ from transformers import AutoConfig, AutoModel
 from tests.modules.contextualizers.contextualizers_test import (
     TRANSFORMER_SIZES,
     check_shapes_and_padding,
+    check_windows,
     ragged_mask,
 )
 
@@ -70,8 +71,9 @@ def test_what_it_refuses(overrides, message):
         build(**overrides)
 
 
-def test_a_sentence_that_is_too_long():
-    encoder = build()
-    encoder(torch.randn(1, 16, 5), ragged_mask(16))
-    with pytest.raises(ConfigurationError, match="has 17 words and boundary .* positions for 16"):
-        encoder(torch.randn(1, 17, 5), ragged_mask(17))
+@pytest.mark.parametrize("model_type", ["bert", "distilbert", "electra", "roformer"])
+def test_a_sentence_of_more_words_than_positions_is_read_in_windows(model_type):
+    sizes = {"max_position_embeddings": 4}
+    if model_type != "distilbert":
+        sizes = {**SIZES, **sizes}
+    check_windows(build(model_type=model_type, config=sizes), 4)

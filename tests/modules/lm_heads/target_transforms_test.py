@@ -40,6 +40,27 @@ def test_it_equals_the_formula_after_any_updates(sizes):
         numpy.testing.assert_allclose(whitening(targets), whitened_by_numpy(targets), atol=1e-3)
 
 
+@pytest.mark.parametrize(
+    ("mean", "spectrum"), [(18.0, torch.ones(300)), (7.0, torch.logspace(0, -2, 300)), (1e3, 1.0)]
+)
+@pytest.mark.parametrize("build", [TargetWhitening, TargetCentering])
+def test_vectors_that_share_a_direction(build, mean, spectrum):
+    noise = torch.randn(3000, 300, generator=torch.Generator().manual_seed(1)) * spectrum
+    direction = torch.nn.functional.normalize(torch.linspace(-1, 1, 300), dim=0)
+    targets = noise + mean * noise.norm(dim=1).mean() * direction
+    transform = build(300)
+    for part in targets.split(400):
+        transform.update(part)
+    expected = whitened_by_numpy(targets)
+    if build is TargetCentering:
+        directions = targets.double().numpy()
+        directions /= numpy.linalg.norm(directions, axis=1, keepdims=True)
+        expected = directions - directions.mean(axis=0)
+    # The error of float32 is relative to the vectors before they are centred.
+    error = numpy.linalg.norm(transform(targets) - expected) / numpy.linalg.norm(expected)
+    assert error < 1e-6 * mean
+
+
 def test_centring_subtracts_the_mean_direction():
     targets = vectors(50)
     centring = TargetCentering(7)

@@ -67,6 +67,13 @@ def test_any_words_in_any_batch(embedder, as_elmo_has_it, sentences, words_at_on
         torch.testing.assert_close(embedder(elmo_tokens), as_elmo_has_it(elmo_tokens))
 
 
+def test_a_word_has_the_same_vector_at_each_position(embedder):
+    """To the last bit, by which the `contrastive` head tells words apart."""
+    words = [str(number % 30) for number in range(1026)]
+    (vectors,) = embedder(batch_to_ids([words]))
+    assert vectors.equal(vectors[:30].repeat(35, 1)[:1026])
+
+
 @pytest.mark.parametrize("shape", [(2, 0, 50), (0, 3, 50), (2, 3, 50)])
 def test_nothing_but_padding(embedder, shape):
     vectors = embedder(torch.zeros(shape, dtype=torch.long))
@@ -105,6 +112,7 @@ def without(options, *keys):
         (lambda options: options["char_cnn"].update(activation="selu"), "unknown activation selu"),
         (lambda options: options["lstm"].update(projection_dim="5"), "Expected projection_dim to"),
         (lambda options: options["lstm"].update(projection_dim=10**15), "can't allocate memory"),
+        (lambda options: options["char_cnn"].update(n_highway=2**31), "n_highway: 2147483648; it"),
     ],
 )
 def test_wrong_options_are_named(change, message, tmp_path):
