@@ -24,6 +24,7 @@ from allennlp_semfit.commands.count_vocabulary import CountVocabulary
 from allennlp_semfit.commands.embed import Embed
 from allennlp_semfit.commands.export_character_cnn import ExportCharacterCnn
 from allennlp_semfit.commands.export_model import ExportModel
+from allennlp_semfit.commands.export_vectors import ExportVectors
 from allennlp_semfit.commands.nearest_words import NearestWordsCommand
 from allennlp_semfit.commands.prepare_corpus import PrepareCorpus
 from allennlp_semfit.commands.senteval import SentEval
@@ -101,6 +102,7 @@ __all__ = [
     "Embed",
     "ExportCharacterCnn",
     "ExportModel",
+    "ExportVectors",
     "FastTextEmbedder",
     "FastTextIndexer",
     "FusedAdam",
