@@ -9,12 +9,15 @@ from importlib.util import find_spec
 
 __version__ = "0.1.0"
 
-if find_spec("allennlp") is None:
+if not (find_spec("allennlp") and find_spec("allennlp_models")):
     raise ImportError(
         "allennlp_semfit needs AllenNLP, which declares bounds that no installer can meet. All "
         "that it imports is installed already. Install it by itself:\n"
         "  pip install --no-deps allennlp==2.10.1 allennlp-models==2.10.1"
     )
+
+# The encoder of the shipped Transformer config. Only the command line imports it otherwise.
+import allennlp_models.lm  # noqa: F401
 
 from allennlp_semfit.commands.copy_configs import CopyConfigs
 from allennlp_semfit.commands.count_vocabulary import CountVocabulary
@@ -22,6 +25,7 @@ from allennlp_semfit.commands.embed import Embed
 from allennlp_semfit.commands.export_character_cnn import ExportCharacterCnn
 from allennlp_semfit.commands.export_model import ExportModel
 from allennlp_semfit.commands.export_task import ExportTask
+from allennlp_semfit.commands.export_vectors import ExportVectors
 from allennlp_semfit.commands.nearest_words import NearestWordsCommand
 from allennlp_semfit.commands.prepare_corpus import PrepareCorpus
 from allennlp_semfit.commands.senteval import SentEval
@@ -100,6 +104,7 @@ __all__ = [
     "ExportCharacterCnn",
     "ExportModel",
     "ExportTask",
+    "ExportVectors",
     "FastTextEmbedder",
     "FastTextIndexer",
     "FusedAdam",

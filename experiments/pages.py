@@ -317,6 +317,25 @@ def _fasttext(results: Results) -> str:
     return _markdown(pandas.DataFrame(columns).to_dict("records"))
 
 
+def _first_vector(results: Results) -> str:
+    titles = {
+        "ELMo-S, archive": "ELMo-S: `SentenceEmbedder`, `model.tar.gz`",
+        "ELMo-S, folder": "ELMo-S: `SentenceEmbedder`, exported folder",
+        "ELMo": "AllenNLP's `Elmo`",
+        "sentence-transformers": "sentence-transformers, size of MiniLM-L6",
+    }
+    table = pandas.DataFrame(_timings(results, "first_vector")).T.loc[list(titles)]
+    ratio = table.median_seconds / table.median_seconds.loc["ELMo"]
+    columns = {
+        "model": table.index.map(titles),
+        "size": (table.model_bytes / 1e6).map("{:,.0f} MB".format),
+        "to the first vector": table.median_seconds.map("{:.1f} s".format),
+        "of it imports": table.import_seconds.map("{:.1f} s".format),
+        "time vs. ELMo": ratio.map("{:.1f} ×".format),
+    }
+    return _markdown(pandas.DataFrame(columns).to_dict("records"))
+
+
 TABLES: Dict[str, Callable[[Results], str]] = {
     "claims": _claims,
     "summary": _summary,
@@ -328,6 +347,7 @@ TABLES: Dict[str, Callable[[Results], str]] = {
     "speed of contextualizers": _contextualizers,
     "speed of models": _models,
     "speed of fastText readers": _fasttext,
+    "time to the first vector": _first_vector,
 }
 
 

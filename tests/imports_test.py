@@ -115,6 +115,9 @@ def functions():
 
 before = functions()
 import allennlp_semfit
+from allennlp.modules import Seq2SeqEncoder
+# That of a shipped config.
+Seq2SeqEncoder.by_name("bidirectional_language_model_transformer")
 imported = [name for name in sys.modules if name.startswith("allennlp_semfit.")]
 # What `--include-package` does.
 import_module_and_submodules("allennlp_semfit")

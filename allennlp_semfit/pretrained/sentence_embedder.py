@@ -14,6 +14,7 @@ from typing import (
 
 import numpy
 import torch
+from allennlp.common import Tqdm
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import int_to_device, lazy_groups_of
 from allennlp.data import Batch, Instance, Token, TokenIndexer, Vocabulary
@@ -37,11 +38,13 @@ _WORDS_A_SENTENCE = 50
 class SentenceEmbedder:
     """
     Computes contextual vectors for the words of tokenised sentences: all layers of a trained
-    language model. `embed_sentence`, `embed_batch` and `embed_sentences` are those of AllenNLP's
-    former `ElmoEmbedder`.
+    language model. `cuda_device`, `embed_sentence`, `embed_batch` and `embed_sentences` are those
+    of AllenNLP's former `ElmoEmbedder`; `batch_size`, `show_progress_bar` and `convert_to_tensor`
+    those of `encode` in sentence-transformers, which takes texts instead of lists of words.
 
     Tokenise the text like the text that the language model was trained on. Sentences can have any
-    length. The vectors of a sentence depend on no other sentence.
+    length. The vectors of a sentence depend on no other sentence. `""` is a word like any other, so
+    split text by `text.split()`, not by `text.split(" ")`.
 
     It can be pickled: the copy reads the files again.
 
@@ -49,8 +52,8 @@ class SentenceEmbedder:
 
     archive_file : `Union[str, os.PathLike]`
         The language model's `model.tar.gz`, serialization directory or exported folder.
-    cuda_device : `Union[int, torch.device]`, optional (default = `-1`)
-        The GPU to run on; `-1` for the CPU.
+    cuda_device : `Union[int, str, torch.device]`, optional (default = `-1`)
+        The GPU to run on, `-1` for the CPU, or a device of PyTorch, such as `"cuda"`.
     fasttext_model_path : `str`, optional (default = `None`)
         The language model's fastText file, if it has been moved since training.
     tokenizer_path : `str`, optional (default = `None`)
@@ -83,7 +86,7 @@ class SentenceEmbedder:
     def __init__(
         self,
         archive_file: Union[str, os.PathLike],
-        cuda_device: Union[int, torch.device] = -1,
+        cuda_device: Union[int, str, torch.device] = -1,
         fasttext_model_path: Optional[str] = None,
         tokenizer_path: Optional[str] = None,
         sub_token_mode: str = "first",
@@ -101,7 +104,7 @@ class SentenceEmbedder:
         self._autocast = autocast
         # spaCy's `n_process` forks, for instance.
         use_one_thread_in_forks()
-        device = _check_device(int_to_device(cuda_device))
+        device = _to_device(cuda_device)
         archive = LANGUAGE_MODEL.read(archive_file)
         layers = LanguageModelLayers.from_archive(archive, fasttext_model_path, sub_token_mode)
         self._indexer = ElmoSemfitIndexer(archive, fasttext_model_path, tokenizer_path)
@@ -124,16 +127,18 @@ class SentenceEmbedder:
         """The dimension of a vector of `sentence_vectors`."""
         return self.get_output_dim() * (self.num_layers if layers == "all" else 1)
 
-    def embed_sentence(self, sentence: Sequence[str]) -> numpy.ndarray:
+    def embed_sentence(self, sentence: Sequence[str], *, convert_to_tensor: bool = False) -> Any:
         """
         # Parameters
 
         sentence : `Sequence[str]`
             Its words.
+        convert_to_tensor : `bool`, optional (default = `False`)
+            Whether to return a tensor on the language model's device instead of an array.
 
         # Returns
 
-        `numpy.ndarray`
+        `Union[numpy.ndarray, torch.Tensor]`
             The layers, the projected input first; in each vector, the forward half first. Shape
             `(num_layers, length, get_output_dim())`, `float32`.
 
@@ -142,9 +147,11 @@ class SentenceEmbedder:
         `ConfigurationError`
             If the sentence is a string.
         """
-        return self.embed_batch([sentence])[0]
+        return self.embed_batch([sentence], convert_to_tensor=convert_to_tensor)[0]
 
-    def embed_batch(self, batch: Sequence[Sequence[str]]) -> List[numpy.ndarray]:
+    def embed_batch(
+        self, batch: Sequence[Sequence[str]], *, convert_to_tensor: bool = False
+    ) -> List[Any]:
         """
         Embeds sentences in one batch, padded to the length of the longest.
 
@@ -152,10 +159,12 @@ class SentenceEmbedder:
 
         batch : `Sequence[Sequence[str]]`
             Sentences may be empty.
+        convert_to_tensor : `bool`, optional (default = `False`)
+            See `embed_sentence`.
 
         # Returns
 
-        `List[numpy.ndarray]`
+        `List[Union[numpy.ndarray, torch.Tensor]]`
             For each sentence, the output of `embed_sentence`.
 
         # Raises
@@ -173,8 +182,8 @@ class SentenceEmbedder:
                     raise ConfigurationError(
                         f"The word {word!r} of a sentence is a {type(word).__name__}; give strings."
                     )
-        if not any(len(sentence) for sentence in batch):
-            return [self._empty_output() for _ in batch]
+        if not batch:
+            return []
         # They may have been moved, or rounded with `half()`.
         weights = next(self._layers.parameters())
         device = weights.device
@@ -186,13 +195,21 @@ class SentenceEmbedder:
         with torch.inference_mode(), precision:
             layers, _ = self._layers(tensors)
             pooled = [self._layers.pool_to_words(layer, tensors) for layer in layers]
-            vectors = torch.stack(pooled, dim=1).float().cpu().numpy()
-        # A view of one sentence would keep the whole batch in memory.
-        return [each[:, : len(words)].copy() for each, words in zip(vectors, batch)]
+            tensor = torch.stack(pooled, dim=1).float()
+        vectors: Any = tensor if convert_to_tensor else tensor.cpu().numpy()
+        # A view of one sentence would keep the whole batch in memory. An inference tensor itself
+        # cannot take part in training.
+        copy: Any = torch.clone if convert_to_tensor else numpy.copy
+        return [copy(each[:, : len(words)]) for each, words in zip(vectors, batch)]
 
     def embed_sentences(
-        self, sentences: Iterable[Sequence[str]], batch_size: int = DEFAULT_BATCH_SIZE
-    ) -> Iterator[numpy.ndarray]:
+        self,
+        sentences: Iterable[Sequence[str]],
+        batch_size: int = DEFAULT_BATCH_SIZE,
+        *,
+        show_progress_bar: bool = False,
+        convert_to_tensor: bool = False,
+    ) -> Iterator[Any]:
         """
         Embeds any number of sentences, with `batch_size` of them in memory at a time.
 
@@ -201,10 +218,13 @@ class SentenceEmbedder:
         sentences : `Iterable[Sequence[str]]`
         batch_size : `int`, optional (default = `64`)
             See [`batches_by_length`](#batches_by_length).
+        show_progress_bar : `bool`, optional (default = `False`)
+        convert_to_tensor : `bool`, optional (default = `False`)
+            See `embed_sentence`.
 
         # Returns
 
-        `Iterator[numpy.ndarray]`
+        `Iterator[Union[numpy.ndarray, torch.Tensor]]`
             For each sentence, in the given order, the output of `embed_sentence`.
 
         # Raises
@@ -213,10 +233,15 @@ class SentenceEmbedder:
             If a sentence is a string, or `batch_size` is less than 1.
         """
         check_bounds({"batch_size": batch_size}, at_least=1)
-        for group in lazy_groups_of(sentences, batch_size):
-            vectors: Dict[int, numpy.ndarray] = {}
+        read = Tqdm.tqdm(
+            sentences, desc="embedding", unit=" sentences", disable=not show_progress_bar
+        )
+        for group in lazy_groups_of(read, batch_size):
+            vectors: Dict[int, Any] = {}
             for batch in batches_by_length([len(sentence) for sentence in group], batch_size):
-                vectors.update(zip(batch, self.embed_batch([group[index] for index in batch])))
+                words = [group[index] for index in batch]
+                of_words = self.embed_batch(words, convert_to_tensor=convert_to_tensor)
+                vectors.update(zip(batch, of_words))
             for index in range(len(group)):
                 yield vectors.pop(index)
 
@@ -226,7 +251,10 @@ class SentenceEmbedder:
         pool: str = "mean",
         layers: str = "average",
         batch_size: int = DEFAULT_BATCH_SIZE,
-    ) -> numpy.ndarray:
+        *,
+        show_progress_bar: bool = False,
+        convert_to_tensor: bool = False,
+    ) -> Any:
         """
         Computes one vector for each sentence.
 
@@ -244,10 +272,13 @@ class SentenceEmbedder:
             the pooled vectors of the layers.
         batch_size : `int`, optional (default = `64`)
             See [`batches_by_length`](#batches_by_length).
+        show_progress_bar : `bool`, optional (default = `False`)
+        convert_to_tensor : `bool`, optional (default = `False`)
+            See `embed_sentence`.
 
         # Returns
 
-        `numpy.ndarray`
+        `Union[numpy.ndarray, torch.Tensor]`
             Zeros for an empty sentence. Shape `(num_sentences, get_sentence_dim(layers))`,
             `float32`.
 
@@ -261,9 +292,15 @@ class SentenceEmbedder:
         check_bounds({"batch_size": batch_size}, at_least=1)
         all_words = list(sentences)
         vectors = numpy.zeros((len(all_words), self.get_sentence_dim(layers)), numpy.float32)
-        for batch in batches_by_length([len(words) for words in all_words], batch_size):
+        batches = list(batches_by_length([len(words) for words in all_words], batch_size))
+        progress = Tqdm.tqdm(
+            batches, desc="embedding", unit=" batches", disable=not show_progress_bar
+        )
+        for batch in progress:
             for index, words in zip(batch, self.embed_batch([all_words[i] for i in batch])):
                 vectors[index] = pool_words(pool_layers(words, layers), pool)
+        if convert_to_tensor:
+            return torch.from_numpy(vectors).to(next(self._layers.parameters()).device)
         return vectors
 
     def model_fingerprint(self) -> str:
@@ -297,9 +334,6 @@ class SentenceEmbedder:
         instances.index_instances(Vocabulary.empty())
         tensors: Dict[str, Any] = instances.as_tensor_dict()
         return tensors["words"]["lm"]
-
-    def _empty_output(self) -> numpy.ndarray:
-        return numpy.zeros((self.num_layers, 0, self.get_output_dim()), dtype=numpy.float32)
 
 
 def batches_by_length(
@@ -342,7 +376,8 @@ def _digest(tensors: Iterable[Any]) -> str:
     return digest.hexdigest()
 
 
-def _check_device(device: torch.device) -> torch.device:
+def _to_device(value: Union[int, str, torch.device]) -> torch.device:
+    device = int_to_device(value) if isinstance(value, int) else torch.device(value)
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise ConfigurationError(
             f"There is no GPU {device.index or 0}: PyTorch finds {torch.cuda.device_count()}, "

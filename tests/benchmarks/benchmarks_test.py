@@ -10,6 +10,7 @@ import torch
 from benchmarks import (
     contextualizer,
     fasttext_memory,
+    first_vector,
     heads,
     loader,
     models,
@@ -32,7 +33,7 @@ def run(tmp_path, monkeypatch):
     def run(module, arguments):
         out = tmp_path / "results" / "out.json"
         arguments = [*arguments.split(), "--repeats", "1", "--out", str(out)]
-        if module not in (fasttext_memory, loader):
+        if module not in (fasttext_memory, first_vector, loader):
             arguments += ["--device", "cpu"]
         monkeypatch.setattr(sys, "argv", [module.__name__, *arguments])
         module.main()
@@ -126,6 +127,15 @@ def test_fasttext_memory(run, monkeypatch):
     assert 0 < row["resident_file_bytes"] <= results["file_bytes"] + 2**13
     assert 0 < row["forked_worker_bytes"] < 10**8
     assert row["microseconds_per_new_word"] > 0
+
+
+def test_first_vector(run, monkeypatch):
+    # The others take the same way, and importing takes long.
+    ours = {first_vector.REFERENCE: first_vector.CANDIDATES[first_vector.REFERENCE]}
+    monkeypatch.setattr(first_vector, "CANDIDATES", ours)
+    (row,) = run(first_vector, "--size small")["timings"].values()
+    assert 0 < row["import_seconds"] < row["median_seconds"]
+    assert row["model_bytes"] > 10**6
 
 
 @pytest.mark.parametrize("name", [*models.CANDIDATES, "elmo, sparse gradients"])

@@ -21,6 +21,7 @@ from allennlp_semfit.fasttext.train import train_fasttext
 from allennlp_semfit.pretrained.character_cnn import export_character_cnn
 from allennlp_semfit.pretrained.embed_file import embed_file
 from allennlp_semfit.pretrained.model_folder import export_model
+from allennlp_semfit.pretrained.word_vectors import word_vectors
 from allennlp_semfit.static_vectors.svd import train_svd
 from allennlp_semfit.subwords.train import train_bpe
 from tests import FIXTURES
@@ -32,6 +33,7 @@ FUNCTIONS = {
     "embed": [SentenceEmbedder, embed_file],
     "export-character-cnn": [export_character_cnn],
     "export-model": [export_model],
+    "export-vectors --words in.txt": [SentenceEmbedder, word_vectors],
     "nearest-words": [sort_by_frequency, find_nearest_words],
     "prepare-corpus": [CorpusOptions, prepare_corpus],
     "senteval": [read_tasks, SentenceEmbedder, LanguageModelVectors],
@@ -45,7 +47,8 @@ NO_OPTIONS = ("names", "options")
 @pytest.mark.parametrize("command", FUNCTIONS)
 def test_every_parameter_is_an_option_with_its_default(command):
     num_positional = 3 if command == "embed" else 2
-    arguments = vars(running.parse(command, *["in.txt"] * num_positional))
+    name, *required = command.split()
+    arguments = vars(running.parse(name, *["in.txt"] * num_positional, *required))
     for function in FUNCTIONS[command]:
         for name, parameter in inspect.signature(function).parameters.items():
             if parameter.default is not parameter.empty and name not in NO_OPTIONS:

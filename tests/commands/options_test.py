@@ -15,15 +15,8 @@ from tests.processes import fork
 def test_the_plugin_has_its_commands():
     assert set(Subcommand.list_available()) >= {
         *("copy-configs", "count-vocabulary", "embed", "export-character-cnn", "export-model"),
-        *(
-            "nearest-words",
-            "prepare-corpus",
-            "senteval",
-            "show-neighbours",
-            "show-training",
-            "train-bpe",
-        ),
-        *("train-fasttext", "train-svd"),
+        *("export-vectors", "nearest-words", "prepare-corpus", "senteval", "show-neighbours"),
+        *("show-training", "train-bpe", "train-fasttext", "train-svd"),
     }
 
 

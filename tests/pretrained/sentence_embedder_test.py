@@ -28,7 +28,7 @@ SENTENCES = [
     "Nobody watered the roses on Thursday , zxqv жук 漢字 .",
     "and so on , " * 10,
 ]
-WORDS = [sentence.split() for sentence in SENTENCES]
+WORDS = [*map(str.split, SENTENCES), ["Snow", "", "."]]
 
 
 def test_gives_what_the_predictor_gives(embedder, lm_archive):
@@ -166,6 +166,32 @@ def test_any_number_of_sentences_in_the_order_given(embedder):
         assert_same_but_for_rounding(of_words, embedder.embed_sentence(words))
 
 
+def test_tensors_on_request(embedder, lm_archive):
+    on_cpu = SentenceEmbedder(lm_archive, cuda_device="cpu")
+    arrays, tensors = (
+        [
+            each.embed_sentence(WORDS[0], **options),
+            *each.embed_batch([*WORDS, []], **options),
+            *each.embed_sentences(WORDS, 2, **options),
+            each.sentence_vectors(WORDS, **options),
+        ]
+        for each, options in ((embedder, {}), (on_cpu, {"convert_to_tensor": True}))
+    )
+    for array, tensor in zip(arrays, tensors, strict=True):
+        assert tensor.device.type == "cpu"
+        torch.testing.assert_close(tensor, torch.from_numpy(array), rtol=0, atol=0)
+
+
+def test_progress_on_request(embedder, capsys):
+    list(embedder.embed_sentences(WORDS))
+    embedder.sentence_vectors(WORDS)
+    assert "embedding" not in capsys.readouterr().err
+    list(embedder.embed_sentences(WORDS, 2, show_progress_bar=True))
+    assert "embedding: 100%" in capsys.readouterr().err
+    embedder.sentence_vectors(WORDS, batch_size=2, show_progress_bar=True)
+    assert "embedding: 100%" in capsys.readouterr().err
+
+
 def test_reads_no_more_sentences_than_it_must(embedder):
     vectors = embedder.embed_sentences(itertools.cycle(WORDS[:2]), 3)
     assert [next(vectors).shape[1] for _ in range(4)] == [7, 2, 7, 2]
@@ -175,6 +201,11 @@ def test_what_it_gives_is_neither_the_batch_nor_part_of_a_graph(embedder):
     vectors = embedder.embed_batch(WORDS)[1]
     assert vectors.base is None
     vectors += 1
+    vectors = embedder.embed_batch(WORDS, convert_to_tensor=True)[1]
+    assert vectors.untyped_storage().nbytes() == 4 * vectors.numel()
+    weights = torch.ones(12, requires_grad=True)
+    (vectors * weights).sum().backward()
+    torch.testing.assert_close(weights.grad, vectors.sum(dim=(0, 1)))
 
 
 @given(st.lists(st.integers(0, 200), max_size=60), st.integers(1, 8))
@@ -231,3 +262,6 @@ def test_a_gpu_gives_what_the_cpu_gives(embedder, lm_archive):
     assert on_gpu.input_fingerprint(WORDS) == embedder.input_fingerprint(WORDS)
     for one, other in zip(on_gpu.embed_batch(WORDS), embedder.embed_batch(WORDS)):
         assert_same_but_for_rounding(one, other)
+    vectors = on_gpu.sentence_vectors(WORDS, convert_to_tensor=True)
+    assert on_gpu.embed_sentence(WORDS[0], convert_to_tensor=True).device == vectors.device
+    assert vectors.device == torch.device("cuda", 0)

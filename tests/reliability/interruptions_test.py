@@ -40,6 +40,10 @@ COMMANDS = {
     "train-bpe": ("subwords", f"train-bpe {CORPUS} {{out}} --merges 60 --num-workers 2"),
     "train-svd": ("table.txt", f"train-svd {CORPUS} {{out}} --dim 5 --num-workers 2"),
     "export-model": ("model", "export-model {inputs}/characters {out}"),
+    "export-vectors": (
+        "table.txt",
+        "export-vectors {inputs}/characters {out} --words {inputs}/words.txt",
+    ),
     "export-character-cnn": ("elmo", "export-character-cnn {inputs}/characters {out}"),
     "senteval": (
         "results.json",
@@ -156,6 +160,7 @@ def inputs(tmp_path_factory):
     lines = "".join(shard.read_text("utf-8") for shard in sorted(CORPUS.iterdir()))
     (inputs / "sentences.txt").write_text(lines * 5, "utf-8")
     (inputs / "text.txt").write_text(lines * 20, "utf-8")
+    (inputs / "words.txt").write_text("\n".join(lines.split()), "utf-8")
     config = Params.from_file(FIXTURES / "language_model.jsonnet").as_dict(quiet=True)
     for key in ("train_data_path", "validation_data_path"):
         config[key] = str(ROOT / config[key])

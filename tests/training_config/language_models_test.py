@@ -3,7 +3,6 @@
 import json
 
 import _jsonnet
-import allennlp_models.lm  # noqa: F401 (registers the Transformer)
 import pytest
 import torch
 from allennlp.commands.evaluate import evaluate_from_archive

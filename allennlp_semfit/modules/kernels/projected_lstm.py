@@ -71,7 +71,8 @@ class ProjectedLstm(torch.nn.Module):
 
     def reset_parameters(self) -> None:
         """Orthogonal weights and a forget gate bias of 1, as in `LstmCellWithProjection`."""
-        for linearity in (self.input_linearity, self.state_linearity):
+        # Large orthogonal matrices take seconds.
+        for linearity in () if weights_follow.get() else (self.input_linearity, self.state_linearity):
             block_orthogonal(linearity.weight.data, [self.cell_size, self.hidden_dim])
         self.state_linearity.bias.data.fill_(0.0)
         self.state_linearity.bias.data[self.cell_size : 2 * self.cell_size].fill_(1.0)

@@ -2,7 +2,6 @@
 
 import math
 
-import allennlp_models.lm  # noqa: F401 (registers the transformer)
 import pytest
 import torch
 from allennlp.common import Params

@@ -1,0 +1,71 @@
+"""Static vectors of words from a language model."""
+
+from itertools import tee
+from typing import Iterable, List, Optional, Sequence, Tuple
+
+import numpy
+from allennlp.common.checks import ConfigurationError
+
+from allennlp_semfit.pretrained.pooling import check_pooling, join_layers, pool_layers
+from allennlp_semfit.pretrained.sentence_embedder import DEFAULT_BATCH_SIZE, SentenceEmbedder
+
+__all__ = ["word_vectors"]
+
+
+def word_vectors(
+    embedder: SentenceEmbedder,
+    words: Iterable[str],
+    contexts: Optional[Iterable[Sequence[str]]] = None,
+    layers: str = "average",
+    batch_size: int = DEFAULT_BATCH_SIZE,
+) -> Tuple[List[str], numpy.ndarray]:
+    """
+    Computes one vector for each word: layer 0, the projected input, or with `contexts` the mean
+    over the occurrences of the word (Bommasani et al. 2020, https://aclanthology.org/2020.acl-main.431).
+
+    # Parameters
+
+    embedder : `SentenceEmbedder`
+    words : `Iterable[str]`
+    contexts : `Optional[Iterable[Sequence[str]]]`, optional (default = `None`)
+        Sentences, as lists of words.
+    layers : `str`, optional (default = `"average"`)
+        How the layers of an occurrence are pooled; see `pool_layers`. `"all"` puts them side by
+        side.
+    batch_size : `int`, optional (default = `64`)
+        See [`batches_by_length`](#batches_by_length).
+
+    # Returns
+
+    `List[str]`
+        The words, each once, without those that do not occur in `contexts`.
+    `numpy.ndarray`
+        Their vectors. Shape `(num_words, dim)`, `float32`.
+
+    # Raises
+
+    `ConfigurationError`
+        If `layers` is unknown or given without `contexts`, or what `embed_sentences` raises.
+    """
+    check_pooling(layers)
+    if contexts is None and layers != "average":
+        raise ConfigurationError(
+            f"layers: {layers!r}; without contexts, the vectors of words are those of layer 0"
+        )
+    rows = {word: row for row, word in enumerate(dict.fromkeys(words))}
+    sentences: Iterable[Sequence[str]] = ([word] for word in rows)
+    if contexts is not None:
+        sentences = (sentence for sentence in contexts if not rows.keys().isdisjoint(sentence))
+    given, read = tee(sentences)
+    counts = numpy.zeros(len(rows), int)
+    means = numpy.zeros((len(rows), embedder.get_sentence_dim(layers)), numpy.float32)
+    embedded = embedder.embed_sentences(given, batch_size, show_progress_bar=True)
+    for sentence, of_words in zip(read, embedded):
+        pooled = of_words[0] if contexts is None else join_layers(pool_layers(of_words, layers))
+        for word, vector in zip(sentence, pooled):
+            if word in rows:
+                row = rows[word]
+                counts[row] += 1
+                # A sum of millions would lose the last bits of each.
+                means[row] += (vector - means[row]) / counts[row]
+    return [word for word, row in rows.items() if counts[row]], means[counts > 0]
