@@ -41,6 +41,7 @@ from allennlp_semfit.archives.safe_archive import (
     read_weights,
 )
 from allennlp_semfit.common.errors import InvalidFileError, RefusalError, first_line, resolve_path
+from allennlp_semfit.common.initialization import weights_follow
 from allennlp_semfit.common.output import name_full_disk
 from allennlp_semfit.common.signals import delayed_signals
 
@@ -184,7 +185,11 @@ class Archive:
         params = self.config["model"].duplicate()
         # Weights and initializers that only the training needed.
         remove_keys_from_params(params)
-        model = self.build(Model, params, vocab=self.vocabulary)
+        token = weights_follow.set(True)
+        try:
+            model = self.build(Model, params, vocab=self.vocabulary)
+        finally:
+            weights_follow.reset(token)
         self.load_weights(model, _COPY_AGAIN)
         return model
 

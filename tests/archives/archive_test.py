@@ -6,6 +6,7 @@ from functools import partial
 import pytest
 
 from allennlp_semfit.models.language_model_archive import LANGUAGE_MODEL
+from allennlp_semfit.modules.kernels import projected_lstm
 
 
 def test_a_signal_while_the_temporary_files_are_removed_leaves_none(
@@ -21,3 +22,10 @@ def test_a_signal_while_the_temporary_files_are_removed_leaves_none(
     with pytest.raises(KeyboardInterrupt):
         LANGUAGE_MODEL.read(lm_archive)
     assert not list(tmp_path.iterdir())
+
+
+def test_weights_that_are_loaded_are_not_initialised_first(lm_archive, monkeypatch):
+    monkeypatch.setattr(projected_lstm, "block_orthogonal", None)
+    assert LANGUAGE_MODEL.read(lm_archive).model
+    with pytest.raises(TypeError):
+        projected_lstm.ProjectedLstm(2, 3, False, None, None)

@@ -6,6 +6,7 @@ from weakref import WeakKeyDictionary
 import torch
 from allennlp.nn.initializers import block_orthogonal
 
+from allennlp_semfit.common.initialization import weights_follow
 from allennlp_semfit.modules.kernels.cuda_graphs import CapturedPass, GraphCache
 from allennlp_semfit.modules.kernels.implementation import select_ops
 from allennlp_semfit.modules.kernels.products import (
@@ -71,9 +72,10 @@ class ProjectedLstm(torch.nn.Module):
 
     def reset_parameters(self) -> None:
         """Orthogonal weights and a forget gate bias of 1, as in `LstmCellWithProjection`."""
-        # Large orthogonal matrices take seconds.
-        for linearity in () if weights_follow.get() else (self.input_linearity, self.state_linearity):
-            block_orthogonal(linearity.weight.data, [self.cell_size, self.hidden_dim])
+        # These take seconds.
+        if not weights_follow.get():
+            for linearity in (self.input_linearity, self.state_linearity):
+                block_orthogonal(linearity.weight.data, [self.cell_size, self.hidden_dim])
         self.state_linearity.bias.data.fill_(0.0)
         self.state_linearity.bias.data[self.cell_size : 2 * self.cell_size].fill_(1.0)
 
