@@ -8,7 +8,7 @@ bullets, captions, table cells or file names in the text.
 import re
 from typing import TYPE_CHECKING, Collection, List
 
-from allennlp_semfit.corpus.sentences import INVISIBLE_CHARACTERS
+from allennlp_semfit.corpus.sentences import remove_invisible
 
 # The package is an extra, and `--include-package` imports this module for every command.
 if TYPE_CHECKING:
@@ -193,8 +193,7 @@ def _clean_line(line: str) -> str:
         # A row of a table that was not closed.
         return ""
     is_item = line.startswith(_ITEM_MARK)
-    line = _LEFTOVER_MARKUP.sub("", line.replace(_ITEM_MARK, ""))
-    line = INVISIBLE_CHARACTERS.sub("", line)
+    line = remove_invisible(_LEFTOVER_MARKUP.sub("", line.replace(_ITEM_MARK, "")))
     line = _LEFTOVER_PUNCTUATION.sub("", _EMPTY_BRACKETS.sub("", line))
     line = " ".join(line.split())
     # The start of the sentence was a template, unless it is a name such as ".NET".
