@@ -4,7 +4,7 @@ import logging
 import os
 import time
 from contextlib import closing, suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
@@ -85,6 +85,16 @@ def prepare_corpus(
     # An unknown language is an error at once, and not one in each worker.
     SentenceSplitter(options.language)
 
+    if options.already_tokenized:
+        options = replace(options, lines="paragraphs")
+    for source in sources:
+        if options.lines == "auto" and source.is_wrapped:
+            logger.warning(
+                "%s: its lines look hard-wrapped, so they are joined up to each blank line. If "
+                "each line is a sentence or paragraph, use --lines paragraphs.",
+                source.path,
+            )
+
     start = time.monotonic()
     with write_directory(out_dir, CONTENTS, force=force) as directory:
         with CorpusWriter(
@@ -122,7 +132,7 @@ def _fill(
     skipped_articles = 0
     total = sum(source.size for source in sources)
     with Tqdm.tqdm(total=total, unit="B", unit_scale=True, desc="reading") as bar:
-        documents = read_documents(sources, bar.update)
+        documents = read_documents(sources, bar.update, options.lines)
         with closing(split_documents(documents, options, num_workers)) as batches:
             for document in chain.from_iterable(batches):
                 if document.skipped:
