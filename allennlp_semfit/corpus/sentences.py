@@ -58,6 +58,7 @@ _WORD = regex.compile(r"(?w).+?\b", regex.DOTALL)
 # Control characters, spaces without width and lone surrogates, except those that `str.split` treats
 # as whitespace.
 _CONTROL_CHARACTERS = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u200b\ud800-\udfff]")
+_MAYBE_INVISIBLE = regex.compile(r"\p{DI}")
 # Characters that are not shown, and in a group those that change how their neighbours are shown:
 # joiners of letters, in Mongolian also other controls, and parts of emoji.
 _INVISIBLE = regex.compile(
@@ -95,7 +96,9 @@ def remove_invisible(text: str) -> str:
     soft hyphens and marks of the direction. Those that join letters or keep them apart (U+200C,
     U+200D) stay, and those within emoji.
     """
-    return text if text.isascii() else _INVISIBLE.sub(r"\1", text)
+    if text.isascii() or not _MAYBE_INVISIBLE.search(text):
+        return text
+    return _INVISIBLE.sub(r"\1", text)
 
 
 def blank_pipeline(language: str) -> Language:
@@ -170,6 +173,10 @@ class _Tokenizer(DummyTokenizer):
         self._vocab = nlp.vocab
         self._base = base
         self._splits_on_whitespace = isinstance(base, Tokenizer)
+        # Tokenizer exceptions of some languages contain spaces.
+        self._keeps_spaces_out = self._splits_on_whitespace and not any(
+            " " in rule for rule in base.rules
+        )
         self._splits_characters = getattr(base, "segmenter", None) == "char"
         if self._splits_on_whitespace:
             suffixes = [*(nlp.Defaults.suffixes or ()), *_SUFFIXES]
@@ -180,18 +187,12 @@ class _Tokenizer(DummyTokenizer):
         docs = [self._tokenize(chunk) for chunk in self._chunks(text)]
         whole = _WORD if self._splits_characters else _CLUSTER
         is_plain = text.isascii() or not _PART_OF_CLUSTER.search(text)
-        if (
-            len(docs) == 1
-            and is_plain
-            and whole is _CLUSTER
-            and not any(" " in t.text for t in docs[0])
-        ):
+        if self._keeps_spaces_out and is_plain and len(docs) == 1:
             return docs[0]
         ends = {match.end() for match in whole.finditer(text)}
         words: List[str] = []
         spaces: List[bool] = []
         start = end = 0
-        # Tokenizer exceptions of a language may contain spaces.
         for part in (part for doc in docs for token in doc for part in token.text.split()):
             end += len(part)
             if end in ends:
