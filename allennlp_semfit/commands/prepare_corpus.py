@@ -13,7 +13,7 @@ import shlex
 from allennlp.commands.subcommand import Subcommand
 
 from allennlp_semfit.commands.options import Command, add_options, call
-from allennlp_semfit.corpus.options import CorpusOptions
+from allennlp_semfit.corpus.options import LINES, CorpusOptions
 
 logger = logging.getLogger(__name__)
 
@@ -41,6 +41,12 @@ class PrepareCorpus(Command):
             language="the code of the spaCy language for the tokeniser, 'xx' for a language that "
             "spaCy does not support",
             already_tokenized="each line is already one sentence, its tokens separated by spaces",
+            lines={
+                "choices": LINES,
+                "help": "what a line of text is: 'paragraphs', one or more whole sentences; or "
+                "'wrapped', lines are joined up to the next blank line; 'auto', the default, "
+                "decides by the start of each file and warns where it joins lines",
+            },
             num_shards="the number of files for the training text",
             held_out="the fraction of sentences to hold out, from 0 to 0.5, in whole articles or "
             "blocks of lines",

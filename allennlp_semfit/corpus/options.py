@@ -3,7 +3,11 @@
 from dataclasses import dataclass
 from typing import NamedTuple, Optional
 
+from allennlp.common.checks import ConfigurationError
+
 from allennlp_semfit.common.errors import check_bounds
+
+LINES = ("auto", "paragraphs", "wrapped")
 
 # Each shard is an open file.
 _MAX_SHARDS = 500
@@ -20,6 +24,10 @@ class CorpusOptions:
         The spaCy language for tokenisation; `"xx"` for a language that spaCy does not support.
     already_tokenized : `bool`, optional (default = `False`)
         Whether each line of the input already is a tokenised sentence.
+    lines : `str`, optional (default = `"auto"`)
+        What a line of text is. `"paragraphs"`: one or more whole sentences. `"wrapped"`: lines are
+        joined up to the next blank line. `"auto"` decides by the start of each file, and warns
+        where it joins lines.
     num_shards : `int`, optional (default = `10`)
         The number of files for the training text.
     held_out : `float`, optional (default = `0.01`)
@@ -32,17 +40,24 @@ class CorpusOptions:
     # Raises
 
     `ConfigurationError`
-        If a number is out of range.
+        If a number is out of range, or `lines` is unknown or contradicts `already_tokenized`.
     """
 
     language: str = "en"
     already_tokenized: bool = False
+    lines: str = "auto"
     num_shards: int = 10
     held_out: float = 0.01
     min_words: int = 1
     max_sentences: Optional[int] = None
 
     def __post_init__(self) -> None:
+        if self.lines not in LINES:
+            raise ConfigurationError(f"--lines: {self.lines!r}; it takes one of {', '.join(LINES)}")
+        if self.already_tokenized and self.lines == "wrapped":
+            raise ConfigurationError(
+                "--lines wrapped: with --already-tokenized, each line is a sentence; leave one out"
+            )
         check_bounds({"--num-shards": self.num_shards}, at_least=1, at_most=_MAX_SHARDS)
         check_bounds({"--held-out": self.held_out}, at_least=0, at_most=0.5)
         check_bounds(

@@ -3,12 +3,14 @@
 import logging
 import os
 import time
+from collections import Counter
 from contextlib import closing, suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
 from typing import Any, Dict, Optional, Sequence, Union
+from typing import Counter as CounterType
 
 from allennlp.common import Tqdm
 from allennlp.common.checks import ConfigurationError
@@ -22,6 +24,8 @@ from allennlp_semfit.corpus.tokenization import split_documents
 from allennlp_semfit.corpus.writer import CONTENTS, CorpusWriter, read_record, write_record
 
 logger = logging.getLogger(__name__)
+
+_MAX_NAMES = 15
 
 
 def prepare_corpus(
@@ -85,6 +89,16 @@ def prepare_corpus(
     # An unknown language is an error at once, and not one in each worker.
     SentenceSplitter(options.language)
 
+    if options.already_tokenized:
+        options = replace(options, lines="paragraphs")
+    for source in sources:
+        if options.lines == "auto" and source.is_wrapped:
+            logger.warning(
+                "%s: its lines look hard-wrapped, so they are joined up to each blank line. If "
+                "each line is a sentence or paragraph, use --lines paragraphs.",
+                source.path,
+            )
+
     start = time.monotonic()
     with write_directory(out_dir, CONTENTS, force=force) as directory:
         with CorpusWriter(
@@ -120,18 +134,23 @@ def _fill(
 ) -> int:
     """Returns the number of articles that were left out."""
     skipped_articles = 0
+    dropped: CounterType[str] = Counter()
     total = sum(source.size for source in sources)
     with Tqdm.tqdm(total=total, unit="B", unit_scale=True, desc="reading") as bar:
-        documents = read_documents(sources, bar.update)
+        documents = read_documents(sources, bar.update, options.lines)
         with closing(split_documents(documents, options, num_workers)) as batches:
             for document in chain.from_iterable(batches):
                 if document.skipped:
                     skipped_articles += 1
                     logger.warning("Leaving out the article %s.", document.skipped)
+                dropped.update(document.dropped)
                 writer.add(document.lines, document.sentences, document.words)
                 bar.set_postfix_str(f"{writer.sentences:,} sentences", refresh=False)
                 if options.max_sentences and writer.sentences >= options.max_sentences:
                     break
+    if dropped:
+        names = ", ".join(f"{name} {count:,}" for name, count in dropped.most_common(_MAX_NAMES))
+        logger.info(f"{dropped.total():,} templates were left out, most often: {names}")
     return skipped_articles
 
 

@@ -4,15 +4,19 @@ Splits paragraphs into tokenised sentences, in any language that spaCy supports 
 
 import re
 import unicodedata
-from typing import Iterable, Iterator, List, NamedTuple, Sequence, Tuple
+from typing import Any, Callable, Iterable, Iterator, List, NamedTuple, Sequence
 
+import regex
 import spacy
 from allennlp.common.checks import ConfigurationError
 from spacy.lang.char_classes import ALPHA
 from spacy.language import Language
 from spacy.pipeline import Sentencizer
 from spacy.tokenizer import Tokenizer
-from spacy.util import compile_suffix_regex
+from spacy.tokens import Doc
+from spacy.util import DummyTokenizer, compile_suffix_regex, get_lang_class
+
+__all__ = ["SentenceSplitter", "blank_pipeline", "normalize", "remove_invisible", "split_text"]
 
 _SENTENCE_END_MARKS = frozenset(Sentencizer.default_punct_chars)
 # “ and ‘ open in English and close in German. After a word without a space, they close, except
@@ -41,11 +45,34 @@ _SUFFIXES = [
     f"[{''.join(sorted(mark for mark in _SENTENCE_END_MARKS if not mark.isascii()))}]",
 ]
 
+# Tokens do not end within a grapheme cluster, such as a letter with its diacritics, a flag or an
+# emoji of several characters.
+_CLUSTER = regex.compile(r"\X")
+_PART_OF_CLUSTER = regex.compile(
+    r"[^\p{GCB=Other}\p{GCB=Control}\p{GCB=CR}\p{GCB=LF}\p{GCB=LV}\p{GCB=LVT}]"
+)
+# spaCy splits Chinese into characters, also words and numbers in other scripts. Unicode's word
+# boundaries (UAX #29) keep these whole.
+_WORD = regex.compile(r"(?w).+?\b", regex.DOTALL)
+
 # Control characters, spaces without width and lone surrogates, except those that `str.split` treats
 # as whitespace.
 _CONTROL_CHARACTERS = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u200b\ud800-\udfff]")
-# Soft hyphens, marks of the direction, word joiners and byte order marks.
-INVISIBLE_CHARACTERS = re.compile("[\xad\u200e\u200f\u202a-\u202e\u2060\ufeff]")
+_MAYBE_INVISIBLE = regex.compile(r"\p{DI}")
+# Characters that are not shown, and in a group those that change how their neighbours are shown:
+# joiners of letters, in Mongolian also other controls, and parts of emoji.
+_INVISIBLE = regex.compile(
+    r"""(
+        (?<=WORD\p{DI}*)
+        (?: \u200d | \u200c (?=\p{DI}*WORD) )
+        | (?<=\p{Mongolian}) \p{Block=Mongolian}
+        | (?<=\p{ExtPict}) \ufe0f
+        | \ufe0f (?=\u20e3)
+        | (?<=\p{ExtPict} \p{Emoji_Component}*)
+        (?: \u200d (?=\p{ExtPict}) | [\U000e0020-\U000e007f] )
+    ) | \p{DI}""".replace("WORD", r"[[\p{L}\p{M}\p{N}]--\p{DI}]"),
+    regex.VERBOSE | regex.V1,
+)
 
 
 class _Token(NamedTuple):
@@ -57,22 +84,39 @@ def normalize(text: str) -> str:
     """
     Brings text to Unicode's normalization form C, so that a letter with diacritics is always the
     same characters, and separates the words by single spaces. Line separators, control characters,
-    spaces without width and lone surrogates count as spaces. Characters that are not shown, such as
-    soft hyphens, are removed; those that join letters or keep them apart (U+200C, U+200D) are not.
+    spaces without width and lone surrogates count as spaces. See also `remove_invisible`.
     """
-    text = _CONTROL_CHARACTERS.sub(" ", INVISIBLE_CHARACTERS.sub("", text))
-    return unicodedata.normalize("NFC", " ".join(text.split()))
+    text = _CONTROL_CHARACTERS.sub(" ", text)
+    return unicodedata.normalize("NFC", " ".join(remove_invisible(text).split()))
 
 
-class SentenceSplitter:
+def remove_invisible(text: str) -> str:
     """
-    Tokenises with the language's blank spaCy pipeline. A sentence ends at an end mark of spaCy's
-    `Sentencizer`, which has those of many scripts, with two additional rules:
+    Removes the characters that are not shown (Unicode's `Default_Ignorable_Code_Point`), such as
+    soft hyphens and marks of the direction. Those that join letters or keep them apart (U+200C,
+    U+200D) stay, and those within emoji.
+    """
+    if text.isascii() or not _MAYBE_INVISIBLE.search(text):
+        return text
+    return _INVISIBLE.sub(r"\1", text)
 
-    - Closing quotes and brackets after the mark belong to the sentence; opening ones do not.
+
+def blank_pipeline(language: str) -> Language:
+    """
+    Returns the spaCy pipeline with which `prepare-corpus` splits text into words and sentences:
+    the language's blank pipeline, with these changes.
+
+    - The text is brought to a normal form, so `doc.text` is that of `normalize`.
+    - A grapheme cluster is never split, and full stops and other marks are split off in any script.
+      Chinese is split into characters, but words and numbers in other scripts are not.
+    - A word of more than 2,000 characters is not split.
+    - Sentences end at the end marks of spaCy's `Sentencizer`, which has those of many scripts.
+      Closing quotes and brackets after the mark belong to the sentence; opening ones do not.
     - The sentence continues after ".!?" if a lower-case letter or a mark such as a comma follows,
       or, after a full stop, a number that is not a year: after direct speech or an abbreviation, as
       in "No. 5".
+
+    It can be saved. Import this module before `spacy.load`.
 
     # Parameters
 
@@ -84,54 +128,84 @@ class SentenceSplitter:
     `ConfigurationError`
         If spaCy does not support the language, or needs another package for it.
     """
+    try:
+        tokenizer = get_lang_class(language).default_config["nlp"]["tokenizer"]
+        config = {"nlp": {"tokenizer": {"@tokenizers": "semfit_tokenizer", "base": tokenizer}}}
+        pipeline = spacy.blank(language, config=config)
+    except (ImportError, OSError, ValueError) as error:
+        raise ConfigurationError(
+            f"spaCy has no tokenizer for the language {language!r}: "
+            f"{' '.join(str(error).split()).rstrip('.')}. Use a code that it supports, such as "
+            "'en', or 'xx' for any other language."
+        ) from error
+    pipeline.add_pipe("semfit_sentences")
+    return pipeline
+
+
+class SentenceSplitter:
+    """
+    Splits text with `blank_pipeline`, which has the parameter and the errors.
+    """
 
     def __init__(self, language: str) -> None:
         self._language = language
-        self._nlp = self._blank_pipeline()
+        self._nlp = blank_pipeline(language)
 
     def split(self, paragraph: str) -> List[str]:
         """
         Returns the sentences, with their tokens joined by single spaces. All characters of the
-        paragraph, after `normalize`, are kept in order. A word of more than 2,000 characters is not
-        split.
+        paragraph, after `normalize`, are kept in order.
         """
-        text = normalize(paragraph)
-        if not text:
-            return []
         if len(self._nlp.vocab.strings) > _MAX_STRINGS:
-            self._nlp = self._blank_pipeline()
-        tokens = list(self._tokens(text))
-        return [" ".join(token.text for token in tokens[a:b]) for a, b in _sentence_spans(tokens)]
+            self._nlp = blank_pipeline(self._language)
+        # Not `self._nlp(paragraph)`, which has a maximum length, for the memory of parsers.
+        tokens = _tokens(self._nlp.tokenizer(paragraph))
+        return [" ".join(token.text for token in tokens[span]) for span in _sentences(tokens)]
 
-    def _blank_pipeline(self) -> Language:
-        try:
-            pipeline = spacy.blank(self._language)
-        except (ImportError, OSError, ValueError) as error:
-            raise ConfigurationError(
-                f"spaCy has no tokenizer for the language {self._language!r}: "
-                f"{' '.join(str(error).split()).rstrip('.')}. Use a code that it supports, such as "
-                "'en', or 'xx' for any other language."
-            ) from error
-        if isinstance(pipeline.tokenizer, Tokenizer):
-            suffixes = [*(pipeline.Defaults.suffixes or ()), *_SUFFIXES]
-            pipeline.tokenizer.suffix_search = compile_suffix_regex(suffixes).search
-        return pipeline
 
-    def _tokens(self, text: str) -> Iterator[_Token]:
-        tokenizer = self._nlp.tokenizer
-        for chunk in self._chunks(text):
-            is_long_word = len(chunk) > _MAX_WORD_CHARACTERS and " " not in chunk
-            if is_long_word and self._splits_on_whitespace:
-                yield _Token(chunk, True)
-                continue
-            for token in tokenizer(chunk):
-                # Tokenizer exceptions of a language may contain spaces.
-                for word in token.text.split():
-                    yield _Token(word, bool(token.whitespace_))
+@spacy.registry.tokenizers("semfit_tokenizer")
+def _create_tokenizer(base: Callable[[Language], Any]) -> Callable[[Language], "_Tokenizer"]:
+    return lambda nlp: _Tokenizer(nlp, base(nlp))
 
-    @property
-    def _splits_on_whitespace(self) -> bool:
-        return isinstance(self._nlp.tokenizer, Tokenizer)
+
+class _Tokenizer(DummyTokenizer):
+    def __init__(self, nlp: Language, base: Any) -> None:
+        self._vocab = nlp.vocab
+        self._base = base
+        self._splits_on_whitespace = isinstance(base, Tokenizer)
+        # Tokenizer exceptions of some languages contain spaces.
+        self._keeps_spaces_out = self._splits_on_whitespace and not any(
+            " " in rule for rule in base.rules
+        )
+        self._splits_characters = getattr(base, "segmenter", None) == "char"
+        if self._splits_on_whitespace:
+            suffixes = [*(nlp.Defaults.suffixes or ()), *_SUFFIXES]
+            base.suffix_search = compile_suffix_regex(suffixes).search
+
+    def __call__(self, text: str) -> Doc:
+        text = normalize(text)
+        docs = [self._tokenize(chunk) for chunk in self._chunks(text)]
+        whole = _WORD if self._splits_characters else _CLUSTER
+        is_plain = text.isascii() or not _PART_OF_CLUSTER.search(text)
+        if self._keeps_spaces_out and is_plain and len(docs) == 1:
+            return docs[0]
+        ends = {match.end() for match in whole.finditer(text)}
+        words: List[str] = []
+        spaces: List[bool] = []
+        start = end = 0
+        for part in (part for doc in docs for token in doc for part in token.text.split()):
+            end += len(part)
+            if end in ends:
+                words.append(text[start:end])
+                spaces.append(text.startswith(" ", end))
+                start = end = end + spaces[-1]
+        return Doc(self._vocab, words, spaces)
+
+    def _tokenize(self, chunk: str) -> Doc:
+        is_long_word = len(chunk) > _MAX_WORD_CHARACTERS and " " not in chunk
+        if is_long_word and self._splits_on_whitespace:
+            return Doc(self._vocab, [chunk], [False])
+        return self._base(chunk)
 
     def _chunks(self, text: str) -> Iterable[str]:
         if not self._splits_on_whitespace:
@@ -139,6 +213,18 @@ class SentenceSplitter:
         if len(text) <= _MAX_WORD_CHARACTERS:
             return [text]
         return [chunk.strip() for chunk in _LONG_WORD.split(text) if chunk.strip()]
+
+
+@Language.component("semfit_sentences", assigns=["token.is_sent_start", "doc.sents"])
+def _set_sentences(doc: Doc) -> Doc:
+    starts = {span.start for span in _sentences(_tokens(doc))}
+    for token in doc:
+        token.is_sent_start = token.i in starts
+    return doc
+
+
+def _tokens(doc: Doc) -> List[_Token]:
+    return [_Token(token.text, bool(token.whitespace_)) for token in doc]
 
 
 def split_text(text: str, max_length: int) -> Iterator[str]:
@@ -154,7 +240,7 @@ def split_text(text: str, max_length: int) -> Iterator[str]:
     yield text[start:]
 
 
-def _sentence_spans(tokens: Sequence[_Token]) -> Iterator[Tuple[int, int]]:
+def _sentences(tokens: Sequence[_Token]) -> Iterator[slice]:
     start = 0
     index = 0
     while index < len(tokens):
@@ -167,10 +253,10 @@ def _sentence_spans(tokens: Sequence[_Token]) -> Iterator[Tuple[int, int]]:
                 mark = tokens[index].text
             index += 1
         if _can_start_sentence(tokens[index : index + _MAX_TOKENS_TO_FIRST_WORD], mark):
-            yield start, index
+            yield slice(start, index)
             start = index
     if start < len(tokens):
-        yield start, len(tokens)
+        yield slice(start, len(tokens))
 
 
 def _closes_sentence(tokens: Sequence[_Token], index: int) -> bool:

@@ -10,7 +10,7 @@ import os
 import re
 import zlib
 from contextlib import contextmanager
-from itertools import chain
+from itertools import chain, groupby, pairwise
 from pathlib import Path
 from typing import (
     IO,
@@ -28,7 +28,9 @@ from typing import (
 )
 from xml.etree.ElementTree import ParseError
 
+import regex
 from allennlp.common.checks import ConfigurationError
+from more_itertools import constrained_batches
 
 from allennlp_semfit.common.text_files import find_text_files, read_lines, read_text
 from allennlp_semfit.corpus.sentences import split_text
@@ -53,10 +55,25 @@ _DUMP_START = re.compile(
     re.DOTALL,
 )
 
+# Scripts without spaces: Chinese and Japanese, by the segment break transformation rules of CSS
+# Text, and Thai, Khmer, Lao and Burmese.
+_NO_SPACES = r"[[\p{EA=W}\p{EA=F}\p{EA=H}\p{LB=SA}]--\p{Hangul}]"
+# Where a line ends, words are joined without a space: in such scripts, and after a hyphen.
+_JOINED_BREAK = regex.compile(
+    rf"(?V1)(?<={_NO_SPACES})\n(?={_NO_SPACES})|\xad\n|(?<=\p{{L}}[-\u2010])\n(?=\p{{L}})"
+)
+_FIRST_WORD = regex.compile(rf"(?V1){_NO_SPACES}|\S+")
+_SENTENCE_END = regex.compile(
+    rf"(?V1)[\p{{Sentence_Terminal}}…][\p{{Pe}}\p{{Pf}}\p{{Pi}}\"']*(?:(?=\s|$)|(?<={_NO_SPACES}))"
+)
+_MIN_BREAKS = 5
+
 _HEAD_BYTES = 1 << 16
 _MAX_LINE_CHARACTERS = 1 << 20
 _MAX_BLOCK_LINES = 64
 _MAX_BLOCK_CHARACTERS = 1 << 18
+# Of hard-wrapped text without blank lines.
+_MAX_PARAGRAPH_CHARACTERS = 1 << 14
 
 
 class Document(NamedTuple):
@@ -77,13 +94,15 @@ class Document(NamedTuple):
 class Source(NamedTuple):
     """
     An input file, with its size on disk and its modification time in nanoseconds. `is_dump` is
-    whether it is a MediaWiki dump or text, `decompress` opens the content of the file's stream.
+    whether it is a MediaWiki dump or text, `is_wrapped` whether the lines of the text look
+    hard-wrapped, `decompress` opens the content of the file's stream.
     """
 
     path: Path
     size: int
     modified: int
     is_dump: bool
+    is_wrapped: bool
     decompress: Callable[[IO[bytes]], IO[bytes]]
 
 
@@ -102,10 +121,13 @@ def find_sources(
     return [_inspect(path) for path in find_text_files(inputs, outputs=outputs)]
 
 
-def read_documents(sources: Iterable[Source], on_bytes: Callable[[int], Any]) -> Iterator[Document]:
+def read_documents(
+    sources: Iterable[Source], on_bytes: Callable[[int], Any], lines: str = "auto"
+) -> Iterator[Document]:
     """
     Yields the documents in the order of the input, with one at a time in memory. Calls `on_bytes`
-    with the number of bytes on disk that were read since the last call.
+    with the number of bytes on disk that were read since the last call. `lines` is that of
+    `CorpusOptions`.
 
     # Raises
 
@@ -119,7 +141,10 @@ def read_documents(sources: Iterable[Source], on_bytes: Callable[[int], Any]) ->
             documents = (
                 (Document(*article) for article in read_articles(stream))
                 if source.is_dump
-                else _read_blocks(read_lines(source.path, stream, whole_lines=False))
+                else _read_blocks(
+                    read_lines(source.path, stream, whole_lines=False),
+                    is_wrapped=lines == "wrapped" or (lines == "auto" and source.is_wrapped),
+                )
             )
             for document in documents:
                 position = raw.tell()
@@ -160,7 +185,36 @@ def _inspect(path: Path) -> Source:
             )
         with open(path, "rb") as raw, _explain_read_errors(path):
             next(read_text(path, decompress(raw)), None)
-    return Source(path, stat.st_size, stat.st_mtime_ns, is_dump, decompress)
+    # The last line may be cut.
+    text = head.decode("utf-8", errors="ignore")
+    lines = text.split("\n")[: -1 if len(head) == _HEAD_BYTES else None]
+    is_wrapped = not is_dump and _is_wrapped(lines)
+    return Source(path, stat.st_size, stat.st_mtime_ns, is_dump, is_wrapped, decompress)
+
+
+def _is_wrapped(lines: Sequence[str]) -> bool:
+    """
+    Whether line breaks are at a maximum width and not between sentences or paragraphs:
+
+    - the first word of the next line would mostly not have fit into the line,
+    - most lines do not end like a sentence, and
+    - more sentences end within lines than at the ends of lines.
+    """
+    lines = [line.strip() for line in lines]
+    breaks = [(line, after) for line, after in pairwise(lines) if line and after]
+    if len(breaks) < _MIN_BREAKS:
+        return False
+    lengths = sorted(len(line) for line, _ in breaks)
+    # A few lines may be longer, such as those with an address.
+    width = lengths[len(lengths) * 9 // 10]
+    full = sum(len(line) + 1 + _FIRST_WORD.match(after).end() > width for line, after in breaks)
+    ends = [
+        match.end() == len(line) for line, _ in breaks for match in _SENTENCE_END.finditer(line)
+    ]
+    at_ends = sum(ends)
+    # It is about 0.65 for real hard-wrapped text and more for that of a program, 0.45 for blank
+    # verse, and 0.1 for sentences or paragraphs.
+    return full > 0.55 * len(breaks) and at_ends < min(len(ends) - at_ends, len(breaks) / 2)
 
 
 @contextmanager
@@ -179,9 +233,18 @@ def _explain_read_errors(path: Path) -> Iterator[None]:
         ) from error
 
 
-def _read_blocks(lines: Iterable[str]) -> Iterator[Document]:
+def _join_wrapped(lines: Iterable[str]) -> Iterator[str]:
+    """Yields the paragraphs, which end at blank lines."""
+    for _, group in groupby(map(str.strip, lines), bool):
+        for paragraph in constrained_batches(group, _MAX_PARAGRAPH_CHARACTERS, strict=False):
+            yield _JOINED_BREAK.sub("", "\n".join(paragraph)).replace("\n", " ")
+
+
+def _read_blocks(lines: Iterable[str], *, is_wrapped: bool) -> Iterator[Document]:
     block: List[str] = []
     characters = 0
+    if is_wrapped:
+        lines = _join_wrapped(lines)
     # Longer lines are split, to bound the memory of spaCy.
     parts = chain.from_iterable(split_text(line, _MAX_LINE_CHARACTERS) for line in lines)
     for num_lines, line in enumerate(filter(str.strip, parts), start=1):

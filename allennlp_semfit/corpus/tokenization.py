@@ -2,8 +2,10 @@
 Splits documents into tokenised sentences, in parallel.
 """
 
+from collections import Counter
 from functools import lru_cache, partial
-from typing import Generator, Iterable, Iterator, List, NamedTuple
+from typing import Counter as CounterType
+from typing import Generator, Iterable, Iterator, List, Mapping, NamedTuple
 
 from allennlp_semfit.common.parallel import ordered_map
 from allennlp_semfit.corpus.options import CorpusOptions
@@ -18,13 +20,14 @@ _BATCHES_PER_WORKER = 4
 class Sentences(NamedTuple):
     """
     A document: `lines` has its sentences, each with a line end. `skipped` names an article that is
-    left out, and why.
+    left out, and why. `dropped` has how often templates of a name were left out.
     """
 
     lines: str
     sentences: int
     words: int
     skipped: str = ""
+    dropped: Mapping[str, int] = {}
 
 
 def split_documents(
@@ -65,11 +68,12 @@ def _process(options: CorpusOptions, batch: List[Document]) -> List[Sentences]:
 
 
 def _process_document(options: CorpusOptions, document: Document) -> Sentences:
+    dropped: CounterType[str] = Counter()
     if document.hidden_namespaces is None:
         paragraphs = document.text.split("\n")
     else:
         try:
-            paragraphs = strip_markup(document.text, document.hidden_namespaces)
+            paragraphs = strip_markup(document.text, document.hidden_namespaces, dropped)
         except MarkupError as error:
             return Sentences("", 0, 0, skipped=f"{document.title}: {error}")
     lines: List[str] = []
@@ -80,7 +84,7 @@ def _process_document(options: CorpusOptions, document: Document) -> Sentences:
             if length >= options.min_words:
                 lines.append(sentence + "\n")
                 words += length
-    return Sentences("".join(lines), len(lines), words)
+    return Sentences("".join(lines), len(lines), words, dropped=dropped)
 
 
 def _sentences(options: CorpusOptions, paragraph: str) -> List[str]:

@@ -6,9 +6,21 @@ bullets, captions, table cells or file names in the text.
 """
 
 import re
-from typing import TYPE_CHECKING, Collection, List
+from collections import Counter
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Collection,
+    Dict,
+    List,
+    NamedTuple,
+    Optional,
+    Sequence,
+)
+from typing import Counter as CounterType
 
-from allennlp_semfit.corpus.sentences import INVISIBLE_CHARACTERS
+from allennlp_semfit.corpus.sentences import remove_invisible
 
 # The package is an extra, and `--include-package` imports this module for every command.
 if TYPE_CHECKING:
@@ -25,8 +37,10 @@ _BREAKING_TAGS = frozenset(
     ["br", "p", "div", "center", "blockquote", "poem", "ul", "ol", "dl", "hr", "li", "dd", "dt"]
 )
 # Templates that are part of a sentence: the text they display, or the number of the unnamed
-# argument that is the text. Most other templates are boxes, footnotes and notices.
+# argument that is the text; 0 for those that are not text. For others, see `_guess_text`. Most are
+# boxes, footnotes and notices.
 _TEMPLATE_TEXT = {
+    "=": "=",
     "nbsp": " ",
     "ndash": "–",
     "mdash": "—",
@@ -35,11 +49,21 @@ _TEMPLATE_TEXT = {
     "spaced mdash": " — ",
 }
 _TEXT_ARGUMENT = {
-    "lang": 2,
     **dict.fromkeys(["nihongo", "nowrap", "nobr", "small", "big", "sc", "smallcaps"], 1),
     **dict.fromkeys(["sub", "sup", "abbr", "val", "iast", "angbr", "quote", "blockquote"], 1),
+    **dict.fromkeys(["ill", "interlanguage link", "vanchor"], 1),
+    **dict.fromkeys(["rp", "frac", "sfrac", "coord", "respell"], 0),
 }
-_RANGE_WORDS = frozenset(["to", "-", "–", "and", "or", "by", "x", "×", "+/-"])
+_CHANGE_OF_CASE: Dict[str, Callable[[str], str]] = {
+    "lc": str.lower,
+    "uc": str.upper,
+    "lcfirst": lambda text: text[:1].lower() + text[1:],
+    "ucfirst": lambda text: text[:1].upper() + text[1:],
+}
+_NUMBER = re.compile(r"[+−-]?\d[\d.,\u00a0 /]*(?:e[+-]?\d+)?$")
+# Longer numbers are those of patents, books and so on.
+_NUMBER_AND_UNIT = re.compile(r"\d{1,6}(?:[.,]\d+)* ?[^\W\d_]{0,3}$")
+_LANGUAGE_CODE = re.compile(r"[a-z]{2,3}(?:-\w{2,8})*$")
 
 # From each opening bracket or tag that is not closed, the parser reads to the end of the article,
 # and again from the next one. This number of characters takes it up to 2 seconds.
@@ -51,13 +75,20 @@ _BRACKETS_AND_TAGS = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 
-# Marks list items until `_clean_line`. It does not occur in text.
+# Marks until `_clean_line`, which do not occur in text: of list items, and around the text of
+# templates that need not be part of a sentence.
 _ITEM_MARK = "\x00"
+_GUESS = "\x01{}\x02"
+_GUESSES = re.compile("\x01[^\x01\x02]*\x02")
+# A template with nothing but a number is that of a page, directly after a mark, or an exponent.
+_LONE_NUMBER = "\x03"
+_GUESS_MARKS = re.compile(r"(?<=[\d.,;!?)\]\"”’'。，])\x01\x03[^\x02]*\x02|[\x01-\x03]")
 _MAGIC_WORD = re.compile(r"__[A-Z]+__")
 # The parser accepts only a space between the name of an element and its attributes.
 _SPACE_IN_TAG = re.compile(r"(?<=<)([a-z]+)\s+", re.IGNORECASE)
 # In Chinese and some other wikis: variants of a word in the language's scripts.
-_LANGUAGE_VARIANT = re.compile(r"-\{(?:[^{}:;]*:)?([^{};]*)(?:;[^{}]*)?\}-")
+_LANGUAGE_VARIANT = re.compile(r"-\{(?:([A-Za-z;\s-]*)\|)?([^{}]*)\}-")
+_VARIANT = re.compile(r"\s*[a-z-]+\s*:\s*([^;]*)")
 _LEFTOVER_MARKUP = re.compile(r"\{\{+|\}\}+|\[\[+|\]\]+|'''?")
 # Tags that the parser could not parse. Text that displays a tag uses entities.
 _BROKEN_TAG = re.compile(r"</?(?:ref|br|small|div)\b[^<>]*>")
@@ -83,11 +114,19 @@ class MarkupError(ValueError):
     """The markup is broken or nested so that the parser would take too long or fail."""
 
 
-def strip_markup(markup: str, hidden_namespaces: Collection[str]) -> List[str]:
+class _Page(NamedTuple):
+    hidden: Collection[str]
+    dropped: CounterType[str]
+
+
+def strip_markup(
+    markup: str, hidden_namespaces: Collection[str], dropped: Optional[CounterType[str]] = None
+) -> List[str]:
     """
     Returns an article's paragraphs of running text, without tables, footnotes, formulas, pictures,
     captions, headings, most templates, and list items that do not end like a sentence.
     `hidden_namespaces` are the prefixes, in lower case, of links that are removed with their text.
+    The names of templates that are left out are counted in `dropped`.
 
     # Raises
 
@@ -97,12 +136,13 @@ def strip_markup(markup: str, hidden_namespaces: Collection[str]) -> List[str]:
     import mwparserfromhell
 
     markup = _MAGIC_WORD.sub("", markup.replace(_ITEM_MARK, ""))
-    markup = _LANGUAGE_VARIANT.sub(r"\1", _SPACE_IN_TAG.sub(r"\1 ", markup))
+    markup = _LANGUAGE_VARIANT.sub(_choose_variant, _SPACE_IN_TAG.sub(r"\1 ", markup))
     num_unclosed = _count_unclosed(markup)
     if num_unclosed * len(markup) > _MAX_CHARACTERS_READ:
         raise MarkupError(f"{num_unclosed:,} brackets or tags are not closed")
+    page = _Page(frozenset(hidden_namespaces), Counter() if dropped is None else dropped)
     try:
-        text = _render(mwparserfromhell.parse(markup), frozenset(hidden_namespaces))
+        text = _render(mwparserfromhell.parse(markup), page)
     except RecursionError:
         raise MarkupError("brackets or tags are nested too deeply") from None
     paragraphs = map(_clean_line, text.split("\n"))
@@ -120,81 +160,168 @@ def _count_unclosed(markup: str) -> int:
     return len(expected)
 
 
-def _render(code: "Wikicode", hidden: Collection[str]) -> str:
-    return "".join(_render_node(node, hidden) for node in code.nodes)
+def _render(code: "Wikicode", page: _Page) -> str:
+    return "".join(_render_node(node, page) for node in code.nodes)
 
 
-def _render_node(node: "Node", hidden: Collection[str]) -> str:
+def _render_node(node: "Node", page: _Page) -> str:
     from mwparserfromhell import nodes
 
     if isinstance(node, nodes.Text):
         return _BROKEN_TAG.sub("", node.value)
     if isinstance(node, nodes.Wikilink):
-        return _render_link(node, hidden)
+        return _render_link(node, page)
     if isinstance(node, nodes.Tag):
-        return _render_tag(node, hidden)
+        return _render_tag(node, page)
     if isinstance(node, nodes.HTMLEntity):
         return node.normalize()
     if isinstance(node, nodes.ExternalLink):
         # Without a title, it is displayed as a number or URL.
-        return _render(node.title, hidden) if node.title else ""
+        return _render(node.title, page) if node.title else ""
     if isinstance(node, nodes.Template):
-        return _render_template(node, hidden)
+        return _render_template(node, page)
     # Headings, comments and template parameters.
     return ""
 
 
-def _render_tag(tag: "Tag", hidden: Collection[str]) -> str:
+def _render_tag(tag: "Tag", page: _Page) -> str:
     name = str(tag.tag).strip().lower()
     if name == "table":
         # A table that contains a heading was not closed. The article continues at the heading.
         headings = tag.contents.filter_headings(recursive=False)
         if headings:
             behind = tag.contents.nodes[tag.contents.index(headings[0]) :]
-            return "".join(_render_node(node, hidden) for node in behind)
+            return "".join(_render_node(node, page) for node in behind)
     if name in _DROPPED_TAGS:
         return ""
     if tag.wiki_markup in ("*", "#", ";"):
         return _ITEM_MARK
-    content = "" if tag.self_closing else _render(tag.contents, hidden)
+    content = "" if tag.self_closing else _render(tag.contents, page)
     return f"\n{content}\n" if name in _BREAKING_TAGS and tag.wiki_markup != ":" else content
 
 
-def _render_link(link: "Wikilink", hidden: Collection[str]) -> str:
+def _render_link(link: "Wikilink", page: _Page) -> str:
     target = str(link.title).strip()
     prefix, colon, name = target.partition(":")
     # A title such as "CSI: Miami" does not name another wiki.
     is_other_wiki = link.text is None and name[:1] != " " and _OTHER_WIKI.match(prefix)
     prefix = prefix.strip().replace("_", " ").lower()
-    if colon and prefix and (prefix in hidden or _FILE_NAME.match(target) or is_other_wiki):
+    if colon and prefix and (prefix in page.hidden or _FILE_NAME.match(target) or is_other_wiki):
         return ""
-    return _render(link.text, hidden) if link.text else target.lstrip(":")
+    return _render(link.text, page) if link.text else target.lstrip(":")
 
 
-def _render_template(template: "Template", hidden: Collection[str]) -> str:
-    name = " ".join(str(template.name).replace("_", " ").lower().split())
-    arguments = [
-        " ".join(_render(parameter.value, hidden).split())
-        for parameter in template.params
-        if not parameter.showkey or str(parameter.name).strip() in ("1", "text")
-    ]
-    if name in ("convert", "cvt"):
-        # {{convert|5|to|10|km|mi}} reads "5 to 10 km".
-        return " ".join(arguments[: 4 if arguments[1:2] and arguments[1] in _RANGE_WORDS else 2])
-    if name == "as of":
-        return " ".join(["as of", *arguments[:1]])
-    number = 1 if name.startswith("lang-") else _TEXT_ARGUMENT.get(name, 0)
-    return arguments[number - 1] if 0 < number <= len(arguments) else _TEMPLATE_TEXT.get(name, "")
+def _render_template(template: "Template", page: _Page) -> str:
+    name = " ".join(str(template.name).replace("_", " ").lower().split()).removeprefix("template:")
+    function, colon, _ = name.partition(":")
+    if colon and function and " " not in function:
+        text = _GUESS.format(_render_function(function, template, page))
+    elif name in _TEMPLATE_TEXT or name.startswith("'"):
+        return _TEMPLATE_TEXT.get(name, name.replace(" ", ""))
+    else:
+        arguments = [
+            _argument(parameter, page)
+            for parameter in template.params
+            if not parameter.showkey or str(parameter.name).strip() in ("1", "text")
+        ]
+        if name == "as of":
+            return " ".join(["as of", *arguments[:1]])
+        number = 1 if name.startswith("lang-") else _TEXT_ARGUMENT.get(name)
+        if number is None and not name.startswith("ipa"):
+            text = _guess_text(arguments)
+            is_alone_in_a_line = name not in ("lang", "convert", "cvt")
+            text = _GUESS.format(text) if text and is_alone_in_a_line else text
+        else:
+            text = arguments[number - 1] if number and number <= len(arguments) else ""
+    if not text.strip("\x01\x02"):
+        page.dropped[name.partition(":")[0]] += 1
+    return text
+
+
+def _argument(parameter: Any, page: _Page) -> str:
+    return " ".join(_GUESS_MARKS.sub("", _render(parameter.value, page)).split())
+
+
+def _guess_text(arguments: Sequence[str]) -> str:
+    """
+    The text of a template by the shape of its unnamed arguments, in a wiki of any language: a
+    number, numbers with units or words between, as in "5|to|10|km|mi" or "5|ft|11|in|m", or the
+    code of a language and text.
+    """
+    measures: List[str] = []
+    for number, unit in zip(arguments[::2], arguments[1::2]):
+        if not _NUMBER.match(number) or not unit or _NUMBER.match(unit):
+            break
+        measures += [number, unit]
+    if measures:
+        return " ".join(measures)
+    if len(arguments) == 1 and _NUMBER_AND_UNIT.match(arguments[0]):
+        return _LONE_NUMBER + arguments[0]
+    if len(arguments) > 1 and _LANGUAGE_CODE.match(arguments[0]):
+        # {{transl|ar|ALA|Allāh}} has the name of a transliteration before the text.
+        text = arguments[2 if re.match("[A-Z]+$", arguments[1]) and arguments[2:] else 1]
+        return text if _LETTER.search(text) else ""
+    return ""
+
+
+def _render_function(name: str, template: "Template", page: _Page) -> str:
+    """A parser function, such as {{formatnum:2111}} or {{#if:a|b|c}}."""
+    rendered = _GUESS_MARKS.sub("", _render(template.name, page))
+    subject = " ".join(rendered.partition(":")[2].split())
+    arguments = [_argument(parameter, page) for parameter in template.params]
+    first, second, third = [*arguments, "", "", ""][:3]
+    if name == "#if":
+        return first if subject else second
+    if name == "#ifeq":
+        return second if subject == first else third
+    if name == "#switch":
+        return _switch(subject, template, page)
+    if name.startswith("#"):
+        return ""
+    if name in _CHANGE_OF_CASE:
+        return _CHANGE_OF_CASE[name](subject)
+    if _NUMBER.match(subject):
+        # {{plural:2|page|pages}}, but {{formatnum:2111|R}}
+        return subject if len(arguments) < 2 else arguments[0 if subject == "1" else -1]
+    # {{grammar:genitive|Berlin}}
+    return first or subject
+
+
+def _switch(subject: str, template: "Template", page: _Page) -> str:
+    default = ""
+    is_found = False
+    for parameter in template.params:
+        value = _argument(parameter, page)
+        key = " ".join(str(parameter.name).split()) if parameter.showkey else value
+        is_found = is_found or key == subject
+        if parameter.showkey and is_found:
+            return value
+        if not parameter.showkey or key == "#default":
+            # The last argument can be the default without a key.
+            default = value
+    return default
+
+
+def _choose_variant(match: "re.Match[str]") -> str:
+    flags = {flag.strip() for flag in (match[1] or "").split(";")}
+    if flags & {"H", "T", "-"}:
+        # A rule for the rest of the page, or its title
+        return ""
+    variant = _VARIANT.match(match[2])
+    return variant[1] if variant else match[2]
 
 
 def _clean_line(line: str) -> str:
     line = line.strip()
+    if "\x01" in line:
+        if not _LETTER.search(_GUESSES.sub("", line)):
+            return ""
+        line = _GUESS_MARKS.sub("", line)
     if _TABLE_ROW.match(line):
         # A row of a table that was not closed.
         return ""
     is_item = line.startswith(_ITEM_MARK)
-    line = _LEFTOVER_MARKUP.sub("", line.replace(_ITEM_MARK, ""))
-    line = INVISIBLE_CHARACTERS.sub("", line)
+    line = remove_invisible(_LEFTOVER_MARKUP.sub("", line.replace(_ITEM_MARK, "")))
     line = _LEFTOVER_PUNCTUATION.sub("", _EMPTY_BRACKETS.sub("", line))
     line = " ".join(line.split())
     # The start of the sentence was a template, unless it is a name such as ".NET".

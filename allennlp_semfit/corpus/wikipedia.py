@@ -18,9 +18,9 @@ _ARTICLE_KEY = "0"
 
 def read_articles(stream: IO[bytes]) -> Iterator[Tuple[str, FrozenSet[str], str]]:
     """
-    Yields the wiki markup of each article in the XML of a `pages-articles` dump, the names, in
-    lower case, of the namespaces whose links are not text, and the article's title. Redirects, talk
-    pages and templates are skipped.
+    Yields the wiki markup of each article in the XML of a dump, the names, in lower case, of the
+    namespaces whose links are not text, and the article's title. Redirects, talk pages and
+    templates are skipped. Of a page with several revisions, the last one is taken.
 
     # Raises
 
@@ -31,14 +31,22 @@ def read_articles(stream: IO[bytes]) -> Iterator[Tuple[str, FrozenSet[str], str]
     _, root = next(events)
     prefix = root.tag[: root.tag.find("}") + 1]
     page_tag, siteinfo_tag = prefix + "page", prefix + "siteinfo"
+    revision_tag = prefix + "revision"
+    revision = None
     hidden = frozenset(_HIDDEN_NAMES)
     for event, element in events:
         if event == "start":
+            if element.tag == revision_tag:
+                if revision is not None:
+                    # A page of a dump with history may have thousands.
+                    revision.clear()
+                revision = element
             continue
         if element.tag == siteinfo_tag:
             hidden = frozenset(_HIDDEN_NAMES | _hidden_names(element, prefix))
         elif element.tag == page_tag:
-            text = _article_text(element, prefix)
+            text = "" if revision is None else _article_text(element, revision, prefix)
+            revision = None
             title = element.findtext(prefix + "title") or ""
             # With `element.clear()`, the root would keep an empty element for each page.
             root.clear()
@@ -54,13 +62,13 @@ def _hidden_names(siteinfo: Element, prefix: str) -> Set[str]:
     }
 
 
-def _article_text(page: Element, prefix: str) -> str:
+def _article_text(page: Element, revision: Element, prefix: str) -> str:
     if (
         page.findtext(prefix + "ns", _ARTICLE_KEY) != _ARTICLE_KEY
         or page.find(prefix + "redirect") is not None
-        or page.findtext(f"{prefix}revision/{prefix}model", "wikitext") != "wikitext"
+        or revision.findtext(prefix + "model", "wikitext") != "wikitext"
     ):
         return ""
-    text = page.findtext(f"{prefix}revision/{prefix}text") or ""
+    text = revision.findtext(prefix + "text") or ""
     # Old dumps do not have a redirect element.
     return "" if text[:9].lower() == "#redirect" else text

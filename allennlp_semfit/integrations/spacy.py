@@ -22,8 +22,9 @@ class SemfitVectors:
     count. Documents from other processes (`n_process`) or `Doc.to_disk` have only `doc.tensor`,
     because spaCy does not save hooks. Those from a `DocBin` have neither.
 
-    Each sentence is embedded by itself if an earlier component sets the sentences, such as
-    `sentencizer`. Otherwise the document is one sentence.
+    Each sentence is embedded by itself if an earlier component sets the sentences. Otherwise the
+    document is one sentence. [`blank_pipeline`](#blank_pipeline) splits text into the words and
+    sentences of the training text, if `prepare-corpus` made that; other pipelines may differ.
 
     Registered as a spaCy factory with name "semfit_vectors", once this module is imported.
 
@@ -50,8 +51,7 @@ class SemfitVectors:
     # Example
 
     ```python
-    nlp = spacy.blank("en")
-    nlp.add_pipe("sentencizer")
+    nlp = blank_pipeline("en")
     nlp.add_pipe("semfit_vectors", config={"archive_file": "output/elmo_semfit/model.tar.gz"})
     doc = nlp("The cat sat. A dog barked.")
     ```

@@ -1,4 +1,5 @@
 import logging
+import textwrap
 from functools import partial
 
 import pytest
@@ -27,6 +28,20 @@ class TestPrepareCorpus:
         assert "Nothing to do" not in caplog.text
         run(text, text, out, "--num-shards", 3, "--held-out", 0.1)
         assert "Nothing to do" in caplog.text
+
+    def test_it_warns_where_it_joins_lines(self, caplog, tmp_path):
+        sentence = "He counted the waves, and he wrote their number in a book, which was thick."
+        text = "\n".join(textwrap.wrap(f"{sentence} " * 40, 36)) + "\n\n"
+        (tmp_path / "in.txt").write_text(text * 4)
+        out = tmp_path / "out"
+        run(tmp_path / "in.txt", out, "--held-out", 0)
+        assert "in.txt: its lines look hard-wrapped" in caplog.text
+        assert (out / "train/shard-00.txt").read_text() == 40 * (
+            sentence.replace(",", " ,").replace(".", " .") + "\n"
+        )
+        caplog.clear()
+        run(tmp_path / "in.txt", out, "--held-out", 0, "--lines", "paragraphs", "--force")
+        assert "hard-wrapped" not in caplog.text
 
     @pytest.mark.parametrize(
         ("arguments", "message"),

@@ -21,3 +21,9 @@ class TestCorpusOptions:
         (name,) = options
         with pytest.raises(ConfigurationError, match=f"--{name.replace('_', '-')}: .*; it takes "):
             CorpusOptions(**options)
+
+    def test_what_lines_are(self):
+        with pytest.raises(ConfigurationError, match="--lines: 'sentence'; it takes one of auto, "):
+            CorpusOptions(lines="sentence")
+        with pytest.raises(ConfigurationError, match="--lines wrapped: with --already-tokenized"):
+            CorpusOptions(lines="wrapped", already_tokenized=True)

@@ -1,5 +1,6 @@
 import bz2
 import gzip
+import logging
 import os
 import re
 import sys
@@ -169,6 +170,12 @@ class TestWikipedia:
         assert (summary.documents, summary.skipped_articles) == (2, 2)
         assert "article Broken: 30,000 brackets or tags are not closed." in caplog.text
         assert "article Nested: brackets or tags are nested too deeply." in caplog.text
+
+    def test_the_templates_that_are_left_out_are_named(self, tmp_path, caplog):
+        caplog.set_level(logging.INFO, logger="allennlp_semfit")
+        prepare_corpus([TABLES], tmp_path / "out", CorpusOptions(held_out=0), num_workers=2)
+        (message,) = re.findall("[0-9,]+ templates were left out, most often: .*", caplog.text)
+        assert re.search(r": [^,]+ \d+, ", message)
 
     def test_no_article_is_both_trained_on_and_held_out(self, tmp_path):
         prepare_corpus([TABLES], tmp_path / "out", CorpusOptions(held_out=0.2), num_workers=1)

@@ -7,7 +7,7 @@ from allennlp.common.checks import ConfigurationError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allennlp_semfit.corpus.sentences import SentenceSplitter, normalize
+from allennlp_semfit.corpus.sentences import SentenceSplitter, blank_pipeline, normalize
 
 ENGLISH = SentenceSplitter("en")
 
@@ -78,6 +78,28 @@ class TestSentenceSplitter:
             unicodedata.normalize("NFC", sentence) for sentence in expected
         ]
 
+    @pytest.mark.parametrize("language", ["en", "xx", "zh"])
+    def test_a_grapheme_cluster_is_a_token(self, language):
+        clusters = [
+            "❤️",
+            "👩‍💻",
+            "🏳️‍🌈",
+            "1️⃣",
+            "🇩🇪",
+            "👍🏽",
+            "🏴\U000e0067\U000e0062\U000e007f",
+        ]
+        splitter = SentenceSplitter(language)
+        assert splitter.split("love " + " ".join(clusters)) == ["love " + " ".join(clusters)]
+        assert splitter.split("".join(clusters)) == [" ".join(clusters)]
+        assert splitter.split("\u200d \ufe0f so \u200d\ufe0f❤️ !") == ["so ❤️ !"]
+
+    def test_text_without_spaces(self):
+        assert SentenceSplitter("zh").split("我有3.5个iPhone11，很好。ฉันไป カタカナ12。") == [
+            "我 有 3.5 个 iPhone11 ， 很 好 。",
+            "ฉั น ไ ป カタカナ 12 。",
+        ]
+
     @settings(max_examples=300, deadline=None)
     @given(st.text(st.characters() | st.sampled_from("aA1.,!?\"'”»() \n\u2028\x85\x0b\0")))
     def test_no_character_is_lost_and_no_separator_gets_through(self, text):
@@ -114,8 +136,68 @@ class TestSentenceSplitter:
             SentenceSplitter(language)
 
 
+class TestBlankPipeline:
+    @pytest.mark.parametrize("language", ["en", "yo", "ar", "xx", "zh"])
+    def test_its_words_and_sentences_are_those_of_the_corpus(self, language):
+        nlp, splitter = blank_pipeline(language), SentenceSplitter(language)
+        pieces = [
+            "Wọ́n rẹ̀.",
+            "ის წავიდა სახლში. ბავშვი ძინავს.",
+            "co\xadope\u200brate",
+            "e\u0301.",
+            "❤️",
+            "\u2067ب\u2069.",
+        ]
+        pieces += [
+            "“No. 5,” he said. “Go!” ",
+            "他说：“好。”2个iPhone11。",
+            "हिंदी।",
+            " ",
+            "(" * 2001,
+            "U.S. ",
+        ]
+
+        @settings(max_examples=100, deadline=None)
+        @given(st.lists(st.sampled_from(pieces) | st.text(), max_size=6).map("".join))
+        def check(text):
+            doc = nlp(text)
+            assert doc.text == normalize(text)
+            sentences = [[token.text for token in sentence] for sentence in doc.sents]
+            assert sentences == [sentence.split(" ") for sentence in splitter.split(text)]
+
+        check()
+
+    @pytest.mark.parametrize("language", ["yo", "zh"])
+    def test_it_is_saved(self, language, tmp_path):
+        nlp = blank_pipeline(language)
+        nlp.to_disk(tmp_path)
+        text = "Wọ́n rẹ̀. 他说iPhone11。好。"
+        docs = nlp(text), spacy.load(tmp_path)(text)
+        texts = [[sentence.text for sentence in doc.sents] for doc in docs]
+        assert texts[0] == texts[1]
+        assert len(texts[0]) == 2 + (language == "zh")
+
+
 def test_normalize_keeps_words_and_nothing_else():
     assert normalize(" a\u2028b\x85c\0d\ud800e\tf\u00a0g\x1ch\n") == "a b c d e f g h"
-    assert normalize("\u200cنمی\u200cخواهم") == "\u200cنمی\u200cخواهم"
+    assert normalize("\u200cنمی\u200cخواهم\u200c") == "نمی\u200cخواهم"
     assert normalize("K\ufeffini ex\xadample\u200bb\u200e") == "Kini example b"
     assert normalize("e\u0301 \u1eb9\u0301") == "\xe9 \u1eb9\u0301"
+
+
+@pytest.mark.parametrize(
+    "invisible",
+    [
+        *"\xad\u034f\u061c\u180e\u200e\u2060\u2064\u2067\u2069\u3164\ufe0e\ufe0f\ufeff\U000e0001\U000e0100"
+    ],
+)
+def test_what_is_not_shown_is_removed(invisible):
+    assert normalize(f"a{invisible}b {invisible} c{invisible}.") == "ab c."
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["क्\u200dष", "ന്\u200d", "می\u200cخواهم", "ه\u200d", "ᠬᠠ\u180eᠠ", "👩\u200d💻", "1\ufe0f\u20e3"],
+)
+def test_what_changes_how_others_are_shown_is_kept(word):
+    assert normalize(word) == word

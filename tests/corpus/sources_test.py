@@ -2,7 +2,9 @@ import bz2
 import gzip
 import io
 import lzma
+import re
 import tarfile
+import textwrap
 import tracemalloc
 from typing import IO, List, cast
 
@@ -73,6 +75,18 @@ class TestArticles:
     def test_other_pages_are_skipped(self, page):
         assert list(read_articles(io.BytesIO(page.encode()))) == []
 
+    def test_of_a_history_the_last_revision_counts(self):
+        revision = "<revision><model>{}</model><text>{}</text></revision>"
+        history = revision.format("wikitext", "old") + revision.format("wikitext", "older")
+        pages = [
+            history + revision.format("wikitext", "new"),
+            history + revision.format("css", "x"),
+        ]
+        page = dump("only") + "".join(f"<page><ns>0</ns>{page}</page>" for page in pages)
+        page = page.replace("</mediawiki>", "") + "</mediawiki>"
+        texts = [text for text, _, _ in read_articles(io.BytesIO(page.encode()))]
+        assert texts == ["only", "new"]
+
     def test_pages_are_freed(self):
         class Dump(io.RawIOBase):
             pages = 0
@@ -117,6 +131,85 @@ class TestBlocks:
         # Words that fit stay whole.
         words = " ".join(d.text for d in documents).split()
         assert {"ein", "und", "so"} <= set(words)
+
+
+PROSE = {
+    "en": "He counted the waves, and he wrote their number in a book. Nobody had asked him to. The "
+    "book was thick, and the waves were many. When it was full, he bought another one and went on "
+    "counting, even in the longest nights of winter. His wife laughed at him.",
+    "de": "Er zählte die Wellen und schrieb ihre Zahl in ein Buch. Niemand hatte ihn darum "
+    "gebeten. „Warum?“, fragte das Kind. Er wusste es nicht. Das Buch war dick und die "
+    "Geschwindigkeit hoch.",
+    "ar": "ذهب الرجل إلى البيت وكتب في كتابه عن البحر. ثم عاد إلى المدينة، ولم يتكلم مع أحد. "
+    "كان الجو باردا في ذلك اليوم، فجلس قرب النار؟ لم يعرف أحد السبب. بقي هناك حتى الصباح.",
+    "zh": "他数着海浪，把数目写在一本书里。没有人让他这样做。书很厚，海浪也很多！"
+    "写满以后，他又买了一本，继续数下去。他的妻子笑他。在最长的夜里，他也没有停下来。",
+}
+VERSE = """Of Man's first disobedience, and the fruit
+Of that forbidden tree whose mortal taste
+Brought death into the World, and all our woe,
+With loss of Eden, till one greater Man
+Restore us, and regain the blissful Seat,
+Sing, Heavenly Muse, that, on the secret top
+Of Oreb, or of Sinai, didst inspire
+That Shepherd who first taught the chosen seed
+In the beginning how the heavens and earth
+Rose out of Chaos: or, if Sion hill
+Delight thee more, and Siloa's brook that flowed
+Fast by the oracle of God, I thence
+Invoke thy aid to my adventurous song,"""
+
+
+class TestLines:
+    @pytest.mark.parametrize("end", ["\n", "\r\n"])
+    @pytest.mark.parametrize("language", PROSE)
+    @pytest.mark.parametrize("width", [10, 13])
+    def test_wrapped_text_is_joined(self, tmp_path, language, end, width):
+        prose = PROSE[language]
+        if language == "zh":
+            lines = [prose[i : i + width] for i in range(0, len(prose), width)]
+        else:
+            lines = textwrap.wrap(prose, width * 4)
+        path = tmp_path / "a.txt"
+        path.write_bytes(end.join([*lines, "", " ", *lines, ""]).encode())
+        assert [document.text for document in read(path)] == [prose, prose]
+        documents = list(read_documents(find_sources([path]), int, "paragraphs"))
+        assert len(documents) == 2 * len(lines)
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            VERSE,
+            "床前明月光，\n疑是地上霜。\n举头望明月，\n低头思故乡。\n" * 9,
+            "\n".join(re.findall(r".*?[.?] ?", PROSE["en"] * 9)),
+            "\n".join(re.findall(r".*?[.?] ?", PROSE["en"].lower() * 9)).replace(".", ""),
+            "\n".join(PROSE.values()) * 9,
+            "\n\n".join(PROSE.values()) * 9,
+            "\n".join(f"line {i}" for i in range(100)),
+            "He counted the waves, and he wrote\ntheir number in a book. It\nwas thick.",
+        ],
+    )
+    def test_other_lines_are_not_joined(self, tmp_path, text):
+        (tmp_path / "a.txt").write_text(text)
+        assert not find_sources([tmp_path / "a.txt"])[0].is_wrapped
+
+    def test_how_wrapped_lines_are_joined(self, tmp_path):
+        path = tmp_path / "a.txt"
+        path.write_text(
+            "A well-\nknown ex\xad\nample -\nor\ntwo.\n\n海浪\n的数\nof\nบ้าน\nไป\n사람\n이"
+        )
+        documents = read_documents(find_sources([path]), int, "wrapped")
+        assert [document.text for document in documents] == [
+            "A well-known example - or two.",
+            "海浪的数 of บ้านไป 사람 이",
+        ]
+
+    def test_wrapped_text_without_blank_lines_is_more_than_one_document(self, tmp_path):
+        path = tmp_path / "a.txt"
+        path.write_text("\n".join(textwrap.wrap(PROSE["en"] * 200, 70)))
+        documents = read(path)
+        assert len(documents) > 3
+        assert " ".join(document.text for document in documents) == PROSE["en"] * 200
 
 
 class TestErrors:

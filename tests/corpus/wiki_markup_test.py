@@ -1,4 +1,5 @@
 import re
+from collections import Counter
 
 import pytest
 
@@ -104,11 +105,43 @@ class TestStripMarkup:
         ("{{As of|2014}}", "as of 2014"),
         ("{{quote|text=Said so.|author=Me}}", "Said so."),
         ("a {{lang|fr}} b", "a b"),
+        # By the shape of the arguments
+        ("Le {{unité|1500,5|km}} y", "Le 1500,5 km y"),
+        ("a {{Плотность|5|чел./км²}} b", "a 5 чел./км² b"),
+        ("a {{konvertera|5|ft|11|in|m}} b", "a 5 ft 11 in b"),
+        ("är {{nts|2111}} år.{{s.|5}}", "är 2111 år."),
+        ("x {{langue|en|''text''}} y", "x text y"),
+        ("x {{transl|ar|ALA|Allāh}} y", "x Allāh y"),
+        ("x {{rp|5}} {{IPA|fr|alɛ̃}} {{age|1969|07|20}} y", "x y"),
+        ("{{Portal|de|Berlin}}\n\na", "a"),
+        ("Eagle{{'s}} wings", "Eagle's wings"),
+        # Parser functions
+        ("är {{formatnum:2111}} meter", "är 2111 meter"),
+        ("海拔{{formatnum:{{nts|2111}}|R}}米", "海拔2111米"),
+        ("{{uc:ab}}{{lcfirst:CD}} e", "ABcD e"),
+        ("{{#if: {{nts|1}} |yes|no}} {{#if:|yes|no}} a", "yes no a"),
+        ("{{#ifeq:a|b|yes|no}} a", "no a"),
+        ("{{#switch:b|a=1|b|c=2|#default=3}} {{#switch:z|a=1|3}} a", "2 3 a"),
+        ("{{plural:1|car|cars}} and {{PLURAL:3|car|cars}}", "car and cars"),
+        ("in {{grammar:genitive|Berlin}} a", "in Berlin a"),
+        ("a{{#tag:ref|note}} b", "a b"),
+        ("{{SORTIERUNG:Berg, Alban}}[[Category:X]]\n\na", "a"),
+        # Variants of Chinese
+        ("a-{R|x}-b-{H|zh-hans:计算机;zh-hant:電腦}-", "axb"),
+        ("-{zh-hans:[[计算机|机]]; zh-hant:電腦}-是-{zh;zh-hans|博客}-", "机是博客"),
         ("a {{Infobox person|name=A}} b", "a b"),
     ],
 )
 def test_templates_that_are_replaced_by_words(markup, text):
     assert strip(markup) == [text]
+
+
+def test_templates_that_are_left_out_are_counted():
+    dropped = Counter()
+    strip_markup(
+        "a {{x|1=b}} {{Y z}} {{lang|fr|c}} {{#tag:ref|d}} {{y_z}}<ref>{{e}}</ref>", HIDDEN, dropped
+    )
+    assert dropped == {"x": 1, "y z": 2, "#tag": 1}
 
 
 def test_no_markup_is_left_in_running_text():
