@@ -13,6 +13,7 @@ from huggingface_hub.utils import EntryNotFoundError
 from requests import Response
 
 from allennlp_semfit import SentenceEmbedder
+from allennlp_semfit.common import errors
 from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
 from allennlp_semfit.pretrained.model_folder import export_model
@@ -132,6 +133,31 @@ def test_a_folder_on_the_hugging_face_hub(lm_archive, embedder, tmp_path, monkey
     numpy.testing.assert_array_equal(vectors, embedder.embed_sentence(["The", "river"]))
     indexer = ElmoSemfitIndexer("hf://user/model")
     assert indexer.get_empty_token_list() == {"vectors": [], "word_mask": []}
+
+
+def test_a_file_may_have_the_name_of_another_in_the_folder(lm_archive, tmp_path):
+    vectors = Path(shutil.copy(VECTORS, tmp_path / "config.json"))
+    export_model(lm_archive, tmp_path / "out", str(vectors))
+    assert SentenceEmbedder(tmp_path / "out").embed_sentence(["river"]).any()
+    # Through a link in the folder, it would be overwritten.
+    assert vectors.read_bytes() == Path(VECTORS).read_bytes()
+
+
+def test_names_that_are_no_paths_may_be_those_of_files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "subwords").write_text("")
+    model = write_language_model(tmp_path / "lm", "subwords")
+    export_model(model, tmp_path / "out")
+    assert not (tmp_path / "out" / "subwords").exists()
+    (tmp_path / "out" / "subwords").write_text("")
+    assert SentenceEmbedder(tmp_path / "out").embed_sentence(["river"]).any()
+
+
+def test_a_url_is_refused_because_a_folder_is_complete(lm_archive, tmp_path, monkeypatch):
+    url = "https://host.invalid/vectors.bin"
+    monkeypatch.setattr(errors, "cached_path", lambda path: VECTORS if path == url else path)
+    with pytest.raises(ConfigurationError, match=f"{url}: fetch this file"):
+        export_model(lm_archive, tmp_path / "out", url)
 
 
 def test_names_of_files_may_be_equal(tmp_path):

@@ -96,6 +96,21 @@ def test_a_language_model_that_has_been_moved_is_given_once(home, tmp_path):
     assert predict(tmp_path / "out") == expected
 
 
+def test_a_fasttext_file_that_has_been_moved_is_given_once(lm_archive, tmp_path):
+    vectors = str(shutil.copy(VECTORS, tmp_path / "old.bin"))
+    lm = {"type": "elmo_semfit", "archive_file": lm_archive, "fasttext_model_path": vectors}
+    config = tagging_config(
+        tmp_path, {"lm": lm}, {"lm": lm}, {"type": "pass_through", "input_dim": 12}
+    )
+    train_model(Params(config), str(tmp_path / "tagger"))
+    expected = predict(tmp_path / "tagger")
+    moved = shutil.move(vectors, tmp_path / "new.bin")
+    export_task(tmp_path / "tagger", tmp_path / "out", fasttext_model_path=str(moved))
+    # A further training may write the weights in place.
+    (tmp_path / "tagger" / "best.th").write_bytes(b"")
+    assert predict(tmp_path / "out") == expected
+
+
 def test_compact_vectors(home, tmp_path):
     export_task(home / "tagger", tmp_path / "out", compact=True)
     assert (tmp_path / "out" / "language_model" / "vectors.safetensors").is_file()
