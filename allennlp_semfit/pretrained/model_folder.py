@@ -14,7 +14,7 @@ from allennlp_semfit.archives.archive import FOLDER_WEIGHTS, VOCABULARY, Archive
 from allennlp_semfit.common.output import check_output_path, write_directory
 from allennlp_semfit.common.text_files import RECORD
 from allennlp_semfit.data.fasttext_indexer import FastTextIndexer
-from allennlp_semfit.fasttext.compact import write_compact
+from allennlp_semfit.fasttext.compact import open_fasttext, write_compact
 from allennlp_semfit.fasttext.model import FastTextModel
 from allennlp_semfit.models.language_model_archive import LANGUAGE_MODEL
 from allennlp_semfit.pretrained.input_spec import InputSpec
@@ -87,7 +87,7 @@ def export_model(
         If the archive is missing or has another model, or if a file of it is missing.
     `ConfigurationError`
         If `out_dir` cannot be used, a file does not fit the language model or is a URL, or the
-        language model of a `compact` folder has no fastText vectors.
+        language model of a `compact` folder reads no fastText `.bin`.
     """
     folder = Path(out_dir)
     contents = [_CARD, VOCABULARY, FOLDER_WEIGHTS, CONFIG_NAME]
@@ -102,11 +102,13 @@ def export_model(
     config, files = _portable(archive, spec.name, fasttext_model_path, tokenizer_path, reserved)
     fasttext: Optional[FastTextModel] = None
     if compact:
-        if not isinstance(indexer, FastTextIndexer):
+        opened = open_fasttext(indexer.path) if isinstance(indexer, FastTextIndexer) else None
+        if not isinstance(opened, FastTextModel):
             raise ConfigurationError(
-                f"--compact: the language model {archive.file} reads no fastText file; leave it out"
+                f"--compact: the language model {archive.file} reads no fastText `.bin`; leave it "
+                "out"
             )
-        fasttext = FastTextModel.open(indexer.path)
+        fasttext = opened
         name = config["dataset_reader"]["token_indexers"][spec.name]["model_path"]
         del files[name]
         config = map_paths(config, lambda value: _COMPACT if value == name else value)

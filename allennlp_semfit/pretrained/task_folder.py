@@ -10,14 +10,19 @@ from allennlp.models.archival import CONFIG_NAME, META_NAME, get_weights_path
 from allennlp.models.model import remove_keys_from_params
 
 from allennlp_semfit.archives.archive import VOCABULARY, unpacked
-from allennlp_semfit.common.errors import InvalidFileError, first_line
+from allennlp_semfit.common.errors import InvalidFileError, first_line, resolve_path
 from allennlp_semfit.common.output import check_output_path, write_directory
+from allennlp_semfit.models.language_model_archive import LANGUAGE_MODEL
 from allennlp_semfit.pretrained.model_folder import export_model, link_or_copy, name_files
 
 __all__ = ["export_task"]
 
 _KIND = "task model"
 _REMEDY = "It must be a `model.tar.gz` or serialization directory of `allennlp train`."
+_MOVED = (
+    "If it has been moved, give its path as `language_model`; on the command line, that is "
+    "--language-model."
+)
 _WEIGHTS = "weights.th"
 _CONTENTS = [VOCABULARY, _WEIGHTS, META_NAME, CONFIG_NAME]
 # JSON would need paths, and AllenNLP does not say to components where the archive is.
@@ -94,6 +99,7 @@ def export_task(
         text = json.dumps({**config, **named}, indent=2) + "\n"
         with write_directory(folder, [*files, *contents], force=force) as new:
             for number, (path, moved) in enumerate(models.items()):
+                path = resolve_path(path, _MOVED, LANGUAGE_MODEL.name)
                 export_model(path, new / _name(number), compact=compact, **moved)
             for name, path in files.items():
                 link_or_copy(path, new / name)

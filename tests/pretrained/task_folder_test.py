@@ -91,6 +91,7 @@ def test_a_language_model_that_has_been_moved_is_given_once(home, tmp_path):
     lm = shutil.move(home / "lm", tmp_path / "moved")
     error = error_of("export-task", home / "tagger", tmp_path / "out")
     assert f"{home / 'lm'} does not exist" in error
+    assert "--language-model" in error
     assert not (tmp_path / "out").exists()
     run("export-task", home / "tagger", tmp_path / "out", "--language-model", lm)
     assert predict(tmp_path / "out") == expected
