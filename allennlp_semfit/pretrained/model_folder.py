@@ -152,9 +152,6 @@ def _portable(
         reader["tokenizer"]["model_path"] = tokenizer_path
 
     def check(path: str) -> str:
-        if os.path.isfile(os.path.join(path, CONFIG_NAME)):
-            remedy = "In its `config.json`, name the `model.tar.gz` in that directory instead."
-            raise archive.error(f"reads the directory {path}, not a file", remedy)
         if "://" in path:
             raise ConfigurationError(f"{path}: fetch this file first, and give its path")
         return path
@@ -170,11 +167,16 @@ def name_files(
 ) -> Tuple[Any, Dict[str, str]]:
     """
     Replaces the paths of files in a configuration by their names in a `folder`, which are unique
-    and not `reserved`. Also returns the paths by their names.
+    and not `reserved`. Also returns the paths by their names. Refuses the directories of archives.
     """
     files: Dict[str, str] = {}
 
     def to_name(path: str) -> str:
+        if os.path.isfile(os.path.join(path, CONFIG_NAME)):
+            raise ConfigurationError(
+                f"{path}: it is a directory; in the `config.json` of the archive, name the "
+                "`model.tar.gz` in it instead"
+            )
         if not os.path.isfile(path):
             return path
         name = os.path.basename(path)

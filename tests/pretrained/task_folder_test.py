@@ -7,6 +7,7 @@ import numpy
 import pytest
 from allennlp.commands.train import train_model
 from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
 from allennlp.data import Token
 from allennlp.predictors import Predictor
 
@@ -116,6 +117,15 @@ def test_compact_vectors(home, tmp_path):
     export_task(home / "tagger", tmp_path / "out", compact=True)
     assert (tmp_path / "out" / "language_model" / "vectors.safetensors").is_file()
     numpy.testing.assert_allclose(predict(tmp_path / "out"), predict(home / "tagger"), atol=0.01)
+
+
+def test_the_directory_of_another_archive_is_refused(home, tmp_path):
+    config = json.loads((home / "tagger" / "config.json").read_text())
+    mimick = {"type": "mimick", "archive_file": str(home / "lm")}
+    config["dataset_reader"]["token_indexers"]["mimick"] = mimick
+    (home / "tagger" / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ConfigurationError, match=f"{home / 'lm'}: it is a directory"):
+        export_task(home / "tagger", tmp_path / "out")
 
 
 def test_what_is_no_archive_is_named(tmp_path):
