@@ -366,6 +366,11 @@ def unpacked(
     """
     A context manager for the directory with the files of an archive, which may be one itself. The
     member `skipped` is left out. `remedy` and `kind` are as for `InvalidFileError`.
+
+    # Raises
+
+    `InvalidFileError`
+        If it does not exist or cannot be unpacked.
     """
     path = Path(resolve_path(archive, remedy, kind))
     if path.is_dir():

@@ -78,9 +78,13 @@ def export_task(
         try:
             params = Params.from_file(str(source / CONFIG_NAME))
             remove_keys_from_params(params["model"])
-        except (ConfigurationError, OSError, RuntimeError, ValueError) as error:
+        except (ConfigurationError, LookupError, OSError, RuntimeError, ValueError) as error:
             found = f"has no configuration ({first_line(error)})"
             raise InvalidFileError(archive_file, found, _REMEDY, _KIND) from None
+        weights, vocabulary = Path(get_weights_path(source)), source / VOCABULARY
+        for needed in (weights, vocabulary):
+            if not needed.exists():
+                raise InvalidFileError(archive_file, f"has no {needed.name}", _REMEDY, _KIND)
         config = params.as_dict(quiet=True)
         # The options of each language model, by its path.
         models: Dict[str, Dict[str, Any]] = {}
@@ -104,8 +108,8 @@ def export_task(
             for name, path in files.items():
                 link_or_copy(path, new / name)
             # Not a link, because a further training may overwrite the file.
-            shutil.copyfile(get_weights_path(source), new / _WEIGHTS)
-            shutil.copytree(source / VOCABULARY, new / VOCABULARY)
+            shutil.copyfile(weights, new / _WEIGHTS)
+            shutil.copytree(vocabulary, new / VOCABULARY)
             if (source / META_NAME).exists():
                 shutil.copyfile(source / META_NAME, new / META_NAME)
             (new / CONFIG_NAME).write_text(_CONFIG + text.replace(f'"{_HERE}', 'folder + "'))

@@ -132,5 +132,10 @@ def test_what_is_no_archive_is_named(tmp_path):
     (tmp_path / "model.tar.gz").write_bytes(b"no archive")
     with pytest.raises(InvalidFileError, match=r"task model .*model.tar.gz cannot be unpacked"):
         export_task(tmp_path / "model.tar.gz", tmp_path / "out")
-    with pytest.raises(InvalidFileError, match="has no configuration"):
+    for text in ("no config", "{}"):
+        (tmp_path / "config.json").write_text(text)
+        with pytest.raises(InvalidFileError, match="has no configuration"):
+            export_task(tmp_path, tmp_path / "out")
+    (tmp_path / "config.json").write_text('{"model": {}}')
+    with pytest.raises(InvalidFileError, match="has no best.th"):
         export_task(tmp_path, tmp_path / "out")
