@@ -92,6 +92,9 @@ def export_model(
     folder = Path(out_dir)
     contents = [_CARD, VOCABULARY, FOLDER_WEIGHTS, CONFIG_NAME]
     check_output_path(folder, contents=contents, force=force)
+    for given in (fasttext_model_path, tokenizer_path):
+        if given and "://" in given:
+            raise ConfigurationError(f"{given}: fetch this file first, and give its path")
     archive = LANGUAGE_MODEL.read(archive_file)
     spec = InputSpec(archive)
     # Checks that all files are there and fit.
@@ -151,14 +154,12 @@ def _portable(
     if tokenizer_path is not None:
         reader["tokenizer"]["model_path"] = tokenizer_path
 
-    def check(path: str) -> str:
-        if "://" in path:
-            raise ConfigurationError(f"{path}: fetch this file first, and give its path")
-        return path
-
-    config = map_paths({"dataset_reader": reader, "model": whole["model"]}, check)
     used = ("type", "padding_token", "oov_token")
-    config["vocabulary"] = {key: vocabulary[key] for key in used if key in vocabulary}
+    config = {
+        "dataset_reader": reader,
+        "model": whole["model"],
+        "vocabulary": {key: vocabulary[key] for key in used if key in vocabulary},
+    }
     return name_files(config, reserved)
 
 
