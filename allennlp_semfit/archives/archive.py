@@ -52,7 +52,8 @@ __all__ = [
     "ArchiveFile",
     "ArchiveKind",
     "UnsafeArchiveError",
-    "map_strings",
+    "map_paths",
+    "unpacked",
 ]
 
 Component = TypeVar("Component", bound=Registrable)
@@ -63,6 +64,8 @@ FOLDER_WEIGHTS = "model.safetensors"
 """The parameters in a folder that `allennlp export-model` wrote."""
 
 _WEIGHTS = "weights.th"
+# How the keys of files end in AllenNLP and here.
+_PATH_KEYS = ("path", "paths", "file", "files", "filename")
 # What AllenNLP raises for configurations of the wrong shape or sizes.
 _FAULTS = (
     *(AttributeError, ConfigurationError, MemoryError, OverflowError, RuntimeError),
@@ -111,20 +114,9 @@ class ArchiveKind(NamedTuple):
         """
         if isinstance(archive, Archive):
             return archive
-        path = Path(resolve_path(archive, self.remedy, self.name))
-        if path.is_dir():
-            return Archive(self, str(archive), path, with_weights)
-        with ExitStack() as cleanup, TemporaryDirectory() as temporary:
-            try:
-                with name_full_disk(Path(temporary)):
-                    extract(str(path), Path(temporary), skipped="" if with_weights else _WEIGHTS)
-            except (tarfile.TarError, EOFError, OSError, ValueError, zlib.error) as error:
-                found = f"cannot be unpacked ({error})"
-                raise InvalidFileError(archive, found, _EXPECTED, self.name) from None
-            read = Archive(self, str(archive), Path(temporary), with_weights)
-            # A signal that interrupts the removal would leave half of it.
-            cleanup.enter_context(delayed_signals())
-        return read
+        skipped = "" if with_weights else _WEIGHTS
+        with unpacked(archive, self.remedy, self.name, skipped=skipped) as directory:
+            return Archive(self, str(archive), directory, with_weights)
 
 
 class Archive:
@@ -321,7 +313,7 @@ class Archive:
             return str(path.parent / value) if (path.parent / value).is_file() else value
 
         contents = config.as_dict(quiet=True)
-        contents.update({key: map_strings(contents[key], locate) for key in expected})
+        contents.update({key: map_paths(contents[key], locate) for key in expected})
         return Params(contents)
 
     def _read_vocabulary(self, directory: Path) -> Vocabulary:
@@ -367,16 +359,43 @@ ArchiveFile = Union[str, os.PathLike, Archive]
 """An archive, or where it is."""
 
 
-def map_strings(value: Any, function: Callable[[str], str]) -> Any:
-    """A configuration with other strings, except for those that name the type of a component."""
+@contextmanager
+def unpacked(
+    archive: Union[str, os.PathLike], remedy: str, kind: str, *, skipped: str = ""
+) -> Iterator[Path]:
+    """
+    A context manager for the directory with the files of an archive, which may be one itself. The
+    member `skipped` is left out. `remedy` and `kind` are as for `InvalidFileError`.
+
+    # Raises
+
+    `InvalidFileError`
+        If it does not exist or cannot be unpacked.
+    """
+    path = Path(resolve_path(archive, remedy, kind))
+    if path.is_dir():
+        yield path
+        return
+    with ExitStack() as cleanup, TemporaryDirectory() as temporary:
+        try:
+            with name_full_disk(Path(temporary)):
+                extract(str(path), Path(temporary), skipped=skipped)
+        except (tarfile.TarError, EOFError, OSError, ValueError, zlib.error) as error:
+            found = f"cannot be unpacked ({error})"
+            raise InvalidFileError(archive, found, remedy, kind) from None
+        yield Path(temporary)
+        # A signal that interrupts the removal would leave half of it.
+        cleanup.enter_context(delayed_signals())
+
+
+def map_paths(value: Any, function: Callable[[str], str], key: str = "") -> Any:
+    """A configuration with other paths: the values of keys such as `model_path` and `files`."""
     if isinstance(value, dict):
-        return {
-            key: each if key == "type" else map_strings(each, function)
-            for key, each in value.items()
-        }
+        return {key: map_paths(each, function, key) for key, each in value.items()}
     if isinstance(value, list):
-        return [map_strings(each, function) for each in value]
-    return function(value) if isinstance(value, str) else value
+        return [map_paths(each, function, key) for each in value]
+    is_path = isinstance(value, str) and key.endswith(_PATH_KEYS)
+    return function(value) if is_path else value
 
 
 def _differences(expected: Dict[str, torch.Tensor], found: Dict[str, torch.Tensor]) -> str:

@@ -46,5 +46,5 @@ class ExportModel(Command):
     def run(self, args: argparse.Namespace) -> None:
         with no_params_logged():
             call(export_model, args)
-        logger.info("%s: a folder with all of the model, which can be moved.", args.out_dir)
+        logger.info("%s has all that the model needs. You can move and share it.", args.out_dir)
         logger.info("Next: fill in the language and the licence in its README.md")

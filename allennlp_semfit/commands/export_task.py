@@ -56,5 +56,6 @@ class ExportTask(Command):
     def run(self, args: argparse.Namespace) -> None:
         with no_params_logged():
             call(export_task, args)
-        logger.info("%s: a folder with all of the model, which can be moved.", args.out_dir)
-        logger.info("Next: allennlp predict %s INPUTS", args.out_dir)
+        logger.info("%s has all that the model needs. You can move and share it.", args.out_dir)
+        plugin = "--include-package allennlp_semfit"
+        logger.info("Next: allennlp predict %s INPUTS %s", args.out_dir, plugin)

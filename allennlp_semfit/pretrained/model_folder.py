@@ -3,18 +3,18 @@ import os
 import shutil
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Tuple, Union
+from typing import Any, Collection, Dict, List, Optional, Tuple, Union
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.models.archival import CONFIG_NAME
 from allennlp.models.model import remove_keys_from_params
 from safetensors.torch import save
 
-from allennlp_semfit.archives.archive import FOLDER_WEIGHTS, VOCABULARY, Archive, map_strings
+from allennlp_semfit.archives.archive import FOLDER_WEIGHTS, VOCABULARY, Archive, map_paths
 from allennlp_semfit.common.output import check_output_path, write_directory
 from allennlp_semfit.common.text_files import RECORD
 from allennlp_semfit.data.fasttext_indexer import FastTextIndexer
-from allennlp_semfit.fasttext.compact import write_compact
+from allennlp_semfit.fasttext.compact import open_fasttext, write_compact
 from allennlp_semfit.fasttext.model import FastTextModel
 from allennlp_semfit.models.language_model_archive import LANGUAGE_MODEL
 from allennlp_semfit.pretrained.input_spec import InputSpec
@@ -86,29 +86,35 @@ def export_model(
     `InvalidFileError`
         If the archive is missing or has another model, or if a file of it is missing.
     `ConfigurationError`
-        If `out_dir` cannot be used, a file does not fit the language model, or the vectors that are
-        to be `compact` are not in a fastText `.bin`.
+        If `out_dir` cannot be used, a file does not fit the language model or is a URL, or the
+        language model of a `compact` folder reads no fastText `.bin`.
     """
     folder = Path(out_dir)
     contents = [_CARD, VOCABULARY, FOLDER_WEIGHTS, CONFIG_NAME]
     check_output_path(folder, contents=contents, force=force)
+    for given in (fasttext_model_path, tokenizer_path):
+        if given and "://" in given:
+            raise ConfigurationError(f"{given}: fetch this file first, and give its path")
     archive = LANGUAGE_MODEL.read(archive_file)
     spec = InputSpec(archive)
     # Checks that all files are there and fit.
     layers = LanguageModelLayers.from_archive(archive, fasttext_model_path)
     indexer = spec.open_indexer(fasttext_model_path)
     spec.open_tokenizer(tokenizer_path)
-    config, files = _portable(archive, spec.name, fasttext_model_path, tokenizer_path)
+    reserved = [*contents, _COMPACT] if compact else contents
+    config, files = _portable(archive, spec.name, fasttext_model_path, tokenizer_path, reserved)
     fasttext: Optional[FastTextModel] = None
     if compact:
-        if not isinstance(indexer, FastTextIndexer):
+        opened = open_fasttext(indexer.path) if isinstance(indexer, FastTextIndexer) else None
+        if not isinstance(opened, FastTextModel):
             raise ConfigurationError(
-                f"--compact: the language model {archive.file} reads no fastText file; leave it out"
+                f"--compact: the language model {archive.file} reads no fastText `.bin`; leave it "
+                "out"
             )
-        fasttext = FastTextModel.open(indexer.path)
+        fasttext = opened
         name = config["dataset_reader"]["token_indexers"][spec.name]["model_path"]
         del files[name]
-        config = map_strings(config, lambda value: _COMPACT if value == name else value)
+        config = map_paths(config, lambda value: _COMPACT if value == name else value)
     card = _CARD_TEXT.format(
         name=folder.resolve().name,
         num_layers=layers.num_layers,
@@ -135,6 +141,7 @@ def _portable(
     indexer: str,
     fasttext_model_path: Optional[str],
     tokenizer_path: Optional[str],
+    reserved: Collection[str],
 ) -> Tuple[Dict[str, Any], Dict[str, str]]:
     """The configuration, with names instead of the paths of files; and the files by their names."""
     params = archive.config.duplicate()
@@ -147,34 +154,38 @@ def _portable(
     if tokenizer_path is not None:
         reader["tokenizer"]["model_path"] = tokenizer_path
 
-    def check(path: str) -> str:
-        if os.path.isfile(os.path.join(path, CONFIG_NAME)):
-            remedy = "In its `config.json`, name the `model.tar.gz` in that directory instead."
-            raise archive.error(f"reads the directory {path}, not a file", remedy)
-        return path
-
-    config = map_strings({"dataset_reader": reader, "model": whole["model"]}, check)
     used = ("type", "padding_token", "oov_token")
-    config["vocabulary"] = {key: vocabulary[key] for key in used if key in vocabulary}
-    return name_files(config)
+    config = {
+        "dataset_reader": reader,
+        "model": whole["model"],
+        "vocabulary": {key: vocabulary[key] for key in used if key in vocabulary},
+    }
+    return name_files(config, reserved)
 
 
-def name_files(config: Any, folder: str = "") -> Tuple[Any, Dict[str, str]]:
+def name_files(
+    config: Any, reserved: Collection[str], folder: str = ""
+) -> Tuple[Any, Dict[str, str]]:
     """
-    Replaces the paths of files in a configuration by their names in a `folder`, which are unique.
-    Also returns the paths by their names.
+    Replaces the paths of files in a configuration by their names in a `folder`, which are unique
+    and not `reserved`. Also returns the paths by their names. Refuses the directories of archives.
     """
     files: Dict[str, str] = {}
 
     def to_name(path: str) -> str:
+        if os.path.isfile(os.path.join(path, CONFIG_NAME)):
+            raise ConfigurationError(
+                f"{path}: it is a directory; in the `config.json` of the archive, name the "
+                "`model.tar.gz` in it instead"
+            )
         if not os.path.isfile(path):
             return path
         name = os.path.basename(path)
-        while files.setdefault(name, path) != path:
+        while name in reserved or files.setdefault(name, path) != path:
             name = f"_{name}"
         return folder + name
 
-    return map_strings(config, to_name), files
+    return map_paths(config, to_name), files
 
 
 def link_or_copy(source: str, target: Path) -> None:

@@ -1,10 +1,7 @@
 import json
 import os
 import shutil
-import tarfile
-import zlib
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Dict, Iterator, Optional, Union
 
 from allennlp.common import Params
@@ -12,17 +9,22 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.models.archival import CONFIG_NAME, META_NAME, get_weights_path
 from allennlp.models.model import remove_keys_from_params
 
-from allennlp_semfit.archives.archive import VOCABULARY
-from allennlp_semfit.archives.safe_archive import extract
+from allennlp_semfit.archives.archive import VOCABULARY, unpacked
 from allennlp_semfit.common.errors import InvalidFileError, first_line, resolve_path
-from allennlp_semfit.common.output import check_output_path, name_full_disk, write_directory
+from allennlp_semfit.common.output import check_output_path, write_directory
+from allennlp_semfit.models.language_model_archive import LANGUAGE_MODEL
 from allennlp_semfit.pretrained.model_folder import export_model, link_or_copy, name_files
 
 __all__ = ["export_task"]
 
 _KIND = "task model"
 _REMEDY = "It must be a `model.tar.gz` or serialization directory of `allennlp train`."
+_MOVED = (
+    "If it has been moved, give its path as `language_model`; on the command line, that is "
+    "--language-model."
+)
 _WEIGHTS = "weights.th"
+_CONTENTS = [VOCABULARY, _WEIGHTS, META_NAME, CONFIG_NAME]
 # JSON would need paths, and AllenNLP does not say to components where the archive is.
 _CONFIG = """\
 local folder = std.substr(std.thisFile, 0, std.length(std.thisFile) - std.length('config.json'));
@@ -71,23 +73,18 @@ def export_task(
         If `out_dir` cannot be used, or a file does not fit the language model.
     """
     folder = Path(out_dir)
-    check_output_path(folder, contents=[CONFIG_NAME], force=force)
-    source = Path(resolve_path(archive_file, _REMEDY, _KIND))
-    with TemporaryDirectory() as temporary:
-        if source.is_file():
-            try:
-                with name_full_disk(Path(temporary)):
-                    extract(str(source), Path(temporary))
-            except (tarfile.TarError, EOFError, OSError, ValueError, zlib.error) as error:
-                found = f"cannot be unpacked ({error})"
-                raise InvalidFileError(archive_file, found, _REMEDY, _KIND) from None
-            source = Path(temporary)
+    check_output_path(folder, contents=_CONTENTS, force=force)
+    with unpacked(archive_file, _REMEDY, _KIND) as source:
         try:
             params = Params.from_file(str(source / CONFIG_NAME))
             remove_keys_from_params(params["model"])
-        except (ConfigurationError, OSError, RuntimeError, ValueError) as error:
+        except (ConfigurationError, LookupError, OSError, RuntimeError, ValueError) as error:
             found = f"has no configuration ({first_line(error)})"
             raise InvalidFileError(archive_file, found, _REMEDY, _KIND) from None
+        weights, vocabulary = Path(get_weights_path(source)), source / VOCABULARY
+        for needed in (weights, vocabulary):
+            if not needed.exists():
+                raise InvalidFileError(archive_file, f"has no {needed.name}", _REMEDY, _KIND)
         config = params.as_dict(quiet=True)
         # The options of each language model, by its path.
         models: Dict[str, Dict[str, Any]] = {}
@@ -97,20 +94,22 @@ def export_task(
                 path, {"fasttext_model_path": fasttext_model_path, "tokenizer_path": tokenizer_path}
             )
             for key in moved:
-                moved[key] = component.pop(key, None) or moved[key]
+                of_training = component.pop(key, None)
+                moved[key] = moved[key] or of_training
             component["archive_file"] = f"{_HERE}{_name(list(models).index(path))}"
         keys = {"dataset_reader", "validation_dataset_reader", "model"}.intersection(config)
-        named, files = name_files({key: config[key] for key in keys}, _HERE)
+        contents = [*map(_name, range(len(models))), *_CONTENTS]
+        named, files = name_files({key: config[key] for key in keys}, contents, _HERE)
         text = json.dumps({**config, **named}, indent=2) + "\n"
-        names = [*files, *map(_name, range(len(models)))]
-        contents = [*names, VOCABULARY, _WEIGHTS, META_NAME, CONFIG_NAME]
-        with write_directory(folder, contents, force=force) as new:
+        with write_directory(folder, [*files, *contents], force=force) as new:
             for number, (path, moved) in enumerate(models.items()):
+                path = resolve_path(path, _MOVED, LANGUAGE_MODEL.name)
                 export_model(path, new / _name(number), compact=compact, **moved)
             for name, path in files.items():
                 link_or_copy(path, new / name)
-            link_or_copy(get_weights_path(source), new / _WEIGHTS)
-            shutil.copytree(source / VOCABULARY, new / VOCABULARY)
+            # Not a link, because a further training may overwrite the file.
+            shutil.copyfile(weights, new / _WEIGHTS)
+            shutil.copytree(vocabulary, new / VOCABULARY)
             if (source / META_NAME).exists():
                 shutil.copyfile(source / META_NAME, new / META_NAME)
             (new / CONFIG_NAME).write_text(_CONFIG + text.replace(f'"{_HERE}', 'folder + "'))

@@ -50,7 +50,7 @@ def word_vectors(
     check_pooling(layers)
     if contexts is None and layers != "average":
         raise ConfigurationError(
-            f"layers: {layers!r}; without contexts, the vectors of words are those of layer 0"
+            f"layers: {layers!r} needs `contexts`; without them, vectors are those of layer 0"
         )
     rows = {word: row for row, word in enumerate(dict.fromkeys(words))}
     sentences: Iterable[Sequence[str]] = ([word] for word in rows)

@@ -61,7 +61,7 @@ def test_the_mean_over_contexts(layers, tmp_path, caplog):
         (["no.tar.gz", "two.txt", "--words", "one.txt"], "two.txt: it exists"),
         (["no.tar.gz", "o", "--words", "one.txt", "--contexts", "no.txt"], "no.txt: there is no"),
         (["no.tar.gz", "out.txt", "--words", "one.txt"], "no.tar.gz does not exist"),
-        (["ARCHIVE", "out.txt", "--words", "one.txt", "--top"], "layers: 'top'; without contexts"),
+        (["ARCHIVE", "out.txt", "--words", "one.txt", "--top"], "layers: 'top' needs `contexts`"),
         (["ARCHIVE", "out.txt", "--words", "empty.txt"], "empty.txt: it has no word to export"),
         (
             ["ARCHIVE", "o", "--words", "one.txt", "--contexts", "two.txt"],

@@ -87,11 +87,9 @@ def test_a_compact_folder_has_rounded_vectors_in_a_smaller_file(lm_archive, embe
         )
     export_model(compact.parent, tmp_path / "again")
     assert (tmp_path / "again" / compact.name).samefile(compact)
-    with pytest.raises(InvalidFileError, match=r"vectors.safetensors is not a fastText model"):
-        export_model(compact.parent, tmp_path / "third", compact=True)
-    other = write_language_model(tmp_path / "characters", "characters")
-    with pytest.raises(ConfigurationError, match="--compact: .* reads no fastText file"):
-        export_model(other, tmp_path / "fourth", compact=True)
+    for other in (compact.parent, write_language_model(tmp_path / "characters", "characters")):
+        with pytest.raises(ConfigurationError, match="--compact: .* reads no fastText `.bin`"):
+            export_model(other, tmp_path / "third", compact=True)
 
 
 def test_an_existing_model_is_replaced_only_on_request(lm_archive, tmp_path):
@@ -132,6 +130,30 @@ def test_a_folder_on_the_hugging_face_hub(lm_archive, embedder, tmp_path, monkey
     numpy.testing.assert_array_equal(vectors, embedder.embed_sentence(["The", "river"]))
     indexer = ElmoSemfitIndexer("hf://user/model")
     assert indexer.get_empty_token_list() == {"vectors": [], "word_mask": []}
+
+
+def test_a_file_may_have_the_name_of_another_in_the_folder(lm_archive, tmp_path):
+    vectors = Path(shutil.copy(VECTORS, tmp_path / "config.json"))
+    export_model(lm_archive, tmp_path / "out", str(vectors))
+    assert SentenceEmbedder(tmp_path / "out").embed_sentence(["river"]).any()
+    # Through a link in the folder, it would be overwritten.
+    assert vectors.read_bytes() == Path(VECTORS).read_bytes()
+
+
+def test_names_that_are_no_paths_may_be_those_of_files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "subwords").write_text("")
+    model = write_language_model(tmp_path / "lm", "subwords")
+    export_model(model, tmp_path / "out")
+    assert not (tmp_path / "out" / "subwords").exists()
+    (tmp_path / "out" / "subwords").write_text("")
+    assert SentenceEmbedder(tmp_path / "out").embed_sentence(["river"]).any()
+
+
+def test_a_url_is_refused_because_a_folder_is_complete(lm_archive, tmp_path):
+    url = "https://host.invalid/vectors.bin"
+    with pytest.raises(ConfigurationError, match=f"{url}: fetch this file"):
+        export_model(lm_archive, tmp_path / "out", url)
 
 
 def test_names_of_files_may_be_equal(tmp_path):

@@ -7,6 +7,7 @@ import numpy
 import pytest
 from allennlp.commands.train import train_model
 from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
 from allennlp.data import Token
 from allennlp.predictors import Predictor
 
@@ -91,8 +92,24 @@ def test_a_language_model_that_has_been_moved_is_given_once(home, tmp_path):
     lm = shutil.move(home / "lm", tmp_path / "moved")
     error = error_of("export-task", home / "tagger", tmp_path / "out")
     assert f"{home / 'lm'} does not exist" in error
+    assert "--language-model" in error
     assert not (tmp_path / "out").exists()
     run("export-task", home / "tagger", tmp_path / "out", "--language-model", lm)
+    assert predict(tmp_path / "out") == expected
+
+
+def test_a_fasttext_file_that_has_been_moved_is_given_once(lm_archive, tmp_path):
+    vectors = str(shutil.copy(VECTORS, tmp_path / "old.bin"))
+    lm = {"type": "elmo_semfit", "archive_file": lm_archive, "fasttext_model_path": vectors}
+    config = tagging_config(
+        tmp_path, {"lm": lm}, {"lm": lm}, {"type": "pass_through", "input_dim": 12}
+    )
+    train_model(Params(config), str(tmp_path / "tagger"))
+    expected = predict(tmp_path / "tagger")
+    moved = shutil.move(vectors, tmp_path / "new.bin")
+    export_task(tmp_path / "tagger", tmp_path / "out", fasttext_model_path=str(moved))
+    # A further training may write the weights in place.
+    (tmp_path / "tagger" / "best.th").write_bytes(b"")
     assert predict(tmp_path / "out") == expected
 
 
@@ -102,9 +119,23 @@ def test_compact_vectors(home, tmp_path):
     numpy.testing.assert_allclose(predict(tmp_path / "out"), predict(home / "tagger"), atol=0.01)
 
 
+def test_the_directory_of_another_archive_is_refused(home, tmp_path):
+    config = json.loads((home / "tagger" / "config.json").read_text())
+    mimick = {"type": "mimick", "archive_file": str(home / "lm")}
+    config["dataset_reader"]["token_indexers"]["mimick"] = mimick
+    (home / "tagger" / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ConfigurationError, match=f"{home / 'lm'}: it is a directory"):
+        export_task(home / "tagger", tmp_path / "out")
+
+
 def test_what_is_no_archive_is_named(tmp_path):
     (tmp_path / "model.tar.gz").write_bytes(b"no archive")
     with pytest.raises(InvalidFileError, match=r"task model .*model.tar.gz cannot be unpacked"):
         export_task(tmp_path / "model.tar.gz", tmp_path / "out")
-    with pytest.raises(InvalidFileError, match="has no configuration"):
+    for text in ("no config", "{}"):
+        (tmp_path / "config.json").write_text(text)
+        with pytest.raises(InvalidFileError, match="has no configuration"):
+            export_task(tmp_path, tmp_path / "out")
+    (tmp_path / "config.json").write_text('{"model": {}}')
+    with pytest.raises(InvalidFileError, match="has no best.th"):
         export_task(tmp_path, tmp_path / "out")
