@@ -18,7 +18,8 @@ from spacy.util import DummyTokenizer, compile_suffix_regex, get_lang_class
 
 __all__ = ["SentenceSplitter", "blank_pipeline", "normalize", "remove_invisible", "split_text"]
 
-_SENTENCE_END_MARKS = frozenset(Sentencizer.default_punct_chars)
+# spaCy's are those of Unicode 11, which lacks those of Khmer.
+_SENTENCE_END_MARKS = frozenset(Sentencizer.default_punct_chars) | {"។", "៕"}
 # “ and ‘ open in English and close in German. After a word without a space, they close, except
 # after the marks of Chinese, which has no spaces.
 _CLOSING = frozenset("\"'”’“‘»›)]}）］｝」』》〉】") | {"''"}
@@ -52,8 +53,8 @@ _PART_OF_CLUSTER = regex.compile(
     r"[^\p{GCB=Other}\p{GCB=Control}\p{GCB=CR}\p{GCB=LF}\p{GCB=LV}\p{GCB=LVT}]"
 )
 # spaCy splits Chinese into characters, also words and numbers in other scripts. Unicode's word
-# boundaries (UAX #29) keep these whole.
-_WORD = regex.compile(r"(?w).+?\b", regex.DOTALL)
+# boundaries (UAX #29) keep these whole. They are not before a space after a lone diacritic.
+_WORD = regex.compile(r"(?w).+?(?:\b|(?=\s))", regex.DOTALL)
 
 # Control characters, spaces without width and lone surrogates, except those that `str.split` treats
 # as whitespace.
