@@ -28,6 +28,8 @@ _BEFORE_OPENING = frozenset("。．｡！？”’")
 # These close also after a space, as in French, unless a word follows without a space.
 _CLOSING_AFTER_SPACE = frozenset("»›)]}")
 _NEVER_SENTENCE_INITIAL = frozenset(".!?,;:%")
+SENTENCE_END = r"""[\p{Sentence_Terminal}…][\p{Pe}\p{Pf}\p{Pi}"']*"""
+"""The pattern of an end mark and what closes after it, for the package regex."""
 _MAX_TOKENS_TO_FIRST_WORD = 3
 _YEAR_DIGITS = 4
 
