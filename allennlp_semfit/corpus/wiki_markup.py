@@ -20,7 +20,9 @@ from typing import (
 )
 from typing import Counter as CounterType
 
-from allennlp_semfit.corpus.sentences import remove_invisible
+import regex
+
+from allennlp_semfit.corpus.sentences import SENTENCE_END, remove_invisible
 
 # The package is an extra, and `--include-package` imports this module for every command.
 if TYPE_CHECKING:
@@ -102,7 +104,7 @@ _LEFTOVER_PUNCTUATION = re.compile(
     r"(?<=[(（])\s*(?:[,;:]\s*)+|(?<![\s,;:])\s*(?:[,;:]\s*)+(?=[)）])"
     r"|(?<![\s,;])(?:\s*[,;])+(?=\s*[,;.](?:\s|$))"
 )
-_SENTENCE_END = re.compile(r"[.!?…。！？।॥։؟۔።။][\"'”’»)\]」』]*$")
+_LINE_END = regex.compile(f"{SENTENCE_END}$")
 _LETTER = re.compile(r"[^\W\d_]")
 _FILE_NAME = re.compile(
     r"[^:\n]+:[^\n]*\.(?:jpe?g|png|svg|gif|tiff?|og[gav]|web[mp]|pdf|djvu|mp[34]|wav|flac|mid|xcf)$",
@@ -330,4 +332,4 @@ def _clean_line(line: str) -> str:
     if re.match(r"[,;:)\]]|\.(?![\w.])", line):
         return ""
     # Other list items are links or bibliography entries.
-    return "" if is_item and not _SENTENCE_END.search(line) else line
+    return "" if is_item and not _LINE_END.search(line) else line
