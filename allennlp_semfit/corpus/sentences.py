@@ -16,7 +16,14 @@ from spacy.tokenizer import Tokenizer
 from spacy.tokens import Doc, Token
 from spacy.util import DummyTokenizer, compile_suffix_regex, get_lang_class
 
-__all__ = ["SentenceSplitter", "blank_pipeline", "normalize", "remove_invisible", "split_text"]
+__all__ = [
+    "SENTENCE_END",
+    "SentenceSplitter",
+    "blank_pipeline",
+    "normalize",
+    "remove_invisible",
+    "split_text",
+]
 
 # spaCy's are those of Unicode 11, which lacks those of Khmer.
 _SENTENCE_END_MARKS = frozenset(Sentencizer.default_punct_chars) | {"។", "៕"}

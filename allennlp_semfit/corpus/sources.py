@@ -194,7 +194,7 @@ def _inspect(path: Path) -> Source:
 def _is_wrapped(lines: Sequence[str]) -> bool:
     """
     Whether line breaks are within sentences: many lines are continued in lower case, in text whose
-    sentences begin with capitals; or, for scripts without them,
+    sentences begin with capitals; or, as in scripts without them,
 
     - the first word of the next line would mostly not have fit into the line,
     - most lines do not end like a sentence, and
