@@ -110,7 +110,7 @@ def prepare_corpus(
             documents=writer.documents,
             sentences=writer.sentences,
             words=writer.words,
-            shards=writer.num_shards,
+            shards=len(writer.shards),
             held_out_sentences=writer.held_out_sentences,
             seconds=round(time.monotonic() - start, 1),
             skipped_articles=skipped_articles,

@@ -4,7 +4,7 @@ Splits paragraphs into tokenised sentences, in any language that spaCy supports 
 
 import re
 import unicodedata
-from typing import Any, Callable, Iterable, Iterator, List, NamedTuple, Sequence
+from typing import Any, Callable, Iterable, Iterator, List, Sequence
 
 import regex
 import spacy
@@ -13,12 +13,20 @@ from spacy.lang.char_classes import ALPHA
 from spacy.language import Language
 from spacy.pipeline import Sentencizer
 from spacy.tokenizer import Tokenizer
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Token
 from spacy.util import DummyTokenizer, compile_suffix_regex, get_lang_class
 
-__all__ = ["SentenceSplitter", "blank_pipeline", "normalize", "remove_invisible", "split_text"]
+__all__ = [
+    "SENTENCE_END",
+    "SentenceSplitter",
+    "blank_pipeline",
+    "normalize",
+    "remove_invisible",
+    "split_text",
+]
 
-_SENTENCE_END_MARKS = frozenset(Sentencizer.default_punct_chars)
+# spaCy's are those of Unicode 11, which lacks those of Khmer.
+_SENTENCE_END_MARKS = frozenset(Sentencizer.default_punct_chars) | {"។", "៕"}
 # “ and ‘ open in English and close in German. After a word without a space, they close, except
 # after the marks of Chinese, which has no spaces.
 _CLOSING = frozenset("\"'”’“‘»›)]}）］｝」』》〉】") | {"''"}
@@ -27,6 +35,8 @@ _BEFORE_OPENING = frozenset("。．｡！？”’")
 # These close also after a space, as in French, unless a word follows without a space.
 _CLOSING_AFTER_SPACE = frozenset("»›)]}")
 _NEVER_SENTENCE_INITIAL = frozenset(".!?,;:%")
+SENTENCE_END = r"""[\p{Sentence_Terminal}…][\p{Pe}\p{Pf}\p{Pi}"']*"""
+"""The pattern of an end mark and what closes after it, for the package regex."""
 _MAX_TOKENS_TO_FIRST_WORD = 3
 _YEAR_DIGITS = 4
 
@@ -52,8 +62,8 @@ _PART_OF_CLUSTER = regex.compile(
     r"[^\p{GCB=Other}\p{GCB=Control}\p{GCB=CR}\p{GCB=LF}\p{GCB=LV}\p{GCB=LVT}]"
 )
 # spaCy splits Chinese into characters, also words and numbers in other scripts. Unicode's word
-# boundaries (UAX #29) keep these whole.
-_WORD = regex.compile(r"(?w).+?\b", regex.DOTALL)
+# boundaries (UAX #29) keep these whole. They are not before a space after a lone diacritic.
+_WORD = regex.compile(r"(?w).+?(?:\b|(?=\s))", regex.DOTALL)
 
 # Control characters, spaces without width and lone surrogates, except those that `str.split` treats
 # as whitespace.
@@ -73,11 +83,6 @@ _INVISIBLE = regex.compile(
     ) | \p{DI}""".replace("WORD", r"[[\p{L}\p{M}\p{N}]--\p{DI}]"),
     regex.VERBOSE | regex.V1,
 )
-
-
-class _Token(NamedTuple):
-    text: str
-    space_after: bool
 
 
 def normalize(text: str) -> str:
@@ -159,7 +164,7 @@ class SentenceSplitter:
         if len(self._nlp.vocab.strings) > _MAX_STRINGS:
             self._nlp = blank_pipeline(self._language)
         # Not `self._nlp(paragraph)`, which has a maximum length, for the memory of parsers.
-        tokens = _tokens(self._nlp.tokenizer(paragraph))
+        tokens = list(self._nlp.tokenizer(paragraph))
         return [" ".join(token.text for token in tokens[span]) for span in _sentences(tokens)]
 
 
@@ -217,14 +222,10 @@ class _Tokenizer(DummyTokenizer):
 
 @Language.component("semfit_sentences", assigns=["token.is_sent_start", "doc.sents"])
 def _set_sentences(doc: Doc) -> Doc:
-    starts = {span.start for span in _sentences(_tokens(doc))}
+    starts = {span.start for span in _sentences(list(doc))}
     for token in doc:
         token.is_sent_start = token.i in starts
     return doc
-
-
-def _tokens(doc: Doc) -> List[_Token]:
-    return [_Token(token.text, bool(token.whitespace_)) for token in doc]
 
 
 def split_text(text: str, max_length: int) -> Iterator[str]:
@@ -240,7 +241,7 @@ def split_text(text: str, max_length: int) -> Iterator[str]:
     yield text[start:]
 
 
-def _sentences(tokens: Sequence[_Token]) -> Iterator[slice]:
+def _sentences(tokens: Sequence[Token]) -> Iterator[slice]:
     start = 0
     index = 0
     while index < len(tokens):
@@ -259,16 +260,17 @@ def _sentences(tokens: Sequence[_Token]) -> Iterator[slice]:
         yield slice(start, len(tokens))
 
 
-def _closes_sentence(tokens: Sequence[_Token], index: int) -> bool:
-    before, (text, space_after) = tokens[index - 1 : index + 1]
-    if before.space_after:
-        return text in _CLOSING_AFTER_SPACE and (space_after or index == len(tokens) - 1)
+def _closes_sentence(tokens: Sequence[Token], index: int) -> bool:
+    before, text = tokens[index - 1], tokens[index].text
+    if before.whitespace_:
+        is_last = index == len(tokens) - 1
+        return text in _CLOSING_AFTER_SPACE and (is_last or bool(tokens[index].whitespace_))
     if text in _AMBIGUOUS and before.text in _BEFORE_OPENING:
         return False
     return text in _CLOSING or text in _SENTENCE_END_MARKS
 
 
-def _can_start_sentence(tokens: Sequence[_Token], mark: str) -> bool:
+def _can_start_sentence(tokens: Sequence[Token], mark: str) -> bool:
     if mark not in (".", "!", "?"):
         return True
     if tokens and tokens[0].text in _NEVER_SENTENCE_INITIAL:

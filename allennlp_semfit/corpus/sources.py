@@ -33,7 +33,7 @@ from allennlp.common.checks import ConfigurationError
 from more_itertools import constrained_batches
 
 from allennlp_semfit.common.text_files import find_text_files, read_lines, read_text
-from allennlp_semfit.corpus.sentences import split_text
+from allennlp_semfit.corpus.sentences import SENTENCE_END, split_text
 from allennlp_semfit.corpus.wikipedia import read_articles
 
 _DECOMPRESSORS: Dict[bytes, Callable[[IO[bytes]], Any]] = {
@@ -63,9 +63,8 @@ _JOINED_BREAK = regex.compile(
     rf"(?V1)(?<={_NO_SPACES})\n(?={_NO_SPACES})|\xad\n|(?<=\p{{L}}[-\u2010])\n(?=\p{{L}})"
 )
 _FIRST_WORD = regex.compile(rf"(?V1){_NO_SPACES}|\S+")
-_SENTENCE_END = regex.compile(
-    rf"(?V1)[\p{{Sentence_Terminal}}…][\p{{Pe}}\p{{Pf}}\p{{Pi}}\"']*(?:(?=\s|$)|(?<={_NO_SPACES}))"
-)
+_END = regex.compile(rf"(?V1){SENTENCE_END}(?:(?=\s|$)|(?<={_NO_SPACES}))")
+_WORD_END = regex.compile(rf"{SENTENCE_END}$")
 _MIN_BREAKS = 5
 
 _HEAD_BYTES = 1 << 16
@@ -194,7 +193,8 @@ def _inspect(path: Path) -> Source:
 
 def _is_wrapped(lines: Sequence[str]) -> bool:
     """
-    Whether line breaks are at a maximum width and not between sentences or paragraphs:
+    Whether line breaks are within sentences: many lines are continued in lower case, in text whose
+    sentences begin with capitals; or, as in scripts without them,
 
     - the first word of the next line would mostly not have fit into the line,
     - most lines do not end like a sentence, and
@@ -202,19 +202,30 @@ def _is_wrapped(lines: Sequence[str]) -> bool:
     """
     lines = [line.strip() for line in lines]
     breaks = [(line, after) for line, after in pairwise(lines) if line and after]
+    # It is a third or more of real hard-wrapped text, and 2 % of sentences.
+    continued = sum(
+        after[0].islower() and (line[-1].isalnum() or line[-1] == ",") for line, after in breaks
+    )
+    if continued > max(1, 0.25 * len(breaks)) and _has_capitals(lines):
+        return True
     if len(breaks) < _MIN_BREAKS:
         return False
     lengths = sorted(len(line) for line, _ in breaks)
     # A few lines may be longer, such as those with an address.
     width = lengths[len(lengths) * 9 // 10]
     full = sum(len(line) + 1 + _FIRST_WORD.match(after).end() > width for line, after in breaks)
-    ends = [
-        match.end() == len(line) for line, _ in breaks for match in _SENTENCE_END.finditer(line)
-    ]
+    ends = [match.end() == len(line) for line, _ in breaks for match in _END.finditer(line)]
     at_ends = sum(ends)
     # It is about 0.65 for real hard-wrapped text and more for that of a program, 0.45 for blank
     # verse, and 0.1 for sentences or paragraphs.
     return full > 0.55 * len(breaks) and at_ends < min(len(ends) - at_ends, len(breaks) / 2)
+
+
+def _has_capitals(lines: Sequence[str]) -> bool:
+    """Whether most sentences begin with a capital."""
+    words = " ".join(lines).split()
+    starts = [after[0] for word, after in pairwise(words) if _WORD_END.search(word)]
+    return sum(map(str.isupper, starts)) > 3 * sum(map(str.islower, starts))
 
 
 @contextmanager

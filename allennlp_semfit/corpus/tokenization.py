@@ -5,7 +5,9 @@ Splits documents into tokenised sentences, in parallel.
 from collections import Counter
 from functools import lru_cache, partial
 from typing import Counter as CounterType
-from typing import Generator, Iterable, Iterator, List, Mapping, NamedTuple
+from typing import Generator, Iterable, List, Mapping, NamedTuple
+
+from more_itertools import constrained_batches
 
 from allennlp_semfit.common.parallel import ordered_map
 from allennlp_semfit.corpus.options import CorpusOptions
@@ -42,56 +44,40 @@ def split_documents(
     `ConfigurationError`
         If a worker dies, or reading the documents fails.
     """
+    batches = constrained_batches(
+        documents, _BATCH_CHARACTERS, get_len=lambda document: len(document.text), strict=False
+    )
     return ordered_map(
-        partial(_process, options),
-        _batches(documents),
+        partial(_split_batch, options),
+        batches,
         num_workers=num_workers,
         items_per_worker=_BATCHES_PER_WORKER,
     )
 
 
-def _batches(documents: Iterable[Document]) -> Iterator[List[Document]]:
-    batch: List[Document] = []
-    characters = 0
-    for document in documents:
-        batch.append(document)
-        characters += len(document.text)
-        if characters >= _BATCH_CHARACTERS:
-            yield batch
-            batch, characters = [], 0
-    if batch:
-        yield batch
+def _split_batch(options: CorpusOptions, batch: Iterable[Document]) -> List[Sentences]:
+    return [_split_document(options, document) for document in batch]
 
 
-def _process(options: CorpusOptions, batch: List[Document]) -> List[Sentences]:
-    return [_process_document(options, document) for document in batch]
-
-
-def _process_document(options: CorpusOptions, document: Document) -> Sentences:
+def _split_document(options: CorpusOptions, document: Document) -> Sentences:
     dropped: CounterType[str] = Counter()
-    if document.hidden_namespaces is None:
-        paragraphs = document.text.split("\n")
-    else:
+    paragraphs = document.text.split("\n")
+    if document.hidden_namespaces is not None:
         try:
             paragraphs = strip_markup(document.text, document.hidden_namespaces, dropped)
         except MarkupError as error:
             return Sentences("", 0, 0, skipped=f"{document.title}: {error}")
-    lines: List[str] = []
-    words = 0
-    for paragraph in paragraphs:
-        for sentence in _sentences(options, paragraph):
-            length = sentence.count(" ") + 1
-            if length >= options.min_words:
-                lines.append(sentence + "\n")
-                words += length
-    return Sentences("".join(lines), len(lines), words, dropped=dropped)
-
-
-def _sentences(options: CorpusOptions, paragraph: str) -> List[str]:
     if options.already_tokenized:
-        sentence = normalize(paragraph)
-        return [sentence] if sentence else []
-    return _splitter(options.language).split(paragraph)
+        sentences = list(filter(None, map(normalize, paragraphs)))
+    else:
+        split = _splitter(options.language).split
+        sentences = [sentence for paragraph in paragraphs for sentence in split(paragraph)]
+    lines = [f"{sentence}\n" for sentence in sentences if _length(sentence) >= options.min_words]
+    return Sentences("".join(lines), len(lines), sum(map(_length, lines)), dropped=dropped)
+
+
+def _length(sentence: str) -> int:
+    return sentence.count(" ") + 1
 
 
 # Each process makes one, when it needs it.

@@ -20,7 +20,9 @@ from typing import (
 )
 from typing import Counter as CounterType
 
-from allennlp_semfit.corpus.sentences import remove_invisible
+import regex
+
+from allennlp_semfit.corpus.sentences import SENTENCE_END, remove_invisible
 
 # The package is an extra, and `--include-package` imports this module for every command.
 if TYPE_CHECKING:
@@ -36,9 +38,9 @@ _DROPPED_TAGS = frozenset(
 _BREAKING_TAGS = frozenset(
     ["br", "p", "div", "center", "blockquote", "poem", "ul", "ol", "dl", "hr", "li", "dd", "dt"]
 )
-# Templates that are part of a sentence: the text they display, or the number of the unnamed
-# argument that is the text; 0 for those that are not text. For others, see `_guess_text`. Most are
-# boxes, footnotes and notices.
+# Templates that are part of a sentence: the text they display, or those that display their first
+# argument or have another rule. The text of others is guessed, except those that are not text. Most
+# are boxes, footnotes and notices.
 _TEMPLATE_TEXT = {
     "=": "=",
     "nbsp": " ",
@@ -48,12 +50,12 @@ _TEMPLATE_TEXT = {
     "spaced ndash": " – ",
     "spaced mdash": " — ",
 }
-_TEXT_ARGUMENT = {
-    **dict.fromkeys(["nihongo", "nowrap", "nobr", "small", "big", "sc", "smallcaps"], 1),
-    **dict.fromkeys(["sub", "sup", "abbr", "val", "iast", "angbr", "quote", "blockquote"], 1),
-    **dict.fromkeys(["ill", "interlanguage link", "vanchor"], 1),
-    **dict.fromkeys(["rp", "frac", "sfrac", "coord", "respell"], 0),
-}
+_TEXT_IS_FIRST_ARGUMENT = frozenset(
+    ["nihongo", "nowrap", "nobr", "small", "big", "sc", "smallcaps", "sub", "sup", "abbr", "iast"]
+    + ["angbr", "quote", "blockquote", "vanchor"]
+)
+_PART_OF_SENTENCE = _TEXT_IS_FIRST_ARGUMENT | {"lang", "convert", "cvt"}
+_NOT_TEXT = frozenset(["rp", "frac", "sfrac", "coord", "respell"])
 _CHANGE_OF_CASE: Dict[str, Callable[[str], str]] = {
     "lc": str.lower,
     "uc": str.upper,
@@ -63,6 +65,7 @@ _CHANGE_OF_CASE: Dict[str, Callable[[str], str]] = {
 _NUMBER = re.compile(r"[+−-]?\d[\d.,\u00a0 /]*(?:e[+-]?\d+)?$")
 # Longer numbers are those of patents, books and so on.
 _NUMBER_AND_UNIT = re.compile(r"\d{1,6}(?:[.,]\d+)* ?[^\W\d_]{0,3}$")
+_DATE = re.compile(r"\d{1,2} [^\W\d_]+ \d{3,4}$")
 _LANGUAGE_CODE = re.compile(r"[a-z]{2,3}(?:-\w{2,8})*$")
 
 # From each opening bracket or tag that is not closed, the parser reads to the end of the article,
@@ -101,7 +104,7 @@ _LEFTOVER_PUNCTUATION = re.compile(
     r"(?<=[(（])\s*(?:[,;:]\s*)+|(?<![\s,;:])\s*(?:[,;:]\s*)+(?=[)）])"
     r"|(?<![\s,;])(?:\s*[,;])+(?=\s*[,;.](?:\s|$))"
 )
-_SENTENCE_END = re.compile(r"[.!?…。！？।॥։؟۔።။][\"'”’»)\]」』]*$")
+_LINE_END = regex.compile(f"{SENTENCE_END}$")
 _LETTER = re.compile(r"[^\W\d_]")
 _FILE_NAME = re.compile(
     r"[^:\n]+:[^\n]*\.(?:jpe?g|png|svg|gif|tiff?|og[gav]|web[mp]|pdf|djvu|mp[34]|wav|flac|mid|xcf)$",
@@ -213,29 +216,28 @@ def _render_link(link: "Wikilink", page: _Page) -> str:
 
 def _render_template(template: "Template", page: _Page) -> str:
     name = " ".join(str(template.name).replace("_", " ").lower().split()).removeprefix("template:")
-    function, colon, _ = name.partition(":")
-    if colon and function and " " not in function:
-        text = _GUESS.format(_render_function(function, template, page))
-    elif name in _TEMPLATE_TEXT or name.startswith("'"):
+    if name in _TEMPLATE_TEXT or name.startswith("'"):
         return _TEMPLATE_TEXT.get(name, name.replace(" ", ""))
-    else:
-        arguments = [
-            _argument(parameter, page)
-            for parameter in template.params
-            if not parameter.showkey or str(parameter.name).strip() in ("1", "text")
-        ]
-        if name == "as of":
-            return " ".join(["as of", *arguments[:1]])
-        number = 1 if name.startswith("lang-") else _TEXT_ARGUMENT.get(name)
-        if number is None and not name.startswith("ipa"):
-            text = _guess_text(arguments)
-            is_alone_in_a_line = name not in ("lang", "convert", "cvt")
-            text = _GUESS.format(text) if text and is_alone_in_a_line else text
-        else:
-            text = arguments[number - 1] if number and number <= len(arguments) else ""
-    if not text.strip("\x01\x02"):
-        page.dropped[name.partition(":")[0]] += 1
-    return text
+    arguments = [
+        _argument(parameter, page)
+        for parameter in template.params
+        if not parameter.showkey or str(parameter.name).strip() in ("1", "text", "u")
+    ]
+    first = "".join(arguments[:1])
+    function, is_function, _ = name.partition(":")
+    text = ""
+    if name == "as of":
+        return f"as of {first}"
+    if name in _TEXT_IS_FIRST_ARGUMENT or name.startswith("lang-"):
+        text = first
+    elif is_function:
+        text = _render_function(function, template, page)
+    elif name not in _NOT_TEXT and not name.startswith("ipa"):
+        text = _guess_text(arguments)
+    if not text:
+        page.dropped[function] += 1
+        return ""
+    return text if name in _PART_OF_SENTENCE or name.startswith("lang-") else _GUESS.format(text)
 
 
 def _argument(parameter: Any, page: _Page) -> str:
@@ -245,9 +247,11 @@ def _argument(parameter: Any, page: _Page) -> str:
 def _guess_text(arguments: Sequence[str]) -> str:
     """
     The text of a template by the shape of its unnamed arguments, in a wiki of any language: a
-    number, numbers with units or words between, as in "5|to|10|km|mi" or "5|ft|11|in|m", or the
-    code of a language and text.
+    number, numbers with units or words between, as in "5|to|10|km|mi" or "5|ft|11|in|m", a date,
+    the code of a language and text, or a title and the code of a wiki that has an article on it.
     """
+    if _DATE.match(" ".join(arguments)):
+        return " ".join(arguments)
     measures: List[str] = []
     for number, unit in zip(arguments[::2], arguments[1::2]):
         if not _NUMBER.match(number) or not unit or _NUMBER.match(unit):
@@ -257,11 +261,14 @@ def _guess_text(arguments: Sequence[str]) -> str:
         return " ".join(measures)
     if len(arguments) == 1 and _NUMBER_AND_UNIT.match(arguments[0]):
         return _LONE_NUMBER + arguments[0]
-    if len(arguments) > 1 and _LANGUAGE_CODE.match(arguments[0]):
+    first, second, third = [*arguments, "", "", ""][:3]
+    text = ""
+    if second and _LANGUAGE_CODE.match(first):
         # {{transl|ar|ALA|Allāh}} has the name of a transliteration before the text.
-        text = arguments[2 if re.match("[A-Z]+$", arguments[1]) and arguments[2:] else 1]
-        return text if _LETTER.search(text) else ""
-    return ""
+        text = third if third and re.match("[A-Z]+$", second) else second
+    elif _LANGUAGE_CODE.match(second):
+        text = first
+    return text if _LETTER.search(text) else ""
 
 
 def _render_function(name: str, template: "Template", page: _Page) -> str:
@@ -276,30 +283,27 @@ def _render_function(name: str, template: "Template", page: _Page) -> str:
         return second if subject == first else third
     if name == "#switch":
         return _switch(subject, template, page)
-    if name.startswith("#"):
-        return ""
     if name in _CHANGE_OF_CASE:
         return _CHANGE_OF_CASE[name](subject)
-    if _NUMBER.match(subject):
-        # {{plural:2|page|pages}}, but {{formatnum:2111|R}}
-        return subject if len(arguments) < 2 else arguments[0 if subject == "1" else -1]
-    # {{grammar:genitive|Berlin}}
-    return first or subject
+    if name == "grammar":
+        return first
+    if name == "plural" and arguments:
+        return arguments[0 if subject == "1" else -1]
+    # "formatnum" has other names in other languages. Most functions set the title or a sort key.
+    return _LONE_NUMBER + subject if _NUMBER.match(subject) else ""
 
 
 def _switch(subject: str, template: "Template", page: _Page) -> str:
-    default = ""
-    is_found = False
-    for parameter in template.params:
-        value = _argument(parameter, page)
-        key = " ".join(str(parameter.name).split()) if parameter.showkey else value
-        is_found = is_found or key == subject
-        if parameter.showkey and is_found:
-            return value
-        if not parameter.showkey or key == "#default":
-            # The last argument can be the default without a key.
-            default = value
-    return default
+    cases: Dict[str, str] = {}
+    value = ""
+    for parameter in reversed(template.params):
+        argument = _argument(parameter, page)
+        # A case without a value has that of the next one. The last one is the default.
+        if parameter.showkey or not cases:
+            value = argument
+        key = "#default" if not cases else argument
+        cases[str(parameter.name).strip() if parameter.showkey else key] = value
+    return cases.get(subject, cases.get("#default", ""))
 
 
 def _choose_variant(match: "re.Match[str]") -> str:
@@ -328,4 +332,4 @@ def _clean_line(line: str) -> str:
     if re.match(r"[,;:)\]]|\.(?![\w.])", line):
         return ""
     # Other list items are links or bibliography entries.
-    return "" if is_item and not _SENTENCE_END.search(line) else line
+    return "" if is_item and not _LINE_END.search(line) else line

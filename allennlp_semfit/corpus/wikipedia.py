@@ -6,13 +6,13 @@ million pages), and returns neither which pages are redirects nor the names of t
 dump's language, which are needed to remove pictures and categories.
 """
 
-from typing import IO, FrozenSet, Iterator, Set, Tuple
+from typing import IO, FrozenSet, Iterator, Tuple
 from xml.etree.ElementTree import Element, iterparse
 
 # The keys of the namespaces whose links are not text: Media, File, Category.
 _HIDDEN_KEYS = {"-2", "6", "14"}
 # The English names work in a wiki of any language.
-_HIDDEN_NAMES = {"media", "file", "image", "category"}
+_HIDDEN_NAMES = frozenset(["media", "file", "image", "category"])
 _ARTICLE_KEY = "0"
 
 
@@ -33,7 +33,7 @@ def read_articles(stream: IO[bytes]) -> Iterator[Tuple[str, FrozenSet[str], str]
     page_tag, siteinfo_tag = prefix + "page", prefix + "siteinfo"
     revision_tag = prefix + "revision"
     revision = None
-    hidden = frozenset(_HIDDEN_NAMES)
+    hidden = _HIDDEN_NAMES
     for event, element in events:
         if event == "start":
             if element.tag == revision_tag:
@@ -43,7 +43,11 @@ def read_articles(stream: IO[bytes]) -> Iterator[Tuple[str, FrozenSet[str], str]
                 revision = element
             continue
         if element.tag == siteinfo_tag:
-            hidden = frozenset(_HIDDEN_NAMES | _hidden_names(element, prefix))
+            hidden |= {
+                namespace.text.lower()
+                for namespace in element.iter(prefix + "namespace")
+                if namespace.get("key") in _HIDDEN_KEYS and namespace.text
+            }
         elif element.tag == page_tag:
             text = "" if revision is None else _article_text(element, revision, prefix)
             revision = None
@@ -52,14 +56,6 @@ def read_articles(stream: IO[bytes]) -> Iterator[Tuple[str, FrozenSet[str], str]
             root.clear()
             if text:
                 yield text, hidden, title
-
-
-def _hidden_names(siteinfo: Element, prefix: str) -> Set[str]:
-    return {
-        namespace.text.lower()
-        for namespace in siteinfo.iter(prefix + "namespace")
-        if namespace.get("key") in _HIDDEN_KEYS and namespace.text
-    }
 
 
 def _article_text(page: Element, revision: Element, prefix: str) -> str:

@@ -32,24 +32,12 @@ def count_words(files: Sequence[Path], *, num_workers: int = 1) -> WordCounts:
     """
     Counts the words as the `language_modeling` reader reads them by default: lines end at `\\n`
     only, words are separated as by `str.split()`, and a byte order mark at the start of a file is
-    skipped.
-
-    The files are read once, in chunks. A worker keeps one chunk and its counts in
-    memory: three times the size of the chunk for English text, 32 times if all words are distinct.
-    This process keeps all counts, about 120 bytes for each distinct word of ten letters, and two
-    chunks or their counts for each worker.
-
-    # Parameters
-
-    files : `Sequence[Path]`
-    num_workers : `int`, optional (default = `1`)
-        The maximum number of worker processes. With 1, none are started.
+    skipped. All counts are in memory, about 120 bytes for each distinct word of ten letters.
 
     # Raises
 
     `ConfigurationError`
-        If a file cannot be read, is not UTF-8 or changes while it is read, if there are no words,
-        or if a worker dies.
+        If there are no words, and what `map_chunks` raises.
     """
     counts: CounterType[str] = Counter()
     num_sentences = 0

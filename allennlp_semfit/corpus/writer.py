@@ -33,7 +33,7 @@ class CorpusWriter:
         self._num_shards = num_shards
         self._held_out = held_out
         self._files = ExitStack()
-        self._shards: List[IO[str]] = []
+        self.shards: List[IO[str]] = []
         self._shard_words: List[int] = []
         self._held_out_file: Optional[IO[str]] = None
         self.documents = 0
@@ -48,11 +48,6 @@ class CorpusWriter:
     def __exit__(self, *_: Any) -> None:
         self._files.close()
 
-    @property
-    def num_shards(self) -> int:
-        """The number of shards with text: fewer than asked for if there are fewer documents."""
-        return len(self._shards)
-
     def add(self, lines: str, sentences: int, words: int) -> None:
         """Writes a document: `lines` has its sentences, each with a line end."""
         if not sentences:
@@ -64,7 +59,7 @@ class CorpusWriter:
             self.held_out_sentences += sentences
         else:
             shard = self._emptiest_shard()
-            self._shards[shard].write(lines)
+            self.shards[shard].write(lines)
             self._shard_words[shard] += words
         self.documents += 1
         self.sentences += sentences
@@ -78,11 +73,11 @@ class CorpusWriter:
         return self.held_out_sentences + half_a_document <= self._held_out * self.sentences
 
     def _emptiest_shard(self) -> int:
-        if len(self._shards) < self._num_shards:
+        if len(self.shards) < self._num_shards:
             width = max(2, len(str(self._num_shards - 1)))
-            self._shards.append(self._open(f"{TRAIN}/shard-{len(self._shards):0{width}d}.txt"))
+            self.shards.append(self._open(f"{TRAIN}/shard-{len(self.shards):0{width}d}.txt"))
             self._shard_words.append(0)
-            return len(self._shards) - 1
+            return len(self.shards) - 1
         return self._shard_words.index(min(self._shard_words))
 
     def _open(self, name: str) -> IO[str]:

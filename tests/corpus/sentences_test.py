@@ -4,12 +4,12 @@ import unicodedata
 import pytest
 import spacy
 from allennlp.common.checks import ConfigurationError
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from allennlp_semfit.corpus.sentences import SentenceSplitter, blank_pipeline, normalize
 
-ENGLISH = SentenceSplitter("en")
+ENGLISH, CHINESE = SentenceSplitter("en"), SentenceSplitter("zh")
 
 
 class TestSentenceSplitter:
@@ -52,6 +52,7 @@ class TestSentenceSplitter:
             ("hy", ["Ես գնացի տուն ։", "Նա եկավ ։"]),
             ("xx", ["ကျွန်တော် သွားတယ် ။", "သူ လာတယ် ။"]),
             ("ml", ["ഞാൻ വീട്ടിൽ പോയി .", "അവൻ വന്നു ."]),
+            ("xx", ["ខ្ញុំទៅផ្សារ ។", "ថ្ងៃទី ៕"]),
             ("xx", ["როგორ ხართ ?", "კარგად ვარ !", "მე სახლში წავედი ."]),
         ],
     )
@@ -102,14 +103,16 @@ class TestSentenceSplitter:
 
     @settings(max_examples=300, deadline=None)
     @given(st.text(st.characters() | st.sampled_from("aA1.,!?\"'”»() \n\u2028\x85\x0b\0")))
+    @example("\u0301 abc")
     def test_no_character_is_lost_and_no_separator_gets_through(self, text):
-        sentences = ENGLISH.split(text)
-        for sentence in sentences:
-            assert sentence.splitlines() == [sentence]
-            assert sentence.split(" ") == sentence.split()
-            sentence.encode("utf-8")
-            assert "\0" not in sentence
-        assert "".join(sentences).replace(" ", "") == normalize(text).replace(" ", "")
+        for splitter in (ENGLISH, CHINESE):
+            sentences = splitter.split(text)
+            for sentence in sentences:
+                assert sentence.splitlines() == [sentence]
+                assert sentence.split(" ") == sentence.split()
+                sentence.encode("utf-8")
+                assert "\0" not in sentence
+            assert "".join(sentences).replace(" ", "") == normalize(text).replace(" ", "")
 
     def test_long_lines_and_long_words_pass(self):
         line = "word " * 100_000

@@ -186,12 +186,19 @@ class TestLines:
             "\n".join(PROSE.values()) * 9,
             "\n\n".join(PROSE.values()) * 9,
             "\n".join(f"line {i}" for i in range(100)),
-            "He counted the waves, and he wrote\ntheir number in a book. It\nwas thick.",
+            "Good morning\nthanks a lot.",
+            "so what?\nyou know, it\nis late. good night, and\nthat is it\nbut no.",
         ],
     )
     def test_other_lines_are_not_joined(self, tmp_path, text):
         (tmp_path / "a.txt").write_text(text)
         assert not find_sources([tmp_path / "a.txt"])[0].is_wrapped
+
+    @pytest.mark.parametrize("repeats", [1, 9])
+    def test_sentences_that_begin_in_a_new_line_and_are_wrapped(self, tmp_path, repeats):
+        text = "He wrote\ntheir number in a book.\nThe sea was calm that day, and\nno ship came.\n"
+        (tmp_path / "a.txt").write_text(text * repeats)
+        assert find_sources([tmp_path / "a.txt"])[0].is_wrapped
 
     def test_how_wrapped_lines_are_joined(self, tmp_path):
         path = tmp_path / "a.txt"

@@ -115,6 +115,11 @@ class TestStripMarkup:
         ("x {{rp|5}} {{IPA|fr|alɛ̃}} {{age|1969|07|20}} y", "x y"),
         ("{{Portal|de|Berlin}}\n\na", "a"),
         ("Eagle{{'s}} wings", "Eagle's wings"),
+        (
+            "né le {{date|12|juin|1980}} et {{date|13 mai 1981}} a",
+            "né le 12 juin 1980 et 13 mai 1981 a",
+        ),
+        ("un {{lien|Roman|en|Novel}} de {{val|5|u=km}}", "un Roman de 5 km"),
         # Parser functions
         ("är {{formatnum:2111}} meter", "är 2111 meter"),
         ("海拔{{formatnum:{{nts|2111}}|R}}米", "海拔2111米"),
@@ -125,7 +130,7 @@ class TestStripMarkup:
         ("{{plural:1|car|cars}} and {{PLURAL:3|car|cars}}", "car and cars"),
         ("in {{grammar:genitive|Berlin}} a", "in Berlin a"),
         ("a{{#tag:ref|note}} b", "a b"),
-        ("{{SORTIERUNG:Berg, Alban}}[[Category:X]]\n\na", "a"),
+        ("a.{{SORTIERUNG:Berg, Alban}}{{DEFAULTSORT:1984}}[[Category:X]]", "a."),
         # Variants of Chinese
         ("a-{R|x}-b-{H|zh-hans:计算机;zh-hant:電腦}-", "axb"),
         ("-{zh-hans:[[计算机|机]]; zh-hant:電腦}-是-{zh;zh-hans|博客}-", "机是博客"),
