@@ -150,7 +150,7 @@ def _fill(
                     break
     if dropped:
         names = ", ".join(f"{name} {count:,}" for name, count in dropped.most_common(_MAX_NAMES))
-        logger.info(f"{dropped.total():,} templates were left out, most often: {names}")
+        logger.info(f"Templates left out: {dropped.total():,}, most often {names}")
     return skipped_articles
 
 
