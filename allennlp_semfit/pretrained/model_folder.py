@@ -121,6 +121,12 @@ def export_model(
         dim=layers.get_output_dim(),
         facts="\n".join(f"| {name} | {value} |" for name, value in _facts(archive)),
     )
+    exported = Path(archive.file)
+    if (exported / FOLDER_WEIGHTS).is_file() and (exported / _CARD).is_file():
+        # It may have been completed, and the rest is known only from the training.
+        old, name = exported.resolve().name, folder.resolve().name
+        card = (exported / _CARD).read_text("utf-8").replace(f"# {old}\n", f"# {name}\n")
+        card = card.replace(f'"{old}"', f'"{name}"')
     with write_directory(folder, [*files, _COMPACT, *contents], force=force) as new:
         for name, path in files.items():
             link_or_copy(path, new / name)

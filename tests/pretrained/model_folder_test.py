@@ -73,6 +73,12 @@ def test_the_card_says_what_it_is_and_how_to_load_it(lm_archive, tmp_path):
     metrics = json.loads((Path(lm_archive).parent / "metrics.json").read_text())
     assert f"| cosine, held out | {metrics['best_validation_cosine']:.4f} |" in card
 
+    completed = card.replace("language:", "language: yo")
+    (tmp_path / "my-model" / "README.md").write_text(completed)
+    export_model(tmp_path / "my-model", tmp_path / "other")
+    expected = completed.replace("my-model", "other")
+    assert (tmp_path / "other" / "README.md").read_text() == expected
+
 
 def test_a_compact_folder_has_rounded_vectors_in_a_smaller_file(lm_archive, embedder, tmp_path):
     export_model(lm_archive, tmp_path / "model", VECTORS, compact=True)
