@@ -205,8 +205,8 @@ def check_is_registered(base: Any, name: str) -> None:
     if str(name) not in Registrable._registry[base]:
         raise RefusalError(
             f"needs the {base.__name__} {name!r}, which is not registered",
-            "If it is from a package that you trust, import that package first: on the command "
-            "line, with --include-package.",
+            "If it is from a package that you trust, import that package first (on the command "
+            "line, with --include-package), and name the class as it is registered.",
         )
 
 

@@ -58,8 +58,9 @@ class TrainFastText(Command):
             f"{result.seconds:.1f} seconds."
         )
         logger.info(
-            "Next: in a copy of training_config/elmo_semfit.jsonnet, set model_path = %r and "
-            "embedding_dim = %d; then allennlp train COPY --include-package allennlp_semfit -s OUT",
+            "Next: in a copy of training_config/elmo_semfit.jsonnet, set the paths of the text, "
+            "num_sentences, model_path = %r and embedding_dim = %d; then allennlp train COPY "
+            "--include-package allennlp_semfit -s OUT",
             args.out_path,
             result.dim,
         )

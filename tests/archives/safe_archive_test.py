@@ -315,8 +315,8 @@ def test_the_message_says_what_to_do():
         load_language_model(write(change=CONFIGS["name"][0]))
     assert str(raised.value) == (
         f"Language model model.tar.gz needs the LmHead '{HOSTILE}', which is not registered. If it "
-        "is from a package that you trust, import that package first: on the command line, with "
-        "--include-package."
+        "is from a package that you trust, import that package first (on the command line, with "
+        "--include-package), and name the class as it is registered."
     )
 
 
