@@ -58,4 +58,4 @@ class ExportTask(Command):
             call(export_task, args)
         logger.info("%s has all that the model needs. You can move and share it.", args.out_dir)
         plugin = "--include-package allennlp_semfit"
-        logger.info("Next: allennlp predict %s INPUTS %s", args.out_dir, plugin)
+        logger.info("Next: allennlp evaluate %s TEST_DATA %s", args.out_dir, plugin)
