@@ -69,11 +69,13 @@ class ExportVectors(Command):
         inputs = filter(None, [args.archive_file, args.words, args.contexts])
         check_output_path(Path(args.out_file), force=args.force, inputs=[*inputs])
         given = dict.fromkeys(_read_words(Path(args.words)))
+        if not given:
+            raise ConfigurationError(f"{args.words}: it has no word to export")
         contexts = map(str.split, SentencesFile(Path(args.contexts))) if args.contexts else None
         embedder = load_language_model(args)
         words, vectors = call(word_vectors, args, embedder=embedder, words=given, contexts=contexts)
         if not words:
-            raise ConfigurationError(f"{args.contexts or args.words}: it has no word to export")
+            raise ConfigurationError(f"{args.contexts}: it has no word to export")
         write_table(Path(args.out_file), words, vectors, force=args.force)
         size = f"{len(words):,} of {len(given):,} words, {vectors.shape[1]} dimensions"
         logger.info("%s: %s", args.out_file, size)
