@@ -41,7 +41,7 @@ class TestStripMarkup:
             ("H<sub>2</sub>O, km<sup>2</sup>, 10<sup>6</sup>", ["H2O, km2, 106"]),
             ("one<br />two", ["one", "two"]),
             ("Where <math>x^{2}</math> is.", ["Where is."]),
-            ("== Head ==\nText.\n----\n__NOTOC__", ["Text."]),
+            ("== Head ==\nText.\n----\n__NOTOC__\n__БЕЗ_ОГЛАВЛЕНИЯ__\n__目次非表示__", ["Text."]),
             (
                 "* [[Cat]]\n* It is a cat.\n# ''A book'' 1990\n:: Indented\n; term",
                 ["It is a cat.", "Indented"],
