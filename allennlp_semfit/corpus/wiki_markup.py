@@ -227,7 +227,7 @@ def _render_template(template: "Template", page: _Page) -> str:
     function, is_function, _ = name.partition(":")
     text = ""
     if name == "as of":
-        return f"as of {first}"
+        return f"{'as' if template.has('lc') else 'As'} of {first}"
     if name in _TEXT_IS_FIRST_ARGUMENT or name.startswith("lang-"):
         text = first
     elif is_function:

@@ -102,7 +102,7 @@ class TestStripMarkup:
         ("{{Convert |5|to|10|km|mi}}", "5 to 10 km"),
         ("{{nowrap|1=a = b}}", "a = b"),
         ("a{{ndash}}b", "a–b"),
-        ("{{As of|2014}}", "as of 2014"),
+        ("A. {{as of|2014}}, B {{As of|lc=y|2015}}.", "A. As of 2014, B as of 2015."),
         ("{{quote|text=Said so.|author=Me}}", "Said so."),
         ("a {{lang|fr}} b", "a b"),
         # By the shape of the arguments
