@@ -22,7 +22,7 @@ __all__ = ["apply_patches"]
 
 
 def apply_patches() -> None:
-    """Replaces the functions, once in a process. `allennlp_semfit` calls it on import."""
+    """Replaces the functions. `allennlp_semfit` calls it on import."""
     _wrap(ReduceOnPlateauLearningRateScheduler, "__init__", _init_reduce_on_plateau)
     _wrap(Checkpointer, "load_checkpoint", _load_checkpoint)
     for name in ("_start_batch_workers", "_start_instance_workers"):
@@ -32,8 +32,6 @@ def apply_patches() -> None:
 
 def _wrap(owner: Any, name: str, replacement: Callable) -> None:
     original = getattr(owner, name)
-    if hasattr(original, "__wrapped__"):
-        return
 
     # Keeps the signature, from which AllenNLP takes the parameters of a config.
     @functools.wraps(original)

@@ -11,14 +11,7 @@ from allennlp.training import Checkpointer
 from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 from transformers import BertConfig, BertModel, BertTokenizerFast
 
-from allennlp_semfit.patches import apply_patches
 from tests import FIXTURES
-
-
-def test_it_may_be_applied_again():
-    before = Checkpointer.load_checkpoint
-    apply_patches()
-    assert Checkpointer.load_checkpoint is before
 
 
 @pytest.mark.parametrize("verbose", [{}, {"verbose": True}])

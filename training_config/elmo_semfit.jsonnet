@@ -4,12 +4,12 @@
 local train_data_path = 'data/sample/train';  // one tokenised sentence per line
 local validation_data_path = 'data/sample/heldout.txt';
 local model_path = 'data/sample/vectors.bin';  // fastText
-local num_sentences = 19141;  // cat data/sample/train/* | wc -l
+local num_sentences = 19157;  // cat data/sample/train/* | wc -l
 
 local embedding_dim = 100;  // of the fastText vectors
 local hidden_dim = 128;  // of each direction
 local cell_size = 512;
-// 16 sentences × 25 words = 400 words per update; 1,197 updates per epoch.
+// 16 sentences × 25 words = 400 words per update; 1,198 updates per epoch.
 local batch_size = 16;
 local num_epochs = 3;
 local num_updates = num_epochs * std.ceil(num_sentences / batch_size);

@@ -122,7 +122,7 @@ class NearestWordsCommand(Command):
                 logger.info(line)
 
 
-def _read_archive(archive_file: str, overrides: str = "") -> Archive:
+def _read_archive(archive_file: str, overrides: str) -> Archive:
     return LANGUAGE_MODEL.read(archive_file).overridden(overrides)
 
 

@@ -38,23 +38,10 @@ T = TypeVar("T")
 
 
 @contextmanager
-def exit_on_error(
-    command: str,
-    interrupted: str = "nothing was written",
-    out_of_memory: str = "use less text or a machine with more memory",
-) -> Iterator[None]:
+def exit_on_error(command: "Command") -> Iterator[None]:
     """
-    A context manager or decorator that ends the program with one line instead of a traceback, for
-    invalid input, an I/O error such as a full disk, a lack of memory, Ctrl-C and SIGTERM.
-
-    # Parameters
-
-    command : `str`
-        Its name, with which the line begins.
-    interrupted : `str`, optional (default = `"nothing was written"`)
-        What to tell the user after Ctrl-C or SIGTERM.
-    out_of_memory : `str`, optional (default = `"use less text or a machine with more memory"`)
-        What to do if there is not enough memory.
+    A context manager that ends the program with one line instead of a traceback, for invalid input,
+    an I/O error such as a full disk, a lack of memory, Ctrl-C and SIGTERM.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
         # The encoding of a terminal may lack characters of the text. stderr does the same.
@@ -66,16 +53,18 @@ def exit_on_error(
     except (ConfigurationError, OSError) as error:
         if isinstance(error, BrokenPipeError) and _reader_has_ended():
             sys.exit(1)
-        sys.exit(f"{command}: {error}")
+        sys.exit(f"{command.name}: {error}")
     except (MemoryError, RuntimeError) as error:
         # PyTorch's errors on the CPU, and in old versions on a GPU, have no type of their own.
         # Others name the memory, too, such as that of an illegal access.
         is_lack = re.search("out of memory|tried to allocate", str(error))
         if not isinstance(error, MemoryError) and not is_lack:
             raise
-        sys.exit(f"{command}: not enough memory ({first_line(error)}); {out_of_memory}")
+        sys.exit(
+            f"{command.name}: not enough memory ({first_line(error)}); {command.out_of_memory}"
+        )
     except (KeyboardInterrupt, SigTermReceived) as error:
-        sys.stderr.write(f"{command}: interrupted; {interrupted}\n")
+        sys.stderr.write(f"{command.name}: interrupted; {command.interrupted}\n")
         # Shells define this exit code.
         is_sigterm = isinstance(error, SigTermReceived)
         sys.exit(128 + (signal.SIGTERM if is_sigterm else signal.SIGINT))
@@ -94,8 +83,8 @@ def _reader_has_ended() -> bool:
 
 class Command(Subcommand):
     """
-    The base class of the commands. `help` and `description` are argparse's, `interrupted` and
-    `out_of_memory` those of `exit_on_error`.
+    The base class of the commands. `help` and `description` are argparse's, `interrupted` is what
+    to tell the user after Ctrl-C, and `out_of_memory` what to do if there is not enough memory.
     """
 
     help: str
@@ -128,7 +117,7 @@ class Command(Subcommand):
         raise NotImplementedError
 
     def _run(self, args: argparse.Namespace) -> None:
-        with exit_on_error(self.name, self.interrupted, self.out_of_memory):
+        with exit_on_error(self):
             if self.shows_progress:
                 is_friendly = args.file_friendly_logging or not sys.stderr.isatty()
                 common_logging.FILE_FRIENDLY_LOGGING = is_friendly

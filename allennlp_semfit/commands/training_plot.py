@@ -23,7 +23,7 @@ _PROGRESS = re.compile(r" - tqdm - (.*) \|\|:.*\| (\d+)/(\d+) \[")
 _METRIC = re.compile(r"(\w+): (-?\d+\.\d+)")
 
 
-def check_plot_path(path: Path, *, force: bool = False) -> None:
+def check_plot_path(path: Path, *, force: bool) -> None:
     """
     Checks that `write_plot` can write to `path`.
 

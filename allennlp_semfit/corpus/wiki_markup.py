@@ -29,12 +29,9 @@ if TYPE_CHECKING:
     from mwparserfromhell.nodes import Node, Tag, Template, Wikilink
     from mwparserfromhell.wikicode import Wikicode
 
-# Elements that are removed. Other tags are replaced by their content.
-_DROPPED_TAGS = frozenset(
-    ["ref", "references", "math", "chem", "ce", "gallery", "timeline", "imagemap", "score"]
-    + ["source", "syntaxhighlight", "pre", "table", "hiero", "graph", "mapframe", "maplink"]
-    + ["categorytree", "inputbox", "templatedata", "templatestyles", "indicator", "style", "script"]
-)
+# Elements that are removed, besides those whose content is not wiki markup, such as formulas. Other
+# tags are replaced by their content.
+_DROPPED_TAGS = frozenset(["ref", "references", "table", "mapframe", "maplink", "indicator"])
 _BREAKING_TAGS = frozenset(
     ["br", "p", "div", "center", "blockquote", "poem", "ul", "ol", "dl", "hr", "li", "dd", "dt"]
 )
@@ -86,7 +83,8 @@ _GUESSES = re.compile("\x01[^\x01\x02]*\x02")
 # A template with nothing but a number is that of a page, directly after a mark, or an exponent.
 _LONE_NUMBER = "\x03"
 _GUESS_MARKS = re.compile(r"(?<=[\d.,;!?)\]\"”’'。，])\x01\x03[^\x02]*\x02|[\x01-\x03]")
-_MAGIC_WORD = re.compile(r"__[A-Z]+__")
+# In any language, such as __БЕЗ_ОГЛАВЛЕНИЯ__.
+_MAGIC_WORD = regex.compile(r"__[\p{Lu}\p{Lo}_]+?__")
 # The parser accepts only a space between the name of an element and its attributes.
 _SPACE_IN_TAG = re.compile(r"(?<=<)([a-z]+)\s+", re.IGNORECASE)
 # In Chinese and some other wikis: variants of a word in the language's scripts.
@@ -188,6 +186,8 @@ def _render_node(node: "Node", page: _Page) -> str:
 
 
 def _render_tag(tag: "Tag", page: _Page) -> str:
+    from mwparserfromhell.definitions import is_parsable
+
     name = str(tag.tag).strip().lower()
     if name == "table":
         # A table that contains a heading was not closed. The article continues at the heading.
@@ -195,7 +195,7 @@ def _render_tag(tag: "Tag", page: _Page) -> str:
         if headings:
             behind = tag.contents.nodes[tag.contents.index(headings[0]) :]
             return "".join(_render_node(node, page) for node in behind)
-    if name in _DROPPED_TAGS:
+    if name in _DROPPED_TAGS or (name != "nowiki" and not is_parsable(name)):
         return ""
     if tag.wiki_markup in ("*", "#", ";"):
         return _ITEM_MARK
@@ -227,7 +227,7 @@ def _render_template(template: "Template", page: _Page) -> str:
     function, is_function, _ = name.partition(":")
     text = ""
     if name == "as of":
-        return f"as of {first}"
+        return f"{'as' if template.has('lc') else 'As'} of {first}"
     if name in _TEXT_IS_FIRST_ARGUMENT or name.startswith("lang-"):
         text = first
     elif is_function:

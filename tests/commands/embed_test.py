@@ -14,7 +14,6 @@ from tests.commands import running
 from tests.language_models import write_language_model
 from tests.tolerance import assert_same_but_for_rounding
 
-parse = partial(running.parse, "embed")
 run = partial(running.run, "embed")
 error_of = partial(running.error_of, "embed")
 

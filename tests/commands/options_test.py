@@ -8,6 +8,7 @@ import torch
 from allennlp.commands import Subcommand
 from allennlp.common import util
 
+from allennlp_semfit.commands.embed import Embed
 from allennlp_semfit.commands.options import exit_on_error
 from tests.processes import fork
 
@@ -24,18 +25,20 @@ def test_the_plugin_has_its_commands():
     ("interrupt", "code"), [(KeyboardInterrupt, 130), (util.SigTermReceived, 143)]
 )
 def test_an_interruption_is_one_line(interrupt, code, capsys):
-    with pytest.raises(SystemExit) as ended, exit_on_error("embed", interrupted="it resumes"):
+    with pytest.raises(SystemExit) as ended, exit_on_error(Embed()):
         raise interrupt
     assert ended.value.code == code
-    assert capsys.readouterr().err == "embed: interrupted; it resumes\n"
+    assert capsys.readouterr().err == "embed: interrupted; the same command resumes\n"
 
 
 def test_a_lack_of_memory_is_one_line():
     for allocate in (lambda: bytes(1 << 62), lambda: torch.empty(1 << 60)):
-        with pytest.raises(SystemExit) as ended, exit_on_error("embed", out_of_memory="try less"):
+        with pytest.raises(SystemExit) as ended, exit_on_error(Embed()):
             allocate()
-        assert re.fullmatch(r"embed: not enough memory \(.+\); try less", ended.value.code)
-    with pytest.raises(RuntimeError, match="illegal"), exit_on_error("embed"):
+        assert re.fullmatch(
+            r"embed: not enough memory \(.+\); use a lower --batch-size", ended.value.code
+        )
+    with pytest.raises(RuntimeError, match="illegal"), exit_on_error(Embed()):
         raise RuntimeError("CUDA error: an illegal memory access was encountered")
 
 
@@ -49,7 +52,7 @@ def test_a_reader_that_ends_early_is_no_error(tmp_path):
         sys.stderr = log.open("w", buffering=1)
         sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
         try:
-            with exit_on_error("nearest-words"):
+            with exit_on_error(Embed()):
                 sys.stdout.write("text")
         finally:
             # As Python does at the exit.
@@ -65,6 +68,6 @@ def test_a_reader_that_ends_early_is_no_error(tmp_path):
 
 def test_characters_that_a_terminal_lacks_are_escaped(monkeypatch):
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="latin-1"))
-    with exit_on_error("nearest-words"):
+    with exit_on_error(Embed()):
         sys.stdout.write("ä жук\n")
     assert sys.stdout.buffer.getvalue() == b"\xe4 \\u0436\\u0443\\u043a\n"

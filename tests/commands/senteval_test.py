@@ -12,7 +12,6 @@ from tests import FIXTURES, VECTORS
 from tests.analysis.senteval.data import write_data
 from tests.commands import running
 
-parse = partial(running.parse, "senteval")
 run = partial(running.run, "senteval")
 error_of = partial(running.error_of, "senteval")
 

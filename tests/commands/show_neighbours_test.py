@@ -11,7 +11,6 @@ from allennlp_semfit.analysis.neighbours import TextVectors, distinct_sentences,
 from tests import FIXTURES, VECTORS
 from tests.commands import running
 
-parse = partial(running.parse, "show-neighbours")
 run = partial(running.run, "show-neighbours")
 error_of = partial(running.error_of, "show-neighbours")
 

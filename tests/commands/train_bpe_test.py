@@ -47,15 +47,6 @@ def test_there_may_be_no_boundaries(corpus, tmp_path):
     assert len(SubwordTokenizer(out / "tokenizer.json").subwords) == 257
 
 
-def test_replaces_only_if_told_to(corpus, tmp_path):
-    out = tmp_path / "out"
-    run(corpus, out, "--merges", 3)
-    with pytest.raises(SystemExit, match="^train-bpe: .*out: it is not empty; .* --force"):
-        run(corpus, out, "--merges", 4)
-    run(corpus, out, "--merges", 4, "--force")
-    assert len(SubwordTokenizer(out / "tokenizer.json").subwords) == 1 + 256 + 4
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -41,7 +41,7 @@ class TestStripMarkup:
             ("H<sub>2</sub>O, km<sup>2</sup>, 10<sup>6</sup>", ["H2O, km2, 106"]),
             ("one<br />two", ["one", "two"]),
             ("Where <math>x^{2}</math> is.", ["Where is."]),
-            ("== Head ==\nText.\n----\n__NOTOC__", ["Text."]),
+            ("== Head ==\nText.\n----\n__NOTOC__\n__БЕЗ_ОГЛАВЛЕНИЯ__\n__目次非表示__", ["Text."]),
             (
                 "* [[Cat]]\n* It is a cat.\n# ''A book'' 1990\n:: Indented\n; term",
                 ["It is a cat.", "Indented"],
@@ -102,7 +102,7 @@ class TestStripMarkup:
         ("{{Convert |5|to|10|km|mi}}", "5 to 10 km"),
         ("{{nowrap|1=a = b}}", "a = b"),
         ("a{{ndash}}b", "a–b"),
-        ("{{As of|2014}}", "as of 2014"),
+        ("A. {{as of|2014}}, B {{As of|lc=y|2015}}.", "A. As of 2014, B as of 2015."),
         ("{{quote|text=Said so.|author=Me}}", "Said so."),
         ("a {{lang|fr}} b", "a b"),
         # By the shape of the arguments
