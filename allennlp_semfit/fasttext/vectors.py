@@ -70,7 +70,7 @@ class FastTextVectors(OpenedOnce):
             if not numpy.isfinite(vector).all():
                 raise self._error(
                     f"has a vector for the word {word[:50]!r} that is not finite",
-                    "fastText can leave such rows when it trains with fewer than 10 threads. Train "
+                    "fastText can leave such rows when it trains with fewer than 11 threads. Train "
                     "the model again with `allennlp train-fasttext`, which prevents this.",
                 )
             vector.setflags(write=False)
