@@ -97,7 +97,7 @@ class ElmoCharacterCnnEmbedder(TokenEmbedder):
             raise ConfigurationError(
                 "elmo_character_cnn: it takes either `options` or `options_file`."
             )
-        kind, remedy = "ELMo's options file", "The one that belongs to the weights is wanted."
+        kind, remedy = "ELMo's options file", "Give the one that belongs to the weights."
         path = None if options_file is None else resolve_file(options_file, remedy, kind)
         try:
             read: Any = options if path is None else json.loads(Path(path).read_text("utf-8"))
@@ -130,7 +130,7 @@ class ElmoCharacterCnnEmbedder(TokenEmbedder):
 
     @torch.no_grad()
     def _load_weights(self, pretrained_file: str, options: str) -> None:
-        kind, remedy = "ELMo's weight file", f"The weights that belong to {options} are wanted."
+        kind, remedy = "ELMo's weight file", f"Give the weights that belong to {options}."
         path = resolve_file(pretrained_file, "Give the path of the file.", kind)
         try:
             with h5py.File(path, "r") as file:
