@@ -51,7 +51,7 @@ class SentenceField(TextField):
     def as_tensor(self, padding_lengths: Dict[str, int]) -> Dict[str, Any]:
         """The input of `batch_tensors`: the indexed words and padding lengths of each indexer."""
         if self._indexed_tokens is None:
-            raise ConfigurationError("SentenceField: `index` comes before `as_tensor`.")
+            raise ConfigurationError("SentenceField: call `index` before `as_tensor`.")
         lengths: Dict[str, Dict[str, int]] = {name: {} for name in self.token_indexers}
         for key, length in padding_lengths.items():
             name, padding_key = key.split("___")

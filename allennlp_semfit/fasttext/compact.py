@@ -35,7 +35,7 @@ class CompactFastText(FastTextVectors):
 
     # Parameters
 
-    path, cache_size :
+    path : `Union[str, os.PathLike]`
         See `FastTextVectors`.
 
     # Raises
@@ -44,8 +44,8 @@ class CompactFastText(FastTextVectors):
         If the file is missing, damaged or another one.
     """
 
-    def __init__(self, path: Union[str, os.PathLike], cache_size: int = 2**16) -> None:
-        super().__init__(path, cache_size)
+    def __init__(self, path: Union[str, os.PathLike]) -> None:
+        super().__init__(path)
         remedy = "`allennlp export-model --compact` makes such a file."
         file = resolve_file(path, remedy, self.kind)
         try:

@@ -58,8 +58,6 @@ class FastTextModel(FastTextVectors):
 
     path : `Union[str, os.PathLike]`
         A model saved by `fasttext` or `allennlp train-fasttext`.
-    cache_size : `int`, optional (default = `65536`)
-        See `FastTextVectors`.
 
     # Raises
 
@@ -67,8 +65,8 @@ class FastTextModel(FastTextVectors):
         If the file is missing, truncated, supervised or not a fastText model.
     """
 
-    def __init__(self, path: Union[str, os.PathLike], cache_size: int = 2**16) -> None:
-        super().__init__(path, cache_size)
+    def __init__(self, path: Union[str, os.PathLike]) -> None:
+        super().__init__(path)
         remedy = "`allennlp train-fasttext` makes such a file."
         self._file = os.open(resolve_file(path, remedy, self.kind), os.O_RDONLY)
         finalize(self, os.close, self._file)

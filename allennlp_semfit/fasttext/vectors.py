@@ -10,6 +10,9 @@ from allennlp_semfit.common.opened import OpenedOnce
 
 __all__ = ["FastTextVectors"]
 
+# The number of most recently used vectors that are cached, about 1.7 kB each at 300 dimensions.
+_CACHE_SIZE = 2**16
+
 
 class FastTextVectors(OpenedOnce):
     """
@@ -24,19 +27,17 @@ class FastTextVectors(OpenedOnce):
 
     path : `Union[str, os.PathLike]`
         A path, or a URL that AllenNLP's `cached_path` can download.
-    cache_size : `int`, optional (default = `65536`)
-        The number of most recently used vectors to cache in each process, about 1.7 kB each at 300
-        dimensions. A vector that is still referenced elsewhere is shared even after its eviction.
     """
 
     kind = "fastText model"
     """What messages call the file."""
 
-    def __init__(self, path: Union[str, os.PathLike], cache_size: int = 2**16) -> None:
+    def __init__(self, path: Union[str, os.PathLike]) -> None:
         super().__init__(path)
         self.path = str(path)
+        # A vector that is still referenced elsewhere is shared even after its eviction.
         self._live_vectors: WeakValueDictionary[str, numpy.ndarray] = WeakValueDictionary()
-        self._cached_vector = lru_cache(maxsize=cache_size)(self._shared_vector)
+        self._cached_vector = lru_cache(maxsize=_CACHE_SIZE)(self._shared_vector)
 
     @property
     def dim(self) -> int:
@@ -70,7 +71,7 @@ class FastTextVectors(OpenedOnce):
             if not numpy.isfinite(vector).all():
                 raise self._error(
                     f"has a vector for the word {word[:50]!r} that is not finite",
-                    "fastText can leave such rows when it trains with fewer than 10 threads. Train "
+                    "fastText can leave such rows when it trains with fewer than 11 threads. Train "
                     "the model again with `allennlp train-fasttext`, which prevents this.",
                 )
             vector.setflags(write=False)

@@ -59,6 +59,5 @@ def train(arguments: Dict[str, Any], out_path: str) -> None:
 
 if __name__ == "__main__":
     # If the parent is killed, the next progress output ends this process too.
-    if hasattr(signal, "SIGPIPE"):
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     train(**json.loads(sys.argv[1]))

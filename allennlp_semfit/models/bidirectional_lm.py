@@ -90,10 +90,9 @@ class BidirectionalLm(LanguageModelBase):
         mask = get_text_field_mask(source)
         # The positions of all pairs of neighbours, which are each other's targets. `nonzero` waits
         # for the device, so call it once, before the device has work to do.
-        right = mask[:, 1:].nonzero(as_tuple=True)
-        right = (right[0], right[1] + 1)
-        left = (right[0], right[1] - 1)
-        num_targets = right[0].numel()
+        left = mask[:, 1:].nonzero(as_tuple=True)
+        right = (left[0], left[1] + 1)
+        num_targets = len(left[0])
         embeddings = self._text_field_embedder(source)
         layers: Union[torch.Tensor, List[torch.Tensor]] = self._contextualizer(embeddings, mask)
         last_layer = layers if isinstance(layers, torch.Tensor) else layers[-1]

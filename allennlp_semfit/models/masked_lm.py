@@ -1,12 +1,12 @@
 from typing import Any, Dict, Optional, Tuple
 
 import torch
-from allennlp.common.checks import ConfigurationError
 from allennlp.data import TextFieldTensors
 from allennlp.models import Model
 from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import get_text_field_mask
 
+from allennlp_semfit.common.errors import check_bounds
 from allennlp_semfit.models.language_model_base import LanguageModelBase
 
 __all__ = ["MaskedLm"]
@@ -83,11 +83,8 @@ class MaskedLm(LanguageModelBase):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        if not 0 < masking_probability <= 1:
-            raise ConfigurationError(
-                f"{self.name}: `masking_probability` is {masking_probability}; it must be above 0 "
-                "and at most 1."
-            )
+        bounded = {"model.masking_probability": masking_probability}
+        check_bounds(bounded, at_least=0, at_most=1, but_not=0)
         self.masking_probability = masking_probability
         self.mask_vector = torch.nn.Parameter(
             torch.zeros(self._text_field_embedder.get_output_dim())
@@ -148,7 +145,7 @@ class MaskedLm(LanguageModelBase):
         choices, treatments, others = draws.to(mask.device)
         # The word with the lowest number is always one of them.
         choices = choices.masked_fill(~mask, 1)
-        is_target = choices <= choices.min().clamp(min=self.masking_probability)
+        is_target = mask & (choices <= choices.min().clamp(min=self.masking_probability))
         is_masked = is_target & (treatments < _MASKED)
         is_replaced = is_target & (treatments >= 1 - _REPLACED)
         mask_vector = self.mask_vector.to(embeddings.dtype)
@@ -158,6 +155,6 @@ class MaskedLm(LanguageModelBase):
         is_word[:, 1:-1] = mask[:, 2:]
         words = embeddings[is_word]
         if not len(words):
-            return is_target & mask, inputs
+            return is_target, inputs
         replacements = words[(others * len(words)).long().clamp(max=len(words) - 1)]
-        return is_target & mask, torch.where(is_replaced.unsqueeze(-1), replacements, inputs)
+        return is_target, torch.where(is_replaced.unsqueeze(-1), replacements, inputs)

@@ -10,7 +10,7 @@ __all__ = ["FusedAdam"]
 class FusedAdam(Optimizer, torch.optim.Adam):
     """
     `adam`, with an update of each parameter in one pass over the memory: about ten times as fast on
-    a CPU. Where PyTorch has no such update, as before version 2.4 on a CPU, it is `adam`.
+    a CPU.
 
     Registered as an `Optimizer` with name "fused_adam".
 
@@ -42,27 +42,17 @@ class FusedAdam(Optimizer, torch.optim.Adam):
         weight_decay: float = 0.0,
         amsgrad: bool = False,
     ) -> None:
-        def build(**options: Any) -> None:
-            super(FusedAdam, self).__init__(
-                params=make_parameter_groups(model_parameters, parameter_groups),
-                lr=lr,
-                betas=betas,
-                eps=eps,
-                weight_decay=weight_decay,
-                amsgrad=amsgrad,
-                **options,
-            )
-
-        try:
-            build(fused=True)
-        except (RuntimeError, TypeError):
-            # This PyTorch has no fused update for the device, or for any.
-            build()
+        super().__init__(
+            params=make_parameter_groups(model_parameters, parameter_groups),
+            lr=lr,
+            betas=betas,
+            eps=eps,
+            weight_decay=weight_decay,
+            amsgrad=amsgrad,
+            fused=True,
+        )
 
     def load_state_dict(self, state_dict: Dict[str, Any]) -> None:
-        # The state may be that of another device, or of `adam`.
-        loaded_groups = [
-            {**loaded, **({"fused": own["fused"]} if "fused" in own else {})}
-            for loaded, own in zip(state_dict["param_groups"], self.param_groups)
-        ]
-        super().load_state_dict({**state_dict, "param_groups": loaded_groups})
+        # The state may be that of `adam`.
+        groups = [{**group, "fused": True} for group in state_dict["param_groups"]]
+        super().load_state_dict({**state_dict, "param_groups": groups})

@@ -1,10 +1,13 @@
 from typing import List
 
 import torch
-from allennlp.common.checks import ConfigurationError
 from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 
+from allennlp_semfit.common.errors import check_bounds
+
 __all__ = ["LargeBatchLearningRateScheduler"]
+
+_KEY = "trainer.learning_rate_scheduler"
 
 
 @LearningRateScheduler.register("large_batch")
@@ -63,19 +66,12 @@ class LargeBatchLearningRateScheduler(LearningRateScheduler):
         warmup_steps: int,
         decay_start: float,
         decay_end: float,
-        last_epoch: int = -1,
     ) -> None:
-        for name, value in (("num_replicas", num_replicas), ("warmup_steps", warmup_steps)):
-            if value < 1:
-                raise ConfigurationError(
-                    f"large_batch: `{name}` is {value}; it must be at least 1."
-                )
-        if not 0 <= decay_start < decay_end:
-            raise ConfigurationError(
-                f"large_batch: `decay_start` is {decay_start} and `decay_end` is {decay_end}; "
-                "`decay_start` must be at least 0 and `decay_end` greater than `decay_start`."
-            )
-        super().__init__(optimizer, last_epoch)
+        check_bounds({f"{_KEY}.num_replicas": num_replicas}, at_least=1)
+        check_bounds({f"{_KEY}.warmup_steps": warmup_steps}, at_least=1)
+        check_bounds({f"{_KEY}.decay_start": decay_start}, at_least=0)
+        check_bounds({f"{_KEY}.decay_end": decay_end}, at_least=decay_start, but_not=decay_start)
+        super().__init__(optimizer)
         self.num_replicas = num_replicas
         self.warmup_steps = warmup_steps
         self.decay_start = decay_start
@@ -85,25 +81,21 @@ class LargeBatchLearningRateScheduler(LearningRateScheduler):
         # The schedule depends on updates only, not on epochs.
         pass
 
-    def step_batch(self, batch_num_total: int = None) -> None:
+    def step_batch(self, batch_num_total: int) -> None:  # type: ignore[override]
         """
         Sets the learning rate of the next update. AllenNLP's trainer calls this before each update,
         with the number of that update, starting from 1.
         """
-        if batch_num_total is None:
-            batch_num_total = max(self.last_epoch, 0) + 1
         self.last_epoch = batch_num_total
         for group, value in zip(self.optimizer.param_groups, self.get_values()):
             group[self.param_group_field] = value
 
     def get_values(self) -> List[float]:
         """The learning rates of the parameter groups at the current update."""
-        return [base * self._factor(max(self.last_epoch, 0)) for base in self.base_values]
+        return [base * self._factor(self.last_epoch) for base in self.base_values]
 
     def _factor(self, update: int) -> float:
         n = self.num_replicas
         warmup = 1 + update * (n - 1) / (n * self.warmup_steps)
-        if n * update <= self.decay_start:
-            return min(warmup, n)
         elapsed = (n * update - self.decay_start) / (self.decay_end - self.decay_start)
-        return max(0.5, min(warmup, n, n * (2 * n) ** -elapsed))
+        return max(0.5, min(warmup, n * (2 * n) ** -max(0.0, elapsed)))

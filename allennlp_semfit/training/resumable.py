@@ -34,8 +34,8 @@ class ResumableTrainer(GradientDescentTrainer, KnownParams):
     * `use_amp` runs the forward pass under autocast in bfloat16, on CPUs and on GPUs. AllenNLP has
       float16, on GPUs only, which is what a GPU without bfloat16 gets. Since bfloat16 has the range
       of float32, gradients are not scaled, and `grad_scaling` has no effect.
-    * On a GPU, the metrics that the progress bar and callbacks get after a batch are those of every
-      20th batch, because reading them waits for the GPU. Those of an epoch are as exact as without.
+    * On a GPU, the metrics that the progress bar and callbacks get after a batch are read at every
+      20th batch only, because reading them waits for the GPU. Those of an epoch are exact.
     * A run that was killed between a checkpoint and the best weights, or after its last epoch,
       resumes where it was.
     * Distributed processes that would resume from different checkpoints are an error.
@@ -176,9 +176,8 @@ def _has_bfloat16(gpu: torch.device) -> bool:
 @Checkpointer.register("resumable")
 class ResumableCheckpointer(Checkpointer):
     """
-    AllenNLP's checkpointer, which also passes over a checkpoint that a killed run left incomplete,
-    and removes no other one than it should: with AllenNLP's, that of batch 5000 goes with that of
-    batch 500.
+    AllenNLP's checkpointer, with two differences: it skips a checkpoint that a killed run left
+    incomplete, and it does not remove the checkpoint of batch 5000 along with that of batch 500.
 
     Registered as a `Checkpointer` with name "resumable".
     """

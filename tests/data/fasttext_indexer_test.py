@@ -6,8 +6,7 @@ import unicodedata
 import numpy
 import pytest
 import torch
-from allennlp.common.checks import ConfigurationError
-from allennlp.data import Instance, Token, TokenIndexer, Vocabulary
+from allennlp.data import Instance, Token, Vocabulary
 from allennlp.data.fields import ListField, TextField
 from hypothesis import given
 from hypothesis import strategies as st
@@ -87,8 +86,3 @@ def test_it_counts_nothing():
 def test_it_pickles_small_and_equal():
     assert len(pickle.dumps(INDEXER)) < 1000
     assert pickle.loads(pickle.dumps(INDEXER)) == INDEXER == copy.deepcopy(INDEXER)
-
-
-def test_a_missing_model_is_one_clear_error():
-    with pytest.raises(ConfigurationError, match="no/such.bin does not exist .*working directory"):
-        TokenIndexer.by_name("fasttext")("no/such.bin")

@@ -142,5 +142,5 @@ def test_an_empty_field_is_padding():
 
 
 def test_it_must_be_indexed_first():
-    with pytest.raises(ConfigurationError, match="`index` comes before `as_tensor`"):
+    with pytest.raises(ConfigurationError, match="call `index` before `as_tensor`"):
         SentenceField(["a"], INDEXERS).as_tensor({})

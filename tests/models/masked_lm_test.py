@@ -177,7 +177,9 @@ def test_one_word_at_least_is_to_be_predicted():
 
 
 def test_what_it_refuses():
-    with pytest.raises(ConfigurationError, match="masked_lm: `masking_probability` is 0; it must"):
+    with pytest.raises(
+        ConfigurationError, match="model.masking_probability: 0; it takes 0 to 1, but not 0"
+    ):
         build({"masking_probability": 0})
     message = "masked_lm: the contextualizer's output has dimension 8, .* `input_dim` is 4"
     with pytest.raises(ConfigurationError, match=message):

@@ -1,9 +1,9 @@
-from typing import Any, List, Sequence
+from typing import Any, List, Optional, Sequence
 
 import torch
-from allennlp.common.checks import ConfigurationError
 from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 
+from allennlp_semfit.common.errors import check_bounds
 from allennlp_semfit.modules.contextualizers.bidirectional_stack import BidirectionalStack
 from allennlp_semfit.modules.kernels.implementation import check_implementation
 from allennlp_semfit.modules.kernels.projected_lstm import ProjectedLstm, run_in_lockstep
@@ -78,27 +78,21 @@ class BidirectionalLanguageModelLstm(BidirectionalStack):
     ```
     """
 
-    name = "bidirectional_language_model_lstm"
-
     def __init__(
         self,
-        memory_cell_clip_value: float = 3.0,
-        state_projection_clip_value: float = 3.0,
+        memory_cell_clip_value: Optional[float] = 3.0,
+        state_projection_clip_value: Optional[float] = 3.0,
         implementation: str = "auto",
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        check_implementation(self.name, implementation)
+        check_implementation(implementation)
         clips = {
             "memory_cell_clip_value": memory_cell_clip_value,
             "state_projection_clip_value": state_projection_clip_value,
         }
-        for name, clip in clips.items():
-            if clip is not None and clip <= 0:
-                raise ConfigurationError(
-                    f"{self.name}: `{name}` is {clip}; it must be greater than 0, or null for no "
-                    "clipping."
-                )
+        named = {f"contextualizer.{name}": clip for name, clip in clips.items()}
+        check_bounds(named, at_least=0, but_not=0)
         self._add_layers(ProjectedLstm, **clips, implementation=implementation)
 
     def _run_layers(

@@ -50,11 +50,9 @@ class BidirectionalLanguageModelSru(BidirectionalStack):
     ```
     """
 
-    name = "bidirectional_language_model_sru"
-
     def __init__(self, num_layers: int = 4, implementation: str = "auto", **kwargs: Any) -> None:
         super().__init__(num_layers=num_layers, **kwargs)
-        check_implementation(self.name, implementation)
+        check_implementation(implementation)
         options = {"window_size": 1, "peepholes": True, "implementation": implementation}
         self._add_layers(ElementwiseRecurrentLayer, **options)
 
@@ -72,16 +70,12 @@ class BidirectionalLanguageModelQrnn(BidirectionalStack):
 
     # Parameters
 
-    input_dim, hidden_dim, cell_size, dropout, return_all_layers
+    input_dim, hidden_dim, cell_size, num_layers, dropout, return_all_layers
         See `bidirectional_language_model_lstm`.
-    num_layers : `int`, optional (default = `2`)
+    layer_norm, implementation
+        See `bidirectional_language_model_sru`.
     window_size : `int`, optional (default = `2`)
         The number of words, up to the current one, that the gates depend on directly.
-    layer_norm : `bool`, optional (default = `True`)
-        Whether to apply layer normalisation to each layer's output.
-    implementation : `str`, optional (default = `"auto"`)
-        What computes the recurrence: `"native"` is a CPU kernel, `"triton"` a GPU kernel and
-        `"torch"` are PyTorch's operations. `"auto"` is the fastest that is available.
 
     # Raises
 
@@ -102,11 +96,9 @@ class BidirectionalLanguageModelQrnn(BidirectionalStack):
     ```
     """
 
-    name = "bidirectional_language_model_qrnn"
-
     def __init__(self, window_size: int = 2, implementation: str = "auto", **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        check_implementation(self.name, implementation)
+        check_implementation(implementation)
         self.check_sizes(window_size=window_size)
         options = {"window_size": window_size, "peepholes": False, "implementation": implementation}
         self._add_layers(ElementwiseRecurrentLayer, **options)

@@ -36,7 +36,7 @@ class HuggingFaceEncoder(Contextualizer):
         can read longer sentences than it was trained on.
     config : `Dict[str, Any]`, optional (default = `None`)
         The parameters of its configuration class that differ from their defaults. A sentence of
-        more words and boundary tokens than `max_position_embeddings` is read in windows of so many.
+        more tokens than `max_position_embeddings` is read in windows of that length.
     return_all_layers : `bool`, optional (default = `False`)
         Whether `forward` returns all layers or only the last one.
 
@@ -85,8 +85,8 @@ class HuggingFaceEncoder(Contextualizer):
             )
         try:
             # Of the words, only the padding is left, until the word embeddings are removed.
-            sizes = {"vocab_size": 1, "pad_token_id": 0, **config}
-            encoder = AutoModel.from_config(AutoConfig.for_model(model_type, **sizes))
+            options = {"vocab_size": 1, "pad_token_id": 0, **config}
+            encoder = AutoModel.from_config(AutoConfig.for_model(model_type, **options))
         except (ValueError, TypeError, KeyError, AttributeError, AssertionError) as error:
             raise ConfigurationError(
                 f"{self.name}: transformers cannot build a {model_type} from `config` {config} "

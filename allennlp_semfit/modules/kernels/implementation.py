@@ -21,32 +21,30 @@ logger = logging.getLogger(__name__)
 IMPLEMENTATIONS = ("auto", "torch", "native", "triton")
 
 
-def check_implementation(owner: str, implementation: str) -> None:
+def check_implementation(implementation: str) -> None:
     """
     # Raises
 
     `ConfigurationError`
-        If `implementation` is none of `IMPLEMENTATIONS` or is not available here. The message
-        begins with `owner`.
+        If `implementation` is none of `IMPLEMENTATIONS` or is not available here.
     """
     if implementation not in IMPLEMENTATIONS:
         raise ConfigurationError(
-            f'{owner}: `implementation` is "{implementation}"; it must be one of '
-            + ", ".join(f'"{name}"' for name in IMPLEMENTATIONS)
-            + "."
+            f"contextualizer.implementation: {implementation!r}; it takes one of "
+            f"{', '.join(IMPLEMENTATIONS)}."
         )
     if implementation == "native" and native_kernels is None:
         raise ConfigurationError(
-            f'{owner}: `implementation` is "native", but the kernels were not built when this '
-            'package was installed. Install a C++ compiler and reinstall it, or use "auto".'
+            "contextualizer.implementation: 'native', but the kernels were not built when this "
+            "package was installed. Install a C++ compiler and reinstall it, or use 'auto'."
         )
     if implementation == "triton":
         try:
             import triton  # noqa: F401
         except ImportError as error:
             raise ConfigurationError(
-                f'{owner}: `implementation` is "triton", but Triton is not installed. Install it, '
-                'or use "auto".'
+                "contextualizer.implementation: 'triton', but Triton is not installed. Install it, "
+                "or use 'auto'."
             ) from error
 
 

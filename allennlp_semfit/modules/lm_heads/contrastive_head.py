@@ -7,6 +7,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import TextFieldTensors
 from allennlp.nn.util import get_text_field_mask
 
+from allennlp_semfit.common.errors import check_bounds
 from allennlp_semfit.functional import distinct_vectors, negative_log_likelihoods, unit_vectors
 from allennlp_semfit.modules.kernels.products import linear
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
@@ -109,10 +110,7 @@ class ContrastiveHead(VectorHeadBase):
         **kwargs: Any,
     ) -> None:
         super().__init__(input_dim, embedding_dim, **kwargs)
-        if max_negatives < 1:
-            raise ConfigurationError(
-                f"contrastive: `max_negatives` is {max_negatives}; it must be at least 1."
-            )
+        check_bounds({"head.max_negatives": max_negatives}, at_least=1)
         self.max_negatives = max_negatives
         # A zero vector has no cosine.
         torch.nn.init.normal_(self.projection.weight)

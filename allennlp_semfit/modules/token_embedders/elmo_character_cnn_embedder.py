@@ -1,5 +1,4 @@
 import json
-import os
 from pathlib import Path
 from typing import Any, Dict, Optional
 
@@ -15,7 +14,7 @@ from allennlp_semfit.common.errors import (
     InvalidFileError,
     check_bounds,
     first_line,
-    resolve_path,
+    resolve_file,
     with_config_key,
 )
 from allennlp_semfit.functional import distinct_vectors
@@ -98,8 +97,8 @@ class ElmoCharacterCnnEmbedder(TokenEmbedder):
             raise ConfigurationError(
                 "elmo_character_cnn: it takes either `options` or `options_file`."
             )
-        kind, remedy = "ELMo's options file", "The one that belongs to the weights is wanted."
-        path = None if options_file is None else resolve_path(options_file, remedy, kind)
+        kind, remedy = "ELMo's options file", "Give the one that belongs to the weights."
+        path = None if options_file is None else resolve_file(options_file, remedy, kind)
         try:
             read: Any = options if path is None else json.loads(Path(path).read_text("utf-8"))
             cnn = read["char_cnn"]
@@ -131,10 +130,8 @@ class ElmoCharacterCnnEmbedder(TokenEmbedder):
 
     @torch.no_grad()
     def _load_weights(self, pretrained_file: str, options: str) -> None:
-        kind, remedy = "ELMo's weight file", f"The weights that belong to {options} are wanted."
-        path = resolve_path(pretrained_file, "Give the path of the file.", kind)
-        if os.path.isdir(path):
-            raise InvalidFileError(pretrained_file, "is a directory", "A file is wanted.", kind)
+        kind, remedy = "ELMo's weight file", f"Give the weights that belong to {options}."
+        path = resolve_file(pretrained_file, "Give the path of the file.", kind)
         try:
             with h5py.File(path, "r") as file:
                 for name, weight in elmo_weights(self._embedding.weight[1:], self._encoder).items():

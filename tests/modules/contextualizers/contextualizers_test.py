@@ -192,20 +192,6 @@ def test_under_autocast_the_states_are_float32_and_close(kind):
 
 
 @pytest.mark.parametrize(
-    ("kind", "overrides", "message"),
-    [
-        ("lstm", {"memory_cell_clip_value": 0.0}, "`memory_cell_clip_value` is 0.0; it must be gr"),
-        ("lstm", {"state_projection_clip_value": 0.0}, "`state_projection_clip_value` is 0.0"),
-        ("sru", {"implementation": "fast"}, '`implementation` is "fast"; it must be one of "auto"'),
-    ],
-)
-def test_bad_parameters(kind, overrides, message):
-    with pytest.raises(ConfigurationError) as error:
-        build(kind, **overrides)
-    assert error.value.message.startswith(f"bidirectional_language_model_{kind}: {message}")
-
-
-@pytest.mark.parametrize(
     ("kind", "key", "value"),
     [
         ("lstm", "input_dim", 0),
@@ -216,12 +202,15 @@ def test_bad_parameters(kind, overrides, message):
         ("qrnn", "window_size", 0),
         ("lstm", "dropout", -0.1),
         ("lstm", "dropout", 1.0),
+        ("lstm", "memory_cell_clip_value", 0.0),
+        ("lstm", "state_projection_clip_value", 0.0),
+        ("sru", "implementation", "fast"),
         ("transformer", "input_dim", 0),
         ("bert", "input_dim", 0),
     ],
 )
-def test_sizes_out_of_bounds(kind, key, value):
-    with pytest.raises(ConfigurationError, match=rf"^contextualizer\.{key}: {value}; it takes"):
+def test_bad_parameters(kind, key, value):
+    with pytest.raises(ConfigurationError, match=rf"^contextualizer\.{key}: {value!r}; it takes"):
         build(kind, **{key: value})
 
 

@@ -45,7 +45,7 @@ def test_without_the_native_kernels(monkeypatch, caplog):
     (record,) = caplog.records
     assert "kernels were not built" in record.message
     with pytest.raises(ConfigurationError, match="reinstall it"):
-        check_implementation("some_encoder", "native")
+        check_implementation("native")
 
 
 def test_triton_falls_back_to_pytorch(monkeypatch, caplog):

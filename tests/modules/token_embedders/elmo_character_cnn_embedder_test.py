@@ -131,6 +131,7 @@ def test_wrong_options_are_named(change, message, tmp_path):
     ("parameter", "damage", "message"),
     [
         ("options_file", lambda file: file.unlink(), "does not exist"),
+        ("options_file", lambda file: (file.unlink(), file.mkdir()), "is a directory"),
         ("options_file", lambda file: file.write_text("{"), "is not valid: Expecting property"),
         ("options_file", lambda file: file.write_bytes(b'"\xff"'), "is not valid: 'utf-8'"),
         ("pretrained_file", lambda file: file.unlink(), "does not exist"),
