@@ -8,6 +8,7 @@ import zlib
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from textwrap import shorten
 from typing import (
     Any,
     Callable,
@@ -198,10 +199,14 @@ class Archive:
             If the model has other parameters or buffers.
         """
         assert self._weights is not None
-        differences = _differences(model.state_dict(), self._weights)
-        if differences:
-            raise self.error(f"has other parameters than this model: {differences}", remedy)
-        model.load_state_dict(self._weights)
+        try:
+            model.load_state_dict(self._weights)
+        except RuntimeError as error:
+            # After a line that says only this, there is one for each difference.
+            differences = shorten(str(error).partition("\n")[2], 300, placeholder=" …")
+            raise self.error(
+                f"has other parameters than this model: {differences}", remedy
+            ) from None
 
     def build(
         self,
@@ -396,18 +401,3 @@ def map_paths(value: Any, function: Callable[[str], str], key: str = "") -> Any:
         return [map_paths(each, function, key) for each in value]
     is_path = isinstance(value, str) and key.endswith(_PATH_KEYS)
     return function(value) if is_path else value
-
-
-def _differences(expected: Dict[str, torch.Tensor], found: Dict[str, torch.Tensor]) -> str:
-    """The first parameter or buffer that only one has, or that differs in shape, in words."""
-    for name in sorted({*expected, *found}):
-        if name not in found:
-            return f"it has no {name}"
-        if name not in expected:
-            return f"it has {name}"
-        if expected[name].shape != found[name].shape:
-            return (
-                f"{name} has shape {tuple(found[name].shape)} instead of "
-                f"{tuple(expected[name].shape)}"
-            )
-    return ""

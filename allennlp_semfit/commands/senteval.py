@@ -27,7 +27,7 @@ from allennlp_semfit.commands.options import (
     add_options,
     load_language_model,
 )
-from allennlp_semfit.common.errors import check_seed
+from allennlp_semfit.common.errors import check_bounds
 from allennlp_semfit.common.output import check_output_path, lock_output
 
 logger = logging.getLogger(__name__)
@@ -90,7 +90,8 @@ class SentEval(Command):
         from allennlp_semfit.analysis.senteval.run import describe_results, run_tasks
 
         # Checked before the model, which takes a while to load.
-        check_seed(args.seed)
+        # NumPy takes no other seeds.
+        check_bounds({"--seed": args.seed}, at_least=0, at_most=2**32 - 1)
         out = Path(args.output_file) if args.output_file else None
         with ExitStack() as stack:
             if out:

@@ -15,7 +15,6 @@ __all__ = [
     "absolute_path",
     "check_bounds",
     "check_dims",
-    "check_seed",
     "first_line",
     "resolve_file",
     "resolve_path",
@@ -127,11 +126,6 @@ def check_dims(one: str, one_dim: int, other: str, other_dim: int) -> None:
         raise ConfigurationError(
             f"{one} has dimension {one_dim}, but {other} is {other_dim}; set it to {one_dim}."
         )
-
-
-def check_seed(seed: int) -> None:
-    """Raises a `ConfigurationError` if NumPy does not take the value of `--seed`."""
-    check_bounds({"--seed": seed}, at_least=0, at_most=2**32 - 1)
 
 
 def first_line(error: BaseException) -> str:

@@ -2,7 +2,6 @@
 
 import glob
 import os
-import re
 from codecs import BOM_UTF8
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -12,7 +11,6 @@ from allennlp.common.checks import ConfigurationError
 
 __all__ = [
     "DEFAULT_BOUNDARY_TOKEN",
-    "NOT_UTF8",
     "RECORD",
     "TRAIN",
     "find_text_files",
@@ -29,18 +27,12 @@ DEFAULT_BOUNDARY_TOKEN = "</s>"
 TRAIN = "train"
 RECORD = "corpus.json"
 
-# What the error handler "surrogateescape" makes of bytes that are not UTF-8.
-NOT_UTF8 = re.compile("[\udc80-\udcff]+")
-
 # Without the rest of the last line.
 CHUNK_SIZE = 2**21
 # Of the rest of the last line. Some corpora are one line of a gigabyte.
 MAX_REST = 2**21
 _NO_SPACE = bytes(byte for byte in range(256) if not bytes([byte]).isspace())
 _CONTINUATION = bytes(range(0x80, 0xC0))
-# This difference between the numbers of characters in UTF-8 and of other bytes shows whether a file
-# is in UTF-8.
-_ENOUGH_CHARACTERS = 1000
 
 
 def find_text_files(
@@ -149,12 +141,9 @@ def read_text(
     # Raises
 
     `ConfigurationError`
-        If the file cannot be read or, with `errors` `"strict"`, is not UTF-8. The message advises
-        to remove the bytes if most of the other characters beyond ASCII are UTF-8, otherwise to
-        convert the file.
+        If the file cannot be read or, with `errors` `"strict"`, is not UTF-8.
     """
     num_lines = 0
-    is_ascii = True
     limit = -1 if whole_lines else MAX_REST
     with nullcontext(stream) if stream else open_file(path) as file:
         rest = file.read(len(BOM_UTF8)).removeprefix(BOM_UTF8)
@@ -168,34 +157,15 @@ def read_text(
                 text = chunk.decode("utf-8", errors)
             except UnicodeDecodeError as error:
                 line = num_lines + chunk.count(b"\n", 0, error.start) + 1
-                remedy = "convert the file with `iconv -f ENCODING -t UTF-8`, from its encoding"
-                if not is_ascii or _is_mostly_utf8(chunk + rest, file):
-                    remedy = (
-                        "most of the file is, so correct this line, or remove all such bytes with "
-                        "`iconv -c -f UTF-8 -t UTF-8`"
-                    )
                 raise ConfigurationError(
-                    f"{path}: not UTF-8: byte 0x{chunk[error.start]:02x} in line {line}; {remedy}"
+                    f"{path}: not UTF-8: byte 0x{chunk[error.start]:02x} in line {line}; if the "
+                    "file is in another encoding, convert it with `iconv -f ENCODING -t UTF-8`; if "
+                    "only a few lines are damaged, correct them, or remove such bytes with `iconv "
+                    "-c -f UTF-8 -t UTF-8`"
                 ) from None
-            is_ascii = is_ascii and text.isascii()
             yield text if is_cut or text.endswith("\n") else text + "\n"
             num_lines += text.count("\n")
             on_bytes(len(chunk))
-
-
-def _is_mostly_utf8(chunk: bytes, file: IO[bytes]) -> bool:
-    """
-    Whether `chunk`, but for the first bytes in it that are not UTF-8, and what follows it have as
-    many characters beyond ASCII in UTF-8 as other bytes.
-    """
-    text = chunk.decode("utf-8", "surrogateescape")
-    balance = len(NOT_UTF8.findall(text)[0])
-    while text and abs(balance) < _ENOUGH_CHARACTERS:
-        balance += sum(not character.isascii() for character in text)
-        # They were just counted. The zeros are those of UTF-16.
-        balance -= 2 * sum(map(len, NOT_UTF8.findall(text))) + text.count("\0")
-        text = file.read(CHUNK_SIZE).decode("utf-8", "surrogateescape")
-    return balance >= 0
 
 
 @contextmanager

@@ -74,12 +74,7 @@ class SemfitVectors:
         self.layers = layers
         self.batch_size = batch_size
         self._embedder = SentenceEmbedder(
-            archive_file,
-            cuda_device,
-            fasttext_model_path,
-            tokenizer_path,
-            sub_token_mode,
-            autocast,
+            archive_file, cuda_device, fasttext_model_path, tokenizer_path, sub_token_mode, autocast
         )
 
     def __call__(self, doc: Doc) -> Doc:

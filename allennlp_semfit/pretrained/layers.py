@@ -13,12 +13,7 @@ from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.models.language_model_archive import LANGUAGE_MODEL
 from allennlp_semfit.modules.contextualizers.bidirectional_stack import check_right_padding
 from allennlp_semfit.modules.token_embedders.cached_embedder import CachedEmbedder
-from allennlp_semfit.pretrained.input_spec import (
-    SUBWORD_SPANS,
-    WORD_MASK,
-    InputSpec,
-    TensorNames,
-)
+from allennlp_semfit.pretrained.input_spec import SUBWORD_SPANS, WORD_MASK, InputSpec, TensorNames
 
 __all__ = ["LanguageModelLayers", "add_boundary_tokens"]
 

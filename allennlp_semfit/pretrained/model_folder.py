@@ -178,14 +178,16 @@ def name_files(
     """
     files: Dict[str, str] = {}
 
-    def to_name(path: str) -> str:
+    def to_name(value: str) -> str:
+        # AllenNLP opens these too.
+        path = os.path.expanduser(value)
         if os.path.isfile(os.path.join(path, CONFIG_NAME)):
             raise ConfigurationError(
                 f"{path}: it is a directory; in the `config.json` of the archive, name the "
                 "`model.tar.gz` in it instead"
             )
         if not os.path.isfile(path):
-            return path
+            return value
         name = os.path.basename(path)
         while name in reserved or files.setdefault(name, path) != path:
             name = f"_{name}"
@@ -196,7 +198,8 @@ def name_files(
 
 def link_or_copy(source: str, target: Path) -> None:
     try:
-        os.link(source, target)
+        # Of a symbolic link, such as those in the Hub's cache, it would link the link.
+        os.link(os.path.realpath(source), target)
     except OSError:
         shutil.copyfile(source, target)
 

@@ -116,12 +116,12 @@ def write_sentence_vectors(
         file.writelines(row.tobytes() for row in vectors)
 
 
-def progress_bar(description: str, total: int, unit: str = "words") -> Any:
-    """Shows progress, less often with `--file-friendly-logging`."""
+def progress_bar(description: str, total: int) -> Any:
+    """Shows progress in words, less often with `--file-friendly-logging`."""
     return Tqdm.tqdm(
         total=total,
         desc=description,
-        unit=f" {unit}",
+        unit=" words",
         unit_scale=True,
         mininterval=10.0 if common_logging.FILE_FRIENDLY_LOGGING else 0.5,
         smoothing=0,  # the mean speed, because lengths vary

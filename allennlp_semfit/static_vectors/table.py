@@ -15,7 +15,7 @@ from allennlp.modules.token_embedders.embedding import EmbeddingsTextFile, parse
 
 from allennlp_semfit.common.errors import InvalidFileError, resolve_file
 from allennlp_semfit.common.output import write_file
-from allennlp_semfit.common.text_files import NOT_UTF8, read_lines
+from allennlp_semfit.common.text_files import read_lines
 
 __all__ = ["read_table", "write_table"]
 
@@ -23,6 +23,8 @@ logger = logging.getLogger(__name__)
 
 _KIND = "Table of word vectors"
 _FORMAT = "Each line must have a word and the values of its vector, separated by single spaces."
+# What the error handler "surrogateescape" makes of bytes that are not UTF-8.
+_NOT_UTF8 = re.compile("[\udc80-\udcff]")
 
 
 def read_table(path: str, *, max_words: Optional[int] = None) -> Tuple[List[str], numpy.ndarray]:
@@ -63,7 +65,7 @@ def read_table(path: str, *, max_words: Optional[int] = None) -> Tuple[List[str]
     dim = number = 0
 
     def fail(found: str, remedy: str = _FORMAT) -> NoReturn:
-        if NOT_UTF8.search(line):
+        if _NOT_UTF8.search(line):
             found, remedy = f"is not text: it {found}", "Save a binary word2vec file as text."
         raise InvalidFileError(path, f"{found} in line {number}", remedy, _KIND)
 
@@ -87,7 +89,7 @@ def read_table(path: str, *, max_words: Optional[int] = None) -> Tuple[List[str]
         # Rather a value too many than a word with a space.
         if " " in word and re.search(r" ([-+]?\.?\d[-+.\de]*|nan)?$", word):
             fail(f"has more than the {dim} values of line 1")
-        if word in words or NOT_UTF8.search(word):
+        if word in words or _NOT_UTF8.search(word):
             skipped.append((word, number))
             continue
         words[word] = None

@@ -4,9 +4,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.models import load_archive
 
-from allennlp_semfit.analysis.nearest_words import (
-    find_nearest_words,
-)
+from allennlp_semfit.analysis.nearest_words import find_nearest_words
 from allennlp_semfit.analysis.word_scorer import WordScorer
 from allennlp_semfit.modules.lm_heads.target_transforms import TargetWhitening
 from tests import VECTORS

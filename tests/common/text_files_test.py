@@ -125,30 +125,3 @@ def test_it_says_where_a_text_is_not_utf8(broken, end, chunk_size, tmp_path, mon
     found = f"not UTF-8: byte 0x{broken[0]:02x} in line 3"
     with pytest.raises(ConfigurationError, match=rf"corpus\.txt: {found}; .*iconv"):
         list(read_lines(tmp_path / "corpus.txt"))
-
-
-@pytest.mark.parametrize("chunk_size", [5, 2**20])
-@pytest.mark.parametrize(
-    ("text", "is_utf8"),
-    [
-        (b"caf\xe9 .\n" + "Caf\u00e9 Zo\u00eb .\n".encode(), True),
-        ("Zo\u00eb .\nIn\u00eas .\n".encode() + b"caf\xe9 .\n", True),
-        (b"caf\xe9 .\n" + 300 * b"No boat .\n" + "Zo\u00eb .\n".encode(), True),
-        # In UTF-8 as it is, and one line in it.
-        (300 * b"No boat .\n" + b"a caf\xe9 .\n" + 300 * b"No boat .\n", True),
-        ("Zo\u00eb .\nIn\u00eas .\n".encode("latin-1"), False),
-        (300 * b"No boat .\n" + 2 * b"a caf\xe9 .\n", False),
-        ("Река замёрзла .\n".encode("cp1251"), False),
-        ("河水 结冰 了 。 没有 船 离开 港口 。\n".encode("gbk"), False),
-        ("川 が 凍った 。 船 は 港 を 出なかった 。\n".encode("shift-jis"), False),
-        ("The river froze .\n".encode("utf-16"), False),
-    ],
-)
-def test_the_advice_depends_on_the_rest_of_the_file(
-    text, is_utf8, chunk_size, tmp_path, monkeypatch
-):
-    monkeypatch.setattr("allennlp_semfit.common.text_files.CHUNK_SIZE", chunk_size)
-    (tmp_path / "corpus.txt").write_bytes(text)
-    remedy = "correct this line, .*`iconv -c -f UTF-8" if is_utf8 else "convert .*`iconv -f ENC"
-    with pytest.raises(ConfigurationError, match=rf"in line \d+; .*{remedy}"):
-        list(read_text(tmp_path / "corpus.txt"))

@@ -146,6 +146,17 @@ def test_a_file_may_have_the_name_of_another_in_the_folder(lm_archive, tmp_path)
     assert vectors.read_bytes() == Path(VECTORS).read_bytes()
 
 
+def test_a_link_in_the_home_directory_is_exported_as_its_file(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    shutil.copy(VECTORS, tmp_path / "data.bin")
+    (tmp_path / "link.bin").symlink_to("data.bin")
+    model = write_language_model(tmp_path / "lm", "fasttext")
+    export_model(model, tmp_path / "out", "~/link.bin")
+    exported = tmp_path / "out" / "link.bin"
+    assert exported.is_file()
+    assert not exported.is_symlink()
+
+
 def test_names_that_are_no_paths_may_be_those_of_files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "subwords").write_text("")
