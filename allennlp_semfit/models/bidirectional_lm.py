@@ -1,11 +1,13 @@
 from typing import Any, Dict, List, Union
 
 import torch
+from allennlp.common.checks import ConfigurationError
 from allennlp.data import TextFieldTensors
 from allennlp.models import Model
 from allennlp.nn.util import get_text_field_mask
 
 from allennlp_semfit.models.language_model_base import LanguageModelBase
+from allennlp_semfit.modules.contextualizers.hugging_face_encoder import HuggingFaceEncoder
 
 __all__ = ["BidirectionalLm"]
 
@@ -42,8 +44,8 @@ class BidirectionalLm(LanguageModelBase):
     # Raises
 
     `ConfigurationError`
-        If the contextualizer is unidirectional, the dimensions of two modules do not match, or the
-        targets are the input vectors and these are trainable.
+        If the contextualizer is unidirectional or a `hugging_face_encoder`, the dimensions of two
+        modules do not match, or the targets are the input vectors and these are trainable.
     `InvalidFileError`
         If `pretrained_file` does not exist, cannot be read, or has other parameters.
 
@@ -66,6 +68,14 @@ class BidirectionalLm(LanguageModelBase):
 
     name = "bidirectional_lm"
     num_directions = 2
+
+    def _check_compatible(self) -> None:
+        if isinstance(self._contextualizer, HuggingFaceEncoder):
+            raise ConfigurationError(
+                f"{self.name}: a `hugging_face_encoder` sees the words that it predicts. Use "
+                "the model `masked_lm`, or another contextualizer."
+            )
+        super()._check_compatible()
 
     def forward(self, source: TextFieldTensors) -> Dict[str, Any]:
         """

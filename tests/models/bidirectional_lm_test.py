@@ -120,11 +120,15 @@ class TestBidirectionalLm(ModelTestCase):
                 "one direction; use a bidirectional one",
             ),
             (
+                {"contextualizer": {"type": "hugging_face_encoder", "input_dim": 10}},
+                "sees the words",
+            ),
+            (
                 {"text_field_embedder": {"token_embedders": {"fasttext": TRAINABLE}}},
                 "these are trainable",
             ),
         ],
-        ids=["input_dim", "embedding_dim", "contextualizer", "direction", "trainable"],
+        ids=["input_dim", "embedding_dim", "contextualizer", "direction", "encoder", "trainable"],
     )
     def test_a_model_that_cannot_work_is_refused(self, overrides, message):
         config = copy.deepcopy(self._config())
