@@ -94,7 +94,12 @@ def main() -> None:
         "--vocabularies", type=int, nargs="+", default=[40_000, 800_000, 2_000_000], help="words"
     )
     parser.add_argument("--alone", action="store_true", help="times the output layers alone")
-    parser.add_argument("--layers", nargs="+", choices=OUTPUT_LAYERS, help="default: all")
+    parser.add_argument(
+        "--layers",
+        nargs="+",
+        choices=OUTPUT_LAYERS,
+        help="default: all; contrastive only with --alone",
+    )
     parser.add_argument("--hidden-dim", type=int, default=2048)
     parser.add_argument("--batch-size", type=int, default=16, help="sentences")
     parser.add_argument("--num-words", type=int, default=20, help="words per sentence")
