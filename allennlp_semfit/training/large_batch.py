@@ -1,6 +1,7 @@
 from typing import List
 
 import torch
+from allennlp.common.checks import ConfigurationError
 from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 
 from allennlp_semfit.common.errors import check_bounds
@@ -70,7 +71,11 @@ class LargeBatchLearningRateScheduler(LearningRateScheduler):
         check_bounds({f"{_KEY}.num_replicas": num_replicas}, at_least=1)
         check_bounds({f"{_KEY}.warmup_steps": warmup_steps}, at_least=1)
         check_bounds({f"{_KEY}.decay_start": decay_start}, at_least=0)
-        check_bounds({f"{_KEY}.decay_end": decay_end}, at_least=decay_start, but_not=decay_start)
+        if not decay_end > decay_start:
+            raise ConfigurationError(
+                f"{_KEY}.decay_end: {decay_end}; it must be greater than `decay_start`, "
+                f"{decay_start}"
+            )
         super().__init__(optimizer)
         self.num_replicas = num_replicas
         self.warmup_steps = warmup_steps

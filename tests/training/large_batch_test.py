@@ -88,7 +88,7 @@ def test_a_restored_schedule_continues_from_the_same_update():
     [
         ({"num_replicas": 0}, "learning_rate_scheduler.num_replicas: 0; it takes 1 or more"),
         ({"warmup_steps": 0}, "warmup_steps: 0; it takes 1 or more"),
-        ({"decay_end": 120}, "decay_end: 120; it takes 120 or more, but not 120"),
+        ({"decay_end": 120}, "decay_end: 120; it must be greater than `decay_start`, 120"),
         ({"decay_start": -1}, "decay_start: -1; it takes 0 or more"),
     ],
 )
