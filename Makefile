@@ -39,10 +39,10 @@ train: data
 data: $(SAMPLE)/vectors.bin
 
 $(SAMPLE)/corpus.json: | .venv/synced
-	@$(BIN)/allennlp prepare-corpus "$$($(BIN)/python -c 'import gensim, pathlib; print(*(pathlib.Path(gensim.__path__[0]) / "test" / "test_data").glob("enwiki-*shortened.bz2"))')" $(SAMPLE) --held-out 0.05
+	@$(BIN)/allennlp prepare-corpus "$$($(BIN)/python -c 'import gensim, pathlib; print(*(pathlib.Path(gensim.__path__[0]) / "test" / "test_data").glob("enwiki-*shortened.bz2"))')" $(SAMPLE)
 
 $(SAMPLE)/vectors.bin: $(SAMPLE)/corpus.json
-	@$(BIN)/allennlp train-fasttext $(SAMPLE)/train $@ --dim 100 --epoch 10 --force
+	@$(BIN)/allennlp train-fasttext $(SAMPLE)/train $@ --dim 100 --force
 
 test: .venv/synced
 	$(BIN)/pytest -n 2
@@ -87,7 +87,7 @@ requirements: .venv/synced
 	@echo "Installing the pinned packages into .venv, which takes a minute or more …"
 	@$(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $(UV)
-	@$(BIN)/uv pip sync --quiet --compile-bytecode --python $(BIN)/python requirements/requirements.txt
+	@$(BIN)/uv pip sync --compile-bytecode --python $(BIN)/python requirements/requirements.txt
 	@$(BIN)/uv pip install --python $(BIN)/python --quiet --no-deps --compile-bytecode $(ALLENNLP) --editable .
 	@# allennlp-models looks for this directory on import, and downloads what nothing here uses.
 	@mkdir -p .venv/nltk_data/tokenizers/punkt

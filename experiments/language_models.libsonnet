@@ -1,5 +1,4 @@
-// What the experiments change in the language models of `training_config/`: the text, and sizes and a schedule with which each of
-// the paper's models trains on 5 million words in less than an hour on one CPU core.
+// What the experiments change in the language models of `training_config/`: the text, and one pass over 5 million words of it.
 local sentences_per_update = 64;
 local num_sentences = 235008;
 
@@ -14,7 +13,6 @@ local num_sentences = 235008;
       else {},
   },
   vocabulary+: if std.objectHas(super.vocabulary, 'directory') then { directory: std.extVar('VOCABULARY_PATH') } else {},
-  model+: { contextualizer+: { cell_size: 256 } },
   data_loader: {
     batch_sampler: { type: 'bucket', batch_size: sentences_per_update, sorting_keys: ['source'] },
     // Streamed, so that the corpus is not kept in memory.
@@ -23,11 +21,7 @@ local num_sentences = 235008;
   },
   trainer+: {
     num_epochs: 1,
-    learning_rate_scheduler+: {
-      warmup_steps: 50,
-      decay_start: super.num_replicas * $.num_updates / 2,
-      decay_end: super.num_replicas * $.num_updates,
-    },
+    learning_rate_scheduler+: { warmup_steps: 50 },
     use_amp: false,
     // Keep all checkpoints, to evaluate the progress of training.
     checkpointer+: { save_every_num_batches: 500, keep_most_recent_by_count: null },

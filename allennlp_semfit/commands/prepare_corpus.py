@@ -49,7 +49,7 @@ class PrepareCorpus(Command):
             },
             num_shards="the number of files for the training text",
             held_out="the fraction of sentences to hold out, from 0 to 0.5, in whole articles or "
-            "blocks of lines",
+            "blocks of lines (default = 5 %% of up to 20,000 sentences, then less, down to 1 %%)",
             min_words="skip sentences with fewer tokens",
             max_sentences="stop after the article or block of lines that reaches this number",
         )

@@ -22,6 +22,7 @@ from allennlp_semfit.commands.options import Command
 from allennlp_semfit.commands.training_plot import check_plot_path, read_progress, write_plot
 from allennlp_semfit.common.cpu import has_bfloat16_instructions
 from allennlp_semfit.common.errors import first_line
+from allennlp_semfit.modules.lm_heads.vector_head_base import HIGH_BASELINE
 
 __all__ = ["ShowTraining", "describe_training"]
 
@@ -45,7 +46,6 @@ _COSINE = _Table(
     "15.4f",
     [
         "The baseline predicts the same vector for every word, the best one for the held-out text.",
-        "The difference to it was learned from the context.",
     ],
 )
 _PERPLEXITY = _Table(
@@ -107,6 +107,9 @@ def describe_training(serialization_dir: str) -> str:
         If it has no completed epoch of such a training.
     """
     epochs = _read_epochs(serialization_dir)
+    config: Dict[str, Any] = {}
+    with suppress(FileNotFoundError):
+        config = _read_json(os.path.join(serialization_dir, CONFIG_NAME))
     lines = []
     for table in _tables(epochs):
         titles = "  ".join(f"{title:>15}" for title in table.columns.values())
@@ -117,10 +120,8 @@ def describe_training(serialization_dir: str) -> str:
                 for key in table.columns
             )
             lines.append(f"  {epoch['epoch']:5}  " + "  ".join(cells))
-        lines += ["", *table.notes, ""]
-    config: Dict[str, Any] = {}
-    with suppress(FileNotFoundError):
-        config = _read_json(os.path.join(serialization_dir, CONFIG_NAME))
+        margin = _describe_margin(epochs, config) if table is _COSINE else []
+        lines += ["", *table.notes, *margin, ""]
     uses_amp = config.get("trainer", {}).get("use_amp")
     if config and not uses_amp and not torch.cuda.is_available() and has_bfloat16_instructions():
         lines += [
@@ -137,6 +138,25 @@ def describe_training(serialization_dir: str) -> str:
             "that started it with --recover.",
         ]
     return "\n".join(lines) + "\n"
+
+
+def _describe_margin(epochs: List[Dict[str, Any]], config: Dict[str, Any]) -> List[str]:
+    best = max(epochs, key=lambda epoch: epoch.get("validation_cosine", -1.0))
+    cosine, baseline = (best.get(f"validation_{key}") for key in ("cosine", "baseline_cosine"))
+    if cosine is None or baseline is None:
+        return []
+    if baseline <= HIGH_BASELINE:
+        return [f"The margin over the baseline, {cosine - baseline:.3f}, was learned from context."]
+    text = str(config.get("train_data_path", "TEXT"))
+    indexers = config.get("dataset_reader", {}).get("token_indexers", {}).values()
+    paths = [each["model_path"] for each in indexers if each.get("type") == "fasttext"]
+    command = ["train-fasttext", text, *(paths or ["VECTORS.bin"]), "--epoch", "50", "--force"]
+    return [
+        f"WARNING: a baseline above {HIGH_BASELINE} means that the word vectors are nearly all the",
+        "same, usually because fastText has read too little text. Train them with more passes, and",
+        "then train the language model again:",
+        f"  allennlp {shlex.join(command)}",
+    ]
 
 
 def _next_commands(config: Dict[str, Any], archive: str) -> List[str]:

@@ -6,14 +6,18 @@ The `train-fasttext` subcommand trains the vectors that a Semfit language model 
 
 import argparse
 import logging
+from pathlib import Path
 
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common.util import format_size
 
 from allennlp_semfit.commands.options import Command, add_corpus_argument, add_options, call
+from allennlp_semfit.common.text_files import TRAIN
 from allennlp_semfit.fasttext.train import MINIMUM_THREADS, train_fasttext
 
 logger = logging.getLogger(__name__)
+
+_DIM_OF_CONFIG = 100
 
 
 @Subcommand.register("train-fasttext")
@@ -22,7 +26,7 @@ class TrainFastText(Command):
 
     help = "Train fastText vectors."
     description = """Train fastText vectors on text with one tokenised sentence per line. The
-        defaults are fastText's, except for --dim and --bucket. The threads update the
+        defaults are fastText's, except for --dim, --bucket and --epoch. The threads update the
         vectors without locks, so two runs differ slightly."""
 
     def add_arguments(self, subparser: argparse.ArgumentParser) -> None:
@@ -41,7 +45,8 @@ class TrainFastText(Command):
             bucket="rows shared by the n-grams; the file takes more than 4 * DIM * BUCKET bytes "
             "(default = the number of different n-grams in the text, at most 2,000,000)",
             min_count="rarer words have no vector of their own",
-            epoch="passes over the corpus",
+            epoch="passes over the corpus (default = as many as read three million words, from 5 "
+            "to 50)",
             lr="initial learning rate",
             ws="words of context on each side",
             neg="negative samples per word",
@@ -53,14 +58,15 @@ class TrainFastText(Command):
     def run(self, args: argparse.Namespace) -> None:
         result = call(train_fasttext, args)
         logger.info(
-            f"{args.out_path}: {result.num_words:,} words read, {result.dictionary_size:,} words "
-            f"in the dictionary, {result.dim} dimensions, {format_size(result.file_size)}, "
-            f"{result.seconds:.1f} seconds."
+            f"{args.out_path}: {result.num_words:,} words read {result.epoch} times, "
+            f"{result.dictionary_size:,} words in the dictionary, {result.dim} dimensions, "
+            f"{format_size(result.file_size)}, {result.seconds:.1f} seconds."
         )
-        logger.info(
-            "Next: in a copy of training_config/elmo_semfit.jsonnet, set the paths of the text, "
-            "num_sentences, model_path = %r and embedding_dim = %d; then allennlp train COPY "
-            "--include-package allennlp_semfit -s OUT",
-            args.out_path,
-            result.dim,
-        )
+        out = Path(args.out_path)
+        if (out.parent / TRAIN).is_dir() and out.name == "vectors.bin":
+            dim = "" if result.dim == _DIM_OF_CONFIG else f", embedding_dim:: {result.dim}"
+            logger.info(
+                f"Next: echo \"(import 'training_config/elmo_semfit.jsonnet') + {{ corpus:: "
+                f"'{out.parent}'{dim} }}\" > mine.jsonnet && allennlp train mine.jsonnet "
+                "--include-package allennlp_semfit -s output/mine"
+            )

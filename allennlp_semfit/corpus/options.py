@@ -30,8 +30,10 @@ class CorpusOptions:
         where it joins lines.
     num_shards : `int`, optional (default = `10`)
         The number of files for the training text.
-    held_out : `float`, optional (default = `0.01`)
-        The fraction of sentences to hold out, in whole articles or blocks of lines.
+    held_out : `Optional[float]`, optional (default = `None`)
+        The fraction of sentences to hold out, in whole articles or blocks of lines. By default, it
+        depends on the number n of sentences: 5 % up to 20,000, about 7 times the square root of n
+        beyond, but at least 1 %.
     min_words : `int`, optional (default = `1`)
         Sentences with fewer tokens are skipped.
     max_sentences : `Optional[int]`, optional (default = `None`)
@@ -47,7 +49,7 @@ class CorpusOptions:
     already_tokenized: bool = False
     lines: str = "auto"
     num_shards: int = 10
-    held_out: float = 0.01
+    held_out: Optional[float] = None
     min_words: int = 1
     max_sentences: Optional[int] = None
 

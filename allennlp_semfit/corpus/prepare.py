@@ -161,9 +161,8 @@ def _check_result(writer: CorpusWriter, sources: Sequence[Source], options: Corp
             f"There is no sentence of at least {options.min_words} words in {names}"
             f"{' and the other inputs' if len(sources) > 3 else ''}."
         )
-    if options.held_out and not writer.held_out_sentences:
+    if options.held_out != 0 and not writer.held_out_sentences:
         raise ConfigurationError(
-            f"Nothing was held out: the input has too few documents, {writer.documents}, for "
-            f"--held-out {options.held_out}. Give more text or a greater fraction, or 0 for no "
-            "held-out text."
+            f"Nothing was held out: the input has only {writer.documents} documents. Give more "
+            "text, a greater fraction with --held-out, or 0 for no held-out text."
         )

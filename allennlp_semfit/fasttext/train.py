@@ -2,6 +2,7 @@
 
 import json
 import logging
+import math
 import os
 import re
 import shutil
@@ -35,15 +36,20 @@ Uninitialised memory mostly contains zeros, sometimes NaN.
 
 # fastText's default.
 _MAX_BUCKET = 2_000_000
+# With fewer words read, the vectors of a small text remain nearly the same.
+_WORDS_READ = 3_000_000
+_MIN_PASSES, _MAX_PASSES = 5, 50
 
 
 class FastTextTrainingResult(NamedTuple):
     """
-    `num_words` is the number of words in the corpus, `dictionary_size` that of words with a row of
-    their own, including fastText's end of a sentence. `file_size` is in bytes.
+    `num_words` is the number of words in the corpus, `epoch` that of passes over it, and
+    `dictionary_size` that of words with a row of their own, including fastText's end of a sentence.
+    `file_size` is in bytes.
     """
 
     num_words: int
+    epoch: int
     dictionary_size: int
     dim: int
     file_size: int
@@ -60,7 +66,7 @@ def train_fasttext(
     maxn: int = 6,
     bucket: Optional[int] = None,
     min_count: int = 5,
-    epoch: int = 5,
+    epoch: Optional[int] = None,
     lr: float = 0.05,
     ws: int = 5,
     neg: int = 5,
@@ -96,7 +102,9 @@ def train_fasttext(
         default of 2,000,000.
     min_count : `int`, optional (default = `5`)
         How often a word must occur to have a row of its own.
-    epoch : `int`, optional (default = `5`)
+    epoch : `int`, optional (default = `None`)
+        The number of passes over the corpus. By default, as many as read three million words, but
+        at least fastText's default of 5 and at most 50.
     lr : `float`, optional (default = `0.05`)
         The learning rate at the start.
     ws : `int`, optional (default = `5`)
@@ -146,6 +154,8 @@ def train_fasttext(
             num_words = read_corpus(files, file, min_count=min_count, ngrams=ngrams)
         if ngrams is not None:
             bucket = max(ngrams.count, 1)
+        if epoch is None:
+            epoch = min(max(math.ceil(_WORDS_READ / num_words), _MIN_PASSES), _MAX_PASSES)
         num_buckets = (bucket or 0) if maxn else 0
         arguments = {
             "input": str(copy),
@@ -170,7 +180,12 @@ def train_fasttext(
                 f"{out}: at least {format_size(needed)} are needed there and {format_size(free)} "
                 "are free; make room, or lower --bucket or --dim"
             )
-        logger.info("Training on %s words, with %d threads.", f"{num_words:,}", arguments["thread"])
+        logger.info(
+            "Training on %s words, in %d passes with %d threads.",
+            f"{num_words:,}",
+            epoch,
+            arguments["thread"],
+        )
         _run_worker(arguments, out, unfinished)
         try:
             dictionary_size = len(FastTextModel(unfinished).words)
@@ -181,6 +196,7 @@ def train_fasttext(
             ) from error
     return FastTextTrainingResult(
         num_words=num_words,
+        epoch=epoch,
         dictionary_size=dictionary_size,
         dim=dim,
         file_size=out.stat().st_size,

@@ -1,4 +1,5 @@
-from typing import List
+import logging
+from typing import List, Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -7,6 +8,8 @@ from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 from allennlp_semfit.common.errors import check_bounds
 
 __all__ = ["LargeBatchLearningRateScheduler"]
+
+logger = logging.getLogger(__name__)
 
 _KEY = "trainer.learning_rate_scheduler"
 
@@ -23,7 +26,8 @@ class LargeBatchLearningRateScheduler(LearningRateScheduler):
     `lr * max(1/2, min(1 + t (n - 1) / (n p), n, n (2n)^((s - n t) / (e - s))))`
 
     It increases linearly from `lr` to `n lr` until update `n p`, stays constant, decreases
-    exponentially to `lr / 2` from update `s / n` to update `e / n`, and then stays constant.
+    exponentially to `lr / 2` from update `s / n` to update `e / n`, and then stays constant. By
+    default, it increases in the first tenth of the training and decreases in the second half.
 
     Registered as a `LearningRateScheduler` with name "large_batch".
 
@@ -34,20 +38,34 @@ class LargeBatchLearningRateScheduler(LearningRateScheduler):
     num_replicas : `int`
         How many times as large as the original the batch of an update is. All factors count: the
         number of processes, `num_gradient_accumulation_steps` and the batch size of each process.
-    warmup_steps : `int`
-        The warmup takes `num_replicas * warmup_steps` updates.
-    decay_start : `float`
+        It is also the ratio of the peak learning rate to `lr`.
+    warmup_steps : `float`, optional
+        The warmup takes `num_replicas * warmup_steps` updates; by default, a tenth of the training.
+    decay_start : `float`, optional
         When the decay starts, in batches of the original size: an update counts as `num_replicas`.
-    decay_end : `float`
-        When the decay ends, in the same unit.
+        By default, after half of the training.
+    decay_end : `float`, optional
+        When the decay ends, in the same unit; by default, at the end of the training.
+    num_epochs : `int`, optional (default = `None`)
+        This and `num_steps_per_epoch` give the length of the training. The trainer sets them; they
+        do not get an entry in a configuration file for the object.
+    num_steps_per_epoch : `int`, optional (default = `None`)
+        The number of updates per epoch.
 
     # Raises
 
     `ConfigurationError`
-        If `num_replicas` or `warmup_steps` is less than 1, `decay_start` is negative, or
-        `decay_end` is not greater than `decay_start`.
+        If a value is out of range, `decay_end` is not greater than `decay_start`, the warmup ends
+        after the decay starts, or a default is needed but the data loader does not know the number
+        of batches per epoch.
 
     # Example
+
+    ```json
+    "learning_rate_scheduler": {"type": "large_batch", "num_replicas": 4}
+    ```
+
+    With a decay that ends before the training does:
 
     ```json
     "learning_rate_scheduler": {
@@ -64,23 +82,53 @@ class LargeBatchLearningRateScheduler(LearningRateScheduler):
         self,
         optimizer: torch.optim.Optimizer,
         num_replicas: int,
-        warmup_steps: int,
-        decay_start: float,
-        decay_end: float,
+        warmup_steps: Optional[float] = None,
+        decay_start: Optional[float] = None,
+        decay_end: Optional[float] = None,
+        num_epochs: Optional[int] = None,
+        num_steps_per_epoch: Optional[int] = None,
     ) -> None:
         check_bounds({f"{_KEY}.num_replicas": num_replicas}, at_least=1)
-        check_bounds({f"{_KEY}.warmup_steps": warmup_steps}, at_least=1)
+        if warmup_steps is None or decay_start is None or decay_end is None:
+            if not num_epochs or not num_steps_per_epoch:
+                raise ConfigurationError(
+                    f"{_KEY}: the length of the training is unknown, because the data loader "
+                    "streams the text. Set `data_loader.batches_per_epoch`, or `warmup_steps`, "
+                    "`decay_start` and `decay_end` here."
+                )
+            # In batches of the original size.
+            length = num_replicas * num_epochs * num_steps_per_epoch
+            if warmup_steps is None:
+                warmup_steps = length / 10 / num_replicas**2
+            decay_start = length / 2 if decay_start is None else decay_start
+            decay_end = length if decay_end is None else decay_end
+        check_bounds({f"{_KEY}.warmup_steps": warmup_steps}, at_least=0, but_not=0)
         check_bounds({f"{_KEY}.decay_start": decay_start}, at_least=0)
         if not decay_end > decay_start:
             raise ConfigurationError(
                 f"{_KEY}.decay_end: {decay_end}; it must be greater than `decay_start`, "
                 f"{decay_start}"
             )
+        warmup_updates, start = num_replicas * warmup_steps, decay_start / num_replicas
+        if num_replicas > 1 and warmup_updates > start:
+            raise ConfigurationError(
+                f"{_KEY}.warmup_steps: {warmup_steps:g}; the warmup would take "
+                f"`num_replicas` times as many updates, {warmup_updates:g}, but the decay starts "
+                f"at update {start:g}. Lower it, or leave it and `decay_start` out"
+            )
         super().__init__(optimizer)
         self.num_replicas = num_replicas
         self.warmup_steps = warmup_steps
         self.decay_start = decay_start
         self.decay_end = decay_end
+        logger.info(
+            "The learning rate rises to %g times its initial value until update %d, and falls to "
+            "half of it from update %d to update %d.",
+            num_replicas,
+            warmup_updates,
+            start,
+            decay_end / num_replicas,
+        )
 
     def step(self, metric: float = None) -> None:
         # The schedule depends on updates only, not on epochs.

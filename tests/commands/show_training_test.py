@@ -94,6 +94,28 @@ def test_the_metrics_of_each_head(tmp_path):
     assert "  epoch  " + f"{'training':>15}  {'held out':>15}" in shown["softmax"]
 
 
+def test_the_margin_over_the_baseline_is_told(tmp_path):
+    write_epochs(tmp_path, {**COSINES, "validation_cosine": 0.5}, COSINES)
+    assert "The margin over the baseline, 0.250, was" in describe_training(str(tmp_path))
+
+
+def test_a_high_baseline_is_not_praised(tmp_path):
+    write_epochs(tmp_path, {"validation_cosine": 0.97, "validation_baseline_cosine": 0.94})
+    config = {
+        "train_data_path": "my text/train",
+        "dataset_reader": {
+            "token_indexers": {"fasttext": {"type": "fasttext", "model_path": "my text/v.bin"}}
+        },
+    }
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    shown = describe_training(str(tmp_path))
+    assert "learned from context" not in shown
+    assert "WARNING: a baseline above 0.9 means" in shown
+    (command,) = (shlex.split(line) for line in shown.splitlines() if "train-fasttext" in line)
+    expected = ["allennlp", "train-fasttext", "my text/train", "my text/v.bin", "--epoch", "50"]
+    assert command == [*expected, "--force"]
+
+
 @pytest.mark.parametrize("is_list", [False, True])
 def test_the_next_commands_can_be_pasted(tmp_path, is_list):
     run_directory = tmp_path / "my run"

@@ -27,8 +27,21 @@ def test_trains_and_says_what_is_next(corpus, tmp_path, caplog):
     assert (arguments.dim, arguments.bucket, arguments.epoch) == (20, 500, 2)
     assert (arguments.minn, arguments.maxn, arguments.minCount) == (2, 4, 3)
     assert (arguments.ws, arguments.neg, arguments.model.name) == (3, 4, "cbow")
-    assert f"{out}: 320 words read, 9 words in the dictionary, 20 dimensions, " in caplog.text
-    assert f"model_path = {str(out)!r} and embedding_dim = 20" in caplog.text
+    assert (
+        f"{out}: 320 words read 2 times, 9 words in the dictionary, 20 dimensions, " in caplog.text
+    )
+    assert "Next:" not in caplog.text
+
+
+def test_the_next_command_is_that_of_the_directory(corpus, tmp_path, caplog):
+    caplog.set_level("INFO")
+    (tmp_path / "train").mkdir()
+    (tmp_path / "train" / "shard-00.txt").symlink_to(corpus)
+    out = tmp_path / "vectors.bin"
+    run(tmp_path / "train", out, "--dim", 20, "--bucket", 500, "--min-count", 3)
+    fields = f"{{ corpus:: '{tmp_path}', embedding_dim:: 20 }}"
+    config = f"(import 'training_config/elmo_semfit.jsonnet') + {fields}"
+    assert f'Next: echo "{config}" > mine.jsonnet && allennlp train mine.jsonnet' in caplog.text
 
 
 @pytest.mark.parametrize("options", [["--dim", 0], ["--minn", 7], ["--threads", -1]])

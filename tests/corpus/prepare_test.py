@@ -16,6 +16,7 @@ from allennlp_semfit.common import text_files
 from allennlp_semfit.corpus import prepare, tokenization
 from allennlp_semfit.corpus.options import CorpusOptions
 from allennlp_semfit.corpus.prepare import prepare_corpus
+from allennlp_semfit.corpus.writer import CorpusWriter
 from tests.processes import error_in_fork
 
 WIKIS = Path(gensim.__path__[0]) / "test" / "test_data"
@@ -94,6 +95,17 @@ class TestText:
         assert (tmp_path / "out/heldout.txt").exists() == bool(held_out)
         sizes = [p.stat().st_size for p in (tmp_path / "out/train").iterdir()]
         assert max(sizes) < 1.1 * min(sizes)
+
+    @pytest.mark.parametrize(
+        ("num_sentences", "expected"), [(400, 20), (20_000, 1000), (100_000, 2214)]
+    )
+    def test_by_default_a_short_text_has_a_larger_share_held_out(
+        self, tmp_path, num_sentences, expected
+    ):
+        with CorpusWriter(tmp_path, num_shards=2, held_out=None) as writer:
+            for _ in range(num_sentences):
+                writer.add("A line .\n", 1, 3)
+        assert writer.held_out_sentences == pytest.approx(expected, rel=0.02)
 
     def test_short_sentences_and_what_comes_after_the_limit_are_left_out(self, text, tmp_path):
         options = CorpusOptions(min_words=6, max_sentences=100)
@@ -278,7 +290,7 @@ class TestErrors:
 
     def test_nothing_held_out(self, tmp_path):
         (tmp_path / "in.txt").write_text("A sentence.\n" * 5)
-        with pytest.raises(ConfigurationError, match="too few documents, 5, for --held-out 0.01"):
+        with pytest.raises(ConfigurationError, match="the input has only 5 documents"):
             prepare_corpus([tmp_path / "in.txt"], tmp_path / "out", num_workers=1)
         assert not (tmp_path / "out").exists()
         options = CorpusOptions(held_out=0.2)

@@ -35,10 +35,10 @@ SMALLER = {
 }
 # The same in the config that the snippets train.
 SMALLER_CONFIG = {
-    "embedding_dim = 100": "embedding_dim = 10",
-    "hidden_dim = 128": "hidden_dim = 6",
-    "cell_size = 512": "cell_size = 8",
-    "num_epochs = 3": "num_epochs = 1",
+    "embedding_dim:: 100": "embedding_dim:: 10",
+    "hidden_dim:: 128": "hidden_dim:: 6",
+    "cell_size: 256": "cell_size: 8",
+    "batches_per_epoch: 250": "batches_per_epoch: 5",
 }
 
 

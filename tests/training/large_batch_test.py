@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 PAPER = {"num_replicas": 4, "warmup_steps": 5, "decay_start": 120, "decay_end": 240}
 
 
-def scheduler_of(config, lr=0.01):
+def scheduler_of(config, lr=0.01, **length):
     parameters = [torch.nn.Parameter(torch.zeros(1)) for _ in range(2)]
     groups = [{"params": [parameters[0]]}, {"params": [parameters[1]], "lr": 2 * lr}]
     optimizer = torch.optim.Adam(groups, lr=lr)
     config = Params({"type": "large_batch", **config})
-    return optimizer, LearningRateScheduler.from_params(config, optimizer=optimizer)
+    return optimizer, LearningRateScheduler.from_params(config, optimizer=optimizer, **length)
 
 
 def closed_form(t, num_replicas, warmup_steps, decay_start, decay_end):
@@ -51,7 +51,8 @@ def test_every_update_equals_the_closed_form():
     st.integers(1, 10**7),
     st.integers(0, 10**8),
 )
-def test_no_size_overflows(num_replicas, warmup_steps, start, length, update):
+def test_no_size_overflows(num_replicas, warmup_steps, held, length, update):
+    start = num_replicas**2 * warmup_steps + held
     config = {
         "num_replicas": num_replicas,
         "warmup_steps": warmup_steps,
@@ -87,7 +88,8 @@ def test_a_restored_schedule_continues_from_the_same_update():
     ("bad", "message"),
     [
         ({"num_replicas": 0}, "learning_rate_scheduler.num_replicas: 0; it takes 1 or more"),
-        ({"warmup_steps": 0}, "warmup_steps: 0; it takes 1 or more"),
+        ({"warmup_steps": 0}, "warmup_steps: 0; it takes 0 or more, but not 0"),
+        ({"warmup_steps": 8}, "warmup would take .* 32, but the decay starts at update 30"),
         ({"decay_end": 120}, "decay_end: 120; it must be greater than `decay_start`, 120"),
         ({"decay_start": -1}, "decay_start: -1; it takes 0 or more"),
     ],
@@ -95,3 +97,33 @@ def test_a_restored_schedule_continues_from_the_same_update():
 def test_bad_values_are_refused(bad, message):
     with pytest.raises(ConfigurationError, match=message):
         scheduler_of({**PAPER, **bad})
+
+
+@pytest.mark.parametrize("num_replicas", [1, 4])
+@pytest.mark.parametrize(("num_epochs", "num_steps_per_epoch"), [(3, 100), (20, 7), (1, 1)])
+def test_by_default_the_schedule_fits_the_training(num_replicas, num_epochs, num_steps_per_epoch):
+    length = {"num_epochs": num_epochs, "num_steps_per_epoch": num_steps_per_epoch}
+    optimizer, scheduler = scheduler_of({"num_replicas": num_replicas}, **length)
+    updates = num_epochs * num_steps_per_epoch
+    config = {
+        "num_replicas": num_replicas,
+        "warmup_steps": updates / 10 / num_replicas,
+        "decay_start": num_replicas * updates / 2,
+        "decay_end": num_replicas * updates,
+    }
+    factors = []
+    for update in range(1, updates + 1):
+        scheduler.step_batch(update)
+        factors.append(optimizer.param_groups[0]["lr"] / 0.01)
+        assert factors[-1] == pytest.approx(closed_form(update, **config))
+    assert factors[-1] == pytest.approx(0.5)
+    if updates % 10 == 0:
+        assert factors[updates // 10 - 1] == pytest.approx(num_replicas)
+        assert factors[updates // 2 - 1] == pytest.approx(num_replicas)
+
+
+def test_a_default_needs_the_length_of_the_training():
+    length = {"num_epochs": 3, "num_steps_per_epoch": None}
+    with pytest.raises(ConfigurationError, match="Set `data_loader.batches_per_epoch`, or"):
+        scheduler_of({"num_replicas": 4, "decay_start": 100}, **length)
+    scheduler_of(PAPER, **length)

@@ -67,6 +67,7 @@ def config_of(name):
 
 def train(config, directory):
     config["trainer"].update(num_epochs=1)
+    config["data_loader"].pop("batches_per_epoch", None)
     return train_model(Params(config), serialization_dir=directory)
 
 

@@ -12,7 +12,7 @@ config {
     // The word indices are targets only; the model does not embed them.
     token_indexers: { characters: { type: 'elmo_characters' }, tokens: { type: 'single_id' } },
   },
-  vocabulary: { type: 'from_files', directory: 'data/sample/vocabulary' },
+  vocabulary: { type: 'from_files', directory: $.corpus + '/vocabulary' },
   model+: {
     text_field_embedder: {
       token_embedders: {
@@ -34,7 +34,7 @@ config {
       },
     },
     contextualizer+: { input_dim: character_cnn_dim },
-    head: { type: 'sampled_softmax', input_dim: config.model.head.input_dim, num_samples: 1024 },
+    head: { type: 'sampled_softmax', input_dim: $.hidden_dim, num_samples: 1024 },
   },
   trainer+: { validation_metric: '-perplexity' },
 }

@@ -7,12 +7,12 @@ local config = import '../elmo_semfit.jsonnet';
 config {
   // The word indices are targets only; the model does not embed them.
   dataset_reader+: { token_indexers+: { tokens: { type: 'single_id' } } },
-  vocabulary: { type: 'from_files', directory: 'data/sample/vocabulary' },
+  vocabulary: { type: 'from_files', directory: $.corpus + '/vocabulary' },
   model+: {
     text_field_embedder+: { token_embedders+: { tokens: { type: 'empty' } } },
     head: {
       type: 'adaptive_softmax',
-      input_dim: config.model.head.input_dim,
+      input_dim: $.hidden_dim,
       cutoffs: [2000, 10000],
       div_value: 2.0,
     },

@@ -8,8 +8,8 @@ config {
   model+: {
     head: {
       type: 'contrastive',
-      input_dim: config.model.head.input_dim,
-      embedding_dim: config.model.head.embedding_dim,
+      input_dim: $.hidden_dim,
+      embedding_dim: $.embedding_dim,
       center_targets: true,
     },
   },

@@ -21,7 +21,7 @@ config {
   },
   model+: {
     text_field_embedder: {
-      token_embedders: { mimick: { type: 'mimick', embedding_dim: config.model.head.embedding_dim } },
+      token_embedders: { mimick: { type: 'mimick', embedding_dim: $.embedding_dim } },
     },
   },
 }

@@ -6,11 +6,11 @@
 local config = import 'elmo_semfit_random.jsonnet';
 
 config {
-  vocabulary+: { directory: 'data/sample/pca_vocabulary' },
+  vocabulary+: { directory: $.corpus + '/pca_vocabulary' },
   model+: {
     head+: {
       embedding_dim: 50,
-      target_embedder+: { embedding_dim: 50, pretrained_file: 'data/sample/pca.txt' },
+      target_embedder+: { embedding_dim: 50, pretrained_file: $.corpus + '/pca.txt' },
     },
   },
 }

@@ -7,13 +7,13 @@ local config = import '../elmo_semfit.jsonnet';
 
 config {
   dataset_reader+: { token_indexers+: { tokens: { type: 'single_id' } } },
-  vocabulary: { type: 'from_files', directory: 'data/sample/vocabulary' },
+  vocabulary: { type: 'from_files', directory: $.corpus + '/vocabulary' },
   model+: {
     text_field_embedder+: { token_embedders+: { tokens: { type: 'empty' } } },
     head+: {
       target_embedder: {
         type: 'embedding',
-        embedding_dim: config.model.head.embedding_dim,
+        embedding_dim: $.embedding_dim,
         trainable: false,
       },
       target_indexer: 'tokens',

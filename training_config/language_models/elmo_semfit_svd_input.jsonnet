@@ -7,14 +7,14 @@ local config = import '../elmo_semfit.jsonnet';
 
 config {
   dataset_reader+: { token_indexers: { tokens: { type: 'single_id' } } },
-  vocabulary: { type: 'from_files', directory: 'data/sample/svd_vocabulary' },
+  vocabulary: { type: 'from_files', directory: $.corpus + '/svd_vocabulary' },
   model+: {
     text_field_embedder: {
       token_embedders: {
         tokens: {
           type: 'embedding',
-          embedding_dim: config.model.head.embedding_dim,
-          pretrained_file: 'data/sample/svd.txt',
+          embedding_dim: $.embedding_dim,
+          pretrained_file: $.corpus + '/svd.txt',
           trainable: false,
         },
       },

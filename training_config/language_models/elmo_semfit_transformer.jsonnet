@@ -8,13 +8,13 @@ config {
   model+: {
     contextualizer: {
       type: 'bidirectional_language_model_adapter',
-      input_dim: lstm.input_dim,
+      input_dim: $.embedding_dim,
       encoder: {
         type: 'bidirectional_language_model_transformer',
-        input_dim: lstm.hidden_dim,
-        hidden_dim: 4 * lstm.hidden_dim,
+        input_dim: $.hidden_dim,
+        hidden_dim: 4 * $.hidden_dim,
         // A layer of an LSTM has 9 matrices of `cell_size` × `hidden_dim`, one of a Transformer 12 of `hidden_dim` squared.
-        num_layers: std.round(9 * lstm.num_layers * lstm.cell_size / (12 * lstm.hidden_dim)),
+        num_layers: std.round(9 * lstm.num_layers * lstm.cell_size / (12 * $.hidden_dim)),
         dropout: lstm.dropout,
         input_dropout: 0.0,
       },

@@ -4,19 +4,20 @@
 //   allennlp train training_config/language_models/masked_lm.jsonnet --include-package allennlp_semfit -s output/masked_lm
 local config = import 'elmo_semfit_contrastive.jsonnet';
 local lstm = config.model.contextualizer;
-local hidden_size = 2 * lstm.hidden_dim;
 
 config {
+  local hidden_size = 2 * $.hidden_dim,
+
   model+: {
     type: 'masked_lm',
     contextualizer: {
       type: 'hugging_face_encoder',
-      input_dim: lstm.input_dim,
+      input_dim: $.embedding_dim,
       model_type: 'roformer',
       config: {
         hidden_size: hidden_size,
         // About as many parameters as the LSTMs.
-        num_hidden_layers: std.round(3 * lstm.num_layers * lstm.cell_size / (8 * lstm.hidden_dim)),
+        num_hidden_layers: std.round(3 * lstm.num_layers * lstm.cell_size / (8 * $.hidden_dim)),
         num_attention_heads: std.ceil(hidden_size / 64),
         intermediate_size: 4 * hidden_size,
         hidden_dropout_prob: lstm.dropout,

@@ -5,14 +5,8 @@
 //   export FASTTEXT_MODEL_PATH=…/cc.en.300.bin VOCABULARY_PATH=data/one_billion_word/vocabulary
 //   allennlp count-vocabulary "$ONE_BILLION_WORD/training-monolingual.tokenized.shuffled" $VOCABULARY_PATH --min-count 3
 //   allennlp train training_config/one_billion_word/elmo_adaptive.jsonnet --include-package allennlp_semfit -s output/elmo_adaptive_1b
-local embedding_dim = 300;
-
 (import '../language_models/elmo_adaptive.jsonnet') + (import 'paper_size.libsonnet') + {
   dataset_reader+: { token_indexers+: { fasttext+: { model_path: std.extVar('FASTTEXT_MODEL_PATH') } } },
   vocabulary+: { directory: std.extVar('VOCABULARY_PATH') },
-  model+: {
-    text_field_embedder+: { token_embedders+: { fasttext+: { embedding_dim: embedding_dim } } },
-    contextualizer+: { input_dim: embedding_dim },
-    head+: { cutoffs: [20000, 100000] },
-  },
+  model+: { head+: { cutoffs: [20000, 100000] } },
 }

@@ -3,13 +3,6 @@
 //   export ONE_BILLION_WORD=…/1-billion-word-language-modeling-benchmark-r13output
 //   export FASTTEXT_MODEL_PATH=…/cc.en.300.bin
 //   allennlp train training_config/one_billion_word/elmo_semfit.jsonnet --include-package allennlp_semfit -s output/elmo_semfit_1b
-local embedding_dim = 300;
-
 (import '../elmo_semfit.jsonnet') + (import 'paper_size.libsonnet') + {
   dataset_reader+: { token_indexers+: { fasttext+: { model_path: std.extVar('FASTTEXT_MODEL_PATH') } } },
-  model+: {
-    text_field_embedder+: { token_embedders+: { fasttext+: { embedding_dim: embedding_dim } } },
-    contextualizer+: { input_dim: embedding_dim },
-    head+: { embedding_dim: embedding_dim },
-  },
 }

@@ -4,15 +4,9 @@
 //   export SUBWORDS_PATH=data/one_billion_word/subwords
 //   allennlp train-bpe "$ONE_BILLION_WORD/training-monolingual.tokenized.shuffled" $SUBWORDS_PATH --merges 30000
 //   allennlp train training_config/one_billion_word/elmo_subword.jsonnet --include-package allennlp_semfit -s output/elmo_subword_1b
-local embedding_dim = 300;
 local subwords = std.extVar('SUBWORDS_PATH');
 
 (import '../language_models/elmo_subword.jsonnet') + (import 'paper_size.libsonnet') + {
   dataset_reader+: { tokenizer+: { model_path: subwords + '/tokenizer.json' } },
   vocabulary+: { directory: subwords + '/vocabulary' },
-  model+: {
-    text_field_embedder+: { token_embedders+: { tokens+: { embedding_dim: embedding_dim } } },
-    contextualizer+: { input_dim: embedding_dim },
-    head+: { embedding_dim: embedding_dim },
-  },
 }

@@ -15,16 +15,15 @@ local num_accumulated = 1;
 // 768 sentences × 25 words × 4 processes = 77,000 words per update; 9,863 updates per epoch.
 local num_sentences = 30301028;
 local batches_per_epoch = std.floor(num_sentences / (sentences_per_gpu * num_gpus));
-local num_updates = num_epochs * batches_per_epoch / num_accumulated;
 
 {
+  embedding_dim:: 300,
+  hidden_dim:: 512,
+
   dataset_reader+: { max_sequence_length: 100 },  // Limits the memory for the longest sentences.
   train_data_path: corpus + '/training-monolingual.tokenized.shuffled/news.en-*',
   validation_data_path: corpus + '/heldout-monolingual.tokenized.shuffled/news.en.heldout-00000-of-00050',
-  model+: {
-    contextualizer+: { hidden_dim: 512, cell_size: 4096 },
-    head+: { input_dim: 512 },
-  },
+  model+: { contextualizer+: { cell_size: 4096 } },
   data_loader: {
     type: 'watched',
     batch_sampler: { type: 'bucket', batch_size: sentences_per_gpu, sorting_keys: ['source'] },
@@ -38,13 +37,8 @@ local num_updates = num_epochs * batches_per_epoch / num_accumulated;
   trainer+: {
     num_epochs: num_epochs,
     optimizer+: { lr: 2e-4 },
-    // Chen et al.'s schedule: four times the learning rate for four times the batch.
-    learning_rate_scheduler+: {
-      num_replicas: num_gpus,
-      warmup_steps: 500,
-      decay_start: num_gpus * num_updates / 2,
-      decay_end: num_gpus * num_updates,
-    },
+    // Chen et al.'s schedule: four times the learning rate for four times the batch, within 2,000 updates.
+    learning_rate_scheduler+: { num_replicas: num_gpus, warmup_steps: 500 },
     use_amp: true,
     num_gradient_accumulation_steps: num_accumulated,
     checkpointer+: { save_every_num_batches: 2000 },  // About once per hour.

@@ -1,3 +1,4 @@
+import logging
 from typing import Dict, Optional
 
 import torch
@@ -14,6 +15,11 @@ from allennlp_semfit.modules.token_embedders.cached_embedder import CachedEmbedd
 from allennlp_semfit.training.token_averages import BaselineCosine, TokenAverage
 
 __all__ = ["ScaledLinear", "VectorHeadBase"]
+
+logger = logging.getLogger(__name__)
+
+HIGH_BASELINE = 0.9
+"""A `baseline_cosine` above this value means that the word vectors are of little use."""
 
 
 class VectorHeadBase(LmHead):
@@ -69,6 +75,7 @@ class VectorHeadBase(LmHead):
         self.projection = ScaledLinear(input_dim, embedding_dim)
         self._cosine = TokenAverage()
         self._baseline_cosine = BaselineCosine()
+        self._baseline_is_checked = False
         self.target_indexer = target_indexer
         self.target_embedder: Optional[BasicTextFieldEmbedder] = None
         if (target_embedder is None) != (target_indexer is None):
@@ -132,6 +139,17 @@ class VectorHeadBase(LmHead):
         """
         self._cosine(cosines)
         self._baseline_cosine(directions)
+        if self.training and not self._baseline_is_checked:
+            self._baseline_is_checked = True
+            baseline = self._baseline_cosine.get_metric()
+            if baseline > HIGH_BASELINE:
+                logger.warning(
+                    "The target vectors are nearly all the same: in the first batch, a constant "
+                    "vector has a mean cosine of %.3f with them. If they are fastText's, it has "
+                    "read too little text. Train them with more passes: allennlp train-fasttext "
+                    "TEXT VECTORS.bin --epoch 50 --force",
+                    baseline,
+                )
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
         return {

@@ -62,6 +62,17 @@ def test_the_loss_is_the_sum_of_distances_and_the_metrics_are_cosines(distance):
     assert head.get_metrics() == {"cosine": 0.0, "baseline_cosine": 0.0}
 
 
+@pytest.mark.parametrize("has_common_vector", [True, False])
+def test_target_vectors_that_are_nearly_the_same_are_named_once(has_common_vector, caplog):
+    head = head_of()
+    vectors = torch.randn(50, 7) + (20 if has_common_vector else 0)
+    for _ in range(2):
+        loss_of(head, torch.randn(50, 5), vectors)
+    messages = [message for message in caplog.messages if "nearly all the same" in message]
+    assert len(messages) == has_common_vector
+    assert all("train-fasttext TEXT VECTORS.bin --epoch 50" in message for message in messages)
+
+
 def targets_with_much_in_common(num=4000):
     torch.manual_seed(1)
     return torch.randn(num, 7) * torch.linspace(0.5, 2.0, 7) + 2 * torch.ones(7)
