@@ -65,8 +65,8 @@ class SemfitTaggerPredictor(SentenceTaggerPredictor):
     Registered as a `Predictor` with name "semfit_tagger", the default for folders of
     `allennlp export-task` with a `crf_tagger` or `simple_tagger`.
 
-    The input is `{"sentence": "Macky Sall dem na Ndakaaru."}`, or a list of words in place of the text.
-    The output has:
+    The input is `{"sentence": "Macky Sall dem na Ndakaaru."}`, or a list of words in place of the
+    text. The output has:
 
     - `"words"`;
     - `"tags"`, one per word;

@@ -113,8 +113,8 @@ def test_a_moved_folder_tags_text_as_the_tagger_was_evaluated(model, again, pred
         (tmp_path / "again").rename(tmp_path / "exported")
     shutil.rmtree(home)
     folder = (tmp_path / "exported").rename(tmp_path / "my tagger")
-    for sentences in (SENTENCES, words):
-        outputs = predict(folder, sentences, "--batch-size", 3)
+    for sentences, batch_size in ((SENTENCES, 3), (words, 1)):
+        outputs = predict(folder, sentences, "--batch-size", batch_size)
         assert [output["words"] for output in outputs] == words
         assert [output["tags"] for output in outputs if output["words"]] == expected
         assert outputs[2] == {"words": [], "tags": [], "entities": []}
