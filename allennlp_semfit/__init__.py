@@ -74,6 +74,7 @@ from allennlp_semfit.pretrained.embedder import ElmoSemfitEmbedder
 from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
 from allennlp_semfit.pretrained.predictor import LanguageModelVectorsPredictor
 from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
+from allennlp_semfit.pretrained.tagger import SemfitTagger, SemfitTaggerPredictor
 from allennlp_semfit.subwords.tokenizer import SubwordTokenizer
 from allennlp_semfit.training.fused_adam import FusedAdam
 from allennlp_semfit.training.large_batch import (
@@ -122,6 +123,8 @@ __all__ = [
     "ResumableTrainer",
     "SampledSoftmaxHead",
     "SemfitHead",
+    "SemfitTagger",
+    "SemfitTaggerPredictor",
     "SentEval",
     "SentenceEmbedder",
     "ShowNeighbours",

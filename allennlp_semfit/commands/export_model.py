@@ -29,7 +29,9 @@ class ExportModel(Command):
     help = "Export a language model as one folder."
     description = """Write a folder that has all of a trained language model: its configuration,
         parameters and vocabulary, the fastText file or other files that it reads, and a model card.
-        Everything that takes an archive takes the folder, wherever it is moved."""
+        The indexer and embedder `elmo_semfit`, `SentenceEmbedder` and the commands of this package
+        take the folder in place of the model's archive, wherever it is moved; AllenNLP's own
+        `evaluate` and `predict` need the archive."""
 
     def add_arguments(self, subparser: argparse.ArgumentParser) -> None:
         add_archive_argument(subparser)
@@ -38,6 +40,12 @@ class ExportModel(Command):
         add_options(
             subparser,
             export_model,
+            language={
+                "metavar": "CODE",
+                "help": "the language of the text, a code of spaCy such as en, or xx for any "
+                "other; the default is what the corpus.json of prepare-corpus says, if it is still "
+                "beside the training text",
+            },
             compact="write the fastText vectors to a file of a quarter of the size or less, which "
             "rounds them",
             force="replace a model in FOLDER",

@@ -5,6 +5,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional
 
+from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import is_distributed
 from allennlp.data import DatasetReader, Instance, Token, TokenIndexer, Tokenizer
@@ -13,6 +14,7 @@ from allennlp.data.fields import TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 from allennlp.data.tokenizers import WhitespaceTokenizer
 
+from allennlp_semfit.archives.archive import FOLDER_WEIGHTS
 from allennlp_semfit.common.known_params import KnownParams
 from allennlp_semfit.common.text_files import (
     DEFAULT_BOUNDARY_TOKEN,
@@ -120,6 +122,17 @@ class LanguageModelingReader(DatasetReader, KnownParams):
                     f"language_modeling: `max_sequence_length` is {max_sequence_length}; it must "
                     "be greater than the number of start and end tokens."
                 )
+
+    @classmethod
+    def from_params(cls, params: Params, *args: Any, **extras: Any) -> "LanguageModelingReader":
+        # AllenNLP's `load_archive` passes it. The names of the folder's files are no paths for it.
+        directory = extras.get("serialization_dir")
+        if directory is not None and os.path.exists(os.path.join(directory, FOLDER_WEIGHTS)):
+            raise ConfigurationError(
+                f"{directory}: it is a folder of `allennlp export-model`, which AllenNLP's own "
+                "`evaluate` and `predict` do not take; give them the `model.tar.gz` of the training"
+            )
+        return super().from_params(params, *args, **extras)
 
     def _read(self, file_path: DatasetReaderInput) -> Iterator[Instance]:
         if self.get_worker_info() is not None:

@@ -9,6 +9,7 @@ from allennlp.modules.token_embedders import TokenEmbedder
 from torch.nn.functional import layer_norm
 
 from allennlp_semfit.common.errors import with_config_key
+from allennlp_semfit.pretrained.indexer import check_indexers
 from allennlp_semfit.pretrained.layers import LanguageModelLayers
 
 __all__ = ["ElmoSemfitEmbedder"]
@@ -29,8 +30,8 @@ class ElmoSemfitEmbedder(TokenEmbedder):
     A frozen language model runs without a graph and without dropout. If it reads characters, the
     vectors of 100,000 words are cached, which at 512 dimensions take 205 MB of the device's memory.
 
-    Two mistakes are not detected: an indexer with another archive or another fastText file of the
-    same dimension; and an `initializer` of the task's model that overwrites the language model's
+    Two mistakes are not detected: a `fasttext` or `mimick` indexer with other vectors of the same
+    dimension; and an `initializer` of the task's model that overwrites the language model's
     weights. Exclude them with `"prevent_regexes": ["_text_field_embedder.*"]`.
 
     Registered as a `TokenEmbedder` with name "elmo_semfit".
@@ -62,8 +63,10 @@ class ElmoSemfitEmbedder(TokenEmbedder):
     # Raises
 
     `ConfigurationError`
-        If `archive_file` is missing or is not the archive of a language model, if the number of
-        `scalar_mix_parameters` is not that of the layers, or if `sub_token_mode` is unknown.
+        If `archive_file` is missing or is not the archive of a language model, if the `elmo_semfit`
+        indexer of the same name has a language model with other vectors or another vocabulary, if
+        the number of `scalar_mix_parameters` is not that of the layers, or if `sub_token_mode` is
+        unknown.
 
     # Example
 
@@ -127,8 +130,11 @@ class ElmoSemfitEmbedder(TokenEmbedder):
 
     @classmethod
     def from_params(cls, params: Params, *args: Any, **extras: Any) -> "ElmoSemfitEmbedder":
+        key = params.history
         with with_config_key(params, "archive_file"):
-            return super().from_params(params, *args, **extras)
+            embedder = super().from_params(params, *args, **extras)
+        check_indexers(key, embedder._archive_file, embedder._language_model.input_sample)
+        return embedder
 
     def get_output_dim(self) -> int:
         return self._output_dim

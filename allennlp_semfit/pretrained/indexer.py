@@ -1,18 +1,29 @@
-from typing import Any, Dict, List, Optional
+import gc
+import re
+from typing import Any, Dict, Iterator, List, Optional, Tuple
+from weakref import WeakValueDictionary
 
 import torch
 from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
 from allennlp.data.token_indexers import TokenIndexer
 from allennlp.data.token_indexers.token_indexer import IndexedTokenList
 from allennlp.data.tokenizers import Token
 from allennlp.data.vocabulary import Vocabulary
 
 from allennlp_semfit.archives.archive import ArchiveFile
-from allennlp_semfit.common.errors import with_config_key
+from allennlp_semfit.common.errors import InvalidFileError, with_config_key
 from allennlp_semfit.models.language_model_archive import LANGUAGE_MODEL
-from allennlp_semfit.pretrained.input_spec import SUBWORD_SPANS, WORD_MASK, InputSpec
+from allennlp_semfit.pretrained.input_spec import SUBWORD_SPANS, WORD_MASK, InputSample, InputSpec
 
-__all__ = ["ElmoSemfitIndexer"]
+__all__ = ["ElmoSemfitIndexer", "check_indexers"]
+
+# What a configuration calls the embedder of an indexer; AllenNLP has them agree in their last part.
+_EMBEDDERS = "model.text_field_embedder.token_embedders"
+_KEY = re.compile(r"(validation_)?(?P<indexers>dataset_reader\.token_indexers)\.(?P<rest>.+)")
+
+# The indexers of this process that a configuration has built, by their identities.
+_built: "WeakValueDictionary[int, ElmoSemfitIndexer]" = WeakValueDictionary()
 
 
 @TokenIndexer.register("elmo_semfit")
@@ -64,6 +75,9 @@ class ElmoSemfitIndexer(TokenIndexer):
         archive = LANGUAGE_MODEL.read(archive_file, with_weights=False)
         model_input = InputSpec(archive)
         self._indexer = model_input.open_indexer(fasttext_model_path)
+        self.input_sample = model_input.sample(self._indexer)
+        self.archive_file = archive.file
+        self.config_key = ""
         # `Any`, because `Tokenizer` does not declare `intra_word_tokenize`.
         self._tokenizer: Any = model_input.open_tokenizer(tokenizer_path)
         self._names = model_input.names
@@ -72,8 +86,16 @@ class ElmoSemfitIndexer(TokenIndexer):
 
     @classmethod
     def from_params(cls, params: Params, *args: Any, **extras: Any) -> "ElmoSemfitIndexer":
-        with with_config_key(params, "archive_file"):
-            return super().from_params(params, *args, **extras)
+        key = params.history
+        try:
+            with with_config_key(params, "archive_file"):
+                indexer = super().from_params(params, *args, **extras)
+        except InvalidFileError as error:
+            error.other_keys = _keys_of_same_file(error.key or "")
+            raise
+        indexer.config_key = key
+        _built[id(indexer)] = indexer
+        return indexer
 
     def count_vocab_items(self, token: Token, counter: Dict[str, Dict[str, int]]) -> None:
         # The language model has a vocabulary of its own.
@@ -136,3 +158,59 @@ class ElmoSemfitIndexer(TokenIndexer):
         spans = torch.zeros(length, 2, dtype=torch.long)
         spans[: len(words)] = words
         return self._names.join(tensors, torch.arange(length) < len(words), spans)
+
+
+def _keys_of_same_file(key: str) -> Tuple[str, ...]:
+    """The other keys that name the file of an indexer's key, if a configuration is as usual."""
+    match = _KEY.fullmatch(key)
+    # The embedder opens no tokenizer.
+    if match is None or key.endswith(".tokenizer_path"):
+        return ()
+    keys = (f"{match['indexers']}.{match['rest']}", f"{_EMBEDDERS}.{match['rest']}")
+    return tuple(other for other in keys if other != key)
+
+
+def check_indexers(embedder_key: str, archive_file: Any, sample: Optional[InputSample]) -> None:
+    """
+    Compares an embedder's language model with those of the `elmo_semfit` indexers of the same name.
+    AllenNLP builds them in each process before the embedder, in a training and from an archive.
+
+    # Parameters
+
+    embedder_key : `str`
+        The embedder's place in the configuration, with a full stop at the end.
+    archive_file : `Union[str, os.PathLike, Archive]`
+    sample : `Optional[InputSample]`
+        Of its language model; `None` if that is not known.
+
+    # Raises
+
+    `ConfigurationError`
+        If there are such indexers, and the language model of none has the same input.
+    """
+    name = _name_in(embedder_key, "token_embedders")
+    newest = next(_built_with(name), None)
+    if sample is None or newest is None or newest.input_sample.fits(sample):
+        return
+    # A process may have several tasks, but those of the past do not count.
+    gc.collect()
+    if any(indexer.input_sample.fits(sample) for indexer in _built_with(name)):
+        return
+    raise ConfigurationError(
+        f"`{newest.config_key}archive_file` is {newest.archive_file}, but "
+        f"`{embedder_key}archive_file` is {archive_file}, a language model that was trained on "
+        "other word vectors or another vocabulary. Give both the same language model."
+    )
+
+
+def _built_with(name: str) -> Iterator[ElmoSemfitIndexer]:
+    """The indexers of a name, the newest first."""
+    for reference in reversed(_built.valuerefs()):
+        indexer = reference()
+        if indexer is not None and name and name == _name_in(indexer.config_key, "token_indexers"):
+            yield indexer
+
+
+def _name_in(key: str, parents: str) -> str:
+    """The name of an indexer or embedder; empty if the key is not of one."""
+    return key.rpartition(f"{parents}.")[2].rstrip(".") if f"{parents}." in key else ""

@@ -3,14 +3,16 @@
 import copy
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, TypeVar, Union
 
+import numpy
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, TokenIndexer, Tokenizer
 
 from allennlp_semfit.archives.archive import Archive
 from allennlp_semfit.archives.safe_archive import check_is_registered
+from allennlp_semfit.common.text_files import DEFAULT_BOUNDARY_TOKEN
 
-__all__ = ["SUBWORD_SPANS", "WORD_MASK", "InputSpec", "TensorNames", "type_of"]
+__all__ = ["SUBWORD_SPANS", "WORD_MASK", "InputSample", "InputSpec", "TensorNames", "type_of"]
 
 T = TypeVar("T")
 
@@ -18,6 +20,10 @@ T = TypeVar("T")
 # called "mask", because a text field can have only one.
 WORD_MASK = "word_mask"
 SUBWORD_SPANS = "subword_spans"
+
+# A compact file rounds the vector of a word in its dictionary to a thousandth, and those of two
+# trainings are farther apart than they are long.
+_ROUNDING = 0.1
 
 
 class TensorNames(NamedTuple):
@@ -52,6 +58,31 @@ class TensorNames(NamedTuple):
             for name, value in values.items()
             if name.startswith(self.prefix)
         }
+
+
+class InputSample(NamedTuple):
+    """
+    What differs between the inputs of two language models.
+
+    # Parameters
+
+    vector : `Optional[List[float]]`
+        The vector of a word, if the input is vectors.
+    vocabulary : `Optional[int]`
+        A hash of the vocabulary, if the input is indices. It is that of this process.
+    """
+
+    vector: Optional[List[float]]
+    vocabulary: Optional[int]
+
+    def fits(self, other: "InputSample") -> bool:
+        """Whether what both have may be that of one language model."""
+        if self.vector and other.vector and len(self.vector) == len(other.vector):
+            ours, theirs = numpy.array(self.vector), numpy.array(other.vector)
+            length = max(map(numpy.linalg.norm, (ours, theirs)))
+            if numpy.linalg.norm(ours - theirs) > _ROUNDING * length:
+                return False
+        return None in (self.vocabulary, other.vocabulary) or self.vocabulary == other.vocabulary
 
 
 class InputSpec:
@@ -131,6 +162,22 @@ class InputSpec:
             path=fasttext_model_path,
             parameter=parameter if self.reads_fasttext else "",
         )
+
+    def sample(self, indexer: TokenIndexer) -> InputSample:
+        """A sample of the input that the language model's `indexer` makes."""
+        vector = vocabulary = None
+        if hasattr(indexer, "get_word_vectors"):
+            vector = indexer.get_word_vectors([DEFAULT_BOUNDARY_TOKEN])[0].tolist()
+        # An indexer without a prefix uses no vocabulary.
+        if self.names.prefix:
+            vocab = self._archive.vocabulary
+            vocabulary = hash(
+                tuple(
+                    (namespace, *vocab.get_token_to_index_vocabulary(namespace))
+                    for namespace in sorted(vocab.get_namespaces())
+                )
+            )
+        return InputSample(vector, vocabulary)
 
     def open_tokenizer(self, tokenizer_path: Optional[str] = None) -> Optional[Tokenizer]:
         """Opens a subword model's tokenizer, like `open_indexer`; `None` for other models."""

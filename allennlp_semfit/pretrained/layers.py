@@ -13,7 +13,13 @@ from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.models.language_model_archive import LANGUAGE_MODEL
 from allennlp_semfit.modules.contextualizers.bidirectional_stack import check_right_padding
 from allennlp_semfit.modules.token_embedders.cached_embedder import CachedEmbedder
-from allennlp_semfit.pretrained.input_spec import SUBWORD_SPANS, WORD_MASK, InputSpec, TensorNames
+from allennlp_semfit.pretrained.input_spec import (
+    SUBWORD_SPANS,
+    WORD_MASK,
+    InputSample,
+    InputSpec,
+    TensorNames,
+)
 
 __all__ = ["LanguageModelLayers", "add_boundary_tokens"]
 
@@ -70,6 +76,7 @@ class LanguageModelLayers(torch.nn.Module):
                 # vocabulary.
                 module._vocab_namespace = None
         self._input_names: Optional[Set[str]] = None
+        self.input_sample: Optional[InputSample] = None
         self._start = _BoundaryTokens()
         self._end = _BoundaryTokens()
         self._missing_file: Optional[InvalidFileError] = None
@@ -127,6 +134,7 @@ class LanguageModelLayers(torch.nn.Module):
                 f"{remedy}"
             )
         layers._input_names = set(layers.names.join(indexer.get_empty_token_list(), [], []))
+        layers.input_sample = model_input.sample(indexer)
         layers._start.index(model_input.start_tokens, indexer, model.vocab)
         layers._end.index(model_input.end_tokens, indexer, model.vocab)
         return layers

@@ -19,14 +19,15 @@ from allennlp_semfit.fasttext.model import FastTextModel
 from allennlp_semfit.models.language_model_archive import LANGUAGE_MODEL
 from allennlp_semfit.pretrained.input_spec import InputSpec
 from allennlp_semfit.pretrained.layers import LanguageModelLayers
+from allennlp_semfit.pretrained.tagger import ANY_LANGUAGE
 
-__all__ = ["export_model", "link_or_copy", "name_files"]
+__all__ = ["check_language", "export_model", "link_or_copy", "name_files"]
 
 _CARD = "README.md"
 _COMPACT = "vectors.safetensors"
 
 _CARD_TEXT = """---
-language:
+language:{language}
 license:
 library_name: allennlp
 ---
@@ -34,7 +35,7 @@ library_name: allennlp
 # {name}
 
 A bidirectional language model whose layers are contextual word vectors:
-{num_layers} layers of {dim} dimensions. Language and licence: *fill in, here and above*.
+{num_layers} layers of {dim} dimensions. {unknown}: *fill in, here and above*.
 
 ```python
 from allennlp_semfit import SentenceEmbedder
@@ -44,7 +45,8 @@ layers = embedder.embed_sentence(["The", "cat", "sat", "."])  # ({num_layers}, 4
 ```
 
 In the config of an AllenNLP task, `"{name}"` is the `archive_file` of the `elmo_semfit` indexer and
-embedder. The folder is complete: it can be moved, renamed and shared.
+embedder. Set the encoder's `input_size` to {dim}, plus the dimensions of the other embedders, if
+any. The folder is complete: it can be moved, renamed and shared.
 
 | | |
 |---|---|
@@ -57,13 +59,15 @@ def export_model(
     out_dir: Union[str, os.PathLike],
     fasttext_model_path: Optional[str] = None,
     tokenizer_path: Optional[str] = None,
+    language: Optional[str] = None,
     *,
     compact: bool = False,
     force: bool = False,
 ) -> None:
     """
     Writes a folder that has all of a language model: its configuration, parameters and vocabulary,
-    and the files that it reads, such as fastText's. Everything that takes an archive takes it.
+    and the files that it reads, such as fastText's. Whatever of this package takes the archive of a
+    language model takes the folder; AllenNLP's own `load_archive`, `evaluate` and `predict` do not.
 
     # Parameters
 
@@ -75,6 +79,9 @@ def export_model(
         The language model's fastText file, if it has been moved since training.
     tokenizer_path : `str`, optional (default = `None`)
         The tokenizer of a subword model, if it has been moved since training.
+    language : `str`, optional (default = `None`)
+        The language of the text, a code of spaCy as for `prepare-corpus`. The default is what the
+        `corpus.json` beside the training text says, if it is still there. `export_task` needs it.
     compact : `bool`, optional (default = `False`)
         Whether to write the fastText vectors to a file of a quarter of the size or less, which
         rounds them; see `CompactFastText`.
@@ -86,9 +93,11 @@ def export_model(
     `InvalidFileError`
         If the archive is missing or has another model, or if a file of it is missing.
     `ConfigurationError`
-        If `out_dir` cannot be used, a file does not fit the language model or is a URL, or the
-        language model of a `compact` folder reads no fastText `.bin`.
+        If `out_dir` cannot be used, a file does not fit the language model or is a URL, spaCy does
+        not support the language, or the language model of a `compact` folder reads no fastText
+        `.bin`.
     """
+    check_language(language)
     folder = Path(out_dir)
     contents = [_CARD, VOCABULARY, FOLDER_WEIGHTS, CONFIG_NAME]
     check_output_path(folder, contents=contents, force=force)
@@ -115,11 +124,19 @@ def export_model(
         name = config["dataset_reader"]["token_indexers"][spec.name]["model_path"]
         del files[name]
         config = map_paths(config, lambda value: _COMPACT if value == name else value)
+    record = _read_record(archive)
+    language = language or archive.config.get("language") or _language_in(record)
+    tag = ""
+    if language is not None:
+        config["language"] = language
+        tag = "" if language == ANY_LANGUAGE else f" {language}"
     card = _CARD_TEXT.format(
         name=folder.resolve().name,
+        language=tag,
+        unknown="Licence" if tag else "Language and licence",
         num_layers=layers.num_layers,
         dim=layers.get_output_dim(),
-        facts="\n".join(f"| {name} | {value} |" for name, value in _facts(archive)),
+        facts="\n".join(f"| {name} | {value} |" for name, value in _facts(archive, record)),
     )
     exported = Path(archive.file)
     if (exported / FOLDER_WEIGHTS).is_file() and (exported / _CARD).is_file():
@@ -127,6 +144,7 @@ def export_model(
         old, name = exported.resolve().name, folder.resolve().name
         card = (exported / _CARD).read_text("utf-8").replace(f"# {old}\n", f"# {name}\n")
         card = card.replace(f'"{old}"', f'"{name}"')
+        card = card.replace("\nlanguage:\n", f"\nlanguage:{tag}\n")
     with write_directory(folder, [*files, _COMPACT, *contents], force=force) as new:
         for name, path in files.items():
             link_or_copy(path, new / name)
@@ -204,7 +222,33 @@ def link_or_copy(source: str, target: Path) -> None:
         shutil.copyfile(source, target)
 
 
-def _facts(archive: Archive) -> List[Tuple[str, str]]:
+def check_language(language: Optional[str]) -> None:
+    """Raises a `ConfigurationError` if spaCy does not support a language that is given."""
+    if language is not None:
+        # It imports what only text needs.
+        from allennlp_semfit.corpus.sentences import blank_pipeline
+
+        blank_pipeline(language)
+
+
+def _read_record(archive: Archive) -> Dict[str, Any]:
+    """What `prepare-corpus` wrote about the training text; empty if that is gone."""
+    data = archive.config.get("train_data_path")
+    if isinstance(data, str):
+        with suppress(OSError, ValueError, TypeError):
+            return dict(json.loads((Path(data).parent / RECORD).read_text("utf-8")))
+    return {}
+
+
+def _language_in(record: Dict[str, Any]) -> Optional[str]:
+    with suppress(LookupError, TypeError):
+        options = record["job"]["options"]
+        # Of text that was tokenised elsewhere, it is not known.
+        return None if options["already_tokenized"] else str(options["language"])
+    return None
+
+
+def _facts(archive: Archive, record: Dict[str, Any]) -> List[Tuple[str, str]]:
     """What is known of the training."""
     model = archive.config["model"].as_dict(quiet=True)
     contextualizer = model["contextualizer"]
@@ -221,8 +265,7 @@ def _facts(archive: Archive) -> List[Tuple[str, str]]:
     data = archive.config.get("train_data_path")
     if isinstance(data, str):
         facts.append(("training text", f"`{data}`"))
-        with suppress(OSError, ValueError, KeyError, TypeError):
-            record = json.loads((Path(data).parent / RECORD).read_text("utf-8"))
+        with suppress(ValueError, LookupError, TypeError):
             summary = record["summary"]
             size = f"{summary['sentences']:,} sentences, {summary['words']:,} words"
             facts.append(("size of the text", size))

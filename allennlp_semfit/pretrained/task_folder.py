@@ -1,4 +1,5 @@
 import json
+import logging
 import os
 import shutil
 from pathlib import Path
@@ -13,9 +14,17 @@ from allennlp_semfit.archives.archive import VOCABULARY, unpacked
 from allennlp_semfit.common.errors import InvalidFileError, first_line, resolve_path
 from allennlp_semfit.common.output import check_output_path, write_directory
 from allennlp_semfit.models.language_model_archive import LANGUAGE_MODEL
-from allennlp_semfit.pretrained.model_folder import export_model, link_or_copy, name_files
+from allennlp_semfit.pretrained.model_folder import (
+    check_language,
+    export_model,
+    link_or_copy,
+    name_files,
+)
+from allennlp_semfit.pretrained.tagger import ANY_LANGUAGE
 
 __all__ = ["export_task"]
+
+logger = logging.getLogger(__name__)
 
 _KIND = "task model"
 _REMEDY = "It must be a `model.tar.gz` or serialization directory of `allennlp train`."
@@ -23,6 +32,8 @@ _MOVED = (
     "If it has been moved, give its path as `language_model`; on the command line, that is "
     "--language-model."
 )
+# Those whose default predictor needs a spaCy model.
+_TAGGERS = ("crf_tagger", "simple_tagger")
 _WEIGHTS = "weights.th"
 _CONTENTS = [VOCABULARY, _WEIGHTS, META_NAME, CONFIG_NAME]
 # JSON would need paths, and AllenNLP does not say to components where the archive is.
@@ -39,14 +50,16 @@ def export_task(
     language_model: Optional[str] = None,
     fasttext_model_path: Optional[str] = None,
     tokenizer_path: Optional[str] = None,
+    language: Optional[str] = None,
     *,
     compact: bool = False,
     force: bool = False,
-) -> None:
+) -> str:
     """
     Writes a folder that has all of a task's model: its language model, as `export_model` writes it,
     and the other files that it reads. AllenNLP's `load_archive`, `Predictor.from_path`, `predict`
-    and `evaluate` take it, wherever it is moved.
+    and `evaluate` take it, wherever it is moved. A `crf_tagger` or `simple_tagger` becomes a
+    `semfit_tagger`, so that `predict` tags raw text.
 
     The weights of the language model are there twice. The task keeps its own, because training the
     language model again must not change it.
@@ -62,16 +75,26 @@ def export_task(
         The language model of the `elmo_semfit` embedder, if it has been moved since training.
     fasttext_model_path, tokenizer_path, compact :
         See `export_model`.
+    language : `str`, optional (default = `None`)
+        The language of the text, a code of spaCy as for `prepare-corpus`, by whose rules a tagger
+        splits text. The default is the language model's; if that is not known, it is `"xx"`.
     force : `bool`, optional (default = `False`)
         Whether to replace a model in `out_dir`. Other files there stay.
+
+    # Returns
+
+    `str`
+        The type of the model in the folder.
 
     # Raises
 
     `InvalidFileError`
         If the archive, or a file that it reads, is missing or invalid.
     `ConfigurationError`
-        If `out_dir` cannot be used, or a file does not fit the language model.
+        If `out_dir` cannot be used, a file does not fit the language model, or spaCy does not
+        support the language.
     """
+    check_language(language)
     folder = Path(out_dir)
     check_output_path(folder, contents=_CONTENTS, force=force)
     with unpacked(archive_file, _REMEDY, _KIND) as source:
@@ -100,11 +123,15 @@ def export_task(
         keys = {"dataset_reader", "validation_dataset_reader", "model"}.intersection(config)
         contents = [*map(_name, range(len(models))), *_CONTENTS]
         named, files = name_files({key: config[key] for key in keys}, contents, _HERE)
-        text = json.dumps({**config, **named}, indent=2) + "\n"
+        config.update(named)
+        languages = [language]
         with write_directory(folder, [*files, *contents], force=force) as new:
             for number, (path, moved) in enumerate(models.items()):
                 path = resolve_path(path, _MOVED, LANGUAGE_MODEL.name)
-                export_model(path, new / _name(number), compact=compact, **moved)
+                exported = new / _name(number)
+                export_model(path, exported, language=language, compact=compact, **moved)
+                languages.append(json.loads((exported / CONFIG_NAME).read_text()).get("language"))
+            _name_language(config["model"], next(filter(None, languages), None))
             for name, path in files.items():
                 link_or_copy(path, new / name)
             # Not a link, because a further training may overwrite the file.
@@ -112,7 +139,25 @@ def export_task(
             shutil.copytree(vocabulary, new / VOCABULARY)
             if (source / META_NAME).exists():
                 shutil.copyfile(source / META_NAME, new / META_NAME)
+            text = json.dumps(config, indent=2) + "\n"
             (new / CONFIG_NAME).write_text(_CONFIG + text.replace(f'"{_HERE}', 'folder + "'))
+    return str(config["model"].get("type"))
+
+
+def _name_language(model: Dict[str, Any], language: Optional[str]) -> None:
+    """Makes a tagger one of text in a language."""
+    if model.get("type") in _TAGGERS:
+        model.update(type="semfit_tagger", tagger=model["type"])
+    elif model.get("type") != "semfit_tagger":
+        return
+    language = language or model.get("language")
+    if language is None:
+        logger.warning(
+            "The language of the text is not known, so `allennlp predict` will split sentences by "
+            "the rules for any language. If spaCy has rules for this one, give its code as "
+            "`language`; on the command line, that is --language."
+        )
+    model["language"] = language or ANY_LANGUAGE
 
 
 def _name(number: int) -> str:

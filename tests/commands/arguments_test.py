@@ -21,6 +21,7 @@ from allennlp_semfit.fasttext.train import train_fasttext
 from allennlp_semfit.pretrained.character_cnn import export_character_cnn
 from allennlp_semfit.pretrained.embed_file import embed_file
 from allennlp_semfit.pretrained.model_folder import export_model
+from allennlp_semfit.pretrained.task_folder import export_task
 from allennlp_semfit.pretrained.word_vectors import word_vectors
 from allennlp_semfit.static_vectors.svd import train_svd
 from allennlp_semfit.subwords.train import train_bpe
@@ -33,6 +34,7 @@ FUNCTIONS = {
     "embed": [SentenceEmbedder, embed_file],
     "export-character-cnn": [export_character_cnn],
     "export-model": [export_model],
+    "export-task": [export_task],
     "export-vectors --words in.txt": [SentenceEmbedder, word_vectors],
     "nearest-words": [sort_by_frequency, find_nearest_words],
     "prepare-corpus": [CorpusOptions, prepare_corpus],

@@ -16,7 +16,8 @@ from allennlp_semfit import SentenceEmbedder
 from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
 from allennlp_semfit.pretrained.model_folder import export_model
-from tests import TABLE, VECTORS
+from tests import FIXTURES, TABLE, VECTORS
+from tests.commands.running import run
 from tests.language_models import KINDS, tensors_of, write_language_model
 from tests.mimick_archive import write_mimick
 
@@ -72,12 +73,21 @@ def test_the_card_says_what_it_is_and_how_to_load_it(lm_archive, tmp_path):
     assert "`bidirectional_language_model_lstm`, hidden_dim 6, cell_size 8, num_layers 2" in card
     metrics = json.loads((Path(lm_archive).parent / "metrics.json").read_text())
     assert f"| cosine, held out | {metrics['best_validation_cosine']:.4f} |" in card
+    assert "Set the encoder's `input_size` to 12," in card
 
     completed = card.replace("language:", "language: yo")
     (tmp_path / "my-model" / "README.md").write_text(completed)
     export_model(tmp_path / "my-model", tmp_path / "other")
     expected = completed.replace("my-model", "other")
     assert (tmp_path / "other" / "README.md").read_text() == expected
+
+
+@pytest.mark.parametrize("command", ["evaluate", "predict"])
+def test_allennlps_own_commands_say_what_they_take(command, lm_archive, tmp_path):
+    export_model(lm_archive, tmp_path / "model", VECTORS)
+    error = f"{tmp_path / 'model'}: it is a folder of `allennlp export-model`.*`model.tar.gz`"
+    with pytest.raises(ConfigurationError, match=error):
+        run(command, tmp_path / "model", FIXTURES / "corpus" / "heldout.txt")
 
 
 def test_a_compact_folder_has_rounded_vectors_in_a_smaller_file(lm_archive, embedder, tmp_path):
