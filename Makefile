@@ -24,14 +24,16 @@ HAS_BFLOAT16 := $(if $(wildcard /dev/nvidia*),,$(shell grep -Ewom 1 'avx512_bf16
 RESUMED_AMP := $(shell sed -n 's/^ *"use_amp": \([a-z]*\).*/\1/p' $(OUTPUT)/config.json 2>/dev/null)
 USE_AMP := $(or $(RESUMED_AMP),$(if $(HAS_BFLOAT16),true,false))
 
-# Trains ELMo-S on a sample of Wikipedia. If it was interrupted, it resumes.
+# Trains ELMo-S on a sample of Wikipedia. If it was interrupted, it resumes. AllenNLP writes the progress bars and errors to
+# stderr; its log goes to stdout, and also to a file.
 train: data
 	@if tar -tzf $(OUTPUT)/model.tar.gz > /dev/null 2>&1; then \
 		echo "$(OUTPUT) is trained already; remove it to train again."; \
 	else \
+		echo "Training the language model, with its log in $(OUTPUT)/out.log …"; \
 		OMP_NUM_THREADS=$(TRAINING_THREADS) OMP_WAIT_POLICY=PASSIVE \
 		$(BIN)/allennlp train training_config/elmo_semfit.jsonnet -s $(OUTPUT) \
-			-o '{"trainer.use_amp": $(USE_AMP)}' $$([ -e $(OUTPUT)/config.json ] && echo --recover); \
+			-o '{"trainer.use_amp": $(USE_AMP)}' $$([ -e $(OUTPUT)/config.json ] && echo --recover) > /dev/null; \
 	fi
 	@[ -e $(OUTPUT)/model/config.json ] || $(BIN)/allennlp export-model $(OUTPUT)/model.tar.gz $(OUTPUT)/model
 	@$(BIN)/allennlp show-training $(OUTPUT)
@@ -39,9 +41,11 @@ train: data
 data: $(SAMPLE)/vectors.bin
 
 $(SAMPLE)/corpus.json: | .venv/synced
+	@echo "Preparing the text …"
 	@$(BIN)/allennlp prepare-corpus "$$($(BIN)/python -c 'import gensim, pathlib; print(*(pathlib.Path(gensim.__path__[0]) / "test" / "test_data").glob("enwiki-*shortened.bz2"))')" $(SAMPLE)
 
 $(SAMPLE)/vectors.bin: $(SAMPLE)/corpus.json
+	@echo "Training the fastText vectors …"
 	@$(BIN)/allennlp train-fasttext $(SAMPLE)/train $@ --dim 100 --force
 
 test: .venv/synced

@@ -13,6 +13,8 @@ local num_machines = std.parseInt(std.extVar('NUM_MACHINES'));
     else {},
   trainer+: { learning_rate_scheduler+: { num_replicas: super.num_replicas * num_machines } },
   distributed+: {
+    // Without devices in the config, the first GPU of each machine. On CPUs, add `+ { distributed+: { cuda_devices: [-1] } }`.
+    cuda_devices: if 'cuda_devices' in super then super.cuda_devices else [0],
     num_nodes: num_machines,
     primary_address: std.extVar('PRIMARY_ADDRESS'),
     // It must be free on the first machine, and open to the others in its firewall.

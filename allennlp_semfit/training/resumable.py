@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import warnings
 import zipfile
 from contextlib import nullcontext, suppress
 from itertools import count
@@ -78,6 +79,13 @@ class ResumableTrainer(GradientDescentTrainer, KnownParams):
                 "`use_amp` is set, but this CPU has no instructions for bfloat16. The training "
                 "works, but it is slower than without `use_amp`."
             )
+
+    def train(self) -> Dict[str, Any]:
+        with warnings.catch_warnings():
+            # AllenNLP enters autocast by a deprecated name. The warning breaks the progress bar.
+            warnings.filterwarnings("ignore", r"`torch\.cuda\.amp\.autocast", FutureWarning)
+            metrics: Dict[str, Any] = super().train()
+        return metrics
 
     def batch_outputs(self, batch: Any, for_training: bool) -> Dict[str, torch.Tensor]:
         # With float16, AllenNLP has entered autocast already.

@@ -199,6 +199,12 @@ def test_all_processes_resume_from_one_checkpoint():
         run_in_two_processes(check_agreement, [3, 4])
 
 
+@pytest.mark.filterwarnings("error::FutureWarning", "error::UserWarning")
+def test_no_warning_breaks_the_progress_bar(tmp_path, monkeypatch):
+    monkeypatch.chdir(FIXTURES.parent)
+    train_model(Params.from_file(FIXTURES / "language_model.jsonnet"), tmp_path / "run")
+
+
 @requires_gpu
 @pytest.mark.parametrize("has_bfloat16", [True, False])
 def test_mixed_precision_on_a_gpu(has_bfloat16, tmp_path, monkeypatch):

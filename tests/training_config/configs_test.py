@@ -70,6 +70,7 @@ def test_any_config_goes_to_several_machines():
     variables = {"NUM_MACHINES": "2", "PRIMARY_ADDRESS": "10.0.0.1"}
     config = json.loads(_jsonnet.evaluate_snippet("snippet", snippet, ext_vars=variables))
     assert config["distributed"] == {
+        "cuda_devices": [0],
         "num_nodes": 2,
         "primary_address": "10.0.0.1",
         "primary_port": 29500,

@@ -1,10 +1,12 @@
 """The configs of language models, as they are: trained for an epoch on the fixtures."""
 
 import json
+import sys
 
 import _jsonnet
 import pytest
 import torch
+from allennlp.commands import main
 from allennlp.commands.evaluate import evaluate_from_archive
 from allennlp.commands.train import train_model
 from allennlp.common.params import Params, with_overrides
@@ -111,6 +113,32 @@ def test_its_training_continues_on_other_text(name, workspace, tmp_path, monkeyp
 
     archive.unlink()
     assert_archive_scores_the_same(tmp_path / "continued", metric, held_out)
+
+
+@pytest.mark.parametrize(
+    "others", [{}, {"trainer.use_amp": True, "distributed": {"cuda_devices": [-1, -1]}}]
+)
+def test_find_lr_plots_the_loss(others, workspace, tmp_path, monkeypatch):
+    monkeypatch.chdir(workspace)
+    config = tmp_path / "config.jsonnet"
+    config.write_text(json.dumps(with_overrides(evaluate(path_of("elmo_semfit")), others)))
+    overrides = {"trainer.type": "gradient_descent"}
+    if others:
+        overrides.update({"trainer.use_amp": False, "distributed": None})
+    options = ["-s", str(tmp_path / "out"), "--num-batches", "11", "-o", json.dumps(overrides)]
+    monkeypatch.setattr(sys, "argv", ["allennlp", "find-lr", str(config), *options])
+    main()
+    assert (tmp_path / "out" / "lr-losses.png").exists()
+
+
+def test_tensorboard_gets_the_metrics(workspace, tmp_path, monkeypatch):
+    monkeypatch.chdir(workspace)
+    config = config_of("elmo_semfit")
+    config["trainer"]["callbacks"].append({"type": "tensorboard", "summary_interval": 1})
+    train(config, tmp_path)
+    for name in ("train", "validation"):
+        (events,) = (tmp_path / "log" / name).iterdir()
+        assert f"{name}/cosine".encode() in events.read_bytes()
 
 
 def num_trainable(params, vocab=None):
