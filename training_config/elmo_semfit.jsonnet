@@ -17,6 +17,7 @@ local num_updates = num_epochs * std.ceil(num_sentences / batch_size);
 local num_replicas = 4;
 
 {
+  type: 'resumable',  // A killed training resumes with --recover.
   dataset_reader: {
     type: 'language_modeling',
     token_indexers: { fasttext: { type: 'fasttext', model_path: model_path } },
@@ -42,7 +43,6 @@ local num_replicas = 4;
   data_loader: { batch_sampler: { type: 'bucket', batch_size: batch_size, sorting_keys: ['source'] } },
   validation_data_loader: { batch_size: 64 },
   trainer: {
-    type: 'resumable',
     num_epochs: num_epochs,
     patience: 1000,  // Never stops early.
     optimizer: { type: 'fused_adam', lr: 4e-4 },
