@@ -80,7 +80,11 @@ from allennlp_semfit.training.fused_adam import FusedAdam
 from allennlp_semfit.training.large_batch import (
     LargeBatchLearningRateScheduler,
 )
-from allennlp_semfit.training.resumable import ResumableCheckpointer, ResumableTrainer
+from allennlp_semfit.training.resumable import (
+    ResumableCheckpointer,
+    ResumableTrainer,
+    ResumableTrainModel,
+)
 from allennlp_semfit.training.token_averages import BaselineCosine, TokenAverage
 
 __all__ = [
@@ -120,6 +124,7 @@ __all__ = [
     "NearestWordsCommand",
     "PrepareCorpus",
     "ResumableCheckpointer",
+    "ResumableTrainModel",
     "ResumableTrainer",
     "SampledSoftmaxHead",
     "SemfitHead",

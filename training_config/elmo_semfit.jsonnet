@@ -8,6 +8,7 @@
   embedding_dim:: 100,  // of the fastText vectors
   hidden_dim:: 128,  // of each direction
 
+  type: 'resumable',  // The trainer; a training that was killed resumes with --recover.
   dataset_reader: {
     type: 'language_modeling',
     token_indexers: { fasttext: { type: 'fasttext', model_path: $.corpus + '/vectors.bin' } },
@@ -37,7 +38,6 @@
   },
   validation_data_loader: { batch_size: 64 },
   trainer: {
-    type: 'resumable',
     num_epochs: 4,
     patience: 1000,  // Never stops early.
     optimizer: { type: 'fused_adam', lr: 4e-4 },

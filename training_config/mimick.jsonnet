@@ -21,6 +21,7 @@ local reader = {
 };
 
 {
+  type: 'resumable',  // A killed training resumes with --recover.
   dataset_reader: reader { subset: 'train' },
   validation_dataset_reader: reader { subset: 'held_out' },
   train_data_path: table_path,
@@ -38,7 +39,6 @@ local reader = {
   data_loader: { batch_sampler: { type: 'bucket', batch_size: 256, sorting_keys: ['word'] } },
   validation_data_loader: { batch_size: 1024 },
   trainer: {
-    type: 'resumable',
     num_epochs: num_epochs,
     patience: num_epochs,  // Never stops early.
     optimizer: { type: 'fused_adam', lr: 0.01 },

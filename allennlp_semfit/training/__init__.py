@@ -1,6 +1,10 @@
 from allennlp_semfit.training.fused_adam import FusedAdam
 from allennlp_semfit.training.large_batch import LargeBatchLearningRateScheduler
-from allennlp_semfit.training.resumable import ResumableCheckpointer, ResumableTrainer
+from allennlp_semfit.training.resumable import (
+    ResumableCheckpointer,
+    ResumableTrainer,
+    ResumableTrainModel,
+)
 from allennlp_semfit.training.token_averages import BaselineCosine, TokenAverage
 
 __all__ = [
@@ -8,6 +12,7 @@ __all__ = [
     "FusedAdam",
     "LargeBatchLearningRateScheduler",
     "ResumableCheckpointer",
+    "ResumableTrainModel",
     "ResumableTrainer",
     "TokenAverage",
 ]

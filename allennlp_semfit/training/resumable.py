@@ -12,6 +12,8 @@ from typing import Any, ContextManager, Dict, Optional, Tuple
 
 import torch
 import torch.distributed as dist
+from allennlp.commands.train import TrainModel
+from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.training import Checkpointer, GradientDescentTrainer, Trainer
 from allennlp.training.trainer import TrainerCheckpoint
@@ -19,7 +21,7 @@ from allennlp.training.trainer import TrainerCheckpoint
 from allennlp_semfit.common.cpu import has_bfloat16_instructions
 from allennlp_semfit.common.known_params import KnownParams
 
-__all__ = ["ResumableCheckpointer", "ResumableTrainer"]
+__all__ = ["ResumableCheckpointer", "ResumableTrainModel", "ResumableTrainer"]
 
 logger = logging.getLogger(__name__)
 
@@ -217,3 +219,29 @@ class ResumableCheckpointer(Checkpointer):
             for pattern in (f"{name}.th", f"{name}_w*.th"):
                 for path in Path(self._serialization_dir).glob(pattern):
                     path.unlink()
+
+
+@TrainModel.register("resumable", constructor="from_partial_objects")
+class ResumableTrainModel(TrainModel):
+    """
+    AllenNLP's training, in which the trainer is `resumable` if the config does not name its type.
+    `allennlp find-lr` refuses a trainer of any type but its own, and does not read that of the
+    training.
+
+    Registered as a `TrainModel`, which is the whole config, with name "resumable".
+
+    # Example
+
+    ```json
+    {
+        "type": "resumable",
+        "trainer": {"checkpointer": "resumable", "optimizer": "adam"},
+        "model": {...}
+    }
+    ```
+    """
+
+    @classmethod
+    def from_params(cls, params: Params, *args: Any, **kwargs: Any) -> Any:
+        params["trainer"].setdefault("type", "resumable")
+        return super().from_params(params, *args, **kwargs)

@@ -116,15 +116,19 @@ def test_its_training_continues_on_other_text(name, workspace, tmp_path, monkeyp
 
 
 @pytest.mark.parametrize(
-    "others", [{}, {"trainer.use_amp": True, "distributed": {"cuda_devices": [-1, -1]}}]
+    ("others", "overrides"),
+    [
+        ({}, {}),
+        (
+            {"trainer.use_amp": True, "distributed": {"cuda_devices": [-1, -1]}},
+            {"trainer.use_amp": False, "distributed": None},
+        ),
+    ],
 )
-def test_find_lr_plots_the_loss(others, workspace, tmp_path, monkeypatch):
+def test_find_lr_plots_the_loss(others, overrides, workspace, tmp_path, monkeypatch):
     monkeypatch.chdir(workspace)
     config = tmp_path / "config.jsonnet"
     config.write_text(json.dumps(with_overrides(evaluate(path_of("elmo_semfit")), others)))
-    overrides = {"trainer.type": "gradient_descent"}
-    if others:
-        overrides.update({"trainer.use_amp": False, "distributed": None})
     options = ["-s", str(tmp_path / "out"), "--num-batches", "11", "-o", json.dumps(overrides)]
     monkeypatch.setattr(sys, "argv", ["allennlp", "find-lr", str(config), *options])
     main()
