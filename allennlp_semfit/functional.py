@@ -6,6 +6,7 @@ Inputs in half precision are converted to `float32` after the linear map.
 """
 
 import math
+from random import Random
 from typing import Any, Callable, Optional, Tuple, Union
 
 import torch
@@ -39,9 +40,9 @@ def semfit_loss(
     # Parameters
 
     context : `torch.Tensor`
-        Shape `(N, hidden_dim)`.
+        Shape `(..., hidden_dim)`.
     vectors : `torch.Tensor`
-        The vector of each context's word, which gets no gradient. Shape `(N, embedding_dim)`.
+        The vector of each context's word, which gets no gradient. Shape `(..., embedding_dim)`.
     weight : `torch.Tensor`
         Shape `(embedding_dim, hidden_dim)`.
     bias : `torch.Tensor`, optional (default = `None`)
@@ -55,12 +56,12 @@ def semfit_loss(
     # Returns
 
     `torch.Tensor`
-        A scalar, or the losses, shape `(N,)`, with `"none"`.
+        A scalar, or the losses, shape `(...)`, with `"none"`.
 
     # Raises
 
     `ValueError`
-        If `distance` or `reduction` is none of these.
+        If `distance` or `reduction` is none of these, or there is not one vector for each context.
 
     # Example
 
@@ -71,9 +72,10 @@ def semfit_loss(
     """
     if distance not in _DISTANCES:
         raise ValueError(f"`distance` is {distance!r}; it must be one of {', '.join(_DISTANCES)}.")
+    _check_shapes(context, vectors)
     function, has_unit_targets = _DISTANCES[distance]
     targets = unit_vectors(vectors.detach()) if has_unit_targets else vectors.detach()
-    predicted = functional.linear(context, weight, bias)  # (N, embedding_dim)
+    predicted = functional.linear(context, weight, bias)  # (..., embedding_dim)
     return _reduce(function(predicted, targets), reduction)
 
 
@@ -111,7 +113,8 @@ def contrastive_loss(
     # Raises
 
     `ValueError`
-        If `reduction` is invalid.
+        If `reduction` is invalid, `max_negatives` is less than 1, or there is not one vector for
+        each context.
 
     # Example
 
@@ -120,8 +123,9 @@ def contrastive_loss(
     loss = contrastive_loss(context, next_word_vectors, projection.weight, projection.bias)
     ```
     """
-    predicted = unit_vectors(functional.linear(context, weight, bias))  # (N, embedding_dim)
-    words, indices = distinct_vectors(vectors.detach())  # (num_words, embedding_dim), (N,)
+    _check_shapes(context, vectors)
+    predicted = unit_vectors(functional.linear(context, weight, bias))  # (..., embedding_dim)
+    words, indices = distinct_vectors(vectors.detach())  # (num_words, embedding_dim), (...)
     scaled = scale * predicted
     losses = negative_log_likelihoods(scaled, unit_vectors(words), indices, max_negatives)
     return _reduce(losses, reduction)
@@ -134,8 +138,7 @@ def cosine_distance(predicted: torch.Tensor, directions: torch.Tensor) -> torch.
     `predicted` is `c`, and `directions` is `w`, of unit norm, as `unit_vectors` returns it. Both
     have the shape `(..., embedding_dim)`, the result has `(...)`.
     """
-    norms = torch.linalg.vector_norm(_upcast_half(predicted), dim=-1)
-    return -_dot(predicted, directions) / norms.clamp_min(_smallest_norm(predicted))
+    return -_dot(predicted, directions) / _norms(predicted).clamp_min(_smallest_norm(predicted))
 
 
 def squared_l2_distance(predicted: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
@@ -163,7 +166,7 @@ def nllvmf_distance(
 
     The shapes are those of `cosine_distance`; `w` has unit norm.
     """
-    concentration = torch.linalg.vector_norm(_upcast_half(predicted), dim=-1)
+    concentration = _norms(predicted)
     log_normalizer = log_vmf_normalizer(concentration, predicted.size(-1))
     return -log_normalizer - lambda_2 * _dot(predicted, directions) + lambda_1 * concentration
 
@@ -181,7 +184,7 @@ def unit_vectors(vectors: torch.Tensor) -> torch.Tensor:
     `w / |w|`, which is zero for a zero vector, with a gradient that is finite in the type of
     `vectors`. Both have the shape `(..., embedding_dim)`.
     """
-    return functional.normalize(_upcast_half(vectors), dim=-1, eps=_smallest_norm(vectors))
+    return _upcast_half(vectors) / _norms(vectors).clamp_min(_smallest_norm(vectors)).unsqueeze(-1)
 
 
 def distinct_vectors(
@@ -201,10 +204,12 @@ def distinct_vectors(
     # `torch.unique` of vectors sorts them, which is slow, so compare a random linear function of
     # their bits, which hardly ever has the same 64 bits for two words. 0 is to be the same as -0.
     bits = (_upcast_half(vectors) + 0.0).contiguous().view(torch.int32).long()
-    generator = torch.Generator().manual_seed(1)
-    weights = torch.randint(-(1 << 62), 1 << 62, (bits.size(1),), generator=generator) * 2 + 1
+    # Python's random numbers, because `torch.func.vmap` refuses PyTorch's.
+    random = Random(1)
+    odd = [random.getrandbits(63) | 1 for _ in range(bits.size(1))]
+    weights = torch.tensor(odd, device=bits.device)
     # (num_words,) and (num_tokens,)
-    keys, numbers = (bits * weights.to(bits.device)).sum(-1).unique(return_inverse=True)
+    keys, numbers = (bits * weights).sum(-1).unique(return_inverse=True)
     first = numbers.new_empty(len(keys))
     first[numbers] = torch.arange(len(numbers), device=numbers.device)
     indices = torch.full_like(is_word, -1, dtype=torch.long)
@@ -220,20 +225,27 @@ def negative_log_likelihoods(
     linear: Callable[[torch.Tensor, torch.Tensor], torch.Tensor] = functional.linear,
 ) -> torch.Tensor:
     """
-    The losses of `contrastive_loss`, shape `(N,)`: `-log softmax(scaled @ words.T)[indices]`, and 0
-    where the index is -1.
+    The losses of `contrastive_loss`, shape `(...)`: `-log softmax(scaled @ words.T)[indices]`, and
+    0 where the index is -1.
 
-    `scaled` are the unit vectors of the predictions times the scale, shape `(N, embedding_dim)`,
+    `scaled` are the unit vectors of the predictions times the scale, shape `(..., embedding_dim)`,
     `words` unit vectors, `(num_words, embedding_dim)`, and `indices` the numbers of the targets'
-    words, `(N,)`. `linear` computes the product.
+    words, `(...)`. `linear` computes the product, of matrices.
+
+    Raises `ValueError` if `max_negatives` is less than 1.
     """
+    if max_negatives is not None and max_negatives < 1:
+        raise ValueError(f"`max_negatives` is {max_negatives}; it must be 1 or more, or None.")
+    shape = indices.shape
+    scaled, indices = scaled.reshape(-1, scaled.size(-1)), indices.flatten()  # (N, ...), (N,)
     with torch.autocast(scaled.device.type, enabled=False):
         words = words.to(scaled.dtype)
         if not len(words):
-            return 0 * scaled.sum(-1)
+            return 0 * scaled.sum(-1).view(shape)
         if max_negatives is None or len(words) - 1 <= max_negatives:
             logits = linear(scaled, words)  # (N, num_words)
-            return functional.cross_entropy(logits, indices, ignore_index=-1, reduction="none")
+            losses = functional.cross_entropy(logits, indices, ignore_index=-1, reduction="none")
+            return losses.view(shape)
         drawn = torch.randperm(len(words), device=words.device)[: max_negatives + 1]
         logits = linear(scaled, words[drawn])  # (N, max_negatives + 1)
         own = (scaled * words[indices]).sum(-1)  # (N,)
@@ -242,43 +254,51 @@ def negative_log_likelihoods(
         is_left_out[:, -1] |= ~is_left_out.any(-1)
         logits = logits.masked_fill(is_left_out, -math.inf)
         losses = torch.logaddexp(own, logits.logsumexp(-1)) - own
-        return losses.masked_fill(indices < 0, 0.0)
+        return losses.masked_fill(indices < 0, 0.0).view(shape)
 
 
 def log_vmf_normalizer(concentration: torch.Tensor, dim: int) -> torch.Tensor:
     """
     `log C_m(k) = (m/2 - 1) log k - (m/2) log 2 pi - log I_{m/2-1}(k)`, where `I` is the modified
-    Bessel function of the first kind. Differentiable once, with the exact derivative
-    `-I_{m/2}(k) / I_{m/2-1}(k)`. Neither value nor derivative over- or underflows.
+    Bessel function of the first kind. The derivative is exact, `-I_{m/2}(k) / I_{m/2-1}(k)`.
+    Neither value nor derivative over- or underflows.
 
-    `concentration` is `k`, non-negative and of any shape, which the result has too; `dim` is `m`, 2
-    or more.
+    `concentration` is `k`, non-negative and of any shape, which the result has too; `dim` is `m`.
+
+    Raises `ValueError` if `dim` is less than 2.
     """
-    return _LogVmfNormalizer.apply(concentration, dim)
+    if dim < 2:
+        raise ValueError(f"`dim` is {dim}; it must be 2 or more.")
+    # The terms cancel, so compute in float64: it is one number for each target. log k is infinite
+    # at k = 0, but log C is finite and flat there.
+    log_normalizer, _ = _LogVmfNormalizer.apply(concentration.double().clamp_min(1e-8), dim)
+    return log_normalizer.to(concentration.dtype)
 
 
 class _LogVmfNormalizer(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, concentration: torch.Tensor, dim: int) -> torch.Tensor:
-        order = dim / 2 - 1
-        # The terms below cancel, so compute in float64: it is one number for each target.
-        # log k is infinite at k = 0, but log C is finite and flat there.
-        k = concentration.double().clamp_min(1e-8)
-        log_bessel, ratio = _log_bessel_and_ratio(order, k)
-        ctx.save_for_backward(ratio.to(concentration.dtype))
-        log_normalizer = order * k.log() - dim / 2 * math.log(2 * math.pi) - log_bessel
-        return log_normalizer.to(concentration.dtype)
+    """`log C_m(k)`, and the ratio of the Bessel functions, which is minus its derivative."""
+
+    generate_vmap_rule = True
 
     @staticmethod
-    def backward(ctx: Any, grad_output: torch.Tensor) -> Tuple[torch.Tensor, None]:
-        # PyTorch's `once_differentiable` would take the ratio for a constant.
-        if torch.is_grad_enabled():
-            raise RuntimeError(
-                "The derivative of `log_vmf_normalizer` cannot be differentiated again, as second "
-                "derivatives require. Call autograd without `create_graph=True`."
-            )
-        (ratio,) = ctx.saved_tensors
-        return -ratio * grad_output, None
+    def forward(k: torch.Tensor, dim: int) -> Tuple[torch.Tensor, torch.Tensor]:
+        order = dim / 2 - 1
+        log_bessel, ratio = _log_bessel_and_ratio(order, k)
+        return order * k.log() - dim / 2 * math.log(2 * math.pi) - log_bessel, ratio
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Tuple[Any, ...], output: Tuple[torch.Tensor, ...]) -> None:
+        k, ctx.dim = inputs
+        ctx.save_for_backward(k, output[1])
+
+    @staticmethod
+    def backward(
+        ctx: Any, grad_log_normalizer: torch.Tensor, grad_ratio: torch.Tensor
+    ) -> Tuple[torch.Tensor, None]:
+        k, ratio = ctx.saved_tensors
+        # From the recurrences of the Bessel functions (DLMF 10.29.2).
+        slope = 1 - ratio * (ratio + (ctx.dim - 1) / k)
+        return slope * grad_ratio - ratio * grad_log_normalizer, None
 
 
 # For orders from this one on, five terms of Debye's expansion are accurate to 1e-9.
@@ -323,6 +343,21 @@ def _debye_log_bessel(order: float, x: torch.Tensor) -> torch.Tensor:
 
 def _dot(predicted: torch.Tensor, directions: torch.Tensor) -> torch.Tensor:
     return (_upcast_half(predicted) * _upcast_half(directions)).sum(dim=-1)
+
+
+def _norms(vectors: torch.Tensor) -> torch.Tensor:
+    # In float32, the squares of long vectors are infinite.
+    norms = torch.linalg.vector_norm(vectors, dim=-1, dtype=torch.float64)
+    return norms.to(torch.promote_types(vectors.dtype, torch.float32))
+
+
+def _check_shapes(context: torch.Tensor, vectors: torch.Tensor) -> None:
+    """Otherwise they would be broadcast, or paired in another order."""
+    if context.shape[:-1] != vectors.shape[:-1]:
+        raise ValueError(
+            f"`context` has the shape {tuple(context.shape)} and `vectors` {tuple(vectors.shape)}; "
+            "all dimensions but the last must be the same."
+        )
 
 
 def _reduce(losses: torch.Tensor, reduction: str) -> torch.Tensor:

@@ -1,4 +1,6 @@
 import math
+from functools import partial
+from itertools import starmap
 
 import mpmath
 import pytest
@@ -11,6 +13,7 @@ from allennlp_semfit.functional import (
     contrastive_loss,
     distinct_vectors,
     log_vmf_normalizer,
+    negative_log_likelihoods,
     semfit_loss,
     unit_vectors,
 )
@@ -51,10 +54,10 @@ def test_the_vmf_normalizer_is_finite_and_flat_at_zero(dim):
     assert k.grad.item() == pytest.approx(0.0, abs=1e-6)
 
 
-def test_second_derivatives_of_the_vmf_normalizer_are_refused():
-    k = torch.rand(3, requires_grad=True)
-    with pytest.raises(RuntimeError, match="without `create_graph=True`"):
-        torch.autograd.grad(log_vmf_normalizer(k, 10).sum(), k, create_graph=True)
+@pytest.mark.parametrize("dim", [2, 3, 10, 300])
+def test_derivatives_of_the_vmf_normalizer_have_derivatives(dim):
+    k = torch.tensor([0.1, 3.0, 20.0, 500.0], dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradgradcheck(lambda k: log_vmf_normalizer(k, dim), k)
 
 
 def naive_distance(name, c, w):
@@ -95,6 +98,7 @@ def test_a_distance_has_the_shape_of_the_vectors_and_the_right_gradient(name):
     targets = unit_vectors(torch.randn(2, 3, 11, dtype=torch.float64))
     assert DISTANCES[name](predicted, targets).shape == (2, 3)
     assert torch.autograd.gradcheck(lambda c: DISTANCES[name](c, targets), (predicted,))
+    assert torch.autograd.gradgradcheck(lambda c: DISTANCES[name](c, targets), (predicted,))
 
 
 @pytest.mark.parametrize("name", DISTANCES)
@@ -198,6 +202,133 @@ def test_words_get_no_gradient():
     (semfit_loss(context, vectors, weight) + contrastive_loss(context, vectors, weight)).backward()
     assert weight.grad.any()
     assert vectors.grad is None
+
+
+def words_of(context, vectors, weight):
+    words, numbers = distinct_vectors(vectors)
+    return context @ weight.T * words[numbers]
+
+
+# Of contexts `(..., hidden_dim)`, vectors `(..., dim)` and a weight `(dim, hidden_dim)`.
+FUNCTIONS = {
+    **{
+        f"semfit_loss-{name}": partial(semfit_loss, distance=name, reduction="none")
+        for name in DISTANCES
+    },
+    "contrastive_loss": partial(contrastive_loss, reduction="none"),
+    "negative_log_likelihoods": lambda c, v, w: negative_log_likelihoods(
+        c @ w.T, *distinct_vectors(v)
+    ),
+    **{
+        distance.__name__: lambda c, v, w, distance=distance: distance(c @ w.T, unit_vectors(v))
+        for distance in DISTANCES.values()
+    },
+    "log_vmf_normalizer": lambda c, v, w: log_vmf_normalizer((c @ w.T).square().sum(-1), 7),
+    "unit_vectors": lambda c, v, w: unit_vectors(c @ w.T),
+    "distinct_vectors": words_of,
+}
+each_function = pytest.mark.parametrize("name", FUNCTIONS)
+
+
+def test_all_functions_are_tested():
+    assert {name.partition("-")[0] for name in FUNCTIONS} == set(functional.__all__)
+
+
+def arguments(*shape, dtype=torch.float64):
+    vectors = torch.randn(5, 4, dtype=dtype)[torch.randint(5, shape)]
+    return torch.randn(*shape, 3, dtype=dtype), vectors, torch.randn(4, 3, dtype=dtype)
+
+
+@each_function
+@pytest.mark.parametrize("shape", [(), (1,), (12,), (2, 6), (3, 1, 4), (0,), (2, 0), (0, 3)])
+def test_leading_dimensions(name, shape):
+    context, vectors, weight = arguments(*shape)
+    result = FUNCTIONS[name](context, vectors, weight)
+    flat = FUNCTIONS[name](context.view(-1, 3), vectors.view(-1, 4), weight)
+    assert result.shape == (*shape, *flat.shape[1:])
+    torch.testing.assert_close(result, flat.view_as(result))
+
+
+@each_function
+def test_transforms_of_functions(name):
+    context, vectors, weight = arguments(2, 5)
+
+    def loss(weight, context, vectors):
+        return (FUNCTIONS[name](context, vectors, weight) ** 2).sum()
+
+    leaves = [weight.requires_grad_(), context.requires_grad_()]
+    expected = torch.autograd.grad(loss(weight, context, vectors), leaves)
+    gradients = torch.func.grad(loss, argnums=(0, 1))
+    torch.testing.assert_close(gradients(weight, context, vectors), expected)
+    jacobian = torch.func.jacrev(lambda weight: FUNCTIONS[name](context, vectors, weight))(weight)
+    assert torch.autograd.gradcheck(lambda w: FUNCTIONS[name](context, vectors, w), weight)
+    assert jacobian.shape[-2:] == weight.shape
+    # Of several models, and, where a context has nothing to do with the others, of each one.
+    weights = torch.randn(6, 4, 3, dtype=torch.float64)
+    in_dims = [(0, None, None)]
+    if name not in ("contrastive_loss", "negative_log_likelihoods", "distinct_vectors"):
+        in_dims.append((None, 0, 0))
+    for dims in in_dims:
+        given = (weights if dims[0] == 0 else weight, context, vectors)
+        of_each = torch.func.vmap(gradients, dims)(*given)
+        rows = zip(*(x if dim == 0 else [x] * 6 for x, dim in zip(given, dims)))
+        torch.testing.assert_close(of_each, tuple(map(torch.stack, zip(*starmap(gradients, rows)))))
+
+
+@each_function
+def test_a_value_that_is_not_a_number_is_not_hidden(name):
+    context, vectors, weight = arguments(2, 5)
+    context[1, 2] = math.nan
+    assert FUNCTIONS[name](context, vectors, weight)[1, 2].isnan().all()
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
+@pytest.mark.parametrize("length", [1e18, 1e19, 2e19, 1e30, 1e37])
+def test_long_vectors_have_directions(dtype, length):
+    context, vectors, weight = arguments(7, dtype=dtype)
+    context.requires_grad_()
+
+    def results(context, vectors):
+        losses = [
+            semfit_loss(context, vectors, weight, reduction="none"),
+            contrastive_loss(context, vectors, weight, reduction="none"),
+        ]
+        return torch.stack([*losses, -functional.cosine_distance(vectors, unit_vectors(vectors))])
+
+    expected = results(context, vectors)
+    # A power of two rounds nothing.
+    factor = 2.0 ** int(math.log2(length))
+    torch.testing.assert_close(results(context, factor * vectors), expected)
+    predicted = results(factor * context, vectors)
+    torch.testing.assert_close(predicted, expected)
+    predicted.sum().backward()
+    assert context.grad.isfinite().all()
+    in_nllvmf = partial(semfit_loss, weight=weight, distance="nllvmf", reduction="none")
+    torch.testing.assert_close(in_nllvmf(context, factor * vectors), in_nllvmf(context, vectors))
+    assert in_nllvmf(factor * context, vectors).isfinite().all()
+
+
+@pytest.mark.parametrize("function", [semfit_loss, contrastive_loss])
+@pytest.mark.parametrize("shape", [(6,), (1, 2), (1,), ()])
+def test_each_context_needs_a_vector(function, shape):
+    context, _, weight = arguments(3, 2)
+    with pytest.raises(ValueError, match=r"`context` has the shape \(3, 2, 3\) and `vectors` \("):
+        function(context, torch.randn(*shape, 4), weight)
+
+
+@pytest.mark.parametrize("max_negatives", [0, -1, -3])
+def test_fewer_than_one_negative(max_negatives):
+    context, vectors, weight = arguments(12)
+    message = f"`max_negatives` is {max_negatives}; it must be 1 or more"
+    with pytest.raises(ValueError, match=message):
+        contrastive_loss(context, vectors, weight, max_negatives=max_negatives)
+    with pytest.raises(ValueError, match=message):
+        negative_log_likelihoods(context @ weight.T, *distinct_vectors(vectors), max_negatives)
+
+
+def test_the_vmf_normalizer_of_fewer_than_two_dimensions():
+    with pytest.raises(ValueError, match="`dim` is 1; it must be 2 or more"):
+        log_vmf_normalizer(torch.ones(3), 1)
 
 
 def test_unknown_names_are_refused():

@@ -156,18 +156,25 @@ def resolve_path(path: Union[str, os.PathLike], remedy: str, kind: str) -> str:
     """
     try:
         resolved = str(cached_path(path))
-    except FileNotFoundError:
-        found = f"does not exist (working directory: {os.getcwd()})"
-        raise InvalidFileError(path, found, remedy, kind) from None
     except RefusalError:
         raise
     except Exception as error:
+        if type(error) is FileNotFoundError:
+            place = "" if "://" in str(path) else f" (working directory: {os.getcwd()})"
+            raise InvalidFileError(path, f"does not exist{place}", remedy, kind) from None
+        # The Hub's client raises a subclass if it cannot reach the Hub; its first cause says why.
+        reason = _first_cause(error) if isinstance(error, FileNotFoundError) else error
         # The clients of cloud storage have no errors in common.
-        remedy = "Try again, or give a local copy."
-        raise InvalidFileError(path, f"cannot be fetched ({error})", remedy, kind) from error
+        found = f"cannot be fetched ({' '.join(str(reason).split()).rstrip('.')})"
+        raise InvalidFileError(path, found, "Try again, or give a local copy.", kind) from error
     if not os.path.isfile(resolved) and not os.path.isdir(resolved):
         raise InvalidFileError(path, "is not a regular file", "Write its content to one.", kind)
     return resolved
+
+
+def _first_cause(error: BaseException) -> BaseException:
+    cause = error.__cause__ or error.__context__
+    return error if cause is None else _first_cause(cause)
 
 
 def resolve_file(path: Union[str, os.PathLike], remedy: str, kind: str) -> str:

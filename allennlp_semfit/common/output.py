@@ -111,9 +111,10 @@ def lock_output(path: Path) -> Iterator[None]:
                 _remove(left)
         yield
     finally:
-        lock.release()
-        if not lock.is_locked:
+        # While it is held: once it is released, the file may be another process's lock.
+        if lock.lock_counter == 1:
             Path(lock_path).unlink(missing_ok=True)
+        lock.release()
 
 
 @contextmanager

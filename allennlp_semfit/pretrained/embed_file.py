@@ -7,12 +7,11 @@ import shutil
 import time
 from itertools import accumulate, islice
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Union
+from typing import Any, Dict, Iterator, NamedTuple, Optional, Sequence, Union
 
 import numpy
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import format_size
-from more_itertools import constrained_batches
 
 from allennlp_semfit.common.errors import check_bounds
 from allennlp_semfit.common.output import lock_output, write_file
@@ -21,6 +20,7 @@ from allennlp_semfit.pretrained.sentence_embedder import (
     DEFAULT_BATCH_SIZE,
     SentenceEmbedder,
     batches_by_length,
+    windows_of,
 )
 from allennlp_semfit.pretrained.sentences_file import SentencesFile
 from allennlp_semfit.pretrained.vectors_file import (
@@ -35,10 +35,6 @@ from allennlp_semfit.pretrained.vectors_file import (
 __all__ = ["EmbeddingSummary", "embed_file"]
 
 logger = logging.getLogger(__name__)
-
-# Sentences are sorted by length within a window. An interrupted run repeats its last window.
-WINDOW_SENTENCES = 5_000
-WINDOW_WORDS = 50_000
 
 # The inputs of this many sentences identify the fastText file, which is too large to hash.
 _NUM_PROBES = 100
@@ -143,7 +139,7 @@ def embed_file(
     def count(words: Sequence[str]) -> int:
         return len(words) if pool is None else 1
 
-    def embed_window(path: Path, window: Sequence[List[str]]) -> None:
+    def embed_window(path: Path, window: Sequence[Sequence[str]]) -> None:
         starts = [0, *accumulate(vector_bytes * count(words) for words in window)]
         with write_file(path) as new, new.open("wb") as file:
             for batch in batches_by_length(list(map(len, window)), batch_size):
@@ -157,7 +153,7 @@ def embed_file(
                 bar.update(sum(map(len, words)))
 
     def stored_vectors() -> Iterator[numpy.ndarray]:
-        for number, window in enumerate(_windows(sentences)):
+        for number, window in enumerate(windows_of(map(str.split, sentences))):
             with (unfinished / str(number)).open("rb") as file:
                 for words in window:
                     vectors = numpy.frombuffer(file.read(vector_bytes * count(words)), dtype)
@@ -179,7 +175,7 @@ def embed_file(
             with write_file(unfinished / "run") as new:
                 write_run(new, run)
         start = time.monotonic()
-        windows = enumerate(_windows(sentences))
+        windows = enumerate(windows_of(map(str.split, sentences)))
         done = islice(windows, sum(1 for _ in unfinished.glob("[0-9]*")))
         resumed = sum(len(words) for _, window in done for words in window)
         if resumed:
@@ -206,11 +202,6 @@ def embed_file(
             write_run(new, run)
         shutil.rmtree(unfinished)
     return EmbeddingSummary(num_sentences, num_words, out.stat().st_size, words_per_second)
-
-
-def _windows(sentences: SentencesFile) -> Iterator[Sequence[List[str]]]:
-    words = map(str.split, sentences)
-    return constrained_batches(words, WINDOW_WORDS, WINDOW_SENTENCES, strict=False)
 
 
 def _check_run(path: Path, found: Dict[str, Any], expected: Dict[str, Any]) -> None:

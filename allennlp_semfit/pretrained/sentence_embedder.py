@@ -1,4 +1,5 @@
 import hashlib
+import operator
 import os
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
 
@@ -6,9 +7,10 @@ import numpy
 import torch
 from allennlp.common import Tqdm
 from allennlp.common.checks import ConfigurationError
-from allennlp.common.util import int_to_device, lazy_groups_of
+from allennlp.common.util import int_to_device
 from allennlp.data import Batch, Instance, Token, TokenIndexer, Vocabulary
 from allennlp.data.fields import TextField
+from more_itertools import constrained_batches
 
 from allennlp_semfit.common.errors import absolute_path, check_bounds
 from allennlp_semfit.common.parallel import use_one_thread_in_forks
@@ -17,9 +19,13 @@ from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
 from allennlp_semfit.pretrained.layers import LanguageModelLayers
 from allennlp_semfit.pretrained.pooling import check_pooling, pool_layers, pool_words
 
-__all__ = ["SentenceEmbedder", "batches_by_length"]
+__all__ = ["SentenceEmbedder", "batches_by_length", "windows_of"]
 
 DEFAULT_BATCH_SIZE = 64
+
+# Sentences are sorted by length within a window.
+WINDOW_SENTENCES = 5_000
+WINDOW_WORDS = 50_000
 
 # Sentences are rarely longer. A batch of longer ones has fewer sentences.
 _WORDS_A_SENTENCE = 50
@@ -201,7 +207,8 @@ class SentenceEmbedder:
         convert_to_tensor: bool = False,
     ) -> Iterator[Any]:
         """
-        Embeds any number of sentences, with `batch_size` of them in memory at a time.
+        Embeds any number of sentences. In memory, it has up to 5,000 sentences and the vectors of
+        up to 50,000 words at a time, so that it can batch sentences of similar length.
 
         # Parameters
 
@@ -223,17 +230,24 @@ class SentenceEmbedder:
             If a sentence is a string, or `batch_size` is less than 1.
         """
         check_bounds({"batch_size": batch_size}, at_least=1)
-        read = Tqdm.tqdm(
-            sentences, desc="embedding", unit=" sentences", disable=not show_progress_bar
-        )
-        for group in lazy_groups_of(read, batch_size):
-            vectors: Dict[int, Any] = {}
-            for batch in batches_by_length([len(sentence) for sentence in group], batch_size):
-                words = [group[index] for index in batch]
-                of_words = self.embed_batch(words, convert_to_tensor=convert_to_tensor)
-                vectors.update(zip(batch, of_words))
-            for index in range(len(group)):
-                yield vectors.pop(index)
+        num_sentences = operator.length_hint(sentences) or None
+        with Tqdm.tqdm(
+            total=num_sentences,
+            desc="embedding",
+            unit=" sentences",
+            disable=not show_progress_bar,
+        ) as bar:
+            for window in windows_of(sentences):
+                batches = batches_by_length(list(map(len, window)), batch_size)
+                vectors: Dict[int, Any] = {}
+                for index in range(len(window)):
+                    while index not in vectors:
+                        batch = next(batches)
+                        words = [window[number] for number in batch]
+                        of_words = self.embed_batch(words, convert_to_tensor=convert_to_tensor)
+                        vectors.update(zip(batch, of_words))
+                        bar.update(len(batch))
+                    yield vectors.pop(index)
 
     def sentence_vectors(
         self,
@@ -324,6 +338,14 @@ class SentenceEmbedder:
         instances.index_instances(Vocabulary.empty())
         tensors: Dict[str, Any] = instances.as_tensor_dict()
         return tensors["words"]["lm"]
+
+
+def windows_of(sentences: Iterable[Sequence[str]]) -> Iterator[Sequence[Sequence[str]]]:
+    """
+    The sentences in groups, within each of which `batches_by_length` sorts them: up to 5,000
+    sentences and, unless it is a single sentence, 50,000 words.
+    """
+    return constrained_batches(sentences, WINDOW_WORDS, WINDOW_SENTENCES, strict=False)
 
 
 def batches_by_length(

@@ -1,10 +1,12 @@
 import json
 import os
 import pickle
+from unittest.mock import Mock
 
+import huggingface_hub
 import pytest
 import requests
-from allennlp.common import Params
+from allennlp.common import Params, file_utils
 from allennlp.common.checks import ConfigurationError
 
 from allennlp_semfit.common import errors
@@ -105,10 +107,27 @@ class TestResolvePath:
         with pytest.raises(InvalidFileError, match=f"^model {url} cannot be fetched .*local copy"):
             resolve_path(url, "Train one.", "model")
 
-    def test_an_unreachable_host(self, monkeypatch):
-        def unreachable(path):
-            raise requests.ConnectionError("no route to host")
+    @pytest.mark.parametrize("url", ["hf://nobody/model", "hf://nobody/model/vectors.bin"])
+    def test_without_the_hub(self, url, tmp_path, monkeypatch):
+        monkeypatch.setattr(file_utils, "CACHE_DIRECTORY", str(tmp_path))
+        # Its client tries for half a minute to reach it.
+        monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+        with pytest.raises(InvalidFileError) as raised:
+            resolve_path(url, "Train one.", "model")
+        message = str(raised.value)
+        assert message.startswith(f"model {url} cannot be fetched (Cannot reach https://hugg")
+        assert "offline mode is enabled" in message
+        assert message.endswith("Try again, or give a local copy.")
+        assert "\n" not in message
 
+    def test_a_url_that_does_not_exist(self, monkeypatch):
+        url = "https://localhost/model.bin"
+        monkeypatch.setattr(errors, "cached_path", Mock(side_effect=FileNotFoundError(url)))
+        with pytest.raises(InvalidFileError, match=f"^model {url} does not exist. Train one.$"):
+            resolve_path(url, "Train one.", "model")
+
+    def test_an_unreachable_host(self, monkeypatch):
+        unreachable = Mock(side_effect=requests.ConnectionError("no route\nto host"))
         # AllenNLP tries for half a minute.
         monkeypatch.setattr(errors, "cached_path", unreachable)
         with pytest.raises(InvalidFileError, match=r"cannot be fetched \(no route to host\)"):

@@ -1,5 +1,6 @@
 import os
 import signal
+from contextlib import suppress
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -214,6 +215,22 @@ class TestLockOutput:
         assert set(files_in(tmp_path).values()) == {"new"}
         assert in_another_process(lock_output, path) == ""
         assert os.listdir(path.parent) == ["out"]
+
+    def test_processes_that_write_in_turn_do_not_disturb_each_other(self, tmp_path):
+        path = tmp_path / "out"
+
+        def write_often(text):
+            written = 0
+            while written < 100:
+                with suppress(ConfigurationError), write_file(path) as temporary:
+                    temporary.write_text(text)
+                    written += 1
+
+        processes = [fork(write_often, str(number)) for number in range(3)]
+        for process in processes:
+            process.join()
+        assert [process.exitcode for process in processes] == [0, 0, 0]
+        assert os.listdir(tmp_path) == ["out"]
 
     def test_a_mount_point_in_a_directory_without_write_permission(self, tmp_path, monkeypatch):
         path = tmp_path / "out"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from allennlp_semfit import SentenceEmbedder
 from allennlp_semfit.pretrained import embed_file as module
-from allennlp_semfit.pretrained import vectors_file
+from allennlp_semfit.pretrained import sentence_embedder, vectors_file
 from allennlp_semfit.pretrained.embed_file import embed_file
 from tests import FIXTURES, VECTORS
 from tests.tolerance import assert_same_but_for_rounding
@@ -43,7 +43,7 @@ def out(tmp_path):
 
 @pytest.fixture
 def _small_windows(monkeypatch):
-    monkeypatch.setattr(module, "WINDOW_SENTENCES", 3)
+    monkeypatch.setattr(sentence_embedder, "WINDOW_SENTENCES", 3)
 
 
 def contents(path):

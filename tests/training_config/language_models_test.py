@@ -160,6 +160,8 @@ def test_it_has_the_papers_number_of_parameters(name):
     config = evaluate(CONFIGS / "one_billion_word" / f"{name}.jsonnet", **PAPER_VARIABLES)
     contextualizer = config["model"]["contextualizer"]
     assert (contextualizer["cell_size"], contextualizer["hidden_dim"]) == (4096, 512)
+    # Table 1 of the paper.
+    assert contextualizer.get("layer_norm", True) is (name != "elmo")
     vocab = None
     if name in ("elmo", "elmo_adaptive"):
         vocab = vocabulary_of(793_470)  # ELMo's, with `@@UNKNOWN@@`

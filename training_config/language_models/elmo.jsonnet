@@ -1,9 +1,7 @@
-// ELMo (Peters et al. 2018): a character CNN as input and a sampled softmax as output layer.
+// ELMo (Peters et al. 2018): a character CNN as input, LSTMs without layer norm, and a sampled softmax as output layer.
 //
 //   allennlp count-vocabulary data/sample/train data/sample/vocabulary --min-count 3
 //   allennlp train training_config/language_models/elmo.jsonnet --include-package allennlp_semfit -s output/elmo
-//
-// The original has no layer norm in its LSTMs (`layer_norm: false` in the contextualizer).
 local config = import '../elmo_semfit.jsonnet';
 local character_cnn_dim = 100;
 
@@ -33,7 +31,7 @@ config {
         tokens: { type: 'empty' },
       },
     },
-    contextualizer+: { input_dim: character_cnn_dim },
+    contextualizer+: { input_dim: character_cnn_dim, layer_norm: false },
     head: { type: 'sampled_softmax', input_dim: $.hidden_dim, num_samples: 1024 },
   },
   trainer+: { validation_metric: '-perplexity' },

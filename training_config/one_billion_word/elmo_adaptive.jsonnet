@@ -2,7 +2,7 @@
 // as the paper reports. It does not give its cutoffs.
 //
 //   export ONE_BILLION_WORD=…/1-billion-word-language-modeling-benchmark-r13output
-//   export FASTTEXT_MODEL_PATH=…/cc.en.300.bin VOCABULARY_PATH=data/one_billion_word/vocabulary
+//   export FASTTEXT_MODEL_PATH=…/crawl-300d-2M-subword.bin VOCABULARY_PATH=data/one_billion_word/vocabulary
 //   allennlp count-vocabulary "$ONE_BILLION_WORD/training-monolingual.tokenized.shuffled" $VOCABULARY_PATH --min-count 3
 //   allennlp train training_config/one_billion_word/elmo_adaptive.jsonnet --include-package allennlp_semfit -s output/elmo_adaptive_1b
 (import '../language_models/elmo_adaptive.jsonnet') + (import 'paper_size.libsonnet') + {

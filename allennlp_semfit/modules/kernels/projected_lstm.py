@@ -133,9 +133,19 @@ _GRAPH_STEPS = 4
 _graphs: "WeakKeyDictionary[ProjectedLstm, GraphCache]" = WeakKeyDictionary()
 
 
+# The hooks of saved tensors that are in effect. PyTorch has it from version 2.8 on.
+_saved_tensors_hooks = getattr(
+    torch._C._autograd, "_top_saved_tensors_default_hooks", lambda ignore_is_tracing: None
+)
+
+
 def _graphs_of(layer: ProjectedLstm, batch_sizes: List[int]) -> Optional[GraphCache]:
     is_rectangular = len(set(batch_sizes)) == 1
     if not torch.is_grad_enabled() or not is_rectangular or batch_sizes[0] > _MAX_GRAPH_SIZE:
+        return None
+    # A checkpoint runs the forward pass again before the backward pass, when the graph is in use.
+    # Without it, the pass saves other tensors, but a checkpoint needs the same ones.
+    if _saved_tensors_hooks(False) is not None:
         return None
     return _graphs.setdefault(layer, GraphCache())
 
@@ -196,12 +206,13 @@ class _ProjectedLstmFunction(torch.autograd.Function):
     @staticmethod
     @differentiable_once
     def backward(ctx: Any, grad_outputs: torch.Tensor) -> Tuple[Optional[torch.Tensor], ...]:
-        weights = ctx.saved_tensors[: ctx.num_weights]
+        # Checkpoints and other hooks of saved tensors let them be read only once.
+        saved_tensors = ctx.saved_tensors
+        weights, saved = saved_tensors[: ctx.num_weights], saved_tensors[ctx.num_weights :]
         if ctx.graph is not None:
             with torch.cuda.device_of(grad_outputs):
                 grad_inputs, grads = ctx.graph.backward(grad_outputs, ctx.lease)
         else:
-            saved = ctx.saved_tensors[ctx.num_weights :]
             grad_inputs, *grads = _run_backward(grad_outputs, saved, ctx.options, *ctx.needs)
         # Weights are sorted by kind, then by layer.
         grad_weights = [

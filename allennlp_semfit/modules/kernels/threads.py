@@ -46,7 +46,13 @@ def _pool(process_id: int, num_workers: int, num_threads: int) -> ThreadPoolExec
         started.wait()
 
     pool = ThreadPoolExecutor(num_workers, "contextualizer")
-    # It starts a thread only when all others are at work.
-    list(pool.map(wait, range(num_workers)))
-    torch.set_num_threads(before)
+    try:
+        # It starts a thread only when all others are at work.
+        list(pool.map(wait, range(num_workers)))
+    except BaseException:
+        # Those that have started would wait for the others forever, and the process for them.
+        started.abort()
+        raise
+    finally:
+        torch.set_num_threads(before)
     return pool

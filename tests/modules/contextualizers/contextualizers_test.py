@@ -1,6 +1,7 @@
 """What all contextualizers promise to a language model."""
 
 import math
+from functools import partial
 
 import pytest
 import torch
@@ -10,7 +11,9 @@ from allennlp.modules.elmo_lstm import ElmoLstm
 from allennlp.modules.seq2seq_encoders import PassThroughEncoder, Seq2SeqEncoder
 from hypothesis import given
 from hypothesis import strategies as st
+from torch.utils.checkpoint import checkpoint
 
+from allennlp_semfit.modules.kernels.implementation import native_kernels
 from tests.modules.kernels.common import randomise
 
 SIZES = {"input_dim": 5, "hidden_dim": 8, "cell_size": 11, "num_layers": 3}
@@ -159,6 +162,37 @@ def test_compiled_it_has_the_same_states_and_gradients(kind):
         for states in (encoder(inputs, mask), torch.compile(encoder, backend="eager")(inputs, mask))
     )
     torch.testing.assert_close(compiled, plain)
+
+
+CHECKPOINTED = [
+    *((kind, {}) for kind in CONTEXTUALIZERS),
+    *(
+        (kind, {"implementation": implementation})
+        for kind in ("lstm", "sru", "qrnn")
+        for implementation in ("torch", "native")
+        if implementation == "torch" or native_kernels is not None
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "options"), CHECKPOINTED)
+@pytest.mark.parametrize("use_reentrant", [False, True])
+def test_checkpointed_it_has_the_same_states_and_gradients(kind, options, use_reentrant):
+    encoder = build(kind, **options).train()
+    inputs, mask = torch.randn(3, 9, 5, requires_grad=True), ragged_mask(4, 9, 1)
+
+    def outcome(encode):
+        encoder.zero_grad()
+        inputs.grad = None
+        # Dropout, if the encoder has any.
+        torch.manual_seed(1)
+        states = encode(inputs, mask)
+        states.square().sum().backward()
+        return [states, inputs.grad, *(parameter.grad for parameter in encoder.parameters())]
+
+    checkpointed = outcome(partial(checkpoint, encoder, use_reentrant=use_reentrant))
+    for actual, expected in zip(checkpointed, outcome(encoder), strict=True):
+        assert actual.equal(expected)
 
 
 @pytest.mark.parametrize("kind", ["lstm", "sru"])

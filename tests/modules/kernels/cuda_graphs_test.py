@@ -3,6 +3,7 @@ import gc
 import pytest
 import torch
 from allennlp.common.testing import requires_gpu
+from torch.utils.checkpoint import checkpoint
 
 from allennlp_semfit.modules.kernels import cuda_graphs, projected_lstm
 from allennlp_semfit.modules.kernels.cuda_graphs import CapturedPass, GraphCache
@@ -170,3 +171,32 @@ def test_layers_may_be_used_twice_in_a_step():
     for results in actual:
         for ours, exact in zip(results, expected):
             assert (ours - exact).norm() <= 1e-5 * exact.norm()
+
+
+@requires_gpu
+def test_checkpointed_layers_have_the_same_states_and_gradients():
+    layers = layers_of(2, 23, 37).cuda()
+    inputs = torch.randn(2, 10 * 6, 23, device="cuda")
+
+    def read(layers, inputs):
+        return projected_lstm.run_in_lockstep(layers, inputs, [10] * 6)
+
+    def read_checkpointed(layers, inputs):
+        return checkpoint(read, layers, inputs, use_reentrant=False)
+
+    # A graph is captured when a shape comes for the second time.
+    for _ in range(3):
+        actual = results_of(read_checkpointed, layers, inputs)
+        for ours, expected in zip(actual, results_of(read, layers, inputs)):
+            assert (ours - expected).norm() <= 1e-5 * expected.norm()
+
+
+def test_a_checkpoint_has_no_graph():
+    (layer,) = layers_of(1, 5, 7)
+
+    def has_graph(weight):
+        return [projected_lstm._graphs_of(layer, [3, 3]) is not None, weight.exp()]
+
+    weight = torch.zeros(1, requires_grad=True)
+    assert has_graph(weight)[0]
+    assert not checkpoint(has_graph, weight, use_reentrant=False)[0]
