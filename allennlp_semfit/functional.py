@@ -7,7 +7,7 @@ Inputs in half precision are converted to `float32` after the linear map.
 
 import math
 from random import Random
-from typing import Any, Callable, Optional, Tuple, Union
+from typing import Any, Optional, Tuple, Union
 
 import torch
 from torch.nn import functional
@@ -222,7 +222,6 @@ def negative_log_likelihoods(
     words: torch.Tensor,
     indices: torch.Tensor,
     max_negatives: Optional[int] = None,
-    linear: Callable[[torch.Tensor, torch.Tensor], torch.Tensor] = functional.linear,
 ) -> torch.Tensor:
     """
     The losses of `contrastive_loss`, shape `(...)`: `-log softmax(scaled @ words.T)[indices]`, and
@@ -230,7 +229,7 @@ def negative_log_likelihoods(
 
     `scaled` are the unit vectors of the predictions times the scale, shape `(..., embedding_dim)`,
     `words` unit vectors, `(num_words, embedding_dim)`, and `indices` the numbers of the targets'
-    words, `(...)`. `linear` computes the product, of matrices.
+    words, `(...)`.
 
     Raises `ValueError` if `max_negatives` is less than 1.
     """
@@ -243,11 +242,11 @@ def negative_log_likelihoods(
         if not len(words):
             return 0 * scaled.sum(-1).view(shape)
         if max_negatives is None or len(words) - 1 <= max_negatives:
-            logits = linear(scaled, words)  # (N, num_words)
+            logits = functional.linear(scaled, words)  # (N, num_words)
             losses = functional.cross_entropy(logits, indices, ignore_index=-1, reduction="none")
             return losses.view(shape)
         drawn = torch.randperm(len(words), device=words.device)[: max_negatives + 1]
-        logits = linear(scaled, words[drawn])  # (N, max_negatives + 1)
+        logits = functional.linear(scaled, words[drawn])  # (N, max_negatives + 1)
         own = (scaled * words[indices]).sum(-1)  # (N,)
         # Left out is the target itself, whose term is added below, or the last word without it.
         is_left_out = drawn == indices.unsqueeze(-1)

@@ -3,8 +3,8 @@ from typing import Any, List, Optional, Tuple
 
 import torch
 
+from allennlp_semfit.modules.kernels.autograd import apply_eagerly, differentiable_once
 from allennlp_semfit.modules.kernels.implementation import select_ops
-from allennlp_semfit.modules.kernels.products import Linear, apply_eagerly, differentiable_once
 
 __all__ = ["ElementwiseRecurrentLayer"]
 
@@ -52,9 +52,10 @@ class ElementwiseRecurrentLayer(torch.nn.Module):
         self.cell_size = cell_size
         self.window_size = window_size
         self.implementation = implementation
-        self.input_linearity = Linear(window_size * hidden_dim, (4 if peepholes else 3) * cell_size)
+        num_gates = 4 if peepholes else 3
+        self.input_linearity = torch.nn.Linear(window_size * hidden_dim, num_gates * cell_size)
         self.peepholes = torch.nn.Parameter(torch.zeros(2, cell_size)) if peepholes else None
-        self.state_projection = Linear(cell_size, hidden_dim, bias=False)
+        self.state_projection = torch.nn.Linear(cell_size, hidden_dim, bias=False)
         self.layer_norm = torch.nn.LayerNorm(hidden_dim) if layer_norm else torch.nn.Identity()
         self.reset_parameters()
 

@@ -1,21 +1,19 @@
 from itertools import chain
 from math import inf
-from typing import Any, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple, Union
 from weakref import WeakKeyDictionary
 
 import torch
 from allennlp.nn.initializers import block_orthogonal
 
 from allennlp_semfit.common.initialization import weights_follow
-from allennlp_semfit.modules.kernels.cuda_graphs import CapturedPass, GraphCache
-from allennlp_semfit.modules.kernels.implementation import select_ops
-from allennlp_semfit.modules.kernels.products import (
-    Product,
+from allennlp_semfit.modules.kernels.autograd import (
     apply_eagerly,
     differentiable_once,
     product_dtype,
-    select_product,
 )
+from allennlp_semfit.modules.kernels.cuda_graphs import CapturedPass, GraphCache
+from allennlp_semfit.modules.kernels.implementation import select_ops
 from allennlp_semfit.modules.kernels.threads import run_in_threads
 
 __all__ = ["ProjectedLstm", "run_in_lockstep"]
@@ -186,7 +184,7 @@ class _ProjectedLstmFunction(torch.autograd.Function):
         assert bias is not None
         inputs = inputs.to(dtype).contiguous()
         ops = select_ops(implementation, inputs.device, dtype, bias.dtype)
-        multiply = torch.bmm if inputs.is_cuda else select_product(inputs.device, dtype)
+        multiply = torch.bmm if inputs.is_cuda else torch.mm
         options = _Options(ops, multiply, batch_sizes, cell_clip_value, state_clip_value, eps)
         ctx.options = options
         ctx.needs = ctx.needs_input_grad[0], any(ctx.needs_input_grad[7:])
@@ -314,7 +312,7 @@ def _run_backward(
 
 class _Options(NamedTuple):
     ops: Any
-    multiply: Product
+    multiply: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
     batch_sizes: List[int]
     cell_clip_value: float
     state_clip_value: float

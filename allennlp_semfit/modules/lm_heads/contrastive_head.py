@@ -9,7 +9,6 @@ from allennlp.nn.util import get_text_field_mask
 
 from allennlp_semfit.common.errors import check_bounds
 from allennlp_semfit.functional import distinct_vectors, negative_log_likelihoods, unit_vectors
-from allennlp_semfit.modules.kernels.products import linear
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 from allennlp_semfit.modules.lm_heads.vector_head_base import VectorHeadBase
 from allennlp_semfit.training.token_averages import TokenAverage
@@ -155,9 +154,7 @@ class ContrastiveHead(VectorHeadBase):
         # (chunk_size, embedding_dim) and (chunk_size,)
         chunks = zip(scaled.split(chunk_size), targets.indices.split(chunk_size))
         words = targets.directions
-        return torch.cat(
-            [negative_log_likelihoods(x, words, i, max_negatives, linear) for x, i in chunks]
-        )
+        return torch.cat([negative_log_likelihoods(x, words, i, max_negatives) for x, i in chunks])
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
         perplexity = math.exp(self._loss.get_metric(reset))
