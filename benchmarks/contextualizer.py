@@ -18,7 +18,6 @@ from allennlp.modules.elmo_lstm import ElmoLstm
 from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 
 import allennlp_semfit  # noqa: F401 (registers the contextualizers)
-from allennlp_semfit.modules.kernels.products import select_product
 from benchmarks.reporting import argument_parser, parse_arguments, report, time_interleaved
 
 OURS = "bidirectional_language_model_lstm"
@@ -61,23 +60,22 @@ def matrix_products(
     ]
     narrow, cells, wide = (matrix(words, n) for n in (hidden_dim, cell_size, 4 * cell_size))
     steps = [slice(start, start + batch_size) for start in range(0, words, batch_size)]
-    multiply = select_product(narrow.device, narrow.dtype)
 
     def products() -> None:
         for of_input, of_state, projection in layers:
-            multiply(narrow, of_input.mT)
+            torch.mm(narrow, of_input.mT)
             for number, rows in enumerate(steps):
                 if number:
-                    multiply(narrow[rows], of_state.mT)
-                multiply(cells[rows], projection.mT)
+                    torch.mm(narrow[rows], of_state.mT)
+                torch.mm(cells[rows], projection.mT)
             for number, rows in reversed(list(enumerate(steps))):
-                multiply(narrow[rows], projection)
+                torch.mm(narrow[rows], projection)
                 if number:
-                    multiply(wide[rows], of_state)
-            multiply(wide, of_input)
-            multiply(wide.mT, narrow)
-            multiply(wide.mT, narrow)
-            multiply(narrow.mT, cells)
+                    torch.mm(wide[rows], of_state)
+            torch.mm(wide, of_input)
+            torch.mm(wide.mT, narrow)
+            torch.mm(wide.mT, narrow)
+            torch.mm(narrow.mT, cells)
 
     return products
 

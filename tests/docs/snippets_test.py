@@ -38,7 +38,7 @@ SMALLER_CONFIG = {
     "embedding_dim:: 100": "embedding_dim:: 10",
     "hidden_dim:: 128": "hidden_dim:: 6",
     "cell_size: 256": "cell_size: 8",
-    "batches_per_epoch: 250": "batches_per_epoch: 5",
+    "batches_per_epoch: 500": "batches_per_epoch: 5",
 }
 
 
