@@ -90,10 +90,8 @@ def _run(
         code = error.code
     if isinstance(code, str):
         print(code, file=sys.stderr)  # noqa: T201 (as Python does)
-    # Not `sys.exit`, which multiprocessing would report.
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code if isinstance(code, int) else int(code is not None))
+    # multiprocessing would print a string. It ends the process's own processes, as Python does.
+    sys.exit(code if isinstance(code, int) else int(code is not None))
 
 
 def run_in_two_processes(function: Callable, *args: Any) -> None:

@@ -1,7 +1,7 @@
 """The training of a small model of AllenNLP with the `resumable` trainer."""
 
 import glob
-from typing import Any, Dict
+from typing import Any, Dict, Optional
 
 import torch
 from allennlp.commands import train as train_module
@@ -14,6 +14,7 @@ def train(
     *,
     recover: bool = False,
     num_epochs: int = 3,
+    data_loader: Optional[Dict[str, Any]] = None,
     **trainer: Any,
 ) -> Dict[str, Any]:
     """Trains for epochs of two batches, and returns the last training state."""
@@ -30,7 +31,10 @@ def train(
                 "encoder": {"type": "lstm", "input_size": 3, "hidden_size": 4},
             },
             # Its order of batches is random.
-            "data_loader": {"batch_sampler": {"type": "bucket", "batch_size": 4}},
+            "data_loader": {
+                "batch_sampler": {"type": "bucket", "batch_size": 4},
+                **(data_loader or {}),
+            },
             "validation_data_loader": {"batch_size": 8},
             "trainer": {
                 "type": "resumable",

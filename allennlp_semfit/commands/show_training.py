@@ -222,7 +222,7 @@ def _read_json(path: str) -> Dict[str, Any]:
 
 
 def _tables(epochs: List[Dict[str, Any]]) -> List[_Table]:
-    # An epoch that was resumed at its last batch has no training metrics.
+    # An epoch that resumed in its middle has no training metrics.
     keys = set().union(*epochs)
     tables = [table for table in (_COSINE, _PERPLEXITY) if keys.intersection(table.columns)]
     return [_COSINE, _PERPLEXITY_IN_BATCH] if len(tables) == 2 else tables

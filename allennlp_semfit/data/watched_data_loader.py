@@ -1,15 +1,27 @@
 import logging
+import multiprocessing
 import os
+import random
 import signal
+from collections import deque
 from itertools import chain
 from multiprocessing import connection
 from multiprocessing.process import BaseProcess
-from threading import Thread
-from typing import Any, Iterable, Iterator, List, Optional, Tuple
+from multiprocessing.util import Finalize, get_temp_dir
+from threading import Event, Thread
+from typing import Any, Callable, Iterable, Iterator, List, Optional, Sequence, Tuple
 
+import numpy
 import torch
+import torch.distributed as dist
+from allennlp.common import Tqdm
+from allennlp.common.util import is_distributed
+from allennlp.data import Instance
 from allennlp.data.data_loaders import DataLoader, MultiProcessDataLoader, TensorDict
+from allennlp.data.data_loaders.multiprocess_data_loader import WorkerError
 from allennlp.nn.util import move_to_device
+
+from allennlp_semfit.common.parallel import initialize_worker
 
 __all__ = ["WatchedDataLoader"]
 
@@ -19,10 +31,14 @@ logger = logging.getLogger(__name__)
 @DataLoader.register("watched")
 class WatchedDataLoader(MultiProcessDataLoader):
     """
-    AllenNLP's `multiprocess` data loader, with two differences:
+    AllenNLP's `multiprocess` data loader, with these differences:
 
-    * If one of its workers is killed, usually for lack of memory, the log says so, and the run ends
+    * The workers end with the iteration or the run. AllenNLP's never end if the run does not read
+      everything, for example because of `batches_per_epoch`, and neither does the run.
+    * If one of the workers is killed, usually for lack of memory, the log says so, and the run ends
       as with Ctrl-C. AllenNLP would wait for the worker forever.
+    * For any number of workers, the seeds of the config determine the batches and their order. The
+      workers take turns.
     * The next batch is copied to the GPU while this one is in use.
 
     Registered as a `DataLoader` with name "watched".
@@ -40,6 +56,8 @@ class WatchedDataLoader(MultiProcessDataLoader):
     """
 
     _gpu: Optional[torch.device] = None
+    _seed: Sequence[int] = ()
+    _times_started = 0
 
     def set_target_device(self, device: torch.device) -> None:
         self._gpu = device if device.type == "cuda" else None
@@ -52,20 +70,102 @@ class WatchedDataLoader(MultiProcessDataLoader):
         batches = super().__iter__()
         return batches if self._gpu is None else _copy_ahead(batches, self._gpu)
 
-    def _start_batch_workers(self, queue: Any, ctx: Any) -> Any:
-        workers, pipes = super()._start_batch_workers(queue, ctx)
-        Thread(target=_watch, args=(queue, workers), daemon=True).start()
-        return workers, pipes
+    def iter_instances(self) -> Iterator[Instance]:
+        if self._instances or self.num_workers <= 0:
+            yield from super().iter_instances()
+            return
+        if self.max_instances_in_memory is None:
+            self._instances = []
+        instances = self._run_workers(self._instance_worker, self._max_instance_queue_size)
+        for instance in self._maybe_tqdm(instances, desc="loading instances"):
+            self.reader.apply_token_indexers(instance)
+            if self._vocab is not None:
+                instance.index_fields(self._vocab)
+            if self._instances is not None:
+                self._instances.append(instance)
+            yield instance
 
-    def _start_instance_workers(self, queue: Any, ctx: Any) -> Any:
-        workers, pipes = super()._start_instance_workers(queue, ctx)
-        Thread(target=_watch, args=(queue, workers), daemon=True).start()
-        return workers, pipes
+    def _iter_batches(self) -> Iterator[TensorDict]:
+        if self._instances is not None or self.num_workers <= 0:
+            yield from super()._iter_batches()
+            return
+        for batch in self._run_workers(self._batch_worker, self._max_batch_queue_size):
+            if self.cuda_device is not None and not self._worker_cuda_safe:
+                batch = move_to_device(batch, self.cuda_device)
+            yield batch
 
-    def _join_workers(self, workers: List[BaseProcess], queue: Any, txs: Any) -> None:
-        # A killed worker may hold a lock of the queue.
-        if any(worker.is_alive() for worker in workers):
-            super()._join_workers(workers, queue, txs)
+    def _run_workers(self, work: Callable, queue_size: Optional[int]) -> Iterator[Any]:
+        """Yields what the workers put into their queues, one item of each in turn."""
+        context = multiprocessing.get_context(self.start_method)
+        maxsize = 0 if queue_size is None else max(1, queue_size // self.num_workers)
+        # The order in one queue for all would depend on timing.
+        queues = [context.JoinableQueue(maxsize) for _ in range(self.num_workers)]
+        lock = context.RLock()
+        Tqdm.set_lock(lock)
+        if not self._seed:
+            # That of the first start: a resumed run does not draw again what a training has drawn.
+            self._seed = random.getstate()[1]
+        self._times_started += 1
+        rank = dist.get_rank() if is_distributed() else 0
+        # For the workers' sockets. A worker that is killed does not remove a directory of its own.
+        get_temp_dir()
+        workers: List[BaseProcess] = []
+        stopped = Event()
+        # When this generator is closed, or this process exits and has not closed it.
+        stop = Finalize(None, _stop, args=(workers, stopped), exitpriority=0)
+        try:
+            for worker_id, queue in enumerate(queues):
+                seed = [*self._seed, self._times_started, rank, worker_id]
+                worker: BaseProcess = context.Process(  # type: ignore[attr-defined]
+                    target=_run_worker, args=(work, seed, worker_id, queue, lock), daemon=True
+                )
+                workers.append(worker)
+                worker.start()
+            watch = Thread(target=_watch, args=(workers, stopped), daemon=True)
+            watch.start()
+            turns = deque(queues)
+            while turns:
+                try:
+                    item, error = turns[0].get()
+                except (EOFError, OSError):
+                    # A killed worker takes its tensors with it: `_watch` reports and interrupts.
+                    watch.join(timeout=5)
+                    raise
+                if error is not None:
+                    raise WorkerError(*error)
+                if item is None:
+                    turns.popleft()
+                else:
+                    yield item
+                    turns.rotate(-1)
+        finally:
+            stop()
+
+    def _safe_queue_put(self, worker_id: int, item: Any, queue: Any, rx: Any) -> bool:
+        # AllenNLP's returns `False` if the worker must end. Here, it is killed.
+        queue.put(item)
+        return True
+
+
+def _run_worker(work: Callable, seed: Sequence[int], worker_id: int, queue: Any, lock: Any) -> None:
+    initialize_worker()
+    # Clusters send it to all processes. Only the parent handles it, as Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    # In a fork, Python seeds `random` anew, and all workers have the parent's other generators.
+    seeds = numpy.random.SeedSequence(seed).generate_state(3).tolist()
+    random.seed(seeds[0])
+    numpy.random.seed(seeds[1])
+    torch.manual_seed(seeds[2])
+    work(worker_id, queue, lock, None)
+
+
+def _stop(workers: Iterable[BaseProcess], stopped: Event) -> None:
+    stopped.set()
+    started = [worker for worker in workers if worker.pid is not None]
+    for worker in started:
+        worker.kill()
+    for worker in started:
+        worker.join()
 
 
 def _copy_ahead(batches: Iterable[TensorDict], gpu: torch.device) -> Iterator[TensorDict]:
@@ -94,12 +194,14 @@ def _copy_ahead(batches: Iterable[TensorDict], gpu: torch.device) -> Iterator[Te
             yield copied[0]
 
 
-def _watch(queue: Any, workers: List[BaseProcess]) -> None:
+def _watch(workers: List[BaseProcess], stopped: Event) -> None:
+    # A worker that has read everything waits to be stopped.
     ended = connection.wait([worker.sentinel for worker in workers])
+    if stopped.is_set():
+        return
     worker = next(worker for worker in workers if worker.sentinel in ended)
     worker.join()
-    # Usually, the workers run until the loader has read everything and closed the queue.
-    if not queue._closed and worker.exitcode is not None and worker.exitcode < 0:
+    if worker.exitcode is not None and worker.exitcode < 0:
         logger.error(
             "A worker of the data loader (process %s) was killed by %s, most likely because the "
             "memory or the shared memory (/dev/shm) is full. Reduce `num_workers` or "
@@ -107,7 +209,13 @@ def _watch(queue: Any, workers: List[BaseProcess]) -> None:
             worker.pid,
             signal.Signals(-worker.exitcode).name,
         )
-        for each in workers:
-            each.kill()
-            each.join()
-        os.kill(os.getpid(), signal.SIGINT)
+    else:
+        logger.error(
+            "A worker of the data loader (process %s) ended with exit code %s.",
+            worker.pid,
+            worker.exitcode,
+        )
+    _stop(workers, stopped)
+    # What a shell starts in the background ignores SIGINT.
+    is_ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    os.kill(os.getpid(), signal.SIGTERM if is_ignored else signal.SIGINT)

@@ -41,6 +41,8 @@ class ResumableTrainer(GradientDescentTrainer, KnownParams):
       20th batch only, because reading them waits for the GPU. Those of an epoch are exact.
     * A run that was killed between a checkpoint and the best weights, or after its last epoch,
       resumes where it was.
+    * An epoch that resumes in its middle has no training metrics. Those that AllenNLP would write
+      lack the batches before the checkpoint.
     * Distributed processes that would resume from different checkpoints are an error.
 
     Use it with the `resumable` checkpointer.
@@ -107,6 +109,16 @@ class ResumableTrainer(GradientDescentTrainer, KnownParams):
         return torch.nn.utils.clip_grad_norm_(self.model.parameters(), self._grad_norm)
 
     def _train_epoch(self, epoch: int) -> Dict[str, float]:
+        skipped = self._start_after_batches_in_epoch_completed
+        is_resumed = bool(skipped) and epoch == self._start_after_epochs_completed
+        if is_resumed:
+            logger.warning(
+                "Epoch %d resumes after batch %d. The training metrics in its progress bar lack "
+                "the batches before it, and metrics_epoch_%d.json has none.",
+                epoch,
+                skipped,
+                epoch,
+            )
         get_metrics, calls, latest = self.model.get_metrics, count(), {}
 
         def get_some_metrics(reset: bool = False) -> Dict[str, float]:
@@ -121,6 +133,8 @@ class ResumableTrainer(GradientDescentTrainer, KnownParams):
             metrics: Dict[str, float] = super()._train_epoch(epoch)
         finally:
             vars(self.model).pop("get_metrics", None)
+        if is_resumed:
+            metrics = {name: metrics[name] for name in metrics if name.endswith("_memory_MB")}
         return metrics
 
     def _maybe_restore_checkpoint(self) -> None:

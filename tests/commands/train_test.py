@@ -4,6 +4,7 @@ import json
 import signal
 
 import pytest
+import torch
 from allennlp.commands.train import train_model_from_file
 from allennlp.common.checks import ConfigurationError
 from allennlp.data.data_loaders.multiprocess_data_loader import WorkerError
@@ -126,9 +127,21 @@ def test_a_killed_run_goes_on_from_its_last_checkpoint_at_the_same_step_of_the_s
         assert float(rate) == pytest.approx(expected), update
 
 
-def test_two_workers(tmp_path, trained):
-    loader = {"batch_size": 8, "num_workers": 2, "max_instances_in_memory": 16}
-    train(tmp_path / "run", {"data_loader": loader, "trainer.num_epochs": 1})
+def test_the_seed_determines_a_run_with_two_workers(tmp_path, trained):
+    overrides = {
+        "data_loader": {
+            "type": "watched",
+            "batch_sampler": {"type": "bucket", "batch_size": 4, "sorting_keys": ["source"]},
+            "num_workers": 2,
+            "max_instances_in_memory": 16,
+        },
+        "trainer.num_epochs": 1,
+    }
+    weights = []
+    for name in ("run", "again"):
+        train(tmp_path / name, overrides)
+        weights.append(torch.load(tmp_path / name / "best.th", weights_only=True))
+    torch.testing.assert_close(*weights, rtol=0, atol=0)
     one_process = json.loads((trained / "metrics_epoch_0.json").read_text())
     # These depend on the words of an epoch and on nothing else, so that each was there once.
     for name in ("training_baseline_cosine", "validation_baseline_cosine"):

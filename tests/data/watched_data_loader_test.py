@@ -1,37 +1,43 @@
 import os
+import random
 import signal
 import time
+from itertools import chain
 
+import numpy
 import pytest
 import torch
 from allennlp.common.testing import requires_gpu
 from allennlp.data import DatasetReader, Instance, Vocabulary
 from allennlp.data.data_loaders import DataLoader
 from allennlp.data.fields import ArrayField
-from numpy import zeros
 
-from allennlp_semfit.data import FastTextIndexer, LanguageModelingReader
+from allennlp_semfit.data import FastTextIndexer, LanguageModelingReader, watched_data_loader
 from tests import FIXTURES, VECTORS
 from tests.batches import with_all_vectors
+from tests.processes import run_in_two_processes
 
 # The pickled instances of one worker fill the queue's pipe many times.
 ROWS, COLUMNS = 40, 10_000
 
 
 class Reader(DatasetReader):
-    """In worker 1, kills the process at row `last`."""
+    """In worker 1, kills the process at row `last`, or ends it with an exit code."""
 
-    def __init__(self, last):
+    def __init__(self, last, exit_code=None):
         super().__init__(manual_multiprocess_sharding=True)
         self.last = last
+        self.exit_code = exit_code
 
     def _read(self, file_path):
         for row in range(ROWS):
             if self.get_worker_info().id == 1 and row == self.last:
                 # The rows before it are in the pipe, or a part of them if it is full.
                 time.sleep(0.3)
+                if self.exit_code is not None:
+                    os._exit(self.exit_code)
                 os.kill(os.getpid(), signal.SIGKILL)
-            yield Instance({"row": ArrayField(zeros(COLUMNS))})
+            yield Instance({"row": ArrayField(numpy.zeros(COLUMNS))})
 
     def apply_token_indexers(self, instance):
         pass
@@ -64,9 +70,72 @@ def test_batches_on_a_gpu_are_those_on_the_cpu(num_workers):
     assert sorted(b.tolist() for b in actual) == sorted(b.tolist() for b in expected)
 
 
-def read_all(last, lazy, start_method="fork"):
+class RandomReader(DatasetReader):
+    """A draw from each generator in each instance."""
+
+    def __init__(self):
+        super().__init__(manual_multiprocess_sharding=True)
+
+    def _read(self, file_path):
+        for _ in range(20):
+            draws = [random.random(), numpy.random.rand(), torch.rand(1).item()]
+            yield Instance({"draws": ArrayField(numpy.array(draws, dtype=numpy.float64))})
+
+    def apply_token_indexers(self, instance):
+        pass
+
+
+def random_batches(seed, num_workers, start_method="fork", lazy=True, epochs=2):
+    """The batches of each epoch, with the draws of the workers and of the sampler."""
+    random.seed(seed)
     loader = DataLoader.by_name("watched")(
-        Reader(last),
+        RandomReader(),
+        "none",
+        batch_size=3,
+        shuffle=True,
+        num_workers=num_workers,
+        max_instances_in_memory=6 if lazy else None,
+        start_method=start_method,
+        quiet=True,
+    )
+    loader.index_with(Vocabulary())
+    return [[batch["draws"].tolist() for batch in loader] for _ in range(epochs)]
+
+
+@pytest.mark.parametrize("lazy", [True, False])
+@pytest.mark.parametrize(
+    ("num_workers", "start_method"), [(1, "fork"), (3, "fork"), (2, "forkserver")]
+)
+def test_the_seed_determines_the_batches(num_workers, start_method, lazy):
+    first, again = (random_batches(7, num_workers, start_method, lazy) for _ in range(2))
+    assert first == again
+    assert first[0] != first[1]
+    other = random_batches(8, num_workers, start_method, lazy)
+    draws = {
+        tuple(draw)
+        for batch in chain(first[0], *(first[1:] if lazy else ()), other[0])
+        for draw in batch
+    }
+    # No two workers, epochs or seeds have a draw in common.
+    count = 20 * num_workers * (3 if lazy else 2)
+    assert len(draws) == count
+    assert all(len(set(values)) == count for values in zip(*draws))
+
+
+def draw(rank, world_size, device, place):
+    (batches,) = random_batches(7, 1, epochs=1)
+    (place / str(rank)).write_text(str(batches))
+
+
+def test_processes_that_train_together_draw_differently(tmp_path):
+    run_in_two_processes(draw, tmp_path)
+    first, second = ((tmp_path / str(rank)).read_text() for rank in range(2))
+    assert first != second
+
+
+def read_all(last, lazy, start_method="fork", pause=0, exit_code=None):
+    loader = DataLoader.by_name("watched")(
+        Reader(last, exit_code),
         "none",
         batch_size=2,
         num_workers=2,
@@ -75,7 +144,11 @@ def read_all(last, lazy, start_method="fork"):
         quiet=True,
     )
     loader.index_with(Vocabulary())
-    return sum(len(batch["row"]) for batch in loader)
+    count = 0
+    for batch in loader:
+        count += len(batch["row"])
+        time.sleep(pause)
+    return count
 
 
 @pytest.mark.usefixtures("fail_instead_of_hanging")
@@ -87,6 +160,28 @@ def test_a_killed_worker_ends_the_run(last, lazy, start_method, caplog):
     with pytest.raises(KeyboardInterrupt):
         read_all(last, lazy, start_method)
     assert "was killed by SIGKILL, most likely because the memory" in caplog.text
+
+
+@pytest.mark.usefixtures("fail_instead_of_hanging")
+def test_a_worker_that_exits_ends_the_run(caplog):
+    with pytest.raises(KeyboardInterrupt):
+        read_all(20, lazy=True, exit_code=3)
+    assert "ended with exit code 3" in caplog.text
+
+
+@pytest.mark.usefixtures("fail_instead_of_hanging")
+def test_a_killed_worker_is_reported_before_the_loss_of_its_tensors(monkeypatch, caplog):
+    watch = watched_data_loader._watch
+
+    def watch_late(*args):
+        time.sleep(1.5)
+        watch(*args)
+
+    monkeypatch.setattr(watched_data_loader, "_watch", watch_late)
+    with pytest.raises(KeyboardInterrupt) as interrupt:
+        read_all(8, lazy=True, pause=0.6)
+    assert isinstance(interrupt.value.__context__, ConnectionError)
+    assert "was killed by SIGKILL" in caplog.text
 
 
 @pytest.mark.parametrize("lazy", [True, False])

@@ -89,6 +89,18 @@ def is_killed_at(step, function):
     return process.exitcode == 1
 
 
+def metrics_of_epochs():
+    """Without what differs between two runs."""
+    return [
+        {
+            name: value
+            for name, value in json.loads(path.read_text()).items()
+            if not name.endswith(("_duration", "_memory_MB"))
+        }
+        for path in sorted(Path("run").glob("metrics_epoch_*.json"))
+    ]
+
+
 def results():
     """The metrics and the weights in the archive."""
     metrics = {
@@ -115,12 +127,18 @@ def test_a_run_killed_anywhere_has_the_result_of_an_uninterrupted_one(best, monk
     assert step > 5
 
 
+WORKER = {"type": "watched", "num_workers": 1, "max_instances_in_memory": 8}
+
+
+@pytest.mark.parametrize("data_loader", [{}, WORKER], ids=["alone", "worker"])
 @pytest.mark.parametrize("batches", range(1, 6))
-def test_a_run_killed_in_an_epoch_has_the_same_weights(batches, monkeypatch):
+def test_a_run_killed_in_an_epoch_has_the_same_weights(batches, data_loader, monkeypatch):
     """The batches come in the same random order."""
     trainer = {"checkpointer": {"type": "resumable", "save_every_num_batches": 1}}
-    train(**trainer)
+    run = partial(train, data_loader=data_loader, **trainer)
+    run()
     expected = torch.load("run/model_state_e3_b0.th")
+    expected_metrics = metrics_of_epochs()
     shutil.rmtree("run")
     steps = 0
 
@@ -133,9 +151,16 @@ def test_a_run_killed_in_an_epoch_has_the_same_weights(batches, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(GradientDescentTrainer, "clip_gradient", stop)
         with pytest.raises(InterruptedError):
-            train(**trainer)
-    train(recover=True, **trainer)
+            run()
+    run(recover=True)
     torch.testing.assert_close(torch.load("run/model_state_e3_b0.th"), expected, rtol=0, atol=0)
+    resumed, is_in_its_middle = divmod(batches, 2)
+    if is_in_its_middle:
+        for name in ("loss", "accuracy", "accuracy3"):
+            del expected_metrics[resumed][f"training_{name}"]
+    assert metrics_of_epochs() == expected_metrics
+    log = Path("run/out.log").read_text()
+    assert (f"Epoch {resumed} resumes after batch 1" in log) == is_in_its_middle
 
 
 @pytest.mark.parametrize("killed", ["in model", "between", "in training state"])
