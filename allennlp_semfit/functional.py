@@ -346,8 +346,10 @@ def _dot(predicted: torch.Tensor, directions: torch.Tensor) -> torch.Tensor:
 
 def _norms(vectors: torch.Tensor) -> torch.Tensor:
     # In float32, the squares of long vectors are infinite.
-    norms = torch.linalg.vector_norm(vectors, dim=-1, dtype=torch.float64)
-    return norms.to(torch.promote_types(vectors.dtype, torch.float32))
+    vectors = _upcast_half(vectors)
+    largest = vectors.detach().abs().amax(dim=-1, keepdim=True)
+    scale = largest.clamp_min(torch.finfo(vectors.dtype).tiny)
+    return torch.linalg.vector_norm(vectors / scale, dim=-1) * scale.squeeze(-1)
 
 
 def _check_shapes(context: torch.Tensor, vectors: torch.Tensor) -> None:

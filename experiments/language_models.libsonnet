@@ -1,8 +1,9 @@
 // What the experiments change in the language models of `training_config/`: the text, and one pass over 5 million words of it.
-local sentences_per_update = 64;
 local num_sentences = 235008;
 
 {
+  local sentences_per_update = super.data_loader.batch_sampler.batch_size,
+
   num_updates:: std.ceil(num_sentences / sentences_per_update),
   train_data_path: std.extVar('LM_TRAIN_DATA_PATH'),
   validation_data_path: std.extVar('LM_DEV_DATA_PATH'),
@@ -13,15 +14,13 @@ local num_sentences = 235008;
       else {},
   },
   vocabulary+: if std.objectHas(super.vocabulary, 'directory') then { directory: std.extVar('VOCABULARY_PATH') } else {},
-  data_loader: {
-    batch_sampler: { type: 'bucket', batch_size: sentences_per_update, sorting_keys: ['source'] },
+  data_loader+: {
     // Streamed, so that the corpus is not kept in memory.
     max_instances_in_memory: 100 * sentences_per_update,
     batches_per_epoch: $.num_updates,
   },
   trainer+: {
     num_epochs: 1,
-    learning_rate_scheduler+: { warmup_steps: 50 },
     use_amp: false,
     // Keep all checkpoints, to evaluate the progress of training.
     checkpointer+: { save_every_num_batches: 500, keep_most_recent_by_count: null },

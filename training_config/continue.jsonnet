@@ -23,4 +23,6 @@ trained {
     learning_rate_scheduler: { type: 'slanted_triangular' },
   },
   distributed:: null,
+  // An exported folder stores it; it is no key of a training.
+  language:: null,
 }

@@ -8,7 +8,7 @@
   embedding_dim:: 100,  // of the fastText vectors
   hidden_dim:: 128,  // of each direction
 
-  type: 'resumable',  // The trainer; a training that was killed resumes with --recover.
+  type: 'resumable',  // Selects the `resumable` trainer: a killed training resumes with --recover.
   dataset_reader: {
     type: 'language_modeling',
     token_indexers: { fasttext: { type: 'fasttext', model_path: $.corpus + '/vectors.bin' } },

@@ -49,7 +49,7 @@ class CopyConfigs(Command):
         with write_directory(out_dir, contents, force=False) as new:
             shutil.copytree(source, new, dirs_exist_ok=True, copy_function=shutil.copyfile)
         logger.info(
-            "Next: change the first lines of %s/elmo_semfit.jsonnet, or import it in your own "
-            "config",
+            "Next: for text in data/mine, save a config of one line: (import "
+            "'%s/elmo_semfit.jsonnet') + { corpus:: 'data/mine' }",
             out_dir,
         )

@@ -42,9 +42,8 @@ class ExportModel(Command):
             export_model,
             language={
                 "metavar": "CODE",
-                "help": "the language of the text, a code of spaCy such as en, or xx for any "
-                "other; the default is what the corpus.json of prepare-corpus says, if it is still "
-                "beside the training text",
+                "help": "the language of the text, a spaCy code such as en, or xx if spaCy lacks "
+                "it (default = the language in corpus.json beside the training text)",
             },
             compact="write the fastText vectors to a file of a quarter of the size or less, which "
             "rounds them",
@@ -55,4 +54,4 @@ class ExportModel(Command):
         with no_params_logged():
             call(export_model, args)
         logger.info("%s has all that the model needs. You can move and share it.", args.out_dir)
-        logger.info("Next: fill in the language and the licence in its README.md")
+        logger.info("Next: fill in the language and the license in its README.md")

@@ -22,7 +22,7 @@ from allennlp_semfit.commands.options import Command
 from allennlp_semfit.commands.training_plot import check_plot_path, read_progress, write_plot
 from allennlp_semfit.common.cpu import has_bfloat16_instructions
 from allennlp_semfit.common.errors import first_line
-from allennlp_semfit.modules.lm_heads.vector_head_base import HIGH_BASELINE
+from allennlp_semfit.modules.lm_heads.vector_head_base import HIGH_BASELINE, MORE_PASSES
 
 __all__ = ["ShowTraining", "describe_training"]
 
@@ -145,17 +145,27 @@ def _describe_margin(epochs: List[Dict[str, Any]], config: Dict[str, Any]) -> Li
     cosine, baseline = (best.get(f"validation_{key}") for key in ("cosine", "baseline_cosine"))
     if cosine is None or baseline is None:
         return []
-    if baseline <= HIGH_BASELINE:
-        return [f"The margin over the baseline, {cosine - baseline:.3f}, was learned from context."]
+    if baseline > HIGH_BASELINE:
+        return _describe_high_baseline(config)
+    if cosine <= baseline:
+        return ["The model is no better than the baseline: it has learned nothing from context."]
+    return [f"The margin over the baseline, {cosine - baseline:.3f}, was learned from context."]
+
+
+def _describe_high_baseline(config: Dict[str, Any]) -> List[str]:
+    lines = [f"WARNING: a baseline above {HIGH_BASELINE} means that the targets hardly differ."]
+    head = config.get("model", {}).get("head", {})
+    indexers = config.get("dataset_reader", {}).get("token_indexers", {})
+    fasttext = indexers.get("fasttext", {}).get("model_path")
+    if fasttext is None or "target_indexer" in head:
+        return lines
     text = str(config.get("train_data_path", "TEXT"))
-    indexers = config.get("dataset_reader", {}).get("token_indexers", {}).values()
-    paths = [each["model_path"] for each in indexers if each.get("type") == "fasttext"]
-    command = ["train-fasttext", text, *(paths or ["VECTORS.bin"]), "--epoch", "50", "--force"]
+    options = ["--dim", str(head.get("embedding_dim")), "--epoch", str(MORE_PASSES), "--force"]
     return [
-        f"WARNING: a baseline above {HIGH_BASELINE} means that the word vectors are nearly all the",
-        "same, usually because fastText has read too little text. Train them with more passes, and",
-        "then train the language model again:",
-        f"  allennlp {shlex.join(command)}",
+        *lines,
+        "They are fastText's, which has read too little text. Train it with more passes, and then",
+        "train the language model again:",
+        f"  allennlp {shlex.join(['train-fasttext', text, fasttext, *options])}",
     ]
 
 

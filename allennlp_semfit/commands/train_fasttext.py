@@ -17,8 +17,6 @@ from allennlp_semfit.fasttext.train import MINIMUM_THREADS, train_fasttext
 
 logger = logging.getLogger(__name__)
 
-_DIM_OF_CONFIG = 100
-
 
 @Subcommand.register("train-fasttext")
 class TrainFastText(Command):
@@ -64,9 +62,8 @@ class TrainFastText(Command):
         )
         out = Path(args.out_path)
         if (out.parent / TRAIN).is_dir() and out.name == "vectors.bin":
-            dim = "" if result.dim == _DIM_OF_CONFIG else f", embedding_dim:: {result.dim}"
             logger.info(
                 f"Next: echo \"(import 'training_config/elmo_semfit.jsonnet') + {{ corpus:: "
-                f"'{out.parent}'{dim} }}\" > mine.jsonnet && allennlp train mine.jsonnet "
-                "--include-package allennlp_semfit -s output/mine"
+                f"'{out.parent}', embedding_dim:: {result.dim} }}\" > mine.jsonnet && "
+                "allennlp train mine.jsonnet --include-package allennlp_semfit -s output/mine"
             )

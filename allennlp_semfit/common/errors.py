@@ -46,7 +46,7 @@ class InvalidFileError(ConfigurationError):
     key : `str`, optional (default = `None`)
         The full configuration key of the file; see `with_config_key`.
     other_keys : `Tuple[str, ...]`, optional (default = `()`)
-        Those that should name the same file.
+        Other keys that should name the same file.
     """
 
     def __init__(

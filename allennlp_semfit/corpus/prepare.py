@@ -163,6 +163,6 @@ def _check_result(writer: CorpusWriter, sources: Sequence[Source], options: Corp
         )
     if options.held_out != 0 and not writer.held_out_sentences:
         raise ConfigurationError(
-            f"Nothing was held out: the input has only {writer.documents} documents. Give more "
-            "text, a greater fraction with --held-out, or 0 for no held-out text."
+            f"Nothing was held out: {writer.documents} documents are too few for this share. Give "
+            "more text, a larger --held-out, or 0 for no held-out text."
         )

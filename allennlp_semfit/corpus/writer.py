@@ -25,7 +25,8 @@ class CorpusWriter:
         A document goes to the shard with the fewest words so far, so that processes that read one
         shard each have the same amount of work.
     held_out : `Optional[float]`
-        See `CorpusOptions`. Whole documents are taken at regular intervals.
+        See `CorpusOptions`. Whole documents are taken at regular intervals or, with the default
+        share, at growing ones.
     """
 
     def __init__(self, directory: Path, *, num_shards: int, held_out: Optional[float]) -> None:

@@ -125,7 +125,7 @@ class LanguageModelingReader(DatasetReader, KnownParams):
 
     @classmethod
     def from_params(cls, params: Params, *args: Any, **extras: Any) -> "LanguageModelingReader":
-        # AllenNLP's `load_archive` passes it. The names of the folder's files are no paths for it.
+        # AllenNLP's `load_archive` passes it. It would not resolve the names of the folder's files.
         directory = extras.get("serialization_dir")
         if directory is not None and os.path.exists(os.path.join(directory, FOLDER_WEIGHTS)):
             raise ConfigurationError(

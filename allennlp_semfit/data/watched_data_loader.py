@@ -14,7 +14,6 @@ from typing import Any, Callable, Iterable, Iterator, List, Optional, Sequence, 
 import numpy
 import torch
 import torch.distributed as dist
-from allennlp.common import Tqdm
 from allennlp.common.util import is_distributed
 from allennlp.data import Instance
 from allennlp.data.data_loaders import DataLoader, MultiProcessDataLoader, TensorDict
@@ -101,9 +100,9 @@ class WatchedDataLoader(MultiProcessDataLoader):
         # The order in one queue for all would depend on timing.
         queues = [context.JoinableQueue(maxsize) for _ in range(self.num_workers)]
         lock = context.RLock()
-        Tqdm.set_lock(lock)
         if not self._seed:
-            # That of the first start: a resumed run does not draw again what a training has drawn.
+            # The state at the first start. Later states depend on what the training has drawn,
+            # which a resumed run does not repeat.
             self._seed = random.getstate()[1]
         self._times_started += 1
         rank = dist.get_rank() if is_distributed() else 0
@@ -151,7 +150,7 @@ def _run_worker(work: Callable, seed: Sequence[int], worker_id: int, queue: Any,
     initialize_worker()
     # Clusters send it to all processes. Only the parent handles it, as Ctrl-C.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    # In a fork, Python seeds `random` anew, and all workers have the parent's other generators.
+    # After a fork, Python reseeds `random`, and the other generators are copies of the parent's.
     seeds = numpy.random.SeedSequence(seed).generate_state(3).tolist()
     random.seed(seeds[0])
     numpy.random.seed(seeds[1])
@@ -216,6 +215,6 @@ def _watch(workers: List[BaseProcess], stopped: Event) -> None:
             worker.exitcode,
         )
     _stop(workers, stopped)
-    # What a shell starts in the background ignores SIGINT.
+    # A shell script starts background processes with SIGINT ignored.
     is_ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     os.kill(os.getpid(), signal.SIGTERM if is_ignored else signal.SIGINT)

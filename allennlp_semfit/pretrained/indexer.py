@@ -199,7 +199,8 @@ def check_indexers(embedder_key: str, archive_file: Any, sample: Optional[InputS
     raise ConfigurationError(
         f"`{newest.config_key}archive_file` is {newest.archive_file}, but "
         f"`{embedder_key}archive_file` is {archive_file}, a language model that was trained on "
-        "other word vectors or another vocabulary. Give both the same language model."
+        "other word vectors or another vocabulary. Give both the same language model; in Python, "
+        "build a task's dataset reader before its model."
     )
 
 

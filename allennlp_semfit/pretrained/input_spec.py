@@ -66,19 +66,19 @@ class InputSample(NamedTuple):
 
     # Parameters
 
-    vector : `Optional[List[float]]`
+    vector : `Optional[numpy.ndarray]`
         The vector of a word, if the input is vectors.
     vocabulary : `Optional[int]`
         A hash of the vocabulary, if the input is indices. It is that of this process.
     """
 
-    vector: Optional[List[float]]
+    vector: Optional[numpy.ndarray]
     vocabulary: Optional[int]
 
     def fits(self, other: "InputSample") -> bool:
         """Whether what both have may be that of one language model."""
-        if self.vector and other.vector and len(self.vector) == len(other.vector):
-            ours, theirs = numpy.array(self.vector), numpy.array(other.vector)
+        ours, theirs = self.vector, other.vector
+        if ours is not None and theirs is not None and len(ours) == len(theirs):
             length = max(map(numpy.linalg.norm, (ours, theirs)))
             if numpy.linalg.norm(ours - theirs) > _ROUNDING * length:
                 return False
@@ -167,7 +167,7 @@ class InputSpec:
         """A sample of the input that the language model's `indexer` makes."""
         vector = vocabulary = None
         if hasattr(indexer, "get_word_vectors"):
-            vector = indexer.get_word_vectors([DEFAULT_BOUNDARY_TOKEN])[0].tolist()
+            vector = indexer.get_word_vectors([DEFAULT_BOUNDARY_TOKEN])[0]
         # An indexer without a prefix uses no vocabulary.
         if self.names.prefix:
             vocab = self._archive.vocabulary

@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import shutil
 from contextlib import suppress
 from pathlib import Path
@@ -133,7 +134,7 @@ def export_model(
     card = _CARD_TEXT.format(
         name=folder.resolve().name,
         language=tag,
-        unknown="Licence" if tag else "Language and licence",
+        unknown="License" if tag else "Language and license",
         num_layers=layers.num_layers,
         dim=layers.get_output_dim(),
         facts="\n".join(f"| {name} | {value} |" for name, value in _facts(archive, record)),
@@ -144,7 +145,9 @@ def export_model(
         old, name = exported.resolve().name, folder.resolve().name
         card = (exported / _CARD).read_text("utf-8").replace(f"# {old}\n", f"# {name}\n")
         card = card.replace(f'"{old}"', f'"{name}"')
-        card = card.replace("\nlanguage:\n", f"\nlanguage:{tag}\n")
+        if tag:
+            card = re.sub(r"\nlanguage:.*\n", f"\nlanguage:{tag}\n", card, count=1)
+            card = card.replace("Language and license: ", "License: ")
     with write_directory(folder, [*files, _COMPACT, *contents], force=force) as new:
         for name, path in files.items():
             link_or_copy(path, new / name)
@@ -243,7 +246,7 @@ def _read_record(archive: Archive) -> Dict[str, Any]:
 def _language_in(record: Dict[str, Any]) -> Optional[str]:
     with suppress(LookupError, TypeError):
         options = record["job"]["options"]
-        # Of text that was tokenised elsewhere, it is not known.
+        # Not known for text that was tokenized elsewhere.
         return None if options["already_tokenized"] else str(options["language"])
     return None
 

@@ -15,7 +15,7 @@ from allennlp.predictors import Predictor, SentenceTaggerPredictor
 __all__ = ["ANY_LANGUAGE", "SemfitTagger", "SemfitTaggerPredictor"]
 
 ANY_LANGUAGE = "xx"
-"""spaCy's code for the rules that it has for no language in particular."""
+"""spaCy's code for language-independent rules."""
 
 # The prefixes of BIO, IOB1, BIOUL, IOBES and BMES in BIO, which also decodes sequences that are
 # ill-formed, as those of a `simple_tagger` may be.
@@ -25,8 +25,9 @@ _BIO = {"B": "B", "I": "I", "L": "I", "U": "B", "M": "I", "E": "I", "S": "B"}
 @Model.register("semfit_tagger")
 class SemfitTagger(Model):
     """
-    Makes the `semfit_tagger` predictor the default of another tagger, and says the language of its
-    text. What is built is the other tagger. `allennlp export-task` writes this type into a folder.
+    Makes the `semfit_tagger` predictor the default of another tagger, and stores the language of
+    its text. `from_params` returns the other tagger. `allennlp export-task` writes this type into a
+    folder.
 
     Registered as a `Model` with name "semfit_tagger".
 

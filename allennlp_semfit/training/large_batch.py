@@ -39,12 +39,12 @@ class LargeBatchLearningRateScheduler(LearningRateScheduler):
         How many times as large as the original the batch of an update is. All factors count: the
         number of processes, `num_gradient_accumulation_steps` and the batch size of each process.
         It is also the ratio of the peak learning rate to `lr`.
-    warmup_steps : `float`, optional
+    warmup_steps : `float`, optional (default = `None`)
         The warmup takes `num_replicas * warmup_steps` updates; by default, a tenth of the training.
-    decay_start : `float`, optional
+    decay_start : `float`, optional (default = `None`)
         When the decay starts, in batches of the original size: an update counts as `num_replicas`.
         By default, after half of the training.
-    decay_end : `float`, optional
+    decay_end : `float`, optional (default = `None`)
         When the decay ends, in the same unit; by default, at the end of the training.
     num_epochs : `int`, optional (default = `None`)
         This and `num_steps_per_epoch` give the length of the training. The trainer sets them; they
@@ -122,8 +122,8 @@ class LargeBatchLearningRateScheduler(LearningRateScheduler):
         self.decay_start = decay_start
         self.decay_end = decay_end
         logger.info(
-            "The learning rate rises to %g times its initial value until update %d, and falls to "
-            "half of it from update %d to update %d.",
+            "The learning rate rises to %g × lr until update %d, and falls to lr / 2 from update "
+            "%d to update %d.",
             num_replicas,
             warmup_updates,
             start,

@@ -257,5 +257,6 @@ class ResumableTrainModel(TrainModel):
 
     @classmethod
     def from_params(cls, params: Params, *args: Any, **kwargs: Any) -> Any:
-        params["trainer"].setdefault("type", "resumable")
+        if "trainer" in params:
+            params["trainer"].setdefault("type", "resumable")
         return super().from_params(params, *args, **kwargs)

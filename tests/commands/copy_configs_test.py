@@ -23,7 +23,8 @@ def test_a_config_of_ones_own_can_import_a_copy(tmp_path, monkeypatch, caplog):
     monkeypatch.chdir(tmp_path)
     caplog.set_level("INFO", logger="allennlp_semfit")
     run()
-    assert "Next: change the first lines of training_config/elmo_semfit.jsonnet" in caplog.text
+    line = "(import 'training_config/elmo_semfit.jsonnet') + { corpus:: 'data/mine' }"
+    assert line in caplog.text
     assert files(tmp_path / "training_config") == files(CONFIGS)
     mine = tmp_path / "mine.jsonnet"
     config = "(import 'training_config/language_models/elmo_semfit_l2.jsonnet')"

@@ -106,14 +106,29 @@ def test_a_high_baseline_is_not_praised(tmp_path):
         "dataset_reader": {
             "token_indexers": {"fasttext": {"type": "fasttext", "model_path": "my text/v.bin"}}
         },
+        "model": {"head": {"type": "semfit", "embedding_dim": 30}},
     }
     (tmp_path / "config.json").write_text(json.dumps(config))
     shown = describe_training(str(tmp_path))
     assert "learned from context" not in shown
     assert "WARNING: a baseline above 0.9 means" in shown
     (command,) = (shlex.split(line) for line in shown.splitlines() if "train-fasttext" in line)
-    expected = ["allennlp", "train-fasttext", "my text/train", "my text/v.bin", "--epoch", "50"]
-    assert command == [*expected, "--force"]
+    arguments = running.parse(*command[1:])
+    assert (arguments.corpus, arguments.out_path) == (["my text/train"], "my text/v.bin")
+    assert (arguments.dim, arguments.epoch, arguments.force) == (30, 200, True)
+    # These are not fastText's.
+    config["model"]["head"]["target_indexer"] = "tokens"
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    shown = describe_training(str(tmp_path))
+    assert "WARNING: a baseline above 0.9" in shown
+    assert "train-fasttext" not in shown
+
+
+def test_a_model_below_its_baseline_is_not_praised(tmp_path):
+    write_epochs(tmp_path, {"validation_cosine": 0.51, "validation_baseline_cosine": 0.54})
+    shown = describe_training(str(tmp_path))
+    assert "no better than the baseline" in shown
+    assert "margin" not in shown
 
 
 @pytest.mark.parametrize("is_list", [False, True])

@@ -290,7 +290,7 @@ class TestErrors:
 
     def test_nothing_held_out(self, tmp_path):
         (tmp_path / "in.txt").write_text("A sentence.\n" * 5)
-        with pytest.raises(ConfigurationError, match="the input has only 5 documents"):
+        with pytest.raises(ConfigurationError, match="5 documents are too few"):
             prepare_corpus([tmp_path / "in.txt"], tmp_path / "out", num_workers=1)
         assert not (tmp_path / "out").exists()
         options = CorpusOptions(held_out=0.2)

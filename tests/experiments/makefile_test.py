@@ -7,6 +7,9 @@ import subprocess
 
 import _jsonnet
 import pytest
+import torch
+from allennlp.common import Params
+from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 
 from tests import FIXTURES
 
@@ -52,6 +55,18 @@ def test_the_language_models_have_one_text_and_one_schedule(tmp_path):
         assert config["trainer"]["num_epochs"] == 1
         trainings.add(json.dumps([config["data_loader"], schedule], sort_keys=True))
     assert len(trainings) == 1
+
+
+def test_the_schedule_fits_a_run_for_the_speed(tmp_path):
+    path = tmp_path / "configs" / "speed" / "elmo_semfit.jsonnet"
+    make(tmp_path, path)
+    config = json.loads(_jsonnet.evaluate_file(str(path), ext_vars=VARIABLES))
+    assert config["data_loader"]["batches_per_epoch"] == 300
+    params = Params(config["trainer"]["learning_rate_scheduler"])
+    optimizer = torch.optim.Adam([torch.nn.Parameter(torch.zeros(1))])
+    length = {"num_epochs": 1, "num_steps_per_epoch": 300}
+    scheduler = LearningRateScheduler.from_params(params, optimizer=optimizer, **length)
+    assert scheduler.decay_end == scheduler.num_replicas * 300
 
 
 def test_all_makes_everything_that_the_tables_have(tmp_path):

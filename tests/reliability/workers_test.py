@@ -80,10 +80,10 @@ def _in_the_root(monkeypatch):
     "overrides",
     [
         {"data_loader": {**LOADER, "num_workers": 1}, "validation_data_loader": LOADER},
-        {"data_loader": {**LOADER, "start_method": "forkserver"}},
+        {"data_loader": {**LOADER, "start_method": "spawn"}},
         {"distributed": {"cuda_devices": [-1, -1]}},
     ],
-    ids=["validation", "forkserver", "distributed"],
+    ids=["validation", "spawn", "distributed"],
 )
 def test_a_run_ends(overrides, start, tmp_path):
     code, log = end(start(overrides), tmp_path / "log")

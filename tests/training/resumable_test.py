@@ -130,7 +130,12 @@ def test_a_run_killed_anywhere_has_the_result_of_an_uninterrupted_one(best, monk
 WORKER = {"type": "watched", "num_workers": 1, "max_instances_in_memory": 8}
 
 
-@pytest.mark.parametrize("data_loader", [{}, WORKER], ids=["alone", "worker"])
+@pytest.mark.parametrize(
+    "data_loader",
+    # Two batches are a pass over the sentences.
+    [{}, WORKER, {"batches_per_epoch": 3}],
+    ids=["alone", "worker", "batches_per_epoch"],
+)
 @pytest.mark.parametrize("batches", range(1, 6))
 def test_a_run_killed_in_an_epoch_has_the_same_weights(batches, data_loader, monkeypatch):
     """The batches come in the same random order."""
@@ -154,13 +159,13 @@ def test_a_run_killed_in_an_epoch_has_the_same_weights(batches, data_loader, mon
             run()
     run(recover=True)
     torch.testing.assert_close(torch.load("run/model_state_e3_b0.th"), expected, rtol=0, atol=0)
-    resumed, is_in_its_middle = divmod(batches, 2)
-    if is_in_its_middle:
+    resumed, in_epoch = divmod(batches, data_loader.get("batches_per_epoch", 2))
+    if in_epoch:
         for name in ("loss", "accuracy", "accuracy3"):
             del expected_metrics[resumed][f"training_{name}"]
     assert metrics_of_epochs() == expected_metrics
     log = Path("run/out.log").read_text()
-    assert (f"Epoch {resumed} resumes after batch 1" in log) == is_in_its_middle
+    assert (f"Epoch {resumed} resumes after batch {in_epoch}" in log) == bool(in_epoch)
 
 
 @pytest.mark.parametrize("killed", ["in model", "between", "in training state"])

@@ -14,6 +14,7 @@ from allennlp.data import Vocabulary
 from allennlp.models import Model
 from allennlp.models.model import remove_weights_related_keys_from_params
 
+from allennlp_semfit.pretrained.model_folder import export_model
 from tests import FIXTURES, TABLE
 from tests.modules.lm_heads.vocabularies import vocabulary_of
 from tests.training_config.conftest import CORPUS
@@ -113,6 +114,24 @@ def test_its_training_continues_on_other_text(name, workspace, tmp_path, monkeyp
 
     archive.unlink()
     assert_archive_scores_the_same(tmp_path / "continued", metric, held_out)
+
+
+def test_the_training_of_an_exported_folder_continues(workspace, tmp_path, monkeypatch):
+    monkeypatch.chdir(workspace)
+    train(config_of("elmo_semfit"), tmp_path / "trained")
+    folder = tmp_path / "folder"
+    export_model(tmp_path / "trained", folder, language="en")
+    config = evaluate(
+        CONFIGS / "continue.jsonnet",
+        LM_ARCHIVE_PATH=str(folder),
+        LM_CONFIG=(folder / "config.json").read_text("utf-8"),
+        LM_TRAIN_DATA_PATH=str(CORPUS / "shard-01.txt"),
+        LM_DEV_DATA_PATH=str(CORPUS / "shard-00.txt"),
+    )
+    indexers = config["dataset_reader"]["token_indexers"]
+    indexers["fasttext"]["model_path"] = str(folder / "vectors.bin")
+    train(config, tmp_path / "continued")
+    assert (tmp_path / "continued" / "model.tar.gz").exists()
 
 
 @pytest.mark.parametrize(

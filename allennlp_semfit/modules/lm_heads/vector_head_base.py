@@ -19,7 +19,9 @@ __all__ = ["ScaledLinear", "VectorHeadBase"]
 logger = logging.getLogger(__name__)
 
 HIGH_BASELINE = 0.9
-"""A `baseline_cosine` above this value means that the word vectors are of little use."""
+"""A `baseline_cosine` above this value means that the targets are nearly the same."""
+MORE_PASSES = 200
+"""So many passes of fastText are enough for any text that is worth it."""
 
 
 class VectorHeadBase(LmHead):
@@ -144,11 +146,13 @@ class VectorHeadBase(LmHead):
             baseline = self._baseline_cosine.get_metric()
             if baseline > HIGH_BASELINE:
                 logger.warning(
-                    "The target vectors are nearly all the same: in the first batch, a constant "
-                    "vector has a mean cosine of %.3f with them. If they are fastText's, it has "
-                    "read too little text. Train them with more passes: allennlp train-fasttext "
-                    "TEXT VECTORS.bin --epoch 50 --force",
+                    "The target vectors are nearly the same: in the first batch, a constant vector "
+                    "has a mean cosine of %.3f with them. If they are fastText's, it has read too "
+                    "little text. Train it with more passes: allennlp train-fasttext TEXT "
+                    "VECTORS.bin --dim %d --epoch %d --force",
                     baseline,
+                    self.embedding_dim,
+                    MORE_PASSES,
                 )
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
