@@ -43,7 +43,7 @@ class TrainFastText(Command):
             bucket="rows shared by the n-grams; the file takes more than 4 * DIM * BUCKET bytes "
             "(default = the number of different n-grams in the text, at most 2,000,000)",
             min_count="rarer words have no vector of their own",
-            epoch="passes over the corpus (default = as many as read three million words, from 5 "
+            epoch="passes over the corpus (default = as many as read four million words, from 5 "
             "to 50)",
             lr="initial learning rate",
             ws="words of context on each side",

@@ -37,7 +37,7 @@ Uninitialised memory mostly contains zeros, sometimes NaN.
 # fastText's default.
 _MAX_BUCKET = 2_000_000
 # With fewer words read, the vectors of a small text remain nearly the same.
-_WORDS_READ = 3_000_000
+_WORDS_READ = 4_000_000
 _MIN_PASSES, _MAX_PASSES = 5, 50
 
 
@@ -103,7 +103,7 @@ def train_fasttext(
     min_count : `int`, optional (default = `5`)
         How often a word must occur to have a row of its own.
     epoch : `int`, optional (default = `None`)
-        The number of passes over the corpus. By default, as many as read three million words, but
+        The number of passes over the corpus. By default, as many as read four million words, but
         at least fastText's default of 5 and at most 50.
     lr : `float`, optional (default = `0.05`)
         The learning rate at the start.
