@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 HIGH_BASELINE = 0.9
 """A `baseline_cosine` above this value means that the targets are nearly the same."""
 MORE_PASSES = 200
-"""So many passes of fastText are enough for any text that is worth it."""
+"""The passes of `train-fasttext` that messages suggest: more than the default of a small text."""
 
 
 class VectorHeadBase(LmHead):
