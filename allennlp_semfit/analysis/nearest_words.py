@@ -1,5 +1,6 @@
 """Decodes the predictions of a language model: the nearest words at each position of a text."""
 
+import unicodedata
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
@@ -39,7 +40,8 @@ class NearestWords(NamedTuple):
         For each of `DIRECTIONS`, the words with the highest scores, and these.
     ranks : `Dict[str, Optional[int]]`
         For each of `DIRECTIONS`, the rank of `word` among the candidates, from 1, or the last one
-        of those with the same score; `None` if it is not one of them.
+        of those with the same score; `None` if it is not one of them. They are compared in
+        Unicode's normalization form C.
     """
 
     word: str
@@ -108,7 +110,7 @@ def find_nearest_words(
 def _decode(
     scorer: WordScorer, sentences: Sequence[Sequence[str]], number: int, scores: _Scores
 ) -> Iterator[List[NearestWords]]:
-    indices = {word: index for index, word in enumerate(scorer.words)}
+    indices = {unicodedata.normalize("NFC", word): index for index, word in enumerate(scorer.words)}
     for group, contexts in _contexts_of_groups(scorer, sentences, "finding words"):
         words = [word for sentence in group for word in sentence]
         found = []
@@ -125,7 +127,7 @@ def _decode(
                     ]
                     for name, top in best.items()
                 }
-                index = indices.get(word)
+                index = indices.get(unicodedata.normalize("NFC", word))
                 ranks: Dict[str, Optional[int]] = {
                     name: None if index is None else int((each[row] >= each[row, index]).sum())
                     for name, each in by_direction.items()

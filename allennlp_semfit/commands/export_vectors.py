@@ -8,6 +8,7 @@ that gensim and AllenNLP read.
 
 import argparse
 import logging
+import unicodedata
 from pathlib import Path
 from typing import Iterator
 
@@ -45,7 +46,11 @@ class ExportVectors(Command):
         add_archive_argument(subparser)
         subparser.add_argument("out_file", metavar="OUT.txt", help="the table")
         subparser.add_argument(
-            "--words", metavar="WORDS", required=True, help="UTF-8 text, one word per line"
+            "--words",
+            metavar="WORDS",
+            required=True,
+            help="UTF-8 text, one word per line; the table has them in Unicode's normalization "
+            "form C",
         )
         subparser.add_argument(
             "--contexts",
@@ -71,11 +76,17 @@ class ExportVectors(Command):
         given = dict.fromkeys(_read_words(Path(args.words)))
         if not given:
             raise ConfigurationError(f"{args.words}: it has no word to export")
-        contexts = map(str.split, SentencesFile(Path(args.contexts))) if args.contexts else None
+        file = SentencesFile(Path(args.contexts)) if args.contexts else None
+        contexts = map(str.split, file) if file else None
         embedder = load_language_model(args)
         words, vectors = call(word_vectors, args, embedder=embedder, words=given, contexts=contexts)
-        if not words:
-            raise ConfigurationError(f"{args.contexts}: it has no word to export")
+        if file and not words:
+            # It raises an error if there are no words.
+            file.summarize()
+            raise ConfigurationError(
+                f"{args.words}: none of its {len(given):,} words occurs in {args.contexts}; give "
+                "words as they are tokenised there"
+            )
         write_table(Path(args.out_file), words, vectors, force=args.force)
         size = f"{len(words):,} of {len(given):,} words, {vectors.shape[1]} dimensions"
         logger.info("%s: %s", args.out_file, size)
@@ -83,9 +94,9 @@ class ExportVectors(Command):
 
 def _read_words(path: Path) -> Iterator[str]:
     for number, line in enumerate(read_lines(path), start=1):
-        words = line.split()
-        if len(words) != 1:
+        words = unicodedata.normalize("NFC", line).split()
+        if len(words) > 1:
             raise ConfigurationError(
                 f"{path}: line {number} has {len(words)} words, {line[:50]!r}; give one per line"
             )
-        yield words[0]
+        yield from words

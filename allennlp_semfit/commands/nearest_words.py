@@ -9,8 +9,10 @@ import argparse
 import json
 import logging
 import sys
+import unicodedata
 from collections import Counter
 from pathlib import Path
+from typing import Counter as CounterType
 from typing import Dict, Iterator, List, Sequence, Tuple
 
 from allennlp.commands.subcommand import Subcommand
@@ -99,6 +101,7 @@ class NearestWordsCommand(Command):
         sentences_file = SentencesFile(Path(args.sentences))
         sentences_file.summarize()
         counts = count_words(find_text_files(args.words or [args.sentences])).counts
+        counts = _merge_forms(counts)
         words = sort_by_frequency(counts, min_count=args.min_count)[: args.max_words]
         if not words:
             raise ConfigurationError(
@@ -120,6 +123,18 @@ class NearestWordsCommand(Command):
         for direction in DIRECTIONS:
             for line in _summary(direction, found[direction], args.number):
                 logger.info(line)
+
+
+def _merge_forms(counts: CounterType[str]) -> CounterType[str]:
+    """
+    Adds up the counts of words that are the same in Unicode's normalization form C. The most
+    frequent of them, which the language model is most likely to know, stands for all.
+    """
+    merged: CounterType[str] = Counter()
+    spellings: Dict[str, str] = {}
+    for word, count in counts.most_common():
+        merged[spellings.setdefault(unicodedata.normalize("NFC", word), word)] += count
+    return merged
 
 
 def _read_archive(archive_file: str, overrides: str) -> Archive:

@@ -112,7 +112,8 @@ class SentEval(Command):
 
 
 def _load(args: argparse.Namespace) -> SentenceVectors:
-    if not args.archive_file.endswith(".bin"):
+    # A compressed one is named by its reader.
+    if ".bin" not in Path(args.archive_file).suffixes:
         return LanguageModelVectors(load_language_model(args), args.batch_size, args.layers)
     for name, is_set in (
         ("fasttext-model-path", args.fasttext_model_path),

@@ -1,5 +1,6 @@
 import json
 import os
+import re
 from contextlib import contextmanager
 from math import inf
 from typing import Any, Iterator, Mapping, Optional, Tuple, Union
@@ -15,6 +16,7 @@ __all__ = [
     "absolute_path",
     "check_bounds",
     "check_dims",
+    "check_not_compressed",
     "first_line",
     "resolve_file",
     "resolve_path",
@@ -132,6 +134,29 @@ def check_dims(one: str, one_dim: int, other: str, other_dim: int) -> None:
         raise ConfigurationError(
             f"{one} has dimension {one_dim}, but {other} is {other_dim}; set it to {one_dim}."
         )
+
+
+# The first bytes of a compressed file, and the program that decompresses it.
+_DECOMPRESSORS = {
+    rb"\x1f\x8b": "gunzip",
+    rb"BZh[1-9]1AY": "bunzip2",
+    rb"\xfd7zXZ\0": "unxz",
+    rb"\x28\xb5\x2f\xfd": "unzstd",
+    rb"PK\x03\x04": "unzip",
+}
+
+
+def check_not_compressed(
+    start: bytes, file: Union[str, os.PathLike], remedy: str, kind: str
+) -> None:
+    """
+    Raises an `InvalidFileError` if `start`, the first bytes of a file, are those of a compressed
+    one. `remedy` and `kind` are as for `InvalidFileError`.
+    """
+    for magic, program in _DECOMPRESSORS.items():
+        if re.match(magic, start):
+            found = f"is compressed; decompress it with `{program}`"
+            raise InvalidFileError(file, found, remedy, kind)
 
 
 def first_line(error: BaseException) -> str:

@@ -13,7 +13,7 @@ from zlib import crc32
 
 import numpy
 
-from allennlp_semfit.common.errors import InvalidFileError, resolve_file
+from allennlp_semfit.common.errors import InvalidFileError, check_not_compressed, resolve_file
 from allennlp_semfit.fasttext.vectors import FastTextVectors, encode
 
 __all__ = ["FastTextModel", "ngram_hashes"]
@@ -62,7 +62,7 @@ class FastTextModel(FastTextVectors):
     # Raises
 
     `InvalidFileError`
-        If the file is missing, truncated, supervised or not a fastText model.
+        If the file is missing, compressed, truncated, supervised or not a fastText model.
     """
 
     def __init__(self, path: Union[str, os.PathLike]) -> None:
@@ -70,15 +70,14 @@ class FastTextModel(FastTextVectors):
         remedy = "`allennlp train-fasttext` makes such a file."
         self._file = os.open(resolve_file(path, remedy, self.kind), os.O_RDONLY)
         finalize(self, os.close, self._file)
+        remedy = "Use the `.bin` file that `fasttext` saves; a text file (`.vec`) has no n-grams."
+        check_not_compressed(os.pread(self._file, _HEADER.size, 0), path, remedy, self.kind)
         header = _HEADER.unpack(self._read(_HEADER.size, 0))
         magic, version, self._dim = header[:3]
         kind, self.bucket, self.minn, self.maxn = header[9:13]
         num_entries, self._num_words = header[15:17]
         if magic != _MAGIC or version not in _VERSIONS:
-            raise self._error(
-                "is not a fastText model",
-                "Use the `.bin` file that `fasttext` saves; a text file (`.vec`) has no n-grams.",
-            )
+            raise self._error("is not a fastText model", remedy)
         # So is every quantised one (`.ftz`).
         if kind == _SUPERVISED:
             raise self._error(

@@ -19,8 +19,9 @@ class SemfitVectors:
     A component of a spaCy pipeline that sets `doc.tensor`, shape `(len(doc), dim)`, to a language
     model's vectors of spaCy's tokens, and with it `token.vector`. `doc.vector` and `span.vector`
     are their mean, and `similarity` is the cosine. The vectors of white space are zero and do not
-    count. Documents from other processes (`n_process`) or `Doc.to_disk` have only `doc.tensor`,
-    because spaCy does not save hooks. Those from a `DocBin` have neither.
+    count, and its `has_vector` is false. Documents from other processes (`n_process`) or
+    `Doc.to_disk` have only `doc.tensor`, because spaCy does not save hooks. Those from a `DocBin`
+    have neither.
 
     Each sentence is embedded by itself if an earlier component sets the sentences. Otherwise the
     document is one sentence. [`blank_pipeline`](#blank_pipeline) splits text into the words and
@@ -92,11 +93,11 @@ class SemfitVectors:
         for doc in docs:
             doc.tensor = numpy.zeros((len(doc), dim), numpy.float32)
             # Otherwise the static vectors of the pipeline, if any, would come first.
-            doc.user_hooks["vector"] = _mean_vector
-            doc.user_span_hooks["vector"] = _mean_vector
-            doc.user_token_hooks["vector"] = _token_vector
-            for hooks in (doc.user_hooks, doc.user_span_hooks, doc.user_token_hooks):
-                hooks["similarity"] = _similarity
+            for hooks in (doc.user_hooks, doc.user_span_hooks):
+                hooks.update(vector=_mean_vector, has_vector=_has_words, similarity=_similarity)
+            doc.user_token_hooks.update(
+                vector=_token_vector, has_vector=_is_word, similarity=_similarity
+            )
             spans = doc.sents if doc.has_annotation("SENT_START") else [doc]
             sentences += [words for words in map(_words, spans) if words]
         texts = ([word.text for word in words] for words in sentences)
@@ -106,7 +107,15 @@ class SemfitVectors:
 
 
 def _words(tokens: Union[Doc, Span]) -> List[Token]:
-    return [token for token in tokens if not token.is_space]
+    return list(filter(_is_word, tokens))
+
+
+def _is_word(token: Token) -> bool:
+    return not token.is_space
+
+
+def _has_words(tokens: Union[Doc, Span]) -> bool:
+    return any(map(_is_word, tokens))
 
 
 def _mean_vector(tokens: Union[Doc, Span]) -> numpy.ndarray:

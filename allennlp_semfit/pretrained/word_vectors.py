@@ -1,5 +1,6 @@
 """Static vectors of words from a language model."""
 
+import unicodedata
 from itertools import tee
 from typing import Iterable, List, Optional, Sequence, Tuple
 
@@ -27,6 +28,7 @@ def word_vectors(
 
     embedder : `SentenceEmbedder`
     words : `Iterable[str]`
+        They are compared with those of `contexts` in Unicode's normalization form C.
     contexts : `Optional[Iterable[Sequence[str]]]`, optional (default = `None`)
         Sentences, as lists of words.
     layers : `str`, optional (default = `"average"`)
@@ -38,7 +40,7 @@ def word_vectors(
     # Returns
 
     `List[str]`
-        The words, each once, without those that do not occur in `contexts`.
+        The words in form C, each once, without those that do not occur in `contexts`.
     `numpy.ndarray`
         Their vectors. Shape `(num_words, dim)`, `float32`.
 
@@ -52,20 +54,28 @@ def word_vectors(
         raise ConfigurationError(
             f"layers: {layers!r} needs `contexts`; without them, vectors are those of layer 0"
         )
-    rows = {word: row for row, word in enumerate(dict.fromkeys(words))}
+    rows = {word: row for row, word in enumerate(dict.fromkeys(map(_normalize, words)))}
     sentences: Iterable[Sequence[str]] = ([word] for word in rows)
     if contexts is not None:
-        sentences = (sentence for sentence in contexts if not rows.keys().isdisjoint(sentence))
+        sentences = (
+            sentence
+            for sentence in contexts
+            if not rows.keys().isdisjoint(map(_normalize, sentence))
+        )
     given, read = tee(sentences)
     counts = numpy.zeros(len(rows), int)
     means = numpy.zeros((len(rows), embedder.get_sentence_dim(layers)), numpy.float32)
     embedded = embedder.embed_sentences(given, batch_size, show_progress_bar=True)
     for sentence, of_words in zip(read, embedded):
         pooled = of_words[0] if contexts is None else join_layers(pool_layers(of_words, layers))
-        for word, vector in zip(sentence, pooled):
+        for word, vector in zip(map(_normalize, sentence), pooled):
             if word in rows:
                 row = rows[word]
                 counts[row] += 1
                 # A sum of millions would lose the last bits of each.
                 means[row] += (vector - means[row]) / counts[row]
     return [word for word, row in rows.items() if counts[row]], means[counts > 0]
+
+
+def _normalize(word: str) -> str:
+    return unicodedata.normalize("NFC", word)

@@ -13,7 +13,7 @@ import numpy
 from allennlp.common import Tqdm
 from allennlp.modules.token_embedders.embedding import EmbeddingsTextFile, parse_embeddings_file_uri
 
-from allennlp_semfit.common.errors import InvalidFileError, resolve_file
+from allennlp_semfit.common.errors import InvalidFileError, check_not_compressed, resolve_file
 from allennlp_semfit.common.output import write_file
 from allennlp_semfit.common.text_files import read_lines
 
@@ -33,7 +33,7 @@ def read_table(path: str, *, max_words: Optional[int] = None) -> Tuple[List[str]
     and its vector per line, separated by single spaces. The first line may be word2vec's header,
     the number of words and the dimension. Of a word that occurs more than once, as in
     `glove.840B.300d`, the first vector is kept. Words that are not UTF-8, as in fastText's
-    `cc.ko.300.vec`, are skipped.
+    `cc.ko.300.vec`, and words of white space are skipped.
 
     # Parameters
 
@@ -79,24 +79,27 @@ def read_table(path: str, *, max_words: Optional[int] = None) -> Tuple[List[str]
                 continue
         if len(words) == max_words:
             break
-        # Without a header, the first word has no space.
-        dim = dim or text.count(" ")
+        if not text:
+            fail("has no word")
+        # Without a header, the first word has no space, unless it is one.
+        dim = dim or text.lstrip(" ").count(" ") + text.startswith(" ")
         word, *numbers = text.rsplit(" ", dim) if dim else [text]
-        if not dim or not word:
-            fail("has no vector" if word else "has no word")
+        if not dim:
+            fail("has no vector")
         if len(numbers) < dim:
             fail(f"has {len(numbers)} values instead of the {dim} of line 1")
-        # Rather a value too many than a word with a space.
-        if " " in word and re.search(r" ([-+]?\.?\d[-+.\de]*|nan)?$", word):
+        # Rather a value too many than a word with a space or tab.
+        if word.strip() and re.search(r"[ \t]([-+]?\.?\d[-+.\de]*|nan)?$", word):
             fail(f"has more than the {dim} values of line 1")
-        if word in words or _NOT_UTF8.search(word):
+        try:
+            vector = list(map(float, numbers))
+        except ValueError as error:
+            fail(f"has a value that is not a number ({error})")
+        if word in words or not word.strip() or _NOT_UTF8.search(word):
             skipped.append((word, number))
             continue
         words[word] = None
-        try:
-            values.extend(map(float, numbers))
-        except ValueError as error:
-            fail(f"has a value that is not a number ({error})")
+        values.extend(vector)
         if not math.isfinite(sum(values[-dim:])):
             fail("has a value that is not finite", "Remove the line, or train again.")
     else:
@@ -110,8 +113,8 @@ def read_table(path: str, *, max_words: Optional[int] = None) -> Tuple[List[str]
             fail("has no words")
     if skipped:
         logger.warning(
-            "%s has %d lines for words that it had before or that are not UTF-8, the first one for "
-            "%r in line %d. They are ignored.",
+            "%s has %d lines for words that it had before, that are not UTF-8 or that are white "
+            "space, the first one for %r in line %d. They are ignored.",
             path,
             len(skipped),
             skipped[0][0][:50],
@@ -127,7 +130,10 @@ def _lines(path: str) -> Iterator[str]:
         # Latin-1 has a character for each byte, so opening never fails on the encoding.
         with EmbeddingsTextFile(path, encoding="latin-1") as file:
             lines = file._handle.buffer
-            # `EmbeddingsTextFile` keeps only one of the header's two numbers.
+            # `EmbeddingsTextFile` keeps only one of the header's two numbers, and knows compressed
+            # files by their names.
+            lines.seek(0)
+            check_not_compressed(lines.read(8), path, remedy, _KIND)
             lines.seek(0)
             yield from read_lines(Path(path), lines, errors="surrogateescape")
     except (StopIteration, IndexError, AttributeError):

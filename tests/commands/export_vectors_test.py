@@ -1,4 +1,7 @@
+import gzip
+import unicodedata
 from functools import partial
+from pathlib import Path
 
 import numpy
 import pytest
@@ -52,6 +55,37 @@ def test_the_mean_over_contexts(layers, tmp_path, caplog):
     assert f"2 of 3 words, {36 if layers == 'all' else 12} dimensions" in caplog.text
 
 
+@pytest.mark.parametrize("form_of_contexts", ["NFC", "NFD"])
+def test_words_are_compared_in_form_c(form_of_contexts, lm_archive, tmp_path):
+    contexts = "A naïve man sat in a café .\nHis ọ̀rẹ́ came to the café .\n"
+    (tmp_path / "contexts.txt").write_text(unicodedata.normalize(form_of_contexts, contexts))
+    expected = ["naïve", "café", unicodedata.normalize("NFC", "ọ̀rẹ́")]
+    for options in ([], ["--contexts", tmp_path / "contexts.txt"]):
+        tables = []
+        for name, text in (
+            ("nfc", "\n".join(expected)),
+            ("nfd", unicodedata.normalize("NFD", "\n".join(expected))),
+            # Words in both forms are one; files of words may begin with a byte order mark and have
+            # empty lines.
+            ("both", "\ufeffnaïve\n\nnai\u0308ve\r\n" + "\n".join(expected) + "\n\n"),
+        ):
+            (tmp_path / f"{name}.txt").write_text(text, "utf-8", newline="")
+            out = tmp_path / "out.txt"
+            run(lm_archive, out, "--words", tmp_path / f"{name}.txt", *options, "--force")
+            tables.append(out.read_bytes())
+        assert KeyedVectors.load_word2vec_format(out).index_to_key == expected
+        assert tables[0] == tables[1] == tables[2]
+
+
+def test_a_compressed_model_says_so(lm_archive, tmp_path):
+    (tmp_path / "words.txt").write_text("cat\n")
+    path = tmp_path / "vectors.bin.gz"
+    path.write_bytes(gzip.compress(Path(VECTORS).read_bytes()))
+    options = ["--words", tmp_path / "words.txt", "--fasttext-model-path", path]
+    line = error_of(lm_archive, tmp_path / "out.txt", *options)
+    assert f"fastText model {path} is compressed; decompress it with `gunzip`." in line
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -65,7 +99,11 @@ def test_the_mean_over_contexts(layers, tmp_path, caplog):
         (["ARCHIVE", "out.txt", "--words", "empty.txt"], "empty.txt: it has no word to export"),
         (
             ["ARCHIVE", "o", "--words", "one.txt", "--contexts", "two.txt"],
-            "two.txt: it has no word to export",
+            "one.txt: none of its 1 words occurs in two.txt; give words as they are",
+        ),
+        (
+            ["ARCHIVE", "o", "--words", "one.txt", "--contexts", "empty.txt"],
+            "empty.txt: it has no words; give text with a tokenised sentence per line",
         ),
     ],
 )

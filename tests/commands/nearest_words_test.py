@@ -1,5 +1,6 @@
 import json
 import logging
+import unicodedata
 from functools import partial
 
 import pytest
@@ -47,6 +48,21 @@ def test_json_has_the_same_words_with_and_without_more_candidates(run, tmp_path,
     run(sentences, "--json", "--words", words, "--max-words", 1)
     (line,) = capsys.readouterr().out.splitlines()
     assert [each["ranks"]["both"] for each in json.loads(line)["words"]] == [1, None]
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_words_are_compared_in_form_c(form, run, tmp_path, capsys):
+    sentences, words = tmp_path / "sentences.txt", tmp_path / "words.txt"
+    sentences.write_text(unicodedata.normalize(form, "café naïve ọ̀rẹ́\n"))
+    # The more frequent spelling stands for both.
+    words.write_text("caf\u00e9 cafe\u0301 cafe\u0301 na\u00efve o\u0323\u0300re\u0323\u0301 the\n")
+    run(sentences, "--json", "--number", 9, "--words", words)
+    (line,) = capsys.readouterr().out.splitlines()
+    found = json.loads(line)["words"]
+    expected = ["cafe\u0301", "na\u00efve", "o\u0323\u0300re\u0323\u0301", "the"]
+    assert [each["word"] for each in found] == sentences.read_text().split()
+    assert sorted(word for word, _ in found[0]["nearest"]["both"]) == expected
+    assert all(None not in each["ranks"].values() for each in found)
 
 
 @pytest.mark.parametrize(

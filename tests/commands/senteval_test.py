@@ -1,6 +1,8 @@
+import gzip
 import json
 import os
 from functools import partial
+from pathlib import Path
 
 import pytest
 from filelock import FileLock
@@ -90,6 +92,13 @@ def test_an_error_is_one_line(data_dir, tmp_path, monkeypatch, arguments, messag
     arguments = [str(data_dir) if each == "DATA" else each for each in arguments]
     assert message in error_of(*arguments, "--folds", "2", "--tasks", "MR")
     assert os.listdir(tmp_path) == ["text"]
+
+
+def test_a_compressed_model_says_so(data_dir, tmp_path):
+    path = tmp_path / "vectors.bin.gz"
+    path.write_bytes(gzip.compress(Path(VECTORS).read_bytes()))
+    message = f"fastText model {path} is compressed; decompress it with `gunzip`."
+    assert message in error_of(path, data_dir, "--folds", "2", "--tasks", "MR")
 
 
 def test_an_interruption_is_no_traceback(data_dir, tmp_path, monkeypatch, capsys):

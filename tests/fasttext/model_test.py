@@ -1,9 +1,14 @@
+import bz2
 import copy
 import gc
+import gzip
+import io
+import lzma
 import multiprocessing
 import os
 import pickle
 import shutil
+import zipfile
 from pathlib import Path
 
 import fasttext
@@ -14,6 +19,7 @@ from gensim.models.fasttext import ft_ngram_hashes
 from hypothesis import given
 from hypothesis import strategies as st
 
+from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.fasttext import model as model_module
 from allennlp_semfit.fasttext import vectors as vectors_module
 from allennlp_semfit.fasttext.model import FastTextModel, ngram_hashes
@@ -198,6 +204,25 @@ def test_bad_files_are_refused_with_their_names_and_a_remedy(tmp_path):
     }.items():
         with pytest.raises(ConfigurationError, match=f"(?s){path} {message}"):
             FastTextModel.open(path)
+
+
+@pytest.mark.parametrize("content", [Path(VECTORS).read_bytes(), b"x"], ids=["model", "short"])
+def test_a_compressed_file_says_how_to_decompress_it(content, tmp_path):
+    archived = io.BytesIO()
+    with zipfile.ZipFile(archived, "w") as archive:
+        archive.writestr("vectors.bin", content)
+    for name, program, data in (
+        ("vectors.bin.gz", "gunzip", gzip.compress(content)),
+        # By its content, because a download may have lost the suffix.
+        ("vectors.bin", "gunzip", gzip.compress(content)),
+        ("vectors.bin.bz2", "bunzip2", bz2.compress(content)),
+        ("vectors.bin.xz", "unxz", lzma.compress(content)),
+        ("vectors.zip", "unzip", archived.getvalue()),
+    ):
+        (tmp_path / name).write_bytes(data)
+        message = f"{name} is compressed; decompress it with `{program}`. Use the `.bin` file"
+        with pytest.raises(InvalidFileError, match=message):
+            FastTextModel.open(tmp_path / name)
 
 
 def test_a_vector_that_is_not_finite_is_refused(tmp_path):

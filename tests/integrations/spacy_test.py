@@ -79,6 +79,22 @@ def test_static_vectors_do_not_come_first(lm_archive):
     numpy.testing.assert_array_equal(doc.vector, doc.tensor.mean(axis=0))
 
 
+@pytest.mark.parametrize("static", [True, False])
+def test_all_but_white_space_has_a_vector(static, lm_archive):
+    nlp = pipeline(lm_archive)
+    if static:
+        nlp.vocab.set_vector("heron", numpy.ones(4, dtype=numpy.float32))
+    doc = nlp(TEXT)
+    assert [token.has_vector for token in doc] == [not token.is_space for token in doc]
+    assert [token.has_vector for token in doc] == [bool(token.vector.any()) for token in doc]
+    assert doc.has_vector
+    assert all(span.has_vector for span in doc.sents)
+    assert not doc[2:3].text.strip()
+    assert not doc[2:3].has_vector
+    assert not nlp(" \n").has_vector
+    assert not nlp("").has_vector
+
+
 def test_a_word_is_not_the_same_in_all_contexts(nlp):
     doc, other = nlp("The heron stood on the bridge."), nlp("Nobody watered the heron !")
     for one, another in ((doc[1], other[3]), (doc[1:2], other[3:4]), (doc, other)):

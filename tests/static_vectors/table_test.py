@@ -20,10 +20,10 @@ from tests import TABLE
 
 # Any characters but the separators of words and lines, and the byte order mark.
 WORDS = st.text(
-    st.characters(exclude_characters=" \r\n\ufeff", exclude_categories=["Cs"]),
+    st.characters(exclude_characters=" \t\r\n\ufeff", exclude_categories=["Cs"]),
     min_size=1,
     max_size=9,
-)
+).filter(str.strip)
 VALUES = st.floats(width=32, allow_nan=False, allow_infinity=False)
 
 
@@ -100,8 +100,8 @@ def test_it_keeps_the_first_vector_of_a_word_as_gensim_does(header, tmp_path, ca
     numpy.testing.assert_array_equal(vectors, expected[words])
     (record,) = [record for record in caplog.records if record.name.startswith("allennlp_semfit")]
     assert record.getMessage() == (
-        f"{path} has 3 lines for words that it had before or that are not UTF-8, the first one for "
-        f"'b' in line {3 + header}. They are ignored."
+        f"{path} has 3 lines for words that it had before, that are not UTF-8 or that are white "
+        f"space, the first one for 'b' in line {3 + header}. They are ignored."
     )
 
 
@@ -110,6 +110,36 @@ def test_a_word_that_is_repeated_is_one_of_max_words(tmp_path):
     words, vectors = read_table(path, max_words=2)
     assert words == ["a", "b"]
     assert vectors.tolist() == [[1, 2], [5, 6]]
+
+
+@pytest.mark.parametrize("header", [True, False])
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("word", [" ", "", "\t", "\u00a0", "\u3000", "\u0085", "\u2028"])
+def test_a_word_of_white_space_is_skipped(word, first, header, tmp_path, caplog):
+    caplog.set_level(logging.WARNING, logger="allennlp_semfit")
+    lines = [f"{word} 1 2", "a 3 4"] if first else ["a 3 4", f"{word} 1 2"]
+    text = "\n".join(["3 2"] * header + [*lines, "b 5 6"]) + "\n"
+    words, vectors = read_table(write(tmp_path / "table.txt", text))
+    assert words == ["a", "b"]
+    assert vectors.tolist() == [[3, 4], [5, 6]]
+    (record,) = [record for record in caplog.records if record.name.startswith("allennlp_semfit")]
+    line = 1 + header + (not first)
+    assert record.getMessage().endswith(f"first one for {word!r} in line {line}. They are ignored.")
+
+
+@pytest.mark.parametrize(
+    ("module", "program"), [(gzip, "gunzip"), (bz2, "bunzip2"), (lzma, "unxz")]
+)
+def test_a_compressed_table_without_the_suffix_says_so(module, program, tmp_path):
+    path = tmp_path / "table.vec"
+    path.write_bytes(module.compress(Path(TABLE).read_bytes()))
+    with pytest.raises(InvalidFileError, match=f"{path} is compressed; decompress .*`{program}`"):
+        read_table(str(path))
+    (tmp_path / "table.vec.gz").write_bytes(gzip.compress(path.read_bytes()))
+    with pytest.raises(InvalidFileError, match="vec.gz is compressed"):
+        read_table(str(tmp_path / "table.vec.gz"))
+    # A word that begins like a file of bzip2.
+    assert read_table(write(path, "BZh9 1 2\n"))[0] == ["BZh9"]
 
 
 @pytest.mark.parametrize("mode", ["zip", "tar", "gztar"])
@@ -132,6 +162,10 @@ def test_an_archive_without_files(mode, tmp_path):
         ("a 1 2\nb 1\n", "has 1 values instead of the 2 of line 1 in line 2."),
         ("a 1 2\nb 1 2 3\n", "has more than the 2 values of line 1 in line 2."),
         ("a 1 2\nb  1 2\n", "has more than the 2 values of line 1 in line 2."),
+        (" a 1 2\n", "has a value that is not a number (could not convert string to float: 'a') i"),
+        ("a\t1\t2\n", "has no vector in line 1. Each line must have"),
+        ("a\t1 2\n", "has more than the 1 values of line 1 in line 1. Each line must have"),
+        ("a 1 2\nb\t1 2\n", "has 1 values instead of the 2 of line 1 in line 2."),
         ("2 2\na 1 2\n", "has 1 words, but 2 according to its header in line 1. It may be trunc"),
         ("2 2\na 1 2\nb 1 2\na 3 4\n", "has 3 words, but 2 according to its header in line 1."),
         (

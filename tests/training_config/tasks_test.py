@@ -12,6 +12,7 @@ import allennlp_models.tagging  # noqa: F401 (these register what configs name)
 import pytest
 from allennlp.commands.train import train_model
 from allennlp.common.params import Params
+from allennlp.data import DatasetReader
 
 from tests import FIXTURES
 from tests.language_models import write_language_model
@@ -44,6 +45,30 @@ def train(config, directory):
     assert math.isfinite(metrics["test_loss"])
     assert f"best_validation_{metric}" in metrics
     return model
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "छोटी लड़की हँसती है ।",
+        "சிறுவன் ஆற்றில் நீந்துகிறான் .",
+        "แมว ตัว นี้ ดื่ม น้ำ",
+        "הַכֶּלֶב רָץ בַּגַּן .",
+        "بچه\u200cها در باغ می\u200cدوند .",
+        "Ọmọbìnrin náà ń kọrin rẹ̀ .",
+        "The baker 's dog did n't bark at 3.5 o'clock .",
+    ],
+    ids=["Hindi", "Tamil", "Thai", "Hebrew", "Persian", "Yoruba", "English"],
+)
+def test_the_words_of_snli_are_those_of_the_corpus(sentence, tmp_path):
+    pair = {"gold_label": "neutral", "sentence1": sentence, "sentence2": sentence}
+    (tmp_path / "data.jsonl").write_text(json.dumps(pair) + "\n")
+    language_model = write_language_model(tmp_path / "lm", "fasttext")
+    config = config_of(CONFIGS / "snli.jsonnet", LM_ARCHIVE_PATH=str(language_model))
+    reader = DatasetReader.from_params(Params(config["dataset_reader"]))
+    (instance,) = reader.read(tmp_path / "data.jsonl")
+    for name in ("premise_tokens", "hypothesis_tokens"):
+        assert instance["metadata"][name] == sentence.split(" ")
 
 
 @pytest.mark.parametrize("task", sorted(DATA))

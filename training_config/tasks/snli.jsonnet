@@ -12,9 +12,8 @@ local language_model_dim = 2 * 128;
 {
   dataset_reader: {
     type: 'snli',
-    // AllenNLP's default, spaCy, needs a model to be downloaded. This tokenizer also splits “dog.” and “man's”. It leaves
-    // tokenised text unchanged, except for words that contain punctuation.
-    tokenizer: 'letters_digits',
+    // The sentences must be tokenized like the language model's corpus: this only splits them at white space.
+    tokenizer: 'whitespace',
     token_indexers: { elmo_semfit: language_model },
   },
   train_data_path: std.extVar('SNLI_TRAIN_DATA_PATH'),

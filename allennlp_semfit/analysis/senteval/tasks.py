@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import logging
 import os
 import re
 from collections import Counter
@@ -13,6 +14,11 @@ from allennlp.common.checks import ConfigurationError
 from allennlp_semfit.common.errors import InvalidFileError, check_bounds
 
 __all__ = ["TASKS", "Example", "Sentence", "Task", "TaskData", "read_tasks"]
+
+logger = logging.getLogger(__name__)
+
+# Of the number of examples that a file of SentEval has. A copy may lack repeated or empty ones.
+_MIN_SHARE = 0.9
 
 Sentence = Tuple[str, ...]
 """The words of a sentence."""
@@ -52,9 +58,12 @@ class _Format(NamedTuple):
 
 
 class _File(NamedTuple):
+    """`size` is the number of examples in the file that SentEval distributes."""
+
     split: str
     path: str
     format: _Format
+    size: int
 
 
 class Task(NamedTuple):
@@ -100,46 +109,52 @@ _RELATEDNESS = _Format(
 )
 
 
-def _two_classes(folder: str, positive: str, negative: str) -> Task:
+def _two_classes(folder: str, positive: str, negative: str, *sizes: int) -> Task:
     files = tuple(
         _File(
             "train",
             f"{folder}/{name}",
             _Format("(?P<first>.*)", "a sentence", "latin-1", label=label),
+            size,
         )
-        for name, label in ((positive, "1"), (negative, "0"))
+        for name, label, size in zip((positive, negative), ("1", "0"), sizes)
     )
     # The training set of each fold is split into folds again.
     return Task(files, "nested_folds", min_examples_per_fold=2)
 
 
-def _sst(folder: str, format_: _Format) -> Task:
-    splits = ("train", "dev", "test")
-    files = tuple(_File(split, f"SST/{folder}/sentiment-{split}", format_) for split in splits)
+def _sst(folder: str, format_: _Format, *sizes: int) -> Task:
+    files = tuple(
+        _File(split, f"SST/{folder}/sentiment-{split}", format_, size)
+        for split, size in zip(("train", "dev", "test"), sizes)
+    )
     return Task(files, "dev_and_test")
 
 
 def _sick(format_: _Format, protocol: str) -> Task:
-    names = {"train": "SICK_train", "dev": "SICK_trial", "test": "SICK_test_annotated"}
-    files = tuple(_File(split, f"SICK/{name}.txt", format_) for split, name in names.items())
+    files = (
+        _File("train", "SICK/SICK_train.txt", format_, 4500),
+        _File("dev", "SICK/SICK_trial.txt", format_, 500),
+        _File("test", "SICK/SICK_test_annotated.txt", format_, 4927),
+    )
     return Task(files, protocol)
 
 
-def _train_and_test(train: str, test: str, format_: _Format) -> Task:
-    files = (_File("train", train, format_), _File("test", test, format_))
+def _train_and_test(train: str, test: str, format_: _Format, *sizes: int) -> Task:
+    files = (_File("train", train, format_, sizes[0]), _File("test", test, format_, sizes[1]))
     return Task(files, "folds_and_test", min_examples_per_fold=1)
 
 
 TASKS: Dict[str, Task] = {
-    "MR": _two_classes("MR", "rt-polarity.pos", "rt-polarity.neg"),
-    "CR": _two_classes("CR", "custrev.pos", "custrev.neg"),
-    "SUBJ": _two_classes("SUBJ", "subj.objective", "subj.subjective"),
-    "MPQA": _two_classes("MPQA", "mpqa.pos", "mpqa.neg"),
-    "SST-2": _sst("binary", _SST2),
-    "SST-5": _sst("fine", _SST5),
-    "TREC": _train_and_test("TREC/train_5500.label", "TREC/TREC_10.label", _QUESTIONS),
+    "MR": _two_classes("MR", "rt-polarity.pos", "rt-polarity.neg", 5331, 5331),
+    "CR": _two_classes("CR", "custrev.pos", "custrev.neg", 2407, 1368),
+    "SUBJ": _two_classes("SUBJ", "subj.objective", "subj.subjective", 5000, 5000),
+    "MPQA": _two_classes("MPQA", "mpqa.pos", "mpqa.neg", 3312, 7294),
+    "SST-2": _sst("binary", _SST2, 67_349, 872, 1821),
+    "SST-5": _sst("fine", _SST5, 8544, 1101, 2210),
+    "TREC": _train_and_test("TREC/train_5500.label", "TREC/TREC_10.label", _QUESTIONS, 5452, 500),
     "MRPC": _train_and_test(
-        "MRPC/msr_paraphrase_train.txt", "MRPC/msr_paraphrase_test.txt", _PARAPHRASES
+        "MRPC/msr_paraphrase_train.txt", "MRPC/msr_paraphrase_test.txt", _PARAPHRASES, 4076, 1725
     ),
     "SICK-E": _sick(_ENTAILMENT, "dev_and_test"),
     "SICK-R": _sick(_RELATEDNESS, "relatedness"),
@@ -150,7 +165,8 @@ def read_tasks(
     data_dir: Union[str, os.PathLike], names: Sequence[str] = tuple(TASKS), *, folds: int = 10
 ) -> Dict[str, TaskData]:
     """
-    Reads the data of tasks, after checking that all files exist.
+    Reads the data of tasks, after checking that all files exist. Logs a warning for each file with
+    fewer examples than SentEval's.
 
     # Parameters
 
@@ -204,6 +220,15 @@ def _read_task(name: str, task: Task, root: Path, folds: int) -> TaskData:
                 root / file.path,
                 "has no example",
                 f"Fetch SentEval's data again, or leave {name} out of --tasks.",
+            )
+        if len(examples) < _MIN_SHARE * file.size:
+            logger.warning(
+                "%s has %s examples instead of the %s of %s. If it is not data of your own, fetch "
+                "it again; the score is not comparable with others.",
+                root / file.path,
+                f"{len(examples):,}",
+                f"{file.size:,}",
+                name,
             )
         splits.setdefault(file.split, []).extend(examples)
     paths = " and ".join(str(root / file.path) for file in task.files if file.split == "train")

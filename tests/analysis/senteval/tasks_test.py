@@ -1,4 +1,7 @@
 import hashlib
+import os
+from collections import Counter
+from pathlib import Path
 
 import pytest
 from allennlp.common.checks import ConfigurationError
@@ -100,6 +103,28 @@ def test_sick(root):
     )
     assert examples(root, "SICK-E", "test") == [(*cats, 0), (*dogs, 2), (*boy, 1)]
     assert examples(root, "SICK-R", "test") == [(*cats, 1.25), (*dogs, 5), (*boy, 3.3)]
+
+
+def test_a_file_with_too_few_examples_is_named(root, caplog):
+    (root / "SUBJ/subj.objective").write_text("It is so .\n" * 4600)
+    (root / "SUBJ/subj.subjective").write_text("I like it .\n" * 10)
+    read(root, "SUBJ")
+    (record,) = caplog.records
+    assert record.getMessage() == (
+        f"{root}/SUBJ/subj.subjective has 10 examples instead of the 5,000 of SUBJ. If it is not "
+        "data of your own, fetch it again; the score is not comparable with others."
+    )
+
+
+@pytest.mark.skipif("SEMFIT_DATA" not in os.environ, reason="SEMFIT_DATA is not set")
+def test_sentevals_own_files_have_their_numbers_of_examples(caplog):
+    data = Path(os.environ["SEMFIT_DATA"]) / "senteval" / "downstream"
+    for name, task_data in read_tasks(data).items():
+        sizes = Counter()
+        for file in TASKS[name].files:
+            sizes[file.split] += file.size
+        assert sizes == {split: len(examples) for split, examples in task_data.splits.items()}
+    assert not caplog.records
 
 
 @given(
