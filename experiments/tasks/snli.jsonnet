@@ -7,6 +7,8 @@ local words = import '../representations.libsonnet';
   local dim = if words.dim == 0 then 100 else words.dim,
 
   dataset_reader+: {
+    // The augmented pairs are not tokenized. All are English.
+    tokenizer: 'letters_digits',
     token_indexers+: words.indexers { [tokens]: { type: 'single_id', lowercase_tokens: true } },
   },
   model+: {
