@@ -1,9 +1,12 @@
-"""
-The `prepare-corpus` subcommand converts plain text or a Wikipedia dump into a corpus for training a
-language model: shards with one tokenised sentence per line, and a held-out file.
+r"""
+The `prepare-corpus` subcommand converts text, a dataset or a Wikipedia dump into a corpus for
+training a language model: shards with one tokenised sentence per line, and a held-out file.
 
-    allennlp prepare-corpus enwiki-latest-pages-articles.xml.bz2 corpus/
     allennlp prepare-corpus novels/ letters.txt.gz corpus/ --language de
+    allennlp prepare-corpus reviews.jsonl.gz corpus/ --field text
+    allennlp prepare-corpus hf://datasets/wikimedia/wikipedia corpus/ --field text \
+        --subset 20231101.yo --language yo
+    allennlp prepare-corpus enwiki-latest-pages-articles.xml.bz2 corpus/
 """
 
 import argparse
@@ -22,17 +25,18 @@ logger = logging.getLogger(__name__)
 class PrepareCorpus(Command):
     """Registered as a "Subcommand" with name "prepare-corpus"."""
 
-    help = "Convert text or a Wikipedia dump to a corpus."
-    description = """Convert plain text or a Wikipedia dump into shards with one tokenised
-        sentence per line (OUT_DIR/train/shard-00.txt, ...) and OUT_DIR/heldout.txt."""
+    help = "Convert text, a dataset or a Wikipedia dump to a corpus."
+    description = """Convert plain text, a dataset or a Wikipedia dump into shards with one
+        tokenised sentence per line (OUT_DIR/train/shard-00.txt, ...) and OUT_DIR/heldout.txt."""
 
     def add_arguments(self, subparser: argparse.ArgumentParser) -> None:
         subparser.add_argument(
             "inputs",
             nargs="+",
             metavar="INPUT",
-            help="UTF-8 text or the pages-articles.xml dump of a wiki, optionally compressed with "
-            "gzip, bzip2 or xz; or a directory of such files",
+            help="UTF-8 text, JSON lines, CSV, Parquet or the pages-articles.xml dump of a wiki, "
+            "optionally compressed with gzip, bzip2 or xz; a directory of such files; or a dataset "
+            "of the Hugging Face Hub, such as hf://datasets/wikimedia/wikipedia",
         )
         subparser.add_argument("out_dir", metavar="OUT_DIR", help="the output directory")
         add_options(
@@ -45,8 +49,12 @@ class PrepareCorpus(Command):
                 "choices": LINES,
                 "help": "what a line of text is: 'paragraphs', one or more whole sentences; or "
                 "'wrapped', lines are joined up to the next blank line; 'auto', the default, "
-                "decides by the start of each file and warns where it joins lines",
+                "decides by the start of each input, warns where it joins lines, and raises an "
+                "error where they are not text",
             },
+            field="the field with the text, of JSON lines, CSV, Parquet or a dataset of the Hub",
+            subset="the subset (configuration) of the Hub's dataset, such as 20231101.yo",
+            split="the split of the Hub's dataset",
             num_shards="the number of files for the training text",
             held_out="the fraction of sentences to hold out, from 0 to 0.5, in whole articles or "
             "blocks of lines (default = 5 %% of up to 20,000 sentences, then less, down to 1 %%)",

@@ -108,7 +108,7 @@ def read_lines(
     whole_lines: bool = True,
     errors: str = "strict",
 ) -> Iterator[str]:
-    """Yields the lines, without their line feeds. The arguments and errors are `read_text`'s."""
+    """Yields the lines, without their line ends. The arguments and errors are `read_text`'s."""
     for text in read_text(path, stream, whole_lines=whole_lines, errors=errors):
         yield from text.removesuffix("\n").split("\n")
 
@@ -122,9 +122,9 @@ def read_text(
     errors: str = "strict",
 ) -> Iterator[str]:
     """
-    Yields chunks of about two megabytes, without a byte order mark. A chunk ends with a line feed,
-    also where the file does not, unless it is a part of a long line: then it ends before a word, or
-    in a word of megabytes.
+    Yields chunks of about two megabytes, without a byte order mark. Lines may end in CR, CRLF or
+    LF; in the chunks, they end in LF. A chunk ends with LF, also where the file does not, unless it
+    is a part of a long line: then it ends before a word, or in a word of megabytes.
 
     # Parameters
 
@@ -153,6 +153,8 @@ def read_text(
             if is_cut:
                 end = len(chunk.rstrip().rstrip(_NO_SPACE)) or len(chunk.rstrip(_CONTINUATION)) - 1
             chunk, rest = chunk[:end], chunk[end:]
+            size = len(chunk)
+            chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
             try:
                 text = chunk.decode("utf-8", errors)
             except UnicodeDecodeError as error:
@@ -165,7 +167,7 @@ def read_text(
                 ) from None
             yield text if is_cut or text.endswith("\n") else text + "\n"
             num_lines += text.count("\n")
-            on_bytes(len(chunk))
+            on_bytes(size)
 
 
 @contextmanager

@@ -26,8 +26,13 @@ class CorpusOptions:
         Whether each line of the input already is a tokenised sentence.
     lines : `str`, optional (default = `"auto"`)
         What a line of text is. `"paragraphs"`: one or more whole sentences. `"wrapped"`: lines are
-        joined up to the next blank line. `"auto"` decides by the start of each file, and warns
-        where it joins lines.
+        joined up to the next blank line. `"auto"` decides by the start of each input, warns where
+        it joins lines, and raises an error where they are not text.
+    field : `Optional[str]`, optional (default = `None`)
+        The field with the text, of JSON lines, CSV, Parquet or a dataset of the Hugging Face Hub.
+    subset : `Optional[str]`, optional (default = `None`)
+    split : `str`, optional (default = `"train"`)
+        The subset (configuration) and the split of datasets of the Hub.
     num_shards : `int`, optional (default = `10`)
         The number of files for the training text.
     held_out : `Optional[float]`, optional (default = `None`)
@@ -48,6 +53,9 @@ class CorpusOptions:
     language: str = "en"
     already_tokenized: bool = False
     lines: str = "auto"
+    field: Optional[str] = None
+    subset: Optional[str] = None
+    split: str = "train"
     num_shards: int = 10
     held_out: Optional[float] = None
     min_words: int = 1

@@ -1,12 +1,11 @@
-"""Makes the corpus for a language model from text files and Wikipedia dumps."""
+"""Makes the corpus for a language model from text, datasets and Wikipedia dumps."""
 
 import logging
 import os
 import time
 from collections import Counter
 from contextlib import closing, suppress
-from dataclasses import asdict, replace
-from importlib.util import find_spec
+from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
 from typing import Any, Dict, Optional, Sequence, Union
@@ -44,7 +43,9 @@ def prepare_corpus(
     # Parameters
 
     inputs : `Sequence[Union[str, os.PathLike]]`
-        Text files and MediaWiki dumps, compressed or not, and directories of such files.
+        Text, MediaWiki dumps, JSON lines, CSV and Parquet files, compressed or not, directories of
+        such files, and datasets of the Hugging Face Hub, such as
+        `"hf://datasets/wikimedia/wikipedia"`.
     out_dir : `Union[str, os.PathLike]`
     options : `Optional[CorpusOptions]`, optional (default = `None`)
     num_workers : `Optional[int]`, optional (default = `None`)
@@ -65,18 +66,7 @@ def prepare_corpus(
     options = options or CorpusOptions()
     workers = number_of_workers(num_workers)
     out_dir = Path(out_dir).resolve()
-    sources = find_sources(inputs, [out_dir / name for name in CONTENTS])
-    for source in sources:
-        if source.is_dump and options.already_tokenized:
-            raise ConfigurationError(
-                f"The input {source.path} is a MediaWiki dump, which is not tokenised: leave "
-                "already_tokenized out."
-            )
-        if source.is_dump and find_spec("mwparserfromhell") is None:
-            raise ConfigurationError(
-                f"The input {source.path} is a MediaWiki dump, which takes the package "
-                "mwparserfromhell. Install it: pip install mwparserfromhell"
-            )
+    sources = find_sources(inputs, options, [out_dir / name for name in CONTENTS])
     job = _describe(sources, options)
     record = read_record(out_dir)
     if record is not None and not force and record.get("job") == job:
@@ -88,16 +78,6 @@ def prepare_corpus(
     check_output_path(out_dir, contents=CONTENTS, force=force)
     # An unknown language is an error at once, and not one in each worker.
     SentenceSplitter(options.language)
-
-    if options.already_tokenized:
-        options = replace(options, lines="paragraphs")
-    for source in sources:
-        if options.lines == "auto" and source.is_wrapped:
-            logger.warning(
-                "%s: its lines look hard-wrapped, so they are joined up to each blank line. If "
-                "each line is a sentence or paragraph, use --lines paragraphs.",
-                source.path,
-            )
 
     start = time.monotonic()
     with write_directory(out_dir, CONTENTS, force=force) as directory:
@@ -123,8 +103,12 @@ def _describe(sources: Sequence[Source], options: CorpusOptions) -> Dict[str, An
     return {
         "options": asdict(options),
         "inputs": [
-            {"path": os.path.abspath(s.path), "bytes": s.size, "modified": s.modified}
-            for s in sources
+            {
+                "path": source.name if source.modified is None else os.path.abspath(source.name),
+                "bytes": source.size,
+                "modified": source.modified,
+            }
+            for source in sources
         ],
     }
 
@@ -135,9 +119,9 @@ def _fill(
     """Returns the number of articles that were left out."""
     skipped_articles = 0
     dropped: CounterType[str] = Counter()
-    total = sum(source.size for source in sources)
+    total = sum(source.size for source in sources) or None
     with Tqdm.tqdm(total=total, unit="B", unit_scale=True, desc="reading") as bar:
-        documents = read_documents(sources, bar.update, options.lines)
+        documents = read_documents(sources, bar.update)
         with closing(split_documents(documents, options, num_workers)) as batches:
             for document in chain.from_iterable(batches):
                 if document.skipped:
@@ -156,7 +140,7 @@ def _fill(
 
 def _check_result(writer: CorpusWriter, sources: Sequence[Source], options: CorpusOptions) -> None:
     if not writer.sentences:
-        names = ", ".join(str(source.path) for source in sources[:3])
+        names = ", ".join(source.name for source in sources[:3])
         raise ConfigurationError(
             f"There is no sentence of at least {options.min_words} words in {names}"
             f"{' and the other inputs' if len(sources) > 3 else ''}."

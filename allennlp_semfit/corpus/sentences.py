@@ -225,7 +225,7 @@ class _Tokenizer(DummyTokenizer):
 @Language.factory("semfit_sentences", assigns=["token.is_sent_start", "doc.sents"])
 class _Sentences:
     def __init__(self, nlp: Language, name: str) -> None:
-        self._language = nlp.lang
+        self._language = nlp.lang or "xx"
 
     def __call__(self, doc: Doc) -> Doc:
         # An end within a token does not count.

@@ -1,16 +1,17 @@
-"""
-Detects the format of input files and streams documents from them.
-"""
+"""Detects the format of inputs and streams documents from them."""
 
 import bz2
 import codecs
 import gzip
+import logging
 import lzma
 import os
 import re
 import zlib
 from contextlib import contextmanager
-from itertools import chain, groupby, pairwise
+from functools import partial
+from importlib.util import find_spec
+from itertools import chain, islice
 from pathlib import Path
 from typing import (
     IO,
@@ -24,17 +25,21 @@ from typing import (
     NamedTuple,
     Optional,
     Sequence,
+    Tuple,
     Union,
 )
 from xml.etree.ElementTree import ParseError
 
-import regex
 from allennlp.common.checks import ConfigurationError
-from more_itertools import constrained_batches
 
 from allennlp_semfit.common.text_files import find_text_files, read_lines, read_text
-from allennlp_semfit.corpus.sentences import SENTENCE_END, split_text
+from allennlp_semfit.corpus.lines import are_wrapped, check_text, join_wrapped
+from allennlp_semfit.corpus.options import CorpusOptions
+from allennlp_semfit.corpus.sentences import split_text
+from allennlp_semfit.corpus.tables import HUB, PARQUET, open_table, read_texts, size_of_table
 from allennlp_semfit.corpus.wikipedia import read_articles
+
+logger = logging.getLogger(__name__)
 
 _DECOMPRESSORS: Dict[bytes, Callable[[IO[bytes]], Any]] = {
     b"\x1f\x8b": gzip.open,
@@ -55,30 +60,17 @@ _DUMP_START = re.compile(
     re.DOTALL,
 )
 
-# Scripts without spaces: Chinese and Japanese, by the segment break transformation rules of CSS
-# Text, and Thai, Khmer, Lao and Burmese.
-_NO_SPACES = r"[[\p{EA=W}\p{EA=F}\p{EA=H}\p{LB=SA}]--\p{Hangul}]"
-# Where a line ends, words are joined without a space: in such scripts, and after a hyphen.
-_JOINED_BREAK = regex.compile(
-    rf"(?V1)(?<={_NO_SPACES})\n(?={_NO_SPACES})|\xad\n|(?<=\p{{L}}[-\u2010])\n(?=\p{{L}})"
-)
-_FIRST_WORD = regex.compile(rf"(?V1){_NO_SPACES}|\S+")
-_END = regex.compile(rf"(?V1){SENTENCE_END}(?:(?=\s|$)|(?<={_NO_SPACES}))")
-_WORD_END = regex.compile(rf"{SENTENCE_END}$")
-_MIN_BREAKS = 5
-
 _HEAD_BYTES = 1 << 16
+_HEAD_ROWS = 100
 _MAX_LINE_CHARACTERS = 1 << 20
 _MAX_BLOCK_LINES = 64
 _MAX_BLOCK_CHARACTERS = 1 << 18
-# Of hard-wrapped text without blank lines.
-_MAX_PARAGRAPH_CHARACTERS = 1 << 14
 
 
 class Document(NamedTuple):
     """
-    The wiki markup of an article, or a block of lines of a text file. It is either held out or
-    trained on as a whole.
+    The wiki markup of an article, the text of a row of a dataset, or a block of lines of a text
+    file. It is either held out or trained on as a whole.
 
     `hidden_namespaces` is `None` for text. For an article, it has the prefixes of links that are
     not displayed as text, such as `file` and `category`: in lower case, in the dump's language.
@@ -92,41 +84,49 @@ class Document(NamedTuple):
 
 class Source(NamedTuple):
     """
-    An input file, with its size on disk and its modification time in nanoseconds. `is_dump` is
-    whether it is a MediaWiki dump or text, `is_wrapped` whether the lines of the text look
-    hard-wrapped, `decompress` opens the content of the file's stream.
+    An input. `size` is in bytes, 0 if it is unknown, and `modified` is the time of a file in
+    nanoseconds. `read` yields the documents, each with the number of bytes read so far.
     """
 
-    path: Path
+    name: str
     size: int
-    modified: int
-    is_dump: bool
-    is_wrapped: bool
-    decompress: Callable[[IO[bytes]], IO[bytes]]
+    modified: Optional[int]
+    read: Callable[[], Iterator[Tuple[Document, int]]]
 
 
 def find_sources(
-    inputs: Sequence[Union[str, "os.PathLike[str]"]], outputs: Sequence[Path] = ()
+    inputs: Sequence[Union[str, "os.PathLike[str]"]],
+    options: CorpusOptions,
+    outputs: Sequence[Path] = (),
 ) -> List[Source]:
     """
-    Finds files with the arguments of `find_text_files`, and detects their formats: from the
-    start of a file, not from its name.
+    Finds files with the arguments of `find_text_files` and datasets of the Hugging Face Hub, and
+    detects the formats of files: from the start of a file, not from its name. Warns if lines are
+    hard-wrapped or contain markup.
 
     # Raises
 
     `ConfigurationError`
-        If an input is missing, empty or an output, or is neither UTF-8 text nor a MediaWiki dump.
+        If an input is missing, empty or an output, or is neither UTF-8 text, a MediaWiki dump nor a
+        dataset with the given field.
     """
-    return [_inspect(path) for path in find_text_files(inputs, outputs=outputs)]
+    sources: List[Source] = []
+    for entry in inputs:
+        name = os.fspath(entry)
+        if name.startswith(HUB):
+            dataset = open_table(name, subset=options.subset, split=options.split)
+            sources.append(_table(name, dataset, options, size_of_table(dataset), None))
+        else:
+            sources += [
+                _inspect(path, options) for path in find_text_files([name], outputs=outputs)
+            ]
+    return sources
 
 
-def read_documents(
-    sources: Iterable[Source], on_bytes: Callable[[int], Any], lines: str = "auto"
-) -> Iterator[Document]:
+def read_documents(sources: Iterable[Source], on_bytes: Callable[[int], Any]) -> Iterator[Document]:
     """
     Yields the documents in the order of the input, with one at a time in memory. Calls `on_bytes`
-    with the number of bytes on disk that were read since the last call. `lines` is that of
-    `CorpusOptions`.
+    with the number of bytes that were read since the last call.
 
     # Raises
 
@@ -134,26 +134,15 @@ def read_documents(
         If a file is truncated, damaged or not UTF-8.
     """
     for source in sources:
-        previous_position = 0
-        with open(source.path, "rb") as raw, _explain_read_errors(source.path):
-            stream = source.decompress(raw)
-            documents = (
-                (Document(*article) for article in read_articles(stream))
-                if source.is_dump
-                else _read_blocks(
-                    read_lines(source.path, stream, whole_lines=False),
-                    is_wrapped=lines == "wrapped" or (lines == "auto" and source.is_wrapped),
-                )
-            )
-            for document in documents:
-                position = raw.tell()
-                on_bytes(position - previous_position)
-                previous_position = position
-                yield document
-        on_bytes(source.size - previous_position)
+        position = 0
+        for document, end in source.read():
+            on_bytes(end - position)
+            position = end
+            yield document
+        on_bytes(source.size - position)
 
 
-def _inspect(path: Path) -> Source:
+def _inspect(path: Path, options: CorpusOptions) -> Source:
     with open(path, "rb") as raw, _explain_read_errors(path):
         magic = raw.read(6)
         decompress: Callable[[IO[bytes]], IO[bytes]] = next(
@@ -167,65 +156,91 @@ def _inspect(path: Path) -> Source:
         archives.append("a tar archive")
     if archives:
         raise ConfigurationError(
-            f"The input {path} is {archives[0]}. Unpack it first: the input must be text or a "
-            "MediaWiki dump, optionally compressed with gzip, bzip2 or xz."
+            f"The input {path} is {archives[0]}. Unpack it first: the input must be text, a "
+            "MediaWiki dump or a dataset, optionally compressed with gzip, bzip2 or xz."
         )
-    stat = path.stat()
     if not head:
         raise ConfigurationError(f"The input {path} is empty. Give a file with text.")
+    stat = path.stat()
+    source = partial(Source, str(path), stat.st_size, stat.st_mtime_ns)
     encoding = "utf-16" if head.startswith(_UTF16_MARKS) else "utf-8"
-    is_dump = bool(_DUMP_START.match(head.decode(encoding, errors="replace")))
-    if not is_dump:
-        # Most text in UTF-16 has a zero in every other byte. UTF-8 allows zeros, but text has none.
-        if encoding == "utf-16" or head.count(0) * 4 > len(head):
-            raise ConfigurationError(
-                f"The input {path} looks like UTF-16 or is not text; it must be UTF-8. "
-                "Convert it first, for instance with `iconv -f UTF-16 -t UTF-8`."
-            )
-        with open(path, "rb") as raw, _explain_read_errors(path):
-            next(read_text(path, decompress(raw)), None)
+    if _DUMP_START.match(head.decode(encoding, errors="replace")):
+        _check_dump(path, options)
+        return source(partial(_read_file, path, decompress, _read_articles))
+    if options.field is not None or head.startswith(PARQUET):
+        dataset = open_table(str(path), head=head)
+        return _table(str(path), dataset, options, stat.st_size, stat.st_mtime_ns)
+    # Most text in UTF-16 has a zero in every other byte. UTF-8 allows zeros, but text has none.
+    if encoding == "utf-16" or head.count(0) * 4 > len(head):
+        raise ConfigurationError(
+            f"The input {path} looks like UTF-16 or is not text; it must be UTF-8. "
+            "Convert it first, for instance with `iconv -f UTF-16 -t UTF-8`."
+        )
+    with open(path, "rb") as raw, _explain_read_errors(path):
+        next(read_text(path, decompress(raw)), None)
     # The last line may be cut.
-    text = head.decode("utf-8", errors="ignore")
-    lines = text.split("\n")[: -1 if len(head) == _HEAD_BYTES else None]
-    is_wrapped = not is_dump and _is_wrapped(lines)
-    return Source(path, stat.st_size, stat.st_mtime_ns, is_dump, is_wrapped, decompress)
+    lines = head.decode("utf-8-sig", errors="ignore").splitlines()
+    lines = lines[: -1 if len(head) == _HEAD_BYTES else None]
+    blocks = partial(_read_blocks, path, is_wrapped=_is_wrapped(str(path), lines, options))
+    return source(partial(_read_file, path, decompress, blocks))
 
 
-def _is_wrapped(lines: Sequence[str]) -> bool:
-    """
-    Whether line breaks are within sentences: many lines are continued in lower case, in text whose
-    sentences begin with capitals; or, as in scripts without them,
+def _table(
+    name: str, dataset: Any, options: CorpusOptions, size: int, modified: Optional[int]
+) -> Source:
+    head = islice(read_texts(dataset, name, options.field), _HEAD_ROWS)
+    lines = [line for text in head for line in (*text.splitlines(), "")]
+    is_wrapped = _is_wrapped(name, lines, options)
 
-    - the first word of the next line would mostly not have fit into the line,
-    - most lines do not end like a sentence, and
-    - more sentences end within lines than at the ends of lines.
-    """
-    lines = [line.strip() for line in lines]
-    breaks = [(line, after) for line, after in pairwise(lines) if line and after]
-    # It is a third or more of real hard-wrapped text, and 2 % of sentences.
-    continued = sum(
-        after[0].islower() and (line[-1].isalnum() or line[-1] == ",") for line, after in breaks
-    )
-    if continued > max(1, 0.25 * len(breaks)) and _has_capitals(lines):
-        return True
-    if len(breaks) < _MIN_BREAKS:
+    def read() -> Iterator[Tuple[Document, int]]:
+        position = 0
+        for text in read_texts(dataset, name, options.field):
+            # How much of the file was read is not known.
+            position = min(position + len(text), size)
+            yield Document("\n".join(_paragraphs(text.splitlines(), is_wrapped))), position
+
+    return Source(name, size, modified, read)
+
+
+def _is_wrapped(name: str, lines: Sequence[str], options: CorpusOptions) -> bool:
+    if options.lines != "auto":
+        return options.lines == "wrapped"
+    check_text(name, lines)
+    if options.already_tokenized or not are_wrapped(lines):
         return False
-    lengths = sorted(len(line) for line, _ in breaks)
-    # A few lines may be longer, such as those with an address.
-    width = lengths[len(lengths) * 9 // 10]
-    full = sum(len(line) + 1 + _FIRST_WORD.match(after).end() > width for line, after in breaks)
-    ends = [match.end() == len(line) for line, _ in breaks for match in _END.finditer(line)]
-    at_ends = sum(ends)
-    # It is about 0.65 for real hard-wrapped text and more for that of a program, 0.45 for blank
-    # verse, and 0.1 for sentences or paragraphs.
-    return full > 0.55 * len(breaks) and at_ends < min(len(ends) - at_ends, len(breaks) / 2)
+    logger.warning(
+        "%s: its lines look hard-wrapped, so they are joined up to each blank line. If each line "
+        "is a sentence or paragraph, use --lines paragraphs.",
+        name,
+    )
+    return True
 
 
-def _has_capitals(lines: Sequence[str]) -> bool:
-    """Whether most sentences begin with a capital."""
-    words = " ".join(lines).split()
-    starts = [after[0] for word, after in pairwise(words) if _WORD_END.search(word)]
-    return sum(map(str.isupper, starts)) > 3 * sum(map(str.islower, starts))
+def _check_dump(path: Path, options: CorpusOptions) -> None:
+    if options.already_tokenized:
+        raise ConfigurationError(
+            f"The input {path} is a MediaWiki dump, which is not tokenised: leave "
+            "already_tokenized out."
+        )
+    if find_spec("mwparserfromhell") is None:
+        raise ConfigurationError(
+            f"The input {path} is a MediaWiki dump, which takes the package mwparserfromhell. "
+            "Install it: pip install mwparserfromhell"
+        )
+
+
+def _read_file(
+    path: Path,
+    decompress: Callable[[IO[bytes]], IO[bytes]],
+    read: Callable[[IO[bytes]], Iterator[Document]],
+) -> Iterator[Tuple[Document, int]]:
+    with open(path, "rb") as raw, _explain_read_errors(path):
+        for document in read(decompress(raw)):
+            yield document, raw.tell()
+
+
+def _read_articles(stream: IO[bytes]) -> Iterator[Document]:
+    return (Document(*article) for article in read_articles(stream))
 
 
 @contextmanager
@@ -244,21 +259,19 @@ def _explain_read_errors(path: Path) -> Iterator[None]:
         ) from error
 
 
-def _join_wrapped(lines: Iterable[str]) -> Iterator[str]:
-    """Yields the paragraphs, which end at blank lines."""
-    for _, group in groupby(map(str.strip, lines), bool):
-        for paragraph in constrained_batches(group, _MAX_PARAGRAPH_CHARACTERS, strict=False):
-            yield _JOINED_BREAK.sub("", "\n".join(paragraph)).replace("\n", " ")
-
-
-def _read_blocks(lines: Iterable[str], *, is_wrapped: bool) -> Iterator[Document]:
-    block: List[str] = []
-    characters = 0
+def _paragraphs(lines: Iterable[str], is_wrapped: bool) -> Iterator[str]:
     if is_wrapped:
-        lines = _join_wrapped(lines)
+        lines = join_wrapped(lines)
     # Longer lines are split, to bound the memory of spaCy.
     parts = chain.from_iterable(split_text(line, _MAX_LINE_CHARACTERS) for line in lines)
-    for num_lines, line in enumerate(filter(str.strip, parts), start=1):
+    return filter(str.strip, parts)
+
+
+def _read_blocks(path: Path, stream: IO[bytes], *, is_wrapped: bool) -> Iterator[Document]:
+    block: List[str] = []
+    characters = 0
+    paragraphs = _paragraphs(read_lines(path, stream, whole_lines=False), is_wrapped)
+    for num_lines, line in enumerate(paragraphs, start=1):
         block.append(line)
         characters += len(line)
         # The first blocks are small, so that a small file has more than one.

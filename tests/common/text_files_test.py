@@ -1,9 +1,10 @@
+import io
 import os
 from unittest import mock
 
 import pytest
 from allennlp.common.checks import ConfigurationError
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from allennlp_semfit.common.text_files import find_text_files, read_lines, read_text, unchanged
@@ -82,13 +83,19 @@ def test_a_pipe_or_a_device_is_refused(tmp_path):
             find_text_files([path])
 
 
+def _with_line_feeds(text):
+    return io.StringIO(text, newline=None).read()
+
+
 @given(
-    text=st.text(st.sampled_from("aä三 \t\n\x1c\u3000"), max_size=40),
+    text=st.text(st.sampled_from("aä三 \t\r\n\x1c\u3000"), max_size=40),
     chunk_size=st.integers(1, 9),
 )
+@example(text="One\r\nTwo\rThree\r\r\nFour\r", chunk_size=9)
 def test_chunks_join_to_the_file_and_end_where_a_line_ends(text, chunk_size, tmp_path_factory):
     path = tmp_path_factory.mktemp("text") / "text.txt"
     path.write_bytes(text.encode())
+    text = _with_line_feeds(text)
     with mock.patch("allennlp_semfit.common.text_files.CHUNK_SIZE", chunk_size):
         chunks = list(read_text(path))
         lines = list(read_lines(path))
@@ -97,10 +104,11 @@ def test_chunks_join_to_the_file_and_end_where_a_line_ends(text, chunk_size, tmp
     assert lines == text.removesuffix("\n").split("\n") if text else lines == []
 
 
-@given(text=st.text(st.sampled_from("aä三 \t\n"), max_size=60), limit=st.integers(4, 9))
+@given(text=st.text(st.sampled_from("aä三 \t\r\n"), max_size=60), limit=st.integers(4, 9))
 def test_a_long_line_is_cut_before_a_word(text, limit, tmp_path_factory):
     path = tmp_path_factory.mktemp("text") / "text.txt"
     path.write_bytes(text.encode())
+    text = _with_line_feeds(text)
     with (
         mock.patch("allennlp_semfit.common.text_files.CHUNK_SIZE", limit),
         mock.patch("allennlp_semfit.common.text_files.MAX_REST", limit),

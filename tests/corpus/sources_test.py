@@ -2,7 +2,6 @@ import bz2
 import gzip
 import io
 import lzma
-import re
 import tarfile
 import textwrap
 import tracemalloc
@@ -12,6 +11,7 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 
 from allennlp_semfit.corpus import sources
+from allennlp_semfit.corpus.options import CorpusOptions
 from allennlp_semfit.corpus.sources import find_sources, read_documents
 from allennlp_semfit.corpus.wikipedia import read_articles
 
@@ -28,9 +28,13 @@ def dump(*texts, ns=0, extra=""):
     return DUMP.format(pages="".join(PAGE.format(ns=ns, extra=extra, text=t) for t in texts))
 
 
-def read(*paths):
+def find(*paths, **options):
+    return find_sources(paths, CorpusOptions(**options))
+
+
+def read(*paths, **options):
     counts: List[int] = []
-    documents = list(read_documents(find_sources(paths), counts.append))
+    documents = list(read_documents(find(*paths, **options), counts.append))
     assert sum(counts) == sum(path.stat().st_size for path in paths)
     return documents
 
@@ -55,10 +59,10 @@ class TestWhatAFileIs:
 
 @pytest.mark.usefixtures("fail_instead_of_hanging")
 @pytest.mark.parametrize("comment", ["<!-- a -->\n", "<!---->", "<!-- a\n"])
-def test_a_file_that_begins_with_many_comments_is_text(tmp_path, comment):
+def test_a_file_that_begins_with_many_comments_is_no_dump(tmp_path, comment):
     path = tmp_path / "a.txt"
     path.write_text(comment * 5000)
-    assert not find_sources([path])[0].is_dump
+    assert read(path, lines="paragraphs")[0].text.startswith("<!--")
 
 
 class TestArticles:
@@ -133,90 +137,45 @@ class TestBlocks:
         assert {"ein", "und", "so"} <= set(words)
 
 
-PROSE = {
-    "en": "He counted the waves, and he wrote their number in a book. Nobody had asked him to. The "
-    "book was thick, and the waves were many. When it was full, he bought another one and went on "
-    "counting, even in the longest nights of winter. His wife laughed at him.",
-    "de": "Er zählte die Wellen und schrieb ihre Zahl in ein Buch. Niemand hatte ihn darum "
-    "gebeten. „Warum?“, fragte das Kind. Er wusste es nicht. Das Buch war dick und die "
-    "Geschwindigkeit hoch.",
-    "ar": "ذهب الرجل إلى البيت وكتب في كتابه عن البحر. ثم عاد إلى المدينة، ولم يتكلم مع أحد. "
-    "كان الجو باردا في ذلك اليوم، فجلس قرب النار؟ لم يعرف أحد السبب. بقي هناك حتى الصباح.",
-    "zh": "他数着海浪，把数目写在一本书里。没有人让他这样做。书很厚，海浪也很多！"
-    "写满以后，他又买了一本，继续数下去。他的妻子笑他。在最长的夜里，他也没有停下来。",
-}
-VERSE = """Of Man's first disobedience, and the fruit
-Of that forbidden tree whose mortal taste
-Brought death into the World, and all our woe,
-With loss of Eden, till one greater Man
-Restore us, and regain the blissful Seat,
-Sing, Heavenly Muse, that, on the secret top
-Of Oreb, or of Sinai, didst inspire
-That Shepherd who first taught the chosen seed
-In the beginning how the heavens and earth
-Rose out of Chaos: or, if Sion hill
-Delight thee more, and Siloa's brook that flowed
-Fast by the oracle of God, I thence
-Invoke thy aid to my adventurous song,"""
+class TestWrappedLines:
+    TEXT = "\n".join(textwrap.wrap("He counted the waves, and wrote their number down. " * 99, 70))
 
-
-class TestLines:
-    @pytest.mark.parametrize("end", ["\n", "\r\n"])
-    @pytest.mark.parametrize("language", PROSE)
-    @pytest.mark.parametrize("width", [10, 13])
-    def test_wrapped_text_is_joined(self, tmp_path, language, end, width):
-        prose = PROSE[language]
-        if language == "zh":
-            lines = [prose[i : i + width] for i in range(0, len(prose), width)]
-        else:
-            lines = textwrap.wrap(prose, width * 4)
+    def test_they_are_joined_and_more_than_one_document(self, tmp_path, caplog):
         path = tmp_path / "a.txt"
-        path.write_bytes(end.join([*lines, "", " ", *lines, ""]).encode())
-        assert [document.text for document in read(path)] == [prose, prose]
-        documents = list(read_documents(find_sources([path]), int, "paragraphs"))
-        assert len(documents) == 2 * len(lines)
-
-    @pytest.mark.parametrize(
-        "text",
-        [
-            VERSE,
-            "床前明月光，\n疑是地上霜。\n举头望明月，\n低头思故乡。\n" * 9,
-            "\n".join(re.findall(r".*?[.?] ?", PROSE["en"] * 9)),
-            "\n".join(re.findall(r".*?[.?] ?", PROSE["en"].lower() * 9)).replace(".", ""),
-            "\n".join(PROSE.values()) * 9,
-            "\n\n".join(PROSE.values()) * 9,
-            "\n".join(f"line {i}" for i in range(100)),
-            "Good morning\nthanks a lot.",
-            "so what?\nyou know, it\nis late. good night, and\nthat is it\nbut no.",
-        ],
-    )
-    def test_other_lines_are_not_joined(self, tmp_path, text):
-        (tmp_path / "a.txt").write_text(text)
-        assert not find_sources([tmp_path / "a.txt"])[0].is_wrapped
-
-    @pytest.mark.parametrize("repeats", [1, 9])
-    def test_sentences_that_begin_in_a_new_line_and_are_wrapped(self, tmp_path, repeats):
-        text = "He wrote\ntheir number in a book.\nThe sea was calm that day, and\nno ship came.\n"
-        (tmp_path / "a.txt").write_text(text * repeats)
-        assert find_sources([tmp_path / "a.txt"])[0].is_wrapped
-
-    def test_how_wrapped_lines_are_joined(self, tmp_path):
-        path = tmp_path / "a.txt"
-        path.write_text(
-            "A well-\nknown ex\xad\nample -\nor\ntwo.\n\n海浪\n的数\nof\nบ้าน\nไป\n사람\n이"
-        )
-        documents = read_documents(find_sources([path]), int, "wrapped")
-        assert [document.text for document in documents] == [
-            "A well-known example - or two.",
-            "海浪的数 of บ้านไป 사람 이",
-        ]
-
-    def test_wrapped_text_without_blank_lines_is_more_than_one_document(self, tmp_path):
-        path = tmp_path / "a.txt"
-        path.write_text("\n".join(textwrap.wrap(PROSE["en"] * 200, 70)))
+        path.write_text(self.TEXT * 20)
         documents = read(path)
         assert len(documents) > 3
-        assert " ".join(document.text for document in documents) == PROSE["en"] * 200
+        assert " ".join(document.text for document in documents).split() == (self.TEXT * 20).split()
+        assert not any("\n" in document.text for document in documents)
+        assert "a.txt: its lines look hard-wrapped" in caplog.text
+        lines = [document.text for document in read(path, lines="paragraphs")]
+        assert "\n".join(lines) == self.TEXT * 20
+
+    @pytest.mark.parametrize("options", [{}, {"already_tokenized": True}])
+    def test_the_asked_lines_are_taken(self, tmp_path, caplog, options):
+        (tmp_path / "a.txt").write_text("One\ntwo")
+        assert [document.text for document in read(tmp_path / "a.txt", **options)] == ["One", "two"]
+        (tmp_path / "a.txt").write_text(self.TEXT)
+        documents = read(tmp_path / "a.txt", **(options or {"lines": "wrapped"}))
+        assert (len(documents) > 9) == bool(options)
+        assert not caplog.records
+
+
+def test_lines_end_in_any_way(tmp_path):
+    texts = []
+    for name, end in (("lf", "\n"), ("crlf", "\r\n"), ("cr", "\r")):
+        (tmp_path / name).write_bytes(end.join(["One.", "Two.", "", "Three."]).encode())
+        texts.append([document.text for document in read(tmp_path / name)])
+    assert texts == [["One.", "Two.", "Three."]] * 3
+
+
+def test_what_is_no_text_is_an_error_unless_asked_for(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text('{"text": "One."}\n' * 9)
+    for options in ({}, {"already_tokenized": True}):
+        with pytest.raises(ConfigurationError, match="a.txt: it looks like JSON"):
+            find(path, **options)
+    assert len(read(path, lines="paragraphs")) == 9
 
 
 class TestErrors:
@@ -226,24 +185,24 @@ class TestErrors:
         with tarfile.open(tmp_path / "a.tar.gz", mode) as archive:
             archive.add(tmp_path / "a.txt", "a.txt")
         with pytest.raises(ConfigurationError, match="a.tar.gz is a tar archive. Unpack it first"):
-            find_sources([tmp_path / "a.tar.gz"])
+            find(tmp_path / "a.tar.gz")
 
     @pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress])
     def test_empty(self, tmp_path, pack):
         (tmp_path / "a.txt").write_bytes(pack(b""))
         with pytest.raises(ConfigurationError, match="a.txt is empty"):
-            find_sources([tmp_path / "a.txt"])
+            find(tmp_path / "a.txt")
 
     def test_not_utf8_is_found_at_once_where_the_file_begins_with_it(self, tmp_path):
         (tmp_path / "a.txt").write_bytes("Bärentöter\n".encode("latin-1") * 10)
         with pytest.raises(ConfigurationError, match="a.txt: not UTF-8: .* in line 1;"):
-            find_sources([tmp_path / "a.txt"])
+            find(tmp_path / "a.txt")
 
     @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
     def test_utf16(self, tmp_path, encoding):
         (tmp_path / "a.txt").write_bytes("some words\n".encode(encoding))
         with pytest.raises(ConfigurationError, match="UTF-16"):
-            find_sources([tmp_path / "a.txt"])
+            find(tmp_path / "a.txt")
 
     @pytest.mark.parametrize(
         ("start", "kind"), [(b"PK\x03\x04", "zip"), (b"7z\xbc\xaf\x27\x1c", "7z")]
@@ -251,7 +210,7 @@ class TestErrors:
     def test_archives(self, tmp_path, start, kind):
         (tmp_path / "a.txt").write_bytes(start + b"rest")
         with pytest.raises(ConfigurationError, match=f"a.txt is a {kind} archive"):
-            find_sources([tmp_path / "a.txt"])
+            find(tmp_path / "a.txt")
 
     @pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
     @pytest.mark.parametrize("damage", ["cut", "changed"])

@@ -1,0 +1,156 @@
+"""What the lines of an input are: text or something else, whole or hard-wrapped."""
+
+import logging
+from collections import Counter
+from itertools import groupby, pairwise
+from typing import Any, Callable, Iterable, Iterator, NamedTuple, Sequence
+
+import regex
+from allennlp.common.checks import ConfigurationError
+from more_itertools import constrained_batches
+
+__all__ = ["are_wrapped", "check_text", "join_wrapped"]
+
+logger = logging.getLogger(__name__)
+
+
+class _Frame(NamedTuple):
+    """
+    What the lines of something other than text share: `find` returns the same value, other than
+    `None` or 0, for at least `min_share` of them.
+    """
+
+    find: Callable[[str], Any]
+    min_share: float
+    kind: str
+    remedy: str
+
+
+_COLUMN = "If the first line names the columns, name the one with the text, such as --field text."
+# Most text has a space after these.
+_DELIMITER = regex.compile(r'"[^"]*"(*SKIP)(*FAIL)|[,;|](?!\s)')
+_FRAMES = [
+    _Frame(
+        lambda line: bool(regex.match(r'[{}]|\[\s*(?:[\[{"\]]|$)|\]|"[^"]*"\s*:', line)),
+        0.3,
+        "JSON",
+        "If each line is an object, name the field with the text, such as --field text.",
+    ),
+    _Frame(
+        # <unk> is a word.
+        lambda line: bool(regex.match(r"</?(?!unk>)[A-Za-z!?][^<>]*>", line)),
+        0.02,
+        "markup",
+        "Extract the text first. A MediaWiki dump begins with <mediawiki>.",
+    ),
+    _Frame(
+        lambda line: bool(regex.match(r"\d[\d.:]*\t|\d+$|[\d:.,]+ --> |__label__", line)),
+        0.3,
+        "lines with a number or label",
+        "Remove it first, for instance with `cut -f 2-`.",
+    ),
+    _Frame(lambda line: line.count("\t"), 0.5, "a table", _COLUMN),
+    _Frame(lambda line: len(_DELIMITER.findall(line)), 0.7, "a table", _COLUMN),
+]
+_MIN_FRAMED_LINES = 3
+_REMAINS = regex.compile(
+    r"&(?:amp|lt|gt|quot|apos|nbsp|#\d+|#x[\da-fA-F]+);|@-@"
+    r"|</?(?:p|br|div|span|a|ref)\b[^<>]*>|\[\[[^\[\]]+\]\]|\{\{[^{}]+\}\}"
+)
+_MIN_SHARE_OF_REMAINS = 0.02
+_SHOWN_CHARACTERS = 60
+
+# Scripts without spaces: Chinese and Japanese, by the segment break transformation rules of CSS
+# Text, and Thai, Khmer, Lao and Burmese.
+_NO_SPACES = r"[[\p{EA=W}\p{EA=F}\p{EA=H}\p{LB=SA}]--\p{Hangul}]"
+# Where a line ends, words are joined without a space: in such scripts, and after a hyphen, for
+# which text recognition often has "¬".
+_JOINED_BREAK = regex.compile(
+    rf"(?V1)(?<={_NO_SPACES})\n(?={_NO_SPACES})|\xad\n|(?<=\p{{L}})¬\n(?=\p{{L}})"
+    rf"|(?<=\p{{L}}[-\u2010])\n(?=\p{{L}})"
+)
+_FIRST_WORD = regex.compile(rf"(?V1){_NO_SPACES}|\S+")
+_SENTENCE_END = r"""[\p{Sentence_Terminal}…][\p{Pe}\p{Pf}\p{Pi}"']*"""
+_END = regex.compile(rf"(?V1){_SENTENCE_END}(?:(?=\s|$)|(?<={_NO_SPACES}))")
+_WORD_END = regex.compile(rf"{_SENTENCE_END}$")
+_MIN_BREAKS = 5
+# Of hard-wrapped text without blank lines.
+_MAX_PARAGRAPH_CHARACTERS = 1 << 14
+
+
+def check_text(name: str, lines: Iterable[str]) -> None:
+    """
+    Warns if the first lines of an input contain markup.
+
+    # Raises
+
+    `ConfigurationError`
+        If they are not text.
+    """
+    lines = list(filter(None, map(str.strip, lines)))
+    for frame in _FRAMES:
+        found = Counter(value for value in map(frame.find, lines) if value)
+        value, count = next(iter(found.most_common(1)), (None, 0))
+        if count >= max(_MIN_FRAMED_LINES, frame.min_share * len(lines)):
+            example = next(line for line in lines if frame.find(line) == value)
+            raise ConfigurationError(
+                f"{name}: it looks like {frame.kind}, not like text: {count / len(lines):.0%} of "
+                f"its first lines are such as {example[:_SHOWN_CHARACTERS]!r}. {frame.remedy} "
+                "If it is text, add --lines paragraphs."
+            )
+    remains = list(filter(None, map(_REMAINS.search, lines)))
+    if remains and len(remains) >= _MIN_SHARE_OF_REMAINS * len(lines):
+        logger.warning(
+            "%s: %.0f%% of its first lines contain markup or entities, such as %r in %r, which "
+            "become words of the corpus. Remove or decode them first.",
+            name,
+            100 * len(remains) / len(lines),
+            remains[0][0],
+            remains[0].string[:_SHOWN_CHARACTERS],
+        )
+
+
+def are_wrapped(lines: Iterable[str]) -> bool:
+    """
+    Whether line breaks are within sentences: many lines are continued in lower case, in text whose
+    sentences begin with capitals; or, as in scripts without them,
+
+    - the first word of the next line would mostly not have fit into the line,
+    - most lines do not end like a sentence, and
+    - more sentences end within lines than at the ends of lines.
+    """
+    lines = [line.strip() for line in lines]
+    breaks = [(line, after) for line, after in pairwise(lines) if line and after]
+    # It is a third or more of real hard-wrapped text, and 2 % of sentences.
+    continued = sum(
+        after[0].islower() and (line[-1].isalnum() or line[-1] == ",") for line, after in breaks
+    )
+    if continued > max(1, 0.25 * len(breaks)) and _has_capitals(lines):
+        return True
+    if len(breaks) < _MIN_BREAKS:
+        return False
+    lengths = sorted(len(line) for line, _ in breaks)
+    # A few lines may be longer, such as those with an address.
+    width = lengths[len(lengths) * 9 // 10]
+    full = sum(len(line) + 1 + _FIRST_WORD.match(after).end() > width for line, after in breaks)
+    ends = [match.end() == len(line) for line, _ in breaks for match in _END.finditer(line)]
+    at_ends = sum(ends)
+    # It is about 0.65 for real hard-wrapped text and more for that of a program, 0.45 for blank
+    # verse, and 0.1 for sentences or paragraphs.
+    return full > 0.55 * len(breaks) and at_ends < min(len(ends) - at_ends, len(breaks) / 2)
+
+
+def _has_capitals(lines: Sequence[str]) -> bool:
+    """Whether most sentences begin with a capital."""
+    words = " ".join(lines).split()
+    starts = [after[0] for word, after in pairwise(words) if _WORD_END.search(word)]
+    return sum(map(str.isupper, starts)) > 3 * sum(map(str.islower, starts))
+
+
+def join_wrapped(lines: Iterable[str]) -> Iterator[str]:
+    """Yields the paragraphs, which end at blank lines."""
+    for has_text, group in groupby(map(str.strip, lines), bool):
+        if not has_text:
+            continue
+        for paragraph in constrained_batches(group, _MAX_PARAGRAPH_CHARACTERS, strict=False):
+            yield _JOINED_BREAK.sub("", "\n".join(paragraph)).replace("\n", " ")

@@ -1,0 +1,111 @@
+"""Reads the text of datasets: JSON lines, CSV, Parquet, and those of the Hugging Face Hub."""
+
+import glob
+import re
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional
+
+from allennlp.common.checks import ConfigurationError
+
+# The package is an extra, and `--include-package` imports this module for every command.
+if TYPE_CHECKING:
+    from datasets import IterableDataset
+
+__all__ = ["HUB", "PARQUET", "open_table", "read_texts", "size_of_table"]
+
+HUB = "hf://datasets/"
+PARQUET = b"PAR1"
+
+
+def open_table(
+    name: str, *, head: bytes = b"", subset: Optional[str] = None, split: str = "train"
+) -> "IterableDataset":
+    """
+    Opens a dataset, to be read as a stream.
+
+    # Parameters
+
+    name : `str`
+        The path of a file, or a dataset such as `"hf://datasets/wikimedia/wikipedia"`.
+    head : `bytes`, optional (default = `b""`)
+        The beginning of the file, after decompression.
+    subset : `Optional[str]`, optional (default = `None`)
+        The configuration of the Hub's dataset, such as `"20231101.yo"`.
+    split : `str`, optional (default = `"train"`)
+        The split of the Hub's dataset.
+
+    # Raises
+
+    `ConfigurationError`
+        If the package `datasets` is missing, or there is no such dataset.
+    """
+    if find_spec("datasets") is None:
+        raise ConfigurationError(
+            f"{name}: it takes the package datasets. Install it: pip install datasets"
+        )
+    import datasets
+
+    if name.startswith(HUB):
+        arguments: List[Any] = [name.removeprefix(HUB).rstrip("/"), subset]
+        options: Dict[str, Any] = {"split": split}
+    else:
+        arguments = [_builder(head)]
+        options = {"split": "train", "data_files": glob.escape(name)}
+        if arguments == ["csv"]:
+            header = head.decode("utf-8", errors="replace").splitlines()[0]
+            options.update(sep=max(",\t;|", key=header.count), keep_default_na=False)
+    with _explain_errors(name):
+        return datasets.load_dataset(*arguments, **options, streaming=True)
+
+
+def read_texts(dataset: "IterableDataset", name: str, field: Optional[str]) -> Iterator[str]:
+    """
+    Yields the text in a field.
+
+    # Raises
+
+    `ConfigurationError`
+        If there is no such field, it has no text, or reading fails.
+    """
+    is_known = False
+    with _explain_errors(name):
+        for row in dataset:
+            if not is_known and field not in row:
+                missing = "" if field is None else f" no {field!r}, but"
+                raise ConfigurationError(
+                    f"{name}: name the field with the text, such as --field text; it has{missing} "
+                    f"the fields {', '.join(map(repr, row))}"
+                )
+            is_known = True
+            text = row.get(field)
+            if isinstance(text, (dict, list)):
+                raise ConfigurationError(
+                    f"{name}: --field {field}: it must have text, but has {str(text)[:60]!r}"
+                )
+            if text is not None:
+                yield str(text)
+
+
+def size_of_table(dataset: "IterableDataset") -> int:
+    """The number of bytes in the dataset, or 0 if it is unknown."""
+    splits = dataset.info.splits or {}
+    return getattr(splits.get(dataset.split), "num_bytes", None) or 0
+
+
+@contextmanager
+def _explain_errors(name: str) -> Iterator[None]:
+    try:
+        yield
+    except (ConfigurationError, GeneratorExit):
+        raise
+    except Exception as error:
+        # They are those of pyarrow, pandas, fsspec, huggingface_hub and others.
+        message = " ".join(str(error).split())
+        raise ConfigurationError(f"{name}: the package datasets cannot read it: {message}") from error
+
+
+def _builder(head: bytes) -> str:
+    if head.startswith(PARQUET):
+        return "parquet"
+    return "json" if re.match(rb"(?:\xef\xbb\xbf)?\s*[{\[]", head) else "csv"

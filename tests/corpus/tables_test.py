@@ -1,0 +1,147 @@
+import gzip
+import json
+import sys
+
+import datasets
+import pytest
+from allennlp.common.checks import ConfigurationError
+
+from allennlp_semfit.corpus.options import CorpusOptions
+from allennlp_semfit.corpus.sources import find_sources, read_documents
+
+ROWS = [
+    {"id": 1, "text": "The river rose.\n\nNobody slept, “ever”.", "tags": ["a"]},
+    {"id": 2, "text": "ọ̀rẹ́ NA", "tags": []},
+    {"id": 3, "text": "NA", "tags": ["b"]},
+]
+TEXTS = ["The river rose.\nNobody slept, “ever”.", "ọ̀rẹ́ NA", "NA"]
+NAME = "hf://datasets/someone/rivers"
+
+
+def read(*names, **options):
+    counts = []
+    sources = find_sources(names, CorpusOptions(**options))
+    documents = list(read_documents(sources, counts.append))
+    assert sum(counts) == sum(source.size for source in sources)
+    return [document.text for document in documents]
+
+
+def json_lines(rows=ROWS):
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+def csv(separator):
+    rows = ('"{id}"{sep}"{text}"\n'.format(sep=separator, **row) for row in ROWS)
+    return f"id{separator}text\n" + "".join(rows)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        json_lines(),
+        "\ufeff" + json_lines(),
+        json_lines().replace("\n", "\r\n"),
+        json.dumps(ROWS, indent=2),
+        # The lines of a dump for search engines
+        json_lines([{"index": {"_id": "1"}}, *ROWS, {"index": {"_id": "2"}}]),
+        csv(","),
+        csv(";"),
+        csv("\t"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("name", "pack"),
+    [("a[1].txt", bytes), ("rows", gzip.compress), ("rows.txt.gz", gzip.compress)],
+)
+def test_a_dataset_is_detected_from_its_content(tmp_path, content, name, pack):
+    (tmp_path / name).write_bytes(pack(content.encode()))
+    assert read(tmp_path / name, field="text") == TEXTS
+
+
+def test_parquet(tmp_path):
+    datasets.Dataset.from_list(ROWS).to_parquet(tmp_path / "rows")
+    assert read(tmp_path / "rows", field="text") == TEXTS
+    # Also without a field, it is not taken for text.
+    with pytest.raises(ConfigurationError, match="rows: name the field .*'id', 'text', 'tags'$"):
+        read(tmp_path / "rows")
+
+
+class TestHub:
+    @pytest.fixture(autouse=True)
+    def local_hub(self, tmp_path, monkeypatch):
+        """A repository as the Hub has it, with two subsets, in place of the Hub."""
+        for subset, rows in (("20231101.yo", ROWS), ("20231101.wo", ROWS[1:])):
+            (tmp_path / subset).mkdir()
+            path = tmp_path / subset / "train-00000-of-00001.parquet"
+            datasets.Dataset.from_list(rows).to_parquet(path)
+        (tmp_path / "README.md").write_text(
+            "---\nconfigs:\n"
+            "- config_name: 20231101.yo\n  data_files: 20231101.yo/*.parquet\n"
+            "- config_name: 20231101.wo\n  data_files: 20231101.wo/*.parquet\n"
+            "dataset_info:\n- config_name: 20231101.wo\n"
+            "- config_name: 20231101.yo\n  splits:\n"
+            "  - name: train\n    num_bytes: 60\n    num_examples: 3\n---\n"
+        )
+        load = datasets.load_dataset
+
+        def load_local(name, *args, **kwargs):
+            assert name == "someone/rivers"
+            return load(str(tmp_path), *args, **kwargs)
+
+        monkeypatch.setattr(datasets, "load_dataset", load_local)
+
+    def test_a_subset_is_read(self):
+        assert read(NAME, field="text", subset="20231101.yo") == TEXTS
+        assert read(f"{NAME}/", field="text", subset="20231101.wo") == TEXTS[1:]
+
+    def test_its_size_is_that_of_its_card(self):
+        options = CorpusOptions(field="text", subset="20231101.yo")
+        assert [source.size for source in find_sources([NAME], options)] == [60]
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({}, "Please pick one among .*'20231101.yo', '20231101.wo'"),
+            ({"subset": "yo"}, "'yo' not found. Available: .*'20231101.yo'"),
+            ({"subset": "20231101.yo", "split": "test"}, "Bad split: test. Available .*'train'"),
+            ({"subset": "20231101.yo", "field": "body"}, "no 'body', but the fields 'id', 'text'"),
+        ],
+    )
+    def test_an_error_names_what_there_is(self, options, message):
+        with pytest.raises(ConfigurationError, match=f"^{NAME}: .*{message}"):
+            read(NAME, **{"field": "text", **options})
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("content", "message"),
+        [
+            (json_lines(), "no 'body', but the fields 'id', 'text', 'tags'"),
+            (csv(","), "no 'body', but the fields 'id', 'text'"),
+            (json_lines() + '{"text": "cut', "the package datasets cannot read it: "),
+            ("id,body\n1,a\n2,b,c\n", "cannot read it: .*line 3"),
+            (json_lines([{"body": ["a", "b"]}]), "field body: it must have text, but has .*'a'"),
+            ("One.\nTwo.\n", "no 'body', but the fields 'One.'"),
+        ],
+    )
+    def test_an_error_says_what_is_wrong(self, tmp_path, content, message):
+        (tmp_path / "rows").write_text(content)
+        with pytest.raises(ConfigurationError, match=f"rows: .*{message}"):
+            read(tmp_path / "rows", field="body")
+
+    def test_the_package_is_an_extra(self, tmp_path, monkeypatch):
+        monkeypatch.setitem(sys.modules, "datasets", None)
+        (tmp_path / "rows").write_text(json_lines())
+        with pytest.raises(ConfigurationError, match="rows: .*pip install datasets"):
+            read(tmp_path / "rows", field="text")
+
+
+def test_the_text_of_a_row_is_checked_and_joined_like_that_of_a_file(tmp_path, caplog):
+    wrapped = "He counted the waves, and\nwrote their number\nin a book.\n\nShe did\nnot count."
+    (tmp_path / "rows").write_text(json_lines([{"text": wrapped}] * 9))
+    paragraphs = "He counted the waves, and wrote their number in a book.\nShe did not count."
+    assert read(tmp_path / "rows", field="text") == [paragraphs] * 9
+    assert "rows: its lines look hard-wrapped" in caplog.text
+    (tmp_path / "rows").write_text(json_lines([{"text": "<p>One.</p>"}] * 9))
+    with pytest.raises(ConfigurationError, match="rows: it looks like markup"):
+        read(tmp_path / "rows", field="text")
