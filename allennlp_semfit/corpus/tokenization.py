@@ -13,7 +13,7 @@ from allennlp_semfit.common.parallel import ordered_map
 from allennlp_semfit.corpus.options import CorpusOptions
 from allennlp_semfit.corpus.sentences import SentenceSplitter, normalize
 from allennlp_semfit.corpus.sources import Document
-from allennlp_semfit.corpus.wiki_markup import MarkupError, strip_markup
+from allennlp_semfit.corpus.wiki_markup import strip_markup
 
 _BATCH_CHARACTERS = 1 << 17
 _BATCHES_PER_WORKER = 4
@@ -63,10 +63,7 @@ def _split_document(options: CorpusOptions, document: Document) -> Sentences:
     dropped: CounterType[str] = Counter()
     paragraphs = document.text.split("\n")
     if document.hidden_namespaces is not None:
-        try:
-            paragraphs = strip_markup(document.text, document.hidden_namespaces, dropped)
-        except MarkupError as error:
-            return Sentences("", 0, 0, skipped=f"{document.title}: {error}")
+        paragraphs = strip_markup(document.text, document.hidden_namespaces, dropped)
     if options.already_tokenized:
         sentences = list(filter(None, map(normalize, paragraphs)))
     else:
