@@ -21,14 +21,13 @@ _BATCHES_PER_WORKER = 4
 
 class Sentences(NamedTuple):
     """
-    A document: `lines` has its sentences, each with a line end. `skipped` names an article that is
-    left out, and why. `dropped` has how often templates of a name were left out.
+    A document: `lines` has its sentences, each with a line end. `dropped` has how often templates
+    of a name were left out.
     """
 
     lines: str
     sentences: int
     words: int
-    skipped: str = ""
     dropped: Mapping[str, int] = {}
 
 
@@ -70,7 +69,7 @@ def _split_document(options: CorpusOptions, document: Document) -> Sentences:
         split = _splitter(options.language).split
         sentences = [sentence for paragraph in paragraphs for sentence in split(paragraph)]
     lines = [f"{sentence}\n" for sentence in sentences if _length(sentence) >= options.min_words]
-    return Sentences("".join(lines), len(lines), sum(map(_length, lines)), dropped=dropped)
+    return Sentences("".join(lines), len(lines), sum(map(_length, lines)), dropped)
 
 
 def _length(sentence: str) -> int:
