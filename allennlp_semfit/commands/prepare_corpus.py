@@ -79,8 +79,6 @@ class PrepareCorpus(Command):
             f"documents in {args.out_dir}: {summary.shards} shards, "
             f"{summary.held_out_sentences:,} sentences held out, {summary.seconds} s"
         )
-        if summary.skipped_articles:
-            logger.warning(f"{summary.skipped_articles:,} articles were left out.")
         out_dir = args.out_dir.rstrip("/") or "/"
         logger.info(
             "Next: allennlp train-fasttext %s %s --dim 100",

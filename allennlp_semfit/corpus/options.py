@@ -78,9 +78,8 @@ class CorpusOptions:
 class CorpusSummary(NamedTuple):
     """
     The size of a prepared corpus. `documents` are articles or blocks of lines; they, `sentences`
-    and `words` include the held-out text. `skipped_articles` were left out because their markup
-    cannot be parsed in reasonable time. `already_done` is whether the corpus already existed, made
-    from the same input with the same options.
+    and `words` include the held-out text. `already_done` is whether the corpus already existed,
+    made from the same input with the same options.
     """
 
     documents: int
@@ -89,5 +88,4 @@ class CorpusSummary(NamedTuple):
     shards: int
     held_out_sentences: int
     seconds: float
-    skipped_articles: int = 0
     already_done: bool = False

@@ -20,6 +20,7 @@ from allennlp_semfit.corpus.options import CorpusOptions, CorpusSummary
 from allennlp_semfit.corpus.sentences import SentenceSplitter
 from allennlp_semfit.corpus.sources import Source, find_sources, read_documents
 from allennlp_semfit.corpus.tokenization import split_documents
+from allennlp_semfit.corpus.wiki_markup import BROKEN
 from allennlp_semfit.corpus.writer import CONTENTS, CorpusWriter, read_record, write_record
 
 logger = logging.getLogger(__name__)
@@ -84,7 +85,7 @@ def prepare_corpus(
         with CorpusWriter(
             directory, num_shards=options.num_shards, held_out=options.held_out
         ) as writer:
-            skipped_articles = _fill(writer, sources, options, workers)
+            _fill(writer, sources, options, workers)
         _check_result(writer, sources, options)
         summary = CorpusSummary(
             documents=writer.documents,
@@ -93,7 +94,6 @@ def prepare_corpus(
             shards=len(writer.shards),
             held_out_sentences=writer.held_out_sentences,
             seconds=round(time.monotonic() - start, 1),
-            skipped_articles=skipped_articles,
         )
         write_record(directory, {"job": job, "summary": summary._asdict()})
     return summary
@@ -115,27 +115,24 @@ def _describe(sources: Sequence[Source], options: CorpusOptions) -> Dict[str, An
 
 def _fill(
     writer: CorpusWriter, sources: Sequence[Source], options: CorpusOptions, num_workers: int
-) -> int:
-    """Returns the number of articles that were left out."""
-    skipped_articles = 0
+) -> None:
     dropped: CounterType[str] = Counter()
     total = sum(source.size for source in sources) or None
     with Tqdm.tqdm(total=total, unit="B", unit_scale=True, desc="reading") as bar:
         documents = read_documents(sources, bar.update)
         with closing(split_documents(documents, options, num_workers)) as batches:
             for document in chain.from_iterable(batches):
-                if document.skipped:
-                    skipped_articles += 1
-                    logger.warning("Leaving out the article %s.", document.skipped)
                 dropped.update(document.dropped)
                 writer.add(document.lines, document.sentences, document.words)
                 bar.set_postfix_str(f"{writer.sentences:,} sentences", refresh=False)
                 if options.max_sentences and writer.sentences >= options.max_sentences:
                     break
+    num_broken = dropped.pop(BROKEN, 0)
+    if num_broken:
+        logger.warning("Paragraphs left out because of broken markup: %s", f"{num_broken:,}")
     if dropped:
         names = ", ".join(f"{name} {count:,}" for name, count in dropped.most_common(_MAX_NAMES))
         logger.info(f"Templates left out: {dropped.total():,}, most often {names}")
-    return skipped_articles
 
 
 def _check_result(writer: CorpusWriter, sources: Sequence[Source], options: CorpusOptions) -> None:

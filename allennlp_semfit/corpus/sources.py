@@ -74,12 +74,10 @@ class Document(NamedTuple):
 
     `hidden_namespaces` is `None` for text. For an article, it has the prefixes of links that are
     not displayed as text, such as `file` and `category`: in lower case, in the dump's language.
-    `title` is the article's.
     """
 
     text: str
     hidden_namespaces: Optional[FrozenSet[str]] = None
-    title: str = ""
 
 
 class Source(NamedTuple):

@@ -13,7 +13,7 @@ from allennlp_semfit.common.parallel import ordered_map
 from allennlp_semfit.corpus.options import CorpusOptions
 from allennlp_semfit.corpus.sentences import SentenceSplitter, normalize
 from allennlp_semfit.corpus.sources import Document
-from allennlp_semfit.corpus.wiki_markup import MarkupError, strip_markup
+from allennlp_semfit.corpus.wiki_markup import strip_markup
 
 _BATCH_CHARACTERS = 1 << 17
 _BATCHES_PER_WORKER = 4
@@ -21,14 +21,13 @@ _BATCHES_PER_WORKER = 4
 
 class Sentences(NamedTuple):
     """
-    A document: `lines` has its sentences, each with a line end. `skipped` names an article that is
-    left out, and why. `dropped` has how often templates of a name were left out.
+    A document: `lines` has its sentences, each with a line end. `dropped` has how often templates
+    of a name were left out.
     """
 
     lines: str
     sentences: int
     words: int
-    skipped: str = ""
     dropped: Mapping[str, int] = {}
 
 
@@ -63,17 +62,14 @@ def _split_document(options: CorpusOptions, document: Document) -> Sentences:
     dropped: CounterType[str] = Counter()
     paragraphs = document.text.split("\n")
     if document.hidden_namespaces is not None:
-        try:
-            paragraphs = strip_markup(document.text, document.hidden_namespaces, dropped)
-        except MarkupError as error:
-            return Sentences("", 0, 0, skipped=f"{document.title}: {error}")
+        paragraphs = strip_markup(document.text, document.hidden_namespaces, dropped)
     if options.already_tokenized:
         sentences = list(filter(None, map(normalize, paragraphs)))
     else:
         split = _splitter(options.language).split
         sentences = [sentence for paragraph in paragraphs for sentence in split(paragraph)]
     lines = [f"{sentence}\n" for sentence in sentences if _length(sentence) >= options.min_words]
-    return Sentences("".join(lines), len(lines), sum(map(_length, lines)), dropped=dropped)
+    return Sentences("".join(lines), len(lines), sum(map(_length, lines)), dropped)
 
 
 def _length(sentence: str) -> int:

@@ -16,11 +16,11 @@ _HIDDEN_NAMES = frozenset(["media", "file", "image", "category"])
 _ARTICLE_KEY = "0"
 
 
-def read_articles(stream: IO[bytes]) -> Iterator[Tuple[str, FrozenSet[str], str]]:
+def read_articles(stream: IO[bytes]) -> Iterator[Tuple[str, FrozenSet[str]]]:
     """
-    Yields the wiki markup of each article in the XML of a dump, the names, in lower case, of the
-    namespaces whose links are not text, and the article's title. Redirects, talk pages and
-    templates are skipped. Of a page with several revisions, the last one is taken.
+    Yields the wiki markup of each article in the XML of a dump, and the names, in lower case, of
+    the namespaces whose links are not text. Redirects, talk pages and templates are skipped. Of a
+    page with several revisions, the last one is taken.
 
     # Raises
 
@@ -51,11 +51,10 @@ def read_articles(stream: IO[bytes]) -> Iterator[Tuple[str, FrozenSet[str], str]
         elif element.tag == page_tag:
             text = "" if revision is None else _article_text(element, revision, prefix)
             revision = None
-            title = element.findtext(prefix + "title") or ""
             # With `element.clear()`, the root would keep an empty element for each page.
             root.clear()
             if text:
-                yield text, hidden, title
+                yield text, hidden
 
 
 def _article_text(page: Element, revision: Element, prefix: str) -> str:

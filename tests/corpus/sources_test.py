@@ -54,7 +54,7 @@ class TestWhatAFileIs:
     def test_a_dump_is_detected_from_its_content(self, tmp_path, pack, name, encoding, start):
         path = tmp_path / name
         path.write_bytes(pack((start + dump("één", "два")).encode(encoding)))
-        assert read(path) == [("één", HIDDEN, "T"), ("два", HIDDEN, "T")]
+        assert read(path) == [("één", HIDDEN), ("два", HIDDEN)]
 
 
 @pytest.mark.usefixtures("fail_instead_of_hanging")
@@ -88,7 +88,7 @@ class TestArticles:
         ]
         page = dump("only") + "".join(f"<page><ns>0</ns>{page}</page>" for page in pages)
         page = page.replace("</mediawiki>", "") + "</mediawiki>"
-        texts = [text for text, _, _ in read_articles(io.BytesIO(page.encode()))]
+        texts = [text for text, _ in read_articles(io.BytesIO(page.encode()))]
         assert texts == ["only", "new"]
 
     def test_pages_are_freed(self):
