@@ -102,7 +102,9 @@ def _explain_errors(name: str) -> Iterator[None]:
     except Exception as error:
         # They are those of pyarrow, pandas, fsspec, huggingface_hub and others.
         message = " ".join(str(error).split())
-        raise ConfigurationError(f"{name}: the package datasets cannot read it: {message}") from error
+        raise ConfigurationError(
+            f"{name}: the package datasets cannot read it: {message}"
+        ) from error
 
 
 def _builder(head: bytes) -> str:
