@@ -136,13 +136,15 @@ def check_dims(one: str, one_dim: int, other: str, other_dim: int) -> None:
         )
 
 
-# The first bytes of a compressed file, and the program that decompresses it.
+# The first bytes of a compressed file or archive, and the program that decompresses it.
 _DECOMPRESSORS = {
     rb"\x1f\x8b": "gunzip",
     rb"BZh[1-9]1AY": "bunzip2",
     rb"\xfd7zXZ\0": "unxz",
     rb"\x28\xb5\x2f\xfd": "unzstd",
     rb"PK\x03\x04": "unzip",
+    rb"7z\xbc\xaf\x27\x1c": "7z x",
+    rb"(?s:.{257})ustar": "tar -xf",
 }
 
 

@@ -4,10 +4,12 @@ import re
 import unicodedata
 from typing import Any, Callable, Iterable, Iterator, List
 
+import numpy
 import regex
 import sentencex
 import spacy
 from allennlp.common.checks import ConfigurationError
+from spacy.attrs import SENT_START
 from spacy.lang.char_classes import ALPHA
 from spacy.language import Language
 from spacy.pipeline import Sentencizer
@@ -230,11 +232,10 @@ class _Sentences:
     def __call__(self, doc: Doc) -> Doc:
         # An end within a token does not count.
         ends = {0, *_sentence_ends(doc.text, self._language)}
-        previous_end = 0
-        for token in doc:
-            token.is_sent_start = previous_end in ends
-            previous_end = token.idx + len(token)
-        return doc
+        ends_of_tokens = [0, *(token.idx + len(token) for token in doc)]
+        starts = [1 if end in ends else -1 for end in ends_of_tokens[:-1]]
+        # Setting `token.is_sent_start` takes quadratic time.
+        return doc.from_array([SENT_START], numpy.array(starts).astype(numpy.uint64)[:, None])
 
 
 def _sentence_ends(text: str, language: str) -> Iterator[int]:

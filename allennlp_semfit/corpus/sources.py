@@ -32,6 +32,7 @@ from xml.etree.ElementTree import ParseError
 
 from allennlp.common.checks import ConfigurationError
 
+from allennlp_semfit.common.errors import check_not_compressed
 from allennlp_semfit.common.text_files import find_text_files, read_lines, read_text
 from allennlp_semfit.corpus.lines import are_wrapped, check_text, join_wrapped
 from allennlp_semfit.corpus.options import CorpusOptions
@@ -46,13 +47,6 @@ _DECOMPRESSORS: Dict[bytes, Callable[[IO[bytes]], Any]] = {
     b"BZh": bz2.open,
     b"\xfd7zXZ\x00": lzma.open,
 }
-_ARCHIVES = {
-    b"PK\x03\x04": "a zip archive",
-    b"7z\xbc\xaf\x27\x1c": "a 7z archive",
-    b"\x28\xb5\x2f\xfd": "a zstandard file",
-}
-# A tar archive has its magic number here.
-_TAR_MAGIC = slice(257, 262)
 _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _DUMP_START = re.compile(
     # Not `.*?` in a comment: it also matches several comments, in exponentially many ways.
@@ -149,14 +143,7 @@ def _inspect(path: Path, options: CorpusOptions) -> Source:
         )
         raw.seek(0)
         head = decompress(raw).read(_HEAD_BYTES)
-    archives = [kind for start, kind in _ARCHIVES.items() if magic.startswith(start)]
-    if head[_TAR_MAGIC] == b"ustar":
-        archives.append("a tar archive")
-    if archives:
-        raise ConfigurationError(
-            f"The input {path} is {archives[0]}. Unpack it first: the input must be text, a "
-            "MediaWiki dump or a dataset, optionally compressed with gzip, bzip2 or xz."
-        )
+    check_not_compressed(head, path, "Only gzip, bzip2 and xz are read directly.", "input")
     if not head:
         raise ConfigurationError(f"The input {path} is empty. Give a file with text.")
     stat = path.stat()

@@ -69,12 +69,12 @@ def test_parquet(tmp_path):
 class TestHub:
     @pytest.fixture(autouse=True)
     def local_hub(self, tmp_path, monkeypatch):
-        """A repository as the Hub has it, with two subsets, in place of the Hub."""
+        """`datasets` takes a directory for the dataset of the Hub that has its name."""
+        repository = tmp_path / "someone/rivers"
         for subset, rows in (("20231101.yo", ROWS), ("20231101.wo", ROWS[1:])):
-            (tmp_path / subset).mkdir()
-            path = tmp_path / subset / "train-00000-of-00001.parquet"
+            path = repository / subset / "train-00000-of-00001.parquet"
             datasets.Dataset.from_list(rows).to_parquet(path)
-        (tmp_path / "README.md").write_text(
+        (repository / "README.md").write_text(
             "---\nconfigs:\n"
             "- config_name: 20231101.yo\n  data_files: 20231101.yo/*.parquet\n"
             "- config_name: 20231101.wo\n  data_files: 20231101.wo/*.parquet\n"
@@ -82,13 +82,7 @@ class TestHub:
             "- config_name: 20231101.yo\n  splits:\n"
             "  - name: train\n    num_bytes: 60\n    num_examples: 3\n---\n"
         )
-        load = datasets.load_dataset
-
-        def load_local(name, *args, **kwargs):
-            assert name == "someone/rivers"
-            return load(str(tmp_path), *args, **kwargs)
-
-        monkeypatch.setattr(datasets, "load_dataset", load_local)
+        monkeypatch.chdir(tmp_path)
 
     def test_a_subset_is_read(self):
         assert read(NAME, field="text", subset="20231101.yo") == TEXTS

@@ -17,6 +17,7 @@ import subprocess
 import sys
 from importlib.util import find_spec
 
+import datasets
 import h5py
 import pytest
 from allennlp.commands import main
@@ -84,6 +85,14 @@ def directory(tmp_path, monkeypatch):
     (tmp_path / "my-text.txt.gz").write_bytes(gzip.compress((10 * sentences).encode()))
     for name in ("brown.txt", "my-domain.txt"):
         (tmp_path / name).write_text(4 * sentences, "utf-8")
+    rows = datasets.Dataset.from_list([{"text": line} for line in sentences.splitlines()])
+    # `datasets` takes a directory for the dataset of the Hub that has its name.
+    rows.to_parquet(tmp_path / "wikimedia/wikipedia/20231101.yo/train-00000-of-00001.parquet")
+    (tmp_path / "wikimedia/wikipedia/README.md").write_text(
+        "---\nconfigs:\n- config_name: 20231101.yo\n  data_files: 20231101.yo/*.parquet\n---\n"
+    )
+    rows.to_json(tmp_path / "reviews.jsonl.gz", compression="gzip")
+    rows.rename_column("text", "review").to_csv(tmp_path / "reviews.csv")
     shutil.copytree(ROOT / "training_config", tmp_path / "training_config")
     config = tmp_path / "training_config" / "elmo_semfit.jsonnet"
     code = config.read_text("utf-8")
