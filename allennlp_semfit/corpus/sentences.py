@@ -233,9 +233,9 @@ class _Sentences:
         # An end within a token does not count.
         ends = {0, *_sentence_ends(doc.text, self._language)}
         ends_of_tokens = [0, *(token.idx + len(token) for token in doc)]
-        starts = [1 if end in ends else -1 for end in ends_of_tokens[:-1]]
+        starts: Any = numpy.array([1 if end in ends else -1 for end in ends_of_tokens[:-1]])
         # Setting `token.is_sent_start` takes quadratic time.
-        return doc.from_array([SENT_START], numpy.array(starts).astype(numpy.uint64)[:, None])
+        return doc.from_array([SENT_START], starts.astype(numpy.uint64)[:, None])
 
 
 def _sentence_ends(text: str, language: str) -> Iterator[int]:

@@ -25,7 +25,7 @@ class TestReadCorpus:
         second.write_text("drei 三\u00a0つ\n", encoding="utf-8")
         copy = io.BytesIO()
         assert read_corpus([first, second], copy, min_count=1) == 7
-        assert copy.getvalue().decode() == "ein größeres Wort \n\n  zwei\ndrei 三 つ\n"
+        assert copy.getvalue().decode() == "ein größeres Wort\n\n  zwei\ndrei 三 つ\n"
 
     @example("nul\0nul")
     @given(st.text(st.characters(codec="utf-8", exclude_characters="\ufeff")))
