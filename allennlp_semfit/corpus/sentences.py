@@ -35,8 +35,12 @@ _QUOTATION_MARK = r"""
 # sentencex never ends a sentence within quotation marks: direct speech of many sentences would be
 # one, and a mark that is not closed would join all up to the next one.
 _QUOTATION_MARKS = regex.compile(_QUOTATION_MARK, regex.VERBOSE)
+# Nor within parentheses: "(It rained.) He left."
+_PARENTHESES = regex.compile(r"[(\[]([^()\[\]]*[.!?…])[)\]](?= )")
 # French has a space before a closing mark.
-_CLOSING = regex.compile(rf"(?:{_QUOTATION_MARK})*+ (?:[ ][»›](?!\S))?", regex.VERBOSE)
+_CLOSING = regex.compile(rf"(?:{_QUOTATION_MARK} | [)\]])*+ (?:[ ][»›](?!\S))?", regex.VERBOSE)
+# It takes the items of "to (1) measure, and (2) compare" for sentences.
+_ITEM_MARK = regex.compile(r"\((\d{1,2}|\p{L}|[ivx]{2,4})\)")
 # "Go!" she said. Georgian has no capitals.
 _CONTINUED_SPEECH = regex.compile(r"(?V1)(?=\s*[^\w\s])\W++[\p{Ll}--\p{Georgian}]")
 # What sentencex takes for a continuation also after a mark of Chinese.
@@ -238,16 +242,24 @@ class _Sentences:
         return doc.from_array([SENT_START], starts.astype(numpy.uint64)[:, None])
 
 
-def _sentence_ends(text: str, language: str) -> Iterator[int]:
-    """Yields the indices in normalized text where a sentence ends."""
-    masked = _QUOTATION_MARKS.sub(" ", _CONTINUATION.sub("A", text))
-    masked = masked.translate(_END_MARKS)
+def _sentence_ends(text: str, language: str) -> List[int]:
+    """The indices in normalized text where a sentence ends."""
+    masked = _ITEM_MARK.sub(r"A\1A", _CONTINUATION.sub("A", text))
+    masked = _PARENTHESES.sub(r" \1 ", _QUOTATION_MARKS.sub(" ", masked)).translate(_END_MARKS)
     if language in _ABBREVIATIONS:
         masked = _ABBREVIATIONS[language].sub("-", masked)
+    ends: List[int] = []
     for sentence in sentencex.get_sentence_boundaries(_RULES.get(language, language), masked):
         end = sentence["start_index"] + len(sentence["text"].rstrip())
-        if not _CONTINUED_SPEECH.match(text, end):
-            yield _CLOSING.match(text, end).end()
+        if _CONTINUED_SPEECH.match(text, end):
+            continue
+        end = _CLOSING.match(text, end).end()
+        if regex.search(r"\w", text, pos=ends[-1] if ends else 0, endpos=end):
+            ends.append(end)
+        elif ends:
+            # Marks that follow those of a sentence
+            ends[-1] = end
+    return ends
 
 
 def split_text(text: str, max_length: int) -> Iterator[str]:
