@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from itertools import compress, count, pairwise
 from typing import Any, Callable, Iterable, Iterator, List
 
 import numpy
@@ -44,7 +45,7 @@ _ITEM_MARK = regex.compile(r"\((\d{1,2}|\p{L}|[ivx]{2,4})\)")
 # "Go!" she said. Georgian has no capitals.
 _CONTINUED_SPEECH = regex.compile(r"(?V1)(?=\s*[^\w\s])\W++[\p{Ll}--\p{Georgian}]")
 # What sentencex takes for a continuation also after a mark of Chinese.
-_CONTINUATION = regex.compile(r"(?<=[。．｡！？])[\da-z]")
+_CONTINUATION = regex.compile(r"([。．｡！？])[\da-z]")
 # Where sentencex has no rules, it takes the abbreviations of English, such as "mi." and "kan.",
 # which are words of Yoruba. The rules for Amharic have no abbreviations in Latin letters.
 _RULES = {"yo": "am"}
@@ -172,8 +173,10 @@ class SentenceSplitter:
         if len(self._nlp.vocab.strings) > _MAX_STRINGS:
             self._nlp = blank_pipeline(self._language)
         # Not `self._nlp(paragraph)`, which has a maximum length, for the memory of parsers.
-        doc = self._nlp.get_pipe("semfit_sentences")(self._nlp.tokenizer(paragraph))
-        return [" ".join(token.text for token in sentence) for sentence in doc.sents]
+        doc = self._nlp.tokenizer(paragraph)
+        words = [token.text for token in doc]
+        starts = [*compress(count(), _are_sentence_starts(doc, self._language)), len(words)]
+        return [" ".join(words[start:end]) for start, end in pairwise(starts)]
 
 
 @spacy.registry.tokenizers("semfit_tokenizer")
@@ -234,17 +237,22 @@ class _Sentences:
         self._language = nlp.lang or "xx"
 
     def __call__(self, doc: Doc) -> Doc:
-        # An end within a token does not count.
-        ends = {0, *_sentence_ends(doc.text, self._language)}
-        ends_of_tokens = [0, *(token.idx + len(token) for token in doc)]
-        starts: Any = numpy.array([1 if end in ends else -1 for end in ends_of_tokens[:-1]])
+        starts = [1 if is_start else -1 for is_start in _are_sentence_starts(doc, self._language)]
+        values: Any = numpy.array(starts).astype(numpy.uint64)[:, None]
         # Setting `token.is_sent_start` takes quadratic time.
-        return doc.from_array([SENT_START], starts.astype(numpy.uint64)[:, None])
+        return doc.from_array([SENT_START], values)
+
+
+def _are_sentence_starts(doc: Doc, language: str) -> List[bool]:
+    # An end within a token does not count.
+    ends = {0, *_sentence_ends(doc.text, language)}
+    ends_of_tokens = [0, *(token.idx + len(token) for token in doc)]
+    return [end in ends for end in ends_of_tokens[:-1]]
 
 
 def _sentence_ends(text: str, language: str) -> List[int]:
     """The indices in normalized text where a sentence ends."""
-    masked = _ITEM_MARK.sub(r"A\1A", _CONTINUATION.sub("A", text))
+    masked = _ITEM_MARK.sub(r"A\1A", _CONTINUATION.sub(r"\1A", text))
     masked = _PARENTHESES.sub(r" \1 ", _QUOTATION_MARKS.sub(" ", masked)).translate(_END_MARKS)
     if language in _ABBREVIATIONS:
         masked = _ABBREVIATIONS[language].sub("-", masked)
