@@ -3,7 +3,7 @@
 import logging
 from collections import Counter
 from itertools import groupby, pairwise
-from typing import Any, Callable, Iterable, Iterator, NamedTuple, Sequence
+from typing import Callable, Iterable, Iterator, NamedTuple, Sequence
 
 import regex
 from allennlp.common.checks import ConfigurationError
@@ -16,14 +16,15 @@ logger = logging.getLogger(__name__)
 
 class _Frame(NamedTuple):
     """
-    What the lines of something other than text share: `find` returns the same value, other than
-    `None` or 0, for at least `min_share` of them.
+    What the lines of something other than text share: `find` returns the same value, other than 0,
+    for at least `min_share` of them or, with `may_be_first`, for the first one.
     """
 
-    find: Callable[[str], Any]
+    find: Callable[[str], int]
     min_share: float
     kind: str
     remedy: str
+    may_be_first: bool = False
 
 
 _COLUMN = "If the first line names the columns, name the one with the text, such as --field text."
@@ -35,6 +36,7 @@ _FRAMES = [
         0.3,
         "JSON",
         "If each line is an object, name the field with the text, such as --field text.",
+        may_be_first=True,
     ),
     _Frame(
         # <unk> is a word.
@@ -42,6 +44,7 @@ _FRAMES = [
         0.02,
         "markup",
         "Extract the text first. A MediaWiki dump begins with <mediawiki>.",
+        may_be_first=True,
     ),
     _Frame(
         lambda line: bool(regex.match(r"\d[\d.:]*\t|\d+$|[\d:.,]+ --> |__label__", line)),
@@ -88,14 +91,15 @@ def check_text(name: str, lines: Iterable[str]) -> None:
         If they are not text.
     """
     lines = list(filter(None, map(str.strip, lines)))
-    for frame in _FRAMES:
-        found = Counter(value for value in map(frame.find, lines) if value)
-        value, count = next(iter(found.most_common(1)), (None, 0))
-        if count >= max(_MIN_FRAMED_LINES, frame.min_share * len(lines)):
-            example = next(line for line in lines if frame.find(line) == value)
+    for frame in _FRAMES if lines else []:
+        values = [frame.find(line) for line in lines]
+        value, count = Counter(filter(None, values)).most_common(1)[0] if any(values) else (0, 0)
+        is_first = frame.may_be_first and values[0]
+        if is_first or count >= max(_MIN_FRAMED_LINES, frame.min_share * len(lines)):
+            example = lines[values.index(value)]
             raise ConfigurationError(
-                f"{name}: it looks like {frame.kind}, not like text: {count / len(lines):.0%} of "
-                f"its first lines are such as {example[:_SHOWN_CHARACTERS]!r}. {frame.remedy} "
+                f"{name}: it looks like {frame.kind}, not like text: of its first {len(lines):,} "
+                f"lines, {count:,} are such as {example[:_SHOWN_CHARACTERS]!r}. {frame.remedy} "
                 "If it is text, add --lines paragraphs."
             )
     remains = list(filter(None, map(_REMAINS.search, lines)))

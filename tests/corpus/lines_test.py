@@ -115,6 +115,13 @@ class TestCheckText:
         assert any(repr(line.strip()[:60]) in str(e.value) for line in lines)
 
     @pytest.mark.parametrize(
+        "start", ['[{"text": "One."}]', "<!DOCTYPE html><p>One.", "<doc id=1>"]
+    )
+    def test_the_first_line_can_be_enough(self, start):
+        with pytest.raises(ConfigurationError, match="first 1,000 lines, 1 are such as"):
+            check_text("in", [start, *["Nobody slept."] * 999])
+
+    @pytest.mark.parametrize(
         "text",
         [
             *PROSE.values(),
