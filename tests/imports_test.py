@@ -29,6 +29,7 @@ ORDER = (
     "analysis",
     "integrations",
     "commands",
+    "plugin",
     "__init__",
 )
 MODULES = sorted(PACKAGE.rglob("*.py"))
@@ -80,14 +81,15 @@ SCRIPT = """
 import inspect, json, sys
 
 # `None` makes an import fail.
-sys.modules["allennlp"] = None
+sys.modules["allennlp_models"] = None
 try:
     import allennlp_semfit
 except ImportError as error:
-    assert "pip install --no-deps allennlp==" in str(error)
+    assert "pip install --no-deps allennlp-models==" in str(error)
 else:
     raise AssertionError
-del sys.modules["allennlp"]
+for name in [name for name in sys.modules if name.startswith("allennlp")]:
+    del sys.modules[name]
 
 # AllenNLP itself imports scikit-learn and spaCy.
 optional = ("datasets", "fasttext", "gensim", "matplotlib", "mwparserfromhell", "triton")

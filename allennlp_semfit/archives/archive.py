@@ -45,9 +45,9 @@ from allennlp_semfit.common.errors import InvalidFileError, RefusalError, first_
 from allennlp_semfit.common.initialization import weights_follow
 from allennlp_semfit.common.output import name_full_disk
 from allennlp_semfit.common.signals import delayed_signals
+from allennlp_semfit.common.text_files import FOLDER_WEIGHTS
 
 __all__ = [
-    "FOLDER_WEIGHTS",
     "VOCABULARY",
     "Archive",
     "ArchiveFile",
@@ -61,8 +61,6 @@ Component = TypeVar("Component", bound=Registrable)
 
 VOCABULARY = "vocabulary"
 """The directory of an archive with its vocabulary."""
-FOLDER_WEIGHTS = "model.safetensors"
-"""The parameters in a folder that `allennlp export-model` wrote."""
 
 _WEIGHTS = "weights.th"
 # How the keys of files end in AllenNLP and here.

@@ -3,13 +3,28 @@ import os
 import re
 from contextlib import contextmanager
 from math import inf
-from typing import Any, Iterator, Mapping, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Any, Iterator, Mapping, Optional, Tuple, Union
 
-from allennlp.common import Params
-from allennlp.common.checks import ConfigurationError
-from allennlp.common.file_utils import cached_path
+if TYPE_CHECKING:
+    from allennlp.common import Params
+
+try:
+    from allennlp.common.checks import ConfigurationError
+except ImportError:
+
+    class ConfigurationError(Exception):  # type: ignore[no-redef]
+        """As in AllenNLP, which an exported folder does not need."""
+
+        def __init__(self, message: str) -> None:
+            super().__init__(message)
+            self.message = message
+
+        def __str__(self) -> str:
+            return self.message
+
 
 __all__ = [
+    "ConfigurationError",
     "DivergenceError",
     "InvalidFileError",
     "RefusalError",
@@ -169,7 +184,7 @@ def first_line(error: BaseException) -> str:
 def resolve_path(path: Union[str, os.PathLike], remedy: str, kind: str) -> str:
     """
     Returns the local path of a file or directory, which AllenNLP's `cached_path` downloads first if
-    `path` is a URL.
+    `path` is a URL. Without AllenNLP, `path` must be local.
 
     # Parameters
 
@@ -182,7 +197,7 @@ def resolve_path(path: Union[str, os.PathLike], remedy: str, kind: str) -> str:
         If it does not exist, cannot be downloaded, or is a pipe or device, which may never end.
     """
     try:
-        resolved = str(cached_path(path))
+        resolved = _fetch(path)
     except RefusalError:
         raise
     except Exception as error:
@@ -197,6 +212,18 @@ def resolve_path(path: Union[str, os.PathLike], remedy: str, kind: str) -> str:
     if not os.path.isfile(resolved) and not os.path.isdir(resolved):
         raise InvalidFileError(path, "is not a regular file", "Write its content to one.", kind)
     return resolved
+
+
+def _fetch(path: Union[str, os.PathLike]) -> str:
+    try:
+        from allennlp.common.file_utils import cached_path
+    except ImportError:
+        if os.path.exists(path):
+            return os.fspath(path)
+        if "://" in os.fspath(path):
+            raise ValueError("the package allennlp is not installed") from None
+        raise FileNotFoundError from None
+    return str(cached_path(path))
 
 
 def _first_cause(error: BaseException) -> BaseException:
@@ -223,7 +250,7 @@ def absolute_path(path: Optional[Union[str, os.PathLike]]) -> Optional[str]:
 
 
 @contextmanager
-def with_config_key(params: Params, parameter: str) -> Iterator[None]:
+def with_config_key(params: "Params", parameter: str) -> Iterator[None]:
     """
     A context manager that adds the configuration key to an `InvalidFileError`: that of its file in
     `params`, or else of the error's `parameter`, or else of `parameter`.

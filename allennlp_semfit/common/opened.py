@@ -5,8 +5,6 @@ from contextlib import suppress
 from typing import Any, Dict, Self, Tuple, Union
 from weakref import WeakValueDictionary
 
-from allennlp.modules.token_embedders.embedding import parse_embeddings_file_uri
-
 from allennlp_semfit.common.errors import InvalidFileError, absolute_path, resolve_path
 
 __all__ = ["OpenedOnce"]
@@ -44,7 +42,11 @@ class OpenedOnce:
 def _identify(path: str) -> Tuple[Any, ...]:
     # If there is no such file, the constructor says so.
     with suppress(InvalidFileError, ValueError):
-        uri, member = parse_embeddings_file_uri(path)
+        uri, member = path, None
+        if path.startswith("("):
+            from allennlp.modules.token_embedders.embedding import parse_embeddings_file_uri
+
+            uri, member = parse_embeddings_file_uri(path)
         file = os.path.realpath(resolve_path(uri, "", ""))
         stat = os.stat(file)
         return file, member, stat.st_size, stat.st_mtime_ns

@@ -11,9 +11,8 @@ from multiprocessing import connection, parent_process
 from typing import Callable, Deque, Generator, Iterable, Optional, TypeVar
 
 import torch
-from allennlp.common.checks import ConfigurationError
 
-from allennlp_semfit.common.errors import check_bounds
+from allennlp_semfit.common.errors import ConfigurationError, check_bounds
 
 __all__ = [
     "available_cpus",

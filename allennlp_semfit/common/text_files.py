@@ -7,10 +7,11 @@ from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Callable, Iterator, List, Optional, Sequence, Tuple, Union
 
-from allennlp.common.checks import ConfigurationError
+from allennlp_semfit.common.errors import ConfigurationError
 
 __all__ = [
     "DEFAULT_BOUNDARY_TOKEN",
+    "FOLDER_WEIGHTS",
     "RECORD",
     "TRAIN",
     "find_text_files",
@@ -26,6 +27,8 @@ DEFAULT_BOUNDARY_TOKEN = "</s>"
 # An output of `prepare-corpus` contains these.
 TRAIN = "train"
 RECORD = "corpus.json"
+# An output of `export-model` contains this.
+FOLDER_WEIGHTS = "model.safetensors"
 
 # Without the rest of the last line.
 CHUNK_SIZE = 2**21

@@ -1,6 +1,5 @@
 import math
 import multiprocessing
-import unicodedata
 from typing import Any, Dict, List, Sequence
 
 import numpy
@@ -159,9 +158,4 @@ class FastTextIndexer(WordVectorIndexer):
         return self._model.path
 
     def get_word_vectors(self, words: List[str]) -> List[numpy.ndarray]:
-        return [self._model.get_word_vector(self._normalize(word)) for word in words]
-
-    def _normalize(self, word: str) -> str:
-        if unicodedata.is_normalized("NFC", word) or word in self._model:
-            return word
-        return unicodedata.normalize("NFC", word)
+        return list(map(self._model.get_normalized_word_vector, words))

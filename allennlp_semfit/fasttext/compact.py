@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import Optional, Set, Union
 
 import numpy
-from allennlp.common import Tqdm
-from more_itertools import chunked
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
@@ -101,6 +99,8 @@ class CompactFastText(FastTextVectors):
 
 def write_compact(model: FastTextModel, path: Path) -> None:
     """Writes the file of a `CompactFastText`. It takes a minute for a million words."""
+    from allennlp.common import Tqdm
+
     words = sorted({encode(word) for word in (*model.words, END_OF_SENTENCE, UNKNOWN)})
     vectors = numpy.empty((len(words), model.dim), numpy.float16)
     used: Set[int] = set()
@@ -110,7 +110,8 @@ def write_compact(model: FastTextModel, path: Path) -> None:
     buckets = numpy.array(sorted(used), numpy.int32)
     scales = numpy.empty(len(buckets), numpy.float32)
     rows = numpy.empty((len(buckets), model.dim), numpy.int8)
-    for chunk in chunked(range(len(buckets)), _ROWS_PER_READ):
+    for start in range(0, len(buckets), _ROWS_PER_READ):
+        chunk = slice(start, start + _ROWS_PER_READ)
         values = model.read_buckets(buckets[chunk].tolist())
         # The smallest normal number, because a row can be zero.
         scales[chunk] = numpy.maximum(

@@ -1,4 +1,5 @@
 import os
+import unicodedata
 from functools import lru_cache
 from typing import Union
 from weakref import WeakValueDictionary
@@ -63,6 +64,15 @@ class FastTextVectors(OpenedOnce):
             If the vector is not finite, that is, the model is damaged.
         """
         return self._cached_vector(word)
+
+    def get_normalized_word_vector(self, word: str) -> numpy.ndarray:
+        """
+        `get_word_vector` of the word or, if the dictionary lacks it, of its form in Unicode's
+        normalization form C, which `allennlp prepare-corpus` writes.
+        """
+        if not (unicodedata.is_normalized("NFC", word) or word in self):
+            word = unicodedata.normalize("NFC", word)
+        return self.get_word_vector(word)
 
     def _shared_vector(self, word: str) -> numpy.ndarray:
         vector = self._live_vectors.get(word)

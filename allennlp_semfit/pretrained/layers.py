@@ -6,13 +6,13 @@ from allennlp.data import Token, TokenIndexer, Vocabulary
 from allennlp.modules.text_field_embedders import BasicTextFieldEmbedder
 from allennlp.modules.token_embedders import Embedding, TokenEmbedder
 from allennlp.nn.util import get_text_field_mask
-from torch.nn.functional import pad
 
 from allennlp_semfit.archives.archive import ArchiveFile
 from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.models.language_model_archive import LANGUAGE_MODEL
 from allennlp_semfit.modules.contextualizers.bidirectional_stack import check_right_padding
 from allennlp_semfit.modules.token_embedders.cached_embedder import CachedEmbedder
+from allennlp_semfit.pretrained.folder_language_model import add_boundary_tokens
 from allennlp_semfit.pretrained.input_spec import (
     SUBWORD_SPANS,
     WORD_MASK,
@@ -20,8 +20,9 @@ from allennlp_semfit.pretrained.input_spec import (
     InputSpec,
     TensorNames,
 )
+from allennlp_semfit.pretrained.pooling import check_sub_token_mode
 
-__all__ = ["LanguageModelLayers", "add_boundary_tokens"]
+__all__ = ["LanguageModelLayers"]
 
 # The output of these, unlike that of subclasses, is known to depend on the word alone.
 _CHARACTER_CNNS = ("character_encoding", "elmo_character_cnn")
@@ -59,10 +60,7 @@ class LanguageModelLayers(torch.nn.Module):
         sub_token_mode: str = "first",
     ) -> None:
         super().__init__()
-        if sub_token_mode not in ("first", "avg"):
-            raise ConfigurationError(
-                f"`sub_token_mode` is {sub_token_mode!r}; it takes 'first' or 'avg'."
-            )
+        check_sub_token_mode(sub_token_mode)
         model.return_all_layers = True
         self.indexer_name = indexer_name
         self.names = names
@@ -305,38 +303,3 @@ class _BoundaryTokens(torch.nn.Module):
                 self.register_buffer(key[len(prefix) :], torch.empty_like(state_dict[key]))
                 self.is_known = True
         super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
-
-
-def add_boundary_tokens(
-    tensor: torch.Tensor, start: torch.Tensor, end: torch.Tensor, lengths: torch.Tensor
-) -> torch.Tensor:
-    """
-    Adds boundary tokens to sentences: `start` before the first word, `end` right after the last.
-    Pads the characters of words to the same number.
-
-    # Parameters
-
-    tensor : `torch.Tensor`
-        Shape `(batch_size, length, ...)`. Without words, it may lack further dimensions.
-    start, end : `torch.Tensor`
-        Shape `(num_tokens, ...)`.
-    lengths : `torch.Tensor`
-        The number of words in each sentence. Shape `(batch_size, 1)`.
-    """
-    if not tensor.size(1):
-        tensor = tensor.new_zeros(tensor.size(0), 0, *start.size()[1:])
-    widths = [part.size(-1) for part in (tensor, start, end)]
-    if tensor.dim() > 2 and len({*widths}) > 1:
-        tensor, start, end = (
-            pad(part, (0, max(widths) - part.size(-1))) for part in (tensor, start, end)
-        )
-    batch_size, _, *dims = tensor.size()
-
-    def each(boundary: torch.Tensor) -> torch.Tensor:
-        # Loaded from a state dict, it may be on another device.
-        return boundary.to(tensor).expand(batch_size, *boundary.size())
-
-    bounded = torch.cat([each(start), tensor, torch.zeros_like(each(end))], dim=1)
-    positions = start.size(0) + lengths + torch.arange(end.size(0), device=lengths.device)
-    positions = positions.view(batch_size, end.size(0), *(1 for _ in dims))
-    return bounded.scatter(1, positions.expand_as(each(end)), each(end))

@@ -11,9 +11,9 @@ from allennlp.models.archival import CONFIG_NAME
 from allennlp.models.model import remove_keys_from_params
 from safetensors.torch import save
 
-from allennlp_semfit.archives.archive import FOLDER_WEIGHTS, VOCABULARY, Archive, map_paths
+from allennlp_semfit.archives.archive import VOCABULARY, Archive, map_paths
 from allennlp_semfit.common.output import check_output_path, write_directory
-from allennlp_semfit.common.text_files import RECORD
+from allennlp_semfit.common.text_files import FOLDER_WEIGHTS, RECORD
 from allennlp_semfit.data.fasttext_indexer import FastTextIndexer
 from allennlp_semfit.fasttext.compact import open_fasttext, write_compact
 from allennlp_semfit.fasttext.model import FastTextModel

@@ -2,10 +2,11 @@
 
 import numpy
 import torch
-from allennlp.common.checks import ConfigurationError
 from torch.nn.functional import layer_norm
 
-__all__ = ["check_pooling", "join_layers", "pool_layers", "pool_words"]
+from allennlp_semfit.common.errors import ConfigurationError
+
+__all__ = ["check_pooling", "check_sub_token_mode", "join_layers", "pool_layers", "pool_words"]
 
 _LAYERS = ("all", "top", "average", "normalized")
 _POOLS = ("mean", "max", "first")
@@ -23,6 +24,12 @@ def check_pooling(layers: str, pool: str = "mean") -> None:
     for name, value, allowed in (("layers", layers, _LAYERS), ("pool", pool, _POOLS)):
         if value not in allowed:
             raise ConfigurationError(f"{name}: {value!r}; it takes one of {allowed}")
+
+
+def check_sub_token_mode(mode: str) -> None:
+    """Raises a `ConfigurationError` if it is neither `"first"` nor `"avg"`."""
+    if mode not in ("first", "avg"):
+        raise ConfigurationError(f"`sub_token_mode` is {mode!r}; it takes 'first' or 'avg'.")
 
 
 def pool_layers(layers: numpy.ndarray, mode: str) -> numpy.ndarray:

@@ -1,23 +1,27 @@
 import hashlib
 import operator
 import os
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
 
 import numpy
 import torch
-from allennlp.common import Tqdm
-from allennlp.common.checks import ConfigurationError
-from allennlp.common.util import int_to_device
-from allennlp.data import Batch, Instance, Token, TokenIndexer, Vocabulary
-from allennlp.data.fields import TextField
-from more_itertools import constrained_batches
 
-from allennlp_semfit.common.errors import absolute_path, check_bounds
+from allennlp_semfit.common.errors import (
+    ConfigurationError,
+    InvalidFileError,
+    absolute_path,
+    check_bounds,
+)
 from allennlp_semfit.common.parallel import use_one_thread_in_forks
-from allennlp_semfit.models.language_model_archive import LANGUAGE_MODEL
-from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
-from allennlp_semfit.pretrained.layers import LanguageModelLayers
-from allennlp_semfit.pretrained.pooling import check_pooling, pool_layers, pool_words
+from allennlp_semfit.pretrained.folder_language_model import FolderLanguageModel
+from allennlp_semfit.pretrained.pooling import (
+    check_pooling,
+    check_sub_token_mode,
+    pool_layers,
+    pool_words,
+)
 
 __all__ = ["SentenceEmbedder", "batches_by_length", "windows_of"]
 
@@ -101,11 +105,15 @@ class SentenceEmbedder:
         # spaCy's `n_process` forks, for instance.
         use_one_thread_in_forks()
         device = _to_device(cuda_device)
-        archive = LANGUAGE_MODEL.read(archive_file)
-        layers = LanguageModelLayers.from_archive(archive, fasttext_model_path, sub_token_mode)
-        self._indexer = ElmoSemfitIndexer(archive, fasttext_model_path, tokenizer_path)
+        check_sub_token_mode(sub_token_mode)
+        layers: Any = None
+        if tokenizer_path is None:
+            layers = FolderLanguageModel.open(archive_file, fasttext_model_path)
+        if layers is None:
+            layers = _open_with_allennlp(
+                archive_file, fasttext_model_path, tokenizer_path, sub_token_mode
+            )
         self._layers = layers.to(device)
-        self._layers.freeze()
 
     def __reduce__(self) -> Tuple[Any, ...]:
         return type(self), self._arguments
@@ -185,13 +193,11 @@ class SentenceEmbedder:
         device = weights.device
         tensors = {
             name: tensor.to(weights if tensor.is_floating_point() else device)
-            for name, tensor in self._index(batch).items()
+            for name, tensor in self._layers.index(batch).items()
         }
         precision = torch.autocast(device.type, torch.bfloat16, enabled=self._autocast)
         with torch.inference_mode(), precision:
-            layers, _ = self._layers(tensors)
-            pooled = [self._layers.pool_to_words(layer, tensors) for layer in layers]
-            tensor = torch.stack(pooled, dim=1).float()
+            tensor = torch.stack(self._layers(tensors), dim=1).float()
         vectors: Any = tensor if convert_to_tensor else tensor.cpu().numpy()
         # A view of one sentence would keep the whole batch in memory. An inference tensor itself
         # cannot take part in training.
@@ -232,12 +238,7 @@ class SentenceEmbedder:
         """
         check_bounds({"batch_size": batch_size}, at_least=1)
         num_sentences = operator.length_hint(sentences) or None
-        with Tqdm.tqdm(
-            total=num_sentences,
-            desc="embedding",
-            unit=" sentences",
-            disable=not show_progress_bar,
-        ) as bar:
+        with _progress(show_progress_bar, num_sentences, " sentences") as update:
             for window in windows_of(sentences):
                 batches = batches_by_length(list(map(len, window)), batch_size)
                 vectors: Dict[int, Any] = {}
@@ -247,7 +248,7 @@ class SentenceEmbedder:
                         words = [window[number] for number in batch]
                         of_words = self.embed_batch(words, convert_to_tensor=convert_to_tensor)
                         vectors.update(zip(batch, of_words))
-                        bar.update(len(batch))
+                        update(len(batch))
                     yield vectors.pop(index)
 
     def sentence_vectors(
@@ -298,12 +299,11 @@ class SentenceEmbedder:
         all_words = list(sentences)
         vectors = numpy.zeros((len(all_words), self.get_sentence_dim(layers)), numpy.float32)
         batches = list(batches_by_length([len(words) for words in all_words], batch_size))
-        progress = Tqdm.tqdm(
-            batches, desc="embedding", unit=" batches", disable=not show_progress_bar
-        )
-        for batch in progress:
-            for index, words in zip(batch, self.embed_batch([all_words[i] for i in batch])):
-                vectors[index] = pool_words(pool_layers(words, layers), pool)
+        with _progress(show_progress_bar, len(batches), " batches") as update:
+            for batch in batches:
+                for index, words in zip(batch, self.embed_batch([all_words[i] for i in batch])):
+                    vectors[index] = pool_words(pool_layers(words, layers), pool)
+                update(1)
         if convert_to_tensor:
             return torch.from_numpy(vectors).to(next(self._layers.parameters()).device)
         return vectors
@@ -319,26 +319,27 @@ class SentenceEmbedder:
         `autocast`.
         """
         digest = hashlib.sha256(_digest(self._layers.named_buffers()).encode())
-        if self._layers.names.is_subword:
-            digest.update(self._layers.sub_token_mode.encode())
+        digest.update(self._layers.sub_token_mode.encode())
         if self._autocast:
             digest.update(b"autocast")
         for sentence in sentences:
-            digest.update(_digest(self._index([sentence]).items()).encode())
+            digest.update(_digest(self._layers.index([sentence]).items()).encode())
         return digest.hexdigest()
 
-    def _index(self, batch: Sequence[Sequence[str]]) -> Dict[str, torch.Tensor]:
-        indexers: Dict[str, TokenIndexer] = {"lm": self._indexer}
-        instances = Batch(
-            [
-                Instance({"words": TextField([Token(word) for word in words], indexers)})
-                for words in batch
-            ]
+
+def _open_with_allennlp(archive_file: Union[str, os.PathLike], *arguments: Any) -> torch.nn.Module:
+    if find_spec("allennlp") is None:
+        raise InvalidFileError(
+            archive_file,
+            "is not a folder of `allennlp export-model` with fastText vectors and a "
+            "`bidirectional_language_model_lstm`",
+            "Others need AllenNLP: pip install 'allennlp_semfit[train]' && pip install --no-deps "
+            "allennlp==2.10.1 allennlp-models==2.10.1",
+            "Language model",
         )
-        # The indexer uses the language model's vocabulary.
-        instances.index_instances(Vocabulary.empty())
-        tensors: Dict[str, Any] = instances.as_tensor_dict()
-        return tensors["words"]["lm"]
+    from allennlp_semfit.pretrained.archived_language_model import ArchivedLanguageModel
+
+    return ArchivedLanguageModel(archive_file, *arguments)
 
 
 def windows_of(sentences: Iterable[Sequence[str]]) -> Iterator[Sequence[Sequence[str]]]:
@@ -346,7 +347,16 @@ def windows_of(sentences: Iterable[Sequence[str]]) -> Iterator[Sequence[Sequence
     The sentences in groups, within each of which `batches_by_length` sorts them: up to 5,000
     sentences and, unless it is a single sentence, 50,000 words.
     """
-    return constrained_batches(sentences, WINDOW_WORDS, WINDOW_SENTENCES, strict=False)
+    window: List[Sequence[str]] = []
+    num_words = 0
+    for sentence in sentences:
+        num_words += len(sentence)
+        if window and (num_words > WINDOW_WORDS or len(window) == WINDOW_SENTENCES):
+            yield window
+            window, num_words = [], len(sentence)
+        window.append(sentence)
+    if window:
+        yield window
 
 
 def batches_by_length(
@@ -389,8 +399,20 @@ def _digest(tensors: Iterable[Any]) -> str:
     return digest.hexdigest()
 
 
+@contextmanager
+def _progress(is_shown: bool, total: Optional[int], unit: str) -> Iterator[Callable[[int], Any]]:
+    """A context manager that yields the function to report progress with."""
+    if not is_shown:
+        yield lambda count: None
+        return
+    from tqdm import tqdm
+
+    with tqdm(total=total, desc="embedding", unit=unit) as bar:
+        yield bar.update
+
+
 def _to_device(value: Union[int, str, torch.device]) -> torch.device:
-    device = int_to_device(value) if isinstance(value, int) else torch.device(value)
+    device = torch.device("cpu" if value == -1 else value)
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise ConfigurationError(
             f"There is no GPU {device.index or 0}: PyTorch finds {torch.cuda.device_count()}, "

@@ -13,9 +13,10 @@ from allennlp.predictors import Predictor
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allennlp_semfit import ElmoSemfitEmbedder, SentenceEmbedder
+from allennlp_semfit import SentenceEmbedder
 from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.pretrained import sentence_embedder
+from allennlp_semfit.pretrained.embedder import ElmoSemfitEmbedder
 from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
 from allennlp_semfit.pretrained.sentence_embedder import batches_by_length
 from tests import FIXTURES, VECTORS

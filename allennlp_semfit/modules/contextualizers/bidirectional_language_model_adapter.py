@@ -11,7 +11,7 @@ __all__ = ["BidirectionalLanguageModelAdapter"]
 
 
 @Seq2SeqEncoder.register("bidirectional_language_model_adapter")
-class BidirectionalLanguageModelAdapter(Contextualizer):
+class BidirectionalLanguageModelAdapter(Contextualizer, Seq2SeqEncoder):
     """
     Makes another encoder the contextualizer of a language model, such as allennlp-models'
     `bidirectional_language_model_transformer` or AllenNLP's `gated-cnn-encoder`. It projects the

@@ -1,18 +1,12 @@
-from typing import Any, List, Optional, Sequence
-
-import torch
 from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 
-from allennlp_semfit.common.errors import check_bounds
-from allennlp_semfit.modules.contextualizers.bidirectional_stack import BidirectionalStack
-from allennlp_semfit.modules.kernels.implementation import check_implementation
-from allennlp_semfit.modules.kernels.projected_lstm import ProjectedLstm, run_in_lockstep
+from allennlp_semfit.modules.contextualizers.bidirectional_lstm import BidirectionalLstm
 
 __all__ = ["BidirectionalLanguageModelLstm"]
 
 
 @Seq2SeqEncoder.register("bidirectional_language_model_lstm")
-class BidirectionalLanguageModelLstm(BidirectionalStack):
+class BidirectionalLanguageModelLstm(BidirectionalLstm, Seq2SeqEncoder):
     """
     Two independent stacks of projected LSTMs, one for each direction. At every layer, a forward
     state depends only on the current and earlier words, and a backward state only on the current
@@ -77,25 +71,3 @@ class BidirectionalLanguageModelLstm(BidirectionalStack):
     }
     ```
     """
-
-    def __init__(
-        self,
-        memory_cell_clip_value: Optional[float] = 3.0,
-        state_projection_clip_value: Optional[float] = 3.0,
-        implementation: str = "auto",
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**kwargs)
-        check_implementation(implementation)
-        clips = {
-            "memory_cell_clip_value": memory_cell_clip_value,
-            "state_projection_clip_value": state_projection_clip_value,
-        }
-        named = {f"contextualizer.{name}": clip for name, clip in clips.items()}
-        check_bounds(named, at_least=0, but_not=0)
-        self._add_layers(ProjectedLstm, **clips, implementation=implementation)
-
-    def _run_layers(
-        self, layers: Sequence[ProjectedLstm], inputs: torch.Tensor, batch_sizes: List[int]
-    ) -> torch.Tensor:
-        return run_in_lockstep(layers, inputs, batch_sizes)

@@ -2,7 +2,7 @@ from typing import Any
 
 from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 
-from allennlp_semfit.modules.contextualizers.bidirectional_stack import BidirectionalStack
+from allennlp_semfit.modules.contextualizers.registered_stack import RegisteredStack
 from allennlp_semfit.modules.kernels.elementwise_recurrence import ElementwiseRecurrentLayer
 from allennlp_semfit.modules.kernels.implementation import check_implementation
 
@@ -10,7 +10,7 @@ __all__ = ["BidirectionalLanguageModelQrnn", "BidirectionalLanguageModelSru"]
 
 
 @Seq2SeqEncoder.register("bidirectional_language_model_sru")
-class BidirectionalLanguageModelSru(BidirectionalStack):
+class BidirectionalLanguageModelSru(RegisteredStack):
     """
     Two independent stacks of SRUs (Lei et al. 2018, "Simple Recurrent Units for Highly
     Parallelizable Recurrence"), one for each direction. An SRU has no recurrent matrix: all its
@@ -58,7 +58,7 @@ class BidirectionalLanguageModelSru(BidirectionalStack):
 
 
 @Seq2SeqEncoder.register("bidirectional_language_model_qrnn")
-class BidirectionalLanguageModelQrnn(BidirectionalStack):
+class BidirectionalLanguageModelQrnn(RegisteredStack):
     """
     Two independent stacks of QRNNs with fo-pooling (Bradbury et al. 2017, "Quasi-Recurrent Neural
     Networks"), one for each direction. A QRNN has no recurrent matrix: its gates are convolutions

@@ -4,13 +4,13 @@ import torch
 from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 from torch.nn.utils.rnn import PackedSequence
 
-from allennlp_semfit.modules.contextualizers.bidirectional_stack import BidirectionalStack
+from allennlp_semfit.modules.contextualizers.registered_stack import RegisteredStack
 
 __all__ = ["BidirectionalLanguageModelTorchLstm"]
 
 
 @Seq2SeqEncoder.register("bidirectional_language_model_torch_lstm")
-class BidirectionalLanguageModelTorchLstm(BidirectionalStack):
+class BidirectionalLanguageModelTorchLstm(RegisteredStack):
     """
     Two independent stacks of `torch.nn.LSTM` with `proj_size`, one for each direction: cuDNN's LSTM
     on a GPU. In contrast to `bidirectional_language_model_lstm`, nothing is clipped, and the layer

@@ -1,9 +1,8 @@
 from typing import Any, Callable, List, Sequence, Tuple
 
 import torch
-from allennlp.common.checks import ConfigurationError
 
-from allennlp_semfit.common.errors import check_bounds
+from allennlp_semfit.common.errors import ConfigurationError, check_bounds
 from allennlp_semfit.modules.contextualizers.contextualizer import Contextualizer
 
 __all__ = ["BidirectionalStack", "check_right_padding"]

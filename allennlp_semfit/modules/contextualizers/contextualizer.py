@@ -1,17 +1,16 @@
 from typing import List, Optional, Sequence, Union
 
 import torch
-from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 
 from allennlp_semfit.common.errors import check_bounds
-from allennlp_semfit.common.known_params import KnownParams
 
 __all__ = ["Contextualizer"]
 
 
-class Contextualizer(Seq2SeqEncoder, KnownParams):
+class Contextualizer(torch.nn.Module):
     """
-    A base class for contextualizers of language models.
+    A base class for contextualizers of language models. Those that a config can name are subclasses
+    of AllenNLP's `Seq2SeqEncoder`, too.
 
     # Parameters
 

@@ -15,7 +15,7 @@ _MODEL_TYPES = ("bert", "distilbert", "electra", "roformer")
 
 
 @Seq2SeqEncoder.register("hugging_face_encoder")
-class HuggingFaceEncoder(Contextualizer):
+class HuggingFaceEncoder(Contextualizer, Seq2SeqEncoder):
     """
     A transformer encoder of the library `transformers` with new weights, built from the sizes in
     its configuration. Nothing is downloaded. It reads word vectors, projected to its dimension, in

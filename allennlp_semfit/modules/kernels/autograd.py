@@ -17,7 +17,14 @@ def apply_eagerly(function: Type[torch.autograd.Function]) -> Callable[..., torc
     Its `apply`, which `torch.compile` calls as it is. In a graph, the tensors that such a function
     overwrites would have other values in the backward pass.
     """
-    return torch.compiler.disable(function.apply)
+
+    def apply(*args: Any) -> torch.Tensor:
+        # Importing the compiler takes seconds.
+        if torch.compiler.is_compiling():
+            return torch.compiler.disable(function.apply)(*args)
+        return function.apply(*args)
+
+    return apply
 
 
 def differentiable_once(backward: Callable[..., Any]) -> Callable[..., Any]:

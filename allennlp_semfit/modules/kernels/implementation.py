@@ -6,7 +6,8 @@ from types import ModuleType
 from typing import Optional
 
 import torch
-from allennlp.common.checks import ConfigurationError
+
+from allennlp_semfit.common.errors import ConfigurationError
 
 _native_error: Optional[ImportError] = None
 try:

@@ -4,7 +4,6 @@ from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple, U
 from weakref import WeakKeyDictionary
 
 import torch
-from allennlp.nn.initializers import block_orthogonal
 
 from allennlp_semfit.common.initialization import weights_follow
 from allennlp_semfit.modules.kernels.autograd import (
@@ -73,7 +72,9 @@ class ProjectedLstm(torch.nn.Module):
         # These take seconds.
         if not weights_follow.get():
             for linearity in (self.input_linearity, self.state_linearity):
-                block_orthogonal(linearity.weight.data, [self.cell_size, self.hidden_dim])
+                # Each gate by itself
+                for gate in linearity.weight.data.split(self.cell_size):
+                    torch.nn.init.orthogonal_(gate)
         self.state_linearity.bias.data.fill_(0.0)
         self.state_linearity.bias.data[self.cell_size : 2 * self.cell_size].fill_(1.0)
 

@@ -1,0 +1,10 @@
+from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
+
+from allennlp_semfit.common.known_params import KnownParams
+from allennlp_semfit.modules.contextualizers.bidirectional_stack import BidirectionalStack
+
+__all__ = ["RegisteredStack"]
+
+
+class RegisteredStack(BidirectionalStack, Seq2SeqEncoder, KnownParams):
+    """A base class for stacks that a config can name."""

@@ -1,0 +1,254 @@
+"""The language model in a folder of `allennlp export-model`, read without AllenNLP."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Union
+
+import numpy
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from torch.nn.functional import pad
+
+from allennlp_semfit.common.errors import (
+    ConfigurationError,
+    InvalidFileError,
+    first_line,
+    resolve_path,
+)
+from allennlp_semfit.common.initialization import weights_follow
+from allennlp_semfit.common.text_files import DEFAULT_BOUNDARY_TOKEN, FOLDER_WEIGHTS
+from allennlp_semfit.fasttext.compact import open_fasttext
+from allennlp_semfit.fasttext.vectors import FastTextVectors
+from allennlp_semfit.modules.contextualizers.bidirectional_lstm import BidirectionalLstm
+
+__all__ = ["FolderLanguageModel", "add_boundary_tokens"]
+
+_CONFIG = "config.json"
+_KIND = "Language model"
+_PREFIX = "_contextualizer."
+# What damaged files raise.
+_FAULTS = (
+    *(AttributeError, ConfigurationError, LookupError, OSError),
+    *(RuntimeError, SafetensorError, TypeError, ValueError),
+)
+_REMEDY = "It must be a folder of `allennlp export-model`. Copy it again."
+
+
+class _Config(NamedTuple):
+    """What this module reads of a folder's `config.json`."""
+
+    contextualizer: Dict[str, Any]
+    vectors: str
+    start_tokens: List[str]
+    end_tokens: List[str]
+
+
+class FolderLanguageModel(torch.nn.Module):
+    """
+    The layers of a language model with fastText input and the contextualizer
+    `bidirectional_language_model_lstm`. Gradients and dropout are off.
+
+    A folder is data: of its configuration only sizes and names are read, and of its files only
+    those in it.
+
+    # Parameters
+
+    contextualizer : `BidirectionalLstm`
+        It must return all layers.
+    vectors : `FastTextVectors`
+    start_tokens, end_tokens : `Sequence[str]`
+        The boundary tokens of a sentence in the training.
+    """
+
+    sub_token_mode = ""
+    """How subwords become words, of which it has none."""
+    _start: torch.Tensor
+    _end: torch.Tensor
+
+    def __init__(
+        self,
+        contextualizer: BidirectionalLstm,
+        vectors: FastTextVectors,
+        start_tokens: Sequence[str],
+        end_tokens: Sequence[str],
+    ) -> None:
+        super().__init__()
+        self._contextualizer = contextualizer
+        self._vectors = vectors
+        self.num_layers = contextualizer.num_layers + 1
+        # The weights of the model are in the folder, and these in the fastText file.
+        self.register_buffer("_start", self._look_up(start_tokens), persistent=False)
+        self.register_buffer("_end", self._look_up(end_tokens), persistent=False)
+        self.requires_grad_(False).eval()
+
+    @classmethod
+    def open(
+        cls, folder: Union[str, os.PathLike], fasttext_model_path: Optional[str] = None
+    ) -> Optional["FolderLanguageModel"]:
+        """
+        Opens a folder, or returns `None` if it is not one or has another kind of model.
+
+        # Parameters
+
+        folder : `Union[str, os.PathLike]`
+        fasttext_model_path : `str`, optional (default = `None`)
+            A fastText file in place of that in the folder.
+
+        # Raises
+
+        `InvalidFileError`
+            If a file is missing or damaged, or they do not fit together.
+        """
+        remedy = "`allennlp export-model` makes such a folder."
+        is_url = "://" in os.fspath(folder)
+        directory = Path(resolve_path(folder, remedy, _KIND) if is_url else folder)
+        if not (directory / FOLDER_WEIGHTS).is_file():
+            return None
+        try:
+            config = _read_config(directory / _CONFIG)
+            if config is None:
+                return None
+            contextualizer = _read_contextualizer(config, directory / FOLDER_WEIGHTS)
+        except _FAULTS as error:
+            found = f"cannot be read ({first_line(error)})"
+            raise InvalidFileError(folder, found, _REMEDY, _KIND) from error
+        path = fasttext_model_path or str(directory / config.vectors)
+        vectors = open_fasttext(path)
+        if vectors.dim != contextualizer.input_dim:
+            raise InvalidFileError(
+                path,
+                f"has vectors of dimension {vectors.dim}, but the language model {folder} was "
+                f"trained on vectors of dimension {contextualizer.input_dim}",
+                "Give the file of its training as `fasttext_model_path`.",
+                vectors.kind,
+            )
+        return cls(contextualizer, vectors, config.start_tokens, config.end_tokens)
+
+    def get_output_dim(self) -> int:
+        return self._contextualizer.get_output_dim()
+
+    def index(self, sentences: Sequence[Sequence[str]]) -> Dict[str, torch.Tensor]:
+        """
+        # Returns
+
+        `Dict[str, torch.Tensor]`
+            The input of `forward`: `"vectors"`, those of the words, shape
+            `(batch_size, length, dim)`, zero where padded; `"lengths"`, the number of words in each
+            sentence, shape `(batch_size,)`.
+        """
+        words = list(dict.fromkeys(word for sentence in sentences for word in sentence))
+        table = torch.cat([torch.zeros(1, self._vectors.dim), self._look_up(words)])
+        rows = {word: row for row, word in enumerate(words, start=1)}
+        lengths = list(map(len, sentences))
+        indices = torch.zeros(len(sentences), max(lengths), dtype=torch.long)
+        for number, sentence in enumerate(sentences):
+            indices[number, : len(sentence)] = torch.tensor([rows[word] for word in sentence])
+        return {"vectors": table[indices], "lengths": torch.tensor(lengths)}
+
+    def forward(self, tensors: Dict[str, torch.Tensor]) -> List[torch.Tensor]:
+        """
+        # Returns
+
+        `List[torch.Tensor]`
+            The layers of the words, the projected input first. `num_layers` tensors of shape
+            `(batch_size, length, get_output_dim())`, zero where padded.
+        """
+        vectors, lengths = tensors["vectors"], tensors["lengths"].unsqueeze(1)
+        start, end = self._start.size(0), self._end.size(0)
+        bounded = add_boundary_tokens(vectors, self._start, self._end, lengths)
+        positions = torch.arange(bounded.size(1), device=lengths.device)
+        layers = self._contextualizer(bounded, positions < lengths + start + end)
+        is_word = (positions[: vectors.size(1)] < lengths).unsqueeze(-1)
+        return [layer[:, start : layer.size(1) - end] * is_word for layer in layers]
+
+    def _look_up(self, words: Sequence[str]) -> torch.Tensor:
+        vectors = [self._vectors.get_normalized_word_vector(word) for word in words]
+        return torch.from_numpy(numpy.array(vectors)).view(len(words), self._vectors.dim)
+
+
+def _read_config(path: Path) -> Optional[_Config]:
+    """`None` if the language model is of another kind."""
+    config = json.loads(path.read_text("utf-8"))
+    model, reader = config["model"], config["dataset_reader"]
+    embedders = model["text_field_embedder"].get("token_embedders", {})
+    inputs = [name for name, embedder in embedders.items() if _type_of(embedder) != "empty"]
+    if len(inputs) != 1:
+        return None
+    indexer = reader["token_indexers"].get(inputs[0])
+    types = list(map(_type_of, (indexer, embedders[inputs[0]], model["contextualizer"])))
+    if types != ["fasttext", "fasttext", "bidirectional_language_model_lstm"]:
+        return None
+    if model.get("type") != "bidirectional_lm" or reader.get("tokenizer") is not None:
+        return None
+    tokens = []
+    for key in ("start_tokens", "end_tokens"):
+        value = reader.get(key)
+        tokens.append([DEFAULT_BOUNDARY_TOKEN] if value is None else list(map(str, value)))
+    vectors = str(indexer["model_path"])
+    if vectors != os.path.basename(vectors):
+        raise ValueError(f"{_CONFIG} names the file {vectors[:60]!r}, which is not in the folder")
+    return _Config(model["contextualizer"], vectors, *tokens)
+
+
+def _type_of(component: Any) -> Any:
+    """The type of a component, whose configuration may abbreviate `{"type": "x"}` to "x"."""
+    return component.get("type") if isinstance(component, dict) else component
+
+
+def _read_contextualizer(config: _Config, path: Path) -> BidirectionalLstm:
+    # Copies, because matrix products round differently if the weights are not aligned.
+    tensors = {
+        key.removeprefix(_PREFIX): tensor.clone()
+        for key, tensor in load_file(path).items()
+        if key.startswith(_PREFIX)
+    }
+    sizes = {**config.contextualizer, "return_all_layers": True}
+    del sizes["type"]
+    if not 0 < sizes.get("num_layers", 2) <= len(tensors):
+        raise ValueError(f"it has no weights for {sizes['num_layers']} layers")
+    token = weights_follow.set(True)
+    try:
+        # Wrong sizes take no memory.
+        with torch.device("meta"):
+            contextualizer = BidirectionalLstm(**sizes)
+    finally:
+        weights_follow.reset(token)
+    contextualizer.load_state_dict(tensors, assign=True)
+    return contextualizer
+
+
+def add_boundary_tokens(
+    tensor: torch.Tensor, start: torch.Tensor, end: torch.Tensor, lengths: torch.Tensor
+) -> torch.Tensor:
+    """
+    Adds boundary tokens to sentences: `start` before the first word, `end` right after the last.
+    Pads the characters of words to the same number.
+
+    # Parameters
+
+    tensor : `torch.Tensor`
+        Shape `(batch_size, length, ...)`. Without words, it may lack further dimensions.
+    start, end : `torch.Tensor`
+        Shape `(num_tokens, ...)`.
+    lengths : `torch.Tensor`
+        The number of words in each sentence. Shape `(batch_size, 1)`.
+    """
+    if not tensor.size(1):
+        tensor = tensor.new_zeros(tensor.size(0), 0, *start.size()[1:])
+    widths = [part.size(-1) for part in (tensor, start, end)]
+    if tensor.dim() > 2 and len({*widths}) > 1:
+        tensor, start, end = (
+            pad(part, (0, max(widths) - part.size(-1))) for part in (tensor, start, end)
+        )
+    batch_size, _, *dims = tensor.size()
+
+    def each(boundary: torch.Tensor) -> torch.Tensor:
+        # Loaded from a state dict, it may be on another device.
+        return boundary.to(tensor).expand(batch_size, *boundary.size())
+
+    bounded = torch.cat([each(start), tensor, torch.zeros_like(each(end))], dim=1)
+    positions = start.size(0) + lengths + torch.arange(end.size(0), device=lengths.device)
+    positions = positions.view(batch_size, end.size(0), *(1 for _ in dims))
+    return bounded.scatter(1, positions.expand_as(each(end)), each(end))
