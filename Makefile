@@ -77,7 +77,7 @@ peers: .venv-peers/synced
 # Recompiles the pinned versions. A release candidate may lack an upper bound that the release has, and
 # uv would take it for the sake of another package's latest version.
 requirements: .venv/synced
-	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --prerelease disallow --upgrade --extra corpus \
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --prerelease disallow --upgrade --extra train --extra corpus \
 		pyproject.toml requirements/dev.in -o requirements/requirements.txt
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --prerelease disallow --upgrade \
 		requirements/docs.in -o requirements/docs.txt
