@@ -1,3 +1,0 @@
-from allennlp_semfit.archives.archive import Archive, ArchiveKind, UnsafeArchiveError
-
-__all__ = ["Archive", "ArchiveKind", "UnsafeArchiveError"]

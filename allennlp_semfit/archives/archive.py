@@ -1,9 +1,12 @@
 """Trained models, read from their archives or serialization directories."""
 
 import copy
+import json
 import os
 import pickle
+import struct
 import tarfile
+import zipfile
 import zlib
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -12,7 +15,6 @@ from textwrap import shorten
 from typing import (
     Any,
     Callable,
-    Collection,
     Dict,
     Iterator,
     NamedTuple,
@@ -32,16 +34,10 @@ from allennlp.data.vocabulary import NAMESPACE_PADDING_FILE
 from allennlp.models import Model
 from allennlp.models.archival import CONFIG_NAME, get_weights_path
 from allennlp.models.model import remove_keys_from_params
+from safetensors import SafetensorError
+from safetensors.torch import load_file
 
-from allennlp_semfit.archives.safe_archive import (
-    DAMAGED_WEIGHTS,
-    extract,
-    is_guarded,
-    only_registered_components,
-    read_config,
-    read_weights,
-)
-from allennlp_semfit.common.errors import InvalidFileError, RefusalError, first_line, resolve_path
+from allennlp_semfit.common.errors import InvalidFileError, first_line, resolve_path
 from allennlp_semfit.common.initialization import weights_follow
 from allennlp_semfit.common.output import name_full_disk
 from allennlp_semfit.common.signals import delayed_signals
@@ -52,7 +48,6 @@ __all__ = [
     "Archive",
     "ArchiveFile",
     "ArchiveKind",
-    "UnsafeArchiveError",
     "map_paths",
     "unpacked",
 ]
@@ -70,12 +65,13 @@ _FAULTS = (
     *(AttributeError, ConfigurationError, MemoryError, OverflowError, RuntimeError),
     *(TypeError, ValueError),
 )
+# PyTorch interprets damaged bytes as they come.
+_DAMAGED_WEIGHTS = (
+    *(AttributeError, EOFError, LookupError, OSError, RuntimeError, TypeError, ValueError),
+    *(SafetensorError, struct.error, zipfile.BadZipFile),
+)
 _EXPECTED = "It must be a `model.tar.gz` of `allennlp train`, or a folder of `export-model`."
 _COPY_AGAIN = "Copy it again from an intact file, or train it again."
-
-
-class UnsafeArchiveError(ConfigurationError):
-    """The configuration of an archive could run other code than that of registered components."""
 
 
 class ArchiveKind(NamedTuple):
@@ -108,8 +104,6 @@ class ArchiveKind(NamedTuple):
 
         `InvalidFileError`
             If it does not exist, cannot be read, or has another model.
-        `UnsafeArchiveError`
-            If the class of its vocabulary is not registered.
         """
         if isinstance(archive, Archive):
             return archive
@@ -136,7 +130,6 @@ class Archive:
     def __init__(self, kind: ArchiveKind, file: str, directory: Path, with_weights: bool) -> None:
         self.kind = kind
         self.file = file
-        self._allowed_urls: Collection[str] = ()
         self.config = self._read_config(directory / CONFIG_NAME)
         self.vocabulary = self._read_vocabulary(directory / VOCABULARY)
         self._weights: Optional[Dict[str, torch.Tensor]] = None
@@ -151,7 +144,7 @@ class Archive:
 
     def overridden(self, overrides: str) -> "Archive":
         """
-        A copy whose configuration is overridden by JSON. URLs in it may be fetched.
+        A copy whose configuration is overridden by JSON.
 
         # Raises
 
@@ -167,7 +160,6 @@ class Archive:
                 f"-o: {overrides!r} ({first_line(error)}); it takes a JSON object of keys of the "
                 f"configuration of {self.file}"
             ) from error
-        new._allowed_urls = Params(given).as_flat_dict().values()
         return new
 
     @property
@@ -211,7 +203,6 @@ class Archive:
         base: Type[Component],
         params: Any,
         *,
-        path: Optional[str] = None,
         parameter: str = "",
         **extras: Any,
     ) -> Component:
@@ -223,10 +214,8 @@ class Archive:
         base : `Type[Component]`
         params : `Any`
             Its configuration. It is consumed.
-        path : `str`, optional (default = `None`)
-            The file that the task names. It may be a URL.
         parameter : `str`, optional (default = `""`)
-            The parameter of the task's component for it, if it has one.
+            The parameter of the task's component for the file, if it has one.
         **extras : `Any`
             See `FromParams.from_params`.
 
@@ -234,73 +223,45 @@ class Archive:
 
         `InvalidFileError`
             If it needs a file that is missing or invalid, or the configuration does not work.
-        `UnsafeArchiveError`
-            See `building`.
-        """
-        with self.building(path):
-            try:
-                return base.from_params(params, **extras)
-            except InvalidFileError as error:
-                if parameter:
-                    # A new training of the file would give other vectors.
-                    option = parameter.replace("_", "-")
-                    remedy = (
-                        f"{self.kind.name} {self.file} needs it: give the file of its training as "
-                        f"`{parameter}`; on the command line, that is --{option}."
-                    )
-                    raise InvalidFileError(
-                        error.file, error.found, remedy, error.kind, parameter
-                    ) from None
-                # The command line cannot change the configuration of the archive.
-                remedy = error.statement
-                if error.key is not None:
-                    remedy += (
-                        f" Put it there, or change `{error.key}` in the `config.json` of its "
-                        "serialization directory and use that directory."
-                    )
-                raise self.error("needs another file", remedy) from None
-            except _FAULTS as error:
-                raise self.error(
-                    f"has a configuration that does not work ({first_line(error)})",
-                    "If its components are from another package, import that package first: on the "
-                    "command line, with --include-package.",
-                ) from error
-
-    @contextmanager
-    def building(self, path: Optional[str] = None) -> Iterator[None]:
-        """
-        A context manager to build components from the configuration without running other code.
-
-        # Parameters
-
-        path : `str`, optional (default = `None`)
-            What may be a URL, because the user gave it.
-
-        # Raises
-
-        `UnsafeArchiveError`
-            If the configuration names a class that is not registered, a component that reads
-            another model, or a URL.
         """
         try:
-            with only_registered_components([*self._allowed_urls, str(path)]):
-                yield
-        except RefusalError as error:
-            if is_guarded():
-                # The configuration of another archive names this one.
-                raise RefusalError(
-                    f"needs the {self.kind.name} {self.file}, which {error.found}", error.remedy
+            return base.from_params(params, **extras)
+        except InvalidFileError as error:
+            if parameter:
+                # A new training of the file would give other vectors.
+                option = parameter.replace("_", "-")
+                remedy = (
+                    f"{self.kind.name} {self.file} needs it: give the file of its training as "
+                    f"`{parameter}`; on the command line, that is --{option}."
+                )
+                raise InvalidFileError(
+                    error.file, error.found, remedy, error.kind, parameter
                 ) from None
-            raise UnsafeArchiveError(
-                f"{self.kind.name} {self.file} {error.found}. {error.remedy}"
-            ) from None
+            # The command line cannot change the configuration of the archive.
+            remedy = error.statement
+            if error.key is not None:
+                remedy += (
+                    f" Put it there, or change `{error.key}` in the `config.json` of its "
+                    "serialization directory and use that directory."
+                )
+            raise self.error("needs another file", remedy) from None
+        except _FAULTS as error:
+            raise self.error(
+                f"has a configuration that does not work ({first_line(error)})",
+                "If its components are from another package, import that package first: on the "
+                "command line, with --include-package.",
+            ) from error
 
     def _read_config(self, path: Path) -> Params:
         self._check_is_file(path)
         try:
-            config = read_config(str(path))
-        except (OSError, ValueError) as error:
+            # AllenNLP writes JSON, and would evaluate it as jsonnet.
+            contents = json.loads(path.read_text("utf-8"))
+            if not isinstance(contents, dict):
+                raise ValueError("it is not an object")
+        except (OSError, RecursionError, ValueError) as error:
             raise self.error(f"cannot be read ({first_line(error)})", _COPY_AGAIN) from error
+        config = Params(contents)
         expected = {"model": self.kind.models, "dataset_reader": (self.kind.dataset_reader,)}
         for key, types in expected.items():
             component = config.get(key)
@@ -327,10 +288,9 @@ class Archive:
         params = self.config.duplicate().get("vocabulary", Params({}))
         if not isinstance(params, Params):
             raise self.error(f"has the vocabulary {params!r}", "It must be an object.")
-        with self.building():
-            # This is how AllenNLP's `Model` loads it.
-            choice = params.pop_choice("type", Vocabulary.list_available(), True)
-            vocabulary_class, _ = Vocabulary.resolve_class_name(choice)
+        # This is how AllenNLP's `Model` loads it.
+        choice = params.pop_choice("type", Vocabulary.list_available(), True)
+        vocabulary_class, _ = Vocabulary.resolve_class_name(choice)
         try:
             return vocabulary_class.from_files(
                 str(directory), params.get("padding_token"), params.get("oov_token")
@@ -344,13 +304,16 @@ class Archive:
     def _read_weights(self, path: str) -> Dict[str, torch.Tensor]:
         self._check_is_file(Path(path))
         try:
-            return read_weights(path)
+            if path.endswith(".safetensors"):
+                return load_file(path)
+            weights: Dict[str, torch.Tensor] = torch.load(path, "cpu", weights_only=True)
+            return weights
         except pickle.UnpicklingError:
             raise self.error(
                 "has weights that are not only tensors, and is not loaded",
                 "It may be damaged or run code: use it only if it is from someone whom you trust.",
             ) from None
-        except DAMAGED_WEIGHTS as error:
+        except _DAMAGED_WEIGHTS as error:
             raise self.error(f"cannot be read ({first_line(error)})", _COPY_AGAIN) from error
 
     def _check_is_file(self, path: Path) -> None:
@@ -381,8 +344,12 @@ def unpacked(
         return
     with ExitStack() as cleanup, TemporaryDirectory() as temporary:
         try:
-            with name_full_disk(Path(temporary)):
-                extract(str(path), Path(temporary), skipped=skipped)
+            with name_full_disk(Path(temporary)), tarfile.open(path) as members:
+                # Debian's Python 3.11.2 has no filters.
+                members.extraction_filter = getattr(tarfile, "data_filter", None)
+                for member in members:
+                    if member.name != skipped:
+                        members.extract(member, temporary, set_attrs=False)
         except (tarfile.TarError, EOFError, OSError, ValueError, zlib.error) as error:
             found = f"cannot be unpacked ({error})"
             raise InvalidFileError(archive, found, remedy, kind) from None

@@ -27,7 +27,6 @@ __all__ = [
     "ConfigurationError",
     "DivergenceError",
     "InvalidFileError",
-    "RefusalError",
     "absolute_path",
     "check_bounds",
     "check_dims",
@@ -109,20 +108,6 @@ class InvalidFileError(ConfigurationError):
         )
 
 
-class RefusalError(Exception):
-    """
-    The configuration of an archive could run code or fetch a file. It becomes an
-    `UnsafeArchiveError` at the end of `Archive.building`. Until then it is neither a
-    `ConfigurationError` nor a `ValueError`, because AllenNLP catches both to try the next type of a
-    `Union`.
-    """
-
-    def __init__(self, found: str, remedy: str) -> None:
-        super().__init__(found)
-        self.found = found
-        self.remedy = remedy
-
-
 def check_bounds(
     values: Mapping[str, Optional[float]],
     *,
@@ -198,8 +183,6 @@ def resolve_path(path: Union[str, os.PathLike], remedy: str, kind: str) -> str:
     """
     try:
         resolved = _fetch(path)
-    except RefusalError:
-        raise
     except Exception as error:
         if type(error) is FileNotFoundError:
             place = "" if "://" in str(path) else f" (working directory: {os.getcwd()})"

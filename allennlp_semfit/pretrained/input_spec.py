@@ -9,7 +9,6 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, TokenIndexer, Tokenizer
 
 from allennlp_semfit.archives.archive import Archive
-from allennlp_semfit.archives.safe_archive import check_is_registered
 from allennlp_semfit.common.text_files import DEFAULT_BOUNDARY_TOKEN
 
 __all__ = ["SUBWORD_SPANS", "WORD_MASK", "InputSample", "InputSpec", "TensorNames", "type_of"]
@@ -97,8 +96,7 @@ class InputSpec:
     # Raises
 
     `ConfigurationError`
-        If the language model does not have exactly one indexer whose embedder is not `empty`, or
-        its tokenizer is not registered.
+        If the language model does not have exactly one indexer whose embedder is not `empty`.
     """
 
     def __init__(self, archive: Archive) -> None:
@@ -136,8 +134,6 @@ class InputSpec:
         if self._tokenizer_params is None:
             return False
         name = type_of(self._tokenizer_params) or Tokenizer.default_implementation
-        with self._archive.building():
-            check_is_registered(Tokenizer, name)
         tokenizer_class, _ = Tokenizer.resolve_class_name(name)
         return hasattr(tokenizer_class, "intra_word_tokenize")
 
@@ -159,7 +155,6 @@ class InputSpec:
         return self._archive.build(
             TokenIndexer,
             params,
-            path=fasttext_model_path,
             parameter=parameter if self.reads_fasttext else "",
         )
 
@@ -187,7 +182,7 @@ class InputSpec:
         )
         if not self.names.is_subword:
             return None
-        return self._archive.build(Tokenizer, params, path=tokenizer_path, parameter=parameter)
+        return self._archive.build(Tokenizer, params, parameter=parameter)
 
     def _with_path(self, params: Any, reads_file: bool, parameter: str, path: Optional[str]) -> Any:
         """Copies `params`, with the file `path` if it is given."""

@@ -154,13 +154,13 @@ def test_an_archive_is_extracted_once_and_without_its_weights(tmp_path, monkeypa
     archive = write_language_model(tmp_path / "lm", "words", archive=True)
     expected = tensors_of(ElmoSemfitIndexer(tmp_path / "lm"), SENTENCES)
     extracted = []
-    extract = archive_module.extract
+    read = archive_module.Archive.__init__
 
-    def spy(archive_file, directory, **kwargs):
-        extract(archive_file, directory, **kwargs)
+    def spy(self, kind, file, directory, with_weights):
         extracted.append({path.name for path in directory.rglob("*") if path.is_file()})
+        read(self, kind, file, directory, with_weights)
 
-    monkeypatch.setattr(archive_module, "extract", spy)
+    monkeypatch.setattr(archive_module.Archive, "__init__", spy)
     tensors = tensors_of(ElmoSemfitIndexer(archive), SENTENCES)
     assert torch.equal(tensors["lm_tokens"], expected["lm_tokens"])
     small = {"config.json", "non_padded_namespaces.txt", "tokens.txt"}
