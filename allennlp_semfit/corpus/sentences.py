@@ -26,8 +26,8 @@ __all__ = [
     "split_text",
 ]
 
-# The marks of Khmer and Tibetan, which spaCy and sentencex do not know, and one that they know.
-_END_MARKS = str.maketrans("។៕།༎", "။။။။")
+# Marks that sentencex does not know, and one that it knows: those of Khmer and Tibetan, and "…".
+_END_MARKS = str.maketrans("។៕།༎…", "။။။။.")
 _SENTENCE_END_MARKS = frozenset([*Sentencizer.default_punct_chars, *map(chr, _END_MARKS)])
 # Not those beside Chinese or Japanese characters.
 _QUOTATION_MARK = r"""

@@ -38,7 +38,10 @@ class TestSentenceSplitter:
                 "en",
                 "Dr. J. Smith left the U.S. in May.| It has vitamin C.| It came at 5 p.m. today.",
             ),
-            ("en", "The cat left...| Nobody saw it.| It was No. 5 in 1990.| 1991 was worse."),
+            (
+                "en",
+                "The cat left...| Nobody saw it…| All… did.| It was No. 5 in 1990.| 1991 was worse.",
+            ),
             ("en", "Really?!| Yes.| He left (at six.)| (She came.)| No mark at the end"),
             ("en", "It is to (1) measure it, and (2) compare.| See (a) or (b). ...| Go! .| No."),
             ("fr", "M. Dupont et MM. Durand partent.| Il habite à Paris."),
