@@ -26,8 +26,8 @@ __all__ = [
     "split_text",
 ]
 
-# Marks that sentencex does not know, and one that it knows: those of Khmer and Tibetan, and "…".
-_END_MARKS = str.maketrans("។៕།༎…", "။။။။.")
+# The marks of Khmer and Tibetan, which spaCy and sentencex do not know, and one that they know.
+_END_MARKS = str.maketrans("។៕།༎", "။။။။")
 _SENTENCE_END_MARKS = frozenset([*Sentencizer.default_punct_chars, *map(chr, _END_MARKS)])
 # Not those beside Chinese or Japanese characters.
 _QUOTATION_MARK = r"""
@@ -44,6 +44,8 @@ _CLOSING = regex.compile(rf"(?:{_QUOTATION_MARK} | [)\]])*+ (?:[ ][»›](?!\S))
 _ITEM_MARK = regex.compile(r"\((\d{1,2}|\p{L}|[ivx]{2,4})\)")
 # "Go!" she said. Georgian has no capitals.
 _CONTINUED_SPEECH = regex.compile(r"(?V1)(?=\s*[^\w\s])\W++[\p{Ll}--\p{Georgian}]")
+# After "...", it ends a sentence before a capital, but not after this one.
+_ELLIPSIS = regex.compile(r"…(?=\s+\p{Lu})")
 # What sentencex takes for a continuation also after a mark of Chinese.
 _CONTINUATION = regex.compile(r"([。．｡！？])[\da-z]")
 # Where sentencex has no rules, it takes the abbreviations of English, such as "mi." and "kan.",
@@ -253,7 +255,8 @@ def _are_sentence_starts(doc: Doc, language: str) -> List[bool]:
 def _sentence_ends(text: str, language: str) -> List[int]:
     """The indices in normalized text where a sentence ends."""
     masked = _ITEM_MARK.sub(r"A\1A", _CONTINUATION.sub(r"\1A", text))
-    masked = _PARENTHESES.sub(r" \1 ", _QUOTATION_MARKS.sub(" ", masked)).translate(_END_MARKS)
+    masked = _PARENTHESES.sub(r" \1 ", _QUOTATION_MARKS.sub(" ", masked))
+    masked = _ELLIPSIS.sub(".", masked).translate(_END_MARKS)
     if language in _ABBREVIATIONS:
         masked = _ABBREVIATIONS[language].sub("-", masked)
     ends: List[int] = []

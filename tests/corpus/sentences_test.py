@@ -40,7 +40,7 @@ class TestSentenceSplitter:
             ),
             (
                 "en",
-                "The cat left...| Nobody saw it…| All… did.| It was No. 5 in 1990.| 1991 was worse.",
+                "The cat left...| Nobody saw it…| It… was No. 5 in 1990.| 1991 was worse.",
             ),
             ("en", "Really?!| Yes.| He left (at six.)| (She came.)| No mark at the end"),
             ("en", "It is to (1) measure it, and (2) compare.| See (a) or (b). ...| Go! .| No."),
