@@ -113,7 +113,8 @@ class Work:
         found = {}
         for path in self.place.rglob("*"):
             name = str(path.relative_to(self.place))
-            if path.is_dir() or ".incomplete" in name or "_state_e" in name:
+            left = (".incomplete", "_state_e", "tfevents")
+            if path.is_dir() or any(part in name for part in left):
                 continue
             if path.suffix == ".bin":
                 found[name] = FastTextModel(path).words
