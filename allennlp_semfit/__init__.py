@@ -28,7 +28,6 @@ from allennlp_semfit.commands.export_task import ExportTask
 from allennlp_semfit.commands.export_vectors import ExportVectors
 from allennlp_semfit.commands.nearest_words import NearestWordsCommand
 from allennlp_semfit.commands.prepare_corpus import PrepareCorpus
-from allennlp_semfit.commands.senteval import SentEval
 from allennlp_semfit.commands.show_neighbours import ShowNeighbours
 from allennlp_semfit.commands.show_training import ShowTraining
 from allennlp_semfit.commands.train_bpe import TrainBpe
@@ -130,7 +129,6 @@ __all__ = [
     "SemfitHead",
     "SemfitTagger",
     "SemfitTaggerPredictor",
-    "SentEval",
     "SentenceEmbedder",
     "ShowNeighbours",
     "ShowTraining",

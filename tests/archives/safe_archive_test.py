@@ -29,7 +29,6 @@ from allennlp_semfit.pretrained.embedder import ElmoSemfitEmbedder
 from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
 from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
 from tests import FIXTURES, TABLE, VECTORS
-from tests.analysis.senteval.data import write_data
 from tests.commands import running
 from tests.language_models import write_language_model
 from tests.mimick_archive import write_mimick
@@ -121,10 +120,6 @@ def _embed(archive):
     _run("embed", archive, HELDOUT, "vectors.h5")
 
 
-def _senteval(archive):
-    _run("senteval", archive, str(write_data(Path("data"))), "--folds", "2")
-
-
 def _pretrained_file(archive):
     config = json.loads(Path(ORIGINAL, "config.json").read_text())["model"]
     vocab = Vocabulary.from_files(Path(ORIGINAL, "vocabulary"))
@@ -158,7 +153,6 @@ ENTRY_POINTS = {
     "sentence_embedder": (SentenceEmbedder, set()),
     "pretrained_file": (_pretrained_file, {"class", "url"}),
     "embed": (_embed, set()),
-    "senteval": (_senteval, set()),
     "show_neighbours": (
         lambda archive: _run("show-neighbours", archive, HELDOUT, "--words", "the"),
         set(),
