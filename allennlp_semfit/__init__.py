@@ -36,7 +36,6 @@ from allennlp_semfit.commands.train_svd import TrainSvd
 from allennlp_semfit.data.fasttext_indexer import FastTextIndexer
 from allennlp_semfit.data.language_modeling import LanguageModelingReader
 from allennlp_semfit.data.watched_data_loader import WatchedDataLoader
-from allennlp_semfit.mimick.embedder import MimickEmbedder
 from allennlp_semfit.mimick.indexer import MimickIndexer
 from allennlp_semfit.mimick.model import Mimick
 from allennlp_semfit.mimick.reader import WordVectorsReader
@@ -118,7 +117,6 @@ __all__ = [
     "LmHead",
     "MaskedLm",
     "Mimick",
-    "MimickEmbedder",
     "MimickIndexer",
     "NearestWordsCommand",
     "PrepareCorpus",

@@ -1,6 +1,5 @@
 """Trained models, read from their archives or serialization directories."""
 
-import copy
 import os
 import pickle
 import tarfile
@@ -12,7 +11,6 @@ from textwrap import shorten
 from typing import (
     Any,
     Callable,
-    Collection,
     Dict,
     Iterator,
     NamedTuple,
@@ -26,7 +24,6 @@ from typing import (
 import torch
 from allennlp.common import Params, Registrable
 from allennlp.common.checks import ConfigurationError
-from allennlp.common.params import parse_overrides, with_overrides
 from allennlp.data import DatasetReader, Vocabulary
 from allennlp.data.vocabulary import NAMESPACE_PADDING_FILE
 from allennlp.models import Model
@@ -138,7 +135,6 @@ class Archive:
     def __init__(self, kind: ArchiveKind, file: str, directory: Path, with_weights: bool) -> None:
         self.kind = kind
         self.file = file
-        self._allowed_urls: Collection[str] = ()
         self.config = self._read_config(directory / CONFIG_NAME)
         self.vocabulary = self._read_vocabulary(directory / VOCABULARY)
         self._weights: Optional[Dict[str, torch.Tensor]] = None
@@ -150,27 +146,6 @@ class Archive:
     def error(self, found: str, remedy: str) -> InvalidFileError:
         """The error that something is wrong with the archive; see `InvalidFileError`."""
         return InvalidFileError(self.file, found, remedy, self.kind.name)
-
-    def overridden(self, overrides: str) -> "Archive":
-        """
-        A copy whose configuration is overridden by JSON. URLs in it may be fetched.
-
-        # Raises
-
-        `ConfigurationError`
-            If it is not a JSON object, or has keys that the configuration lacks.
-        """
-        new = copy.copy(self)
-        try:
-            given = parse_overrides(overrides)
-            new.config = Params(with_overrides(self.config.as_dict(quiet=True), given))
-        except (AttributeError, RuntimeError, TypeError, ValueError) as error:
-            raise ConfigurationError(
-                f"-o: {overrides!r} ({first_line(error)}); it takes a JSON object of keys of the "
-                f"configuration of {self.file}"
-            ) from error
-        new._allowed_urls = Params(given).as_flat_dict().values()
-        return new
 
     @property
     def model(self) -> Model:
@@ -285,7 +260,7 @@ class Archive:
             another model, or a URL.
         """
         try:
-            with only_registered_components([*self._allowed_urls, str(path)]):
+            with only_registered_components([str(path)]):
                 yield
         except RefusalError as error:
             if is_guarded():

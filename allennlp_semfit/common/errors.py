@@ -3,15 +3,16 @@ import os
 import re
 from contextlib import contextmanager
 from math import inf
-from typing import Any, Iterator, Mapping, Optional, Tuple, Union
+from typing import Any, ClassVar, Iterator, Mapping, Optional, Tuple, Union
 
-from allennlp.common import Params
+from allennlp.common import FromParams, Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
 
 __all__ = [
     "DivergenceError",
     "InvalidFileError",
+    "NamesConfigKey",
     "RefusalError",
     "absolute_path",
     "check_bounds",
@@ -235,3 +236,18 @@ def with_config_key(params: Params, parameter: str) -> Iterator[None]:
         found = parameters.get(error.file) or error.parameter or parameter
         error.key = params.history + found
         raise
+
+
+class NamesConfigKey(FromParams):
+    """
+    A base class for components that read files. An `InvalidFileError` gets the configuration key
+    from `with_config_key`. It must come after AllenNLP's own base class.
+    """
+
+    # The `parameter` of `with_config_key`.
+    file_parameter: ClassVar[str]
+
+    @classmethod
+    def from_params(cls, params: Params, *args: Any, **extras: Any) -> Any:
+        with with_config_key(params, cls.file_parameter):
+            return super().from_params(params, *args, **extras)

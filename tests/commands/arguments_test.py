@@ -79,13 +79,6 @@ def test_arguments_arrive_at_the_parameters_of_their_names():
             ["options.SentenceEmbedder", "embed.embed_file"],
             {"layers": "top", "batch_size": 3, "cuda_device": 3, "autocast": True},
         ),
-        (
-            "nearest-words",
-            ["model.tar.gz", HELDOUT],
-            [f"nearest_words.{name}" for name in ("_read_archive", "sort_by_frequency")]
-            + [f"nearest_words.{name}" for name in ("WordScorer", "find_nearest_words")],
-            {"min_count": 2, "overrides": '{"a": 1}', "number": 3, "correction": "csls"},
-        ),
     ],
 )
 def test_options_arrive_at_each_of_several_functions(

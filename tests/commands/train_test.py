@@ -202,8 +202,7 @@ def test_strange_lines_do_not_stop_a_run(tmp_path):
                 "model.contextualizer.input_dim": 9,
                 "model.head.embedding_dim": 9,
             },
-            "`embedding_dim` is 9, but the file at the fasttext indexer's `model_path` has "
-            "vectors of dimension 10",
+            "`embedding_dim` is 9, but the file of its indexer has vectors of dimension 10",
         ),
     ],
     ids=["model_path", "UTF-8", "UTF-8 in a worker", "embedding_dim"],

@@ -12,10 +12,10 @@ from allennlp.modules.token_embedders import Embedding, TokenEmbedder
 
 from allennlp_semfit.common.errors import (
     InvalidFileError,
+    NamesConfigKey,
     check_bounds,
     first_line,
     resolve_file,
-    with_config_key,
 )
 from allennlp_semfit.functional import distinct_vectors
 
@@ -35,7 +35,7 @@ _MAX_WORDS_AT_ONCE = 1024
 
 
 @TokenEmbedder.register("elmo_character_cnn")
-class ElmoCharacterCnnEmbedder(TokenEmbedder):
+class ElmoCharacterCnnEmbedder(TokenEmbedder, NamesConfigKey):
     """
     Embeds each word with the character CNN of a trained ELMo (Peters et al. 2018), without ELMo's
     LSTM: the vector depends on the word's spelling only. It is always frozen, so a language model
@@ -85,6 +85,8 @@ class ElmoCharacterCnnEmbedder(TokenEmbedder):
     }
     ```
     """
+
+    file_parameter = "pretrained_file"
 
     def __init__(
         self,
@@ -146,11 +148,6 @@ class ElmoCharacterCnnEmbedder(TokenEmbedder):
             found = f"is no HDF5, or damaged ({error})"
             remedy = "Copy it again from an intact file."
             raise InvalidFileError(pretrained_file, found, remedy, kind) from None
-
-    @classmethod
-    def from_params(cls, params: Params, *args: Any, **extras: Any) -> "ElmoCharacterCnnEmbedder":
-        with with_config_key(params, "pretrained_file"):
-            return super().from_params(params, *args, **extras)
 
     def _load_from_state_dict(self, *args: Any, **kwargs: Any) -> None:
         super()._load_from_state_dict(*args, **kwargs)
