@@ -128,7 +128,7 @@ def _task(run: Path) -> Row:
 
 
 def _senteval(file: Path) -> Row:
-    """The scores in an output file of `allennlp senteval`."""
+    """The scores in an output file of `experiments.senteval`."""
     results = read_json(file)
     scores = {task: result["score"] for task, result in sorted(results["tasks"].items())}
     return {"representation": file.stem, "average": results["average"], "scores": scores}

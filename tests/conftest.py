@@ -28,8 +28,7 @@ torch.set_num_threads(1)
 use_one_thread_in_forks()
 
 # Processes that train together talk over the loopback interface, whatever the machine is called.
-if sys.platform == "linux":
-    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
 
 # What a shell starts in the background ignores Ctrl-C, and some tests send it.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -8,7 +8,8 @@ import torch
 from allennlp.data import Batch, Instance, Token, TokenIndexer, Tokenizer, Vocabulary
 from allennlp.data.fields import TextField
 
-from allennlp_semfit.common.errors import InvalidFileError, with_config_key
+from allennlp_semfit.common.config_params import NamesConfigKey
+from allennlp_semfit.common.errors import InvalidFileError
 from tests import FIXTURES, TABLE, VECTORS
 from tests.elmo_weights import write_elmo
 from tests.mimick_archive import write_mimick
@@ -74,8 +75,10 @@ KINDS: Dict[str, Tuple[Dict[str, Any], Dict[str, Any], int, Dict[str, Any]]] = {
 
 
 @Tokenizer.register("chunks")
-class ChunkTokenizer(Tokenizer):
+class ChunkTokenizer(Tokenizer, NamesConfigKey):
     """Cuts words into chunks of as many characters as a JSON file says."""
+
+    file_parameter = "model_path"
 
     def __init__(self, model_path: str) -> None:
         try:
@@ -84,11 +87,6 @@ class ChunkTokenizer(Tokenizer):
             raise InvalidFileError(
                 model_path, "does not exist", "Write it.", kind="chunks"
             ) from None
-
-    @classmethod
-    def from_params(cls, params, *args, **extras):
-        with with_config_key(params, "model_path"):
-            return super().from_params(params, *args, **extras)
 
     def tokenize(self, text: str) -> List[Token]:
         return self.intra_word_tokenize(text.split())[0]

@@ -1,6 +1,5 @@
 """Trained models, read from their archives or serialization directories."""
 
-import copy
 import json
 import os
 import pickle
@@ -28,7 +27,6 @@ from typing import (
 import torch
 from allennlp.common import Params, Registrable
 from allennlp.common.checks import ConfigurationError
-from allennlp.common.params import parse_overrides, with_overrides
 from allennlp.data import DatasetReader, Vocabulary
 from allennlp.data.vocabulary import NAMESPACE_PADDING_FILE
 from allennlp.models import Model
@@ -141,26 +139,6 @@ class Archive:
     def error(self, found: str, remedy: str) -> InvalidFileError:
         """The error that something is wrong with the archive; see `InvalidFileError`."""
         return InvalidFileError(self.file, found, remedy, self.kind.name)
-
-    def overridden(self, overrides: str) -> "Archive":
-        """
-        A copy whose configuration is overridden by JSON.
-
-        # Raises
-
-        `ConfigurationError`
-            If it is not a JSON object, or has keys that the configuration lacks.
-        """
-        new = copy.copy(self)
-        try:
-            given = parse_overrides(overrides)
-            new.config = Params(with_overrides(self.config.as_dict(quiet=True), given))
-        except (AttributeError, RuntimeError, TypeError, ValueError) as error:
-            raise ConfigurationError(
-                f"-o: {overrides!r} ({first_line(error)}); it takes a JSON object of keys of the "
-                f"configuration of {self.file}"
-            ) from error
-        return new
 
     @property
     def model(self) -> Model:

@@ -25,7 +25,6 @@ from allennlp_semfit.analysis.nearest_words import (
     find_nearest_words,
 )
 from allennlp_semfit.analysis.word_scorer import WordScorer
-from allennlp_semfit.archives.archive import Archive
 from allennlp_semfit.commands.options import (
     Command,
     add_archive_argument,
@@ -88,16 +87,13 @@ class NearestWordsCommand(Command):
         subparser.add_argument(
             "--json", action="store_true", help="print a JSON object for each sentence"
         )
-        subparser.add_argument(
-            "-o", "--overrides", default="", help="JSON that overrides the archive's config"
-        )
 
     def run(self, args: argparse.Namespace) -> None:
         check_bounds(
             {"--number": args.number, "--max-words": args.max_words, "--min-count": args.min_count},
             at_least=1,
         )
-        archive = _read_archive(args.archive_file, args.overrides)
+        archive = LANGUAGE_MODEL.read(args.archive_file)
         sentences_file = SentencesFile(Path(args.sentences))
         sentences_file.summarize()
         counts = count_words(find_text_files(args.words or [args.sentences])).counts
@@ -135,10 +131,6 @@ def _merge_forms(counts: CounterType[str]) -> CounterType[str]:
     for word, count in counts.most_common():
         merged[spellings.setdefault(unicodedata.normalize("NFC", word), word)] += count
     return merged
-
-
-def _read_archive(archive_file: str, overrides: str) -> Archive:
-    return LANGUAGE_MODEL.read(archive_file).overridden(overrides)
 
 
 def _as_json(sentence: Sequence[NearestWords]) -> str:

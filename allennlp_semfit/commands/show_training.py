@@ -10,7 +10,6 @@ import shlex
 import shutil
 import sys
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, Dict, List, NamedTuple
 
 import torch
@@ -19,7 +18,6 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.models.archival import CONFIG_NAME
 
 from allennlp_semfit.commands.options import Command
-from allennlp_semfit.commands.training_plot import check_plot_path, read_progress, write_plot
 from allennlp_semfit.common.cpu import has_bfloat16_instructions
 from allennlp_semfit.common.errors import first_line
 from allennlp_semfit.modules.lm_heads.vector_head_base import HIGH_BASELINE, MORE_PASSES
@@ -72,21 +70,9 @@ class ShowTraining(Command):
         subparser.add_argument(
             "serialization_dir", help="the directory that `allennlp train -s` was given"
         )
-        subparser.add_argument(
-            "--plot",
-            metavar="CURVE.png",
-            help="also plot the metrics, as .png, .svg or .pdf; the training metrics within an "
-            "epoch come from the log of `allennlp train`. Needs matplotlib",
-        )
-        subparser.add_argument("--force", action="store_true", help="replace an existing CURVE.png")
 
     def run(self, args: argparse.Namespace) -> None:
-        if args.plot:
-            check_plot_path(Path(args.plot), force=args.force)
         sys.stdout.write(describe_training(args.serialization_dir))
-        if args.plot:
-            progress = read_progress(args.serialization_dir)
-            write_plot(_read_epochs(args.serialization_dir), progress, Path(args.plot))
 
 
 def describe_training(serialization_dir: str) -> str:

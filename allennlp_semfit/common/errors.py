@@ -1,12 +1,8 @@
 import json
 import os
 import re
-from contextlib import contextmanager
 from math import inf
-from typing import TYPE_CHECKING, Any, Iterator, Mapping, Optional, Tuple, Union
-
-if TYPE_CHECKING:
-    from allennlp.common import Params
+from typing import Any, Mapping, Optional, Tuple, Union
 
 try:
     from allennlp.common.checks import ConfigurationError
@@ -34,7 +30,6 @@ __all__ = [
     "first_line",
     "resolve_file",
     "resolve_path",
-    "with_config_key",
 ]
 
 
@@ -230,18 +225,3 @@ def absolute_path(path: Optional[Union[str, os.PathLike]]) -> Optional[str]:
     if path is None:
         return None
     return os.path.abspath(path) if os.path.exists(path) else os.fspath(path)
-
-
-@contextmanager
-def with_config_key(params: "Params", parameter: str) -> Iterator[None]:
-    """
-    A context manager that adds the configuration key to an `InvalidFileError`: that of its file in
-    `params`, or else of the error's `parameter`, or else of `parameter`.
-    """
-    parameters = {str(value): name for name, value in params.params.items()}
-    try:
-        yield
-    except InvalidFileError as error:
-        found = parameters.get(error.file) or error.parameter or parameter
-        error.key = params.history + found
-        raise

@@ -1,6 +1,5 @@
 """The vocabulary of a corpus, counted and written in AllenNLP's format."""
 
-import logging
 import os
 import re
 import time
@@ -13,18 +12,16 @@ from allennlp.data import Vocabulary
 from allennlp.data.vocabulary import (
     DEFAULT_NON_PADDED_NAMESPACES,
     DEFAULT_OOV_TOKEN,
-    DEFAULT_PADDING_TOKEN,
     NAMESPACE_PADDING_FILE,
 )
 
 from allennlp_semfit.common.errors import check_bounds
 from allennlp_semfit.common.output import check_output_path, write_directory
 from allennlp_semfit.common.parallel import number_of_workers
-from allennlp_semfit.common.text_files import DEFAULT_BOUNDARY_TOKEN, find_text_files, read_lines
+from allennlp_semfit.common.text_files import DEFAULT_BOUNDARY_TOKEN, find_text_files
 from allennlp_semfit.corpus.word_counts import count_words, sort_by_frequency
 
 __all__ = [
-    "RESERVED",
     "VocabularySummary",
     "check_boundary_tokens",
     "check_vocabulary_path",
@@ -32,14 +29,6 @@ __all__ = [
     "frequent_words",
     "write_vocabulary",
 ]
-
-logger = logging.getLogger(__name__)
-
-_NEWLINE = "@@NEWLINE@@"
-"""How the files write a line feed: AllenNLP reads a word that contains it as another word."""
-
-RESERVED = (DEFAULT_PADDING_TOKEN, DEFAULT_OOV_TOKEN, _NEWLINE)
-"""What AllenNLP's vocabulary files give a special meaning."""
 
 
 class VocabularySummary(NamedTuple):
@@ -74,8 +63,6 @@ def count_vocabulary(
     has the index 0 and `@@UNKNOWN@@` 1; then come the words by descending frequency, and by code
     point where the frequency is the same.
 
-    Words that contain `@@NEWLINE@@` are left out, because AllenNLP would read other words.
-
     # Parameters
 
     corpus : `Sequence[Union[str, os.PathLike]]`
@@ -106,8 +93,7 @@ def count_vocabulary(
 
     `ConfigurationError`
         If an option or `out_dir` is wrong, before anything is counted; or if the corpus cannot be
-        read, contains the word `@@PADDING@@`, or has no word that is frequent enough. `out_dir`
-        stays as it was.
+        read or has no word that is frequent enough. `out_dir` stays as it was.
     """
     started = time.monotonic()
     workers = number_of_workers(num_workers)
@@ -134,7 +120,7 @@ def count_vocabulary(
     num_words, num_types = sum(counts.values()), len(counts)
     for token in (*start, *end):
         counts[token] += num_sentences
-    words = frequent_words(counts, files, min_count=min_count, max_size=max_size)
+    words = frequent_words(counts, min_count=min_count, max_size=max_size)
     write_vocabulary(out, namespace, words, force=force)
     for token in (*start, *end):
         counts[token] -= num_sentences
@@ -149,38 +135,18 @@ def count_vocabulary(
 
 
 def frequent_words(
-    counts: Counter[str], files: Sequence[Path], *, min_count: int, max_size: Optional[int] = None
+    counts: Counter[str], *, min_count: int, max_size: Optional[int] = None
 ) -> List[str]:
     """
     The words of a vocabulary, by descending frequency, and by code point where the frequency is the
-    same. `@@UNKNOWN@@`, which the vocabulary has anyway, and words with `@@NEWLINE@@` are removed
-    from `counts`, which are those of `files` and of boundary tokens.
+    same. `@@UNKNOWN@@`, which the vocabulary has anyway, is removed from `counts`.
 
     # Raises
 
     `ConfigurationError`
-        If the text has the word `@@PADDING@@`, or no word is frequent enough.
+        If no word is frequent enough.
     """
-    if DEFAULT_PADDING_TOKEN in counts:
-        for path in files:
-            for number, line in enumerate(read_lines(path), start=1):
-                if DEFAULT_PADDING_TOKEN in line.split():
-                    raise ConfigurationError(
-                        f"{path}: line {number} has the word {DEFAULT_PADDING_TOKEN}, which "
-                        "AllenNLP takes for padding; write it in another way"
-                    )
     del counts[DEFAULT_OOV_TOKEN]
-    changed = [word for word in counts if _NEWLINE in word]
-    for word in changed:
-        del counts[word]
-    if changed:
-        logger.warning(
-            "%s words with %s in them are left out, because AllenNLP would read other words from "
-            "the vocabulary's files; they will be read as %s.",
-            f"{len(changed):,}",
-            _NEWLINE,
-            DEFAULT_OOV_TOKEN,
-        )
     words = sort_by_frequency(counts, min_count=min_count)[:max_size]
     if not words:
         raise ConfigurationError(
@@ -192,11 +158,10 @@ def frequent_words(
 def check_boundary_tokens(option: str, tokens: Sequence[str], *, min_length: int = 1) -> None:
     """Raises a `ConfigurationError` if a vocabulary cannot have one of the tokens."""
     for token in tokens:
-        is_word = token.split() == [token] and token.isprintable() and len(token) >= min_length
-        if not is_word or any(word in token for word in RESERVED):
+        if token.split() != [token] or not token.isprintable() or len(token) < min_length:
             raise ConfigurationError(
                 f"{option}: {ascii(token)}; each must be a word of {min_length} or more printable "
-                f"characters that does not contain {', '.join(RESERVED)}"
+                "characters"
             )
 
 
@@ -221,8 +186,7 @@ def write_vocabulary(
 ) -> None:
     """
     Writes a vocabulary in AllenNLP's format: padding has the index 0, `@@UNKNOWN@@` 1, and then
-    come the words. They are each once, without padding, `@@UNKNOWN@@` and words with `@@NEWLINE@@`.
-    Without `force`, an existing vocabulary is not replaced.
+    come the words, which must be distinct. Without `force`, an existing vocabulary is not replaced.
     """
     vocabulary = Vocabulary(tokens_to_add={namespace: list(words)})
     with write_directory(directory, _contents(namespace), force=force) as unfinished:

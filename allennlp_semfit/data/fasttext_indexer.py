@@ -1,22 +1,21 @@
 import math
 import multiprocessing
-from typing import Any, Dict, List, Sequence
+from typing import Dict, List, Sequence
 
 import numpy
 import torch
-from allennlp.common import Params
 from allennlp.data.token_indexers import TokenIndexer
 from allennlp.data.token_indexers.token_indexer import IndexedTokenList
 from allennlp.data.tokenizers import Token
 from allennlp.data.vocabulary import Vocabulary
 
-from allennlp_semfit.common.errors import with_config_key
+from allennlp_semfit.common.config_params import NamesConfigKey
 from allennlp_semfit.fasttext.compact import open_fasttext
 
 __all__ = ["FastTextIndexer", "WordVectorIndexer"]
 
 
-class WordVectorIndexer(TokenIndexer):
+class WordVectorIndexer(TokenIndexer, NamesConfigKey):
     """
     Looks up the vector of each token while the data is read, so that the model needs neither a
     table of vectors nor a vocabulary. It indexes strings and pads a whole batch at once, so that
@@ -140,14 +139,11 @@ class FastTextIndexer(WordVectorIndexer):
     ```
     """
 
+    file_parameter = "model_path"
+
     def __init__(self, model_path: str, token_min_padding_length: int = 0) -> None:
         super().__init__(token_min_padding_length)
         self._model = open_fasttext(model_path)
-
-    @classmethod
-    def from_params(cls, params: Params, *args: Any, **extras: Any) -> "FastTextIndexer":
-        with with_config_key(params, "model_path"):
-            return super().from_params(params, *args, **extras)
 
     @property
     def embedding_dim(self) -> int:

@@ -14,7 +14,7 @@ from allennlp.data.fields import TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 from allennlp.data.tokenizers import WhitespaceTokenizer
 
-from allennlp_semfit.common.known_params import KnownParams
+from allennlp_semfit.common.config_params import KnownParams
 from allennlp_semfit.common.text_files import (
     DEFAULT_BOUNDARY_TOKEN,
     FOLDER_WEIGHTS,

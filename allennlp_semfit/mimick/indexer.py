@@ -1,12 +1,11 @@
 import unicodedata
-from typing import Any, Dict, List, Optional
+from typing import Dict, List, Optional
 
 import numpy
-from allennlp.common import Params
 from allennlp.common.util import lazy_groups_of
 from allennlp.data import TokenIndexer
 
-from allennlp_semfit.common.errors import InvalidFileError, with_config_key
+from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.common.opened import OpenedOnce
 from allennlp_semfit.common.parallel import use_one_thread_in_forks
 from allennlp_semfit.data.fasttext_indexer import WordVectorIndexer
@@ -63,16 +62,13 @@ class MimickIndexer(WordVectorIndexer):
     ```
     """
 
+    file_parameter = "archive_file"
+
     def __init__(
         self, archive_file: str, table_path: str, token_min_padding_length: int = 0
     ) -> None:
         super().__init__(token_min_padding_length)
         self._vectors = _MimickVectors.open(archive_file, table_path)
-
-    @classmethod
-    def from_params(cls, params: Params, *args: Any, **extras: Any) -> "MimickIndexer":
-        with with_config_key(params, "archive_file"):
-            return super().from_params(params, *args, **extras)
 
     @property
     def embedding_dim(self) -> int:

@@ -9,8 +9,8 @@ from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import get_text_field_mask
 
 from allennlp_semfit.archives.archive import ArchiveKind
+from allennlp_semfit.common.config_params import KnownParams
 from allennlp_semfit.common.errors import check_dims
-from allennlp_semfit.common.known_params import KnownParams
 from allennlp_semfit.functional import cosine_distance, squared_l2_distance, unit_vectors
 from allennlp_semfit.training.token_averages import BaselineCosine, TokenAverage
 

@@ -7,7 +7,7 @@ from allennlp.data.fields import TensorField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 from allennlp.data.tokenizers import CharacterTokenizer
 
-from allennlp_semfit.common.known_params import KnownParams
+from allennlp_semfit.common.config_params import KnownParams
 from allennlp_semfit.static_vectors.table import read_table
 
 __all__ = ["WordVectorsReader"]

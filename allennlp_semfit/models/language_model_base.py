@@ -8,8 +8,8 @@ from allennlp.models import Model
 from allennlp.modules import Seq2SeqEncoder, TextFieldEmbedder
 from allennlp.nn import InitializerApplicator
 
-from allennlp_semfit.common.errors import DivergenceError, check_dims, with_config_key
-from allennlp_semfit.common.known_params import KnownParams
+from allennlp_semfit.common.config_params import KnownParams, with_config_key
+from allennlp_semfit.common.errors import DivergenceError, check_dims
 from allennlp_semfit.models.language_model_archive import LANGUAGE_MODEL
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 

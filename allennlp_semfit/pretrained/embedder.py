@@ -8,7 +8,7 @@ from allennlp.modules import ScalarMix
 from allennlp.modules.token_embedders import TokenEmbedder
 from torch.nn.functional import layer_norm
 
-from allennlp_semfit.common.errors import with_config_key
+from allennlp_semfit.common.config_params import NamesConfigKey
 from allennlp_semfit.pretrained.indexer import check_indexers
 from allennlp_semfit.pretrained.layers import LanguageModelLayers
 
@@ -16,7 +16,7 @@ __all__ = ["ElmoSemfitEmbedder"]
 
 
 @TokenEmbedder.register("elmo_semfit")
-class ElmoSemfitEmbedder(TokenEmbedder):
+class ElmoSemfitEmbedder(TokenEmbedder, NamesConfigKey):
     """
     Embeds words with a trained language model: a weighted mean of its layers, `γ Σ_j s_j h_j`,
     with `γ` and `s = softmax(w)` learned by the task (Peters et al. 2018, "Deep contextualized word
@@ -88,6 +88,8 @@ class ElmoSemfitEmbedder(TokenEmbedder):
     ```
     """
 
+    file_parameter = "archive_file"
+
     def __init__(
         self,
         archive_file: Union[str, os.PathLike],
@@ -131,8 +133,7 @@ class ElmoSemfitEmbedder(TokenEmbedder):
     @classmethod
     def from_params(cls, params: Params, *args: Any, **extras: Any) -> "ElmoSemfitEmbedder":
         key = params.history
-        with with_config_key(params, "archive_file"):
-            embedder = super().from_params(params, *args, **extras)
+        embedder = super().from_params(params, *args, **extras)
         check_indexers(key, embedder._archive_file, embedder._language_model.input_sample)
         return embedder
 

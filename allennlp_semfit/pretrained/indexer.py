@@ -12,7 +12,8 @@ from allennlp.data.tokenizers import Token
 from allennlp.data.vocabulary import Vocabulary
 
 from allennlp_semfit.archives.archive import ArchiveFile
-from allennlp_semfit.common.errors import InvalidFileError, with_config_key
+from allennlp_semfit.common.config_params import NamesConfigKey
+from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.models.language_model_archive import LANGUAGE_MODEL
 from allennlp_semfit.pretrained.input_spec import SUBWORD_SPANS, WORD_MASK, InputSample, InputSpec
 
@@ -27,7 +28,7 @@ _built: "WeakValueDictionary[int, ElmoSemfitIndexer]" = WeakValueDictionary()
 
 
 @TokenIndexer.register("elmo_semfit")
-class ElmoSemfitIndexer(TokenIndexer):
+class ElmoSemfitIndexer(TokenIndexer, NamesConfigKey):
     """
     Indexes words for the `elmo_semfit` embedder with the same `archive_file`: with the indexer, the
     vocabulary and, for a subword model, the subwords of the trained language model. The words
@@ -65,6 +66,8 @@ class ElmoSemfitIndexer(TokenIndexer):
     ```
     """
 
+    file_parameter = "archive_file"
+
     def __init__(
         self,
         archive_file: ArchiveFile,
@@ -88,8 +91,7 @@ class ElmoSemfitIndexer(TokenIndexer):
     def from_params(cls, params: Params, *args: Any, **extras: Any) -> "ElmoSemfitIndexer":
         key = params.history
         try:
-            with with_config_key(params, "archive_file"):
-                indexer = super().from_params(params, *args, **extras)
+            indexer = super().from_params(params, *args, **extras)
         except InvalidFileError as error:
             error.other_keys = _keys_of_same_file(error.key or "")
             raise

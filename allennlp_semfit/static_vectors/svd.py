@@ -178,7 +178,7 @@ def train_svd(
     counts, num_sentences = count_words(files, num_workers=workers)
     num_words = sum(counts.values())
     counts[DEFAULT_BOUNDARY_TOKEN] += 2 * num_sentences
-    words = frequent_words(counts, files, min_count=min_count, max_size=max_size)
+    words = frequent_words(counts, min_count=min_count, max_size=max_size)
     if dim >= len(words):
         raise ConfigurationError(
             f"--dim: {dim}; it must be less than the number of words in the table, {len(words)}; "

@@ -5,18 +5,13 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Dict, List, Tuple, Union
 
-from allennlp.common import Params
 from allennlp.data.tokenizers import Token, Tokenizer
 from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN
 from tokenizers import Tokenizer as HuggingFaceTokenizer
 from tokenizers.pre_tokenizers import ByteLevel
 
-from allennlp_semfit.common.errors import (
-    InvalidFileError,
-    first_line,
-    resolve_file,
-    with_config_key,
-)
+from allennlp_semfit.common.config_params import NamesConfigKey
+from allennlp_semfit.common.errors import InvalidFileError, first_line, resolve_file
 
 __all__ = ["SubwordTokenizer"]
 
@@ -26,7 +21,7 @@ _MAX_CACHED_LENGTH = 32
 
 
 @Tokenizer.register("subword")
-class SubwordTokenizer(Tokenizer):
+class SubwordTokenizer(Tokenizer, NamesConfigKey):
     """
     Splits text at white space, and words into subwords with the byte-level BPE of `allennlp
     train-bpe` (Sennrich et al. 2016, "Neural Machine Translation of Rare Words with Subword Units",
@@ -64,6 +59,8 @@ class SubwordTokenizer(Tokenizer):
     ```
     """
 
+    file_parameter = "model_path"
+
     def __init__(self, model_path: Union[str, os.PathLike], cache_size: int = 2**17) -> None:
         self._path = str(model_path)
         self._cache_size = cache_size
@@ -79,11 +76,6 @@ class SubwordTokenizer(Tokenizer):
         if not marks_words:
             found = "lacks subwords for some bytes, or does not mark the start of words"
             raise InvalidFileError(self._path, found, remedy, _KIND)
-
-    @classmethod
-    def from_params(cls, params: Params, *args: Any, **extras: Any) -> "SubwordTokenizer":
-        with with_config_key(params, "model_path"):
-            return super().from_params(params, *args, **extras)
 
     def __getstate__(self) -> Dict[str, Any]:
         return {"path": self._path, "cache_size": self._cache_size, "model": self._model}

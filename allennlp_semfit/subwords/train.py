@@ -13,13 +13,14 @@ from typing import Counter as CounterType
 
 from allennlp.common import logging as common_logging
 from allennlp.common.checks import ConfigurationError
+from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN
 from tokenizers import pre_tokenizers
 
 from allennlp_semfit.common.errors import check_bounds
 from allennlp_semfit.common.output import check_output_path, write_directory
 from allennlp_semfit.common.parallel import number_of_workers
 from allennlp_semfit.common.text_files import DEFAULT_BOUNDARY_TOKEN, find_text_files
-from allennlp_semfit.corpus.vocabulary import RESERVED, check_boundary_tokens, write_vocabulary
+from allennlp_semfit.corpus.vocabulary import check_boundary_tokens, write_vocabulary
 from allennlp_semfit.corpus.word_counts import count_words
 from allennlp_semfit.subwords import worker
 from allennlp_semfit.subwords.tokenizer import SubwordTokenizer
@@ -106,7 +107,7 @@ def train_bpe(
     files = find_text_files(corpus, outputs=[out / TOKENIZER, out / VOCABULARY])
 
     counts = count_words(files, num_workers=workers).counts
-    words = _to_byte_level(counts, excluded=[*boundaries, *RESERVED])
+    words = _to_byte_level(counts, excluded=[*boundaries, DEFAULT_OOV_TOKEN])
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     options = {
         # `tokenizers` allocates memory for all merges. Each merge shortens a word.

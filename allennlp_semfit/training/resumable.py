@@ -18,8 +18,8 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.training import Checkpointer, GradientDescentTrainer, Trainer
 from allennlp.training.trainer import TrainerCheckpoint
 
+from allennlp_semfit.common.config_params import KnownParams
 from allennlp_semfit.common.cpu import has_bfloat16_instructions
-from allennlp_semfit.common.known_params import KnownParams
 
 __all__ = ["ResumableCheckpointer", "ResumableTrainModel", "ResumableTrainer"]
 

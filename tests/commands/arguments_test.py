@@ -10,8 +10,6 @@ import pytest
 
 from allennlp_semfit import SentenceEmbedder
 from allennlp_semfit.analysis.nearest_words import find_nearest_words
-from allennlp_semfit.analysis.senteval.sentence_vectors import LanguageModelVectors
-from allennlp_semfit.analysis.senteval.tasks import read_tasks
 from allennlp_semfit.commands.options import add_options, call
 from allennlp_semfit.corpus.options import CorpusOptions
 from allennlp_semfit.corpus.prepare import prepare_corpus
@@ -38,7 +36,6 @@ FUNCTIONS = {
     "export-vectors --words in.txt": [SentenceEmbedder, word_vectors],
     "nearest-words": [sort_by_frequency, find_nearest_words],
     "prepare-corpus": [CorpusOptions, prepare_corpus],
-    "senteval": [read_tasks, SentenceEmbedder, LanguageModelVectors],
     "train-bpe": [train_bpe],
     "train-fasttext": [train_fasttext],
     "train-svd": [train_svd],
@@ -81,20 +78,6 @@ def test_arguments_arrive_at_the_parameters_of_their_names():
             ["model.tar.gz", HELDOUT, "out.h5"],
             ["options.SentenceEmbedder", "embed.embed_file"],
             {"layers": "top", "batch_size": 3, "cuda_device": 3, "autocast": True},
-        ),
-        (
-            "nearest-words",
-            ["model.tar.gz", HELDOUT],
-            [f"nearest_words.{name}" for name in ("_read_archive", "sort_by_frequency")]
-            + [f"nearest_words.{name}" for name in ("WordScorer", "find_nearest_words")],
-            {"min_count": 2, "overrides": '{"a": 1}', "number": 3, "correction": "csls"},
-        ),
-        (
-            "senteval",
-            ["model.tar.gz", "data"],
-            [f"senteval.{name}" for name in ("read_tasks", "ResultsFile")]
-            + ["options.SentenceEmbedder", "senteval.LanguageModelVectors"],
-            {"folds": 3, "seed": 4, "layers": "top", "batch_size": 5, "sub_token_mode": "avg"},
         ),
     ],
 )

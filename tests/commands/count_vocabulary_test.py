@@ -88,22 +88,6 @@ def test_it_is_the_vocabulary_of_what_the_reader_reads(
     assert summary.kept_share == pytest.approx(kept / len(words))
 
 
-def test_words_that_mean_something_in_the_files(tmp_path, caplog):
-    path = tmp_path / "in.txt"
-    path.write_text("@@UNKNOWN@@ a@@NEWLINE@@b @@NEWLINE@@ one\n" * 3 + "one two\n", "utf-8")
-    summary = count_vocabulary([path], tmp_path / "out", num_workers=1)
-    assert words_in(tmp_path / "out") == ["</s>", "one", "two"]
-    assert summary[:4] == (4, 14, 5, 3)
-    assert summary.kept_share == pytest.approx(5 / 14)
-    assert "2 words with @@NEWLINE@@ in them are left out" in caplog.text
-
-    with path.open("a") as file:
-        file.write("three\n\n@@PADDING@@s @@PADDING@@\n")
-    with pytest.raises(ConfigurationError, match=": line 7 has the word @@PADDING@@,"):
-        count_vocabulary([path], tmp_path / "other", num_workers=1)
-    assert not (tmp_path / "other").exists()
-
-
 def test_the_vocabulary_that_is_replaced_is_no_corpus(text, tmp_path):
     (tmp_path / "out").mkdir()
     for force in (False, True):
@@ -153,7 +137,6 @@ class TestCountVocabulary:
             (["in.txt", "out", "--max-size", "0"], "--max-size: 0; it takes 1 or more"),
             (["in.txt", "out", "--num-workers", "0"], "--num-workers: 0; it takes 1 or more"),
             (["in.txt", "out", "--namespace", "tags"], "--namespace: 'tags'; it takes letters"),
-            (["in.txt", "out", "--end-tokens", "@@PADDING@@"], "--end-tokens: '@@PADDING@@'; each"),
             (["in.txt", "out", "--start-tokens", "a \udcff"], "--start-tokens: '\\udcff'; each"),
         ],
     )

@@ -2,21 +2,12 @@
 
 import json
 import shlex
-import sys
-import xml.etree.ElementTree
-from functools import partial
-from pathlib import Path
 
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from allennlp_semfit.commands import training_plot
 from allennlp_semfit.commands.show_training import describe_training
-from allennlp_semfit.commands.training_plot import read_progress
 from tests.commands import running
-
-run = partial(running.run, "show-training")
-error_of = partial(running.error_of, "show-training")
 
 COSINES = {
     "training_cosine": 0.5,
@@ -30,48 +21,12 @@ HEADS = {
     "softmax": PERPLEXITIES,
     "contrastive": {**COSINES, **PERPLEXITIES},
 }
-LOG = """\
-t - INFO - allennlp.training.gradient_descent_trainer - Epoch 0/1
-t - INFO - tqdm -   0%|          | 0/8 [00:00<?, ?it/s]
-t - INFO - tqdm - loading instances: 25955it [01:42, 105.74it/s]
-t - INFO - tqdm - cosine: 0.1000, baseline_cosine: 0.7000, batch_loss: -0.7, loss: -0.7 ||:  12%|#         | 1/8 [00:10<01:00,  2.82it/s]
-t - INFO - tqdm - cosine: -0.2000, baseline_cosine: 0.7000, batch_loss: -0.7, loss: -0.7 ||: 100%|##########| 8/8 [00:10<00:00,  2.82it/s]
-t - INFO - allennlp.training.gradient_descent_trainer - Validating
-t - INFO - tqdm - cosine: 0.9900, baseline_cosine: 0.7000, batch_loss: -0.7, loss: -0.7 ||:  50%|#####     | 1/2 [00:00<00:00,  2.82it/s]
-t - INFO - allennlp.training.gradient_descent_trainer - Epoch 1/1
-t - INFO - tqdm - cosine: 0.3000, baseline_cosine: 0.7000, batch_loss: -0.7, loss: -0.7 ||:  50%|#####     | 4/8 [00:10<01:00,  2.82it/s]
-t - INFO - tqdm - cosine: 0.4000, baseline_cosine: 0.7000, batch_loss: -0.7, loss: -0.7 ||:  75%|#######5  | 6/8 [00:10<01:00,  2.82it/s]
-t - INFO - allennlp.training.gradient_descent_trainer - Epoch 1/1
-t - INFO - tqdm - cosine: 0.3500, baseline_cosine: 0.7000, batch_loss: -0.7, loss: -0.7 ||:  50%|#####     | 4/8 [00:10<01:00,  2.82it/s]
-t - INFO - tqdm - cosine: 0.5000, baseline_cosine: 0.7000, batch_loss: -0.7, loss: -0.7 ||: : 7it [00:10<01:00,  2.82it/s]
-"""  # noqa: E501
 
 
 def write_epochs(directory, *epochs):
     for number, metrics in enumerate(epochs):
         content = {"epoch": number, "training_loss": 9.0, **metrics}
         (directory / f"metrics_epoch_{number}.json").write_text(json.dumps(content))
-
-
-@pytest.fixture
-def figures(monkeypatch):
-    """The figures that are saved."""
-    from matplotlib.figure import Figure
-
-    saved = []
-    savefig = Figure.savefig
-
-    def save(figure, *args, **kwargs):
-        saved.append(figure)
-        savefig(figure, *args, **kwargs)
-
-    monkeypatch.setattr(Figure, "savefig", save)
-    return saved
-
-
-def lines_of(axes):
-    """The points of each line by its label; those of the log are cut into epochs."""
-    return {line.get_label(): list(map(tuple, line.get_xydata())) for line in axes.get_lines()}
 
 
 def test_the_metrics_of_each_head(tmp_path):
@@ -190,114 +145,3 @@ def test_a_directory_without_a_language_model(tmp_path, metrics):
         f"{tmp_path} holds no completed epoch of a language model. Give the directory that "
         "`allennlp train -s` was given."
     )
-
-
-@pytest.mark.parametrize("log", ["out.log", "out_worker0.log"])
-def test_the_metrics_within_epochs_are_those_of_the_log(tmp_path, log):
-    assert read_progress(str(tmp_path)) == {}
-    (tmp_path / log).write_text(LOG)
-    progress = read_progress(str(tmp_path))
-    # The resumed epoch has its last value at each place.
-    assert progress["cosine"] == [(0.125, 0.1), (1.0, -0.2), (1.5, 0.35), (1.75, 0.4)]
-    assert progress["baseline_cosine"] == [(place, 0.7) for place, _ in progress["cosine"]]
-
-
-def test_the_log_of_a_training(lm_archive):
-    directory = Path(lm_archive).parent
-    progress = read_progress(str(directory))["cosine"]
-    epochs = [
-        json.loads((directory / f"metrics_epoch_{number}.json").read_text()) for number in (0, 1)
-    ]
-    # AllenNLP always logs the end of an epoch.
-    for number, epoch in enumerate(epochs, 1):
-        assert dict(progress)[number] == pytest.approx(epoch["training_cosine"], abs=5.1e-5)
-    assert max(place for place, _ in progress) == 2
-
-
-@pytest.mark.parametrize(
-    ("head", "axis_labels"),
-    [
-        ("semfit", ["mean cosine"]),
-        ("softmax", ["perplexity (log scale)"]),
-        ("contrastive", ["mean cosine", "perplexity (log scale)"]),
-    ],
-)
-def test_the_plot_has_the_metrics(tmp_path, figures, head, axis_labels):
-    later = {name: value + 0.125 for name, value in HEADS[head].items()}
-    write_epochs(tmp_path, HEADS[head], later)
-    (tmp_path / "out.log").write_text(LOG.replace("cosine: -", "cosine: "))
-    run(tmp_path, "--plot", tmp_path / "curve.png")
-    (figure,) = figures
-    assert [axes.get_ylabel() for axes in figure.axes] == axis_labels
-    assert {axes.get_xlabel() for axes in figure.axes} == {"epochs"}
-    for axes in figure.axes:
-        name = axes.get_ylabel().replace("mean ", "").partition(" ")[0]
-        lines = lines_of(axes)
-        for label, key in (("training, whole epoch", "training"), ("held out", "validation")):
-            key = f"{key}_{name}"
-            assert lines[label] == [(1, HEADS[head][key]), (2, later[key])]
-        if name == "cosine":
-            assert lines["training, since the epoch's start"] == [(0.125, 0.1), (1.0, 0.2)]
-            assert [(1.5, 0.35), (1.75, 0.4)] in lines.values()
-            assert {y for _, y in lines["baseline, held out"]} == {0.375 + 0.125}
-        else:
-            assert axes.get_yscale() == "log"
-            assert not any("baseline" in label for label in lines)
-    # The lines can be told apart without colours.
-    styles = {(line.get_linestyle(), line.get_marker()) for line in figure.axes[0].get_lines()}
-    assert len(styles) == len({label for label in lines_of(figure.axes[0]) if label[0] != "_"})
-    (legend,) = figure.legends
-    labels = [text.get_text() for text in legend.get_texts()]
-    assert labels == [label for label in lines_of(figure.axes[0]) if label[0] != "_"]
-
-
-def test_a_value_that_is_not_finite_is_left_out(tmp_path, figures):
-    write_epochs(tmp_path, {**PERPLEXITIES, "training_perplexity": float("inf")}, PERPLEXITIES)
-    run(tmp_path, "--plot", tmp_path / "curve.png")
-    lines = lines_of(figures[0].axes[0])
-    assert lines["training, whole epoch"] == [(2, 1234.5)]
-    assert lines["held out"] == [(1, 2345.25), (2, 2345.25)]
-
-
-@pytest.mark.parametrize(
-    ("name", "start"), [("c.png", b"\x89PNG"), ("c.SVG", b"<?xml"), ("new/c.pdf", b"%PDF")]
-)
-def test_the_suffix_is_the_format(tmp_path, capsys, name, start):
-    write_epochs(tmp_path, COSINES)
-    run(tmp_path, "--plot", tmp_path / name)
-    assert (tmp_path / name).read_bytes().startswith(start)
-    if start == b"<?xml":
-        xml.etree.ElementTree.parse(tmp_path / name)
-    assert describe_training(str(tmp_path)) == capsys.readouterr().out
-
-
-def test_a_plot_is_replaced_only_with_force(tmp_path):
-    write_epochs(tmp_path, COSINES)
-    out = tmp_path / "curve.png"
-    out.write_text("mine")
-    with pytest.raises(SystemExit, match="it exists; give another name, or --force"):
-        run(tmp_path, "--plot", out)
-    assert out.read_text() == "mine"
-    run(tmp_path, "--plot", out, "--force")
-    assert out.read_bytes().startswith(b"\x89PNG")
-
-
-@pytest.mark.parametrize("name", ["curve", "curve.jpg", ".png"])
-def test_another_suffix_is_an_error(tmp_path, capsys, name):
-    write_epochs(tmp_path, COSINES)
-    assert error_of(tmp_path, "--plot", tmp_path / name) == (
-        f"show-training: --plot: {tmp_path / name}; the name of the file must end in one of "
-        ".png, .svg, .pdf"
-    )
-    # Before anything is shown.
-    assert capsys.readouterr().out == ""
-
-
-def test_without_matplotlib(tmp_path, monkeypatch):
-    write_epochs(tmp_path, COSINES)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    run(tmp_path)
-    assert error_of(tmp_path, "--plot", tmp_path / "curve.png") == (
-        "show-training: --plot needs matplotlib, which is not installed: pip install matplotlib"
-    )
-    assert "matplotlib" not in vars(training_plot)

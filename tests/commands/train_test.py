@@ -102,7 +102,7 @@ def test_a_killed_run_goes_on_from_its_last_checkpoint_at_the_same_step_of_the_s
         "trainer.num_epochs": 3,
         "trainer.learning_rate_scheduler": {"type": "large_batch", **schedule},
         "trainer.checkpointer.save_every_num_batches": 2,
-        "trainer.callbacks": ["update_recorder"],
+        "trainer.callbacks": ["update_recorder", {"type": "tensorboard", "summary_interval": 1}],
     }
     recorder = ("--include-package", "tests.update_recorder")
     directory = tmp_path / "run"
@@ -125,6 +125,10 @@ def test_a_killed_run_goes_on_from_its_last_checkpoint_at_the_same_step_of_the_s
     for update, rate in before + after:
         expected = 0.01 * closed_form(int(update), **schedule)
         assert float(rate) == pytest.approx(expected), update
+    # The resumed run adds a file of TensorBoard's.
+    files = sorted((directory / "log" / "train").iterdir())
+    assert len(files) == 2
+    assert b"train/batch_cosine" in files[1].read_bytes()
 
 
 def test_the_seed_determines_a_run_with_two_workers(tmp_path, trained):
@@ -198,8 +202,7 @@ def test_strange_lines_do_not_stop_a_run(tmp_path):
                 "model.contextualizer.input_dim": 9,
                 "model.head.embedding_dim": 9,
             },
-            "`embedding_dim` is 9, but the file at the fasttext indexer's `model_path` has "
-            "vectors of dimension 10",
+            "`embedding_dim` is 9, but the file of its indexer has vectors of dimension 10",
         ),
     ],
     ids=["model_path", "UTF-8", "UTF-8 in a worker", "embedding_dim"],

@@ -10,12 +10,8 @@ from allennlp.common import Params, file_utils
 from allennlp.common.checks import ConfigurationError
 
 from allennlp_semfit.common import errors
-from allennlp_semfit.common.errors import (
-    InvalidFileError,
-    check_bounds,
-    resolve_path,
-    with_config_key,
-)
+from allennlp_semfit.common.config_params import with_config_key
+from allennlp_semfit.common.errors import InvalidFileError, check_bounds, resolve_path
 
 
 def test_the_message_names_the_file_what_was_found_and_the_remedy():

@@ -82,7 +82,7 @@ def test_all_makes_everything_that_the_tables_have(tmp_path):
     # BERT also of two languages.
     assert sum("experiments.peers.train" in line for line in lines) == 4 * 2 + 2
     # Two models of 15 minutes, also with layers side by side.
-    assert sum("allennlp senteval" in line for line in lines) == 1 + 2 * 2
+    assert sum("-m experiments.senteval" in line for line in lines) == 1 + 2 * 2
     assert sum("experiments.peers.speed" in line for line in lines) == 1
 
 

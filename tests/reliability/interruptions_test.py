@@ -17,7 +17,6 @@ from allennlp.common import Params
 
 from allennlp_semfit.fasttext.model import FastTextModel
 from tests import FIXTURES, VECTORS
-from tests.analysis.senteval.data import write_data
 from tests.language_models import write_language_model
 from tests.processes import ROOT, is_running, start_module, wait_until
 from tests.reliability import REPEATS
@@ -45,10 +44,6 @@ COMMANDS = {
         "export-vectors {inputs}/characters {out} --words {inputs}/words.txt",
     ),
     "export-character-cnn": ("elmo", "export-character-cnn {inputs}/characters {out}"),
-    "senteval": (
-        "results.json",
-        f"senteval {VECTORS} {{inputs}}/senteval --tasks CR TREC --folds 2 --output-file {{out}}",
-    ),
     "show-neighbours": (
         "neighbours.html",
         "show-neighbours {inputs}/lm/model.tar.gz {inputs}/sentences.txt --words the --html {out}",
@@ -59,7 +54,7 @@ COMMANDS = {
 
 # A short run has the first ones.
 NAMES = list(COMMANDS)[: 4 if REPEATS == 1 else None]
-RESUMED = ("run", "results.json", "v.h5.unfinished", "v.npy.unfinished")
+RESUMED = ("run", "v.h5.unfinished", "v.npy.unfinished")
 """What a failed run may leave, because it goes on from there."""
 SECONDS = 600
 """A command that takes longer hangs, even on a busy machine."""
@@ -113,7 +108,8 @@ class Work:
         found = {}
         for path in self.place.rglob("*"):
             name = str(path.relative_to(self.place))
-            if path.is_dir() or ".incomplete" in name or "_state_e" in name:
+            left = (".incomplete", "_state_e", "tfevents")
+            if path.is_dir() or any(part in name for part in left):
                 continue
             if path.suffix == ".bin":
                 found[name] = FastTextModel(path).words
@@ -144,7 +140,7 @@ class Work:
             options = ["--recover"]
         elif is_complete and self.out_name == "configs":
             return
-        elif is_complete and not self.out_name.startswith(("v.", "corpus", "results")):
+        elif is_complete and not self.out_name.startswith(("v.", "corpus")):
             options = ["--force"]
         ended = self.run(*options)
         assert ended.code == 0, ended.output
@@ -156,7 +152,6 @@ def inputs(tmp_path_factory):
     inputs = tmp_path_factory.mktemp("inputs")
     write_language_model(inputs / "lm", "fasttext", archive=True)
     write_language_model(inputs / "characters", "characters")
-    write_data(inputs / "senteval")
     lines = "".join(shard.read_text("utf-8") for shard in sorted(CORPUS.iterdir()))
     (inputs / "sentences.txt").write_text(lines * 5, "utf-8")
     (inputs / "text.txt").write_text(lines * 20, "utf-8")

@@ -156,9 +156,7 @@ def test_find_lr_plots_the_loss(others, overrides, workspace, tmp_path, monkeypa
 
 def test_tensorboard_gets_the_metrics(workspace, tmp_path, monkeypatch):
     monkeypatch.chdir(workspace)
-    config = config_of("elmo_semfit")
-    config["trainer"]["callbacks"].append({"type": "tensorboard", "summary_interval": 1})
-    train(config, tmp_path)
+    train(config_of("elmo_semfit"), tmp_path)
     for name in ("train", "validation"):
         (events,) = (tmp_path / "log" / name).iterdir()
         assert f"{name}/cosine".encode() in events.read_bytes()

@@ -10,11 +10,6 @@ from allennlp_semfit.modules.lm_heads.softmax_head_base import SoftmaxHeadBase
 
 __all__ = ["AdaptiveSoftmaxHead"]
 
-_NUM_TARGETS = 10_000
-# Measured: 0.15 to 0.25 for vocabularies sorted by frequency, 0.43 to 0.51 for alphabetical or
-# random order.
-_MAX_MEAN_RANK = 0.35
-
 
 @LmHead.register("adaptive_softmax")
 class AdaptiveSoftmaxHead(SoftmaxHeadBase):
@@ -24,8 +19,8 @@ class AdaptiveSoftmaxHead(SoftmaxHeadBase):
     directly. The others are predicted in two steps: first the cluster, then the word in it. The
     rarer the words of a cluster, the lower the dimension of their vectors.
 
-    The vocabulary must be sorted by decreasing frequency, as `allennlp count-vocabulary` writes it.
-    The first 10,000 targets in training are used to check this.
+    The vocabulary should be sorted by decreasing frequency, as `allennlp count-vocabulary` writes
+    it. Otherwise it is slow.
 
     Registered as an `LmHead` with name "adaptive_softmax".
 
@@ -48,8 +43,7 @@ class AdaptiveSoftmaxHead(SoftmaxHeadBase):
 
     `ConfigurationError`
         If the vocabulary has no such namespace, the cutoffs are not increasing or exceed the
-        vocabulary size, or `div_value` reduces the dimension of a cluster to 0; in training, if the
-        vocabulary is not sorted by decreasing frequency.
+        vocabulary size, or `div_value` reduces the dimension of a cluster to 0.
 
     # Example
 
@@ -91,7 +85,6 @@ class AdaptiveSoftmaxHead(SoftmaxHeadBase):
         except ValueError as error:
             message = f"adaptive_softmax: `cutoffs` is {cutoffs}: {error}"
             raise ConfigurationError(message) from error
-        self._frequency_order = _FrequencyOrderCheck(self.namespace)
 
     def forward(self, context: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         loss = super().forward(context, targets)
@@ -105,43 +98,7 @@ class AdaptiveSoftmaxHead(SoftmaxHeadBase):
         return loss
 
     def losses(self, context: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        if self.training:
-            self._frequency_order(targets)
         # PyTorch writes the log-likelihoods into a tensor of the context's type. Under autocast
         # they are float32 on a GPU, so the context must be too, and so must both on a CPU.
         with torch.autocast("cpu", enabled=False):
             return -self.softmax(context.to(self.softmax.head.weight), targets).output
-
-
-class _FrequencyOrderCheck:
-    """
-    Checks on the first 10,000 targets that the classes are sorted by decreasing frequency. An
-    adaptive softmax over unsorted classes works, but is slow.
-
-    The distinct classes are ranked from 0, the first, to 1, the last. If they are sorted, low ranks
-    are the most frequent, so the mean rank of the targets is far below 0.5.
-    """
-
-    def __init__(self, namespace: str) -> None:
-        self._namespace = namespace
-        self._targets: List[torch.Tensor] = []
-        self._is_done = False
-
-    def __call__(self, targets: torch.Tensor) -> None:
-        """Checks the classes of a batch of running text, shape `(N,)`."""
-        if self._is_done:
-            return
-        self._targets.append(targets.detach().cpu())
-        if sum(map(len, self._targets)) < _NUM_TARGETS:
-            return
-        _, ranks = torch.unique(torch.cat(self._targets), return_inverse=True)
-        mean_rank = (ranks.double().mean() / ranks.max().clamp_min(1)).item()
-        self._is_done = True
-        self._targets = []
-        if mean_rank > _MAX_MEAN_RANK:
-            raise ConfigurationError(
-                f"adaptive_softmax: the vocabulary's namespace {self._namespace!r} is not sorted "
-                f"by decreasing frequency: the mean rank of the words of the text is "
-                f"{mean_rank:.0%} of the vocabulary size, where 15 to 25% is usual for a sorted "
-                "one. `allennlp count-vocabulary` writes a sorted vocabulary."
-            )

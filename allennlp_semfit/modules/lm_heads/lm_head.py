@@ -5,7 +5,7 @@ from allennlp.common import Registrable
 from allennlp.data import TextFieldTensors
 from allennlp.modules import TextFieldEmbedder
 
-from allennlp_semfit.common.known_params import KnownParams
+from allennlp_semfit.common.config_params import KnownParams
 
 __all__ = ["LmHead"]
 

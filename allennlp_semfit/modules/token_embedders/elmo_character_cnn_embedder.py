@@ -10,13 +10,8 @@ from allennlp.data.token_indexers.elmo_indexer import ELMoCharacterMapper
 from allennlp.modules.seq2vec_encoders import CnnHighwayEncoder
 from allennlp.modules.token_embedders import Embedding, TokenEmbedder
 
-from allennlp_semfit.common.errors import (
-    InvalidFileError,
-    check_bounds,
-    first_line,
-    resolve_file,
-    with_config_key,
-)
+from allennlp_semfit.common.config_params import NamesConfigKey
+from allennlp_semfit.common.errors import InvalidFileError, check_bounds, first_line, resolve_file
 from allennlp_semfit.functional import distinct_vectors
 
 __all__ = ["MAX_CHARACTERS", "NUM_CHARACTERS", "ElmoCharacterCnnEmbedder", "elmo_weights"]
@@ -35,7 +30,7 @@ _MAX_WORDS_AT_ONCE = 1024
 
 
 @TokenEmbedder.register("elmo_character_cnn")
-class ElmoCharacterCnnEmbedder(TokenEmbedder):
+class ElmoCharacterCnnEmbedder(TokenEmbedder, NamesConfigKey):
     """
     Embeds each word with the character CNN of a trained ELMo (Peters et al. 2018), without ELMo's
     LSTM: the vector depends on the word's spelling only. It is always frozen, so a language model
@@ -85,6 +80,8 @@ class ElmoCharacterCnnEmbedder(TokenEmbedder):
     }
     ```
     """
+
+    file_parameter = "pretrained_file"
 
     def __init__(
         self,
@@ -146,11 +143,6 @@ class ElmoCharacterCnnEmbedder(TokenEmbedder):
             found = f"is no HDF5, or damaged ({error})"
             remedy = "Copy it again from an intact file."
             raise InvalidFileError(pretrained_file, found, remedy, kind) from None
-
-    @classmethod
-    def from_params(cls, params: Params, *args: Any, **extras: Any) -> "ElmoCharacterCnnEmbedder":
-        with with_config_key(params, "pretrained_file"):
-            return super().from_params(params, *args, **extras)
 
     def _load_from_state_dict(self, *args: Any, **kwargs: Any) -> None:
         super()._load_from_state_dict(*args, **kwargs)

@@ -4,18 +4,29 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.modules.token_embedders import TokenEmbedder
 
-__all__ = ["FastTextEmbedder", "WordVectorEmbedder"]
+__all__ = ["FastTextEmbedder"]
 
 
-class WordVectorEmbedder(TokenEmbedder):
+@TokenEmbedder.register("mimick")
+@TokenEmbedder.register("fasttext")
+class FastTextEmbedder(TokenEmbedder):
     """
-    A base class for embedders that return what a `WordVectorIndexer` has looked up: `fasttext` and
-    `mimick`.
-    """
+    Returns the vectors that the indexer of the same name has looked up or predicted. It has no
+    parameters: the vectors are fixed, and only those of the batch are copied to the device.
 
-    # The registered name of the embedder and its indexer, and the indexer's parameter for the file.
-    _name: str
-    _parameter: str
+    Registered as a `TokenEmbedder` with names "fasttext" and "mimick".
+
+    # Parameters
+
+    embedding_dim : `int`
+        The dimension of the vectors in the indexer's file.
+
+    # Example
+
+    ```json
+    "token_embedders": {"fasttext": {"type": "fasttext", "embedding_dim": 300}}
+    ```
+    """
 
     def __init__(self, embedding_dim: int) -> None:
         super().__init__()
@@ -53,33 +64,9 @@ class WordVectorEmbedder(TokenEmbedder):
         """
         if vectors.size(-1) != self._embedding_dim:
             raise ConfigurationError(
-                f"The {self._name} embedder's `embedding_dim` is {self._embedding_dim}, but the "
-                f"file at the {self._name} indexer's `{self._parameter}` has vectors of dimension "
-                f"{vectors.size(-1)}. Set `embedding_dim` to {vectors.size(-1)} here and wherever "
-                f"else the config repeats it, or set `{self._parameter}` to another file."
+                f"The embedder's `embedding_dim` is {self._embedding_dim}, but the file of its "
+                f"indexer has vectors of dimension {vectors.size(-1)}. Set `embedding_dim` to "
+                f"{vectors.size(-1)} here and wherever else the config repeats it, or give the "
+                "indexer another file."
             )
         return vectors if indices is None else torch.nn.functional.embedding(indices, vectors)
-
-
-@TokenEmbedder.register("fasttext")
-class FastTextEmbedder(WordVectorEmbedder):
-    """
-    Returns the vectors that the `fasttext` indexer has looked up. It has no parameters: the vectors
-    are fixed, and only those of the batch are copied to the device.
-
-    Registered as a `TokenEmbedder` with name "fasttext".
-
-    # Parameters
-
-    embedding_dim : `int`
-        The dimension of the fastText model's vectors.
-
-    # Example
-
-    ```json
-    "token_embedders": {"fasttext": {"type": "fasttext", "embedding_dim": 300}}
-    ```
-    """
-
-    _name = "fasttext"
-    _parameter = "model_path"

@@ -14,16 +14,6 @@ def test_it_trains_what_it_evaluates():
     )
 
 
-def zipfian(num_classes, num_words):
-    weights = 1 / torch.arange(1, num_classes + 1)
-    return torch.multinomial(weights, num_words, replacement=True)
-
-
-def train(head, targets):
-    for some in targets.split(700):
-        head.train()(torch.zeros(len(some), 8), some)
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -38,18 +28,3 @@ def train(head, targets):
 def test_wrong_clusters(options, message):
     with pytest.raises(ConfigurationError, match=message):
         AdaptiveSoftmaxHead(vocabulary_of(29), 8, **options)
-
-
-def test_the_vocabulary_must_be_sorted_by_frequency():
-    frequencies = zipfian(1000, 10_001)
-    for order in (torch.arange(1000), torch.arange(1000).flip(0), torch.randperm(1000)):
-        head = AdaptiveSoftmaxHead(vocabulary_of(999), 8, cutoffs=[100])
-        # Little text says nothing.
-        train(head, order[frequencies[:9999]])
-        if order[0] == 0:
-            train(head, order[frequencies])
-            continue
-        with pytest.raises(ConfigurationError, match="'tokens' is not sorted by decreasing freq"):
-            train(head, order[frequencies])
-        # One that is being evaluated has nothing more to lose.
-        head.eval()(torch.zeros(10_001, 8), order[frequencies])

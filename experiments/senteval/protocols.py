@@ -1,27 +1,19 @@
 """
 The evaluation protocols of SentEval (Conneau and Kiela 2018, https://arxiv.org/abs/1803.05449) with
 `usepytorch=False`: logistic regression on the features of a task's examples, with the `C` that has
-the best held-out score, or the smallest of several.
+the best held-out score, or the smallest of several. There are two differences: several classes are
+one multinomial model, and SICK-R is fitted by cross-entropy instead of squared error.
 """
 
-from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Callable, Dict, List, NamedTuple, Sequence, Tuple, Union
 
 import numpy
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import f1_score
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_validate
 
-__all__ = [
-    "LabelledFeatures",
-    "Outcome",
-    "Protocol",
-    "dev_and_test",
-    "folds_and_test",
-    "nested_folds",
-    "relatedness",
-]
-
 _C_VALUES = [2.0**exponent for exponent in range(-2, 4)]
+# SentEval's default.
+_SEED = 1111
 # SentEval uses other values for cross-validation if there is a test set.
 _FOLDS_AND_TEST_C_VALUES = [2.0**exponent for exponent in range(-1, 6)]
 
@@ -37,26 +29,25 @@ class Outcome(NamedTuple):
     """
     `score` is the accuracy in percent, or 100 times Pearson's correlation; `dev_score` that of the
     held-out examples, for the chosen `c`. Nested folds give one `c` for each outer fold, and the
-    mean `dev_score`. `f1` is the F1 score of class 1 in percent, for two classes and a test set.
+    mean `dev_score`.
     """
 
     score: float
     dev_score: float
     c: Union[float, List[float]]
-    f1: Optional[float] = None
 
 
-# The arguments are the splits, the number of folds and the seed for splitting into folds.
-Protocol = Callable[[Dict[str, LabelledFeatures], int, int], Outcome]
+# The arguments are the splits and the number of folds.
+Protocol = Callable[[Dict[str, LabelledFeatures], int], Outcome]
 
 
-def nested_folds(splits: Dict[str, LabelledFeatures], folds: int, seed: int) -> Outcome:
+def nested_folds(splits: Dict[str, LabelledFeatures], folds: int) -> Outcome:
     """
     Nested cross-validation on `"train"`. For each fold, `C` is chosen by cross-validation on the
-    other folds. As in SentEval, the folds do not depend on `seed`.
+    other folds.
     """
     scaled, variance = _scaled(splits)
-    search = _grid_search(_C_VALUES, variance, folds, seed=1111)
+    search = _grid_search(_C_VALUES, variance, folds)
     found = cross_validate(search, *scaled["train"], cv=search.cv, return_estimator=True)
     return Outcome(
         _percent(found["test_score"]),
@@ -65,21 +56,19 @@ def nested_folds(splits: Dict[str, LabelledFeatures], folds: int, seed: int) -> 
     )
 
 
-def folds_and_test(splits: Dict[str, LabelledFeatures], folds: int, seed: int) -> Outcome:
+def folds_and_test(splits: Dict[str, LabelledFeatures], folds: int) -> Outcome:
     """Chooses `C` by cross-validation on `"train"` and evaluates on `"test"`."""
     scaled, variance = _scaled(splits)
     features, labels = scaled["test"]
-    search = _grid_search(_FOLDS_AND_TEST_C_VALUES, variance, folds, seed).fit(*scaled["train"])
-    predicted = search.predict(features)
+    search = _grid_search(_FOLDS_AND_TEST_C_VALUES, variance, folds).fit(*scaled["train"])
     return Outcome(
-        _percent(predicted == labels),
+        _percent(search.predict(features) == labels),
         _percent(search.best_score_),
         _FOLDS_AND_TEST_C_VALUES[search.best_index_],
-        _percent(f1_score(labels, predicted)) if len(search.classes_) == 2 else None,
     )
 
 
-def dev_and_test(splits: Dict[str, LabelledFeatures], folds: int, seed: int) -> Outcome:
+def dev_and_test(splits: Dict[str, LabelledFeatures], folds: int) -> Outcome:
     """Chooses `C` by the accuracy on `"dev"` and evaluates on `"test"`."""
     scaled, variance = _scaled(splits)
     scores = []
@@ -89,7 +78,7 @@ def dev_and_test(splits: Dict[str, LabelledFeatures], folds: int, seed: int) -> 
     return _best(scores)
 
 
-def relatedness(splits: Dict[str, LabelledFeatures], folds: int, seed: int) -> Outcome:
+def relatedness(splits: Dict[str, LabelledFeatures], folds: int) -> Outcome:
     """
     Predicts a score from 1 to 5 as the expected value of the classes 1, …, 5 (Tai et al. 2015,
     https://arxiv.org/abs/1503.00075, section 4.2). For training, an example with the score 3.7 is
@@ -133,8 +122,8 @@ def _classifier(c: float = 1.0) -> LogisticRegression:
     return LogisticRegression(C=c, tol=1e-5, max_iter=10_000)
 
 
-def _grid_search(cs: Sequence[float], variance: float, folds: int, seed: int) -> GridSearchCV:
-    splitter = StratifiedKFold(n_splits=folds, shuffle=True, random_state=seed)
+def _grid_search(cs: Sequence[float], variance: float, folds: int) -> GridSearchCV:
+    splitter = StratifiedKFold(n_splits=folds, shuffle=True, random_state=_SEED)
     return GridSearchCV(_classifier(), {"C": [c * variance for c in cs]}, cv=splitter)
 
 

@@ -1,0 +1,69 @@
+"""Errors about the parameters of components that name their keys in a config."""
+
+from contextlib import contextmanager
+from typing import Any, Callable, ClassVar, Iterator, Optional
+
+from allennlp.common import FromParams, Params, Registrable
+from allennlp.common.from_params import infer_params
+
+from allennlp_semfit.common.errors import InvalidFileError
+
+__all__ = ["KnownParams", "NamesConfigKey", "with_config_key"]
+
+
+class KnownParams(FromParams):
+    """
+    A base class for components whose constructor passes `**kwargs` to that of its base. AllenNLP
+    lets such a constructor have any parameter, also a misspelt one. It must come after AllenNLP's
+    own base class.
+
+    # Raises
+
+    `ConfigurationError`
+        By `from_params`, if neither the constructor nor those of the base classes have a parameter.
+    """
+
+    @classmethod
+    def from_params(
+        cls,
+        params: Params,
+        constructor_to_call: Optional[Callable] = None,
+        constructor_to_inspect: Optional[Callable] = None,
+        **extras: Any,
+    ) -> Any:
+        # Otherwise the class is the one that has the registry, and the type is not known yet.
+        if cls not in Registrable._registry:
+            known = infer_params(cls, constructor_to_inspect or cls.__init__)
+            unknown = {name: value for name, value in params.params.items() if name not in known}
+            Params(unknown, params.history).assert_empty(cls.__name__)
+        return super().from_params(params, constructor_to_call, constructor_to_inspect, **extras)
+
+
+@contextmanager
+def with_config_key(params: Params, parameter: str) -> Iterator[None]:
+    """
+    A context manager that adds the configuration key to an `InvalidFileError`: that of its file in
+    `params`, or else of the error's `parameter`, or else of `parameter`.
+    """
+    parameters = {str(value): name for name, value in params.params.items()}
+    try:
+        yield
+    except InvalidFileError as error:
+        found = parameters.get(error.file) or error.parameter or parameter
+        error.key = params.history + found
+        raise
+
+
+class NamesConfigKey(FromParams):
+    """
+    A base class for components that read files. An `InvalidFileError` gets the configuration key
+    from `with_config_key`. It must come after AllenNLP's own base class.
+    """
+
+    # The `parameter` of `with_config_key`.
+    file_parameter: ClassVar[str]
+
+    @classmethod
+    def from_params(cls, params: Params, *args: Any, **extras: Any) -> Any:
+        with with_config_key(params, cls.file_parameter):
+            return super().from_params(params, *args, **extras)

@@ -1,0 +1,83 @@
+import json
+import sys
+
+import fasttext
+import numpy
+import pytest
+
+from experiments.senteval.__main__ import evaluate, features_of, main, open_model
+from experiments.senteval.tasks import TASKS, read_task
+from tests import VECTORS
+from tests.experiments.senteval.data import BAD, GOOD, REST, write_data
+from tests.tolerance import assert_same_but_for_rounding
+
+
+@pytest.fixture(scope="module")
+def data_dir(tmp_path_factory):
+    return write_data(tmp_path_factory.mktemp("downstream"))
+
+
+def count_words(sentences):
+    """How many words of each kind a sentence has."""
+    kinds = (GOOD, BAD, REST)
+    return numpy.array([[sum(map(kind.count, words)) for kind in kinds] for words in sentences])
+
+
+def test_a_language_model_on_all_tasks(lm_archive, embedder, data_dir, tmp_path, monkeypatch):
+    out = tmp_path / "out.json"
+    arguments = [lm_archive, data_dir, out, "--folds", 2, "--layers", "all"]
+    monkeypatch.setattr(sys, "argv", ["senteval", *map(str, arguments)])
+    main()
+    expected = tmp_path / "expected.json"
+    evaluate(
+        lambda sentences: embedder.sentence_vectors(sentences, layers="all"),
+        *(data_dir, expected, list(TASKS), 2),
+    )
+    results, expected = (json.loads(path.read_text()) for path in (out, expected))
+    scores = [result["score"] for result in results["tasks"].values()]
+    assert scores == [result["score"] for result in expected["tasks"].values()]
+    assert results["average"] == pytest.approx(sum(scores) / 10, abs=0.01)
+
+
+def test_an_interrupted_run_resumes(data_dir, tmp_path):
+    seen = []
+
+    def embed(sentences):
+        if len(seen) == 3:
+            raise KeyboardInterrupt
+        seen.append(sentences)
+        return count_words(sentences)
+
+    out = tmp_path / "out.json"
+    with pytest.raises(KeyboardInterrupt):
+        evaluate(embed, data_dir, out, list(TASKS), 2)
+    written = json.loads(out.read_text())
+    assert list(written["tasks"]) == ["MR", "CR", "SUBJ"]
+    assert "average" not in written
+    assert written["tasks"]["MR"]["score"] > 60
+    evaluate(count_words, data_dir, out, list(TASKS), 2)
+    resumed = json.loads(out.read_text())["tasks"]
+    assert list(resumed) == list(TASKS)
+    assert [resumed[name] for name in written["tasks"]] == list(written["tasks"].values())
+
+
+def test_features_of_pairs(data_dir):
+    splits = read_task("SICK-E", data_dir)
+    seen = []
+    found = features_of(lambda sentences: seen.extend(sentences) or count_words(sentences), splits)
+    assert len(seen) == len(set(seen))
+    for split, examples in splits.items():
+        for features, label, example in zip(*found[split], examples):
+            first, second = count_words(example.sentences)
+            assert list(features) == [*abs(first - second), *(first * second)]
+            assert label == example.label
+
+
+def test_the_mean_of_fasttext_vectors():
+    reference = fasttext.load_model(VECTORS)
+    sentences = [["The", "heron", "stood", "."], [], ["zxqv"] * 70]
+    for row, words in zip(open_model(VECTORS)(sentences), sentences):
+        expected = numpy.zeros(reference.get_dimension())
+        for word in words:
+            expected += reference.get_word_vector(word) / len(words)
+        assert_same_but_for_rounding(row, expected)
