@@ -46,10 +46,7 @@
     validation_metric: '+cosine',
     grad_norm: 5.0,
     checkpointer: { type: 'resumable', save_every_num_batches: 250 },
-    callbacks: [
-      { type: 'console_logger', should_log_inputs: false },
-      { type: 'tensorboard', summary_interval: 50 },  // Writes curves of the loss and the metrics to log/.
-    ],
+    callbacks: [{ type: 'console_logger', should_log_inputs: false }],
     run_confidence_checks: false,  // They add hooks to every module, which a resumed run would keep.
   },
 }

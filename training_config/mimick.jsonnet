@@ -46,7 +46,7 @@ local reader = {
     validation_metric: '+cosine',
     grad_norm: 5.0,
     checkpointer: 'resumable',
-    callbacks: [{ type: 'console_logger', should_log_inputs: false }, 'tensorboard'],
+    callbacks: [{ type: 'console_logger', should_log_inputs: false }],
     run_confidence_checks: false,  // They add hooks to every module, which a resumed run would keep.
   },
 }

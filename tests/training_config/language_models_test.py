@@ -154,14 +154,6 @@ def test_find_lr_plots_the_loss(others, overrides, workspace, tmp_path, monkeypa
     assert (tmp_path / "out" / "lr-losses.png").exists()
 
 
-def test_tensorboard_gets_the_metrics(workspace, tmp_path, monkeypatch):
-    monkeypatch.chdir(workspace)
-    train(config_of("elmo_semfit"), tmp_path)
-    for name in ("train", "validation"):
-        (events,) = (tmp_path / "log" / name).iterdir()
-        assert f"{name}/cosine".encode() in events.read_bytes()
-
-
 def num_trainable(params, vocab=None):
     # Of a character CNN that the fixtures lack.
     remove_weights_related_keys_from_params(params)

@@ -99,7 +99,7 @@ local max_span_width = 30;
     patience: 10,
     grad_norm: 5.0,
     validation_metric: '+coref_f1',
-    callbacks: [{ type: 'console_logger', should_log_inputs: false }, 'tensorboard'],
+    callbacks: [{ type: 'console_logger', should_log_inputs: false }],
     // They add hooks to every module, which a resumed run would keep.
     run_confidence_checks: false,
   },

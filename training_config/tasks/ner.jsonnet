@@ -71,7 +71,7 @@ local language_model_dim = 2 * 128;
     patience: 25,
     grad_norm: 5.0,
     validation_metric: '+f1-measure-overall',
-    callbacks: [{ type: 'console_logger', should_log_inputs: false }, 'tensorboard'],
+    callbacks: [{ type: 'console_logger', should_log_inputs: false }],
     // They add hooks to every module, which a resumed run would keep.
     run_confidence_checks: false,
   },

@@ -77,7 +77,7 @@ local language_model_dim = 2 * 128;
     patience: 5,
     grad_norm: 5.0,
     validation_metric: '+accuracy',
-    callbacks: [{ type: 'console_logger', should_log_inputs: false }, 'tensorboard'],
+    callbacks: [{ type: 'console_logger', should_log_inputs: false }],
     // They add hooks to every module, which a resumed run would keep.
     run_confidence_checks: false,
   },
