@@ -9,7 +9,6 @@ import numpy
 import regex
 import sentencex
 import spacy
-from allennlp.common.checks import ConfigurationError
 from spacy.attrs import SENT_START
 from spacy.lang.char_classes import ALPHA
 from spacy.language import Language
@@ -17,6 +16,8 @@ from spacy.pipeline import Sentencizer
 from spacy.tokenizer import Tokenizer
 from spacy.tokens import Doc
 from spacy.util import DummyTokenizer, compile_suffix_regex, get_lang_class
+
+from allennlp_semfit.common.errors import ConfigurationError
 
 __all__ = [
     "SentenceSplitter",
