@@ -27,12 +27,26 @@ class _Frame(NamedTuple):
     may_be_first: bool = False
 
 
-_COLUMN = "If the first line names the columns, name the one with the text, such as --field text."
-# Most text has a space after these.
-_DELIMITER = regex.compile(r'"[^"]*"(*SKIP)(*FAIL)|[,;|](?!\s)')
+# Scripts without spaces: Chinese and Japanese, by the segment break transformation rules of CSS
+# Text, and Thai, Khmer, Lao and Burmese.
+_NO_SPACES = r"[[\p{EA=W}\p{EA=F}\p{EA=H}\p{LB=SA}]--\p{Hangul}]"
+_COLUMN = (
+    "If the first line names the columns, name the one with the text, such as --field text; if "
+    "not, add such a line."
+)
+_NUMBERS = r"Remove the numbers first, for instance with `grep -vE '^([0-9]+\s*$|WEBVTT)|-->'`."
+# Most text has a space or the end of the line after these, or is in a script without spaces.
+_DELIMITER = regex.compile(
+    rf'(?V1)"[^"]*"(*SKIP)(*FAIL)|[,;|](?=\S)(?!(?<={_NO_SPACES}.){_NO_SPACES})'
+)
 _FRAMES = [
     _Frame(
-        lambda line: bool(regex.match(r'[{}]|\[\s*(?:[\[{"\]]|$)|\]|"[^"]*"\s*:', line)),
+        # {Applause}, [ ] and "Yes": are text.
+        lambda line: bool(
+            regex.match(
+                r"""\{\s*(?:["'{}]|$)|\[\s*(?:["{\[]|$)|[\]}],?$|"[^"]*"\s*:\s*["{\[\d-]""", line
+            )
+        ),
         0.3,
         "JSON",
         "If each line is an object, name the field with the text, such as --field text.",
@@ -40,17 +54,38 @@ _FRAMES = [
     ),
     _Frame(
         # <unk> is a word.
-        lambda line: bool(regex.match(r"</?(?!unk>)[A-Za-z!?][^<>]*>", line)),
+        lambda line: bool(
+            regex.match(r"</?(?!(?i:unk)>)[A-Za-z!?][^<>]*>|\{\\rtf|%PDF-|\\documentclass\b", line)
+        ),
         0.02,
         "markup",
         "Extract the text first. A MediaWiki dump begins with <mediawiki>.",
         may_be_first=True,
     ),
     _Frame(
-        lambda line: bool(regex.match(r"\d[\d.:]*\t|\d+$|[\d:.,]+ --> |__label__", line)),
+        lambda line: bool(regex.match(r"\d[\d.:]*\t", line)),
         0.3,
-        "lines with a number or label",
-        "Remove it first, for instance with `cut -f 2-`.",
+        "numbered lines",
+        "Remove the numbers first, for instance with `cut -f 2-`.",
+    ),
+    _Frame(
+        lambda line: bool(regex.match("__label__", line)),
+        0.3,
+        "lines with labels",
+        r"Remove them first, for instance with `sed -E 's/(__label__\S+ )+//'`.",
+    ),
+    _Frame(
+        lambda line: bool(regex.match(r"WEBVTT|[\d:.,]+ --> ", line)),
+        0.1,
+        "subtitles",
+        _NUMBERS,
+        may_be_first=True,
+    ),
+    _Frame(
+        lambda line: bool(regex.match(r"\d+$|[\d:.,]+ --> ", line)),
+        0.3,
+        "numbered lines",
+        _NUMBERS,
     ),
     _Frame(lambda line: line.count("\t"), 0.5, "a table", _COLUMN),
     _Frame(lambda line: len(_DELIMITER.findall(line)), 0.7, "a table", _COLUMN),
@@ -63,9 +98,6 @@ _REMAINS = regex.compile(
 _MIN_SHARE_OF_REMAINS = 0.02
 _SHOWN_CHARACTERS = 60
 
-# Scripts without spaces: Chinese and Japanese, by the segment break transformation rules of CSS
-# Text, and Thai, Khmer, Lao and Burmese.
-_NO_SPACES = r"[[\p{EA=W}\p{EA=F}\p{EA=H}\p{LB=SA}]--\p{Hangul}]"
 # Where a line ends, words are joined without a space: in such scripts, and after a hyphen, for
 # which text recognition often has "¬".
 _JOINED_BREAK = regex.compile(

@@ -152,20 +152,21 @@ def _inspect(path: Path, options: CorpusOptions) -> Source:
     if _DUMP_START.match(head.decode(encoding, errors="replace")):
         _check_dump(path, options)
         return source(partial(_read_file, path, decompress, _read_articles))
+    if not head.startswith(PARQUET):
+        # Most text in UTF-16 has a zero in every other byte. UTF-8 allows zeros, but text has none.
+        if encoding == "utf-16" or head.count(0) * 4 > len(head):
+            raise ConfigurationError(
+                f"The input {path} looks like UTF-16 or is not text; it must be UTF-8. "
+                "Convert it first, for instance with `iconv -f UTF-16 -t UTF-8`."
+            )
+        with open(path, "rb") as raw, _explain_read_errors(path):
+            next(read_text(path, decompress(raw)), None)
     if options.field is not None or head.startswith(PARQUET):
         dataset = open_table(str(path), head=head)
         return _table(str(path), dataset, options, stat.st_size, stat.st_mtime_ns)
-    # Most text in UTF-16 has a zero in every other byte. UTF-8 allows zeros, but text has none.
-    if encoding == "utf-16" or head.count(0) * 4 > len(head):
-        raise ConfigurationError(
-            f"The input {path} looks like UTF-16 or is not text; it must be UTF-8. "
-            "Convert it first, for instance with `iconv -f UTF-16 -t UTF-8`."
-        )
-    with open(path, "rb") as raw, _explain_read_errors(path):
-        next(read_text(path, decompress(raw)), None)
     # The last line may be cut.
     lines = head.decode("utf-8-sig", errors="ignore").splitlines()
-    lines = lines[: -1 if len(head) == _HEAD_BYTES else None]
+    lines = lines[: -1 if len(head) == _HEAD_BYTES else None] or lines
     blocks = partial(_read_blocks, path, is_wrapped=_is_wrapped(str(path), lines, options))
     return source(partial(_read_file, path, decompress, blocks))
 

@@ -25,7 +25,10 @@ def _convert(values: List[str]) -> str:
 _TEMPLATES: Dict[str, Callable[[List[str]], str]] = {
     **dict.fromkeys(["lang", "rtl-lang", "transl", "transliteration"], lambda values: values[-1]),
     **dict.fromkeys(["nowrap", "nobr", "small", "big", "sc", "angbr"], lambda values: values[0]),
-    **dict.fromkeys(["lang-", "nihongo", "formatnum", "quote"], lambda values: values[0]),
+    **dict.fromkeys(["lang-", "nihongo", "formatnum"], lambda values: values[0]),
+    **dict.fromkeys(["quote", "blockquote", "cquote", "quotation"], lambda values: values[0]),
+    # {{langx|el|λόγος|logos}}
+    "langx": lambda values: "".join(values[1:2]),
     **dict.fromkeys(["convert", "cvt"], _convert),
     "as of": lambda values: f"As of {values[0]}",
     "chem": "".join,

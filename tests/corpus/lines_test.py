@@ -1,5 +1,6 @@
 import logging
 import re
+import subprocess
 import textwrap
 
 import pytest
@@ -95,6 +96,7 @@ FRAMED = {
     "numbered text": "{i}.\t{row}",
     "fastText labels": "__label__pos {row}",
     "subtitles": "{i}\n00:00:0{i},000 --> 00:00:05,000\n{row}\n",
+    "subtitles of the web": "WEBVTT\n\n00:0{i}.000 --> 00:0{i}.900\n{row}\n{row}\n{row}\n{row}\n",
     "headings": "<h4>{i}</h4>\n {row}",
     "documents": '<doc id="{i}">\n{row}\n{row}\n\n{row}\n</doc>',
     "MediaWiki pages": "<page>\n  <title>{i}</title>\n  <text>{row}\n{row}</text>\n</page>",
@@ -115,11 +117,29 @@ class TestCheckText:
         assert any(repr(line.strip()[:60]) in str(e.value) for line in lines)
 
     @pytest.mark.parametrize(
-        "start", ['[{"text": "One."}]', "<!DOCTYPE html><p>One.", "<doc id=1>"]
+        "start",
+        [
+            '[{"text": "One."}]',
+            "<!DOCTYPE html><p>One.",
+            "<doc id=1>",
+            "WEBVTT",
+            r"{\rtf1\ansi",
+            "%PDF-1.4",
+            r"\documentclass{article}",
+        ],
     )
     def test_the_first_line_can_be_enough(self, start):
         with pytest.raises(ConfigurationError, match="first 1,000 lines, 1 are such as"):
             check_text("in", [start, *["Nobody slept."] * 999])
+
+    @pytest.mark.parametrize("kind", ["subtitles", "fastText labels", "numbered text"])
+    def test_the_command_in_the_error_helps(self, kind):
+        content = "\n".join(FRAMED[kind].format(i=i, row=row) for i, row in enumerate(ROWS))
+        with pytest.raises(ConfigurationError) as error:
+            check_text("in", content.split("\n"))
+        command = re.search("`(.*)`", str(error.value))[1]
+        result = subprocess.run(command, shell=True, input=content, text=True, capture_output=True)
+        assert list(filter(None, result.stdout.split("\n"))) == ROWS
 
     @pytest.mark.parametrize(
         "text",
@@ -130,6 +150,13 @@ class TestCheckText:
             "1. First, stir it.\n2. Then, cook it.\n3. Then, eat it.\n(4) Sleep.",
             '[Verse 1]\n“Yes,” he said, “no.”\n[Verse 2]\n"Yes," he said, "no."',
             "<unk> is a word .\n<unk> , too .\nIt has 3 < 4 .\nAnd <unk> .",
+            "<UNK> is a word .\n<UNK> , too .",
+            '"Go": he went.\n"No": she stayed.\n"So": they left.',
+            "{Applause}\nThank you.\nGood night.",
+            "[ ] Stir it.\n[ ] Cook it.\n[x] Eat it.",
+            "Tyger Tyger, burning bright,\nIn the forests of the night;\nWhat hand, or eye,",
+            "Πού πήγε;\nΤι έφαγε;\nΠοιος ήταν;",
+            "床前明月光,疑是地上霜。\n举头望明月,低头思故乡。",
             "Contents\t1\nIt rained.\nNobody slept.\nA boat came.",
             "12\nIt rained.\nNobody slept.\nA boat came.\nIt went.\nIt rained.\nNobody slept.",
         ],

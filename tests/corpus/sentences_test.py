@@ -44,6 +44,8 @@ class TestSentenceSplitter:
             ),
             ("en", "Really?!| Yes.| He left (at six.)| (She came.)| No mark at the end"),
             ("en", "It is to (1) measure it, and (2) compare.| See (a) or (b). ...| Go! .| No."),
+            ("en", "It came back…| Everyone cheered.| “Well…”| She … left.| She… left."),
+            ("de", "Im 19. Jahrhundert, am 3. Mai und am 6. Tag.| Es war 1990.| Er kam."),
             ("fr", "M. Dupont et MM. Durand partent.| Il habite à Paris."),
             ("el", "Πού πήγε η γάτα;| Πήγε στο σπίτι.| Τι έφαγε;| Έφαγε ψάρι."),
             ("hy", "Ես գնացի տուն։| Նա եկավ:| Ով է նա:"),
@@ -139,6 +141,16 @@ class TestSentenceSplitter:
         assert [len(sentence.split()) for sentence in ENGLISH.split(line)] == [100_000]
         word = "(" * 10_000
         assert ENGLISH.split(f"Before {word} after.") == [f"Before {word} after ."]
+
+    @pytest.mark.usefixtures("fail_instead_of_hanging")
+    @pytest.mark.parametrize("piece", ["彼は「行った。」そして帰った。", "海！a", ".) "])
+    def test_much_text_takes_little_time(self, piece):
+        text = piece * (800_000 // len(piece))
+        assert "".join(CHINESE.split(text)).replace(" ", "") == text.replace(" ", "")
+
+    def test_a_long_text_without_spaces_has_the_sentences_of_a_short_one(self):
+        text = "海浪来了。他（说）：“好。”她走了！"
+        assert CHINESE.split(text * 2000) == CHINESE.split(text) * 2000
 
     def test_a_full_vocabulary_is_replaced_without_a_trace(self, monkeypatch):
         paragraph = "It isn't there, e.g. in Rome. Dr. No says so."

@@ -178,6 +178,14 @@ def test_what_is_no_text_is_an_error_unless_asked_for(tmp_path):
     assert len(read(path, lines="paragraphs")) == 9
 
 
+@pytest.mark.parametrize("start", ['[{"text": "', "<html><p>", "<page><title>"])
+def test_what_is_no_text_may_be_one_long_line(tmp_path, start):
+    path = tmp_path / "a.txt"
+    path.write_text(start + "word " * 20_000)
+    with pytest.raises(ConfigurationError, match="a.txt: it looks like"):
+        find(path)
+
+
 class TestErrors:
     @pytest.mark.parametrize("mode", ["w", "w:gz"])
     def test_tar(self, tmp_path, mode):
@@ -193,16 +201,18 @@ class TestErrors:
         with pytest.raises(ConfigurationError, match="a.txt is empty"):
             find(tmp_path / "a.txt")
 
-    def test_not_utf8_is_found_at_once_where_the_file_begins_with_it(self, tmp_path):
-        (tmp_path / "a.txt").write_bytes("Bärentöter\n".encode("latin-1") * 10)
-        with pytest.raises(ConfigurationError, match="a.txt: not UTF-8: .* in line 1;"):
-            find(tmp_path / "a.txt")
+    @pytest.mark.parametrize("field", [None, "text"])
+    def test_not_utf8_is_found_at_once_where_the_file_begins_with_it(self, tmp_path, field):
+        (tmp_path / "a.txt").write_bytes("text\nBärentöter\n".encode("latin-1") * 10)
+        with pytest.raises(ConfigurationError, match="a.txt: not UTF-8: .* in line 2;"):
+            find(tmp_path / "a.txt", field=field)
 
     @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
-    def test_utf16(self, tmp_path, encoding):
-        (tmp_path / "a.txt").write_bytes("some words\n".encode(encoding))
+    @pytest.mark.parametrize("field", [None, "text"])
+    def test_utf16(self, tmp_path, encoding, field):
+        (tmp_path / "a.txt").write_bytes("text\nsome words\n".encode(encoding))
         with pytest.raises(ConfigurationError, match="UTF-16"):
-            find(tmp_path / "a.txt")
+            find(tmp_path / "a.txt", field=field)
 
     @pytest.mark.parametrize(
         ("start", "program"), [(b"PK\x03\x04", "unzip"), (b"7z\xbc\xaf\x27\x1c", "7z x")]

@@ -55,8 +55,9 @@ def strip(markup):
         ("-{zh-hans:汉语;zh-hant:漢語}-文字-{H|zh-hans:计算机}-。-{R|x}-", ["汉语文字。x"]),
         # Templates that are part of a sentence
         (
-            "{{lang|fr|''le'' mot}} {{Lang-el|λόγος}} {{transl|ar|ALA|Allāh}}",
-            ["le mot λόγος Allāh"],
+            "{{lang|fr|''le'' mot}} {{Lang-el|λόγος}} {{langx|el|λόγος|logos}} {{langx|el}} "
+            "{{transl|ar|ALA|Allāh}}",
+            ["le mot λόγος λόγος Allāh"],
         ),
         (
             "{{convert|10|km|mi|0}}, {{convert|5|to|१०|km|mi}}, {{cvt|5|ft|11|in|m}}",
@@ -67,8 +68,9 @@ def strip(markup):
             ["2111 m–a = b Eagle's 5 km"],
         ),
         (
-            "{{quote\n| text = Said so.\n| author = Me}} {{As of|2014}} and {{as of|lc=y|2015}}",
-            ["Said so. As of 2014 and as of 2015"],
+            "{{quote\n| text = Said so.\n| author = Me}} {{Blockquote|And so.}} "
+            "{{As of|2014}} and {{as of|lc=y|2015}}",
+            ["Said so. And so. As of 2014 and as of 2015"],
         ),
     ],
 )
