@@ -39,14 +39,17 @@ _NUMBERS = r"Remove the numbers first, for instance with `grep -vE '^([0-9]+\s*$
 _DELIMITER = regex.compile(
     rf'(?V1)"[^"]*"(*SKIP)(*FAIL)|[,;|](?=\S)(?!(?<={_NO_SPACES}.){_NO_SPACES})'
 )
+
+
+def _starts_with(pattern: str) -> Callable[[str], int]:
+    match = regex.compile(pattern).match
+    return lambda line: match(line) is not None
+
+
 _FRAMES = [
     _Frame(
         # {Applause}, [ ] and "Yes": are text.
-        lambda line: bool(
-            regex.match(
-                r"""\{\s*(?:["'{}]|$)|\[\s*(?:["{\[]|$)|[\]}],?$|"[^"]*"\s*:\s*["{\[\d-]""", line
-            )
-        ),
+        _starts_with(r"""\{\s*(?:["'{}]|$)|\[\s*(?:["{\[]|$)|[\]}],?$|"[^"]*"\s*:\s*["{\[\d-]"""),
         0.3,
         "JSON",
         "If each line is an object, name the field with the text, such as --field text.",
@@ -54,38 +57,31 @@ _FRAMES = [
     ),
     _Frame(
         # <unk> is a word.
-        lambda line: bool(
-            regex.match(r"</?(?!(?i:unk)>)[A-Za-z!?][^<>]*>|\{\\rtf|%PDF-|\\documentclass\b", line)
-        ),
+        _starts_with(r"</?(?!(?i:unk)>)[A-Za-z!?][^<>]*>|\{\\rtf|%PDF-|\\documentclass\b"),
         0.02,
         "markup",
         "Extract the text first. A MediaWiki dump begins with <mediawiki>.",
         may_be_first=True,
     ),
     _Frame(
-        lambda line: bool(regex.match(r"\d[\d.:]*\t", line)),
+        _starts_with(r"\d[\d.:]*\t"),
         0.3,
         "numbered lines",
         "Remove the numbers first, for instance with `cut -f 2-`.",
     ),
     _Frame(
-        lambda line: bool(regex.match("__label__", line)),
+        _starts_with("__label__"),
         0.3,
         "lines with labels",
         r"Remove them first, for instance with `sed -E 's/(__label__\S+ )+//'`.",
     ),
+    _Frame(_starts_with(r"WEBVTT|[\d:.,]+ --> "), 0.1, "subtitles", _NUMBERS, may_be_first=True),
+    _Frame(_starts_with(r"\d+$|[\d:.,]+ --> "), 0.3, "numbered lines", _NUMBERS),
     _Frame(
-        lambda line: bool(regex.match(r"WEBVTT|[\d:.,]+ --> ", line)),
-        0.1,
-        "subtitles",
-        _NUMBERS,
-        may_be_first=True,
-    ),
-    _Frame(
-        lambda line: bool(regex.match(r"\d+$|[\d:.,]+ --> ", line)),
-        0.3,
-        "numbered lines",
-        _NUMBERS,
+        _starts_with(r".*\s(?:O|[BIES]-\w+)$"),
+        0.5,
+        "tagged words",
+        "Write the words of each sentence in one line, and add --already-tokenized.",
     ),
     _Frame(lambda line: line.count("\t"), 0.5, "a table", _COLUMN),
     _Frame(lambda line: len(_DELIMITER.findall(line)), 0.7, "a table", _COLUMN),

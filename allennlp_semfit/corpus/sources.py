@@ -102,11 +102,14 @@ def find_sources(
         If an input is missing, empty or an output, or is neither UTF-8 text, a MediaWiki dump nor a
         dataset with the given field.
     """
+    names = [os.fspath(entry) for entry in inputs]
+    is_default = options.subset is None and options.split == CorpusOptions.split
+    if not (is_default or any(name.startswith(HUB) for name in names)):
+        raise ConfigurationError(f"--subset and --split select a part of a dataset at {HUB}…")
     sources: List[Source] = []
-    for entry in inputs:
-        name = os.fspath(entry)
+    for name in names:
         if name.startswith(HUB):
-            dataset = open_table(name, subset=options.subset, split=options.split)
+            dataset = open_table(name, options.field, subset=options.subset, split=options.split)
             sources.append(_table(name, dataset, options, size_of_table(dataset), None))
         else:
             sources += [
@@ -162,7 +165,7 @@ def _inspect(path: Path, options: CorpusOptions) -> Source:
         with open(path, "rb") as raw, _explain_read_errors(path):
             next(read_text(path, decompress(raw)), None)
     if options.field is not None or head.startswith(PARQUET):
-        dataset = open_table(str(path), head=head)
+        dataset = open_table(str(path), options.field, head=head)
         return _table(str(path), dataset, options, stat.st_size, stat.st_mtime_ns)
     # The last line may be cut.
     lines = head.decode("utf-8-sig", errors="ignore").splitlines()

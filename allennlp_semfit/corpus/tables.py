@@ -1,10 +1,11 @@
 """Reads the text of datasets: JSON lines, CSV, Parquet, and those of the Hugging Face Hub."""
 
+import csv
 import glob
 import re
 from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional
+from typing import TYPE_CHECKING, Any, Collection, Dict, Iterator, List, Optional
 
 from allennlp.common.checks import ConfigurationError
 
@@ -19,7 +20,12 @@ PARQUET = b"PAR1"
 
 
 def open_table(
-    name: str, *, head: bytes = b"", subset: Optional[str] = None, split: str = "train"
+    name: str,
+    field: Optional[str],
+    *,
+    head: bytes = b"",
+    subset: Optional[str] = None,
+    split: str = "train",
 ) -> "IterableDataset":
     """
     Opens a dataset, to be read as a stream.
@@ -28,6 +34,8 @@ def open_table(
 
     name : `str`
         The path of a file, or a dataset such as `"hf://datasets/wikimedia/wikipedia"`.
+    field : `Optional[str]`
+        The field with the text.
     head : `bytes`, optional (default = `b""`)
         The beginning of the file, after decompression.
     subset : `Optional[str]`, optional (default = `None`)
@@ -38,7 +46,7 @@ def open_table(
     # Raises
 
     `ConfigurationError`
-        If the package `datasets` is missing, or there is no such dataset.
+        If the package `datasets` is missing, there is no such dataset, or CSV has no such field.
     """
     if find_spec("datasets") is None:
         raise ConfigurationError(
@@ -47,14 +55,19 @@ def open_table(
     import datasets
 
     if name.startswith(HUB):
-        arguments: List[Any] = [name.removeprefix(HUB).rstrip("/"), subset]
+        repository = name.removeprefix(HUB).rstrip("/")
+        if repository.count("/") > 1 or not repository:
+            raise ConfigurationError(f"{name}: give the dataset as {HUB}OWNER/NAME")
+        arguments: List[Any] = [repository, subset]
         options: Dict[str, Any] = {"split": split}
     else:
         arguments = [_builder(head)]
         options = {"split": "train", "data_files": glob.escape(name)}
         if arguments == ["csv"]:
             header = head.decode("utf-8", errors="replace").splitlines()[0]
-            options.update(sep=max(",\t;|", key=header.count), keep_default_na=False)
+            separator = max(",\t;|", key=header.count)
+            _check_field(name, field, next(csv.reader([header], delimiter=separator)))
+            options.update(sep=separator, keep_default_na=False)
     with _explain_errors(name):
         return datasets.load_dataset(*arguments, **options, streaming=True)
 
@@ -71,12 +84,8 @@ def read_texts(dataset: "IterableDataset", name: str, field: Optional[str]) -> I
     is_known = False
     with _explain_errors(name):
         for row in dataset:
-            if not is_known and field not in row:
-                missing = "" if field is None else f" no {field!r}, but"
-                raise ConfigurationError(
-                    f"{name}: name the field with the text, such as --field text; it has{missing} "
-                    f"the fields {', '.join(map(repr, row))}"
-                )
+            if not is_known:
+                _check_field(name, field, row)
             is_known = True
             text = row.get(field)
             if isinstance(text, (dict, list)):
@@ -93,11 +102,20 @@ def size_of_table(dataset: "IterableDataset") -> int:
     return getattr(splits.get(dataset.split), "num_bytes", None) or 0
 
 
+def _check_field(name: str, field: Optional[str], fields: Collection[str]) -> None:
+    if field not in fields:
+        missing = "" if field is None else f" no {field!r}, but"
+        raise ConfigurationError(
+            f"{name}: name the field with the text, such as --field text; it has{missing} the "
+            f"fields {', '.join(map(repr, fields))}. For text without fields, leave --field out."
+        )
+
+
 @contextmanager
 def _explain_errors(name: str) -> Iterator[None]:
     try:
         yield
-    except (ConfigurationError, GeneratorExit):
+    except ConfigurationError:
         raise
     except Exception as error:
         # They are those of pyarrow, pandas, fsspec, huggingface_hub and others.
@@ -110,4 +128,4 @@ def _explain_errors(name: str) -> Iterator[None]:
 def _builder(head: bytes) -> str:
     if head.startswith(PARQUET):
         return "parquet"
-    return "json" if re.match(rb"(?:\xef\xbb\xbf)?\s*[{\[]", head) else "csv"
+    return "json" if re.match(rb"(?:\xef\xbb\xbf)?\s*(?:\{|\[\s*\{)", head) else "csv"

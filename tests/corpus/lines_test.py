@@ -101,6 +101,7 @@ FRAMED = {
     "documents": '<doc id="{i}">\n{row}\n{row}\n\n{row}\n</doc>',
     "MediaWiki pages": "<page>\n  <title>{i}</title>\n  <text>{row}\n{row}</text>\n</page>",
     "CoNLL": "{i}\tThe\tDT\n{i}\triver\tNN\n",
+    "CoNLL-2003": "The DT B-NP O\nriver NN I-NP B-LOC\n",
     "HTML": "<p>{row}</p>",
     "tagged sentences": "<s> {row} </s>",
 }

@@ -62,7 +62,7 @@ def test_parquet(tmp_path):
     datasets.Dataset.from_list(ROWS).to_parquet(tmp_path / "rows")
     assert read(tmp_path / "rows", field="text") == TEXTS
     # Also without a field, it is not taken for text.
-    with pytest.raises(ConfigurationError, match="rows: name the field .*'id', 'text', 'tags'$"):
+    with pytest.raises(ConfigurationError, match="rows: name the field .*'id', 'text', 'tags'\\."):
         read(tmp_path / "rows")
 
 
@@ -106,16 +106,32 @@ class TestHub:
             read(NAME, **{"field": "text", **options})
 
 
+@pytest.mark.parametrize("name", ["hf://datasets/", "hf://datasets/someone/rivers/train.parquet"])
+def test_a_dataset_of_the_hub_has_an_owner_and_a_name(name):
+    with pytest.raises(ConfigurationError, match=f"^{name}: give the dataset as .*OWNER/NAME"):
+        read(name, field="text")
+
+
+@pytest.mark.parametrize("options", [{"subset": "20231101.yo"}, {"split": "test"}])
+def test_a_file_has_no_subsets_and_splits(tmp_path, options):
+    (tmp_path / "rows").write_text(json_lines())
+    with pytest.raises(ConfigurationError, match="--subset and --split select a part of a dataset"):
+        read(tmp_path / "rows", field="text", **options)
+
+
 class TestErrors:
     @pytest.mark.parametrize(
         ("content", "message"),
         [
             (json_lines(), "no 'body', but the fields 'id', 'text', 'tags'"),
-            (csv(","), "no 'body', but the fields 'id', 'text'"),
+            (csv(","), "no 'body', but the fields 'id', 'text'.*leave --field out"),
             (json_lines() + '{"text": "cut', "the package datasets cannot read it: "),
             ("id,body\n1,a\n2,b,c\n", "cannot read it: .*line 3"),
             (json_lines([{"body": ["a", "b"]}]), "field body: it must have text, but has .*'a'"),
-            ("One.\nTwo.\n", "no 'body', but the fields 'One.'"),
+            (
+                "[Verse 1]\nOne, two.\n",
+                "no 'body'.*For text without fields, leave",
+            ),
         ],
     )
     def test_an_error_says_what_is_wrong(self, tmp_path, content, message):
