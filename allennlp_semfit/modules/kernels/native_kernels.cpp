@@ -1,5 +1,5 @@
-// CPU kernels of the contextualizers: what lies between their matrix products. `torch_ops` of
-// `projected_lstm` and of `elementwise_recurrence` define the same functions in PyTorch.
+// CPU kernels of `projected_lstm.py`: what lies between its matrix products. `torch_ops.py` defines
+// the same functions in PyTorch.
 //
 // They take addresses, so that building them needs neither PyTorch's headers nor one build for
 // each of its versions. Each kernel is compiled for AVX-512, AVX2 and the baseline of the target;
@@ -164,8 +164,6 @@ INLINE void for_vectors(int64_t begin, int64_t end, Body body) {
   for (; offset + W <= end; offset += W) body(offset, W);
   if (offset < end) body(offset, end - offset);
 }
-
-// ---- projected LSTM ----
 
 template <class Value>
 struct CellForward {
@@ -405,126 +403,6 @@ struct SumRows {
   }
 };
 
-// ---- elementwise recurrence ----
-
-template <class Value>
-struct RecurrenceForward {
-  Value* gates;
-  const float* peepholes;
-  float* cell_state;
-  Value* hidden;
-  const int64_t* batch_sizes;
-  int64_t steps;
-  int64_t cells;
-  bool tanh_candidate;
-  bool highway;
-
-  template <int64_t W>
-  INLINE void run(int64_t first_cell, int64_t last_cell) const {
-    using Floats = typename Vector<W>::Floats;
-    const int64_t width = (highway ? 4 : 3) * cells;
-    for (int64_t step = 0, start = 0, before = 0; step < steps; ++step) {
-      for (int64_t row = start; row < start + batch_sizes[step]; ++row) {
-        Value* gate = gates + row * width;
-        const float* previous = step ? cell_state + (row - start + before) * cells : nullptr;
-        for_vectors<W>(first_cell, last_cell, [&](int64_t cell, int64_t count) ALWAYS_INLINE {
-          Floats candidate = load<W>(gate + cell, count);
-          Floats forget = load<W>(gate + cells + cell, count);
-          Floats output = load<W>(gate + 2 * cells + cell, count);
-          Floats state = {};
-          if (previous) {
-            state = load<W>(previous + cell, count);
-            if (peepholes) {
-              forget += load<W>(peepholes + cell, count) * state;
-              output += load<W>(peepholes + cells + cell, count) * state;
-            }
-          }
-          if (tanh_candidate) candidate = hyperbolic_tangent(candidate);
-          forget = sigmoid(forget);
-          output = sigmoid(output);
-          state = forget * state + (1.0f - forget) * candidate;
-          Floats result = output * state;
-          if (highway) result += (1.0f - output) * load<W>(gate + 3 * cells + cell, count);
-          if (tanh_candidate) store<W>(gate + cell, candidate, count);
-          store<W>(gate + cells + cell, forget, count);
-          store<W>(gate + 2 * cells + cell, output, count);
-          store<W>(cell_state + row * cells + cell, state, count);
-          store<W>(hidden + row * cells + cell, result, count);
-        });
-      }
-      before = start;
-      start += batch_sizes[step];
-    }
-  }
-};
-
-template <class Value>
-struct RecurrenceBackward {
-  const Value* grad_hidden;
-  const Value* gates;
-  const float* peepholes;
-  const float* cell_state;
-  // Zeros, shape (batch_sizes[0], cells).
-  float* grad_cell_state;
-  Value* grad_gates;
-  // Zeros, shape (2, cells).
-  float* grad_peepholes;
-  const int64_t* batch_sizes;
-  int64_t steps;
-  int64_t words;
-  int64_t cells;
-  bool tanh_candidate;
-  bool highway;
-
-  template <int64_t W>
-  INLINE void run(int64_t first_cell, int64_t last_cell) const {
-    using Floats = typename Vector<W>::Floats;
-    const int64_t width = (highway ? 4 : 3) * cells;
-    int64_t start = words;
-    for (int64_t step = steps - 1; step >= 0; --step) {
-      start -= batch_sizes[step];
-      for (int64_t row = start; row < start + batch_sizes[step]; ++row) {
-        const Value* gate = gates + row * width;
-        Value* grad_gate = grad_gates + row * width;
-        const float* previous =
-            step ? cell_state + (row - batch_sizes[step - 1]) * cells : nullptr;
-        float* carried = grad_cell_state + (row - start) * cells;
-        for_vectors<W>(first_cell, last_cell, [&](int64_t cell, int64_t count) ALWAYS_INLINE {
-          Floats candidate = load<W>(gate + cell, count);
-          Floats forget = load<W>(gate + cells + cell, count);
-          Floats output = load<W>(gate + 2 * cells + cell, count);
-          Floats state = load<W>(cell_state + row * cells + cell, count);
-          Floats before = previous ? load<W>(previous + cell, count) : Floats{};
-          Floats grad = load<W>(grad_hidden + row * cells + cell, count);
-          Floats difference = state;
-          if (highway) {
-            difference -= load<W>(gate + 3 * cells + cell, count);
-            store<W>(grad_gate + 3 * cells + cell, grad * (1.0f - output), count);
-          }
-          Floats grad_output = grad * difference * output * (1.0f - output);
-          Floats grad_state = load<W>(carried + cell, count) + grad * output;
-          Floats grad_forget = grad_state * (before - candidate) * forget * (1.0f - forget);
-          Floats grad_candidate = grad_state * (1.0f - forget);
-          if (tanh_candidate) grad_candidate *= 1.0f - candidate * candidate;
-          store<W>(grad_gate + cell, grad_candidate, count);
-          store<W>(grad_gate + cells + cell, grad_forget, count);
-          store<W>(grad_gate + 2 * cells + cell, grad_output, count);
-          Floats carry = grad_state * forget;
-          if (peepholes) {
-            carry += grad_forget * load<W>(peepholes + cell, count);
-            carry += grad_output * load<W>(peepholes + cells + cell, count);
-            float* grad_peephole = grad_peepholes + cell;
-            store<W>(grad_peephole, load<W>(grad_peephole, count) + grad_forget * before, count);
-            grad_peephole += cells;
-            store<W>(grad_peephole, load<W>(grad_peephole, count) + grad_output * before, count);
-          }
-          store<W>(carried + cell, carry, count);
-        });
-      }
-    }
-  }
-};
-
 // ---- dispatch ----
 
 template <class Kernel>
@@ -692,24 +570,6 @@ PyObject* sum_rows(Arguments& a, int64_t rows, int64_t threads) {
   return call(a, kernel, kernel.columns, kAlignment, rows * kernel.columns, threads);
 }
 
-template <class Value>
-PyObject* recurrence_forward(Arguments& a, int64_t words, int64_t threads) {
-  RecurrenceForward<Value> kernel{a.pointer<Value>(), a.pointer<float>(), a.pointer<float>(),
-                                  a.pointer<Value>(), a.pointer<int64_t>(), a.integer(),
-                                  a.integer(),        a.integer() != 0,   a.integer() != 0};
-  return call(a, kernel, kernel.cells, kAlignment, words * kernel.cells, threads);
-}
-
-template <class Value>
-PyObject* recurrence_backward(Arguments& a, int64_t words, int64_t threads) {
-  RecurrenceBackward<Value> kernel{
-      a.pointer<Value>(), a.pointer<Value>(), a.pointer<float>(), a.pointer<float>(),
-      a.pointer<float>(), a.pointer<Value>(), a.pointer<float>(), a.pointer<int64_t>(),
-      a.integer(),        words,              a.integer(),        a.integer() != 0,
-      a.integer() != 0};
-  return call(a, kernel, kernel.cells, kAlignment, words * kernel.cells, threads);
-}
-
 // Every function takes, first, whether the values are bfloat16, the number of rows and the number
 // of threads.
 using Function = PyObject* (*)(Arguments&, int64_t, int64_t);
@@ -747,7 +607,6 @@ PyMethodDef methods[] = {{"select_instruction_set", select_instruction_set, METH
                          METHOD(cell_forward),       METHOD(cell_backward),
                          METHOD(state_forward),      METHOD(state_backward),
                          METHOD(norm_backward),      METHOD(sum_rows),
-                         METHOD(recurrence_forward), METHOD(recurrence_backward),
                          {nullptr, nullptr, 0, nullptr}};
 
 PyModuleDef module = {PyModuleDef_HEAD_INIT, "native_kernels", nullptr, -1, methods,

@@ -4,7 +4,7 @@ The functions of `torch_ops`, each as one CPU kernel of `native_kernels.cpp`, fo
 dimension `layers`. All arithmetic is in `float32`.
 """
 
-from typing import Callable, List, Optional, Tuple, Union
+from typing import Callable, Optional, Tuple, Union
 
 import torch
 
@@ -16,8 +16,6 @@ __all__ = [
     "cell_forward",
     "new_bias_sums",
     "norm_backward",
-    "recurrence_backward",
-    "recurrence_forward",
     "state_backward",
     "state_forward",
     "sum_rows",
@@ -124,36 +122,3 @@ def sum_rows(rows: torch.Tensor) -> torch.Tensor:
     total = rows.new_empty(rows.size(1), dtype=torch.float32)
     _run(native_kernels.sum_rows, rows, rows, total, rows.size(1))
     return total
-
-
-def recurrence_forward(
-    gates: torch.Tensor,
-    peepholes: Optional[torch.Tensor],
-    batch_sizes: List[int],
-    cell_state: torch.Tensor,
-    hidden: torch.Tensor,
-) -> None:
-    """As `torch_ops.recurrence_forward`."""
-    sizes = torch.tensor(batch_sizes, dtype=torch.int64)
-    tensors = (gates, peepholes, cell_state, hidden, sizes)
-    # The last two: whether the candidate is a tanh, and whether there is a highway.
-    rest = (len(sizes), cell_state.size(1), peepholes is None, peepholes is not None)
-    _run(native_kernels.recurrence_forward, gates, *tensors, *rest)
-
-
-def recurrence_backward(
-    grad_hidden: torch.Tensor,
-    gates: torch.Tensor,
-    peepholes: Optional[torch.Tensor],
-    batch_sizes: List[int],
-    cell_state: torch.Tensor,
-    grad_gates: torch.Tensor,
-    grad_peepholes: Optional[torch.Tensor],
-) -> None:
-    """As `torch_ops.recurrence_backward`."""
-    sizes = torch.tensor(batch_sizes, dtype=torch.int64)
-    carried = cell_state.new_zeros(batch_sizes[0] if batch_sizes else 0, cell_state.size(1))
-    states = (grad_hidden, gates, peepholes, cell_state, carried)
-    grads = (grad_gates, grad_peepholes)
-    rest = (len(sizes), cell_state.size(1), peepholes is None, peepholes is not None)
-    _run(native_kernels.recurrence_backward, gates, *states, *grads, sizes, *rest)
