@@ -31,7 +31,6 @@ __all__ = [
     "norm_backward",
     "state_backward",
     "state_forward",
-    "sum_rows",
 ]
 
 aten = torch.ops.aten
@@ -113,8 +112,7 @@ def cell_backward(
 def new_bias_sums(gates: torch.Tensor, num_sentences: int) -> Optional[torch.Tensor]:
     """
     For the `gates` of all steps, and the number of sentences at the first, a tensor of zeros to
-    which `cell_backward` adds the rows of `grad_gates`, so that `sum_rows` has fewer to add; or
-    `None`.
+    which `cell_backward` adds the rows of `grad_gates`, so that fewer are left to add; or `None`.
     """
     return None
 
@@ -186,11 +184,3 @@ def norm_backward(
     clipped = _clip(projected, clip_value).to(grad_state.dtype)
     normalised = layer_norm(clipped, clipped.shape[-1:], eps=eps)
     return (grad_state * normalised).sum(-2), grad_state.sum(-2)
-
-
-def sum_rows(rows: torch.Tensor) -> torch.Tensor:
-    """
-    The gradient of the gates' biases, shape `(layers, 4 * cell_size)`, for all steps at once: the
-    sum of `grad_gates` in at least `float32`.
-    """
-    return rows.sum(-2, dtype=torch.promote_types(rows.dtype, torch.float32))

@@ -13,8 +13,6 @@ from typing import Any, Optional, Sequence
 
 import torch
 
-from allennlp_semfit.modules.kernels.torch_ops import norm_backward, sum_rows
-
 try:
     import triton
     import triton.language as tl
@@ -26,10 +24,8 @@ __all__ = [
     "cell_backward",
     "cell_forward",
     "new_bias_sums",
-    "norm_backward",
     "state_backward",
     "state_forward",
-    "sum_rows",
 ]
 
 _BLOCK = 1024
