@@ -6,8 +6,7 @@ matrix products of a training step alone, at several sizes and precisions.
 
 A step is a forward and a backward pass; the loss is the sum of the outputs. All have two layers in
 each direction. Ours has clipping and layer normalisation, `ElmoLstm` has no layer normalisation,
-and PyTorch's LSTM, one for each direction, has neither. The SRU and the QRNN have fewer parameters
-at the same size. In `bfloat16`, modules run under autocast.
+and PyTorch's LSTM, one for each direction, has neither. In `bfloat16`, modules run under autocast.
 """
 
 import statistics
@@ -95,13 +94,14 @@ def build_candidates(
     ).to(device)
     reversed_inputs = inputs.flip(1)
     # "auto" would hide that the kernels were not built.
-    implementation = "native" if device.type == "cpu" else "auto"
-    names = (OURS, "bidirectional_language_model_sru", "bidirectional_language_model_qrnn")
-    ours = {
-        name: Seq2SeqEncoder.by_name(name)(**sizes, implementation=implementation) for name in names
+    implementations = {
+        OURS: "native" if device.type == "cpu" else "auto",
+        f"{OURS}, PyTorch operations": "torch",
     }
-    plain = Seq2SeqEncoder.by_name(OURS)(**sizes, implementation="torch")
-    ours[f"{OURS}, PyTorch operations"] = plain
+    ours = {
+        name: Seq2SeqEncoder.by_name(OURS)(**sizes, implementation=implementation).to(device)
+        for name, implementation in implementations.items()
+    }
 
     def torch_lstm() -> torch.Tensor:
         return directions[0](inputs)[0] + directions[1](reversed_inputs)[0]
@@ -112,7 +112,7 @@ def build_candidates(
     return {
         "ElmoLstm": build_step(elmo, lambda: elmo(inputs, mask), dtype),
         "torch.nn.LSTM": build_step(directions, torch_lstm, dtype),
-        **{name: step(module.to(device)) for name, module in ours.items()},
+        **{name: step(module) for name, module in ours.items()},
         "matrix products": matrix_products(
             batch_size, hidden_dim, cell_size, device=device, dtype=dtype
         ),

@@ -86,13 +86,16 @@ def test_the_version_is_that_of_the_package_and_of_the_citation(built):
 def test_the_wheel_has_the_modules_and_the_configs(built):
     _, wheel = built
     found = {name for name in wheel.namelist() if ".dist-info/" not in name}
-    kernels = {name for name in found if name.endswith(".so")}
-    assert [name.split(".")[0] for name in kernels] == [
-        "allennlp_semfit/modules/kernels/native_kernels"
-    ]
+    kernels = {"allennlp_semfit/modules/kernels/_native_kernels.so"}
+    assert kernels <= found
     assert found - kernels == files(ROOT / "allennlp_semfit", "allennlp_semfit/") | files(
         ROOT / "training_config", "allennlp_semfit/training_config/"
     )
+
+
+def test_the_wheel_is_for_all_versions_of_python(built):
+    _, wheel = built
+    assert "-py3-none-linux_" in wheel.filename
 
 
 def test_without_a_compiler_the_kernels_are_missing_and_nothing_else(built, tmp_path):
@@ -100,7 +103,7 @@ def test_without_a_compiler_the_kernels_are_missing_and_nothing_else(built, tmp_
     copy = tmp_path / "copy"
     shutil.copytree(directory, copy, ignore=shutil.ignore_patterns("build"))
     output = build("wheel", copy, tmp_path, CC="no-compiler", CXX="no-compiler")
-    assert 'building extension "allennlp_semfit.modules.kernels.native_kernels" failed' in output
+    assert 'building extension "allennlp_semfit.modules.kernels._native_kernels" failed' in output
     (path,) = tmp_path.glob("*.whl")
     missing = set(wheel.namelist()) - set(ZipFile(path).namelist())
     assert [Path(name).suffix for name in missing] == [".so"]

@@ -25,20 +25,6 @@ def assert_same_but_for_rounding(actual: Any, expected: Any) -> None:
     )
 
 
-def assert_exact_sum(
-    actual: torch.Tensor, exact: torch.Tensor, magnitude: torch.Tensor, num_terms: int
-) -> None:
-    """
-    The error of a sum in any order is at most `num_terms` roundings of the sum of the terms'
-    magnitudes (Higham 2002, "Accuracy and Stability of Numerical Algorithms", equation 4.4). The
-    sum itself may be close to zero.
-    """
-    assert exact.dtype == torch.float64
-    assert actual.shape == exact.shape == magnitude.shape
-    bound = num_terms * torch.finfo(actual.dtype).eps * magnitude.double()
-    assert ((actual.double() - exact).abs() <= bound).all()
-
-
 def assert_as_exact_as(
     actual: torch.Tensor, plain: torch.Tensor, exact: torch.Tensor, margin: float = 8
 ) -> None:

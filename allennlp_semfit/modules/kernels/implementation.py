@@ -3,19 +3,13 @@ from functools import cache
 from importlib import import_module
 from math import inf
 from types import ModuleType
-from typing import Optional
 
 import torch
 
 from allennlp_semfit.common.errors import ConfigurationError
+from allennlp_semfit.modules.kernels.native_ops import load_error, native_kernels
 
-_native_error: Optional[ImportError] = None
-try:
-    from allennlp_semfit.modules.kernels import native_kernels
-except ImportError as error:  # It was not built: see `setup.py`.
-    native_kernels, _native_error = None, error  # type: ignore[assignment]
-
-__all__ = ["IMPLEMENTATIONS", "check_implementation", "native_kernels", "select_ops"]
+__all__ = ["IMPLEMENTATIONS", "check_implementation", "select_ops"]
 
 logger = logging.getLogger(__name__)
 
@@ -98,7 +92,7 @@ def _native_is_built() -> bool:
             "The CPU kernels were not built when this package was installed, for example because "
             "there was no C++ compiler (%s). The contextualizer uses PyTorch's operations instead, "
             "which are slower.",
-            _native_error,
+            load_error,
         )
     return native_kernels is not None
 

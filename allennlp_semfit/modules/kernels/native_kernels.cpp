@@ -1,21 +1,15 @@
-// CPU kernels of the contextualizers: what lies between their matrix products. `torch_ops` of
-// `projected_lstm` and of `elementwise_recurrence` define the same functions in PyTorch.
+// CPU kernels of `projected_lstm.py`: what lies between its matrix products. `torch_ops.py` defines
+// the same functions in PyTorch, and `native_ops.py` calls those at the end of this file.
 //
-// They take addresses, so that building them needs neither PyTorch's headers nor one build for
-// each of its versions. Each kernel is compiled for AVX-512, AVX2 and the baseline of the target;
-// the best that the CPU has is chosen when the module is imported. All arithmetic is in float32;
+// They take addresses, so that building them needs neither PyTorch's nor Python's headers. Each
+// kernel is compiled for AVX-512, AVX2 and the baseline of the target. All arithmetic is in float32;
 // `Value` is the type of the matrix products, float or bfloat16.
-
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <functional>
-#include <string>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -164,8 +158,6 @@ INLINE void for_vectors(int64_t begin, int64_t end, Body body) {
   for (; offset + W <= end; offset += W) body(offset, W);
   if (offset < end) body(offset, end - offset);
 }
-
-// ---- projected LSTM ----
 
 template <class Value>
 struct CellForward {
@@ -357,174 +349,6 @@ struct StateBackward {
   }
 };
 
-// Gradients of the layer norm's weight and bias, added to `grad_weight` and `grad_bias`.
-template <class Value>
-struct NormBackward {
-  const float* grad_state;
-  const Value* projected;
-  float* grad_weight;
-  float* grad_bias;
-  int64_t size;
-  float eps;
-  float bound;
-
-  template <int64_t W>
-  INLINE void run(int64_t first_row, int64_t last_row) const {
-    using Floats = typename Vector<W>::Floats;
-    for (int64_t row = first_row; row < last_row; ++row) {
-      const Value* from = projected + row * size;
-      const float* grads = grad_state + row * size;
-      float mean, scale;
-      moments<W>(from, size, bound, eps, &mean, &scale);
-      for_vectors<W>(0, size, [&](int64_t at, int64_t count) ALWAYS_INLINE {
-        Floats grad = load<W>(grads + at, count);
-        Floats normalised = (clip(load<W>(from + at, count), bound) - mean) * scale;
-        store<W>(grad_weight + at, load<W>(grad_weight + at, count) + grad * normalised, count);
-        store<W>(grad_bias + at, load<W>(grad_bias + at, count) + grad, count);
-      });
-    }
-  }
-};
-
-// The sum of all rows, for a range of columns.
-template <class Value>
-struct SumRows {
-  const Value* rows;
-  float* total;
-  int64_t num_rows;
-  int64_t columns;
-
-  template <int64_t W>
-  INLINE void run(int64_t first_column, int64_t last_column) const {
-    using Floats = typename Vector<W>::Floats;
-    for_vectors<W>(first_column, last_column, [&](int64_t at, int64_t count) ALWAYS_INLINE {
-      Floats result = {};
-      for (int64_t row = 0; row < num_rows; ++row) result += load<W>(rows + row * columns + at, count);
-      store<W>(total + at, result, count);
-    });
-  }
-};
-
-// ---- elementwise recurrence ----
-
-template <class Value>
-struct RecurrenceForward {
-  Value* gates;
-  const float* peepholes;
-  float* cell_state;
-  Value* hidden;
-  const int64_t* batch_sizes;
-  int64_t steps;
-  int64_t cells;
-  bool tanh_candidate;
-  bool highway;
-
-  template <int64_t W>
-  INLINE void run(int64_t first_cell, int64_t last_cell) const {
-    using Floats = typename Vector<W>::Floats;
-    const int64_t width = (highway ? 4 : 3) * cells;
-    for (int64_t step = 0, start = 0, before = 0; step < steps; ++step) {
-      for (int64_t row = start; row < start + batch_sizes[step]; ++row) {
-        Value* gate = gates + row * width;
-        const float* previous = step ? cell_state + (row - start + before) * cells : nullptr;
-        for_vectors<W>(first_cell, last_cell, [&](int64_t cell, int64_t count) ALWAYS_INLINE {
-          Floats candidate = load<W>(gate + cell, count);
-          Floats forget = load<W>(gate + cells + cell, count);
-          Floats output = load<W>(gate + 2 * cells + cell, count);
-          Floats state = {};
-          if (previous) {
-            state = load<W>(previous + cell, count);
-            if (peepholes) {
-              forget += load<W>(peepholes + cell, count) * state;
-              output += load<W>(peepholes + cells + cell, count) * state;
-            }
-          }
-          if (tanh_candidate) candidate = hyperbolic_tangent(candidate);
-          forget = sigmoid(forget);
-          output = sigmoid(output);
-          state = forget * state + (1.0f - forget) * candidate;
-          Floats result = output * state;
-          if (highway) result += (1.0f - output) * load<W>(gate + 3 * cells + cell, count);
-          if (tanh_candidate) store<W>(gate + cell, candidate, count);
-          store<W>(gate + cells + cell, forget, count);
-          store<W>(gate + 2 * cells + cell, output, count);
-          store<W>(cell_state + row * cells + cell, state, count);
-          store<W>(hidden + row * cells + cell, result, count);
-        });
-      }
-      before = start;
-      start += batch_sizes[step];
-    }
-  }
-};
-
-template <class Value>
-struct RecurrenceBackward {
-  const Value* grad_hidden;
-  const Value* gates;
-  const float* peepholes;
-  const float* cell_state;
-  // Zeros, shape (batch_sizes[0], cells).
-  float* grad_cell_state;
-  Value* grad_gates;
-  // Zeros, shape (2, cells).
-  float* grad_peepholes;
-  const int64_t* batch_sizes;
-  int64_t steps;
-  int64_t words;
-  int64_t cells;
-  bool tanh_candidate;
-  bool highway;
-
-  template <int64_t W>
-  INLINE void run(int64_t first_cell, int64_t last_cell) const {
-    using Floats = typename Vector<W>::Floats;
-    const int64_t width = (highway ? 4 : 3) * cells;
-    int64_t start = words;
-    for (int64_t step = steps - 1; step >= 0; --step) {
-      start -= batch_sizes[step];
-      for (int64_t row = start; row < start + batch_sizes[step]; ++row) {
-        const Value* gate = gates + row * width;
-        Value* grad_gate = grad_gates + row * width;
-        const float* previous =
-            step ? cell_state + (row - batch_sizes[step - 1]) * cells : nullptr;
-        float* carried = grad_cell_state + (row - start) * cells;
-        for_vectors<W>(first_cell, last_cell, [&](int64_t cell, int64_t count) ALWAYS_INLINE {
-          Floats candidate = load<W>(gate + cell, count);
-          Floats forget = load<W>(gate + cells + cell, count);
-          Floats output = load<W>(gate + 2 * cells + cell, count);
-          Floats state = load<W>(cell_state + row * cells + cell, count);
-          Floats before = previous ? load<W>(previous + cell, count) : Floats{};
-          Floats grad = load<W>(grad_hidden + row * cells + cell, count);
-          Floats difference = state;
-          if (highway) {
-            difference -= load<W>(gate + 3 * cells + cell, count);
-            store<W>(grad_gate + 3 * cells + cell, grad * (1.0f - output), count);
-          }
-          Floats grad_output = grad * difference * output * (1.0f - output);
-          Floats grad_state = load<W>(carried + cell, count) + grad * output;
-          Floats grad_forget = grad_state * (before - candidate) * forget * (1.0f - forget);
-          Floats grad_candidate = grad_state * (1.0f - forget);
-          if (tanh_candidate) grad_candidate *= 1.0f - candidate * candidate;
-          store<W>(grad_gate + cell, grad_candidate, count);
-          store<W>(grad_gate + cells + cell, grad_forget, count);
-          store<W>(grad_gate + 2 * cells + cell, grad_output, count);
-          Floats carry = grad_state * forget;
-          if (peepholes) {
-            carry += grad_forget * load<W>(peepholes + cell, count);
-            carry += grad_output * load<W>(peepholes + cells + cell, count);
-            float* grad_peephole = grad_peepholes + cell;
-            store<W>(grad_peephole, load<W>(grad_peephole, count) + grad_forget * before, count);
-            grad_peephole += cells;
-            store<W>(grad_peephole, load<W>(grad_peephole, count) + grad_output * before, count);
-          }
-          store<W>(carried + cell, carry, count);
-        });
-      }
-    }
-  }
-};
-
 // ---- dispatch ----
 
 template <class Kernel>
@@ -546,47 +370,26 @@ __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma"))) void run_
 }
 #endif
 
-enum class InstructionSet { kDefault, kAvx2, kAvx512 };
-
-// The best that the CPU has, up to a limit.
-InstructionSet choose_instruction_set(const std::string& limit) {
-#if defined(__x86_64__)
-  if (limit == "avx512" && __builtin_cpu_supports("avx512f") &&
-      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512vl")) {
-    return InstructionSet::kAvx512;
-  }
-  if (limit != "default" && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-    return InstructionSet::kAvx2;
-  }
-#endif
-  return InstructionSet::kDefault;
-}
-
-InstructionSet instruction_set = InstructionSet::kDefault;
+// The number of values in a vector: 16 with AVX-512, 8 with AVX2, or 4.
+int64_t vector_width = 4;
 
 template <class Kernel>
 void run_range(const Kernel& kernel, int64_t begin, int64_t end) {
 #if defined(__x86_64__)
-  if (instruction_set == InstructionSet::kAvx512) return run_avx512(kernel, begin, end);
-  if (instruction_set == InstructionSet::kAvx2) return run_avx2(kernel, begin, end);
+  if (vector_width == 16) return run_avx512(kernel, begin, end);
+  if (vector_width == 8) return run_avx2(kernel, begin, end);
 #endif
   run_baseline(kernel, begin, end);
 }
 
-// Columns are divided at multiples of a cache line.
-constexpr int64_t kAlignment = 64;
-
-// Runs the kernel on [0, size), whose parts start at multiples of `alignment`, in up to
-// `num_threads` threads. Starting a thread takes as long as some ten thousand values.
+// Runs the kernel on all rows in up to `num_threads` threads. Starting a thread takes as long as
+// some ten thousand values.
 template <class Kernel>
-void run(const Kernel& kernel, int64_t size, int64_t alignment, int64_t num_values,
-         int64_t num_threads) {
-  const int64_t blocks = (size + alignment - 1) / alignment;
-  const int64_t parts = std::min({num_threads, blocks, num_values / (1 << 16)});
-  if (parts <= 1) return run_range(kernel, 0, size);
+void run_in_threads(const Kernel& kernel, int64_t rows, int64_t columns, int64_t num_threads) {
+  const int64_t parts = std::min({num_threads, rows, rows * columns / (1 << 16)});
+  if (parts <= 1) return run_range(kernel, 0, rows);
   std::vector<std::thread> threads;
-  auto bound = [&](int64_t part) { return std::min(size, blocks * part / parts * alignment); };
+  auto bound = [&](int64_t part) { return rows * part / parts; };
   try {
     for (int64_t part = 1; part < parts; ++part) {
       threads.emplace_back(run_range<Kernel>, std::cref(kernel), bound(part), bound(part + 1));
@@ -596,169 +399,78 @@ void run(const Kernel& kernel, int64_t size, int64_t alignment, int64_t num_valu
   }
   run_range(kernel, 0, bound(1));
   const int64_t started = static_cast<int64_t>(threads.size()) + 1;
-  if (started < parts) run_range(kernel, bound(started), size);
+  if (started < parts) run_range(kernel, bound(started), rows);
   for (std::thread& thread : threads) thread.join();
 }
 
-// ---- Python ----
-
-// The arguments of a call: addresses, integers and numbers, in order.
-class Arguments {
- public:
-  Arguments(PyObject* const* values, Py_ssize_t count) : values_(values), left_(count) {}
+// An address, which converts to a pointer to any type.
+struct Address {
+  void* address;
 
   template <class T>
-  T* pointer() {
-    PyObject* value = next();
-    return value ? static_cast<T*>(PyLong_AsVoidPtr(value)) : nullptr;
+  operator T*() const {
+    return static_cast<T*>(address);
   }
-  int64_t integer() {
-    PyObject* value = next();
-    return value ? PyLong_AsLongLong(value) : 0;
-  }
-  float number() {
-    PyObject* value = next();
-    return value ? static_cast<float>(PyFloat_AsDouble(value)) : 0.0f;
-  }
-  bool complete() {
-    if (left_ && !PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "wrong number of arguments");
-    return !PyErr_Occurred();
-  }
-
- private:
-  PyObject* next() {
-    // `complete` reports a missing argument.
-    return left_-- > 0 ? *values_++ : nullptr;
-  }
-
-  PyObject* const* values_;
-  Py_ssize_t left_;
 };
 
-template <class Kernel>
-PyObject* call(Arguments& arguments, const Kernel& kernel, int64_t size, int64_t alignment,
-               int64_t num_values, int64_t num_threads) {
-  if (!arguments.complete()) return nullptr;
-  Py_BEGIN_ALLOW_THREADS;
-  run(kernel, size, alignment, num_values, num_threads);
-  Py_END_ALLOW_THREADS;
-  Py_RETURN_NONE;
-}
-
-// Members are initialised in the order of the braces, so they read the arguments in order.
-template <class Value>
-PyObject* cell_forward(Arguments& a, int64_t rows, int64_t threads) {
-  CellForward<Value> kernel{a.pointer<Value>(), a.pointer<Value>(), a.pointer<float>(),
-                            a.pointer<float>(), a.pointer<float>(), a.pointer<Value>(),
-                            a.integer(),        a.number()};
-  return call(a, kernel, rows, 1, rows * kernel.cells, threads);
-}
-
-template <class Value>
-PyObject* cell_backward(Arguments& a, int64_t rows, int64_t threads) {
-  CellBackward<Value> kernel{a.pointer<Value>(), a.pointer<Value>(), a.pointer<float>(),
-                             a.pointer<float>(), a.pointer<float>(), a.pointer<Value>(),
-                             a.pointer<Value>(), a.integer(),        a.number()};
-  return call(a, kernel, rows, 1, rows * kernel.cells, threads);
-}
-
-template <class Value>
-PyObject* state_forward(Arguments& a, int64_t rows, int64_t threads) {
-  StateForward<Value> kernel{a.pointer<Value>(), a.pointer<float>(), a.pointer<float>(),
-                             a.pointer<float>(), a.pointer<Value>(), a.integer(),
-                             a.number(),         a.number()};
-  return call(a, kernel, rows, 1, rows * kernel.size, threads);
-}
-
-template <class Value>
-PyObject* state_backward(Arguments& a, int64_t rows, int64_t threads) {
-  StateBackward<Value> kernel{a.pointer<float>(), a.pointer<Value>(), a.integer(),
-                              a.pointer<Value>(), a.pointer<float>(), a.pointer<Value>(),
-                              a.integer(),        a.number(),         a.number()};
-  return call(a, kernel, rows, 1, rows * kernel.size, threads);
-}
-
-template <class Value>
-PyObject* norm_backward(Arguments& a, int64_t rows, int64_t) {
-  NormBackward<Value> kernel{a.pointer<float>(), a.pointer<Value>(), a.pointer<float>(),
-                             a.pointer<float>(), a.integer(),        a.number(),
-                             a.number()};
-  return call(a, kernel, rows, 1, rows * kernel.size, 1);
-}
-
-template <class Value>
-PyObject* sum_rows(Arguments& a, int64_t rows, int64_t threads) {
-  SumRows<Value> kernel{a.pointer<Value>(), a.pointer<float>(), rows, a.integer()};
-  return call(a, kernel, kernel.columns, kAlignment, rows * kernel.columns, threads);
-}
-
-template <class Value>
-PyObject* recurrence_forward(Arguments& a, int64_t words, int64_t threads) {
-  RecurrenceForward<Value> kernel{a.pointer<Value>(), a.pointer<float>(), a.pointer<float>(),
-                                  a.pointer<Value>(), a.pointer<int64_t>(), a.integer(),
-                                  a.integer(),        a.integer() != 0,   a.integer() != 0};
-  return call(a, kernel, kernel.cells, kAlignment, words * kernel.cells, threads);
-}
-
-template <class Value>
-PyObject* recurrence_backward(Arguments& a, int64_t words, int64_t threads) {
-  RecurrenceBackward<Value> kernel{
-      a.pointer<Value>(), a.pointer<Value>(), a.pointer<float>(), a.pointer<float>(),
-      a.pointer<float>(), a.pointer<Value>(), a.pointer<float>(), a.pointer<int64_t>(),
-      a.integer(),        words,              a.integer(),        a.integer() != 0,
-      a.integer() != 0};
-  return call(a, kernel, kernel.cells, kAlignment, words * kernel.cells, threads);
-}
-
-// Every function takes, first, whether the values are bfloat16, the number of rows and the number
-// of threads.
-using Function = PyObject* (*)(Arguments&, int64_t, int64_t);
-
-template <Function of_float, Function of_bfloat16>
-PyObject* method(PyObject*, PyObject* const* values, Py_ssize_t count) {
-  Arguments arguments(values, count);
-  const bool is_bfloat16 = arguments.integer() != 0;
-  const int64_t rows = arguments.integer();
-  const int64_t threads = arguments.integer();
-  return (is_bfloat16 ? of_bfloat16 : of_float)(arguments, rows, threads);
-}
-
-#define METHOD(name)                                                                          \
-  {                                                                                           \
-    #name, reinterpret_cast<PyCFunction>(                                                     \
-               reinterpret_cast<void (*)()>(method<name<float>, name<BFloat16>>)),            \
-        METH_FASTCALL, nullptr                                                                \
+// Runs `Kernel<Value>`, whose members are `members`, in order.
+template <template <class> class Kernel, class... Members>
+void run(bool is_bfloat16, int64_t rows, int64_t columns, int64_t num_threads, Members... members) {
+  if (is_bfloat16) {
+    run_in_threads(Kernel<BFloat16>{members...}, rows, columns, num_threads);
+  } else {
+    run_in_threads(Kernel<float>{members...}, rows, columns, num_threads);
   }
-
-PyObject* select_instruction_set(PyObject*, PyObject* limit) {
-  const char* name = PyUnicode_AsUTF8(limit);
-  if (!name) return nullptr;
-  if (std::strcmp(name, "default") && std::strcmp(name, "avx2") && std::strcmp(name, "avx512")) {
-    return PyErr_Format(PyExc_ValueError, "unknown instruction set: %s", name);
-  }
-  instruction_set = choose_instruction_set(name);
-  const char* names[] = {"default", "avx2", "avx512"};
-  return PyUnicode_FromString(names[static_cast<int>(instruction_set)]);
 }
-
-PyMethodDef methods[] = {{"select_instruction_set", select_instruction_set, METH_O,
-                          "Selects the best instruction set up to 'default', 'avx2' or 'avx512', "
-                          "and returns it."},
-                         METHOD(cell_forward),       METHOD(cell_backward),
-                         METHOD(state_forward),      METHOD(state_backward),
-                         METHOD(norm_backward),      METHOD(sum_rows),
-                         METHOD(recurrence_forward), METHOD(recurrence_backward),
-                         {nullptr, nullptr, 0, nullptr}};
-
-PyModuleDef module = {PyModuleDef_HEAD_INIT, "native_kernels", nullptr, -1, methods,
-                      nullptr,               nullptr,          nullptr, nullptr};
 
 }  // namespace
 
-PyMODINIT_FUNC PyInit_native_kernels() {
-  // PyTorch's operations obey this variable, too, and ignore other values.
-  const char* variable = std::getenv("ATEN_CPU_CAPABILITY");
-  const std::string limit = variable ? variable : "";
-  instruction_set = choose_instruction_set(limit == "default" || limit == "avx2" ? limit : "avx512");
-  return PyModule_Create(&module);
+// ---- functions for Python ----
+
+extern "C" {
+
+// Selects the widest vectors that the CPU has, up to `limit` values, and returns their width.
+int64_t select_vector_width(int64_t limit) {
+  vector_width = 4;
+#if defined(__x86_64__)
+  if (limit >= 8 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+    vector_width = 8;
+    if (limit >= 16 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
+      vector_width = 16;
+    }
+  }
+#endif
+  return vector_width;
 }
+
+void cell_forward(bool is_bfloat16, int64_t rows, int64_t cells, int64_t num_threads,
+                  Address gates, Address recurrent_gates, Address bias, Address previous,
+                  Address cell_state, Address hidden, float bound) {
+  run<CellForward>(is_bfloat16, rows, cells, num_threads, gates, recurrent_gates, bias, previous,
+                   cell_state, hidden, cells, bound);
+}
+
+void cell_backward(bool is_bfloat16, int64_t rows, int64_t cells, int64_t num_threads,
+                   Address grad_hidden, Address gates, Address previous, Address cell_state,
+                   Address grad_cell_state, Address grad_gates, Address hidden, float bound) {
+  run<CellBackward>(is_bfloat16, rows, cells, num_threads, grad_hidden, gates, previous, cell_state,
+                    grad_cell_state, grad_gates, hidden, cells, bound);
+}
+
+void state_forward(bool is_bfloat16, int64_t rows, int64_t size, int64_t num_threads,
+                   Address projected, Address weight, Address bias, Address state,
+                   Address recurrent, float eps, float bound) {
+  run<StateForward>(is_bfloat16, rows, size, num_threads, projected, weight, bias, state, recurrent,
+                    size, eps, bound);
+}
+
+void state_backward(bool is_bfloat16, int64_t rows, int64_t size, int64_t num_threads,
+                    Address grad_state, Address grad_recurrent, int64_t recurrent_rows,
+                    Address projected, Address weight, Address grad_projected, float eps,
+                    float bound) {
+  run<StateBackward>(is_bfloat16, rows, size, num_threads, grad_state, grad_recurrent,
+                     recurrent_rows, projected, weight, grad_projected, size, eps, bound);
+}
+
+}  // extern "C"

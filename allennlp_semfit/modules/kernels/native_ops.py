@@ -1,41 +1,72 @@
 """
 The functions of `torch_ops`, each as one CPU kernel of `native_kernels.cpp`, for values in
-`float32` or `bfloat16`. Those of the projected LSTM take the tensors of one layer, without the
-dimension `layers`. All arithmetic is in `float32`.
+`float32` or `bfloat16`, and for the tensors of one layer, without the dimension `layers`. All
+arithmetic is in `float32`.
 """
 
-from typing import Callable, List, Optional, Tuple, Union
+import os
+from ctypes import CDLL, c_bool, c_float, c_int64, c_void_p
+from pathlib import Path
+from typing import Optional, Union
 
 import torch
 
-from allennlp_semfit.modules.kernels.implementation import native_kernels
 from allennlp_semfit.modules.kernels.torch_ops import new_bias_sums
 
 __all__ = [
     "cell_backward",
     "cell_forward",
+    "load_error",
+    "native_kernels",
     "new_bias_sums",
-    "norm_backward",
-    "recurrence_backward",
-    "recurrence_forward",
     "state_backward",
     "state_forward",
-    "sum_rows",
 ]
 
+# What follows the type, the rows, the columns and the threads.
+_ARGUMENTS = {
+    "cell_forward": [*[c_void_p] * 6, c_float],
+    "cell_backward": [*[c_void_p] * 7, c_float],
+    "state_forward": [*[c_void_p] * 5, c_float, c_float],
+    "state_backward": [*[c_void_p] * 2, c_int64, *[c_void_p] * 3, c_float, c_float],
+}
+# PyTorch's operations obey this variable, too.
+_WIDTHS = {"default": 4, "avx2": 8}
 
-def _run(
-    kernel: Callable[..., None],
-    values: torch.Tensor,
-    *arguments: Union[torch.Tensor, float, None],
-) -> None:
-    """Runs a kernel on the rows of `values`, with the addresses of the tensors in `arguments`."""
-    kernel(
+
+def _load() -> CDLL:
+    library = CDLL(str(Path(__file__).with_name("_native_kernels.so")))
+    for name, arguments in _ARGUMENTS.items():
+        function = getattr(library, name)
+        function.argtypes = [c_bool, c_int64, c_int64, c_int64, *arguments]
+        function.restype = None
+    library.select_vector_width.argtypes = [c_int64]
+    library.select_vector_width.restype = c_int64
+    library.select_vector_width(_WIDTHS.get(os.environ.get("ATEN_CPU_CAPABILITY", ""), 16))
+    return library
+
+
+native_kernels: Optional[CDLL] = None
+load_error: Optional[OSError] = None
+try:
+    native_kernels = _load()
+except OSError as error:  # It was not built: see `setup.py`.
+    load_error = error
+
+
+def _run(name: str, values: torch.Tensor, *arguments: Union[torch.Tensor, float, None]) -> None:
+    """
+    Runs a kernel on the rows of `values`, with the addresses of the tensors in `arguments`. The
+    other arguments are numbers and `None`.
+    """
+    rows, columns = values.shape
+    getattr(native_kernels, name)(
         values.dtype == torch.bfloat16,
-        len(values),
+        rows,
+        columns,
         torch.get_num_threads(),
         *[
-            argument.data_ptr() if isinstance(argument, torch.Tensor) else argument or 0
+            argument.data_ptr() if isinstance(argument, torch.Tensor) else argument
             for argument in arguments
         ],
     )
@@ -52,8 +83,7 @@ def cell_forward(
 ) -> None:
     """As `torch_ops.cell_forward`."""
     states = (previous_cell_state, cell_state, hidden)
-    sizes = (cell_state.size(1), clip_value)
-    _run(native_kernels.cell_forward, gates, gates, recurrent_gates, bias, *states, *sizes)
+    _run("cell_forward", hidden, gates, recurrent_gates, bias, *states, clip_value)
 
 
 def cell_backward(
@@ -71,8 +101,7 @@ def cell_backward(
     """As `torch_ops.cell_backward`."""
     read = (grad_hidden, gates, previous_cell_state, cell_state)
     written = (grad_cell_state, grad_gates, hidden)
-    sizes = (cell_state.size(1), clip_value)
-    _run(native_kernels.cell_backward, gates, *read, *written, *sizes)
+    _run("cell_backward", hidden, *read, *written, clip_value)
 
 
 def state_forward(
@@ -86,8 +115,7 @@ def state_forward(
 ) -> None:
     """As `torch_ops.state_forward`."""
     copy = None if recurrent.dtype == state.dtype else recurrent
-    sizes = (projected.size(1), eps, clip_value)
-    _run(native_kernels.state_forward, projected, projected, weight, bias, state, copy, *sizes)
+    _run("state_forward", projected, projected, weight, bias, state, copy, eps, clip_value)
 
 
 def state_backward(
@@ -101,59 +129,5 @@ def state_backward(
 ) -> None:
     """As `torch_ops.state_backward`."""
     recurrent = (grad_recurrent, 0 if grad_recurrent is None else len(grad_recurrent))
-    tensors = (projected, weight, grad_projected)
-    sizes = (projected.size(1), eps, clip_value)
-    _run(native_kernels.state_backward, projected, grad_state, *recurrent, *tensors, *sizes)
-
-
-def norm_backward(
-    grad_state: torch.Tensor,
-    projected: torch.Tensor,
-    eps: float,
-    clip_value: float,
-) -> Tuple[torch.Tensor, torch.Tensor]:
-    """As `torch_ops.norm_backward`."""
-    grads = grad_weight, grad_bias = grad_state.new_zeros(2, projected.size(1)).unbind()
-    sizes = (projected.size(1), eps, clip_value)
-    _run(native_kernels.norm_backward, projected, grad_state, projected, *grads, *sizes)
-    return grad_weight, grad_bias
-
-
-def sum_rows(rows: torch.Tensor) -> torch.Tensor:
-    """As `torch_ops.sum_rows`."""
-    total = rows.new_empty(rows.size(1), dtype=torch.float32)
-    _run(native_kernels.sum_rows, rows, rows, total, rows.size(1))
-    return total
-
-
-def recurrence_forward(
-    gates: torch.Tensor,
-    peepholes: Optional[torch.Tensor],
-    batch_sizes: List[int],
-    cell_state: torch.Tensor,
-    hidden: torch.Tensor,
-) -> None:
-    """As `torch_ops.recurrence_forward`."""
-    sizes = torch.tensor(batch_sizes, dtype=torch.int64)
-    tensors = (gates, peepholes, cell_state, hidden, sizes)
-    # The last two: whether the candidate is a tanh, and whether there is a highway.
-    rest = (len(sizes), cell_state.size(1), peepholes is None, peepholes is not None)
-    _run(native_kernels.recurrence_forward, gates, *tensors, *rest)
-
-
-def recurrence_backward(
-    grad_hidden: torch.Tensor,
-    gates: torch.Tensor,
-    peepholes: Optional[torch.Tensor],
-    batch_sizes: List[int],
-    cell_state: torch.Tensor,
-    grad_gates: torch.Tensor,
-    grad_peepholes: Optional[torch.Tensor],
-) -> None:
-    """As `torch_ops.recurrence_backward`."""
-    sizes = torch.tensor(batch_sizes, dtype=torch.int64)
-    carried = cell_state.new_zeros(batch_sizes[0] if batch_sizes else 0, cell_state.size(1))
-    states = (grad_hidden, gates, peepholes, cell_state, carried)
-    grads = (grad_gates, grad_peepholes)
-    rest = (len(sizes), cell_state.size(1), peepholes is None, peepholes is not None)
-    _run(native_kernels.recurrence_backward, gates, *states, *grads, sizes, *rest)
+    rest = (projected, weight, grad_projected, eps, clip_value)
+    _run("state_backward", projected, grad_state, *recurrent, *rest)

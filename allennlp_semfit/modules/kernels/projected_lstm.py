@@ -14,6 +14,7 @@ from allennlp_semfit.modules.kernels.autograd import (
 from allennlp_semfit.modules.kernels.cuda_graphs import CapturedPass, GraphCache
 from allennlp_semfit.modules.kernels.implementation import select_ops
 from allennlp_semfit.modules.kernels.threads import run_in_threads
+from allennlp_semfit.modules.kernels.torch_ops import norm_backward
 
 __all__ = ["ProjectedLstm", "run_in_lockstep"]
 
@@ -475,11 +476,12 @@ def _backward(
         multiply(
             grad_gates[..., first:, :].mT, torch.cat([recurrent[..., :0, :], *previous], dim=-2)
         ),
-        ops.sum_rows(grad_gates if bias_sums is None else bias_sums),
+        # In half precision, it is added in `float32` and then rounded, as in the products.
+        (grad_gates if bias_sums is None else bias_sums).sum(-2),
         multiply(grad_projected.mT, hidden),
     ]
     if layer.norm_weight is not None:
-        grads += ops.norm_backward(grad_states, projected, eps, state_clip_value)
+        grads += norm_backward(grad_states, projected, eps, state_clip_value)
     return grad_inputs, grads
 
 

@@ -1,7 +1,5 @@
 """
-What the contextualizers compute between matrix products, in PyTorch.
-
-# Projected LSTM
+What a projected LSTM computes between matrix products, in PyTorch.
 
 The tensors are views of buffers for all steps. Where `layers` is the number of layers that run in
 parallel, a dimension that may be missing, and `n` the number of sentences that have a word at this
@@ -17,27 +15,11 @@ step, the shapes are
 
 Without clipping, `clip_value` is infinite.
 
-# SRU and QRNN
-
-For a word of an SRU, where `c'` is the cell state of the previous word of the sentence and
-`(z, f, o, x)` are its gates before activation,
-
-    f = sigmoid(f + v_f c')    o = sigmoid(o + v_o c')
-    c = f c' + (1 - f) z       h = o c + (1 - o) x
-
-A QRNN has no peepholes: `v` and `x` are zero, and `z` is a tanh. The shapes are
-
-- `(words, 4 * cell_size)` for `gates`, or `(words, 3 * cell_size)` of a QRNN;
-- `(2, cell_size)` for `peepholes`, `v_f` and `v_o`, or `None`;
-- `(words, cell_size)` for `cell_state` and `hidden`.
-
-The words have the layout of `torch.nn.utils.rnn.PackedSequence.data` with `batch_sizes`.
-
 A gradient has the shape of its tensor.
 """
 
 from math import inf
-from typing import List, Optional, Tuple
+from typing import Optional, Tuple
 
 import torch
 from torch.nn.functional import layer_norm
@@ -47,11 +29,8 @@ __all__ = [
     "cell_forward",
     "new_bias_sums",
     "norm_backward",
-    "recurrence_backward",
-    "recurrence_forward",
     "state_backward",
     "state_forward",
-    "sum_rows",
 ]
 
 aten = torch.ops.aten
@@ -133,8 +112,7 @@ def cell_backward(
 def new_bias_sums(gates: torch.Tensor, num_sentences: int) -> Optional[torch.Tensor]:
     """
     For the `gates` of all steps, and the number of sentences at the first, a tensor of zeros to
-    which `cell_backward` adds the rows of `grad_gates`, so that `sum_rows` has fewer to add; or
-    `None`.
+    which `cell_backward` adds the rows of `grad_gates`, so that fewer are left to add; or `None`.
     """
     return None
 
@@ -206,84 +184,3 @@ def norm_backward(
     clipped = _clip(projected, clip_value).to(grad_state.dtype)
     normalised = layer_norm(clipped, clipped.shape[-1:], eps=eps)
     return (grad_state * normalised).sum(-2), grad_state.sum(-2)
-
-
-def sum_rows(rows: torch.Tensor) -> torch.Tensor:
-    """
-    The gradient of the gates' biases, shape `(layers, 4 * cell_size)`, for all steps at once: the
-    sum of `grad_gates` in at least `float32`.
-    """
-    return rows.sum(-2, dtype=torch.promote_types(rows.dtype, torch.float32))
-
-
-def recurrence_forward(
-    gates: torch.Tensor,
-    peepholes: Optional[torch.Tensor],
-    batch_sizes: List[int],
-    cell_state: torch.Tensor,
-    hidden: torch.Tensor,
-) -> None:
-    """Replaces the gates by their activations, and computes `cell_state` and `hidden`."""
-    cell_size = cell_state.size(1)
-    if peepholes is None:
-        gates[:, :cell_size].tanh_()
-    previous = cell_state.new_zeros(batch_sizes[0] if batch_sizes else 0, cell_size)
-    buffers = (gates, cell_state, hidden)
-    for gate, cell, output in zip(*(buffer.split(batch_sizes) for buffer in buffers)):
-        previous = previous[: len(cell)]
-        candidate, forget_gate, output_gate, *skipped = gate.split(cell_size, dim=1)
-        if peepholes is None:
-            forget_gate.sigmoid_()
-            output_gate.sigmoid_()
-        else:
-            # In two roundings of a half type, it would differ from the other implementations.
-            forget_gate.copy_((forget_gate + peepholes[0] * previous).sigmoid_())
-            output_gate.copy_((output_gate + peepholes[1] * previous).sigmoid_())
-        torch.add(forget_gate * previous, (1 - forget_gate) * candidate, out=cell)
-        torch.mul(output_gate, cell.to(output.dtype), out=output)
-        if peepholes is not None:
-            output += (1 - output_gate) * skipped[0]
-        previous = cell
-
-
-def recurrence_backward(
-    grad_hidden: torch.Tensor,
-    gates: torch.Tensor,
-    peepholes: Optional[torch.Tensor],
-    batch_sizes: List[int],
-    cell_state: torch.Tensor,
-    grad_gates: torch.Tensor,
-    grad_peepholes: Optional[torch.Tensor],
-) -> None:
-    """
-    Computes `grad_gates`, the gradient of the gates before activation, and `grad_peepholes`, given
-    zeros.
-    """
-    cell_size = cell_state.size(1)
-    carried = cell_state.new_zeros(batch_sizes[0] if batch_sizes else 0, cell_size)
-    buffers = (grad_hidden, gates, cell_state, grad_gates)
-    steps = list(zip(*(buffer.split(batch_sizes) for buffer in buffers)))
-    for number in reversed(range(len(steps))):
-        grad, gate, cell, grad_gate = steps[number]
-        size = len(cell)
-        previous = steps[number - 1][2][:size] if number else torch.zeros_like(cell)
-        candidate, forget_gate, output_gate, *skipped = gate.split(cell_size, dim=1)
-        grad_candidate, grad_forget, grad_output, *grad_skipped = grad_gate.split(cell_size, dim=1)
-        difference = cell
-        if peepholes is not None:
-            difference = cell - skipped[0]
-            grad_skipped[0].copy_(grad * (1 - output_gate))
-        of_output = grad * difference * output_gate * (1 - output_gate)
-        grad_cell = carried[:size] + grad * output_gate
-        of_forget = grad_cell * (previous - candidate) * forget_gate * (1 - forget_gate)
-        of_candidate = grad_cell * (1 - forget_gate)
-        if peepholes is None:
-            of_candidate = of_candidate * (1 - candidate * candidate)
-        grad_candidate.copy_(of_candidate)
-        grad_forget.copy_(of_forget)
-        grad_output.copy_(of_output)
-        carried[:size] = grad_cell * forget_gate
-        if peepholes is not None and grad_peepholes is not None:
-            carried[:size] += of_forget * peepholes[0] + of_output * peepholes[1]
-            grad_peepholes[0] += (of_forget * previous).sum(0)
-            grad_peepholes[1] += (of_output * previous).sum(0)

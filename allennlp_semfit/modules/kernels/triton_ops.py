@@ -3,18 +3,15 @@ The functions of `torch_ops`. Each that a step of a projected LSTM calls is one 
 that a step launches two matrix products and two kernels, both in the forward and in the backward
 pass. These kernels take as long as the memory does, so `cell_forward` does not write the gates:
 `cell_backward` computes their activations and the cell state again, and also sums the gradient of
-the bias. The recurrence of an SRU or a QRNN is one kernel that loops over the steps, a program for
-each sentence and block of cells; all sentences must have the same length.
+the bias.
 
 All arithmetic is in `float32`, whatever the tensors' types.
 """
 
 from types import SimpleNamespace
-from typing import Any, List, Optional, Sequence
+from typing import Any, Optional, Sequence
 
 import torch
-
-from allennlp_semfit.modules.kernels.torch_ops import norm_backward, sum_rows
 
 try:
     import triton
@@ -27,17 +24,12 @@ __all__ = [
     "cell_backward",
     "cell_forward",
     "new_bias_sums",
-    "norm_backward",
-    "recurrence_backward",
-    "recurrence_forward",
     "state_backward",
     "state_forward",
-    "sum_rows",
 ]
 
 _BLOCK = 1024
 _CELL_BLOCK = 512
-_RECURRENCE_BLOCK = 256
 
 
 @triton.jit
@@ -368,161 +360,4 @@ def _launch_on_rows(
         hidden_dim=hidden_dim,
         has_norm=weight is not None,
         block=triton.next_power_of_2(hidden_dim),
-    )
-
-
-@triton.jit
-def _recurrence_forward(
-    gates,
-    peepholes,
-    cell_state,
-    hidden,
-    num_steps,
-    num_sentences,
-    cell_size,
-    has_peepholes: tl.constexpr,
-    block: tl.constexpr,
-):
-    sentence = tl.program_id(1).to(tl.int64)
-    cell = tl.program_id(0) * block + tl.arange(0, block)
-    mask = cell < cell_size
-    width = (4 if has_peepholes else 3) * cell_size
-    state = tl.zeros([block], tl.float32)
-    if has_peepholes:
-        forget_peephole = _load(peepholes + cell, mask)
-        output_peephole = _load(peepholes + cell_size + cell, mask)
-    # Not `range`, which Triton's interpreter cannot run with NumPy 2.4.
-    step = 0
-    while step < num_steps:
-        row = step * num_sentences + sentence
-        gate = gates + row * width + cell
-        candidate = _load(gate, mask)
-        forget_gate = _load(gate + cell_size, mask)
-        output_gate = _load(gate + 2 * cell_size, mask)
-        if has_peepholes:
-            forget_gate += forget_peephole * state
-            output_gate += output_peephole * state
-        else:
-            candidate = _tanh(candidate)
-            tl.store(gate, candidate, mask=mask)
-        forget_gate = tl.sigmoid(forget_gate)
-        output_gate = tl.sigmoid(output_gate)
-        state = forget_gate * state + (1 - forget_gate) * candidate
-        output = output_gate * state
-        if has_peepholes:
-            output += (1 - output_gate) * _load(gate + 3 * cell_size, mask)
-        tl.store(gate + cell_size, forget_gate, mask=mask)
-        tl.store(gate + 2 * cell_size, output_gate, mask=mask)
-        tl.store(cell_state + row * cell_size + cell, state, mask=mask)
-        tl.store(hidden + row * cell_size + cell, output, mask=mask)
-        step += 1
-
-
-@triton.jit
-def _recurrence_backward(
-    grad_hidden,
-    gates,
-    peepholes,
-    cell_state,
-    grad_gates,
-    grad_peepholes,
-    num_steps,
-    num_sentences,
-    cell_size,
-    has_peepholes: tl.constexpr,
-    block: tl.constexpr,
-):
-    sentence = tl.program_id(1).to(tl.int64)
-    cell = tl.program_id(0) * block + tl.arange(0, block)
-    mask = cell < cell_size
-    width = (4 if has_peepholes else 3) * cell_size
-    carried = tl.zeros([block], tl.float32)
-    if has_peepholes:
-        forget_peephole = _load(peepholes + cell, mask)
-        output_peephole = _load(peepholes + cell_size + cell, mask)
-        grad_forget_peephole = tl.zeros([block], tl.float32)
-        grad_output_peephole = tl.zeros([block], tl.float32)
-    step = num_steps - 1
-    while step >= 0:
-        row = step * num_sentences + sentence
-        gate = gates + row * width + cell
-        grad_gate = grad_gates + row * width + cell
-        candidate = _load(gate, mask)
-        forget_gate = _load(gate + cell_size, mask)
-        output_gate = _load(gate + 2 * cell_size, mask)
-        state = _load(cell_state + row * cell_size + cell, mask)
-        # The first step has no previous one.
-        before = _load(cell_state + (row - num_sentences) * cell_size + cell, mask & (step > 0))
-        grad = _load(grad_hidden + row * cell_size + cell, mask)
-        difference = state
-        if has_peepholes:
-            difference -= _load(gate + 3 * cell_size, mask)
-            tl.store(grad_gate + 3 * cell_size, grad * (1 - output_gate), mask=mask)
-        grad_output = grad * difference * output_gate * (1 - output_gate)
-        grad_state = carried + grad * output_gate
-        grad_forget = grad_state * (before - candidate) * forget_gate * (1 - forget_gate)
-        grad_candidate = grad_state * (1 - forget_gate)
-        if not has_peepholes:
-            grad_candidate *= 1 - candidate * candidate
-        tl.store(grad_gate, grad_candidate, mask=mask)
-        tl.store(grad_gate + cell_size, grad_forget, mask=mask)
-        tl.store(grad_gate + 2 * cell_size, grad_output, mask=mask)
-        carried = grad_state * forget_gate
-        if has_peepholes:
-            carried += grad_forget * forget_peephole + grad_output * output_peephole
-            grad_forget_peephole += grad_forget * before
-            grad_output_peephole += grad_output * before
-        step -= 1
-    if has_peepholes:
-        start = grad_peepholes + sentence * 2 * cell_size + cell
-        tl.store(start, grad_forget_peephole, mask=mask)
-        tl.store(start + cell_size, grad_output_peephole, mask=mask)
-
-
-def recurrence_forward(
-    gates: torch.Tensor,
-    peepholes: Optional[torch.Tensor],
-    batch_sizes: List[int],
-    cell_state: torch.Tensor,
-    hidden: torch.Tensor,
-) -> None:
-    """As `torch_ops.recurrence_forward`."""
-    # Any tensor can replace `None`: the kernel does not read it.
-    tensors = (gates, cell_state if peepholes is None else peepholes, cell_state, hidden)
-    _launch_on_sentences(_recurrence_forward, tensors, cell_state, batch_sizes, peepholes)
-
-
-def recurrence_backward(
-    grad_hidden: torch.Tensor,
-    gates: torch.Tensor,
-    peepholes: Optional[torch.Tensor],
-    batch_sizes: List[int],
-    cell_state: torch.Tensor,
-    grad_gates: torch.Tensor,
-    grad_peepholes: Optional[torch.Tensor],
-) -> None:
-    """As `torch_ops.recurrence_backward`."""
-    by_sentence = cell_state
-    if grad_peepholes is not None and batch_sizes:
-        by_sentence = cell_state.new_empty(batch_sizes[0], *grad_peepholes.shape)
-    states = (gates, cell_state if peepholes is None else peepholes, cell_state)
-    tensors = (grad_hidden, *states, grad_gates, by_sentence)
-    _launch_on_sentences(_recurrence_backward, tensors, cell_state, batch_sizes, peepholes)
-    if grad_peepholes is not None and batch_sizes:
-        grad_peepholes += by_sentence.sum(0)
-
-
-def _launch_on_sentences(
-    kernel: Any,
-    tensors: Sequence[torch.Tensor],
-    cell_state: torch.Tensor,
-    batch_sizes: List[int],
-    peepholes: Optional[torch.Tensor],
-) -> None:
-    if not batch_sizes or not batch_sizes[0]:
-        return
-    assert len(set(batch_sizes)) == 1
-    sizes = (len(batch_sizes), batch_sizes[0], cell_state.size(1))
-    kernel[(triton.cdiv(cell_state.size(1), _RECURRENCE_BLOCK), batch_sizes[0])](
-        *tensors, *sizes, has_peepholes=peepholes is not None, block=_RECURRENCE_BLOCK
     )

@@ -5,7 +5,7 @@ import copy
 import pytest
 import torch
 
-from allennlp_semfit.modules.kernels import elementwise_recurrence, projected_lstm
+from allennlp_semfit.modules.kernels import projected_lstm
 
 # What each implementation supports. Triton's interpreter, which runs where there is no GPU,
 # truncates to bfloat16 where a GPU rounds.
@@ -27,8 +27,7 @@ def device_for(implementation, monkeypatch):
         from allennlp_semfit.modules.kernels import triton_ops
 
         monkeypatch.setattr(torch.Tensor, "is_cuda", True)
-        for module in (elementwise_recurrence, projected_lstm):
-            monkeypatch.setattr(module, "select_ops", lambda *_: triton_ops)
+        monkeypatch.setattr(projected_lstm, "select_ops", lambda *_: triton_ops)
     return "cpu"
 
 

@@ -3,13 +3,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allennlp_semfit.modules.kernels.elementwise_recurrence import ElementwiseRecurrentLayer
+from allennlp_semfit.modules.contextualizers.bidirectional_language_model_sru_qrnn import (
+    ElementwiseRecurrentLayer,
+)
 from tests.modules.kernels.common import (
-    SUPPORTED,
     batch_sizes_of,
     by_sentence,
     check_errors,
-    device_for,
     randomise,
     results_of,
 )
@@ -60,7 +60,6 @@ def read_plainly(layer, sentence):
 )
 def test_it_is_the_recurrence_of_its_definition(lengths, hidden_dim, seed, **options):
     torch.manual_seed(seed)
-    # In float64, so with PyTorch's operations: the next test compares the others.
     layer = layer_of(hidden_dim, **options).double()
     lengths.sort(reverse=True)
     inputs = torch.randn(sum(lengths), hidden_dim, dtype=torch.float64)
@@ -69,60 +68,24 @@ def test_it_is_the_recurrence_of_its_definition(lengths, hidden_dim, seed, **opt
     torch.testing.assert_close(actual, expected)
 
 
-def check(kind, implementation, dtype, device, lengths):
-    layer = layer_of(33, 301, implementation=implementation, **kind).to(device)
-    inputs = torch.randn(sum(lengths), 33, device=device)
-    sizes = batch_sizes_of(lengths)
+@KINDS
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_the_error_is_at_most_twice_that_of_the_plain_path(kind, dtype):
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    layer = layer_of(33, 301, **kind).to(device)
+    lengths = [5, 5, 3, 1]
     check_errors(
-        lambda layer, words: layer(words, sizes),
+        lambda layer, words: layer(words, batch_sizes_of(lengths)),
         lambda *x: by_sentence(read_plainly, *x, lengths),
         layer,
-        inputs,
+        torch.randn(sum(lengths), 33, device=device),
         dtype,
     )
 
 
 @KINDS
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_the_native_kernels_are_as_exact_as_the_plain_path(instruction_set, kind, dtype):
-    check(kind, "native", dtype, "cpu", [5, 5, 3, 1])
-
-
-@KINDS
-@pytest.mark.parametrize(
-    ("implementation", "dtype"), [case for case in SUPPORTED if case[0] != "native"]
-)
-def test_the_others_are_as_exact_as_the_plain_path(monkeypatch, kind, dtype, implementation):
-    check(kind, implementation, dtype, device_for(implementation, monkeypatch), [4, 4, 4])
-
-
-@KINDS
-def test_several_threads_compute_the_same(kind):
-    # More cells than one thread takes.
-    layer = layer_of(3, 70_001, implementation="native", **kind)
-    inputs = torch.randn(3, 3)
-    results = []
-    try:
-        for num_threads in (1, 3):
-            torch.set_num_threads(num_threads)
-            results.append(results_of(lambda layer, words: layer(words, [2, 1]), layer, inputs))
-    finally:
-        torch.set_num_threads(1)
-    for one, several in zip(*results):
-        scale = one.abs().max()
-        torch.testing.assert_close(one / scale, several / scale)
-
-
-@pytest.mark.parametrize("batch_sizes", [[1, 1], [1, 2], []])
-def test_batch_sizes_of_other_words_are_an_error(batch_sizes):
-    with pytest.raises(ValueError, match="for 3 words, it must add up to 3"):
-        layer_of(5, 6, **SRU)(torch.zeros(3, 5), batch_sizes)
-
-
-@KINDS
-@pytest.mark.parametrize("implementation", ["torch", "native"])
-def test_no_words_at_all(kind, implementation):
-    layer = layer_of(5, 6, implementation=implementation, **kind)
+def test_no_words_at_all(kind):
+    layer = layer_of(5, 6, **kind)
     outputs, *gradients = results_of(
         lambda layer, words: layer(words, []), layer, torch.zeros(0, 5)
     )
