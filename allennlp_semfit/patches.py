@@ -18,8 +18,6 @@ from allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers import (
 )
 from allennlp.training.trainer import TrainerCheckpoint
 
-__all__ = ["apply_patches"]
-
 
 def apply_patches() -> None:
     """Replaces the functions. `allennlp_semfit` calls it on import."""

@@ -4,8 +4,6 @@ from typing import Dict
 
 import torch
 
-__all__ = ["with_all_vectors"]
-
 
 def with_all_vectors(tensors: Dict[str, torch.Tensor]) -> Dict[str, torch.Tensor]:
     """As those of a `TextField`, with the vector of each word."""

@@ -7,8 +7,6 @@ from typing import Dict, Sequence, Tuple
 import h5py
 import numpy
 
-__all__ = ["ORIGINAL_SIZES", "write_elmo"]
-
 # What the published `elmo_2x4096_512_2048cnn_2xhighway` has.
 ORIGINAL_SIZES: Dict[str, object] = {
     "cell_size": 4096,

@@ -15,8 +15,6 @@ from tests.elmo_weights import write_elmo
 from tests.mimick_archive import write_mimick
 from tests.untrained import write_untrained
 
-__all__ = ["KINDS", "ChunkTokenizer", "tensors_of", "write_language_model"]
-
 EMPTY = {"type": "empty"}
 TARGETS = {"type": "single_id"}
 CHARACTER_ENCODING = {

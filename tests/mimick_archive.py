@@ -5,8 +5,6 @@ from pathlib import Path
 from tests import TABLE
 from tests.untrained import write_untrained
 
-__all__ = ["CONFIG", "write_mimick"]
-
 CONFIG = {
     "dataset_reader": {"type": "word_vectors"},
     "model": {

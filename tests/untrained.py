@@ -12,8 +12,6 @@ from allennlp.models.archival import archive_model
 
 import allennlp_semfit  # noqa: F401 (registers what a configuration names)
 
-__all__ = ["write_untrained"]
-
 
 def write_untrained(directory: Path, config: Dict[str, Any], data: Path, archive: bool) -> Path:
     """

@@ -13,8 +13,6 @@ from allennlp_semfit.analysis.word_scorer import WordScorer
 from allennlp_semfit.common.errors import check_bounds
 from allennlp_semfit.modules.lm_heads.target_transforms import TargetWhitening
 
-__all__ = ["CORRECTIONS", "DIRECTIONS", "NearestWords", "find_nearest_words"]
-
 DIRECTIONS = ("forward", "backward", "both")
 CORRECTIONS = ("none", "csls", "whitening")
 

@@ -15,15 +15,6 @@ from allennlp_semfit.pretrained.pooling import pool_layers
 from allennlp_semfit.pretrained.sentence_embedder import DEFAULT_BATCH_SIZE, SentenceEmbedder
 from allennlp_semfit.pretrained.vectors_file import progress_bar
 
-__all__ = [
-    "Neighbour",
-    "Neighbourhood",
-    "Occurrence",
-    "TextVectors",
-    "distinct_sentences",
-    "find_occurrences",
-]
-
 # The words whose vectors, and the occurrences whose cosines, are in memory at a time.
 _BLOCK_SIZE = 8_192
 _QUERIES = 64

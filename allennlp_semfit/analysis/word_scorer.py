@@ -26,8 +26,6 @@ from allennlp_semfit.modules.lm_heads.softmax_head_base import SoftmaxHeadBase
 from allennlp_semfit.modules.lm_heads.vector_head_base import VectorHeadBase
 from allennlp_semfit.pretrained.sentence_embedder import batches_by_length
 
-__all__ = ["WordScorer"]
-
 _UNKNOWN = 0
 _BATCH_SIZE = 512
 

@@ -41,15 +41,6 @@ from allennlp_semfit.common.output import name_full_disk
 from allennlp_semfit.common.signals import delayed_signals
 from allennlp_semfit.common.text_files import FOLDER_WEIGHTS
 
-__all__ = [
-    "VOCABULARY",
-    "Archive",
-    "ArchiveFile",
-    "ArchiveKind",
-    "map_paths",
-    "unpacked",
-]
-
 Component = TypeVar("Component", bound=Registrable)
 
 VOCABULARY = "vocabulary"
@@ -322,7 +313,7 @@ def unpacked(
         return
     with ExitStack() as cleanup, TemporaryDirectory() as temporary:
         try:
-            with name_full_disk(Path(temporary)), tarfile.open(path) as members:
+            with name_full_disk(Path(temporary)), tarfile.open(path, "r:gz") as members:
                 # Debian's Python 3.11.2 has no filters.
                 members.extraction_filter = getattr(tarfile, "data_filter", None)
                 for member in members:

@@ -8,8 +8,6 @@ from jinja2 import StrictUndefined, Template
 
 from allennlp_semfit.analysis.neighbours import Neighbourhood, Occurrence
 
-__all__ = ["WordMap", "render_page"]
-
 # Words of context on each side of a word.
 _CONTEXT_WORDS = 12
 # The size of a map and of its margins, in units of which a telephone's screen has about as many

@@ -20,20 +20,6 @@ from allennlp.common.util import SigTermReceived
 from allennlp_semfit.common.errors import check_bounds, first_line
 from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
 
-__all__ = [
-    "Command",
-    "add_corpus_argument",
-    "add_language_model_options",
-    "add_layers_options",
-    "add_moved_files_options",
-    "add_options",
-    "add_archive_argument",
-    "call",
-    "exit_on_error",
-    "load_language_model",
-    "no_params_logged",
-]
-
 T = TypeVar("T")
 
 

@@ -38,8 +38,6 @@ from allennlp_semfit.common.errors import check_bounds
 from allennlp_semfit.common.output import check_output_path, write_file
 from allennlp_semfit.pretrained.sentences_file import SentencesFile
 
-__all__ = ["ShowNeighbours"]
-
 logger = logging.getLogger(__name__)
 
 # The characters of context on each side of a word.

@@ -22,8 +22,6 @@ from allennlp_semfit.common.cpu import has_bfloat16_instructions
 from allennlp_semfit.common.errors import first_line
 from allennlp_semfit.modules.lm_heads.vector_head_base import HIGH_BASELINE, MORE_PASSES
 
-__all__ = ["ShowTraining", "describe_training"]
-
 
 class _Table(NamedTuple):
     """`columns` has the title of each metric of `metrics_epoch_N.json`."""

@@ -8,8 +8,6 @@ from allennlp.common.from_params import infer_params
 
 from allennlp_semfit.common.errors import InvalidFileError
 
-__all__ = ["KnownParams", "NamesConfigKey", "with_config_key"]
-
 
 class KnownParams(FromParams):
     """

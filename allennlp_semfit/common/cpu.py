@@ -2,8 +2,6 @@ import platform
 import re
 from pathlib import Path
 
-__all__ = ["has_bfloat16_instructions", "processor_name"]
-
 _CPUINFO = Path("/proc/cpuinfo")
 
 

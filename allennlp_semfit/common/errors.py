@@ -19,20 +19,6 @@ except ImportError:
             return self.message
 
 
-__all__ = [
-    "ConfigurationError",
-    "DivergenceError",
-    "InvalidFileError",
-    "absolute_path",
-    "check_bounds",
-    "check_dims",
-    "check_not_compressed",
-    "first_line",
-    "resolve_file",
-    "resolve_path",
-]
-
-
 class DivergenceError(ConfigurationError):
     """The loss of a training is infinite or not a number."""
 

@@ -1,6 +1,4 @@
 from contextvars import ContextVar
 
-__all__ = ["weights_follow"]
-
 weights_follow: "ContextVar[bool]" = ContextVar("weights_follow", default=False)
 """Whether the modules that are being built get their weights from a file anyway."""

@@ -7,8 +7,6 @@ from weakref import WeakValueDictionary
 
 from allennlp_semfit.common.errors import InvalidFileError, absolute_path, resolve_path
 
-__all__ = ["OpenedOnce"]
-
 
 class OpenedOnce:
     """

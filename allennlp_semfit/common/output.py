@@ -15,14 +15,6 @@ from filelock import FileLock, Timeout
 
 from allennlp_semfit.common.signals import delayed_signals
 
-__all__ = [
-    "check_output_path",
-    "lock_output",
-    "name_full_disk",
-    "write_directory",
-    "write_file",
-]
-
 _NO_ROOM = list(map(os.strerror, (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)))
 
 

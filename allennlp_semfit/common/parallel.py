@@ -14,14 +14,6 @@ import torch
 
 from allennlp_semfit.common.errors import ConfigurationError, check_bounds
 
-__all__ = [
-    "available_cpus",
-    "initialize_worker",
-    "number_of_workers",
-    "ordered_map",
-    "use_one_thread_in_forks",
-]
-
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 

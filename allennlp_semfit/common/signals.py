@@ -4,8 +4,6 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Iterator, List, Optional
 
-__all__ = ["delayed_signals"]
-
 
 @contextmanager
 def delayed_signals() -> Iterator[None]:

@@ -9,18 +9,6 @@ from typing import IO, Any, BinaryIO, Callable, Iterator, List, Optional, Sequen
 
 from allennlp_semfit.common.errors import ConfigurationError
 
-__all__ = [
-    "DEFAULT_BOUNDARY_TOKEN",
-    "FOLDER_WEIGHTS",
-    "RECORD",
-    "TRAIN",
-    "find_text_files",
-    "open_file",
-    "read_lines",
-    "read_text",
-    "unchanged",
-]
-
 DEFAULT_BOUNDARY_TOKEN = "</s>"
 """The only boundary token that every fastText model knows: fastText counts it at each line end."""
 

@@ -9,8 +9,6 @@ import regex
 from allennlp.common.checks import ConfigurationError
 from more_itertools import constrained_batches
 
-__all__ = ["are_wrapped", "check_text", "join_wrapped"]
-
 logger = logging.getLogger(__name__)
 
 

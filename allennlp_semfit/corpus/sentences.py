@@ -19,14 +19,6 @@ from spacy.util import DummyTokenizer, compile_suffix_regex, get_lang_class
 
 from allennlp_semfit.common.errors import ConfigurationError
 
-__all__ = [
-    "SentenceSplitter",
-    "blank_pipeline",
-    "normalize",
-    "remove_invisible",
-    "split_text",
-]
-
 # The marks of Khmer and Tibetan, which spaCy and sentencex do not know, and one that they know.
 _END_MARKS = str.maketrans("។៕།༎", "။။။။")
 _SENTENCE_END_MARKS = frozenset([*Sentencizer.default_punct_chars, *map(chr, _END_MARKS)])

@@ -13,8 +13,6 @@ from allennlp.common.checks import ConfigurationError
 if TYPE_CHECKING:
     from datasets import IterableDataset
 
-__all__ = ["HUB", "PARQUET", "open_table", "read_texts", "size_of_table"]
-
 HUB = "hf://datasets/"
 PARQUET = b"PAR1"
 

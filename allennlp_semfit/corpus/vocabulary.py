@@ -21,15 +21,6 @@ from allennlp_semfit.common.parallel import number_of_workers
 from allennlp_semfit.common.text_files import DEFAULT_BOUNDARY_TOKEN, find_text_files
 from allennlp_semfit.corpus.word_counts import count_words, sort_by_frequency
 
-__all__ = [
-    "VocabularySummary",
-    "check_boundary_tokens",
-    "check_vocabulary_path",
-    "count_vocabulary",
-    "frequent_words",
-    "write_vocabulary",
-]
-
 
 class VocabularySummary(NamedTuple):
     """

@@ -14,8 +14,6 @@ from allennlp_semfit.common import text_files
 from allennlp_semfit.common.parallel import ordered_map
 from allennlp_semfit.common.text_files import open_file, read_text, unchanged
 
-__all__ = ["WordCounts", "count_words", "map_chunks", "sort_by_frequency"]
-
 _CHUNKS_PER_WORKER = 2
 
 Result = TypeVar("Result")

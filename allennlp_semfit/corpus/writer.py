@@ -7,8 +7,6 @@ from typing import IO, Any, Dict, List, Optional, Tuple
 
 from allennlp_semfit.common.text_files import RECORD, TRAIN
 
-__all__ = ["CONTENTS", "CorpusWriter", "read_record", "write_record"]
-
 HELD_OUT = "heldout.txt"
 CONTENTS = (f"{TRAIN}/", HELD_OUT, RECORD)
 

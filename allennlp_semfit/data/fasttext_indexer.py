@@ -12,8 +12,6 @@ from allennlp.data.vocabulary import Vocabulary
 from allennlp_semfit.common.config_params import NamesConfigKey
 from allennlp_semfit.fasttext.compact import open_fasttext
 
-__all__ = ["FastTextIndexer", "WordVectorIndexer"]
-
 
 class WordVectorIndexer(TokenIndexer, NamesConfigKey):
     """

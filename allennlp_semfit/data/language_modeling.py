@@ -24,8 +24,6 @@ from allennlp_semfit.common.text_files import (
 )
 from allennlp_semfit.data.sentence_field import SentenceField
 
-__all__ = ["LanguageModelingReader"]
-
 logger = logging.getLogger(__name__)
 
 

@@ -11,8 +11,6 @@ from allennlp.nn.util import batch_tensor_dicts
 
 from allennlp_semfit.data.fasttext_indexer import WordVectorIndexer
 
-__all__ = ["SentenceField"]
-
 
 class SentenceField(TextField):
     """

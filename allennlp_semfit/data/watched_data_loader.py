@@ -22,8 +22,6 @@ from allennlp.nn.util import move_to_device
 
 from allennlp_semfit.common.parallel import initialize_worker
 
-__all__ = ["WatchedDataLoader"]
-
 logger = logging.getLogger(__name__)
 
 

@@ -13,8 +13,6 @@ from allennlp_semfit.common.errors import resolve_file
 from allennlp_semfit.fasttext.model import END_OF_SENTENCE, UNKNOWN, FastTextModel, ngram_hashes
 from allennlp_semfit.fasttext.vectors import FastTextVectors, encode
 
-__all__ = ["CompactFastText", "open_fasttext", "write_compact"]
-
 _SUFFIX = ".safetensors"
 _INT8_MAX = 127
 _ROWS_PER_READ = 4096

@@ -16,8 +16,6 @@ import numpy
 from allennlp_semfit.common.errors import InvalidFileError, check_not_compressed, resolve_file
 from allennlp_semfit.fasttext.vectors import FastTextVectors, encode
 
-__all__ = ["FastTextModel", "ngram_hashes"]
-
 _MAGIC = 793712314
 _VERSIONS = (11, 12)
 _SUPERVISED = 3

@@ -9,8 +9,6 @@ import numpy
 from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.common.opened import OpenedOnce
 
-__all__ = ["FastTextVectors"]
-
 # The number of most recently used vectors that are cached, about 1.7 kB each at 300 dimensions.
 _CACHE_SIZE = 2**16
 

@@ -9,8 +9,6 @@ from allennlp_semfit.common.errors import absolute_path
 from allennlp_semfit.pretrained.pooling import check_pooling, join_layers, pool_layers
 from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
 
-__all__ = ["ContextualWordEmbeddings"]
-
 
 # Not a subclass of sentence_transformers' `Module`, so that importing this needs no other package.
 class ContextualWordEmbeddings(torch.nn.Module):

@@ -10,8 +10,6 @@ from spacy.util import minibatch
 from allennlp_semfit.pretrained.pooling import check_pooling, join_layers, pool_layers, pool_words
 from allennlp_semfit.pretrained.sentence_embedder import DEFAULT_BATCH_SIZE, SentenceEmbedder
 
-__all__ = ["SemfitVectors"]
-
 
 @Language.factory("semfit_vectors", assigns=["doc.tensor"])
 class SemfitVectors:

@@ -12,8 +12,6 @@ from allennlp_semfit.data.fasttext_indexer import WordVectorIndexer
 from allennlp_semfit.mimick.model import MIMICK, Mimick
 from allennlp_semfit.static_vectors.table import read_table
 
-__all__ = ["MimickIndexer"]
-
 # Bounds the memory for a batch: longer words, such as URLs, are cut.
 _MAX_CHARACTERS = 100
 _MAX_WORDS_PER_BATCH = 1024

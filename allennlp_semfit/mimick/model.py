@@ -14,8 +14,6 @@ from allennlp_semfit.common.errors import check_dims
 from allennlp_semfit.functional import cosine_distance, squared_l2_distance, unit_vectors
 from allennlp_semfit.training.token_averages import BaselineCosine, TokenAverage
 
-__all__ = ["MIMICK", "Mimick"]
-
 MIMICK = ArchiveKind(
     "MIMICK model",
     ("mimick",),

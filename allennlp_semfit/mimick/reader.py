@@ -10,8 +10,6 @@ from allennlp.data.tokenizers import CharacterTokenizer
 from allennlp_semfit.common.config_params import KnownParams
 from allennlp_semfit.static_vectors.table import read_table
 
-__all__ = ["WordVectorsReader"]
-
 _SUBSETS = ("all", "train", "held_out")
 
 

@@ -9,8 +9,6 @@ from allennlp.nn.util import get_text_field_mask
 from allennlp_semfit.models.language_model_base import LanguageModelBase
 from allennlp_semfit.modules.contextualizers.hugging_face_encoder import HuggingFaceEncoder
 
-__all__ = ["BidirectionalLm"]
-
 
 @Model.register("bidirectional_lm")
 class BidirectionalLm(LanguageModelBase):

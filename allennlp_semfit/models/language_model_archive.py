@@ -1,7 +1,5 @@
 from allennlp_semfit.archives.archive import ArchiveKind
 
-__all__ = ["LANGUAGE_MODEL"]
-
 LANGUAGE_MODEL = ArchiveKind(
     "Language model",
     ("bidirectional_lm", "masked_lm"),

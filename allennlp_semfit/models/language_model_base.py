@@ -13,8 +13,6 @@ from allennlp_semfit.common.errors import DivergenceError, check_dims
 from allennlp_semfit.models.language_model_archive import LANGUAGE_MODEL
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 
-__all__ = ["LanguageModelBase"]
-
 
 class LanguageModelBase(Model, KnownParams):
     """

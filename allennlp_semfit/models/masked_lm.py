@@ -9,8 +9,6 @@ from allennlp.nn.util import get_text_field_mask
 from allennlp_semfit.common.errors import check_bounds
 from allennlp_semfit.models.language_model_base import LanguageModelBase
 
-__all__ = ["MaskedLm"]
-
 # The shares of the words to predict (Devlin et al. 2019, section 3.1). The rest is unchanged.
 _MASKED = 0.8
 _REPLACED = 0.1

@@ -9,8 +9,6 @@ from allennlp_semfit.models.language_model_archive import LANGUAGE_MODEL
 from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
 from allennlp_semfit.pretrained.layers import LanguageModelLayers
 
-__all__ = ["ArchivedLanguageModel"]
-
 
 class ArchivedLanguageModel(torch.nn.Module):
     """

@@ -21,8 +21,6 @@ from allennlp_semfit.modules.token_embedders.elmo_character_cnn_embedder import 
 )
 from allennlp_semfit.pretrained.input_spec import type_of
 
-__all__ = ["export_character_cnn"]
-
 _OPTIONS, _WEIGHTS = "options.json", "weights.hdf5"
 
 

@@ -32,8 +32,6 @@ from allennlp_semfit.pretrained.vectors_file import (
     write_word_vectors,
 )
 
-__all__ = ["EmbeddingSummary", "embed_file"]
-
 logger = logging.getLogger(__name__)
 
 # The inputs of this many sentences identify the fastText file, which is too large to hash.

@@ -12,8 +12,6 @@ from allennlp_semfit.common.config_params import NamesConfigKey
 from allennlp_semfit.pretrained.indexer import check_indexers
 from allennlp_semfit.pretrained.layers import LanguageModelLayers
 
-__all__ = ["ElmoSemfitEmbedder"]
-
 
 @TokenEmbedder.register("elmo_semfit")
 class ElmoSemfitEmbedder(TokenEmbedder, NamesConfigKey):

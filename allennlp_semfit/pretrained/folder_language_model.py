@@ -23,8 +23,6 @@ from allennlp_semfit.fasttext.compact import open_fasttext
 from allennlp_semfit.fasttext.vectors import FastTextVectors
 from allennlp_semfit.modules.contextualizers.bidirectional_lstm import BidirectionalLstm
 
-__all__ = ["FolderLanguageModel", "add_boundary_tokens"]
-
 _CONFIG = "config.json"
 _KIND = "Language model"
 _PREFIX = "_contextualizer."

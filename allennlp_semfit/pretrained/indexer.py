@@ -17,8 +17,6 @@ from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.models.language_model_archive import LANGUAGE_MODEL
 from allennlp_semfit.pretrained.input_spec import SUBWORD_SPANS, WORD_MASK, InputSample, InputSpec
 
-__all__ = ["ElmoSemfitIndexer", "check_indexers"]
-
 # What a configuration calls the embedder of an indexer; AllenNLP has them agree in their last part.
 _EMBEDDERS = "model.text_field_embedder.token_embedders"
 _KEY = re.compile(r"(validation_)?(?P<indexers>dataset_reader\.token_indexers)\.(?P<rest>.+)")

@@ -11,8 +11,6 @@ from allennlp.data import DatasetReader, TokenIndexer, Tokenizer
 from allennlp_semfit.archives.archive import Archive
 from allennlp_semfit.common.text_files import DEFAULT_BOUNDARY_TOKEN
 
-__all__ = ["SUBWORD_SPANS", "WORD_MASK", "InputSample", "InputSpec", "TensorNames", "type_of"]
-
 T = TypeVar("T")
 
 # AllenNLP derives a text field's mask from the first tensor with the fewest dimensions. It is not

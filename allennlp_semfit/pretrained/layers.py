@@ -22,8 +22,6 @@ from allennlp_semfit.pretrained.input_spec import (
 )
 from allennlp_semfit.pretrained.pooling import check_sub_token_mode
 
-__all__ = ["LanguageModelLayers"]
-
 # The output of these, unlike that of subclasses, is known to depend on the word alone.
 _CHARACTER_CNNS = ("character_encoding", "elmo_character_cnn")
 

@@ -22,8 +22,6 @@ from allennlp_semfit.pretrained.input_spec import InputSpec
 from allennlp_semfit.pretrained.layers import LanguageModelLayers
 from allennlp_semfit.pretrained.tagger import ANY_LANGUAGE
 
-__all__ = ["check_language", "export_model", "link_or_copy", "name_files"]
-
 _CARD = "README.md"
 _COMPACT = "vectors.safetensors"
 

@@ -6,8 +6,6 @@ from torch.nn.functional import layer_norm
 
 from allennlp_semfit.common.errors import ConfigurationError
 
-__all__ = ["check_pooling", "check_sub_token_mode", "join_layers", "pool_layers", "pool_words"]
-
 _LAYERS = ("all", "top", "average", "normalized")
 _POOLS = ("mean", "max", "first")
 

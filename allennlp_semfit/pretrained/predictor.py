@@ -5,8 +5,6 @@ from allennlp.data import DatasetReader, Instance
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
-__all__ = ["LanguageModelVectorsPredictor"]
-
 
 @Predictor.register("language_model_vectors")
 class LanguageModelVectorsPredictor(Predictor):

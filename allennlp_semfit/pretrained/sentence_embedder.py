@@ -23,8 +23,6 @@ from allennlp_semfit.pretrained.pooling import (
     pool_words,
 )
 
-__all__ = ["SentenceEmbedder", "batches_by_length", "windows_of"]
-
 DEFAULT_BATCH_SIZE = 64
 
 # Sentences are sorted by length within a window.

@@ -7,8 +7,6 @@ from allennlp.common.checks import ConfigurationError
 
 from allennlp_semfit.common.text_files import read_lines, read_text
 
-__all__ = ["SentencesFile"]
-
 
 class SentencesFile:
     """

@@ -12,8 +12,6 @@ from allennlp.data.dataset_readers.dataset_utils.span_utils import bio_tags_to_s
 from allennlp.models import Model
 from allennlp.predictors import Predictor, SentenceTaggerPredictor
 
-__all__ = ["ANY_LANGUAGE", "SemfitTagger", "SemfitTaggerPredictor"]
-
 ANY_LANGUAGE = "xx"
 """spaCy's code for language-independent rules."""
 

@@ -22,8 +22,6 @@ from allennlp_semfit.pretrained.model_folder import (
 )
 from allennlp_semfit.pretrained.tagger import ANY_LANGUAGE
 
-__all__ = ["export_task"]
-
 logger = logging.getLogger(__name__)
 
 _KIND = "task model"

@@ -16,15 +16,6 @@ from numpy.lib import format as npy_format
 
 from allennlp_semfit.common.output import check_output_path
 
-__all__ = [
-    "check_vectors_path",
-    "progress_bar",
-    "read_run",
-    "write_run",
-    "write_sentence_vectors",
-    "write_word_vectors",
-]
-
 _CHUNK_ROWS = 500
 
 

@@ -10,8 +10,6 @@ from allennlp.common.checks import ConfigurationError
 from allennlp_semfit.pretrained.pooling import check_pooling, join_layers, pool_layers
 from allennlp_semfit.pretrained.sentence_embedder import DEFAULT_BATCH_SIZE, SentenceEmbedder
 
-__all__ = ["word_vectors"]
-
 
 def word_vectors(
     embedder: SentenceEmbedder,

@@ -12,8 +12,6 @@ from scipy.sparse import coo_matrix, csr_matrix, vstack
 from allennlp_semfit.common.text_files import DEFAULT_BOUNDARY_TOKEN
 from allennlp_semfit.corpus.word_counts import map_chunks
 
-__all__ = ["conditional_probabilities", "count_cooccurrences", "shifted_ppmi"]
-
 
 def count_cooccurrences(
     files: Sequence[Path],

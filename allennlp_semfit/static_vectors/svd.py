@@ -30,8 +30,6 @@ from allennlp_semfit.static_vectors.cooccurrence import (
 )
 from allennlp_semfit.static_vectors.table import write_table
 
-__all__ = ["SvdTrainingResult", "train_svd"]
-
 logger = logging.getLogger(__name__)
 
 # The options that only some matrices take, with their defaults.

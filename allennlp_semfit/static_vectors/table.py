@@ -17,8 +17,6 @@ from allennlp_semfit.common.errors import InvalidFileError, check_not_compressed
 from allennlp_semfit.common.output import write_file
 from allennlp_semfit.common.text_files import read_lines
 
-__all__ = ["read_table", "write_table"]
-
 logger = logging.getLogger(__name__)
 
 _KIND = "Table of word vectors"

@@ -13,8 +13,6 @@ from tokenizers.pre_tokenizers import ByteLevel
 from allennlp_semfit.common.config_params import NamesConfigKey
 from allennlp_semfit.common.errors import InvalidFileError, first_line, resolve_file
 
-__all__ = ["SubwordTokenizer"]
-
 _KIND = "subword tokenizer"
 _WORD_START = "Ġ"
 _MAX_CACHED_LENGTH = 32

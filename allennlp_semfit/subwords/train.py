@@ -25,8 +25,6 @@ from allennlp_semfit.corpus.word_counts import count_words
 from allennlp_semfit.subwords import worker
 from allennlp_semfit.subwords.tokenizer import SubwordTokenizer
 
-__all__ = ["NAMESPACE", "BpeTrainingResult", "train_bpe"]
-
 logger = logging.getLogger(__name__)
 
 NAMESPACE = "subwords"

@@ -3,8 +3,6 @@ from typing import Any, Dict, List, Tuple
 import torch
 from allennlp.training.optimizers import Optimizer, make_parameter_groups
 
-__all__ = ["FusedAdam"]
-
 
 @Optimizer.register("fused_adam")
 class FusedAdam(Optimizer, torch.optim.Adam):

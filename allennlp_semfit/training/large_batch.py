@@ -7,8 +7,6 @@ from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 
 from allennlp_semfit.common.errors import check_bounds
 
-__all__ = ["LargeBatchLearningRateScheduler"]
-
 logger = logging.getLogger(__name__)
 
 _KEY = "trainer.learning_rate_scheduler"

@@ -21,8 +21,6 @@ from allennlp.training.trainer import TrainerCheckpoint
 from allennlp_semfit.common.config_params import KnownParams
 from allennlp_semfit.common.cpu import has_bfloat16_instructions
 
-__all__ = ["ResumableCheckpointer", "ResumableTrainModel", "ResumableTrainer"]
-
 logger = logging.getLogger(__name__)
 
 # On a GPU, in the progress bar.

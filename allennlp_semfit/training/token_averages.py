@@ -6,8 +6,6 @@ import torch
 from allennlp.nn.util import dist_reduce_sum
 from allennlp.training.metrics import Metric
 
-__all__ = ["BaselineCosine", "TokenAverage"]
-
 
 class _RunningMean(Metric):
     """The mean of vectors over all batches and processes since the last reset."""

@@ -9,7 +9,6 @@ import requests
 from allennlp.common import Params, file_utils
 from allennlp.common.checks import ConfigurationError
 
-from allennlp_semfit.common import errors
 from allennlp_semfit.common.config_params import with_config_key
 from allennlp_semfit.common.errors import InvalidFileError, check_bounds, resolve_path
 
@@ -118,13 +117,13 @@ class TestResolvePath:
 
     def test_a_url_that_does_not_exist(self, monkeypatch):
         url = "https://localhost/model.bin"
-        monkeypatch.setattr(errors, "cached_path", Mock(side_effect=FileNotFoundError(url)))
+        monkeypatch.setattr(file_utils, "cached_path", Mock(side_effect=FileNotFoundError(url)))
         with pytest.raises(InvalidFileError, match=f"^model {url} does not exist. Train one.$"):
             resolve_path(url, "Train one.", "model")
 
     def test_an_unreachable_host(self, monkeypatch):
         unreachable = Mock(side_effect=requests.ConnectionError("no route\nto host"))
         # AllenNLP tries for half a minute.
-        monkeypatch.setattr(errors, "cached_path", unreachable)
+        monkeypatch.setattr(file_utils, "cached_path", unreachable)
         with pytest.raises(InvalidFileError, match=r"cannot be fetched \(no route to host\)"):
             resolve_path("https://localhost/model.bin", "Train one.", "model")

@@ -12,7 +12,9 @@ from allennlp.data import DatasetReader, Instance, Vocabulary
 from allennlp.data.data_loaders import DataLoader
 from allennlp.data.fields import ArrayField
 
-from allennlp_semfit.data import FastTextIndexer, LanguageModelingReader, watched_data_loader
+from allennlp_semfit.data import watched_data_loader
+from allennlp_semfit.data.fasttext_indexer import FastTextIndexer
+from allennlp_semfit.data.language_modeling import LanguageModelingReader
 from tests import FIXTURES, VECTORS
 from tests.batches import with_all_vectors
 from tests.processes import run_in_two_processes

@@ -40,7 +40,11 @@ def train_tagger(home, *, model="crf_tagger", tag_label="ner", language="", num_
     """Trains a tagger with a language model, whose text was of the language."""
     language_model = write_language_model(home / "lm", "fasttext")
     if language:
-        prepare_corpus([DATA], home / "corpus", CorpusOptions(language=language, held_out=0.2))
+        prepare_corpus(
+            [DATA],
+            home / "corpus",
+            CorpusOptions(language=language, held_out=0.2, lines="paragraphs"),
+        )
         config = json.loads((language_model / "config.json").read_text())
         config["train_data_path"] = str(home / "corpus" / "train")
         (language_model / "config.json").write_text(json.dumps(config))

@@ -17,8 +17,9 @@ from allennlp.common.util import int_to_device
 from allennlp.models import SimpleTagger, load_archive
 from allennlp.training import GradientDescentTrainer
 
-from allennlp_semfit.models import BidirectionalLm
-from allennlp_semfit.training import FusedAdam, resumable
+from allennlp_semfit.models.bidirectional_lm import BidirectionalLm
+from allennlp_semfit.training import resumable
+from allennlp_semfit.training.fused_adam import FusedAdam
 from allennlp_semfit.training.resumable import ResumableCheckpointer, ResumableTrainer
 from tests import FIXTURES
 from tests.processes import run_in_two_processes

@@ -7,8 +7,6 @@ from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 
 from allennlp_semfit.modules.contextualizers.contextualizer import Contextualizer
 
-__all__ = ["BidirectionalLanguageModelAdapter"]
-
 
 @Seq2SeqEncoder.register("bidirectional_language_model_adapter")
 class BidirectionalLanguageModelAdapter(Contextualizer, Seq2SeqEncoder):

@@ -2,8 +2,6 @@ from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 
 from allennlp_semfit.modules.contextualizers.bidirectional_lstm import BidirectionalLstm
 
-__all__ = ["BidirectionalLanguageModelLstm"]
-
 
 @Seq2SeqEncoder.register("bidirectional_language_model_lstm")
 class BidirectionalLanguageModelLstm(BidirectionalLstm, Seq2SeqEncoder):

@@ -6,8 +6,6 @@ from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 
 from allennlp_semfit.modules.contextualizers.registered_stack import RegisteredStack
 
-__all__ = ["BidirectionalLanguageModelQrnn", "BidirectionalLanguageModelSru"]
-
 
 @Seq2SeqEncoder.register("bidirectional_language_model_sru")
 class BidirectionalLanguageModelSru(RegisteredStack):

@@ -6,8 +6,6 @@ from torch.nn.utils.rnn import PackedSequence
 
 from allennlp_semfit.modules.contextualizers.registered_stack import RegisteredStack
 
-__all__ = ["BidirectionalLanguageModelTorchLstm"]
-
 
 @Seq2SeqEncoder.register("bidirectional_language_model_torch_lstm")
 class BidirectionalLanguageModelTorchLstm(RegisteredStack):

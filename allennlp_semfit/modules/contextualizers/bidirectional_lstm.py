@@ -7,8 +7,6 @@ from allennlp_semfit.modules.contextualizers.bidirectional_stack import Bidirect
 from allennlp_semfit.modules.kernels.implementation import check_implementation
 from allennlp_semfit.modules.kernels.projected_lstm import ProjectedLstm, run_in_lockstep
 
-__all__ = ["BidirectionalLstm"]
-
 
 class BidirectionalLstm(BidirectionalStack):
     """The `bidirectional_language_model_lstm`, which see, without AllenNLP."""

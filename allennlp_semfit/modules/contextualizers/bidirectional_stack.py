@@ -5,8 +5,6 @@ import torch
 from allennlp_semfit.common.errors import ConfigurationError, check_bounds
 from allennlp_semfit.modules.contextualizers.contextualizer import Contextualizer
 
-__all__ = ["BidirectionalStack", "check_right_padding"]
-
 _MESSAGE = (
     "A mask has padding before or between the words of a sentence, but it must follow the last "
     "word. Pad on the right, as AllenNLP's own fields do."

@@ -4,8 +4,6 @@ import torch
 
 from allennlp_semfit.common.errors import check_bounds
 
-__all__ = ["Contextualizer"]
-
 
 class Contextualizer(torch.nn.Module):
     """

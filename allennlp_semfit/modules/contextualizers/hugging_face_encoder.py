@@ -8,8 +8,6 @@ from transformers import AutoConfig, AutoModel
 from allennlp_semfit.common.errors import first_line
 from allennlp_semfit.modules.contextualizers.contextualizer import Contextualizer
 
-__all__ = ["HuggingFaceEncoder"]
-
 # Encoders without other ways to number positions or to hide words from each other.
 _MODEL_TYPES = ("bert", "distilbert", "electra", "roformer")
 

@@ -3,8 +3,6 @@ from typing import Any, Callable, Type
 
 import torch
 
-__all__ = ["apply_eagerly", "differentiable_once", "product_dtype"]
-
 
 def product_dtype(inputs: torch.Tensor) -> torch.dtype:
     """The type of the products of `inputs`, which `torch.autocast` changes."""

@@ -9,8 +9,6 @@ from weakref import ref
 
 import torch
 
-__all__ = ["CapturedPass", "GraphCache"]
-
 # For each length of the batches of a training, one.
 _MAX_GRAPHS = 32
 

@@ -9,8 +9,6 @@ import torch
 from allennlp_semfit.common.errors import ConfigurationError
 from allennlp_semfit.modules.kernels.native_ops import load_error, native_kernels
 
-__all__ = ["IMPLEMENTATIONS", "check_implementation", "select_ops"]
-
 logger = logging.getLogger(__name__)
 
 IMPLEMENTATIONS = ("auto", "torch", "native", "triton")

@@ -11,17 +11,7 @@ from typing import Optional, Union
 
 import torch
 
-from allennlp_semfit.modules.kernels.torch_ops import new_bias_sums
-
-__all__ = [
-    "cell_backward",
-    "cell_forward",
-    "load_error",
-    "native_kernels",
-    "new_bias_sums",
-    "state_backward",
-    "state_forward",
-]
+from allennlp_semfit.modules.kernels.torch_ops import new_bias_sums as new_bias_sums
 
 # What follows the type, the rows, the columns and the threads.
 _ARGUMENTS = {

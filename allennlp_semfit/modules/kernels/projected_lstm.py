@@ -16,8 +16,6 @@ from allennlp_semfit.modules.kernels.implementation import select_ops
 from allennlp_semfit.modules.kernels.threads import run_in_threads
 from allennlp_semfit.modules.kernels.torch_ops import norm_backward
 
-__all__ = ["ProjectedLstm", "run_in_lockstep"]
-
 
 class ProjectedLstm(torch.nn.Module):
     """

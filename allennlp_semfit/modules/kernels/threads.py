@@ -6,8 +6,6 @@ from typing import Any, Callable, List, Sequence, TypeVar
 
 import torch
 
-__all__ = ["run_in_threads"]
-
 T = TypeVar("T")
 R = TypeVar("R")
 

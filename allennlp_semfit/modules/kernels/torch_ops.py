@@ -24,15 +24,6 @@ from typing import Optional, Tuple
 import torch
 from torch.nn.functional import layer_norm
 
-__all__ = [
-    "cell_backward",
-    "cell_forward",
-    "new_bias_sums",
-    "norm_backward",
-    "state_backward",
-    "state_forward",
-]
-
 aten = torch.ops.aten
 _SIGMOID_BACKWARD = aten.sigmoid_backward.grad_input
 _TANH_BACKWARD = aten.tanh_backward.grad_input

@@ -20,14 +20,6 @@ except ImportError:
     # `--include-package` imports the kernels all the same.
     triton = tl = SimpleNamespace(jit=lambda function: function, constexpr=None)
 
-__all__ = [
-    "cell_backward",
-    "cell_forward",
-    "new_bias_sums",
-    "state_backward",
-    "state_forward",
-]
-
 _BLOCK = 1024
 _CELL_BLOCK = 512
 

@@ -8,8 +8,6 @@ from allennlp.data import Vocabulary
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 from allennlp_semfit.modules.lm_heads.softmax_head_base import SoftmaxHeadBase
 
-__all__ = ["AdaptiveSoftmaxHead"]
-
 
 @LmHead.register("adaptive_softmax")
 class AdaptiveSoftmaxHead(SoftmaxHeadBase):

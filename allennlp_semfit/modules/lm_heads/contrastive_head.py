@@ -13,8 +13,6 @@ from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 from allennlp_semfit.modules.lm_heads.vector_head_base import VectorHeadBase
 from allennlp_semfit.training.token_averages import TokenAverage
 
-__all__ = ["BatchWords", "ContrastiveHead"]
-
 _INITIAL_SCALE = 10.0
 _MAX_SCALE = 100.0
 # In evaluation, the loss is computed of this many targets at a time.

@@ -4,8 +4,6 @@ from allennlp.common import Registrable
 from allennlp_semfit.common.errors import check_bounds
 from allennlp_semfit.functional import cosine_distance, nllvmf_distance, squared_l2_distance
 
-__all__ = ["CosineDistance", "Distance", "L2Distance", "NllVmfDistance"]
-
 
 class Distance(Registrable):
     """

@@ -7,8 +7,6 @@ from allennlp.modules import TextFieldEmbedder
 
 from allennlp_semfit.common.config_params import KnownParams
 
-__all__ = ["LmHead"]
-
 
 class LmHead(torch.nn.Module, Registrable, KnownParams):
     """

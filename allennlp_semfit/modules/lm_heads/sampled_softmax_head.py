@@ -9,8 +9,6 @@ from allennlp.modules.sampled_softmax_loss import SampledSoftmaxLoss
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 from allennlp_semfit.modules.lm_heads.softmax_head_base import SoftmaxHeadBase, softmax_losses
 
-__all__ = ["SampledSoftmaxHead", "log_uniform_sample"]
-
 # In training, the sampled softmax has this many times the cost of the perplexity.
 _COST_RATIO = 10
 

@@ -10,8 +10,6 @@ from allennlp_semfit.modules.lm_heads.distances import CosineDistance, Distance
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 from allennlp_semfit.modules.lm_heads.vector_head_base import VectorHeadBase
 
-__all__ = ["SemfitHead"]
-
 logger = logging.getLogger(__name__)
 
 # The cosine of an epoch may be lower by this, because of its first updates.

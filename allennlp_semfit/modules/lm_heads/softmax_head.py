@@ -9,8 +9,6 @@ from allennlp.modules.token_embedders import Embedding
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 from allennlp_semfit.modules.lm_heads.softmax_head_base import SoftmaxHeadBase, softmax_losses
 
-__all__ = ["SoftmaxHead"]
-
 
 @LmHead.register("softmax")
 class SoftmaxHead(SoftmaxHeadBase):

@@ -8,8 +8,6 @@ from allennlp.nn.util import get_token_ids_from_text_field_tensors
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 from allennlp_semfit.training.token_averages import TokenAverage
 
-__all__ = ["SoftmaxHeadBase", "softmax_losses"]
-
 # The number of logits computed at once when no gradient is needed: 128 MB in float32.
 _MAX_LOGITS = 2**25
 

@@ -7,8 +7,6 @@ from allennlp.common.util import is_distributed
 
 from allennlp_semfit.functional import unit_vectors
 
-__all__ = ["TargetCentering", "TargetWhitening"]
-
 # The number of tokens, for each dimension, from which mean and covariance are estimated.
 _MIN_TOKENS_PER_DIM = 1000
 # With less, all targets are the same, up to the rounding of float32.

@@ -14,8 +14,6 @@ from allennlp_semfit.modules.lm_heads.target_transforms import TargetCentering, 
 from allennlp_semfit.modules.token_embedders.cached_embedder import CachedEmbedder
 from allennlp_semfit.training.token_averages import BaselineCosine, TokenAverage
 
-__all__ = ["ScaledLinear", "VectorHeadBase"]
-
 logger = logging.getLogger(__name__)
 
 HIGH_BASELINE = 0.9

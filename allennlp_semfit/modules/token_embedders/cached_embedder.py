@@ -5,8 +5,6 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.modules.token_embedders import TokenEmbedder
 
-__all__ = ["CachedEmbedder"]
-
 
 @TokenEmbedder.register("cached")
 class CachedEmbedder(TokenEmbedder):

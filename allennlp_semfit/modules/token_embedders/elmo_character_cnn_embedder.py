@@ -14,8 +14,6 @@ from allennlp_semfit.common.config_params import NamesConfigKey
 from allennlp_semfit.common.errors import InvalidFileError, check_bounds, first_line, resolve_file
 from allennlp_semfit.functional import distinct_vectors
 
-__all__ = ["MAX_CHARACTERS", "NUM_CHARACTERS", "ElmoCharacterCnnEmbedder", "elmo_weights"]
-
 MAX_CHARACTERS: int = ELMoCharacterMapper.max_word_length
 """The characters of a word, as the `elmo_characters` indexer gives them."""
 

@@ -4,8 +4,6 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.modules.token_embedders import TokenEmbedder
 
-__all__ = ["FastTextEmbedder"]
-
 
 @TokenEmbedder.register("mimick")
 @TokenEmbedder.register("fasttext")

@@ -4,7 +4,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.params import Params
 
 from allennlp_semfit.functional import nllvmf_distance
-from allennlp_semfit.modules.lm_heads import Distance
+from allennlp_semfit.modules.lm_heads.distances import Distance
 
 
 def test_configuration():
