@@ -83,15 +83,16 @@ _WORD = regex.compile(r"(?w).+?(?:\b|(?=\s))", regex.DOTALL)
 _CONTROL_CHARACTERS = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u200b\ud800-\udfff]")
 _MAYBE_INVISIBLE = regex.compile(r"\p{DI}")
 # Characters that are not shown, and in a group those that change how their neighbours are shown:
-# joiners of letters, in Mongolian also other controls, and parts of emoji.
+# joiners of letters, in Mongolian also other controls, and parts of emoji. Without the bounds, the
+# time would be quadratic in the length of a run.
 _INVISIBLE = regex.compile(
     r"""(
-        (?<=WORD\p{DI}*)
-        (?: \u200d | \u200c (?=\p{DI}*WORD) )
+        (?<=WORD\p{DI}{0,9})
+        (?: \u200d | \u200c (?=\p{DI}{0,9}WORD) )
         | (?<=\p{Mongolian}) \p{Block=Mongolian}
         | (?<=\p{ExtPict}) \ufe0f
         | \ufe0f (?=\u20e3)
-        | (?<=\p{ExtPict} \p{Emoji_Component}*)
+        | (?<=\p{ExtPict} \p{Emoji_Component}{0,9})
         (?: \u200d (?=\p{ExtPict}) | [\U000e0020-\U000e007f] )
     ) | \p{DI}""".replace("WORD", r"[[\p{L}\p{M}\p{N}]--\p{DI}]"),
     regex.VERBOSE | regex.V1,

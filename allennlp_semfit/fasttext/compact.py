@@ -18,6 +18,16 @@ _INT8_MAX = 127
 _ROWS_PER_READ = 4096
 
 
+_TYPES = {
+    "words": "U8",
+    "word_ends": "I64",
+    "word_vectors": "F16",
+    "buckets": "I32",
+    "bucket_scales": "F32",
+    "bucket_rows": "I8",
+}
+
+
 class CompactFastText(FastTextVectors):
     """
     The vectors of a `FastTextModel` in a safetensors file, which `write_compact` wrote.
@@ -46,6 +56,9 @@ class CompactFastText(FastTextVectors):
         file = resolve_file(path, remedy, self.kind)
         try:
             opened = safe_open(file, "numpy")
+            types = {name: opened.get_slice(name).get_dtype() for name in _TYPES}
+            if types != _TYPES:
+                raise ValueError(f"its tensors have the types {types}")
             sizes = opened.metadata() or {}
             self._bucket, self._minn, self._maxn = (
                 int(sizes[name]) for name in ("bucket", "minn", "maxn")

@@ -92,14 +92,15 @@ def export_model(
     `InvalidFileError`
         If the archive is missing or has another model, or if a file of it is missing.
     `ConfigurationError`
-        If `out_dir` cannot be used, a file does not fit the language model or is a URL, spaCy does
-        not support the language, or the language model of a `compact` folder reads no fastText
-        `.bin`.
+        If `out_dir` cannot be used or is the directory of the model, a file does not fit the
+        language model or is a URL, spaCy does not support the language, or the language model of a
+        `compact` folder reads no fastText `.bin`.
     """
     check_language(language)
     folder = Path(out_dir)
     contents = [_CARD, VOCABULARY, FOLDER_WEIGHTS, CONFIG_NAME]
-    check_output_path(folder, contents=contents, force=force)
+    inputs = [archive_file, Path(archive_file).parent]
+    check_output_path(folder, contents=contents, force=force, inputs=inputs)
     for given in (fasttext_model_path, tokenizer_path):
         if given and "://" in given:
             raise ConfigurationError(f"{given}: fetch this file first, and give its path")

@@ -94,7 +94,8 @@ def export_task(
     """
     check_language(language)
     folder = Path(out_dir)
-    check_output_path(folder, contents=_CONTENTS, force=force)
+    inputs = [archive_file, Path(archive_file).parent]
+    check_output_path(folder, contents=_CONTENTS, force=force, inputs=inputs)
     with unpacked(archive_file, _REMEDY, _KIND) as source:
         try:
             params = Params.from_file(str(source / CONFIG_NAME))

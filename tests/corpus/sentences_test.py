@@ -220,6 +220,12 @@ def test_normalize_keeps_words_and_nothing_else():
     assert normalize("e\u0301 \u1eb9\u0301") == "\xe9 \u1eb9\u0301"
 
 
+@pytest.mark.usefixtures("fail_instead_of_hanging")
+@pytest.mark.parametrize("invisible", ["\xad", "\u200d", "\ufe0f"])
+def test_many_invisible_characters_take_linear_time(invisible):
+    assert len(normalize(f"a{invisible * 400_000}b")) < 20
+
+
 @pytest.mark.parametrize(
     "invisible",
     [

@@ -118,6 +118,15 @@ def test_an_existing_model_is_replaced_only_on_request(lm_archive, tmp_path):
         SentenceEmbedder(tmp_path)
 
 
+def test_a_model_is_not_written_over_itself(tmp_path):
+    archive = write_language_model(tmp_path / "lm", "fasttext", archive=True)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    for model in (archive, archive.parent):
+        with pytest.raises(ConfigurationError, match="lm: it is an input; give the output another"):
+            export_model(model, tmp_path / "lm", force=True)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
 def test_a_missing_file_is_an_error_before_anything_is_written(tmp_path):
     model = write_language_model(tmp_path / "lm", "fasttext")
     with pytest.raises(InvalidFileError, match="gone.bin does not exist"):
