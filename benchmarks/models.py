@@ -41,7 +41,7 @@ logger = logging.getLogger("benchmarks.models")
 
 # What the pages compare.
 CANDIDATES = ["elmo", "elmo_adaptive", "elmo_semfit"]
-CANDIDATES += [f"{name}, bfloat16" for name in (*CANDIDATES, "elmo_semfit_sru")]
+CANDIDATES += [f"{name}, bfloat16" for name in CANDIDATES]
 
 CONFIGS = Path(__file__).parent.parent / "training_config"
 # The config of `elmo_semfit` at each size. Tests use the small one.

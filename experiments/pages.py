@@ -42,7 +42,6 @@ X_LABELS = {
 }
 PLOTTED = ["models", "loader", *X_LABELS]
 CONTEXTUALIZERS = ["ElmoLstm, float32", f"{OURS}, float32", f"{OURS}, bfloat16"]
-CONTEXTUALIZERS += ["bidirectional_language_model_sru, bfloat16"]
 
 # From `experiments.collect_results`, and the results of the benchmarks as "benchmarks".
 Results = Mapping[str, Any]
@@ -251,8 +250,6 @@ def _contextualizers(results: Results) -> str:
         "torch.nn.LSTM": "`torch.nn.LSTM`",
         f"{OURS}, PyTorch operations": '`…_lstm`, `"torch"`',
         OURS: '`…_lstm`, `"native"`',
-        "bidirectional_language_model_qrnn": "`…_qrnn`",
-        "bidirectional_language_model_sru": "`…_sru`",
         "matrix products": "matrix products of `…_lstm`",
     }
     sizes = {"contextualizer_16": 512, "contextualizer_64": 512, "contextualizer": 4096}
@@ -274,7 +271,6 @@ def _models(results: Results) -> str:
         "elmo": "ELMo: character CNN, `ElmoLstm`, sampled softmax",
         "elmo_adaptive": "ELMo-A: fastText, our contextualizer, adaptive softmax",
         "elmo_semfit": "ELMo-S: fastText, our contextualizer, `semfit`",
-        "elmo_semfit_sru": "ELMo-S with SRUs",
     }
     timings = _timings(results, "models")
     rows = []
@@ -432,8 +428,7 @@ def _draw_bars(axes: Axes, name: str, rows: pandas.DataFrame) -> None:
 
 def _title_of_model(candidate: str) -> str:
     config, *variants = candidate.split(", ")
-    title = title_of(config).replace("elmo_semfit_sru", "ELMo-S with SRUs")
-    return ", ".join([title, *variants]).replace(", bfloat16", " in bfloat16")
+    return ", ".join([title_of(config), *variants]).replace(", bfloat16", " in bfloat16")
 
 
 def _draw_lines(axes: Axes, name: str, rows: pandas.DataFrame) -> None:
