@@ -160,7 +160,7 @@ def nllvmf_distance(
     """
     `-log C_m(|c|) - lambda_2 c . w + lambda_1 |c|`: section 4.1 of Li et al. 2019. It is the
     negative log-likelihood of the direction `w` under a von Mises-Fisher distribution with mean
-    direction `c / |c|` and concentration `|c|`, with both regularisation terms of Kumar and
+    direction `c / |c|` and concentration `|c|`, with both regularization terms of Kumar and
     Tsvetkov 2019, "Von Mises-Fisher Loss for Training Sequence to Sequence Models with Continuous
     Outputs", and their defaults.
 

@@ -5,7 +5,7 @@ matrix products of a training step alone, at several sizes and precisions.
     python -m benchmarks.contextualizer
 
 A step is a forward and a backward pass; the loss is the sum of the outputs. All have two layers in
-each direction. Ours has clipping and layer normalisation, `ElmoLstm` has no layer normalisation,
+each direction. Ours has clipping and layer normalization, `ElmoLstm` has no layer normalization,
 and PyTorch's LSTM, one for each direction, has neither. In `bfloat16`, modules run under autocast.
 """
 

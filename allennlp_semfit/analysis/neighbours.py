@@ -106,7 +106,7 @@ def find_occurrences(
             hint = "; similar words in it: " + ", ".join(spellings[key] for key in similar)
             raise ConfigurationError(
                 f"{word!r} does not occur in the {len(sentences):,} sentences"
-                f"{hint if similar else ''}. Give words as they are tokenised in the text."
+                f"{hint if similar else ''}. Give words as they are tokenized in the text."
             )
         indices = numpy.linspace(0, len(found) - 1, min(len(found), max_occurrences))
         chosen[word] = [found[index] for index in indices.round().astype(int)]

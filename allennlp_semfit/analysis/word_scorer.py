@@ -151,7 +151,7 @@ class WordScorer:
         if isinstance(head, AdaptiveSoftmaxHead):
             scores = head.softmax.log_prob(contexts)[:, targets]
         else:
-            # The normalisation term is the same for all words.
+            # The normalization term is the same for all words.
             assert isinstance(head, (SampledSoftmaxHead, SoftmaxHead))
             weight, bias = head.output_layer()
             if isinstance(head, SoftmaxHead):

@@ -23,7 +23,7 @@ class CountVocabulary(Command):
     """Registered as a "Subcommand" with name "count-vocabulary"."""
 
     help = "Make the vocabulary of a language model."
-    description = """Write the words of text with one tokenised sentence per line as a
+    description = """Write the words of text with one tokenized sentence per line as a
         vocabulary, the most frequent first and equally frequent ones in alphabetical order.
         Language models with a softmax predict the words of a vocabulary. Words are counted as
         the default language_modeling reader reads them, but without max_sequence_length.

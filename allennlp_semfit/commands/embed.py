@@ -1,5 +1,5 @@
 """
-The `embed` subcommand writes a language model's vectors for the words of tokenised sentences to an
+The `embed` subcommand writes a language model's vectors for the words of tokenized sentences to an
 HDF5 file, as AllenNLP's `elmo` subcommand did, or one vector for each sentence.
 
     allennlp embed output/elmo_semfit/model.tar.gz sentences.txt vectors.h5
@@ -50,7 +50,7 @@ class Embed(Command):
         subparser.add_argument(
             "sentences_file",
             metavar="SENTENCES",
-            help="UTF-8 text, one tokenised sentence per line",
+            help="UTF-8 text, one tokenized sentence per line",
         )
         subparser.add_argument(
             "out_file", metavar="OUT", help="the output file, such as vectors.h5"
@@ -61,7 +61,7 @@ class Embed(Command):
             all="all layers: each dataset has the shape (layers, words, dim)",
             top="the last layer: the shape (words, dim)",
             average="the mean of the layers: the shape (words, dim)",
-            normalized="the mean of the layers after layer normalisation of each",
+            normalized="the mean of the layers after layer normalization of each",
         )
         add_options(
             subparser,

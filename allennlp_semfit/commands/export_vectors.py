@@ -55,7 +55,7 @@ class ExportVectors(Command):
         subparser.add_argument(
             "--contexts",
             metavar="SENTENCES",
-            help="UTF-8 text, one tokenised sentence per line; words that do not occur in it get "
+            help="UTF-8 text, one tokenized sentence per line; words that do not occur in it get "
             "no vector",
         )
         add_layers_options(
@@ -64,7 +64,7 @@ class ExportVectors(Command):
             all="with --contexts, all layers side by side",
             top="with --contexts, the last layer",
             average="with --contexts, the mean of the layers",
-            normalized="with --contexts, the mean of the layers after layer normalisation of each",
+            normalized="with --contexts, the mean of the layers after layer normalization of each",
         )
         add_language_model_options(subparser)
         subparser.add_argument("--force", action="store_true", help="replace an existing OUT.txt")
@@ -85,7 +85,7 @@ class ExportVectors(Command):
             file.summarize()
             raise ConfigurationError(
                 f"{args.words}: none of its {len(given):,} words occurs in {args.contexts}; give "
-                "words as they are tokenised there"
+                "words as they are tokenized there"
             )
         write_table(Path(args.out_file), words, vectors, force=args.force)
         size = f"{len(words):,} of {len(given):,} words, {vectors.shape[1]} dimensions"

@@ -58,7 +58,7 @@ class NearestWordsCommand(Command):
     def add_arguments(self, subparser: argparse.ArgumentParser) -> None:
         add_archive_argument(subparser)
         subparser.add_argument(
-            "sentences", metavar="SENTENCES", help="UTF-8 text, one tokenised sentence per line"
+            "sentences", metavar="SENTENCES", help="UTF-8 text, one tokenized sentence per line"
         )
         subparser.add_argument(
             "--words",

@@ -1,6 +1,6 @@
 r"""
 The `prepare-corpus` subcommand converts text, a dataset or a Wikipedia dump into a corpus for
-training a language model: shards with one tokenised sentence per line, and a held-out file.
+training a language model: shards with one tokenized sentence per line, and a held-out file.
 
     allennlp prepare-corpus novels/ letters.txt.gz corpus/ --language de
     allennlp prepare-corpus reviews.jsonl.gz corpus/ --field text
@@ -27,7 +27,7 @@ class PrepareCorpus(Command):
 
     help = "Convert text, a dataset or a Wikipedia dump to a corpus."
     description = """Convert plain text, a dataset or a Wikipedia dump into shards with one
-        tokenised sentence per line (OUT_DIR/train/shard-00.txt, ...) and OUT_DIR/heldout.txt."""
+        tokenized sentence per line (OUT_DIR/train/shard-00.txt, ...) and OUT_DIR/heldout.txt."""
 
     def add_arguments(self, subparser: argparse.ArgumentParser) -> None:
         subparser.add_argument(
@@ -42,7 +42,7 @@ class PrepareCorpus(Command):
         add_options(
             subparser,
             CorpusOptions,
-            language="the code of the spaCy language for the tokeniser, 'xx' for a language that "
+            language="the code of the spaCy language for the tokenizer, 'xx' for a language that "
             "spaCy does not support",
             already_tokenized="each line is already one sentence, its tokens separated by spaces",
             lines={

@@ -62,7 +62,7 @@ class ShowNeighbours(Command):
     def add_arguments(self, subparser: argparse.ArgumentParser) -> None:
         add_archive_argument(subparser)
         subparser.add_argument(
-            "text", metavar="TEXT", help="UTF-8 text, one tokenised sentence per line"
+            "text", metavar="TEXT", help="UTF-8 text, one tokenized sentence per line"
         )
         subparser.add_argument(
             "--words", metavar="WORD,WORD", required=True, help="the words, separated by commas"
@@ -85,7 +85,7 @@ class ShowNeighbours(Command):
             all="each layer by itself, and the means of the layers",
             top="the last layer",
             average="the mean of the layers",
-            normalized="the mean of the layers after layer normalisation of each",
+            normalized="the mean of the layers after layer normalization of each",
         )
         formats = subparser.add_mutually_exclusive_group()
         formats.add_argument(
@@ -209,4 +209,4 @@ def _name_of(layers: str, text: TextVectors) -> str:
     if layers.isdigit():
         notes = {0: ", the words without their context", text.num_layers - 1: ", the last"}
         return f"layer {layers}{notes.get(int(layers), '')}"
-    return {"average": "mean of the layers", "normalized": "mean of the normalised layers"}[layers]
+    return {"average": "mean of the layers", "normalized": "mean of the normalized layers"}[layers]

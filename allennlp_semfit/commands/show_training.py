@@ -177,7 +177,7 @@ def _next_commands(config: Dict[str, Any], archive: str) -> List[str]:
         ]
     return [
         *lines,
-        "Its metrics on any text with one tokenised sentence per line:",
+        "Its metrics on any text with one tokenized sentence per line:",
         f"  {program} evaluate {model} {text} --output-file metrics.json {plugin}",
         "The vectors of a sentence's words, all layers, as JSON:",
         '  echo \'{"sentence": "The cat sat on the mat ."}\' | '

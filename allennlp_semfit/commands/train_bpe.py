@@ -1,6 +1,6 @@
 """
 The `train-bpe` subcommand trains byte-level BPE, the subwords of a subword language model, on text
-with one tokenised sentence per line.
+with one tokenized sentence per line.
 
     allennlp train-bpe corpus/train corpus/subwords --merges 30000
 """
@@ -23,7 +23,7 @@ class TrainBpe(Command):
     """Registered as a "Subcommand" with name "train-bpe"."""
 
     help = "Train subwords (byte-level BPE)."
-    description = """Train byte-level BPE on text with one tokenised sentence per line. Writes
+    description = """Train byte-level BPE on text with one tokenized sentence per line. Writes
         tokenizer.json, for the tokenizer "subword", and vocabulary, with the subwords in the
         namespace "subwords", to OUT_DIR. The same text always gives the same subwords."""
 

@@ -23,7 +23,7 @@ class TrainFastText(Command):
     """Registered as a "Subcommand" with name "train-fasttext"."""
 
     help = "Train fastText vectors."
-    description = """Train fastText vectors on text with one tokenised sentence per line. The
+    description = """Train fastText vectors on text with one tokenized sentence per line. The
         defaults are fastText's, except for --dim, --bucket and --epoch. The threads update the
         vectors without locks, so two runs differ slightly."""
 
@@ -49,7 +49,7 @@ class TrainFastText(Command):
             ws="words of context on each side",
             neg="negative samples per word",
             threads="training threads (default = number of CPUs), but at least "
-            f"{MINIMUM_THREADS}: with fewer, fastText leaves vectors uninitialised",
+            f"{MINIMUM_THREADS}: with fewer, fastText leaves vectors uninitialized",
             force="replace OUT.bin if it exists",
         )
 

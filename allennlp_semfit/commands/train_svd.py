@@ -1,5 +1,5 @@
 """
-The `train-svd` subcommand makes a table of word vectors from text with one tokenised sentence per
+The `train-svd` subcommand makes a table of word vectors from text with one tokenized sentence per
 line, by singular value decomposition: targets, and input, of a language model.
 
     allennlp train-svd corpus/train svd.txt --vocabulary-dir svd_vocabulary
@@ -25,7 +25,7 @@ class TrainSvd(Command):
 
     help = "Train word vectors by SVD."
     description = """Write a table of word vectors in word2vec's text format, by singular value
-        decomposition of a matrix of words and their contexts in text with one tokenised
+        decomposition of a matrix of words and their contexts in text with one tokenized
         sentence per line. Its first row is @@UNKNOWN@@, counted wherever a word without a row
         occurs; then come the words, the most frequent first. The boundary token </s> is counted
         at both ends of each line. The same text always gives the same table."""

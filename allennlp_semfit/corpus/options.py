@@ -21,9 +21,9 @@ class CorpusOptions:
     # Parameters
 
     language : `str`, optional (default = `"en"`)
-        The spaCy language for tokenisation; `"xx"` for a language that spaCy does not support.
+        The spaCy language for tokenization; `"xx"` for a language that spaCy does not support.
     already_tokenized : `bool`, optional (default = `False`)
-        Whether each line of the input already is a tokenised sentence.
+        Whether each line of the input already is a tokenized sentence.
     lines : `str`, optional (default = `"auto"`)
         What a line of text is. `"paragraphs"`: one or more whole sentences. `"wrapped"`: lines are
         joined up to the next blank line. `"auto"` decides by the start of each input, warns where

@@ -208,7 +208,7 @@ def _is_wrapped(name: str, lines: Sequence[str], options: CorpusOptions) -> bool
 def _check_dump(path: Path, options: CorpusOptions) -> None:
     if options.already_tokenized:
         raise ConfigurationError(
-            f"The input {path} is a MediaWiki dump, which is not tokenised: leave "
+            f"The input {path} is a MediaWiki dump, which is not tokenized: leave "
             "already_tokenized out."
         )
     if find_spec("mwparserfromhell") is None:

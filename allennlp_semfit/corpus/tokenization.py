@@ -1,5 +1,5 @@
 """
-Splits documents into tokenised sentences, in parallel.
+Splits documents into tokenized sentences, in parallel.
 """
 
 from collections import Counter

@@ -57,7 +57,7 @@ def count_vocabulary(
     # Parameters
 
     corpus : `Sequence[Union[str, os.PathLike]]`
-        Files, directories and globs of text, UTF-8, one tokenised sentence a line.
+        Files, directories and globs of text, UTF-8, one tokenized sentence a line.
     out_dir : `Union[str, os.PathLike]`
         A directory for the vocabulary alone. It is made if it is missing.
     min_count : `int`, optional (default = `1`)

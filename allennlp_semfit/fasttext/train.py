@@ -29,9 +29,9 @@ logger = logging.getLogger(__name__)
 
 MINIMUM_THREADS = 11
 """
-With fewer, fastText does not initialise all of its input matrix. In fastText 0.9, thread k
-initialises n values from k · ⌊n/10⌋ to (k + 1) · ⌊n/10⌋, whatever the number of threads.
-Uninitialised memory mostly contains zeros, sometimes NaN.
+With fewer, fastText does not initialize all of its input matrix. In fastText 0.9, thread k
+initializes n values from k · ⌊n/10⌋ to (k + 1) · ⌊n/10⌋, whatever the number of threads.
+Uninitialized memory mostly contains zeros, sometimes NaN.
 """
 
 # fastText's default.
@@ -82,7 +82,7 @@ def train_fasttext(
     # Parameters
 
     corpus : `Sequence[Union[str, os.PathLike]]`
-        Files, directories and globs of text, UTF-8, one tokenised sentence a line. fastText reads
+        Files, directories and globs of text, UTF-8, one tokenized sentence a line. fastText reads
         a temporary copy of all text on the disk of `out_path`.
     out_path : `Union[str, os.PathLike]`
         Must end in `.bin`. Its directory is made if it is missing. The file appears when it is
@@ -141,7 +141,7 @@ def train_fasttext(
     if threads and threads < MINIMUM_THREADS:
         logger.info(
             "Training with %d threads, not %d: with fewer, fastText leaves a part of its vectors "
-            "uninitialised.",
+            "uninitialized.",
             MINIMUM_THREADS,
             threads,
         )

@@ -19,7 +19,7 @@ def count_faulty_rows(matrix: "numpy.ndarray") -> int:
     """Counts the rows with a NaN or infinity, or with zeros only."""
     import numpy
 
-    # Without a copy of the matrix. Subnormal numbers come from uninitialised memory, not from
+    # Without a copy of the matrix. Subnormal numbers come from uninitialized memory, not from
     # training; their squares are zero.
     squares = numpy.einsum("ij,ij->i", matrix, matrix)
     return len(matrix) - int(numpy.sum(numpy.isfinite(squares) & (squares > 0)))
@@ -33,7 +33,7 @@ def _failure(message: str) -> SystemExit:
 def train(arguments: Dict[str, Any], out_path: str) -> None:
     """
     Calls `fasttext.train_unsupervised` with the arguments, and saves the model if it is valid.
-    Uninitialised rows are not repaired: they cannot all be recognised, and they affect the training
+    Uninitialized rows are not repaired: they cannot all be recognized, and they affect the training
     of the others.
     """
     import fasttext

@@ -78,7 +78,7 @@ def embed_file(
 
     embedder : `SentenceEmbedder`
     sentences_file : `Union[str, os.PathLike]`
-        UTF-8 text, one tokenised sentence per line.
+        UTF-8 text, one tokenized sentence per line.
     out_file : `Union[str, os.PathLike]`
         Gets a dataset for each line, including empty ones, named by the line's index from `"0"`.
         With `pool`, an `.h5` file gets the dataset `"vectors"`, shape `(num_lines, dim)`, and an

@@ -41,9 +41,9 @@ class ElmoSemfitEmbedder(TokenEmbedder, NamesConfigKey):
     dropout : `float`, optional (default = `0.5`)
         The dropout probability of the representation, before the projection.
     do_layer_norm : `bool`, optional (default = `False`)
-        Whether to normalise each layer before mixing (Peters et al. 2018, section 3.2), so that
-        layers with longer vectors do not dominate. Each vector is normalised to mean 0 and variance
-        1 by itself; AllenNLP's `ScalarMix` normalises over the whole batch.
+        Whether to normalize each layer before mixing (Peters et al. 2018, section 3.2), so that
+        layers with longer vectors do not dominate. Each vector is normalized to mean 0 and variance
+        1 by itself; AllenNLP's `ScalarMix` normalizes over the whole batch.
     requires_grad : `bool`, optional (default = `False`)
         Whether to fine-tune the language model. Parameters that were frozen in its training stay
         frozen.

@@ -30,7 +30,7 @@ class ElmoSemfitIndexer(TokenIndexer, NamesConfigKey):
     """
     Indexes words for the `elmo_semfit` embedder with the same `archive_file`: with the indexer, the
     vocabulary and, for a subword model, the subwords of the trained language model. The words
-    should be tokenised like the text that the language model was trained on.
+    should be tokenized like the text that the language model was trained on.
 
     The weights are not kept, but must be decompressed with the archive, at about 50 MB per second;
     a serialization directory or exported folder avoids that. Unless it is exported, the language

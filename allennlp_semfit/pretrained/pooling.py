@@ -42,7 +42,7 @@ def pool_layers(layers: numpy.ndarray, mode: str) -> numpy.ndarray:
         - `"all"`: all layers;
         - `"top"`: the last layer;
         - `"average"`: the mean of the layers, as in Li et al. 2019;
-        - `"normalized"`: the mean of the layers after layer normalisation of each, so that layers
+        - `"normalized"`: the mean of the layers after layer normalization of each, so that layers
           with longer vectors do not dominate (Peters et al. 2018).
 
     # Returns

@@ -14,7 +14,7 @@ class LanguageModelVectorsPredictor(Predictor):
 
     Registered as a `Predictor` with name "language_model_vectors", the default for these models.
 
-    The input is `{"sentence": "A tokenised sentence ."}`, which the archive's reader splits into
+    The input is `{"sentence": "A tokenized sentence ."}`, which the archive's reader splits into
     words. The output has, without boundary tokens:
 
     - `"tokens"`: the `length` words;
@@ -27,7 +27,7 @@ class LanguageModelVectorsPredictor(Predictor):
         model.return_all_layers = True  # type: ignore[assignment]
 
     def predict(self, sentence: str) -> JsonDict:
-        """The output described above, for a sentence tokenised like the training text."""
+        """The output described above, for a sentence tokenized like the training text."""
         return self.predict_json({"sentence": sentence})
 
     def predict_instance(self, instance: Instance) -> JsonDict:

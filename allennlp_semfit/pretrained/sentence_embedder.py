@@ -35,12 +35,12 @@ _WORDS_A_SENTENCE = 50
 
 class SentenceEmbedder:
     """
-    Computes contextual vectors for the words of tokenised sentences: all layers of a trained
+    Computes contextual vectors for the words of tokenized sentences: all layers of a trained
     language model. `cuda_device`, `embed_sentence`, `embed_batch` and `embed_sentences` are those
     of AllenNLP's former `ElmoEmbedder`; `batch_size`, `show_progress_bar` and `convert_to_tensor`
     those of `encode` in sentence-transformers, which takes texts instead of lists of words.
 
-    Tokenise the text like the text that the language model was trained on. Sentences can have any
+    Tokenize the text like the text that the language model was trained on. Sentences can have any
     length. The vectors of a sentence depend on no other sentence. `""` is a word like any other, so
     split text by `text.split()`, not by `text.split(" ")`.
 
@@ -272,7 +272,7 @@ class SentenceEmbedder:
             or `"first"`, the vector of the first word.
         layers : `str`, optional (default = `"average"`)
             How the layers are pooled before: `"average"`, their mean; `"normalized"`, their mean
-            after layer normalisation of each; `"top"`, the last one; or `"all"`, which concatenates
+            after layer normalization of each; `"top"`, the last one; or `"all"`, which concatenates
             the pooled vectors of the layers.
         batch_size : `int`, optional (default = `64`)
             See [`batches_by_length`](#batches_by_length).

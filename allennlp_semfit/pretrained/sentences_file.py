@@ -1,4 +1,4 @@
-"""Files with one tokenised sentence per line."""
+"""Files with one tokenized sentence per line."""
 
 from pathlib import Path
 from typing import Iterator, Tuple
@@ -10,7 +10,7 @@ from allennlp_semfit.common.text_files import read_lines, read_text
 
 class SentencesFile:
     """
-    UTF-8 text with one tokenised sentence per line. It can be read repeatedly.
+    UTF-8 text with one tokenized sentence per line. It can be read repeatedly.
 
     # Raises
 
@@ -42,7 +42,7 @@ class SentencesFile:
             num_words += len(text.split())
         if not num_words:
             raise ConfigurationError(
-                f"{self.path}: it has no words; give text with a tokenised sentence per line"
+                f"{self.path}: it has no words; give text with a tokenized sentence per line"
             )
         return num_lines, num_words
 

@@ -95,7 +95,7 @@ def train_svd(
     # Parameters
 
     corpus : `Sequence[Union[str, os.PathLike]]`
-        Files, directories and globs of UTF-8 text, one tokenised sentence per line.
+        Files, directories and globs of UTF-8 text, one tokenized sentence per line.
     out_path : `Union[str, os.PathLike]`
         Must end in `.txt` or `.vec`, so that AllenNLP reads it as text. Its directory is made if it
         is missing. See `write_table` for the format.

@@ -72,7 +72,7 @@ def train_bpe(
     # Parameters
 
     corpus : `Sequence[Union[str, os.PathLike]]`
-        Files, directories and globs of UTF-8 text, one tokenised sentence per line.
+        Files, directories and globs of UTF-8 text, one tokenized sentence per line.
     out_dir : `Union[str, os.PathLike]`
         Created if missing.
     merges : `int`, optional (default = `30000`)

@@ -32,7 +32,7 @@ PEERS = {
 
 
 def train_peer(name: str, text: Path, out: Path, minutes: float, seed: int = 1) -> None:
-    """Trains one of `PEERS` on the files in `text`, which have a tokenised sentence per line."""
+    """Trains one of `PEERS` on the files in `text`, which have a tokenized sentence per line."""
     module, function = PEERS[name]
     train = getattr(import_module(f"experiments.peers.{module}"), function)
     out.mkdir(parents=True, exist_ok=True)

@@ -108,7 +108,7 @@ def _scaled(splits: Dict[str, LabelledFeatures]) -> Tuple[Dict[str, LabelledFeat
     """
     Centres and scales features, so that the solver converges equally well for all kinds of them. If
     `C` is multiplied by the returned factor, the classifier does not change: the intercept is not
-    regularised, so it compensates for the centring.
+    regularized, so it compensates for the centring.
     """
     train = splits["train"].features.astype(numpy.float64)
     mean, variance = train.mean(axis=0), float(train.var(axis=0).mean()) or 1.0

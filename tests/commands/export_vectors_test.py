@@ -103,7 +103,7 @@ def test_a_compressed_model_says_so(lm_archive, tmp_path):
         ),
         (
             ["ARCHIVE", "o", "--words", "one.txt", "--contexts", "empty.txt"],
-            "empty.txt: it has no words; give text with a tokenised sentence per line",
+            "empty.txt: it has no words; give text with a tokenized sentence per line",
         ),
     ],
 )

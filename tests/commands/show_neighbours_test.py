@@ -144,7 +144,7 @@ def test_text_has_lines_with_the_word_in_its_context(lm_archive, text_file, caps
         "layer 1:",
         "layer 2, the last:",
         "mean of the layers:",
-        "mean of the normalised layers:",
+        "mean of the normalized layers:",
     ]
     # Long contexts are cut, and what the text does not have is said.
     assert "       … word12 word13 word14 word15 word16 [word17] word18 " in "\n".join(shown)

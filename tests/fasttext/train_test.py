@@ -72,8 +72,8 @@ class TestTrainFastText:
         assert bucket == min(len(ngrams), limit)
 
     @pytest.mark.parametrize("threads", [10, 16])
-    def test_no_row_is_uninitialised(self, threads, corpus, out):
-        # No n-gram falls into most of so many rows: they keep what they were initialised with. Ten
+    def test_no_row_is_uninitialized(self, threads, corpus, out):
+        # No n-gram falls into most of so many rows: they keep what they were initialized with. Ten
         # threads would miss the last values, because their number is not a multiple of ten.
         train_fasttext([corpus], out, dim=7, bucket=20_001, epoch=1, threads=threads)
         matrix = input_matrix(out)

@@ -231,7 +231,7 @@ class TestInAModel(ModelTestCase):
         self.ensure_model_can_train_save_and_load(
             self.config_file,
             overrides={f"{embedder}.requires_grad": requires_grad},
-            # What a softmax normalises does not depend on it, so but for rounding it has none.
+            # What a softmax normalizes does not depend on it, so but for rounding it has none.
             gradients_to_ignore={"arc_attention._bias"},
         )
 

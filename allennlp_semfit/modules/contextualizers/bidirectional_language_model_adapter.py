@@ -86,7 +86,7 @@ class BidirectionalLanguageModelAdapter(Contextualizer, Seq2SeqEncoder):
         for layer in layers:
             forward_states, backward_states = layer[0, 2].chunk(2)
             for states, unknown in ((forward_states, slice(3, None)), (backward_states, slice(2))):
-                # The sum of a normalised state would be constant.
+                # The sum of a normalized state would be constant.
                 loss = (states * weights).sum()
                 (gradient,) = torch.autograd.grad(loss, inputs, retain_graph=True)
                 if gradient[0, unknown].any():

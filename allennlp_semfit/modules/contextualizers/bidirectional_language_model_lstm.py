@@ -11,7 +11,7 @@ class BidirectionalLanguageModelLstm(BidirectionalLstm, Seq2SeqEncoder):
     and later words, as a language model requires.
 
     It is the contextualizer of ELMo (Peters et al. 2018, "Deep contextualized word
-    representations") with the layer normalisation of Li et al. 2019, section 5.1. Each direction
+    representations") with the layer normalization of Li et al. 2019, section 5.1. Each direction
     projects its input to `hidden_dim` and applies `num_layers` layers of
     [`ProjectedLstm`](../../kernels/projected_lstm#projectedlstm), with a residual connection around
     each layer but the first.
@@ -36,7 +36,7 @@ class BidirectionalLanguageModelLstm(BidirectionalLstm, Seq2SeqEncoder):
         The number of memory cells in each direction of each layer.
     num_layers : `int`, optional (default = `2`)
     layer_norm : `bool`, optional (default = `True`)
-        Whether to apply layer normalisation to each layer's state, inside the recurrence.
+        Whether to apply layer normalization to each layer's state, inside the recurrence.
     dropout : `float`, optional (default = `0.0`)
         Applied to each layer's input, but not to the residual connections.
     memory_cell_clip_value : `float`, optional (default = `3.0`)

@@ -24,7 +24,7 @@ class BidirectionalLanguageModelSru(RegisteredStack):
         See `bidirectional_language_model_lstm`.
     num_layers : `int`, optional (default = `4`)
     layer_norm : `bool`, optional (default = `True`)
-        Whether to apply layer normalisation to each layer's output.
+        Whether to apply layer normalization to each layer's output.
 
     # Raises
 
@@ -104,7 +104,7 @@ class ElementwiseRecurrentLayer(torch.nn.Module):
         f = sigmoid(f + v_f c')    o = sigmoid(o + v_o c')
         c = f c' + (1 - f) z       h = o c + (1 - o) x
 
-    The output `h` is projected and normalised.
+    The output `h` is projected and normalized.
 
     With `peepholes`, `v_f` and `v_o`, it is an SRU (Lei et al. 2018, "Simple Recurrent Units for
     Highly Parallelizable Recurrence", equations 1 to 7) whose highway connection `x` has a matrix
@@ -119,7 +119,7 @@ class ElementwiseRecurrentLayer(torch.nn.Module):
     cell_size : `int`
         The number of memory cells.
     layer_norm : `bool`
-        Whether to normalise the output.
+        Whether to normalize the output.
     window_size : `int`
         The number of words, up to the current one, that the gates depend on directly.
     peepholes : `bool`

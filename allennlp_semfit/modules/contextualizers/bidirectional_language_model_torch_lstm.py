@@ -25,7 +25,7 @@ class BidirectionalLanguageModelTorchLstm(RegisteredStack):
     cell_size : `int`
         The number of memory cells in each direction of each layer, more than `hidden_dim`.
     layer_norm : `bool`, optional (default = `True`)
-        Whether to apply layer normalisation to each layer's output.
+        Whether to apply layer normalization to each layer's output.
 
     # Raises
 
@@ -61,5 +61,5 @@ class _Layer(torch.nn.Module):
         if not len(inputs):
             return inputs
         states, _ = self.lstm(PackedSequence(inputs, torch.tensor(batch_sizes)))
-        normalised: torch.Tensor = self.layer_norm(states.data.to(self.lstm.weight_hh_l0.dtype))
-        return normalised
+        normalized: torch.Tensor = self.layer_norm(states.data.to(self.lstm.weight_hh_l0.dtype))
+        return normalized

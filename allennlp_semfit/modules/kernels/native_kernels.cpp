@@ -339,8 +339,8 @@ struct StateBackward {
         Floats unclipped = load<W>(from + at, count);
         Floats grad = load<W>(grads + at, count);
         if (weight) {
-          Floats normalised = (clip(unclipped, bound) - mean) * scale;
-          grad = scale * (grad * load<W>(weight + at, count) - mean_grad - normalised * mean_product);
+          Floats normalized = (clip(unclipped, bound) - mean) * scale;
+          grad = scale * (grad * load<W>(weight + at, count) - mean_grad - normalized * mean_product);
         }
         grad = select(absolute(unclipped) <= broadcast<Floats>(bound), grad, Floats{});
         store<W>(grad_projected + row * size + at, grad, count);

@@ -22,7 +22,7 @@ class ProjectedLstm(torch.nn.Module):
     The parameters of a unidirectional LSTM layer with a projected state (Sak et al. 2014, "Long
     Short-Term Memory Recurrent Neural Network Architectures for Large Scale Acoustic Modeling"),
     which `run_in_lockstep` runs. At each step, the cell state is clipped; the output is projected,
-    clipped and normalised (Ba et al. 2016, "Layer Normalization"). The normalised output is also
+    clipped and normalized (Ba et al. 2016, "Layer Normalization"). The normalized output is also
     the state of the next step.
 
     Without the layer norm, it is equivalent to AllenNLP's `LstmCellWithProjection` and its weights
@@ -35,7 +35,7 @@ class ProjectedLstm(torch.nn.Module):
     cell_size : `int`
         The number of memory cells.
     layer_norm : `bool`
-        Whether to normalise the state.
+        Whether to normalize the state.
     memory_cell_clip_value : `float`
         The maximum magnitude of the cell state; `None` for no clipping.
     state_projection_clip_value : `float`

@@ -118,15 +118,15 @@ def state_forward(
     recurrent: torch.Tensor,
 ) -> None:
     """
-    Computes `state`: clips and normalises the projected output. `recurrent` is `state` itself, or a
+    Computes `state`: clips and normalizes the projected output. `recurrent` is `state` itself, or a
     tensor of another type that receives a copy.
     """
     clipped = _clip(projected, clip_value)
     if weight is None or bias is None:
         state.copy_(clipped)
     else:
-        normalised = layer_norm(clipped.to(state.dtype), clipped.shape[-1:], eps=eps)
-        torch.addcmul(bias, normalised, weight, out=state)
+        normalized = layer_norm(clipped.to(state.dtype), clipped.shape[-1:], eps=eps)
+        torch.addcmul(bias, normalized, weight, out=state)
     if recurrent.dtype != state.dtype:
         recurrent.copy_(state)
 
@@ -173,5 +173,5 @@ def norm_backward(
     steps at once.
     """
     clipped = _clip(projected, clip_value).to(grad_state.dtype)
-    normalised = layer_norm(clipped, clipped.shape[-1:], eps=eps)
-    return (grad_state * normalised).sum(-2), grad_state.sum(-2)
+    normalized = layer_norm(clipped, clipped.shape[-1:], eps=eps)
+    return (grad_state * normalized).sum(-2), grad_state.sum(-2)

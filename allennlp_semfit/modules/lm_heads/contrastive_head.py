@@ -59,7 +59,7 @@ class ContrastiveHead(VectorHeadBase):
     Like that of the `semfit` head, the cost does not depend on the vocabulary, and the parameters
     are those of one linear map, a [`ScaledLinear`](../vector_head_base#scaledlinear), and `s`. In
     contrast to it, a prediction near a frequent word is not free: where the cosine alone is
-    optimised, the predictions crowd around frequent words (Dinu et al. 2015, "Improving Zero-Shot
+    optimized, the predictions crowd around frequent words (Dinu et al. 2015, "Improving Zero-Shot
     Learning by Mitigating the Hubness Problem").
 
     In distributed training, each process uses the words of its own batch.

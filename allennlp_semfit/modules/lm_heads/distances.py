@@ -46,7 +46,7 @@ class CosineDistance(Distance):
 @Distance.register("l2")
 class L2Distance(Distance):
     """
-    `|c - w|^2`; the target is not normalised.
+    `|c - w|^2`; the target is not normalized.
 
     Registered as a `Distance` with name "l2".
     """
@@ -66,7 +66,7 @@ class NllVmfDistance(Distance):
     """
     `-log C_m(|c|) - lambda_2 c . (w / |w|) + lambda_1 |c|`: the negative log-likelihood of the
     target's direction under a von Mises-Fisher distribution around `c / |c|` of concentration
-    `|c|`, with the regularisation of Kumar and Tsvetkov 2019, "Von Mises-Fisher Loss for Training
+    `|c|`, with the regularization of Kumar and Tsvetkov 2019, "Von Mises-Fisher Loss for Training
     Sequence to Sequence Models with Continuous Outputs", and its defaults.
 
     Registered as a `Distance` with name "nllvmf".

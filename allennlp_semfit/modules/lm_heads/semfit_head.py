@@ -89,7 +89,7 @@ class SemfitHead(VectorHeadBase):
     ) -> torch.Tensor:
         vectors = self.target_vectors(source, input_vectors)  # (batch_size, length, embedding_dim)
         vectors = self.transform(vectors)
-        # Normalised once, for both directions, the loss and the metrics.
+        # Normalized once, for both directions, the loss and the metrics.
         return unit_vectors(vectors) if self.distance.has_unit_targets else vectors
 
     def forward(self, context: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:

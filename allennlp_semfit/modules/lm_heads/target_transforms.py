@@ -102,7 +102,7 @@ class TargetWhitening(TargetCentering):
     `(w / |w| - mean) covariance^(-1/2) / sqrt(m)`. After whitening, the mean is 0, the variance is
     the same in all directions, and the mean squared norm is about 1.
 
-    Mean and covariance are estimated as by `TargetCentering`. The covariance is regularised as if
+    Mean and covariance are estimated as by `TargetCentering`. The covariance is regularized as if
     `m` more tokens had been seen whose variance is the same in all directions. If all targets are
     the same, they are only scaled to unit norm.
 

@@ -100,7 +100,7 @@ def test_neither_direction_depends_on_its_targets(kind):
                 (halves[0], slice(position + 1, None), position),
                 (halves[1], slice(position), position),
             ):
-                # The sum of a normalised state is constant.
+                # The sum of a normalized state is constant.
                 loss = (states * torch.linspace(-1, 1, 8, dtype=torch.float64) ** 3).sum()
                 (gradient,) = torch.autograd.grad(loss, inputs, retain_graph=True)
                 assert not gradient[:, unknown].any()
@@ -271,7 +271,7 @@ def test_dropout_does_not_affect_residual_connections_and_evaluation():
 
 @Seq2SeqEncoder.register("normalised_sum")
 class NormalisedSum(PassThroughEncoder):
-    """Each half of its one layer has the normalised sum of the sentence."""
+    """Each half of its one layer has the normalized sum of the sentence."""
 
     def __init__(self, input_dim: int, return_all_layers: bool) -> None:
         super().__init__(input_dim)

@@ -5,7 +5,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch.nn.functional import layer_norm as normalise
+from torch.nn.functional import layer_norm as normalize
 
 from allennlp_semfit.modules.kernels.projected_lstm import ProjectedLstm, run_in_lockstep
 from allennlp_semfit.modules.kernels.threads import run_in_threads
@@ -48,7 +48,7 @@ def read_plainly(layer, sentence):
         state = clipped(state, layer.state_projection_clip_value)
         if isinstance(layer.layer_norm, torch.nn.LayerNorm):
             norm = layer.layer_norm
-            state = normalise(state, norm.normalized_shape, norm.weight, norm.bias, norm.eps)
+            state = normalize(state, norm.normalized_shape, norm.weight, norm.bias, norm.eps)
         outputs.append(state)
     return torch.stack(outputs)
 
