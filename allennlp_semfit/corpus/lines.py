@@ -153,7 +153,7 @@ def are_wrapped(lines: Iterable[str]) -> bool:
     breaks = [(line, after) for line, after in pairwise(lines) if line and after]
     # It is a third or more of real hard-wrapped text, and 2 % of sentences.
     continued = sum(
-        after[0].islower() and (line[-1].isalnum() or line[-1] == ",") for line, after in breaks
+        after[0].islower() and regex.search(r"[\w,]$", line) is not None for line, after in breaks
     )
     if continued > max(1, 0.25 * len(breaks)) and _has_capitals(lines):
         return True

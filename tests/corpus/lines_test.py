@@ -69,6 +69,11 @@ class TestWrapped:
         text = "He wrote\ntheir number in a book.\nThe sea was calm that day, and\nno ship came.\n"
         assert are_wrapped((text * repeats).split("\n"))
 
+    def test_lines_that_end_in_a_letter_with_diacritics(self):
+        # Of "rẹ̀", no character is a letter with both.
+        text = "Ọmọ náà wo ìgbẹ́ rẹ̀\nní Àbújá. Ó lọ sí ilé rẹ̀\npẹ̀lú ọ̀rẹ́ rẹ̀\ntí ó dára."
+        assert are_wrapped(text.split("\n"))
+
     def test_how_wrapped_lines_are_joined(self):
         text = "A well-\nknown ex\xad\nam¬\nple -\nor ¬\ntwo.\n\n海浪\n的数\nof\nบ้าน\nไป\n사람\n이"
         assert list(join_wrapped(text.split("\n"))) == [
