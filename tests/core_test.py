@@ -6,6 +6,7 @@ import sys
 import numpy
 import pytest
 
+from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.pretrained.model_folder import export_model
 from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
 from tests import FIXTURES
@@ -58,6 +59,19 @@ def test_the_vectors_are_those_that_allennlp_computes(compact, tmp_path):
     expected.append(embedder.sentence_vectors(SENTENCES).ravel())
     actual = numpy.load(tmp_path / "vectors.npy")
     numpy.testing.assert_array_equal(actual, numpy.concatenate(expected))
+
+
+def test_a_missing_folder_is_named(tmp_path):
+    process = embed_without_allennlp(tmp_path / "none", tmp_path / "vectors.npy")
+    assert f"Language model {tmp_path / 'none'} does not exist" in process.stderr.splitlines()[-1]
+
+
+def test_weights_of_other_sizes_are_named(tmp_path):
+    export_model(write_language_model(tmp_path / "lm", "fasttext"), tmp_path / "folder")
+    path = tmp_path / "folder/config.json"
+    path.write_text(path.read_text().replace('"cell_size": 8', '"cell_size": 1000000000'))
+    with pytest.raises(InvalidFileError, match="cannot be read .its weights differ: size mismatch"):
+        SentenceEmbedder(tmp_path / "folder")
 
 
 def test_other_models_say_what_to_install(tmp_path):

@@ -99,9 +99,9 @@ _JOINED_BREAK = regex.compile(
     rf"|(?<=\p{{L}}[-\u2010])\n(?=\p{{L}})"
 )
 _FIRST_WORD = regex.compile(rf"(?V1){_NO_SPACES}|\S+")
-_SENTENCE_END = r"""[\p{Sentence_Terminal}…][\p{Pe}\p{Pf}\p{Pi}"']*"""
-_END = regex.compile(rf"(?V1){_SENTENCE_END}(?:(?=\s|$)|(?<={_NO_SPACES}))")
-_WORD_END = regex.compile(rf"{_SENTENCE_END}$")
+SENTENCE_END = r"""[\p{Sentence_Terminal}…][\p{Pe}\p{Pf}\p{Pi}"']*"""
+_END = regex.compile(rf"(?V1){SENTENCE_END}(?:(?=\s|$)|(?<={_NO_SPACES}))")
+_WORD_END = regex.compile(rf"{SENTENCE_END}$")
 _MIN_BREAKS = 5
 # Of hard-wrapped text without blank lines.
 _MAX_PARAGRAPH_CHARACTERS = 1 << 14

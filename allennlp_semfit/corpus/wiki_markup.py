@@ -11,6 +11,7 @@ from typing import Counter as CounterType
 
 import regex
 
+from allennlp_semfit.corpus.lines import SENTENCE_END
 from allennlp_semfit.corpus.sentences import remove_invisible
 
 
@@ -56,7 +57,7 @@ _LEFTOVER_PUNCTUATION = re.compile(
 )
 # A row of a table that is not closed, or a sentence whose start was a template, not ".NET".
 _NO_SENTENCE = re.compile(r"[|,)\]]|\{\||\.(?![\w.])")
-_SENTENCE_END = regex.compile(r"""[\p{Sentence_Terminal}…][\p{Pe}\p{Pf}\p{Pi}"']*$""")
+_SENTENCE_END = regex.compile(f"{SENTENCE_END}$")
 _LETTER = re.compile(r"[^\W\d_]")
 _FILE = re.compile(r"[^:].*:.*\.(jpe?g|png|svg|gif|tiff?|og[gav]|web[mp]|pdf|djvu|mp[34]|wav)$")
 # But a title such as "CSI: Miami" does not name another wiki.

@@ -19,7 +19,7 @@ from allennlp_semfit.modules.token_embedders.elmo_character_cnn_embedder import 
     NUM_CHARACTERS,
     elmo_weights,
 )
-from allennlp_semfit.pretrained.input_spec import type_of
+from allennlp_semfit.pretrained.folder_language_model import type_of
 
 _OPTIONS, _WEIGHTS = "options.json", "weights.hdf5"
 

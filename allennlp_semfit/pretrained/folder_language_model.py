@@ -171,11 +171,11 @@ def _read_config(path: Path) -> Optional[_Config]:
     config = json.loads(path.read_text("utf-8"))
     model, reader = config["model"], config["dataset_reader"]
     embedders = model["text_field_embedder"].get("token_embedders", {})
-    inputs = [name for name, embedder in embedders.items() if _type_of(embedder) != "empty"]
+    inputs = [name for name, embedder in embedders.items() if type_of(embedder) != "empty"]
     if len(inputs) != 1:
         return None
     indexer = reader["token_indexers"].get(inputs[0])
-    types = list(map(_type_of, (indexer, embedders[inputs[0]], model["contextualizer"])))
+    types = list(map(type_of, (indexer, embedders[inputs[0]], model["contextualizer"])))
     if types != ["fasttext", "fasttext", "bidirectional_language_model_lstm"]:
         return None
     if model.get("type") != "bidirectional_lm" or reader.get("tokenizer") is not None:
@@ -190,9 +190,9 @@ def _read_config(path: Path) -> Optional[_Config]:
     return _Config(model["contextualizer"], vectors, *tokens)
 
 
-def _type_of(component: Any) -> Any:
+def type_of(component: Any) -> Optional[str]:
     """The type of a component, whose configuration may abbreviate `{"type": "x"}` to "x"."""
-    return component.get("type") if isinstance(component, dict) else component
+    return component.get("type") if hasattr(component, "get") else component
 
 
 def _read_contextualizer(config: _Config, path: Path) -> BidirectionalLstm:
@@ -213,7 +213,11 @@ def _read_contextualizer(config: _Config, path: Path) -> BidirectionalLstm:
             contextualizer = BidirectionalLstm(**sizes)
     finally:
         weights_follow.reset(token)
-    contextualizer.load_state_dict(tensors, assign=True)
+    try:
+        contextualizer.load_state_dict(tensors, assign=True)
+    except RuntimeError as error:
+        # After a line that says only this, there is one for each difference.
+        raise ValueError(f"its weights differ: {str(error).splitlines()[1].strip()}") from None
     return contextualizer
 
 

@@ -1,7 +1,7 @@
 """The input of a trained language model, according to its configuration."""
 
 import copy
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, TypeVar, Union
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, TypeVar
 
 import numpy
 from allennlp.common import Params
@@ -10,6 +10,7 @@ from allennlp.data import DatasetReader, TokenIndexer, Tokenizer
 
 from allennlp_semfit.archives.archive import Archive
 from allennlp_semfit.common.text_files import DEFAULT_BOUNDARY_TOKEN
+from allennlp_semfit.pretrained.folder_language_model import type_of
 
 T = TypeVar("T")
 
@@ -192,8 +193,3 @@ class InputSpec:
                 "such file. Leave it out."
             )
         return Params({**params.as_dict(quiet=True), "model_path": path})
-
-
-def type_of(params: Union[Params, str, None]) -> Optional[str]:
-    """The type of a component, whose configuration may abbreviate `{"type": "x"}` to "x"."""
-    return params.get("type") if isinstance(params, Params) else params

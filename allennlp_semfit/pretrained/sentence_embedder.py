@@ -13,6 +13,7 @@ from allennlp_semfit.common.errors import (
     InvalidFileError,
     absolute_path,
     check_bounds,
+    resolve_path,
 )
 from allennlp_semfit.common.parallel import use_one_thread_in_forks
 from allennlp_semfit.pretrained.folder_language_model import FolderLanguageModel
@@ -327,6 +328,8 @@ class SentenceEmbedder:
 
 def _open_with_allennlp(archive_file: Union[str, os.PathLike], *arguments: Any) -> torch.nn.Module:
     if find_spec("allennlp") is None:
+        # It may be missing.
+        resolve_path(archive_file, "`allennlp export-model` makes a folder.", "Language model")
         raise InvalidFileError(
             archive_file,
             "is not a folder of `allennlp export-model` with fastText vectors and a "
