@@ -23,7 +23,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 from transformers import BertConfig, BertModel, BertTokenizerFast
 
-from allennlp_semfit.pretrained.model_folder import export_model
+from allennlp_semfit.export.model_folder import export_model
 from benchmarks.models import SIZES
 from benchmarks.ner_step import write_language_models
 from benchmarks.reporting import argument_parser, parse_arguments, report, time_interleaved

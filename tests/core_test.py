@@ -7,7 +7,7 @@ import numpy
 import pytest
 
 from allennlp_semfit.common.errors import InvalidFileError
-from allennlp_semfit.pretrained.model_folder import export_model
+from allennlp_semfit.export.model_folder import export_model
 from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
 from tests import FIXTURES
 from tests.language_models import write_language_model

@@ -11,9 +11,9 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import lazy_groups_of
 from torch.nn.functional import normalize
 
+from allennlp_semfit.export.vectors_file import progress_bar
 from allennlp_semfit.pretrained.pooling import pool_layers
 from allennlp_semfit.pretrained.sentence_embedder import DEFAULT_BATCH_SIZE, SentenceEmbedder
-from allennlp_semfit.pretrained.vectors_file import progress_bar
 
 # The words whose vectors, and the occurrences whose cosines, are in memory at a time.
 _BLOCK_SIZE = 8_192

@@ -2,18 +2,17 @@
 
 import math
 from collections import defaultdict
-from typing import Dict, List, Sequence, Tuple, Union
+from typing import Dict, List, Sequence, Tuple
 
 import torch
 from allennlp.common import Tqdm
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Batch
+from allennlp.data import Batch, DatasetReader
 from allennlp.data.fields.text_field import TextFieldTensors
-from allennlp.models import archival
+from allennlp.models import Model
 from allennlp.nn.util import get_text_field_mask
 from torch.nn.functional import normalize
 
-from allennlp_semfit.archives.archive import Archive
 from allennlp_semfit.data.language_modeling import LanguageModelingReader
 from allennlp_semfit.data.sentence_field import SentenceField
 from allennlp_semfit.models.bidirectional_lm import BidirectionalLm
@@ -39,8 +38,10 @@ class WordScorer:
 
     # Parameters
 
-    archive : `Union[Archive, archival.Archive]`
-        The archive of a `bidirectional_lm`.
+    model : `Model`
+        A `bidirectional_lm`.
+    reader : `DatasetReader`
+        Its dataset reader.
     words : `Sequence[str]`
         The candidate words, without spaces.
 
@@ -51,8 +52,7 @@ class WordScorer:
         head.
     """
 
-    def __init__(self, archive: Union[Archive, archival.Archive], words: Sequence[str]) -> None:
-        model, reader = archive.model, archive.dataset_reader
+    def __init__(self, model: Model, reader: DatasetReader, words: Sequence[str]) -> None:
         if not isinstance(model, BidirectionalLm):
             raise ConfigurationError(
                 f"the model is a {type(model).__name__}, which does not predict the next and the "

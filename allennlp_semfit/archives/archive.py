@@ -1,5 +1,3 @@
-"""Trained models, read from their archives or serialization directories."""
-
 import json
 import os
 import pickle
@@ -8,16 +6,18 @@ import tarfile
 import zipfile
 import zlib
 from contextlib import ExitStack, contextmanager
+from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from textwrap import shorten
 from typing import (
     Any,
     Callable,
+    ClassVar,
     Dict,
     Iterator,
-    NamedTuple,
     Optional,
+    Self,
     Tuple,
     Type,
     TypeVar,
@@ -46,7 +46,6 @@ Component = TypeVar("Component", bound=Registrable)
 VOCABULARY = "vocabulary"
 """The directory of an archive with its vocabulary."""
 
-_WEIGHTS = "weights.th"
 # How the keys of files end in AllenNLP and here.
 _PATH_KEYS = ("path", "paths", "file", "files", "filename")
 # What AllenNLP raises for configurations of the wrong shape or sizes.
@@ -63,77 +62,69 @@ _EXPECTED = "It must be a `model.tar.gz` of `allennlp train`, or a folder of `ex
 _COPY_AGAIN = "Copy it again from an intact file, or train it again."
 
 
-class ArchiveKind(NamedTuple):
+class Archive:
     """
-    A kind of archive.
+    A trained model: an archive of `allennlp train`, its serialization directory or an exported
+    folder. The subclasses have the kinds of model. A process reads each file once.
 
     # Parameters
 
-    name : `str`
-        What messages call it.
-    models : `Tuple[str, ...]`
-        The types of model that its configuration may have.
-    dataset_reader : `str`
-        The type of dataset reader that it must have.
-    remedy : `str`
-        How to make one.
+    file : `str`
+        The path or URL, as the user gave it.
+    identity : `Tuple[Path, int, int]`
+        Its local path, size and time of modification.
     """
 
-    name: str
-    models: Tuple[str, ...]
-    dataset_reader: str
-    remedy: str
+    kind: ClassVar[str]
+    """What messages call it."""
 
-    def read(self, archive: "ArchiveFile", *, with_weights: bool = True) -> "Archive":
+    models: ClassVar[Tuple[str, ...]]
+    """The types of model that its configuration may have."""
+
+    reader: ClassVar[str]
+    """The type of dataset reader that it must have."""
+
+    remedy: ClassVar[str]
+    """How to make one."""
+
+    def __init__(self, file: str, identity: Tuple[Path, int, int]) -> None:
+        self.file = file
+        self.identity = identity
+        self._weights: Optional[Dict[str, torch.Tensor]] = None
+        path = identity[0]
+        with unpacked(path, self.remedy, self.kind) as directory:
+            self.config = self._read_config(directory / CONFIG_NAME)
+            self.vocabulary = self._read_vocabulary(directory / VOCABULARY)
+            if not path.is_dir():
+                self._weights = self._read_weights(directory)
+
+    @classmethod
+    def open(cls, file: Union[str, os.PathLike]) -> Self:
         """
-        Reads an archive, a serialization directory or an exported folder. An `Archive` is returned
-        as it is.
+        Opens an archive, a serialization directory or an exported folder.
 
         # Raises
 
         `InvalidFileError`
             If it does not exist, cannot be read, or has another model.
         """
-        if isinstance(archive, Archive):
-            return archive
-        skipped = "" if with_weights else _WEIGHTS
-        with unpacked(archive, self.remedy, self.name, skipped=skipped) as directory:
-            return Archive(self, str(archive), directory, with_weights)
+        path = Path(resolve_path(file, cls.remedy, cls.kind)).resolve()
+        config = path / CONFIG_NAME
+        stat = (config if config.is_file() else path).stat()
+        return cls._open(str(file), (path, stat.st_size, stat.st_mtime_ns))
 
-
-class Archive:
-    """
-    What an archive contains. `ArchiveKind.read` makes it.
-
-    # Parameters
-
-    kind : `ArchiveKind`
-    file : `str`
-        The path or URL, as the user gave it.
-    directory : `Path`
-        The extracted files, which are not needed any more afterwards.
-    with_weights : `bool`
-        Whether to read the weights.
-    """
-
-    def __init__(self, kind: ArchiveKind, file: str, directory: Path, with_weights: bool) -> None:
-        self.kind = kind
-        self.file = file
-        self.config = self._read_config(directory / CONFIG_NAME)
-        self.vocabulary = self._read_vocabulary(directory / VOCABULARY)
-        self._weights: Optional[Dict[str, torch.Tensor]] = None
-        if with_weights:
-            exported = directory / FOLDER_WEIGHTS
-            weights = exported if exported.exists() else get_weights_path(directory)
-            self._weights = self._read_weights(str(weights))
+    # A task's indexer and embedder open the same language model, and that a MIMICK model.
+    @classmethod
+    @lru_cache(maxsize=4)
+    def _open(cls, *arguments: Any) -> Self:
+        return cls(*arguments)
 
     def error(self, found: str, remedy: str) -> InvalidFileError:
         """The error that something is wrong with the archive; see `InvalidFileError`."""
-        return InvalidFileError(self.file, found, remedy, self.kind.name)
+        return InvalidFileError(self.file, found, remedy, self.kind)
 
-    @property
-    def model(self) -> Model:
-        """A new copy of the model. The file of its indexer or tokenizer is not needed."""
+    def build_model(self) -> Model:
+        """Builds the model. The file of its indexer or tokenizer is not needed."""
         params = self.config["model"].duplicate()
         # Weights and initializers that only the training needed.
         remove_keys_from_params(params)
@@ -145,9 +136,8 @@ class Archive:
         self.load_weights(model, _COPY_AGAIN)
         return model
 
-    @property
-    def dataset_reader(self) -> DatasetReader:
-        """A new dataset reader, whose files are needed."""
+    def build_reader(self) -> DatasetReader:
+        """Builds the dataset reader, whose files are needed."""
         return self.build(DatasetReader, self.config["dataset_reader"].duplicate())
 
     def load_weights(self, model: Model, remedy: str) -> None:
@@ -157,9 +147,13 @@ class Archive:
         `InvalidFileError`
             If the model has other parameters or buffers.
         """
-        assert self._weights is not None
+        # Those of an archive are in memory until a model is built.
+        weights, self._weights = self._weights, None
+        if weights is None:
+            with unpacked(self.identity[0], self.remedy, self.kind) as directory:
+                weights = self._read_weights(directory)
         try:
-            model.load_state_dict(self._weights)
+            model.load_state_dict(weights)
         except RuntimeError as error:
             # After a line that says only this, there is one for each difference.
             differences = shorten(str(error).partition("\n")[2], 300, placeholder=" …")
@@ -200,7 +194,7 @@ class Archive:
                 # A new training of the file would give other vectors.
                 option = parameter.replace("_", "-")
                 remedy = (
-                    f"{self.kind.name} {self.file} needs it: give the file of its training as "
+                    f"{self.kind} {self.file} needs it: give the file of its training as "
                     f"`{parameter}`; on the command line, that is --{option}."
                 )
                 raise InvalidFileError(
@@ -231,7 +225,7 @@ class Archive:
         except (OSError, RecursionError, ValueError) as error:
             raise self.error(f"cannot be read ({first_line(error)})", _COPY_AGAIN) from error
         config = Params(contents)
-        expected = {"model": self.kind.models, "dataset_reader": (self.kind.dataset_reader,)}
+        expected = {"model": self.models, "dataset_reader": (self.reader,)}
         for key, types in expected.items():
             component = config.get(key)
             found = component.get("type") if isinstance(component, Params) else component
@@ -270,7 +264,9 @@ class Archive:
                 f"has a vocabulary that cannot be read ({first_line(error)})", _EXPECTED
             ) from None
 
-    def _read_weights(self, path: str) -> Dict[str, torch.Tensor]:
+    def _read_weights(self, directory: Path) -> Dict[str, torch.Tensor]:
+        exported = directory / FOLDER_WEIGHTS
+        path = str(exported if exported.exists() else get_weights_path(directory))
         self._check_is_file(Path(path))
         try:
             if path.endswith(".safetensors"):
@@ -290,17 +286,11 @@ class Archive:
             raise self.error(f"has no {path.name}", _EXPECTED)
 
 
-ArchiveFile = Union[str, os.PathLike, Archive]
-"""An archive, or where it is."""
-
-
 @contextmanager
-def unpacked(
-    archive: Union[str, os.PathLike], remedy: str, kind: str, *, skipped: str = ""
-) -> Iterator[Path]:
+def unpacked(archive: Union[str, os.PathLike], remedy: str, kind: str) -> Iterator[Path]:
     """
-    A context manager for the directory with the files of an archive, which may be one itself. The
-    member `skipped` is left out. `remedy` and `kind` are as for `InvalidFileError`.
+    A context manager for the directory with the files of an archive, which may be one itself.
+    `remedy` and `kind` are as for `InvalidFileError`.
 
     # Raises
 
@@ -317,8 +307,7 @@ def unpacked(
                 # Debian's Python 3.11.2 has no filters.
                 members.extraction_filter = getattr(tarfile, "data_filter", None)
                 for member in members:
-                    if member.name != skipped:
-                        members.extract(member, temporary, set_attrs=False)
+                    members.extract(member, temporary, set_attrs=False)
         except (tarfile.TarError, EOFError, OSError, ValueError, zlib.error) as error:
             found = f"cannot be unpacked ({error})"
             raise InvalidFileError(archive, found, remedy, kind) from None

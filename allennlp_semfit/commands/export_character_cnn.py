@@ -18,7 +18,7 @@ from allennlp_semfit.commands.options import (
     add_options,
     call,
 )
-from allennlp_semfit.pretrained.character_cnn import export_character_cnn
+from allennlp_semfit.export.character_cnn import export_character_cnn
 
 logger = logging.getLogger(__name__)
 

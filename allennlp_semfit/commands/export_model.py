@@ -17,7 +17,7 @@ from allennlp_semfit.commands.options import (
     call,
     no_params_logged,
 )
-from allennlp_semfit.pretrained.model_folder import export_model
+from allennlp_semfit.export.model_folder import export_model
 
 logger = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from allennlp_semfit.commands.options import (
     call,
     no_params_logged,
 )
-from allennlp_semfit.pretrained.task_folder import export_task
+from allennlp_semfit.export.task_folder import export_task
 
 logger = logging.getLogger(__name__)
 

@@ -25,8 +25,8 @@ from allennlp_semfit.commands.options import (
 )
 from allennlp_semfit.common.output import check_output_path
 from allennlp_semfit.common.text_files import read_lines
-from allennlp_semfit.pretrained.sentences_file import SentencesFile
-from allennlp_semfit.pretrained.word_vectors import word_vectors
+from allennlp_semfit.export.sentences_file import SentencesFile
+from allennlp_semfit.export.word_vectors import word_vectors
 from allennlp_semfit.static_vectors.table import write_table
 
 logger = logging.getLogger(__name__)

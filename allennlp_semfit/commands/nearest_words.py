@@ -25,6 +25,7 @@ from allennlp_semfit.analysis.nearest_words import (
     find_nearest_words,
 )
 from allennlp_semfit.analysis.word_scorer import WordScorer
+from allennlp_semfit.archives.language_model_archive import LanguageModelArchive
 from allennlp_semfit.commands.options import (
     Command,
     add_archive_argument,
@@ -34,8 +35,7 @@ from allennlp_semfit.commands.options import (
 from allennlp_semfit.common.errors import check_bounds
 from allennlp_semfit.common.text_files import find_text_files
 from allennlp_semfit.corpus.word_counts import count_words, sort_by_frequency
-from allennlp_semfit.models.language_model_archive import LANGUAGE_MODEL
-from allennlp_semfit.pretrained.sentences_file import SentencesFile
+from allennlp_semfit.export.sentences_file import SentencesFile
 
 logger = logging.getLogger(__name__)
 
@@ -93,7 +93,7 @@ class NearestWordsCommand(Command):
             {"--number": args.number, "--max-words": args.max_words, "--min-count": args.min_count},
             at_least=1,
         )
-        archive = LANGUAGE_MODEL.read(args.archive_file)
+        archive = LanguageModelArchive.open(args.archive_file)
         sentences_file = SentencesFile(Path(args.sentences))
         sentences_file.summarize()
         counts = count_words(find_text_files(args.words or [args.sentences])).counts
@@ -105,7 +105,7 @@ class NearestWordsCommand(Command):
                 f"one occurs {max(counts.values()):,} times"
             )
         with no_params_logged():
-            scorer = WordScorer(archive, words)
+            scorer = WordScorer(archive.build_model(), archive.build_reader(), words)
         sentences = [line.split() for line in sentences_file]
         found: Dict[str, List[Tuple[int, str]]] = {direction: [] for direction in DIRECTIONS}
         for sentence in find_nearest_words(

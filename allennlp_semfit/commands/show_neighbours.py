@@ -36,7 +36,7 @@ from allennlp_semfit.commands.options import (
 )
 from allennlp_semfit.common.errors import check_bounds
 from allennlp_semfit.common.output import check_output_path, write_file
-from allennlp_semfit.pretrained.sentences_file import SentencesFile
+from allennlp_semfit.export.sentences_file import SentencesFile
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.common.opened import OpenedOnce
 from allennlp_semfit.common.parallel import use_one_thread_in_forks
 from allennlp_semfit.data.fasttext_indexer import WordVectorIndexer
-from allennlp_semfit.mimick.model import MIMICK, Mimick
+from allennlp_semfit.mimick.model import Mimick, MimickArchive
 from allennlp_semfit.static_vectors.table import read_table
 
 # Bounds the memory for a batch: longer words, such as URLs, are cut.
@@ -96,13 +96,13 @@ class _MimickVectors(OpenedOnce):
         self.table_path = str(table_path)
         # The workers of a data loader are forks.
         use_one_thread_in_forks()
-        archive = MIMICK.read(self.archive_file)
-        model = archive.model
+        archive = MimickArchive.open(self.archive_file)
+        model = archive.build_model()
         assert isinstance(model, Mimick)
         # It is in float64, so that rounded to float32 a prediction does not depend on the other
         # words of its batch.
         self._model = model.double().eval()
-        self._reader = archive.dataset_reader
+        self._reader = archive.build_reader()
         words, self._table = read_table(self.table_path)
         if self.dim != model.get_output_dim():
             raise InvalidFileError(

@@ -8,19 +8,11 @@ from allennlp.modules import FeedForward, Seq2VecEncoder, TextFieldEmbedder
 from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import get_text_field_mask
 
-from allennlp_semfit.archives.archive import ArchiveKind
+from allennlp_semfit.archives.archive import Archive
 from allennlp_semfit.common.config_params import KnownParams
 from allennlp_semfit.common.errors import check_dims
 from allennlp_semfit.functional import cosine_distance, squared_l2_distance, unit_vectors
 from allennlp_semfit.training.token_averages import BaselineCosine, TokenAverage
-
-MIMICK = ArchiveKind(
-    "MIMICK model",
-    ("mimick",),
-    "word_vectors",
-    "`allennlp train` makes it with training_config/mimick.jsonnet.",
-)
-"""The archives of MIMICK models."""
 
 
 @Model.register("mimick")
@@ -161,3 +153,12 @@ class Mimick(Model, KnownParams):
             "cosine": self._cosine.get_metric(reset),
             "baseline_cosine": self._baseline_cosine.get_metric(reset),
         }
+
+
+class MimickArchive(Archive):
+    """A trained MIMICK model."""
+
+    kind = "MIMICK model"
+    models = ("mimick",)
+    reader = "word_vectors"
+    remedy = "`allennlp train` makes it with training_config/mimick.jsonnet."

@@ -8,9 +8,9 @@ from allennlp.models import Model
 from allennlp.modules import Seq2SeqEncoder, TextFieldEmbedder
 from allennlp.nn import InitializerApplicator
 
+from allennlp_semfit.archives.language_model_archive import LanguageModelArchive
 from allennlp_semfit.common.config_params import KnownParams, with_config_key
 from allennlp_semfit.common.errors import DivergenceError, check_dims
-from allennlp_semfit.models.language_model_archive import LANGUAGE_MODEL
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 
 
@@ -53,7 +53,7 @@ class LanguageModelBase(Model, KnownParams):
             initializer(self)
         if pretrained_file is not None:
             with with_config_key(Params({}, history="model."), "pretrained_file"):
-                LANGUAGE_MODEL.read(pretrained_file).load_weights(
+                LanguageModelArchive.open(pretrained_file).load_weights(
                     self,
                     "Use the `model` of the archive's `config.json`, as "
                     "training_config/continue.jsonnet does.",

@@ -1,11 +1,10 @@
-from typing import Any, Dict, List, Optional, Sequence
+import os
+from typing import Any, Dict, List, Optional, Sequence, Union
 
 import torch
 from allennlp.data import Batch, Instance, Token, TokenIndexer, Vocabulary
 from allennlp.data.fields import TextField
 
-from allennlp_semfit.archives.archive import ArchiveFile
-from allennlp_semfit.models.language_model_archive import LANGUAGE_MODEL
 from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
 from allennlp_semfit.pretrained.layers import LanguageModelLayers
 
@@ -18,20 +17,19 @@ class ArchivedLanguageModel(torch.nn.Module):
 
     def __init__(
         self,
-        archive_file: ArchiveFile,
+        archive_file: Union[str, os.PathLike],
         fasttext_model_path: Optional[str],
         tokenizer_path: Optional[str],
         sub_token_mode: str,
     ) -> None:
         super().__init__()
-        archive = LANGUAGE_MODEL.read(archive_file)
         self._layers = LanguageModelLayers.from_archive(
-            archive, fasttext_model_path, sub_token_mode
+            archive_file, fasttext_model_path, sub_token_mode
         )
         self._layers.freeze()
-        self._indexer = ElmoSemfitIndexer(archive, fasttext_model_path, tokenizer_path)
+        self._indexer = ElmoSemfitIndexer(archive_file, fasttext_model_path, tokenizer_path)
         self.num_layers = self._layers.num_layers
-        self.sub_token_mode = sub_token_mode if self._layers.names.is_subword else ""
+        self.sub_token_mode = sub_token_mode if self._layers.is_subword else ""
 
     def get_output_dim(self) -> int:
         return self._layers.get_output_dim()

@@ -8,6 +8,7 @@ from allennlp.modules import ScalarMix
 from allennlp.modules.token_embedders import TokenEmbedder
 from torch.nn.functional import layer_norm
 
+from allennlp_semfit.archives.language_model_archive import LanguageModelArchive
 from allennlp_semfit.common.config_params import NamesConfigKey
 from allennlp_semfit.pretrained.indexer import check_indexers
 from allennlp_semfit.pretrained.layers import LanguageModelLayers
@@ -62,9 +63,8 @@ class ElmoSemfitEmbedder(TokenEmbedder, NamesConfigKey):
 
     `ConfigurationError`
         If `archive_file` is missing or is not the archive of a language model, if the `elmo_semfit`
-        indexer of the same name has a language model with other vectors or another vocabulary, if
-        the number of `scalar_mix_parameters` is not that of the layers, or if `sub_token_mode` is
-        unknown.
+        indexer of the same name has another language model, if the number of
+        `scalar_mix_parameters` is not that of the layers, or if `sub_token_mode` is unknown.
 
     # Example
 
@@ -100,9 +100,11 @@ class ElmoSemfitEmbedder(TokenEmbedder, NamesConfigKey):
         sub_token_mode: str = "first",
     ) -> None:
         super().__init__()
-        self._archive_file = archive_file
-        self._language_model = LanguageModelLayers.from_archive(
-            archive_file, fasttext_model_path, sub_token_mode
+        archive = LanguageModelArchive.open(archive_file)
+        self._archive_file = archive.file
+        self._archive_identity = archive.identity
+        self._language_model = LanguageModelLayers(
+            archive, archive.build_model(), fasttext_model_path, sub_token_mode
         )
         num_layers = self._language_model.num_layers
         if scalar_mix_parameters is not None and len(scalar_mix_parameters) != num_layers:
@@ -132,7 +134,7 @@ class ElmoSemfitEmbedder(TokenEmbedder, NamesConfigKey):
     def from_params(cls, params: Params, *args: Any, **extras: Any) -> "ElmoSemfitEmbedder":
         key = params.history
         embedder = super().from_params(params, *args, **extras)
-        check_indexers(key, embedder._archive_file, embedder._language_model.input_sample)
+        check_indexers(key, embedder._archive_file, embedder._archive_identity)
         return embedder
 
     def get_output_dim(self) -> int:

@@ -18,6 +18,7 @@ from allennlp_semfit.common.errors import (
     resolve_path,
 )
 from allennlp_semfit.common.initialization import weights_follow
+from allennlp_semfit.common.model_config import input_names, type_of
 from allennlp_semfit.common.text_files import DEFAULT_BOUNDARY_TOKEN, FOLDER_WEIGHTS
 from allennlp_semfit.fasttext.compact import open_fasttext
 from allennlp_semfit.fasttext.vectors import FastTextVectors
@@ -171,11 +172,11 @@ def _read_config(path: Path) -> Optional[_Config]:
     config = json.loads(path.read_text("utf-8"))
     model, reader = config["model"], config["dataset_reader"]
     embedders = model["text_field_embedder"].get("token_embedders", {})
-    inputs = [name for name, embedder in embedders.items() if type_of(embedder) != "empty"]
+    inputs = input_names(reader["token_indexers"], embedders)
     if len(inputs) != 1:
         return None
-    indexer = reader["token_indexers"].get(inputs[0])
-    types = list(map(type_of, (indexer, embedders[inputs[0]], model["contextualizer"])))
+    indexer = reader["token_indexers"][inputs[0]]
+    types = list(map(type_of, (indexer, embedders.get(inputs[0]), model["contextualizer"])))
     if types != ["fasttext", "fasttext", "bidirectional_language_model_lstm"]:
         return None
     if model.get("type") != "bidirectional_lm" or reader.get("tokenizer") is not None:
@@ -188,11 +189,6 @@ def _read_config(path: Path) -> Optional[_Config]:
     if vectors != os.path.basename(vectors):
         raise ValueError(f"{_CONFIG} names the file {vectors[:60]!r}, which is not in the folder")
     return _Config(model["contextualizer"], vectors, *tokens)
-
-
-def type_of(component: Any) -> Optional[str]:
-    """The type of a component, whose configuration may abbreviate `{"type": "x"}` to "x"."""
-    return component.get("type") if hasattr(component, "get") else component
 
 
 def _read_contextualizer(config: _Config, path: Path) -> BidirectionalLstm:

@@ -1,6 +1,7 @@
 import gc
+import os
 import re
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
 from weakref import WeakValueDictionary
 
 import torch
@@ -11,11 +12,15 @@ from allennlp.data.token_indexers.token_indexer import IndexedTokenList
 from allennlp.data.tokenizers import Token
 from allennlp.data.vocabulary import Vocabulary
 
-from allennlp_semfit.archives.archive import ArchiveFile
+from allennlp_semfit.archives.language_model_archive import (
+    SUBWORD_SPANS,
+    WORD_MASK,
+    LanguageModelArchive,
+    add_prefix,
+    remove_prefix,
+)
 from allennlp_semfit.common.config_params import NamesConfigKey
 from allennlp_semfit.common.errors import InvalidFileError
-from allennlp_semfit.models.language_model_archive import LANGUAGE_MODEL
-from allennlp_semfit.pretrained.input_spec import SUBWORD_SPANS, WORD_MASK, InputSample, InputSpec
 
 # What a configuration calls the embedder of an indexer; AllenNLP has them agree in their last part.
 _EMBEDDERS = "model.text_field_embedder.token_embedders"
@@ -41,7 +46,7 @@ class ElmoSemfitIndexer(TokenIndexer, NamesConfigKey):
 
     # Parameters
 
-    archive_file : `Union[str, os.PathLike, Archive]`
+    archive_file : `Union[str, os.PathLike]`
         The language model's `model.tar.gz`, serialization directory or exported folder.
     fasttext_model_path : `str`, optional (default = `None`)
         The language model's fastText file, if it has been moved since training.
@@ -68,22 +73,21 @@ class ElmoSemfitIndexer(TokenIndexer, NamesConfigKey):
 
     def __init__(
         self,
-        archive_file: ArchiveFile,
+        archive_file: Union[str, os.PathLike],
         fasttext_model_path: Optional[str] = None,
         tokenizer_path: Optional[str] = None,
     ) -> None:
         super().__init__()
-        archive = LANGUAGE_MODEL.read(archive_file, with_weights=False)
-        model_input = InputSpec(archive)
-        self._indexer = model_input.open_indexer(fasttext_model_path)
-        self.input_sample = model_input.sample(self._indexer)
+        archive = LanguageModelArchive.open(archive_file)
         self.archive_file = archive.file
+        self.archive_identity = archive.identity
         self.config_key = ""
+        self._indexer = archive.open_indexer(fasttext_model_path)
         # `Any`, because `Tokenizer` does not declare `intra_word_tokenize`.
-        self._tokenizer: Any = model_input.open_tokenizer(tokenizer_path)
-        self._names = model_input.names
+        self._tokenizer: Any = archive.open_tokenizer(tokenizer_path)
+        self._prefix = archive.prefix
         # An indexer without a prefix uses no vocabulary, and that of a softmax may be large.
-        self._vocab = archive.vocabulary if self._names.prefix else Vocabulary.empty()
+        self._vocab = archive.vocabulary if self._prefix else Vocabulary.empty()
 
     @classmethod
     def from_params(cls, params: Params, *args: Any, **extras: Any) -> "ElmoSemfitIndexer":
@@ -120,22 +124,24 @@ class ElmoSemfitIndexer(TokenIndexer, NamesConfigKey):
             For a subword model, `"word_mask"`, `True` for each word; `"subword_spans"`, the first
             and last subword of each word; and the output for the subwords, with the prefix `lm_`.
         """
-        spans: List[Any] = []
-        inputs = tokens
-        if self._tokenizer is not None:
-            inputs, spans = self._tokenizer.intra_word_tokenize(
-                [token.ensure_text() for token in tokens]
-            )
-        indexed = self._indexer.tokens_to_indices(inputs, self._vocab)
-        return self._names.join(indexed, [True] * len(tokens), spans)
+        if self._tokenizer is None:
+            return add_prefix(self._prefix, self._indexer.tokens_to_indices(tokens, self._vocab))
+        subwords, spans = self._tokenizer.intra_word_tokenize(
+            [token.ensure_text() for token in tokens]
+        )
+        indexed = add_prefix(self._prefix, self._indexer.tokens_to_indices(subwords, self._vocab))
+        return {WORD_MASK: [True] * len(tokens), SUBWORD_SPANS: spans, **indexed}
 
     def get_empty_token_list(self) -> IndexedTokenList:
-        return self._names.join(self._indexer.get_empty_token_list(), [], [])
+        empty = add_prefix(self._prefix, self._indexer.get_empty_token_list())
+        return empty if self._tokenizer is None else {WORD_MASK: [], SUBWORD_SPANS: [], **empty}
 
     def get_padding_lengths(self, indexed_tokens: IndexedTokenList) -> Dict[str, int]:
-        lengths = self._indexer.get_padding_lengths(self._names.split(indexed_tokens))
-        num_words = len(indexed_tokens.get(WORD_MASK, []))
-        return self._names.join(lengths, num_words, num_words)
+        indexed = remove_prefix(self._prefix, indexed_tokens)
+        lengths = add_prefix(self._prefix, self._indexer.get_padding_lengths(indexed))
+        if self._tokenizer is not None:
+            lengths[WORD_MASK] = lengths[SUBWORD_SPANS] = len(indexed_tokens[WORD_MASK])
+        return lengths
 
     def as_padded_tensor_dict(
         self, tokens: IndexedTokenList, padding_lengths: Dict[str, int]
@@ -148,16 +154,19 @@ class ElmoSemfitIndexer(TokenIndexer, NamesConfigKey):
             subword model, it is subwords, and there are `"word_mask"`, shape `(num_words,)`, and
             `"subword_spans"`, shape `(num_words, 2)`, zero where padded.
         """
-        tensors = self._indexer.as_padded_tensor_dict(
-            self._names.split(tokens), self._names.split(padding_lengths)
+        tensors = add_prefix(
+            self._prefix,
+            self._indexer.as_padded_tensor_dict(
+                remove_prefix(self._prefix, tokens), remove_prefix(self._prefix, padding_lengths)
+            ),
         )
-        if not self._names.is_subword:
-            return self._names.join(tensors)
+        if self._tokenizer is None:
+            return tensors
         length = padding_lengths[WORD_MASK]
         words = torch.tensor(tokens[SUBWORD_SPANS][:length], dtype=torch.long).view(-1, 2)
         spans = torch.zeros(length, 2, dtype=torch.long)
         spans[: len(words)] = words
-        return self._names.join(tensors, torch.arange(length) < len(words), spans)
+        return {WORD_MASK: torch.arange(length) < len(words), SUBWORD_SPANS: spans, **tensors}
 
 
 def _keys_of_same_file(key: str) -> Tuple[str, ...]:
@@ -170,7 +179,7 @@ def _keys_of_same_file(key: str) -> Tuple[str, ...]:
     return tuple(other for other in keys if other != key)
 
 
-def check_indexers(embedder_key: str, archive_file: Any, sample: Optional[InputSample]) -> None:
+def check_indexers(embedder_key: str, archive_file: str, identity: Tuple[Any, ...]) -> None:
     """
     Compares an embedder's language model with those of the `elmo_semfit` indexers of the same name.
     AllenNLP builds them in each process before the embedder, in a training and from an archive.
@@ -179,28 +188,27 @@ def check_indexers(embedder_key: str, archive_file: Any, sample: Optional[InputS
 
     embedder_key : `str`
         The embedder's place in the configuration, with a full stop at the end.
-    archive_file : `Union[str, os.PathLike, Archive]`
-    sample : `Optional[InputSample]`
-        Of its language model; `None` if that is not known.
+    archive_file : `str`
+    identity : `Tuple[Any, ...]`
+        That of the embedder's `LanguageModelArchive`.
 
     # Raises
 
     `ConfigurationError`
-        If there are such indexers, and the language model of none has the same input.
+        If there are such indexers, and none has the same language model.
     """
     name = _name_in(embedder_key, "token_embedders")
     newest = next(_built_with(name), None)
-    if sample is None or newest is None or newest.input_sample.fits(sample):
+    if newest is None or newest.archive_identity == identity:
         return
     # A process may have several tasks, but those of the past do not count.
     gc.collect()
-    if any(indexer.input_sample.fits(sample) for indexer in _built_with(name)):
+    if any(indexer.archive_identity == identity for indexer in _built_with(name)):
         return
     raise ConfigurationError(
         f"`{newest.config_key}archive_file` is {newest.archive_file}, but "
-        f"`{embedder_key}archive_file` is {archive_file}, a language model that was trained on "
-        "other word vectors or another vocabulary. Give both the same language model; in Python, "
-        "build a task's dataset reader before its model."
+        f"`{embedder_key}archive_file` is {archive_file}. Give both the same language model; in "
+        "Python, build a task's dataset reader before its model."
     )
 
 

@@ -1,4 +1,5 @@
-from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
+import os
+from typing import Any, Dict, List, Optional, Sequence, Set, Tuple, Union
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -7,19 +8,17 @@ from allennlp.modules.text_field_embedders import BasicTextFieldEmbedder
 from allennlp.modules.token_embedders import Embedding, TokenEmbedder
 from allennlp.nn.util import get_text_field_mask
 
-from allennlp_semfit.archives.archive import ArchiveFile
+from allennlp_semfit.archives.language_model_archive import (
+    SUBWORD_SPANS,
+    WORD_MASK,
+    LanguageModelArchive,
+    add_prefix,
+    remove_prefix,
+)
 from allennlp_semfit.common.errors import InvalidFileError
-from allennlp_semfit.models.language_model_archive import LANGUAGE_MODEL
 from allennlp_semfit.modules.contextualizers.bidirectional_stack import check_right_padding
 from allennlp_semfit.modules.token_embedders.cached_embedder import CachedEmbedder
 from allennlp_semfit.pretrained.folder_language_model import add_boundary_tokens
-from allennlp_semfit.pretrained.input_spec import (
-    SUBWORD_SPANS,
-    WORD_MASK,
-    InputSample,
-    InputSpec,
-    TensorNames,
-)
 from allennlp_semfit.pretrained.pooling import check_sub_token_mode
 
 # The output of these, unlike that of subclasses, is known to depend on the word alone.
@@ -31,37 +30,37 @@ class LanguageModelLayers(torch.nn.Module):
     The layers of a trained language model, without its output layer. Adds the boundary tokens of
     its training to each sentence, and pools the vectors of subwords to words.
 
-    Build it with [`from_archive`](#from_archive).
-
     # Parameters
 
+    archive : `LanguageModelArchive`
     model : `LanguageModelBase`
-    indexer_name : `str`
-        The key of the sentence's tensors in the model's text field embedder.
-    names : `TensorNames`
-        How the `elmo_semfit` indexer names these tensors.
+        The archive's model.
+    fasttext_model_path : `str`, optional (default = `None`)
+        The model's fastText file, if it has been moved since training. If there is none, the
+        vectors of the boundary tokens must come from a state dict before the first `forward`.
     sub_token_mode : `str`, optional (default = `"first"`)
         The vector of a word: `"first"`, that of its first subword, or `"avg"`, their mean.
 
     # Raises
 
     `ConfigurationError`
-        If `sub_token_mode` is unknown.
+        If `sub_token_mode` is unknown, or the model does not fit the fastText file or has not
+        exactly one indexer whose embedder is not `empty`.
     """
 
     def __init__(
         self,
+        archive: LanguageModelArchive,
         model: Any,
-        indexer_name: str,
-        *,
-        names: TensorNames,
+        fasttext_model_path: Optional[str] = None,
         sub_token_mode: str = "first",
     ) -> None:
         super().__init__()
         check_sub_token_mode(sub_token_mode)
         model.return_all_layers = True
-        self.indexer_name = indexer_name
-        self.names = names
+        self.indexer_name = archive.input_name
+        self.prefix = archive.prefix
+        self.is_subword = archive.is_subword
         self.sub_token_mode = sub_token_mode
         self.num_layers = model.num_layers()
         self._text_field_embedder = model._text_field_embedder
@@ -72,68 +71,44 @@ class LanguageModelLayers(torch.nn.Module):
                 # vocabulary.
                 module._vocab_namespace = None
         self._input_names: Optional[Set[str]] = None
-        self.input_sample: Optional[InputSample] = None
         self._start = _BoundaryTokens()
         self._end = _BoundaryTokens()
         self._missing_file: Optional[InvalidFileError] = None
         self._is_frozen = False
         # A tuple hides its parameters, which are registered already, as the text field embedder's.
         self._cached_embedder: Optional[Tuple[CachedEmbedder]] = None
+        try:
+            indexer: Any = archive.open_indexer(fasttext_model_path)
+        except InvalidFileError as error:
+            self._missing_file = error
+            return
+        # Indexers that look up vectors have a dimension.
+        dim = getattr(indexer, "embedding_dim", self.get_input_dim())
+        if dim != self.get_input_dim():
+            remedy = "Put the file of its training there."
+            if archive.reads_fasttext:
+                remedy = "Give the file of its training as `fasttext_model_path`."
+            raise ConfigurationError(
+                f"The language model {archive.file} was trained on vectors of dimension "
+                f"{self.get_input_dim()}, but those of {indexer.path} have dimension {dim}. "
+                f"{remedy}"
+            )
+        self._input_names = set(add_prefix(self.prefix, indexer.get_empty_token_list()))
+        if self.is_subword:
+            self._input_names |= {WORD_MASK, SUBWORD_SPANS}
+        for boundary, tokens in zip((self._start, self._end), archive.boundary_tokens):
+            boundary.index(tokens, indexer, model.vocab)
 
     @classmethod
     def from_archive(
         cls,
-        archive_file: ArchiveFile,
+        archive_file: Union[str, os.PathLike],
         fasttext_model_path: Optional[str] = None,
         sub_token_mode: str = "first",
     ) -> "LanguageModelLayers":
-        """
-        # Parameters
-
-        archive_file : `Union[str, os.PathLike, Archive]`
-            The archive, serialization directory or exported folder of a `bidirectional_lm` or
-            `masked_lm`.
-        fasttext_model_path : `str`, optional (default = `None`)
-            The model's fastText file, if it has been moved since training. If there is none, the
-            vectors of the boundary tokens must come from a state dict before the first `forward`.
-        sub_token_mode : `str`, optional (default = `"first"`)
-            See the class.
-
-        # Raises
-
-        `InvalidFileError`
-            If the archive does not exist or has another model.
-        `ConfigurationError`
-            If `sub_token_mode` is unknown, or the model does not fit the fastText file or has not
-            exactly one indexer whose embedder is not `empty`.
-        """
-        archive = LANGUAGE_MODEL.read(archive_file)
-        model = archive.model
-        model_input = InputSpec(archive)
-        layers = cls(
-            model, model_input.name, names=model_input.names, sub_token_mode=sub_token_mode
-        )
-        try:
-            indexer: Any = model_input.open_indexer(fasttext_model_path)
-        except InvalidFileError as error:
-            layers._missing_file = error
-            return layers
-        # Indexers that look up vectors have a dimension.
-        dim = getattr(indexer, "embedding_dim", layers.get_input_dim())
-        if dim != layers.get_input_dim():
-            remedy = "Put the file of its training there."
-            if model_input.reads_fasttext:
-                remedy = "Give the file of its training as `fasttext_model_path`."
-            raise ConfigurationError(
-                f"The language model {archive.file} was trained on vectors of dimension "
-                f"{layers.get_input_dim()}, but those of {indexer.path} have dimension {dim}. "
-                f"{remedy}"
-            )
-        layers._input_names = set(layers.names.join(indexer.get_empty_token_list(), [], []))
-        layers.input_sample = model_input.sample(indexer)
-        layers._start.index(model_input.start_tokens, indexer, model.vocab)
-        layers._end.index(model_input.end_tokens, indexer, model.vocab)
-        return layers
+        """Opens an archive, serialization directory or exported folder; see the class."""
+        archive = LanguageModelArchive.open(archive_file)
+        return cls(archive, archive.build_model(), fasttext_model_path, sub_token_mode)
 
     def input_names(self) -> Optional[Set[str]]:
         """The names of the input tensors; `None` if the fastText file is missing."""
@@ -207,7 +182,7 @@ class LanguageModelLayers(torch.nn.Module):
                 "The language model needs the vectors of its boundary tokens, but: "
                 f"{missing}{hint if missing and missing.parameter else ''}"
             )
-        read = self.names.split(tensors)
+        read = remove_prefix(self.prefix, tensors)
         mask = get_text_field_mask({self.indexer_name: read})
         check_right_padding(mask)
         lengths = mask.sum(dim=1, keepdim=True)
@@ -240,7 +215,7 @@ class LanguageModelLayers(torch.nn.Module):
         `torch.Tensor`
             Shape `(batch_size, num_words, dim)`, zero where padded.
         """
-        if self.names.is_subword:
+        if self.is_subword:
             mask = tensors[WORD_MASK]
             spans = tensors[SUBWORD_SPANS] + self._start.size
             words = _pool_subwords(tensor, spans, self.sub_token_mode)

@@ -31,7 +31,7 @@ def scorer_of(directory, **head):
     del KINDS["vectors"]
     # An untrained head predicts the same everywhere.
     torch.nn.init.normal_(archive.model._head.projection.weight)
-    return WordScorer(archive, WORDS)
+    return WordScorer(archive.model, archive.dataset_reader, WORDS)
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +119,7 @@ def test_a_correction_moves_hubs(tmp_path):
 
 def test_words_with_the_same_score_have_the_last_rank(tmp_path):
     archive = load_archive(write_language_model(tmp_path / "model", "words", archive=True))
-    scorer = WordScorer(archive, ["quagga", "zebra", "the"])
+    scorer = WordScorer(archive.model, archive.dataset_reader, ["quagga", "zebra", "the"])
     ((quagga, zebra),) = find_nearest_words(scorer, [["quagga", "zebra"]])
     for found in (quagga, zebra):
         scores = dict(found.nearest["forward"])
@@ -147,7 +147,7 @@ def test_what_it_refuses(options, message, scorer):
 @pytest.mark.parametrize("correction", ["csls", "whitening"])
 def test_a_softmax_predicts_no_vectors(correction, tmp_path):
     archive = load_archive(write_language_model(tmp_path / "model", "words", archive=True))
-    scorer = WordScorer(archive, WORDS)
+    scorer = WordScorer(archive.model, archive.dataset_reader, WORDS)
     assert list(find_nearest_words(scorer, SENTENCES))
     with pytest.raises(ConfigurationError, match="is a SoftmaxHead, which predicts no vectors"):
         list(find_nearest_words(scorer, SENTENCES, correction=correction))

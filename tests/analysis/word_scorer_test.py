@@ -67,7 +67,7 @@ def forward(archive, words):
 def test_words_score_by_the_loss_that_they_would_be(kind, tmp_path, monkeypatch):
     monkeypatch.setitem(KINDS, kind, {**KINDS, **MORE_KINDS}[kind])
     archive = load_archive(write_language_model(tmp_path / "model", kind, archive=True))
-    scores = WordScorer(archive, WORDS)
+    scores = WordScorer(archive.model, archive.dataset_reader, WORDS)
     contexts = scores.contexts(SENTENCES, LOCATIONS)
     generator = torch.Generator().manual_seed(1)
     candidates = torch.stack([torch.randperm(6, generator=generator)[:5] for _ in LOCATIONS])
@@ -104,7 +104,7 @@ def test_a_contrastive_head_scores_by_the_cosine(center_targets, tmp_path, monke
     mean = torch.zeros(10)
     if center_targets:
         mean = torch.nn.init.normal_(head.target_transform.mean)
-    scores = WordScorer(archive, WORDS)
+    scores = WordScorer(archive.model, archive.dataset_reader, WORDS)
     context = scores.contexts(SENTENCES, LOCATIONS)[:, 0]
     found = scores(context)
     fasttext = FastTextModel(VECTORS)
@@ -117,7 +117,7 @@ def test_a_contrastive_head_scores_by_the_cosine(center_targets, tmp_path, monke
 
 def test_unknown_words_are_exactly_as_good_as_each_other(tmp_path):
     archive = load_archive(write_language_model(tmp_path / "model", "fasttext", archive=True))
-    scores = WordScorer(archive, WORDS)
+    scores = WordScorer(archive.model, archive.dataset_reader, WORDS)
     context = scores.contexts(SENTENCES, LOCATIONS)[:, 0]
     found = scores(context)
     assert torch.equal(found[:, WORDS.index("quagga")], found[:, WORDS.index("zebra")])
@@ -125,11 +125,14 @@ def test_unknown_words_are_exactly_as_good_as_each_other(tmp_path):
 
 def test_no_places_have_no_contexts(tmp_path):
     archive = load_archive(write_language_model(tmp_path / "model", "words", archive=True))
-    assert WordScorer(archive, WORDS).contexts(SENTENCES, []).shape == (0, 2, 6)
+    assert WordScorer(archive.model, archive.dataset_reader, WORDS).contexts(
+        SENTENCES, []
+    ).shape == (0, 2, 6)
 
 
 @pytest.mark.parametrize("side", ["start_tokens", "end_tokens"])
 def test_a_language_model_without_boundaries_is_refused(side, tmp_path):
     file = write_language_model(tmp_path / "model", "words", archive=True, **{side: []})
+    archive = load_archive(file)
     with pytest.raises(ConfigurationError, match=side):
-        WordScorer(load_archive(file), WORDS)
+        WordScorer(archive.model, archive.dataset_reader, WORDS)

@@ -15,12 +15,12 @@ from allennlp_semfit.corpus.options import CorpusOptions
 from allennlp_semfit.corpus.prepare import prepare_corpus
 from allennlp_semfit.corpus.vocabulary import count_vocabulary
 from allennlp_semfit.corpus.word_counts import sort_by_frequency
+from allennlp_semfit.export.character_cnn import export_character_cnn
+from allennlp_semfit.export.embed_file import embed_file
+from allennlp_semfit.export.model_folder import export_model
+from allennlp_semfit.export.task_folder import export_task
+from allennlp_semfit.export.word_vectors import word_vectors
 from allennlp_semfit.fasttext.train import train_fasttext
-from allennlp_semfit.pretrained.character_cnn import export_character_cnn
-from allennlp_semfit.pretrained.embed_file import embed_file
-from allennlp_semfit.pretrained.model_folder import export_model
-from allennlp_semfit.pretrained.task_folder import export_task
-from allennlp_semfit.pretrained.word_vectors import word_vectors
 from allennlp_semfit.static_vectors.svd import train_svd
 from allennlp_semfit.subwords.train import train_bpe
 from tests import FIXTURES

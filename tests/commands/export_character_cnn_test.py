@@ -7,11 +7,11 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.modules.elmo import _ElmoCharacterEncoder, batch_to_ids
 
-from allennlp_semfit.models.language_model_archive import LANGUAGE_MODEL
+from allennlp_semfit.archives.language_model_archive import LanguageModelArchive
+from allennlp_semfit.export.character_cnn import export_character_cnn
 from allennlp_semfit.modules.token_embedders.elmo_character_cnn_embedder import (
     ElmoCharacterCnnEmbedder,
 )
-from allennlp_semfit.pretrained.character_cnn import export_character_cnn
 from tests.commands import running
 from tests.language_models import KINDS, write_language_model
 from tests.processes import error_in_fork
@@ -88,7 +88,7 @@ def test_the_files_have_the_language_models_vectors(overrides, tmp_path):
     files = files_in(tmp_path / "out")
     elmo_tokens = batch_to_ids([WORDS])
     with torch.no_grad():
-        model = LANGUAGE_MODEL.read(language_model).model.eval()
+        model = LanguageModelArchive.open(language_model).build_model().eval()
         expected = model._text_field_embedder.token_embedder_characters(elmo_tokens)
         embedded = _ElmoCharacterEncoder(*files)(elmo_tokens)["token_embedding"]
     torch.testing.assert_close(embedded[:, 1:-1], expected)

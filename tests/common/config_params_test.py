@@ -7,7 +7,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.from_params import infer_params
 
 import allennlp_semfit
-from allennlp_semfit.pretrained.tagger import SemfitTagger
+from allennlp_semfit.predictors.tagger import SemfitTagger
 
 COMPONENTS = [
     pytest.param(base, name, id=f"{base.__name__} {name}")

@@ -13,7 +13,7 @@ from allennlp.nn.util import move_to_device
 from torch.nn.functional import cosine_similarity
 
 from allennlp_semfit.data.language_modeling import LanguageModelingReader
-from allennlp_semfit.pretrained.predictor import LanguageModelVectorsPredictor
+from allennlp_semfit.predictors.language_model_vectors import LanguageModelVectorsPredictor
 from tests import FIXTURES
 
 TRAINABLE = {"type": "embedding", "embedding_dim": 10, "num_embeddings": 3}

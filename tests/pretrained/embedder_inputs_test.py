@@ -16,7 +16,6 @@ from allennlp.modules import TextFieldEmbedder
 from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.pretrained.embedder import ElmoSemfitEmbedder
 from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
-from allennlp_semfit.pretrained.model_folder import export_model
 from tests import FIXTURES, VECTORS
 from tests.language_models import KINDS, tensors_of, write_language_model
 from tests.tagging import tagging_config
@@ -200,14 +199,6 @@ class TestInATask:
             archives.append(load_archive(task / "model.tar.gz"))
         for archive in archives:
             Model.from_params(archive.config["model"].duplicate(), vocab=archive.model.vocab)
-
-    @pytest.mark.parametrize("kind", ["fasttext", "characters", "words", "subwords"])
-    def test_one_language_model_in_two_places_is_accepted(self, kind, tmp_path):
-        archive_file = write_language_model(tmp_path / "lm", kind, archive=True)
-        export_model(archive_file, tmp_path / "folder", compact=kind == "fasttext")
-        for pair in ((archive_file, tmp_path / "folder"), (tmp_path / "folder", archive_file)):
-            config = self.config(tmp_path, FEW, pair[0], indexed_by=pair[1])
-            train_model(Params(config), str(tmp_path / "task"), force=True)
 
     def predict(self, archive_file, **overrides):
         archive = load_archive(archive_file, overrides=overrides)

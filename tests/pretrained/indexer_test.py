@@ -1,6 +1,8 @@
 import json
 import pickle
 import shutil
+import tarfile
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -26,7 +28,7 @@ from allennlp.nn.util import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allennlp_semfit.archives import archive as archive_module
+from allennlp_semfit.archives.archive import Archive
 from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.pretrained.embedder import ElmoSemfitEmbedder
 from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
@@ -150,23 +152,17 @@ def test_an_empty_field_pads_a_list_field(kind, indexers):
     assert not any(tensor[1].any() for tensor in tensors.values())
 
 
-def test_an_archive_is_extracted_once_and_without_its_weights(tmp_path, monkeypatch):
-    archive = write_language_model(tmp_path / "lm", "words", archive=True)
+def test_a_process_unpacks_an_archive_once(tmp_path, monkeypatch):
+    file = write_language_model(tmp_path / "lm", "words", archive=True)
     expected = tensors_of(ElmoSemfitIndexer(tmp_path / "lm"), SENTENCES)
-    extracted = []
-    read = archive_module.Archive.__init__
-
-    def spy(self, kind, file, directory, with_weights):
-        extracted.append({path.name for path in directory.rglob("*") if path.is_file()})
-        read(self, kind, file, directory, with_weights)
-
-    monkeypatch.setattr(archive_module.Archive, "__init__", spy)
-    tensors = tensors_of(ElmoSemfitIndexer(archive), SENTENCES)
+    vectors = SentenceEmbedder(tmp_path / "lm").embed_sentence(SENTENCES[0])
+    monkeypatch.setattr(tarfile, "open", Mock(wraps=tarfile.open))
+    tensors = tensors_of(ElmoSemfitIndexer(file), SENTENCES)
     assert torch.equal(tensors["lm_tokens"], expected["lm_tokens"])
-    small = {"config.json", "non_padded_namespaces.txt", "tokens.txt"}
-    assert [files - {".lock"} for files in extracted] == [small]
-    SentenceEmbedder(archive)
-    assert [files - {".lock"} for files in extracted[1:]] == [{*small, "weights.th"}]
+    assert (SentenceEmbedder(file).embed_sentence(SENTENCES[0]) == vectors).all()
+    ElmoSemfitEmbedder(file)
+    # Its weights were not kept after the first model.
+    assert tarfile.open.call_count == 2
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
@@ -178,7 +174,7 @@ def test_a_vocabulary_that_is_not_asked_is_not_kept(kind, indexers):
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_a_pickled_copy_gives_the_same(kind, indexers, monkeypatch):
     pickled = pickle.dumps(indexers[kind])
-    monkeypatch.setattr(archive_module.ArchiveKind, "read", None)
+    monkeypatch.setattr(Archive, "open", None)
     copied = tensors_of(pickle.loads(pickled), SENTENCES)
     for name, tensor in tensors_of(indexers[kind], SENTENCES).items():
         assert torch.equal(copied[name], tensor)

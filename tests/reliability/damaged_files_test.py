@@ -22,12 +22,12 @@ from allennlp_semfit import SentenceEmbedder
 from allennlp_semfit.corpus.options import CorpusOptions
 from allennlp_semfit.corpus.prepare import prepare_corpus
 from allennlp_semfit.corpus.word_counts import count_words
+from allennlp_semfit.export.model_folder import export_model
 from allennlp_semfit.fasttext.compact import CompactFastText, write_compact
 from allennlp_semfit.fasttext.model import FastTextModel
 from allennlp_semfit.modules.token_embedders.elmo_character_cnn_embedder import (
     ElmoCharacterCnnEmbedder,
 )
-from allennlp_semfit.pretrained.model_folder import export_model
 from allennlp_semfit.static_vectors.table import read_table
 from allennlp_semfit.subwords.tokenizer import SubwordTokenizer
 from allennlp_semfit.subwords.train import train_bpe

@@ -14,7 +14,7 @@ from allennlp.data import Vocabulary
 from allennlp.models import Model
 from allennlp.models.model import remove_weights_related_keys_from_params
 
-from allennlp_semfit.pretrained.model_folder import export_model
+from allennlp_semfit.export.model_folder import export_model
 from tests import FIXTURES, TABLE
 from tests.modules.lm_heads.vocabularies import vocabulary_of
 from tests.training_config.conftest import CORPUS

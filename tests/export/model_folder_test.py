@@ -14,8 +14,8 @@ from requests import Response
 
 from allennlp_semfit import SentenceEmbedder
 from allennlp_semfit.common.errors import InvalidFileError
+from allennlp_semfit.export.model_folder import export_model
 from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
-from allennlp_semfit.pretrained.model_folder import export_model
 from tests import FIXTURES, TABLE, VECTORS
 from tests.commands.running import run
 from tests.language_models import KINDS, tensors_of, write_language_model

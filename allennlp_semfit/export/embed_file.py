@@ -15,21 +15,21 @@ from allennlp.common.util import format_size
 
 from allennlp_semfit.common.errors import check_bounds
 from allennlp_semfit.common.output import lock_output, write_file
-from allennlp_semfit.pretrained.pooling import check_pooling, pool_layers, pool_words
-from allennlp_semfit.pretrained.sentence_embedder import (
-    DEFAULT_BATCH_SIZE,
-    SentenceEmbedder,
-    batches_by_length,
-    windows_of,
-)
-from allennlp_semfit.pretrained.sentences_file import SentencesFile
-from allennlp_semfit.pretrained.vectors_file import (
+from allennlp_semfit.export.sentences_file import SentencesFile
+from allennlp_semfit.export.vectors_file import (
     check_vectors_path,
     progress_bar,
     read_run,
     write_run,
     write_sentence_vectors,
     write_word_vectors,
+)
+from allennlp_semfit.pretrained.pooling import check_pooling, pool_layers, pool_words
+from allennlp_semfit.pretrained.sentence_embedder import (
+    DEFAULT_BATCH_SIZE,
+    SentenceEmbedder,
+    batches_by_length,
+    windows_of,
 )
 
 logger = logging.getLogger(__name__)

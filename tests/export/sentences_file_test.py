@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allennlp_semfit.common import text_files
-from allennlp_semfit.pretrained.sentences_file import SentencesFile
+from allennlp_semfit.export.sentences_file import SentencesFile
 
 
 def write(tmp_path, content):

@@ -24,9 +24,9 @@ from allennlp.predictors.sentence_tagger import SpacyTokenizer
 from allennlp_semfit.corpus.options import CorpusOptions
 from allennlp_semfit.corpus.prepare import prepare_corpus
 from allennlp_semfit.corpus.sentences import SentenceSplitter
-from allennlp_semfit.pretrained.model_folder import export_model
-from allennlp_semfit.pretrained.tagger import _to_bio
-from allennlp_semfit.pretrained.task_folder import export_task
+from allennlp_semfit.export.model_folder import export_model
+from allennlp_semfit.export.task_folder import export_task
+from allennlp_semfit.predictors.tagger import _to_bio
 from tests import FIXTURES
 from tests.commands.running import error_of, run
 from tests.language_models import write_language_model

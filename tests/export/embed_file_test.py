@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from allennlp_semfit import SentenceEmbedder
-from allennlp_semfit.pretrained import embed_file as module
-from allennlp_semfit.pretrained import sentence_embedder, vectors_file
-from allennlp_semfit.pretrained.embed_file import embed_file
+from allennlp_semfit.export import embed_file as module
+from allennlp_semfit.export import vectors_file
+from allennlp_semfit.export.embed_file import embed_file
+from allennlp_semfit.pretrained import sentence_embedder
 from tests import FIXTURES, VECTORS
 from tests.tolerance import assert_same_but_for_rounding
 

@@ -7,20 +7,20 @@ from pathlib import Path
 from typing import Any, Collection, Dict, List, Optional, Tuple, Union
 
 from allennlp.common.checks import ConfigurationError
+from allennlp.models import Model
 from allennlp.models.archival import CONFIG_NAME
 from allennlp.models.model import remove_keys_from_params
 from safetensors.torch import save
 
 from allennlp_semfit.archives.archive import VOCABULARY, Archive, map_paths
+from allennlp_semfit.archives.language_model_archive import LanguageModelArchive
 from allennlp_semfit.common.output import check_output_path, write_directory
 from allennlp_semfit.common.text_files import FOLDER_WEIGHTS, RECORD
 from allennlp_semfit.data.fasttext_indexer import FastTextIndexer
 from allennlp_semfit.fasttext.compact import open_fasttext, write_compact
 from allennlp_semfit.fasttext.model import FastTextModel
-from allennlp_semfit.models.language_model_archive import LANGUAGE_MODEL
-from allennlp_semfit.pretrained.input_spec import InputSpec
+from allennlp_semfit.predictors.tagger import ANY_LANGUAGE
 from allennlp_semfit.pretrained.layers import LanguageModelLayers
-from allennlp_semfit.pretrained.tagger import ANY_LANGUAGE
 
 _CARD = "README.md"
 _COMPACT = "vectors.safetensors"
@@ -104,14 +104,14 @@ def export_model(
     for given in (fasttext_model_path, tokenizer_path):
         if given and "://" in given:
             raise ConfigurationError(f"{given}: fetch this file first, and give its path")
-    archive = LANGUAGE_MODEL.read(archive_file)
-    spec = InputSpec(archive)
-    # Checks that all files are there and fit.
-    layers = LanguageModelLayers.from_archive(archive, fasttext_model_path)
-    indexer = spec.open_indexer(fasttext_model_path)
-    spec.open_tokenizer(tokenizer_path)
+    archive = LanguageModelArchive.open(archive_file)
+    model = archive.build_model()
+    # All files are there, and fit.
+    layers = LanguageModelLayers(archive, model, fasttext_model_path)
+    indexer = archive.open_indexer(fasttext_model_path)
+    archive.open_tokenizer(tokenizer_path)
     reserved = [*contents, _COMPACT] if compact else contents
-    config, files = _portable(archive, spec.name, fasttext_model_path, tokenizer_path, reserved)
+    config, files = _portable(archive, fasttext_model_path, tokenizer_path, reserved)
     fasttext: Optional[FastTextModel] = None
     if compact:
         opened = open_fasttext(indexer.path) if isinstance(indexer, FastTextIndexer) else None
@@ -121,7 +121,7 @@ def export_model(
                 "out"
             )
         fasttext = opened
-        name = config["dataset_reader"]["token_indexers"][spec.name]["model_path"]
+        name = config["dataset_reader"]["token_indexers"][archive.input_name]["model_path"]
         del files[name]
         config = map_paths(config, lambda value: _COMPACT if value == name else value)
     record = _read_record(archive)
@@ -136,7 +136,7 @@ def export_model(
         unknown="License" if tag else "Language and license",
         num_layers=layers.num_layers,
         dim=layers.get_output_dim(),
-        facts="\n".join(f"| {name} | {value} |" for name, value in _facts(archive, record)),
+        facts="\n".join(f"| {name} | {value} |" for name, value in _facts(archive, model, record)),
     )
     exported = Path(archive.file)
     if (exported / FOLDER_WEIGHTS).is_file() and (exported / _CARD).is_file():
@@ -153,9 +153,8 @@ def export_model(
         if fasttext is not None:
             write_compact(fasttext, new / _COMPACT)
         archive.vocabulary.save_to_files(str(new / VOCABULARY))
-        state = archive.model.state_dict()
-        # Its own tensors may share memory, which the format does not allow.
-        tensors = {name: value.contiguous().clone() for name, value in state.items()}
+        # Tied weights share memory, which the format does not allow.
+        tensors = {name: value.clone() for name, value in model.state_dict().items()}
         # `save_file` lets nobody else read it.
         (new / FOLDER_WEIGHTS).write_bytes(save(tensors))
         (new / _CARD).write_text(card, "utf-8")
@@ -163,8 +162,7 @@ def export_model(
 
 
 def _portable(
-    archive: Archive,
-    indexer: str,
+    archive: LanguageModelArchive,
     fasttext_model_path: Optional[str],
     tokenizer_path: Optional[str],
     reserved: Collection[str],
@@ -176,7 +174,7 @@ def _portable(
     whole = params.as_dict(quiet=True)
     reader, vocabulary = whole["dataset_reader"], whole.get("vocabulary", {})
     if fasttext_model_path is not None:
-        reader["token_indexers"][indexer]["model_path"] = fasttext_model_path
+        reader["token_indexers"][archive.input_name]["model_path"] = fasttext_model_path
     if tokenizer_path is not None:
         reader["tokenizer"]["model_path"] = tokenizer_path
 
@@ -250,16 +248,15 @@ def _language_in(record: Dict[str, Any]) -> Optional[str]:
     return None
 
 
-def _facts(archive: Archive, record: Dict[str, Any]) -> List[Tuple[str, str]]:
+def _facts(archive: Archive, model: Model, record: Dict[str, Any]) -> List[Tuple[str, str]]:
     """What is known of the training."""
-    model = archive.config["model"].as_dict(quiet=True)
-    contextualizer = model["contextualizer"]
+    contextualizer = archive.config["model"].as_dict(quiet=True)["contextualizer"]
     sizes = ", ".join(
         f"{name} {contextualizer[name]}"
         for name in ("hidden_dim", "cell_size", "num_layers")
         if name in contextualizer
     )
-    num_parameters = sum(parameter.numel() for parameter in archive.model.parameters())
+    num_parameters = sum(parameter.numel() for parameter in model.parameters())
     facts = [
         ("contextualizer", f"`{contextualizer['type']}`, {sizes}"),
         ("parameters", f"{num_parameters:,}"),

@@ -10,16 +10,15 @@ import torch
 from allennlp.modules.seq2vec_encoders import CnnHighwayEncoder
 from allennlp.modules.token_embedders import TokenCharactersEncoder
 
-from allennlp_semfit.archives.archive import Archive
+from allennlp_semfit.archives.language_model_archive import LanguageModelArchive
+from allennlp_semfit.common.model_config import type_of
 from allennlp_semfit.common.output import check_output_path, write_directory
-from allennlp_semfit.models.language_model_archive import LANGUAGE_MODEL
 from allennlp_semfit.models.language_model_base import LanguageModelBase
 from allennlp_semfit.modules.token_embedders.elmo_character_cnn_embedder import (
     MAX_CHARACTERS,
     NUM_CHARACTERS,
     elmo_weights,
 )
-from allennlp_semfit.pretrained.folder_language_model import type_of
 
 _OPTIONS, _WEIGHTS = "options.json", "weights.hdf5"
 
@@ -54,7 +53,7 @@ def export_character_cnn(
     # Checked before the model, which takes a while to load.
     contents = (_WEIGHTS, _OPTIONS)
     check_output_path(Path(out_dir), contents=contents, force=force)
-    archive = LANGUAGE_MODEL.read(archive_file)
+    archive = LanguageModelArchive.open(archive_file)
     embedder = _find_embedder(archive)
     embedding, encoder = embedder._embedding._module, embedder._encoder._module
     is_tanh = encoder._activation is torch.nn.functional.tanh
@@ -84,8 +83,8 @@ def export_character_cnn(
     return options
 
 
-def _find_embedder(archive: Archive) -> TokenCharactersEncoder:
-    model = archive.model
+def _find_embedder(archive: LanguageModelArchive) -> TokenCharactersEncoder:
+    model = archive.build_model()
     assert isinstance(model, LanguageModelBase)
     indexers = archive.config["dataset_reader"].get("token_indexers", {})
     embedders = getattr(model._text_field_embedder, "_token_embedders", {})

@@ -11,16 +11,16 @@ from allennlp.models.archival import CONFIG_NAME, META_NAME, get_weights_path
 from allennlp.models.model import remove_keys_from_params
 
 from allennlp_semfit.archives.archive import VOCABULARY, unpacked
+from allennlp_semfit.archives.language_model_archive import LanguageModelArchive
 from allennlp_semfit.common.errors import InvalidFileError, first_line, resolve_path
 from allennlp_semfit.common.output import check_output_path, write_directory
-from allennlp_semfit.models.language_model_archive import LANGUAGE_MODEL
-from allennlp_semfit.pretrained.model_folder import (
+from allennlp_semfit.export.model_folder import (
     check_language,
     export_model,
     link_or_copy,
     name_files,
 )
-from allennlp_semfit.pretrained.tagger import ANY_LANGUAGE
+from allennlp_semfit.predictors.tagger import ANY_LANGUAGE
 
 logger = logging.getLogger(__name__)
 
@@ -126,7 +126,7 @@ def export_task(
         languages = [language]
         with write_directory(folder, [*files, *contents], force=force) as new:
             for number, (path, moved) in enumerate(models.items()):
-                path = resolve_path(path, _MOVED, LANGUAGE_MODEL.name)
+                path = resolve_path(path, _MOVED, LanguageModelArchive.kind)
                 exported = new / _name(number)
                 export_model(path, exported, language=language, compact=compact, **moved)
                 languages.append(json.loads((exported / CONFIG_NAME).read_text()).get("language"))

@@ -12,8 +12,8 @@ from allennlp.data import Token
 from allennlp.predictors import Predictor
 
 from allennlp_semfit.common.errors import InvalidFileError
-from allennlp_semfit.pretrained.model_folder import export_model
-from allennlp_semfit.pretrained.task_folder import export_task
+from allennlp_semfit.export.model_folder import export_model
+from allennlp_semfit.export.task_folder import export_task
 from tests import VECTORS
 from tests.commands.running import error_of, run
 from tests.tagging import tagging_config

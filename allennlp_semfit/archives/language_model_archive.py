@@ -1,0 +1,140 @@
+import copy
+from functools import cached_property
+from typing import Any, Dict, List, Mapping, Optional, Tuple, TypeVar
+
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import DatasetReader, TokenIndexer, Tokenizer
+
+from allennlp_semfit.archives.archive import Archive
+from allennlp_semfit.common.model_config import input_names, type_of
+
+T = TypeVar("T")
+
+# AllenNLP derives a text field's mask from the first tensor with the fewest dimensions. It is not
+# called "mask", because a text field can have only one.
+WORD_MASK = "word_mask"
+SUBWORD_SPANS = "subword_spans"
+
+
+class LanguageModelArchive(Archive):
+    """
+    A trained language model of any kind, and its input: the indexer, the tokenizer and the boundary
+    tokens. Their files are opened on demand.
+    """
+
+    kind = "Language model"
+    models = ("bidirectional_lm", "masked_lm")
+    reader = "language_modeling"
+    remedy = "`allennlp train` makes it with a config such as training_config/elmo_semfit.jsonnet."
+
+    @cached_property
+    def input_name(self) -> str:
+        """
+        The name of the indexer that the model reads.
+
+        # Raises
+
+        `ConfigurationError`
+            If there is not exactly one.
+        """
+        embedder = self.config["model"].get("text_field_embedder")
+        embedders = embedder.get("token_embedders", {}) if isinstance(embedder, Params) else {}
+        names = input_names(self._indexers, embedders)
+        if len(names) != 1 or (embedders and not embedders.keys() & names):
+            raise ConfigurationError(
+                f"The language model {self.file} has the indexers {names}; to be used as an "
+                "embedder it must have exactly one, with an embedder that is not `empty`."
+            )
+        return names[0]
+
+    @property
+    def _indexers(self) -> Params:
+        indexers = self.config["dataset_reader"].get("token_indexers") or Params({"tokens": {}})
+        if not isinstance(indexers, Params):
+            raise self.error(f"has the token_indexers {indexers!r}", "They must be an object.")
+        return indexers
+
+    @cached_property
+    def reads_fasttext(self) -> bool:
+        """Whether the indexer is `fasttext`."""
+        return type_of(self._indexers[self.input_name]) == "fasttext"
+
+    @cached_property
+    def is_subword(self) -> bool:
+        """Whether the tokenizer splits words into subwords."""
+        tokenizer = self.config["dataset_reader"].get("tokenizer")
+        if tokenizer is None:
+            return False
+        name = type_of(tokenizer) or Tokenizer.default_implementation
+        tokenizer_class, _ = Tokenizer.resolve_class_name(name)
+        return hasattr(tokenizer_class, "intra_word_tokenize")
+
+    @cached_property
+    def prefix(self) -> str:
+        """
+        What precedes the names of the indexer's tensors in a task, because AllenNLP takes `tokens`
+        for indices into the task's vocabulary, and interprets `offsets` and `mask`. An indexer of
+        words without a vocabulary has no prefix, so that a task can also use it directly.
+        """
+        without = ("fasttext", "mimick", "elmo_characters")
+        is_without = type_of(self._indexers[self.input_name]) in without and not self.is_subword
+        return "" if is_without else "lm_"
+
+    @cached_property
+    def boundary_tokens(self) -> Tuple[List[str], List[str]]:
+        """The start tokens and the end tokens of a sentence."""
+        params = self.config["dataset_reader"].duplicate()
+        # Without indexers and tokenizer, it opens no file.
+        params.pop("tokenizer", None)
+        params.pop("token_indexers", None)
+        reader: Any = self.build(DatasetReader, params)
+        return reader.start_tokens, reader.end_tokens
+
+    def open_indexer(self, fasttext_model_path: Optional[str] = None) -> TokenIndexer:
+        """
+        Opens the language model's indexer, with `fasttext_model_path` if the file has been moved.
+
+        # Raises
+
+        `InvalidFileError`
+            If a file is missing or invalid; a fastText file's `parameter` is `fasttext_model_path`.
+        `ConfigurationError`
+            If a file is given, but the language model uses none.
+        """
+        params = self._indexers[self.input_name]
+        parameter = "fasttext_model_path"
+        params = self._with_path(params, self.reads_fasttext, parameter, fasttext_model_path)
+        return self.build(TokenIndexer, params, parameter=parameter if self.reads_fasttext else "")
+
+    def open_tokenizer(self, tokenizer_path: Optional[str] = None) -> Optional[Tokenizer]:
+        """Opens a subword model's tokenizer, like `open_indexer`; `None` for other models."""
+        params = self.config["dataset_reader"].get("tokenizer")
+        parameter = "tokenizer_path"
+        params = self._with_path(params, self.is_subword, parameter, tokenizer_path)
+        return self.build(Tokenizer, params, parameter=parameter) if self.is_subword else None
+
+    def _with_path(self, params: Any, reads_file: bool, parameter: str, path: Optional[str]) -> Any:
+        """Copies `params`, with the file `path` if it is given."""
+        if path is None:
+            return copy.deepcopy(params)
+        if not reads_file:
+            raise ConfigurationError(
+                f"`{parameter}` is {path}, but the language model {self.file} uses no such file. "
+                "Leave it out."
+            )
+        return Params({**params.as_dict(quiet=True), "model_path": path})
+
+
+def add_prefix(prefix: str, values: Mapping[str, T]) -> Dict[str, T]:
+    """Adds the `prefix` of a language model's archive to the names of its indexer."""
+    return {prefix + name: value for name, value in values.items()}
+
+
+def remove_prefix(prefix: str, values: Mapping[str, T]) -> Dict[str, T]:
+    """The values whose names have the prefix, with the names of the language model's indexer."""
+    return {
+        name.removeprefix(prefix): value
+        for name, value in values.items()
+        if name.startswith(prefix)
+    }
