@@ -92,7 +92,7 @@ class Archive:
         self.identity = identity
         self._weights: Optional[Dict[str, torch.Tensor]] = None
         path = identity[0]
-        with unpacked(path, self.remedy, self.kind) as directory:
+        with unpacked(path, self.file, self.remedy, self.kind) as directory:
             self.config = self._read_config(directory / CONFIG_NAME)
             self.vocabulary = self._read_vocabulary(directory / VOCABULARY)
             if not path.is_dir():
@@ -150,7 +150,7 @@ class Archive:
         # Those of an archive are in memory until a model is built.
         weights, self._weights = self._weights, None
         if weights is None:
-            with unpacked(self.identity[0], self.remedy, self.kind) as directory:
+            with unpacked(self.identity[0], self.file, self.remedy, self.kind) as directory:
                 weights = self._read_weights(directory)
         try:
             model.load_state_dict(weights)
@@ -287,17 +287,16 @@ class Archive:
 
 
 @contextmanager
-def unpacked(archive: Union[str, os.PathLike], remedy: str, kind: str) -> Iterator[Path]:
+def unpacked(path: Path, file: Union[str, os.PathLike], remedy: str, kind: str) -> Iterator[Path]:
     """
     A context manager for the directory with the files of an archive, which may be one itself.
-    `remedy` and `kind` are as for `InvalidFileError`.
+    `file`, `remedy` and `kind` are as for `InvalidFileError`.
 
     # Raises
 
     `InvalidFileError`
-        If it does not exist or cannot be unpacked.
+        If it cannot be unpacked.
     """
-    path = Path(resolve_path(archive, remedy, kind))
     if path.is_dir():
         yield path
         return
@@ -310,7 +309,7 @@ def unpacked(archive: Union[str, os.PathLike], remedy: str, kind: str) -> Iterat
                     members.extract(member, temporary, set_attrs=False)
         except (tarfile.TarError, EOFError, OSError, ValueError, zlib.error) as error:
             found = f"cannot be unpacked ({error})"
-            raise InvalidFileError(archive, found, remedy, kind) from None
+            raise InvalidFileError(file, found, remedy, kind) from None
         yield Path(temporary)
         # A signal that interrupts the removal would leave half of it.
         cleanup.enter_context(delayed_signals())

@@ -87,14 +87,15 @@ class Embed(Command):
 
     def run(self, args: argparse.Namespace) -> None:
         # Both are checked before the model, which takes a while to load.
-        check_vectors_path(Path(args.out_file), args.pool, [args.archive_file, args.sentences_file])
+        check_vectors_path(
+            Path(args.out_file),
+            args.pool,
+            [args.archive_file, args.sentences_file],
+            force=args.force,
+        )
         SentencesFile(Path(args.sentences_file))
         summary = call(embed_file, args, embedder=load_language_model(args))
-        if summary.already_done:
-            logger.info("Nothing to do: %s already has these vectors.", args.out_file)
-        speed = summary.words_per_second
         logger.info(
             f"{args.out_file}: {summary.num_sentences:,} sentences, {summary.num_words:,} words, "
-            + format_size(summary.file_size)
-            + (f", {speed:,.0f} words a second" if speed else "")
+            f"{format_size(summary.file_size)}, {summary.words_per_second:,.0f} words a second"
         )

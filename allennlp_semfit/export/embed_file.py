@@ -1,10 +1,13 @@
 """Writes the vectors of a file of sentences to HDF5 or `.npy`."""
 
+import hashlib
+import json
 import logging
 import math
 import os
 import shutil
 import time
+from contextlib import suppress
 from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any, Dict, Iterator, NamedTuple, Optional, Sequence, Union
@@ -19,8 +22,6 @@ from allennlp_semfit.export.sentences_file import SentencesFile
 from allennlp_semfit.export.vectors_file import (
     check_vectors_path,
     progress_bar,
-    read_run,
-    write_run,
     write_sentence_vectors,
     write_word_vectors,
 )
@@ -34,6 +35,10 @@ from allennlp_semfit.pretrained.sentence_embedder import (
 
 logger = logging.getLogger(__name__)
 
+_RUN = "run.json"
+# The files of an unfinished run.
+_WINDOWS = "*[0-9]"
+
 # The inputs of this many sentences identify the fastText file, which is too large to hash.
 _NUM_PROBES = 100
 
@@ -44,14 +49,13 @@ _MAX_BYTES_OF_SENTENCES = 2**31
 class EmbeddingSummary(NamedTuple):
     """
     `file_size` is in bytes. `words_per_second` does not count words that an interrupted run had
-    embedded. `already_done` tells whether `out_file` already had these vectors.
+    embedded.
     """
 
     num_sentences: int
     num_words: int
     file_size: int
-    words_per_second: float = 0.0
-    already_done: bool = False
+    words_per_second: float
 
 
 def embed_file(
@@ -101,15 +105,15 @@ def embed_file(
     # Raises
 
     `ConfigurationError`
-        If an option, the sentences or `out_file` cannot be used, or if `out_file` or the
-        unfinished vectors were written with other arguments.
+        If an option, the sentences or `out_file` cannot be used, or if the unfinished vectors were
+        written with other arguments or are damaged.
     """
     check_pooling(layers, "mean" if pool is None else pool)
     if dtype not in ("float32", "float16"):
         raise ConfigurationError(f"dtype: {dtype!r}; it takes 'float32' or 'float16'")
     check_bounds({"--batch-size": batch_size}, at_least=1)
     sentences, out = SentencesFile(Path(sentences_file)), Path(out_file)
-    check_vectors_path(out, pool, [sentences.path])
+    check_vectors_path(out, pool, [sentences.path], force=force)
     _, size, _ = identity = sentences.identify()
     if size > _MAX_BYTES_OF_SENTENCES and pool is None and not forget_sentences:
         raise ConfigurationError(
@@ -118,13 +122,11 @@ def embed_file(
         )
     num_sentences, num_words = sentences.summarize()
     probes = (line.split() for line in islice(sentences, _NUM_PROBES))
-    pooled = "" if pool is None else f" --pool {pool}"
-    forgets = " --forget-sentences" if forget_sentences and pool is None else ""
     run = {
         "sentences": list(identity),
-        "model": embedder.model_fingerprint(),
-        "input": embedder.input_fingerprint(probes),
-        "options": f"--{layers}{pooled} --dtype {dtype}{forgets}",
+        "language model": embedder.model_fingerprint(),
+        "fastText file, tokenizer or --autocast": embedder.input_fingerprint(probes),
+        "options": [layers, pool, dtype],
     }
     num_layers, dim = embedder.num_layers, embedder.get_output_dim()
     shape = (num_layers, -1, dim) if layers == "all" else (-1, dim)
@@ -139,7 +141,7 @@ def embed_file(
 
     def embed_window(path: Path, window: Sequence[Sequence[str]]) -> None:
         starts = [0, *accumulate(vector_bytes * count(words) for words in window)]
-        with write_file(path) as new, new.open("wb") as file:
+        with write_file(path) as new, new.open("w+b") as file:
             for batch in batches_by_length(list(map(len, window)), batch_size):
                 words = [window[index] for index in batch]
                 for index, vectors in zip(batch, embedder.embed_batch(words)):
@@ -149,32 +151,37 @@ def embed_file(
                     file.seek(starts[index])
                     file.write(vectors.astype(dtype, copy=False).tobytes())
                 bar.update(sum(map(len, words)))
+            file.seek(0)
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+            path.with_suffix(".digest").write_text(digest)
 
     def stored_vectors() -> Iterator[numpy.ndarray]:
         for number, window in enumerate(windows_of(map(str.split, sentences))):
-            with (unfinished / str(number)).open("rb") as file:
+            path = unfinished / str(number)
+            with path.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+                if digest != path.with_suffix(".digest").read_text():
+                    raise ConfigurationError(
+                        f"{path}: it is damaged; remove {unfinished}, and repeat the command"
+                    )
+                file.seek(0)
                 for words in window:
                     vectors = numpy.frombuffer(file.read(vector_bytes * count(words)), dtype)
                     yield vectors if pool is not None else vectors.reshape(shape)
                     bar.update(len(words))
 
     with lock_output(out):
-        found = read_run(unfinished / "run")
-        if out.exists() and not force:
-            _check_run(out, read_run(out), run)
-            if found in ({}, run):
-                shutil.rmtree(unfinished, ignore_errors=True)
-            return EmbeddingSummary(num_sentences, num_words, out.stat().st_size, already_done=True)
+        found = _read_run(unfinished / _RUN)
         if found and not force:
             _check_run(unfinished, found, run)
         _check_disk(unfinished, size)
         if found != run:
             shutil.rmtree(unfinished, ignore_errors=True)
-            with write_file(unfinished / "run") as new:
-                write_run(new, run)
+            with write_file(unfinished / _RUN) as new:
+                new.write_text(json.dumps(run))
         start = time.monotonic()
         windows = enumerate(windows_of(map(str.split, sentences)))
-        done = islice(windows, sum(1 for _ in unfinished.glob("[0-9]*")))
+        done = islice(windows, sum(1 for _ in unfinished.glob(_WINDOWS)))
         resumed = sum(len(words) for _, window in done for words in window)
         if resumed:
             logger.info("Resuming after %s of %s words.", f"{resumed:,}", f"{num_words:,}")
@@ -197,33 +204,27 @@ def embed_file(
             else:
                 matrix = (num_sentences, vector_size)
                 write_sentence_vectors(new, stored_vectors(), matrix, dtype)
-            write_run(new, run)
         shutil.rmtree(unfinished)
     return EmbeddingSummary(num_sentences, num_words, out.stat().st_size, words_per_second)
 
 
-def _check_run(path: Path, found: Dict[str, Any], expected: Dict[str, Any]) -> None:
-    if found.keys() != expected.keys():
-        cause = "by something other than `allennlp embed`, or is damaged"
-    else:
-        explanations = {
-            "sentences": "from other sentences, or before their file changed",
-            # Another model implies another input.
-            "model": "with another language model",
-            "input": "with another fastText file, other boundary tokens, another setting of "
-            "--autocast or, for a subword model, another tokenizer or --sub-token-mode",
-            "options": f"with {found['options']}, not {expected['options']}",
-        }
-        differences = (explanations[name] for name in explanations if found[name] != expected[name])
-        cause = next(differences, "")
-    if cause:
+def _read_run(path: Path) -> Dict[str, Any]:
+    with suppress(OSError, ValueError, TypeError):
+        return dict(json.loads(path.read_text()))
+    return {}
+
+
+def _check_run(unfinished: Path, found: Dict[str, Any], expected: Dict[str, Any]) -> None:
+    differences = [name for name, value in expected.items() if found.get(name) != value]
+    if differences:
         raise ConfigurationError(
-            f"{path}: it was made {cause}. Give another name, or --force to replace it"
+            f"{unfinished}: it has vectors of a run with other {', '.join(differences)}; give "
+            "another name, or --force to replace them"
         )
 
 
 def _check_disk(unfinished: Path, size: int) -> None:
-    needed = 2 * size - sum(path.stat().st_size for path in unfinished.glob("[0-9]*"))
+    needed = 2 * size - sum(path.stat().st_size for path in unfinished.glob(_WINDOWS))
     free = shutil.disk_usage(unfinished.parent).free
     if needed > free:
         raise ConfigurationError(

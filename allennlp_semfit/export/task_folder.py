@@ -96,7 +96,8 @@ def export_task(
     folder = Path(out_dir)
     inputs = [archive_file, Path(archive_file).parent]
     check_output_path(folder, contents=_CONTENTS, force=force, inputs=inputs)
-    with unpacked(archive_file, _REMEDY, _KIND) as source:
+    location = Path(resolve_path(archive_file, _REMEDY, _KIND))
+    with unpacked(location, archive_file, _REMEDY, _KIND) as source:
         try:
             params = Params.from_file(str(source / CONFIG_NAME))
             remove_keys_from_params(params["model"])

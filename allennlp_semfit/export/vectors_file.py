@@ -2,9 +2,8 @@
 
 import json
 import os
-from contextlib import suppress
 from pathlib import Path
-from typing import Any, Dict, Iterable, Optional, Sequence, Tuple, Union
+from typing import Any, Iterable, Optional, Sequence, Tuple, Union
 
 import h5py
 import numpy
@@ -20,17 +19,19 @@ _CHUNK_ROWS = 500
 
 
 def check_vectors_path(
-    path: Path, pool: Optional[str], inputs: Sequence[Union[str, os.PathLike]]
+    path: Path, pool: Optional[str], inputs: Sequence[Union[str, os.PathLike]], *, force: bool
 ) -> None:
     """
     # Parameters
 
     path : `Path`
-        It may exist, and its directory may be missing.
+        Its directory may be missing.
     pool : `Optional[str]`
         How the words of a sentence are pooled to one vector, if they are.
     inputs : `Sequence[Union[str, os.PathLike]]`
         Files that it must not be.
+    force : `bool`
+        Whether it may exist.
 
     # Raises
 
@@ -47,25 +48,7 @@ def check_vectors_path(
             f"{path}: with --pool, the suffix chooses the format; give a name that ends in .h5 or "
             ".npy"
         )
-    check_output_path(path, force=True, inputs=inputs)
-
-
-def read_run(path: Path) -> Dict[str, Any]:
-    """Reads what `write_run` has written. It is empty if something else wrote the file."""
-    with suppress(OSError, ValueError, TypeError), path.open("rb") as file:
-        # More than the arguments take.
-        file.seek(max(0, path.stat().st_size - 10_000))
-        return dict(json.loads(file.read().rpartition(b"\n")[2]))
-    return {}
-
-
-def write_run(path: Path, run: Dict[str, Any]) -> None:
-    """
-    Appends a line with the arguments of the run that wrote a file. HDF5 and NumPy do not read
-    beyond their data.
-    """
-    with path.open("ab") as file:
-        file.write(b"\n" + json.dumps(run).encode())
+    check_output_path(path, force=force, inputs=inputs)
 
 
 def write_word_vectors(

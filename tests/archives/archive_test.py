@@ -3,6 +3,7 @@ import shutil
 import signal
 import tempfile
 from functools import partial
+from pathlib import Path
 
 import pytest
 import torch
@@ -25,7 +26,7 @@ def test_a_signal_while_the_temporary_files_are_removed_leaves_none(
         rmtree(*args, **kwargs)
 
     monkeypatch.setattr(shutil, "rmtree", partial(interrupted, shutil.rmtree))
-    with pytest.raises(KeyboardInterrupt), unpacked(lm_archive, "", ""):
+    with pytest.raises(KeyboardInterrupt), unpacked(Path(lm_archive), "", "", ""):
         pass
     assert not list(tmp_path.iterdir())
 

@@ -43,13 +43,8 @@ def test_every_option_arrives(lm_archive, tmp_path, caplog):
     num_words = len(HELD_OUT.read_text().split())
     assert f"{out}: 8 sentences, {num_words} words, " in caplog.text
     assert " words a second" in caplog.text
-    assert "Nothing to do" not in caplog.text
     # A line for each of the model's parameters would hide the rest.
     assert "model.contextualizer" not in caplog.text
-    caplog.clear()
-    run(lm_archive, HELD_OUT, out, *options.split()[:-1], "--fasttext-model-path", VECTORS)
-    assert f"Nothing to do: {out} already has these vectors." in caplog.text
-    assert " words a second" not in caplog.text
 
 
 def test_the_options_of_a_subword_model_arrive(tmp_path):
@@ -65,9 +60,6 @@ def test_the_options_of_a_subword_model_arrive(tmp_path):
         for index, line in enumerate(HELD_OUT.read_text().splitlines()):
             expected = embedder.embed_sentence(line.split())
             assert_same_but_for_rounding(file[str(index)][...], expected)
-    # These vectors are other ones.
-    with pytest.raises(SystemExit, match="it was made with another fastText file"):
-        run(language_model, HELD_OUT, out, *options, "first")
 
 
 @pytest.mark.parametrize(

@@ -50,8 +50,7 @@ def _small_windows(monkeypatch):
 def contents(path):
     with h5py.File(path, "r") as file:
         vectors = {name: file[name][...].tobytes() for name in file if name != "sentence_to_index"}
-        index = json.loads(file["sentence_to_index"][0])
-        return vectors, index, vectors_file.read_run(path)["options"]
+        return vectors, json.loads(file["sentence_to_index"][0])
 
 
 @pytest.mark.usefixtures("_small_windows")
@@ -63,7 +62,6 @@ def test_each_line_has_its_vectors(embedder, sentences, out, layers, dtype):
     summary = embed_file(embedder, sentences, out, layers=layers, dtype=dtype, batch_size=2)
     num_words = sum(len(line.split()) for line in LINES)
     assert summary[:3] == (len(LINES), num_words, out.stat().st_size)
-    assert not summary.already_done
     with h5py.File(out, "r") as file:
         assert set(file) == {*map(str, range(len(LINES))), "sentence_to_index"}
         for index, line in enumerate(LINES):
@@ -103,7 +101,6 @@ def test_one_vector_for_each_sentence(embedder, sentences, out, layers, dtype, p
         options = {"layers": layers, "pool": pool, "dtype": dtype, "batch_size": 2}
         summary = embed_file(embedder, sentences, path, **options)
         assert summary[:3] == (len(LINES), len(" ".join(LINES).split()), path.stat().st_size)
-        assert embed_file(embedder, sentences, path, **options).already_done
     with h5py.File(out, "r") as file:
         assert list(file) == ["vectors"]
         vectors = file["vectors"][...]
@@ -205,7 +202,7 @@ def test_resumes_after_an_interruption_at_the_end(embedder, sentences, out, monk
                 embed_file(embedder, sentences, out)
         assert out.exists() == is_written
     recorder = Recorder(embedder)
-    assert embed_file(recorder, sentences, out).already_done
+    embed_file(recorder, sentences, out, force=True)
     assert not recorder.embedded
     assert sorted(os.listdir(out.parent)) == ["sentences.txt", "vectors.h5"]
 
@@ -214,7 +211,7 @@ def test_resumes_after_an_interruption_at_the_end(embedder, sentences, out, monk
 def test_an_unfinished_file_of_other_vectors(embedder, sentences, out):
     interrupt(embedder, 3, sentences, out, layers="top")
     before = (out.parent / "vectors.h5.unfinished" / "0").read_bytes()
-    message = "vectors.h5.unfinished: it was made with --top .*, not --all .*or --force to replace"
+    message = "vectors.h5.unfinished: it has vectors of a run with other options; .*--force"
     with pytest.raises(ConfigurationError, match=message):
         embed_file(embedder, sentences, out)
     assert (out.parent / "vectors.h5.unfinished" / "0").read_bytes() == before
@@ -251,47 +248,49 @@ def test_a_full_disk_is_one_line(embedder, sentences, out, monkeypatch):
     assert sorted(os.listdir(out.parent)) == ["sentences.txt", "vectors.h5.unfinished"]
 
 
-def test_another_model_other_vectors_and_other_sentences_are_told_apart(
-    embedder, lm_archive, sentences, out
-):
-    embed_file(embedder, sentences, out)
-    before = contents(out)
+@pytest.mark.usefixtures("_small_windows")
+def test_unfinished_vectors_of_other_arguments_are_told_apart(embedder, lm_archive, sentences, out):
+    interrupt(embedder, 3, sentences, out)
 
-    def complaint(embedder, **options):
+    def differences(embedder, **options):
         with pytest.raises(ConfigurationError) as error:
             embed_file(embedder, sentences, out, **options)
-        assert "\n" not in str(error.value)
-        assert contents(out) == before
-        return str(error.value)
+        return str(error.value).partition("a run with other ")[2].partition("; ")[0]
 
+    fasttext = "fastText file, tokenizer or --autocast"
     other = SentenceEmbedder(lm_archive, fasttext_model_path=str(FIXTURES / "words_only.bin"))
-    assert "made with another fastText file, other boundary tokens" in complaint(other)
+    assert differences(other) == fasttext
     other = SentenceEmbedder(lm_archive, fasttext_model_path=VECTORS)
     for parameter in other._layers.parameters():
         parameter.data *= 2
-    assert "it was made with another language model. " in complaint(other)
-    made = "it was made with --all --dtype float32, not "
-    assert f"{made}--top --dtype float32. " in complaint(embedder, layers="top")
-    assert f"{made}--all --dtype float16. " in complaint(embedder, dtype="float16")
-    forgetful = complaint(embedder, forget_sentences=True)
-    assert f"{made}--all --dtype float32 --forget-sentences. " in forgetful
-    assert f"{made}--all --pool max --dtype float32. " in complaint(embedder, pool="max")
+    assert differences(other) == "language model"
+    for options in ({"layers": "top"}, {"dtype": "float16"}, {"pool": "max"}):
+        assert differences(embedder, **options) == "options"
     sentences.write_text("Something else .\n")
-    assert "it was made from other sentences, or before" in complaint(embedder)
+    assert differences(embedder) == f"sentences, {fasttext}"
 
+
+@pytest.mark.usefixtures("_small_windows")
+@pytest.mark.parametrize("options", [{}, {"pool": "mean"}])
+def test_damaged_vectors_of_an_interrupted_run_are_not_used(options, embedder, sentences, out):
+    interrupt(embedder, 3, sentences, out, **options)
+    window = out.parent / "vectors.h5.unfinished" / "0"
+    content = bytearray(window.read_bytes())
+    content[-5] ^= 1
+    window.write_bytes(content)
+    with pytest.raises(ConfigurationError, match="unfinished/0: it is damaged; remove "):
+        embed_file(embedder, sentences, out, **options)
+    assert not out.exists()
+
+
+def test_an_existing_file_is_replaced_only_on_request(embedder, sentences, out):
+    out.write_text("mine")
+    with pytest.raises(ConfigurationError, match="vectors.h5: it exists; .*--force to replace it"):
+        embed_file(embedder, sentences, out)
+    assert out.read_text() == "mine"
     embed_file(embedder, sentences, out, force=True, forget_sentences=True)
     with h5py.File(out, "r") as file:
-        assert list(file) == ["0"]
-
-
-@pytest.mark.parametrize("content", [b"", b"Snow .\n", b"\n7"])
-def test_the_file_of_something_else_stays(embedder, sentences, tmp_path, content):
-    out = tmp_path / "vectors.npy"
-    out.write_bytes(content)
-    message = r"vectors.npy: it was made by something other than `allennlp embed`, or is damaged\. "
-    with pytest.raises(ConfigurationError, match=message):
-        embed_file(embedder, sentences, out, pool="max")
-    assert out.read_bytes() == content
+        assert list(file) == [*map(str, sorted(range(len(LINES)), key=str))]
 
 
 def test_what_another_process_is_writing_is_left_alone(embedder, sentences, out):
