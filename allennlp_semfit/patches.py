@@ -31,7 +31,7 @@ def apply_patches() -> None:
 def _wrap(owner: Any, name: str, replacement: Callable) -> None:
     original = getattr(owner, name)
 
-    # Keeps the signature, from which AllenNLP takes the parameters of a config.
+    # Keep the signature: AllenNLP derives the parameters of a config from it.
     @functools.wraps(original)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         return replacement(original, *args, **kwargs)
@@ -53,8 +53,8 @@ def _init_reduce_on_plateau(
 
 
 def _load_checkpoint(load: Callable, self: Checkpointer) -> Optional[TrainerCheckpoint]:
-    # By default, `torch.load` accepts only tensors and a few plain types. Schedulers, metrics and
-    # callbacks store others.
+    # By default, `torch.load` accepts only tensors and a few plain types, but schedulers, metrics
+    # and callbacks store other types.
     paths = self.find_latest_checkpoint()
     if paths is None:
         return None
@@ -67,14 +67,14 @@ def _load_checkpoint(load: Callable, self: Checkpointer) -> Optional[TrainerChec
 
 
 def _start_workers(start: Callable, self: MultiProcessDataLoader, queue: Any, context: Any) -> Any:
-    # AllenNLP gives the workers a lock of the default context, which recent versions of Python
-    # refuse in another one, such as that of `start_method: spawn`.
+    # AllenNLP creates the lock in the default context. Recent versions of Python refuse it in
+    # workers of another context, such as `start_method: spawn`.
     with mock.patch.object(multiprocess_data_loader, "mp", context):
         return start(self, queue, context)
 
 
 def _get_tokenizer(get: Callable, model_name: str, **kwargs: Any) -> Any:
-    # Transformers refuses `add_special_tokens` when a tokenizer is loaded, where it has no effect:
-    # AllenNLP also sets it in each call.
+    # Transformers refuses `add_special_tokens` when it loads a tokenizer. Drop it: AllenNLP also
+    # passes it in each call.
     kwargs.pop("add_special_tokens", None)
     return get(model_name, **kwargs)

@@ -65,7 +65,7 @@ _MODULES = [
     "training.token_averages",
 ]
 
-# The encoder of the shipped Transformer config. Only the command line imports it otherwise.
+# Registers the encoder of the shipped Transformer config. Otherwise only the command line does so.
 import_module("allennlp_models.lm")
 for _module in _MODULES:
     import_module(f"allennlp_semfit.{_module}")

@@ -16,13 +16,13 @@ from allennlp_semfit.modules.lm_heads.target_transforms import TargetWhitening
 DIRECTIONS = ("forward", "backward", "both")
 CORRECTIONS = ("none", "csls", "whitening")
 
-# The numbers of sentences and of contexts that are scored at a time.
+# The numbers of sentences and contexts in a batch.
 _SENTENCES = 256
 _CONTEXTS = 128
-# Conneau et al. 2018 use this number.
+# The number of neighbors in CSLS (Conneau et al. 2018).
 _NUM_CSLS_NEIGHBOURS = 10
 
-# The scores of all words in contexts of a direction, 0 for forward and 1 for backward.
+# Scores all words in contexts of a direction: 0 is forward, 1 is backward.
 _Scores = Callable[[torch.Tensor, int], torch.Tensor]
 
 
@@ -177,7 +177,7 @@ def _csls_scores(scorer: WordScorer, sentences: Sequence[Sequence[str]]) -> _Sco
     def cosines(contexts: torch.Tensor) -> torch.Tensor:
         return normalize(scorer.predict(contexts), dim=-1) @ directions.T
 
-    # The highest cosines of each word with predictions in each direction.
+    # Each word's highest cosines with the predictions of each direction.
     highest = [directions.new_empty(len(directions), 0) for _ in (0, 1)]
     for _, contexts in _contexts_of_groups(scorer, sentences, "finding hubs"):
         for some in contexts.split(_CONTEXTS):

@@ -15,7 +15,7 @@ from allennlp_semfit.export.vectors_file import progress_bar
 from allennlp_semfit.pretrained.pooling import pool_layers
 from allennlp_semfit.pretrained.sentence_embedder import DEFAULT_BATCH_SIZE, SentenceEmbedder
 
-# The words whose vectors, and the occurrences whose cosines, are in memory at a time.
+# The numbers of words with vectors, and of occurrences with cosines, in memory at a time.
 _BLOCK_SIZE = 8_192
 _QUERIES = 64
 
@@ -246,14 +246,14 @@ class TextVectors:
         `numpy.ndarray`
             Shape `(len(occurrences), 2)`.
         """
-        # scikit-learn takes time to import.
+        # Imported here, because importing scikit-learn takes time.
         from sklearn.decomposition import PCA
 
         rows = numpy.array([self._rows[occurrence] for occurrence in occurrences])
         vectors = self._unit_vectors(rows, layers).double().numpy()
         num_components = min(2, *vectors.shape)
         components = numpy.zeros((len(rows), 2))
-        # Equal vectors have no variance that could be explained.
+        # Equal vectors have no variance to explain.
         with numpy.errstate(invalid="ignore"):
             pca = PCA(num_components, svd_solver="full")
             components[:, :num_components] = pca.fit_transform(vectors)

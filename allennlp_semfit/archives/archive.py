@@ -46,14 +46,14 @@ Component = TypeVar("Component", bound=Registrable)
 VOCABULARY = "vocabulary"
 """The directory of an archive with its vocabulary."""
 
-# How the keys of files end in AllenNLP and here.
+# The suffixes of config keys whose values are paths.
 _PATH_KEYS = ("path", "paths", "file", "files", "filename")
-# What AllenNLP raises for configurations of the wrong shape or sizes.
+# The errors that AllenNLP raises for malformed configs.
 _FAULTS = (
     *(AttributeError, ConfigurationError, MemoryError, OverflowError, RuntimeError),
     *(TypeError, ValueError),
 )
-# PyTorch interprets damaged bytes as they come.
+# The errors of damaged weights, whose bytes PyTorch interprets without checks.
 _DAMAGED_WEIGHTS = (
     *(AttributeError, EOFError, LookupError, OSError, RuntimeError, TypeError, ValueError),
     *(SafetensorError, struct.error, zipfile.BadZipFile),
@@ -113,7 +113,7 @@ class Archive:
         stat = (config if config.is_file() else path).stat()
         return cls._open(str(file), (path, stat.st_size, stat.st_mtime_ns))
 
-    # A task's indexer and embedder open the same language model, and that a MIMICK model.
+    # A task's indexer and embedder open the same language model, which may open a MIMICK model.
     @classmethod
     @lru_cache(maxsize=4)
     def _open(cls, *arguments: Any) -> Self:
@@ -126,7 +126,7 @@ class Archive:
     def build_model(self) -> Model:
         """Builds the model. The file of its indexer or tokenizer is not needed."""
         params = self.config["model"].duplicate()
-        # Weights and initializers that only the training needed.
+        # Remove initializers and pretrained files, which only the training needs.
         remove_keys_from_params(params)
         token = weights_follow.set(True)
         try:
@@ -147,7 +147,7 @@ class Archive:
         `InvalidFileError`
             If the model has other parameters or buffers.
         """
-        # Those of an archive are in memory until a model is built.
+        # The weights of a compressed archive stay in memory until the first model is built.
         weights, self._weights = self._weights, None
         if weights is None:
             with unpacked(self.identity[0], self.file, self.remedy, self.kind) as directory:
@@ -155,7 +155,7 @@ class Archive:
         try:
             model.load_state_dict(weights)
         except RuntimeError as error:
-            # After a line that says only this, there is one for each difference.
+            # The first line of the message is a heading; each further line is a difference.
             differences = shorten(str(error).partition("\n")[2], 300, placeholder=" …")
             raise self.error(
                 f"has other parameters than this model: {differences}", remedy
@@ -191,7 +191,7 @@ class Archive:
             return base.from_params(params, **extras)
         except InvalidFileError as error:
             if parameter:
-                # A new training of the file would give other vectors.
+                # Do not suggest to make the file again: its vectors would differ.
                 option = parameter.replace("_", "-")
                 remedy = (
                     f"{self.kind} {self.file} needs it: give the file of its training as "
@@ -200,7 +200,7 @@ class Archive:
                 raise InvalidFileError(
                     error.file, error.found, remedy, error.kind, parameter
                 ) from None
-            # The command line cannot change the configuration of the archive.
+            # The command line cannot change the archive's config.
             remedy = error.statement
             if error.key is not None:
                 remedy += (
@@ -218,7 +218,7 @@ class Archive:
     def _read_config(self, path: Path) -> Params:
         self._check_is_file(path)
         try:
-            # AllenNLP writes JSON, and would evaluate it as jsonnet.
+            # AllenNLP writes plain JSON, so do not evaluate it as jsonnet.
             contents = json.loads(path.read_text("utf-8"))
             if not isinstance(contents, dict):
                 raise ValueError("it is not an object")
@@ -251,14 +251,14 @@ class Archive:
         params = self.config.duplicate().get("vocabulary", Params({}))
         if not isinstance(params, Params):
             raise self.error(f"has the vocabulary {params!r}", "It must be an object.")
-        # This is how AllenNLP's `Model` loads it.
+        # As in `Model._load`.
         choice = params.pop_choice("type", Vocabulary.list_available(), True)
         vocabulary_class, _ = Vocabulary.resolve_class_name(choice)
         try:
             return vocabulary_class.from_files(
                 str(directory), params.get("padding_token"), params.get("oov_token")
             )
-        # AllenNLP raises these for damaged lines.
+        # The errors that AllenNLP raises for damaged lines.
         except (ValueError, IndexError, AssertionError) as error:
             raise self.error(
                 f"has a vocabulary that cannot be read ({first_line(error)})", _EXPECTED
@@ -303,7 +303,7 @@ def unpacked(path: Path, file: Union[str, os.PathLike], remedy: str, kind: str) 
     with ExitStack() as cleanup, TemporaryDirectory() as temporary:
         try:
             with name_full_disk(Path(temporary)), tarfile.open(path, "r:gz") as members:
-                # Debian's Python 3.11.2 has no filters.
+                # Python 3.11.2, which Debian 12 has, lacks extraction filters.
                 members.extraction_filter = getattr(tarfile, "data_filter", None)
                 for member in members:
                     members.extract(member, temporary, set_attrs=False)
@@ -311,7 +311,7 @@ def unpacked(path: Path, file: Union[str, os.PathLike], remedy: str, kind: str) 
             found = f"cannot be unpacked ({error})"
             raise InvalidFileError(file, found, remedy, kind) from None
         yield Path(temporary)
-        # A signal that interrupts the removal would leave half of it.
+        # A signal during the removal would leave files behind.
         cleanup.enter_context(delayed_signals())
 
 

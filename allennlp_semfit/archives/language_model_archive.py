@@ -11,8 +11,8 @@ from allennlp_semfit.common.model_config import input_names, type_of
 
 T = TypeVar("T")
 
-# AllenNLP derives a text field's mask from the first tensor with the fewest dimensions. It is not
-# called "mask", because a text field can have only one.
+# AllenNLP derives a text field's mask from the first tensor with the fewest dimensions. Its name is
+# not "mask", because only one indexer of a text field may have a "mask".
 WORD_MASK = "word_mask"
 SUBWORD_SPANS = "subword_spans"
 

@@ -50,7 +50,7 @@ def export_character_cnn(
         If `out_dir` cannot be used, the archive cannot be read, or its model has no character CNN
         that ELMo's format can represent.
     """
-    # Checked before the model, which takes a while to load.
+    # Check before loading the model, which takes a while.
     contents = (_WEIGHTS, _OPTIONS)
     check_output_path(Path(out_dir), contents=contents, force=force)
     archive = LanguageModelArchive.open(archive_file)
@@ -69,11 +69,11 @@ def export_character_cnn(
             "max_characters_per_token": MAX_CHARACTERS,
         },
     }
-    # Looked up, not copied: an embedding may project or rescale its rows.
+    # Call the embedding instead of copying its weight: it may project or rescale rows.
     with torch.no_grad(), write_directory(Path(out_dir), contents, force=force) as new:
         weights = elmo_weights(embedding(torch.arange(1, NUM_CHARACTERS + 1)), encoder)
         (new / _OPTIONS).write_text(json.dumps(options, indent=2) + "\n", "utf-8")
-        # The file is made in memory, because HDF5 crashes on a full disk.
+        # Write the file in memory first, because HDF5 crashes on a full disk.
         with h5py.File(_WEIGHTS, "w", driver="core", backing_store=False) as file:
             for name, weight in weights.items():
                 values = -weight if name.endswith("_carry") else weight

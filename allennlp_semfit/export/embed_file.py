@@ -36,13 +36,13 @@ from allennlp_semfit.pretrained.sentence_embedder import (
 logger = logging.getLogger(__name__)
 
 _RUN = "run.json"
-# The files of an unfinished run.
+# Matches the windows of an unfinished run, but not their digests.
 _WINDOWS = "*[0-9]"
 
 # The inputs of this many sentences identify the fastText file, which is too large to hash.
 _NUM_PROBES = 100
 
-# HDF5 stores the length of a string in 32 bits, of which quotes and indices need some.
+# HDF5 stores the length of a string in 32 bits. This leaves room for quotes and indices.
 _MAX_BYTES_OF_SENTENCES = 2**31
 
 
@@ -130,7 +130,7 @@ def embed_file(
     }
     num_layers, dim = embedder.num_layers, embedder.get_output_dim()
     shape = (num_layers, -1, dim) if layers == "all" else (-1, dim)
-    # The size of the vector of a word, or of a sentence if its words are pooled.
+    # The number of elements for a word or, with `pool`, for a sentence.
     vector_size = abs(math.prod(shape))
     vector_bytes = vector_size * numpy.dtype(dtype).itemsize
     size = vector_bytes * (num_words if pool is None else num_sentences)
@@ -195,7 +195,7 @@ def embed_file(
             raise ConfigurationError(
                 f"{sentences.path}: it changed during the run; repeat the command with --force"
             )
-        # HDF5 can crash on a full disk.
+        # Check again, because HDF5 can crash on a full disk.
         _check_disk(unfinished, size)
         with write_file(out) as new, progress_bar("copying", num_words) as bar:
             if pool is None:

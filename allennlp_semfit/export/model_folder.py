@@ -106,7 +106,7 @@ def export_model(
             raise ConfigurationError(f"{given}: fetch this file first, and give its path")
     archive = LanguageModelArchive.open(archive_file)
     model = archive.build_model()
-    # All files are there, and fit.
+    # Check that all files exist and fit the model.
     layers = LanguageModelLayers(archive, model, fasttext_model_path)
     indexer = archive.open_indexer(fasttext_model_path)
     archive.open_tokenizer(tokenizer_path)
@@ -140,7 +140,7 @@ def export_model(
     )
     exported = Path(archive.file)
     if (exported / FOLDER_WEIGHTS).is_file() and (exported / _CARD).is_file():
-        # It may have been completed, and the rest is known only from the training.
+        # Keep the card: the user may have completed it, and the folder lacks the training facts.
         old, name = exported.resolve().name, folder.resolve().name
         card = (exported / _CARD).read_text("utf-8").replace(f"# {old}\n", f"# {name}\n")
         card = card.replace(f'"{old}"', f'"{name}"')
@@ -155,7 +155,7 @@ def export_model(
         archive.vocabulary.save_to_files(str(new / VOCABULARY))
         # Tied weights share memory, which the format does not allow.
         tensors = {name: value.clone() for name, value in model.state_dict().items()}
-        # `save_file` lets nobody else read it.
+        # `save_file` creates the file with mode 0600.
         (new / FOLDER_WEIGHTS).write_bytes(save(tensors))
         (new / _CARD).write_text(card, "utf-8")
         (new / CONFIG_NAME).write_text(json.dumps(config, indent=2) + "\n", "utf-8")
@@ -169,7 +169,7 @@ def _portable(
 ) -> Tuple[Dict[str, Any], Dict[str, str]]:
     """The configuration, with names instead of the paths of files; and the files by their names."""
     params = archive.config.duplicate()
-    # Weights and initializers that only the training needed.
+    # Remove initializers and pretrained files, which only the training needs.
     remove_keys_from_params(params["model"])
     whole = params.as_dict(quiet=True)
     reader, vocabulary = whole["dataset_reader"], whole.get("vocabulary", {})
@@ -197,7 +197,7 @@ def name_files(
     files: Dict[str, str] = {}
 
     def to_name(value: str) -> str:
-        # AllenNLP opens these too.
+        # AllenNLP expands `~` as well.
         path = os.path.expanduser(value)
         if os.path.isfile(os.path.join(path, CONFIG_NAME)):
             raise ConfigurationError(
@@ -216,7 +216,7 @@ def name_files(
 
 def link_or_copy(source: str, target: Path) -> None:
     try:
-        # Of a symbolic link, such as those in the Hub's cache, it would link the link.
+        # `os.link` would link a symbolic link itself. The Hub's cache consists of these.
         os.link(os.path.realpath(source), target)
     except OSError:
         shutil.copyfile(source, target)
@@ -225,7 +225,7 @@ def link_or_copy(source: str, target: Path) -> None:
 def check_language(language: Optional[str]) -> None:
     """Raises a `ConfigurationError` if spaCy does not support a language that is given."""
     if language is not None:
-        # It imports what only text needs.
+        # Imported here, because it imports spaCy.
         from allennlp_semfit.corpus.sentences import blank_pipeline
 
         blank_pipeline(language)
@@ -243,7 +243,7 @@ def _read_record(archive: Archive) -> Dict[str, Any]:
 def _language_in(record: Dict[str, Any]) -> Optional[str]:
     with suppress(LookupError, TypeError):
         options = record["job"]["options"]
-        # Not known for text that was tokenized elsewhere.
+        # The language of text that was tokenized elsewhere is unknown.
         return None if options["already_tokenized"] else str(options["language"])
     return None
 

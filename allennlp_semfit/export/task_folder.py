@@ -30,11 +30,12 @@ _MOVED = (
     "If it has been moved, give its path as `language_model`; on the command line, that is "
     "--language-model."
 )
-# Those whose default predictor needs a spaCy model.
+# The taggers whose default predictor needs a spaCy model.
 _TAGGERS = ("crf_tagger", "simple_tagger")
 _WEIGHTS = "weights.th"
 _CONTENTS = [VOCABULARY, _WEIGHTS, META_NAME, CONFIG_NAME]
-# JSON would need paths, and AllenNLP does not say to components where the archive is.
+# The config is jsonnet, which AllenNLP evaluates: its paths are relative to the folder itself. JSON
+# could not express that, and AllenNLP does not tell components where the archive is.
 _CONFIG = """\
 local folder = std.substr(std.thisFile, 0, std.length(std.thisFile) - std.length('config.json'));
 
@@ -134,7 +135,7 @@ def export_task(
             _name_language(config["model"], next(filter(None, languages), None))
             for name, path in files.items():
                 link_or_copy(path, new / name)
-            # Not a link, because a further training may overwrite the file.
+            # Copied, not linked, because a further training may overwrite the file.
             shutil.copyfile(weights, new / _WEIGHTS)
             shutil.copytree(vocabulary, new / VOCABULARY)
             if (source / META_NAME).exists():

@@ -82,7 +82,7 @@ def write_sentence_vectors(
                 start = number * _CHUNK_ROWS
                 dataset[start : start + len(rows)] = rows
         return
-    # Not `open_memmap`, because writing to mapped memory kills the process if the disk is full.
+    # `open_memmap` would kill the process if the disk is full.
     with path.open("wb") as file:
         descr = npy_format.dtype_to_descr(numpy.dtype(dtype))
         header = {"descr": descr, "fortran_order": False, "shape": shape}

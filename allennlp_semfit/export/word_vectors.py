@@ -70,7 +70,7 @@ def word_vectors(
             if word in rows:
                 row = rows[word]
                 counts[row] += 1
-                # A sum of millions would lose the last bits of each.
+                # A running mean loses less precision than a sum of millions of vectors.
                 means[row] += (vector - means[row]) / counts[row]
     return [word for word, row in rows.items() if counts[row]], means[counts > 0]
 

@@ -10,7 +10,7 @@ from allennlp_semfit.pretrained.pooling import check_pooling, join_layers, pool_
 from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
 
 
-# Not a subclass of sentence_transformers' `Module`, so that importing this needs no other package.
+# Not a subclass of sentence_transformers' `Module`, so that it can be imported without them.
 class ContextualWordEmbeddings(torch.nn.Module):
     """
     The first module of a `SentenceTransformer`: a language model's vectors of the words, which a
@@ -69,7 +69,7 @@ class ContextualWordEmbeddings(torch.nn.Module):
         self._embedder = SentenceEmbedder(
             archive_file, -1, fasttext_model_path, tokenizer_path, sub_token_mode, autocast
         )
-        # A submodule, so that `SentenceTransformer` moves it to its device.
+        # Registered as a submodule, so that `SentenceTransformer` moves it to its device.
         self._language_model = self._embedder._layers
 
     def __reduce__(self) -> Tuple[Any, ...]:
@@ -88,7 +88,7 @@ class ContextualWordEmbeddings(torch.nn.Module):
     ) -> Dict[str, Any]:
         return {"words": [((prompt or "") + text).split() for text in inputs]}
 
-    # Its name in older versions of sentence-transformers.
+    # The name of this method in older versions of sentence-transformers.
     tokenize = preprocess
 
     def forward(self, features: Dict[str, Any], **kwargs: Any) -> Dict[str, Any]:

@@ -90,7 +90,7 @@ class SemfitVectors:
         sentences: List[List[Token]] = []
         for doc in docs:
             doc.tensor = numpy.zeros((len(doc), dim), numpy.float32)
-            # Otherwise the static vectors of the pipeline, if any, would come first.
+            # Override the pipeline's static vectors, which spaCy would prefer.
             for hooks in (doc.user_hooks, doc.user_span_hooks):
                 hooks.update(vector=_mean_vector, has_vector=_has_words, similarity=_similarity)
             doc.user_token_hooks.update(
@@ -125,6 +125,6 @@ def _token_vector(token: Token) -> numpy.ndarray:
 
 
 def _similarity(one: Union[Doc, Span, Token], other: Union[Doc, Span, Token]) -> float:
-    # spaCy's own is 1 for the same word, whatever the contexts.
+    # spaCy's own similarity is 1 for the same word in any context.
     norms = one.vector_norm * other.vector_norm
     return float(one.vector @ other.vector) / norms if norms else 0.0

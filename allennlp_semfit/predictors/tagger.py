@@ -15,8 +15,8 @@ from allennlp.predictors import Predictor, SentenceTaggerPredictor
 ANY_LANGUAGE = "xx"
 """spaCy's code for language-independent rules."""
 
-# The prefixes of BIO, IOB1, BIOUL, IOBES and BMES in BIO, which also decodes sequences that are
-# ill-formed, as those of a `simple_tagger` may be.
+# Maps the prefixes of BIO, IOB1, BIOUL, IOBES and BMES to BIO. AllenNLP decodes BIO even if a
+# sequence is ill-formed, as the output of a `simple_tagger` may be.
 _BIO = {"B": "B", "I": "I", "L": "I", "U": "B", "M": "I", "E": "I", "S": "B"}
 
 
@@ -84,7 +84,7 @@ class SemfitTaggerPredictor(SentenceTaggerPredictor):
     def __init__(
         self, model: Model, dataset_reader: DatasetReader, language: Optional[str] = None
     ) -> None:
-        # That of the base class loads a spaCy model.
+        # The constructor of the base class loads a spaCy model.
         Predictor.__init__(self, model, dataset_reader)
         self._language = str(language or getattr(model, "language", ANY_LANGUAGE))
         labels = model.vocab.get_token_to_index_vocabulary(str(model.label_namespace))
@@ -92,7 +92,7 @@ class SemfitTaggerPredictor(SentenceTaggerPredictor):
 
     @cached_property
     def _splitter(self) -> Any:
-        # It imports what only text needs.
+        # Imported here, because it imports spaCy.
         from allennlp_semfit.corpus.sentences import blank_pipeline
 
         return blank_pipeline(self._language).tokenizer
@@ -104,7 +104,7 @@ class SemfitTaggerPredictor(SentenceTaggerPredictor):
         return self.predict_batch_instance([instance])[0]
 
     def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
-        # Not every encoder takes sentences without words.
+        # Some encoders do not accept sentences without words.
         filled = [instance for instance in instances if _words_of(instance)]
         outputs = iter(super().predict_batch_instance(filled) if filled else [])
         return [
@@ -113,7 +113,7 @@ class SemfitTaggerPredictor(SentenceTaggerPredictor):
         ]
 
     def _describe(self, words: List[str], tags: List[str]) -> JsonDict:
-        # A `simple_tagger` tags the padding, too.
+        # A `simple_tagger` also tags the padding.
         tags = tags[: len(words)]
         described: JsonDict = {"words": words, "tags": tags}
         if self._has_entities:

@@ -27,7 +27,7 @@ from allennlp_semfit.modules.contextualizers.bidirectional_lstm import Bidirecti
 _CONFIG = "config.json"
 _KIND = "Language model"
 _PREFIX = "_contextualizer."
-# What damaged files raise.
+# The errors that damaged files cause.
 _FAULTS = (
     *(AttributeError, ConfigurationError, LookupError, OSError),
     *(RuntimeError, SafetensorError, TypeError, ValueError),
@@ -77,7 +77,7 @@ class FolderLanguageModel(torch.nn.Module):
         self._contextualizer = contextualizer
         self._vectors = vectors
         self.num_layers = contextualizer.num_layers + 1
-        # The weights of the model are in the folder, and these in the fastText file.
+        # Not persistent: these vectors come from the fastText file.
         self.register_buffer("_start", self._look_up(start_tokens), persistent=False)
         self.register_buffer("_end", self._look_up(end_tokens), persistent=False)
         self.requires_grad_(False).eval()
@@ -192,7 +192,7 @@ def _read_config(path: Path) -> Optional[_Config]:
 
 
 def _read_contextualizer(config: _Config, path: Path) -> BidirectionalLstm:
-    # Copies, because matrix products round differently if the weights are not aligned.
+    # Copy the tensors: matrix products round differently with unaligned weights.
     tensors = {
         key.removeprefix(_PREFIX): tensor.clone()
         for key, tensor in load_file(path).items()
@@ -204,7 +204,7 @@ def _read_contextualizer(config: _Config, path: Path) -> BidirectionalLstm:
         raise ValueError(f"it has no weights for {sizes['num_layers']} layers")
     token = weights_follow.set(True)
     try:
-        # Wrong sizes take no memory.
+        # On the meta device, wrong sizes in the config allocate no memory.
         with torch.device("meta"):
             contextualizer = BidirectionalLstm(**sizes)
     finally:
@@ -212,7 +212,7 @@ def _read_contextualizer(config: _Config, path: Path) -> BidirectionalLstm:
     try:
         contextualizer.load_state_dict(tensors, assign=True)
     except RuntimeError as error:
-        # After a line that says only this, there is one for each difference.
+        # The first line of the message is a heading; each further line is a difference.
         raise ValueError(f"its weights differ: {str(error).splitlines()[1].strip()}") from None
     return contextualizer
 
@@ -243,7 +243,7 @@ def add_boundary_tokens(
     batch_size, _, *dims = tensor.size()
 
     def each(boundary: torch.Tensor) -> torch.Tensor:
-        # Loaded from a state dict, it may be on another device.
+        # A boundary that was loaded from a state dict may be on another device.
         return boundary.to(tensor).expand(batch_size, *boundary.size())
 
     bounded = torch.cat([each(start), tensor, torch.zeros_like(each(end))], dim=1)

@@ -22,11 +22,11 @@ from allennlp_semfit.archives.language_model_archive import (
 from allennlp_semfit.common.config_params import NamesConfigKey
 from allennlp_semfit.common.errors import InvalidFileError
 
-# What a configuration calls the embedder of an indexer; AllenNLP has them agree in their last part.
+# The key of the embedders in a config. An indexer and its embedder have the same name.
 _EMBEDDERS = "model.text_field_embedder.token_embedders"
 _KEY = re.compile(r"(validation_)?(?P<indexers>dataset_reader\.token_indexers)\.(?P<rest>.+)")
 
-# The indexers of this process that a configuration has built, by their identities.
+# The indexers that this process has built from a config, by `id`.
 _built: "WeakValueDictionary[int, ElmoSemfitIndexer]" = WeakValueDictionary()
 
 
@@ -86,7 +86,7 @@ class ElmoSemfitIndexer(TokenIndexer, NamesConfigKey):
         # `Any`, because `Tokenizer` does not declare `intra_word_tokenize`.
         self._tokenizer: Any = archive.open_tokenizer(tokenizer_path)
         self._prefix = archive.prefix
-        # An indexer without a prefix uses no vocabulary, and that of a softmax may be large.
+        # An indexer without a prefix needs no vocabulary. Do not keep it: it may be large.
         self._vocab = archive.vocabulary if self._prefix else Vocabulary.empty()
 
     @classmethod
@@ -172,7 +172,7 @@ class ElmoSemfitIndexer(TokenIndexer, NamesConfigKey):
 def _keys_of_same_file(key: str) -> Tuple[str, ...]:
     """The other keys that name the file of an indexer's key, if a configuration is as usual."""
     match = _KEY.fullmatch(key)
-    # The embedder opens no tokenizer.
+    # The embedder has no `tokenizer_path`.
     if match is None or key.endswith(".tokenizer_path"):
         return ()
     keys = (f"{match['indexers']}.{match['rest']}", f"{_EMBEDDERS}.{match['rest']}")
@@ -201,7 +201,7 @@ def check_indexers(embedder_key: str, archive_file: str, identity: Tuple[Any, ..
     newest = next(_built_with(name), None)
     if newest is None or newest.archive_identity == identity:
         return
-    # A process may have several tasks, but those of the past do not count.
+    # Forget the indexers of earlier tasks in this process.
     gc.collect()
     if any(indexer.archive_identity == identity for indexer in _built_with(name)):
         return

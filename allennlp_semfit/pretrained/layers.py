@@ -21,7 +21,7 @@ from allennlp_semfit.modules.token_embedders.cached_embedder import CachedEmbedd
 from allennlp_semfit.pretrained.folder_language_model import add_boundary_tokens
 from allennlp_semfit.pretrained.pooling import check_sub_token_mode
 
-# The output of these, unlike that of subclasses, is known to depend on the word alone.
+# The output of these depends only on the word. A subclass might differ.
 _CHARACTER_CNNS = ("character_encoding", "elmo_character_cnn")
 
 
@@ -67,22 +67,22 @@ class LanguageModelLayers(torch.nn.Module):
         self._contextualizer = model._contextualizer
         for module in self.modules():
             if isinstance(module, Embedding):
-                # When AllenNLP loads the task's model, it would extend this embedding to the task's
-                # vocabulary.
+                # Otherwise AllenNLP extends this embedding to the task's vocabulary when it loads
+                # the task's model.
                 module._vocab_namespace = None
         self._input_names: Optional[Set[str]] = None
         self._start = _BoundaryTokens()
         self._end = _BoundaryTokens()
         self._missing_file: Optional[InvalidFileError] = None
         self._is_frozen = False
-        # A tuple hides its parameters, which are registered already, as the text field embedder's.
+        # In a tuple, because its parameters are already registered by the text field embedder.
         self._cached_embedder: Optional[Tuple[CachedEmbedder]] = None
         try:
             indexer: Any = archive.open_indexer(fasttext_model_path)
         except InvalidFileError as error:
             self._missing_file = error
             return
-        # Indexers that look up vectors have a dimension.
+        # Only indexers that look up vectors have an `embedding_dim`.
         dim = getattr(indexer, "embedding_dim", self.get_input_dim())
         if dim != self.get_input_dim():
             remedy = "Put the file of its training there."
@@ -231,8 +231,8 @@ def _pool_subwords(tensor: torch.Tensor, spans: torch.Tensor, mode: str) -> torc
     if mode == "first":
         return tensor.gather(1, first.expand(-1, -1, tensor.size(-1)))
     subwords = torch.arange(tensor.size(1), device=tensor.device)
-    # A matrix product, because some words have hundreds of subwords, to which a sum over spans
-    # would pad all words.
+    # Some words have hundreds of subwords. A matrix product avoids padding all words to that
+    # number.
     is_within = (first <= subwords) & (subwords <= last)
     return torch.bmm(is_within.to(tensor), tensor) / (last - first + 1)
 
@@ -248,13 +248,13 @@ class _BoundaryTokens(torch.nn.Module):
         self.is_known = False
 
     def index(self, tokens: Sequence[str], indexer: TokenIndexer, vocab: Vocabulary) -> None:
-        # An extra token, because not every indexer gives the right shapes for an empty list.
+        # Add a token, because some indexers return wrong shapes for an empty list.
         indexed = indexer.tokens_to_indices([Token(token) for token in (".", *tokens)], vocab)
         tensors = indexer.as_padded_tensor_dict(indexed, indexer.get_padding_lengths(indexed))
         for name, tensor in tensors.items():
-            # A mask is always `True`.
+            # Skip masks, which `__getitem__` makes.
             if tensor.dtype != torch.bool:
-                # The rest is the padding of `token_min_padding_length`.
+                # Remove the padding of `token_min_padding_length`.
                 boundary = tensor[1 : 1 + len(tokens)].clone()
                 self.register_buffer(name, boundary, persistent=tensor.is_floating_point())
         self.is_known = True

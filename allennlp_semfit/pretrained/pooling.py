@@ -98,6 +98,6 @@ def pool_words(vectors: numpy.ndarray, mode: str) -> numpy.ndarray:
     if not len(words):
         return numpy.zeros(words.shape[1], words.dtype)
     if mode == "first":
-        # A view would keep all words in memory.
+        # Copy: a view would keep all words in memory.
         return words[0].copy()
     return words.max(axis=0) if mode == "max" else words.mean(axis=0)

@@ -30,7 +30,7 @@ DEFAULT_BATCH_SIZE = 64
 WINDOW_SENTENCES = 5_000
 WINDOW_WORDS = 50_000
 
-# Sentences are rarely longer. A batch of longer ones has fewer sentences.
+# A batch whose longest sentence has more words than this contains fewer sentences.
 _WORDS_A_SENTENCE = 50
 
 
@@ -91,7 +91,7 @@ class SentenceEmbedder:
         sub_token_mode: str = "first",
         autocast: bool = False,
     ) -> None:
-        # A pickle has these, for another process.
+        # Constructor arguments for `__reduce__`, with absolute paths.
         self._arguments = (
             absolute_path(archive_file),
             cuda_device,
@@ -101,7 +101,7 @@ class SentenceEmbedder:
             autocast,
         )
         self._autocast = autocast
-        # spaCy's `n_process` forks, for instance.
+        # Callers may fork: spaCy's `n_process` does, for example.
         use_one_thread_in_forks()
         device = _to_device(cuda_device)
         check_sub_token_mode(sub_token_mode)
@@ -187,7 +187,7 @@ class SentenceEmbedder:
                     )
         if not batch:
             return []
-        # They may have been moved, or rounded with `half()`.
+        # The user may have moved the module, or called `half()`.
         weights = next(self._layers.parameters())
         device = weights.device
         tensors = {
@@ -198,8 +198,8 @@ class SentenceEmbedder:
         with torch.inference_mode(), precision:
             tensor = torch.stack(self._layers(tensors), dim=1).float()
         vectors: Any = tensor if convert_to_tensor else tensor.cpu().numpy()
-        # A view of one sentence would keep the whole batch in memory. An inference tensor itself
-        # cannot take part in training.
+        # A view of one sentence would keep the whole batch in memory, and an inference tensor
+        # cannot be used in training.
         copy: Any = torch.clone if convert_to_tensor else numpy.copy
         return [copy(each[:, : len(words)]) for each, words in zip(vectors, batch)]
 
@@ -328,7 +328,7 @@ class SentenceEmbedder:
 
 def _open_with_allennlp(archive_file: Union[str, os.PathLike], *arguments: Any) -> torch.nn.Module:
     if find_spec("allennlp") is None:
-        # It may be missing.
+        # Raise the error of a missing file first.
         resolve_path(archive_file, "`allennlp export-model` makes a folder.", "Language model")
         raise InvalidFileError(
             archive_file,
