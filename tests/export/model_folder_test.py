@@ -127,13 +127,6 @@ def test_a_model_is_not_written_over_itself(tmp_path):
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
-def test_a_missing_file_is_an_error_before_anything_is_written(tmp_path):
-    model = write_language_model(tmp_path / "lm", "fasttext")
-    with pytest.raises(InvalidFileError, match="gone.bin does not exist"):
-        export_model(model, tmp_path / "out", fasttext_model_path=str(tmp_path / "gone.bin"))
-    assert not (tmp_path / "out").exists()
-
-
 def test_a_folder_on_the_hugging_face_hub(lm_archive, embedder, tmp_path, monkeypatch):
     export_model(lm_archive, tmp_path / "blobs", VECTORS)
     # As in the Hub's cache.

@@ -34,7 +34,7 @@ from allennlp_semfit.pretrained.embedder import ElmoSemfitEmbedder
 from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
 from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
 from tests.batches import with_all_vectors
-from tests.language_models import KINDS, ChunkTokenizer, tensors_of, write_language_model
+from tests.language_models import KINDS, tensors_of, write_language_model
 
 SENTENCES = [
     ["The", "captain", "closed", "the", "gate", "."],
@@ -166,12 +166,6 @@ def test_a_process_unpacks_an_archive_once(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
-def test_a_vocabulary_that_is_not_asked_is_not_kept(kind, indexers):
-    has_words = bool(indexers[kind]._vocab.get_namespaces())
-    assert has_words == (kind in ("words", "subwords"))
-
-
-@pytest.mark.parametrize("kind", list(KINDS))
 def test_a_pickled_copy_gives_the_same(kind, indexers, monkeypatch):
     pickled = pickle.dumps(indexers[kind])
     monkeypatch.setattr(Archive, "open", None)
@@ -182,7 +176,7 @@ def test_a_pickled_copy_gives_the_same(kind, indexers, monkeypatch):
 
 @pytest.mark.parametrize(
     ("kind", "start_method"),
-    [("words", "fork"), ("mimick", "fork"), ("mimick", "forkserver"), ("subwords", "forkserver")],
+    [("words", "fork"), ("mimick", "fork"), ("subwords", "forkserver")],
 )
 def test_it_works_in_workers(kind, start_method, language_models, indexers, tmp_path):
     data = tmp_path / "tagged.tsv"
@@ -338,13 +332,3 @@ def test_the_readers_defaults(language_models, tmp_path):
     assert torch.equal(
         tensors_of(ElmoSemfitIndexer(language_model), SENTENCES)["lm_tokens"], expected["lm_tokens"]
     )
-
-
-def test_a_tokenizer_of_words_is_not_run(language_models, indexers, tmp_path):
-    language_model = rewritten(
-        language_models["words"],
-        tmp_path / "lm",
-        lambda config: config["dataset_reader"].update(tokenizer="just_spaces"),
-    )
-    assert ElmoSemfitIndexer(language_model)._tokenizer is None
-    assert isinstance(indexers["subwords"]._tokenizer, ChunkTokenizer)
