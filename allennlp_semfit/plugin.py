@@ -26,7 +26,7 @@ _MODULES = [
     "commands.export_vectors",
     "commands.nearest_words",
     "commands.prepare_corpus",
-    "commands.show_neighbours",
+    "commands.show_neighbors",
     "commands.show_training",
     "commands.train_bpe",
     "commands.train_fasttext",

@@ -20,7 +20,7 @@ CORRECTIONS = ("none", "csls", "whitening")
 _SENTENCES = 256
 _CONTEXTS = 128
 # The number of neighbors in CSLS (Conneau et al. 2018).
-_NUM_CSLS_NEIGHBOURS = 10
+_NUM_CSLS_NEIGHBORS = 10
 
 # Scores all words in contexts of a direction: 0 is forward, 1 is backward.
 _Scores = Callable[[torch.Tensor, int], torch.Tensor]
@@ -183,13 +183,13 @@ def _csls_scores(scorer: WordScorer, sentences: Sequence[Sequence[str]]) -> _Sco
         for some in contexts.split(_CONTEXTS):
             for direction in (0, 1):
                 values = torch.cat([highest[direction], cosines(some[:, direction]).T], dim=1)
-                number = min(_NUM_CSLS_NEIGHBOURS, values.size(1))
+                number = min(_NUM_CSLS_NEIGHBORS, values.size(1))
                 highest[direction] = values.topk(number).values
     hubness = [values.mean(dim=1) for values in highest]
 
     def scores(contexts: torch.Tensor, direction: int) -> torch.Tensor:
         values = cosines(contexts)
-        number = min(_NUM_CSLS_NEIGHBOURS, values.size(1))
+        number = min(_NUM_CSLS_NEIGHBORS, values.size(1))
         crowding = values.topk(number).values.mean(dim=1, keepdim=True)
         return 2 * values - crowding - hubness[direction]
 

@@ -82,7 +82,7 @@ _WORD = regex.compile(r"(?w).+?(?:\b|(?=\s))", regex.DOTALL)
 # as whitespace.
 _CONTROL_CHARACTERS = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u200b\ud800-\udfff]")
 _MAYBE_INVISIBLE = regex.compile(r"\p{DI}")
-# Characters that are not shown, and in a group those that change how their neighbours are shown:
+# Characters that are not shown, and in a group those that change how their neighbors are shown:
 # joiners of letters, in Mongolian also other controls, and parts of emoji. Without the bounds, the
 # time would be quadratic in the length of a run.
 _INVISIBLE = regex.compile(

@@ -96,7 +96,7 @@ class BidirectionalLm(LanguageModelBase):
             - `"mask"`: shape `(batch_size, length)`.
         """
         mask = get_text_field_mask(source)
-        # The positions of all pairs of neighbours, which are each other's targets. `nonzero` waits
+        # The positions of all pairs of neighbors, which are each other's targets. `nonzero` waits
         # for the device, so call it once, before the device has work to do.
         left = mask[:, 1:].nonzero(as_tuple=True)
         right = (left[0], left[1] + 1)

@@ -94,7 +94,7 @@ def test_they_are_those_of_a_brute_force_search(correction, reference, scorer, m
         for word, row, each in zip(words, rows, flat):
             order = numpy.argsort(-row)
             nearest = each.nearest[name]
-            assert [neighbour for neighbour, _ in nearest] == [WORDS[i] for i in order[:3]]
+            assert [neighbor for neighbor, _ in nearest] == [WORDS[i] for i in order[:3]]
             assert [score for _, score in nearest] == pytest.approx(row[order[:3]], abs=1e-6)
             rank = [WORDS[i] for i in order].index(word) + 1 if word in WORDS else None
             assert each.ranks[name] == rank

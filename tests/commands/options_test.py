@@ -16,7 +16,7 @@ from tests.processes import fork
 def test_the_plugin_has_its_commands():
     assert set(Subcommand.list_available()) >= {
         *("copy-configs", "count-vocabulary", "embed", "export-character-cnn", "export-model"),
-        *("export-vectors", "nearest-words", "prepare-corpus", "show-neighbours"),
+        *("export-vectors", "nearest-words", "prepare-corpus", "show-neighbors"),
         *("show-training", "train-bpe", "train-fasttext", "train-svd"),
     }
 

@@ -20,7 +20,7 @@ SMALL = {"dim": 20, "bucket": 1000, "epoch": 1}
 
 @pytest.fixture
 def corpus(tmp_path):
-    subjects = ["the miller", "a heron", "our neighbour", "the old ferry", "every child"]
+    subjects = ["the miller", "a heron", "our neighbor", "the old ferry", "every child"]
     verbs = ["crosses", "watches", "mends", "forgets", "paints"]
     objects = ["the bridge", "a wooden gate", "the reeds", "its shadow", "two lanterns"]
     choose = random.Random(3).choice

@@ -32,7 +32,7 @@ class TestBidirectionalLm(ModelTestCase):
     def batch(self):
         return self.dataset.as_tensor_dict()
 
-    def test_the_loss_is_the_mean_over_tokens_of_the_distance_to_the_neighbours(self):
+    def test_the_loss_is_the_mean_over_tokens_of_the_distance_to_the_neighbors(self):
         self.model.eval()
         with torch.no_grad():
             outputs = self.model(**self.batch())

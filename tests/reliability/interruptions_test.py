@@ -44,9 +44,9 @@ COMMANDS = {
         "export-vectors {inputs}/characters {out} --words {inputs}/words.txt",
     ),
     "export-character-cnn": ("elmo", "export-character-cnn {inputs}/characters {out}"),
-    "show-neighbours": (
-        "neighbours.html",
-        "show-neighbours {inputs}/lm/model.tar.gz {inputs}/sentences.txt --words the --html {out}",
+    "show-neighbors": (
+        "neighbors.html",
+        "show-neighbors {inputs}/lm/model.tar.gz {inputs}/sentences.txt --words the --html {out}",
     ),
     "copy-configs": ("configs", "copy-configs {out}"),
 }

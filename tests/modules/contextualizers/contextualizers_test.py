@@ -108,8 +108,8 @@ def test_neither_direction_depends_on_its_targets(kind):
                 # Nor does padding reach any word.
                 assert not gradient[0, 6:].any()
                 if number == 3 and 0 < position < 7:
-                    neighbour = position - 1 if states is halves[0] else position + 1
-                    assert gradient[1, neighbour].any()
+                    neighbor = position - 1 if states is halves[0] else position + 1
+                    assert gradient[1, neighbor].any()
 
 
 @each_kind

@@ -1,4 +1,4 @@
-"""The web page of the `show-neighbours` subcommand: one file, which refers to no other."""
+"""The web page of the `show-neighbors` subcommand: one file, which refers to no other."""
 
 from pathlib import Path
 from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
@@ -6,7 +6,7 @@ from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
 import numpy
 from jinja2 import StrictUndefined, Template
 
-from allennlp_semfit.analysis.neighbours import Neighbourhood, Occurrence
+from allennlp_semfit.analysis.neighbors import Neighborhood, Occurrence
 
 # Words of context on each side of a word.
 _CONTEXT_WORDS = 12
@@ -19,12 +19,12 @@ _SMALLEST_EXTENT = 0.02
 
 class WordMap(NamedTuple):
     """
-    The occurrences of a word with their neighbours, and `points`, a plane's coordinates for each of
+    The occurrences of a word with their neighbors, and `points`, a plane's coordinates for each of
     both.
     """
 
     word: str
-    neighbourhoods: List[Neighbourhood]
+    neighborhoods: List[Neighborhood]
     points: Dict[Occurrence, numpy.ndarray]
 
 

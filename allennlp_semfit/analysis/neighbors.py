@@ -1,4 +1,4 @@
-"""Nearest neighbours of words in context, as in table 4 of Peters et al. 2018."""
+"""Nearest neighbors of words in context, as in table 4 of Peters et al. 2018."""
 
 import unicodedata
 from difflib import get_close_matches
@@ -29,28 +29,28 @@ class Occurrence(NamedTuple):
     position: int
 
 
-class Neighbour(NamedTuple):
+class Neighbor(NamedTuple):
     """Another occurrence, and the cosine between the centred vectors."""
 
     occurrence: Occurrence
     cosine: float
 
 
-class Neighbourhood(NamedTuple):
+class Neighborhood(NamedTuple):
     """
-    The nearest neighbours of an occurrence, the nearest first: those that are the same word, upper
+    The nearest neighbors of an occurrence, the nearest first: those that are the same word, upper
     and lower case being the same, and those that are other words.
     """
 
     occurrence: Occurrence
-    same_word: List[Neighbour]
-    other_words: List[Neighbour]
+    same_word: List[Neighbor]
+    other_words: List[Neighbor]
 
 
 def distinct_sentences(lines: Iterable[str], max_sentences: int = 10_000) -> Dict[int, List[str]]:
     """
     Splits lines into words. Empty lines and repetitions of a line are left out, because a repeated
-    sentence would be its own nearest neighbour.
+    sentence would be its own nearest neighbor.
 
     # Returns
 
@@ -139,7 +139,7 @@ class TextVectors:
     sentences = distinct_sentences(open("sentences.txt", encoding="utf-8"), max_sentences=10_000)
     text = TextVectors(SentenceEmbedder("output/elmo_semfit/model.tar.gz"), sentences)
     occurrences = find_occurrences(sentences, ["bank"], max_occurrences=10)["bank"]
-    for occurrence, same_word, other_words in text.neighbourhoods(occurrences, "top", number=5):
+    for occurrence, same_word, other_words in text.neighborhoods(occurrences, "top", number=5):
         ...
     ```
     """
@@ -181,9 +181,9 @@ class TextVectors:
         """The choices of `layers` for the other methods: each layer, and means of them."""
         return [*map(str, range(self.num_layers)), "average", "normalized"]
 
-    def neighbourhoods(
+    def neighborhoods(
         self, occurrences: Sequence[Occurrence], layers: str, number: int = 5
-    ) -> List[Neighbourhood]:
+    ) -> List[Neighborhood]:
         """
         # Parameters
 
@@ -192,12 +192,12 @@ class TextVectors:
             The index of a layer, or one of `"top"`, `"average"` and `"normalized"`; see
             `pool_layers`.
         number : `int`, optional (default = `5`)
-            The maximum number of neighbours of each kind.
+            The maximum number of neighbors of each kind.
 
         # Returns
 
-        `List[Neighbourhood]`
-            For each occurrence, its neighbours in the whole text.
+        `List[Neighborhood]`
+            For each occurrence, its neighbors in the whole text.
 
         # Raises
 
@@ -207,30 +207,30 @@ class TextVectors:
         return [
             found
             for some in lazy_groups_of(occurrences, _QUERIES)
-            for found in self._neighbourhoods(some, layers, number)
+            for found in self._neighborhoods(some, layers, number)
         ]
 
-    def _neighbourhoods(
+    def _neighborhoods(
         self, occurrences: Sequence[Occurrence], layers: str, number: int
-    ) -> List[Neighbourhood]:
+    ) -> List[Neighborhood]:
         rows = torch.tensor([self._rows[occurrence] for occurrence in occurrences])
         queries = self._unit_vectors(rows.numpy(), layers)
         blocks = (self._unit_vectors(block, layers) for block in self._blocks())
         cosines = torch.cat([queries @ block.T for block in blocks], dim=1)
-        # An occurrence is not its own neighbour.
+        # An occurrence is not its own neighbor.
         cosines.scatter_(1, rows.unsqueeze(1), -torch.inf)
         is_same = self._word_ids == self._word_ids[rows].unsqueeze(1)
         same_word, other_words = (
             self._nearest(cosines.masked_fill(is_excluded, -torch.inf), number)
             for is_excluded in (~is_same, is_same)
         )
-        return [Neighbourhood(*each) for each in zip(occurrences, same_word, other_words)]
+        return [Neighborhood(*each) for each in zip(occurrences, same_word, other_words)]
 
-    def _nearest(self, cosines: torch.Tensor, number: int) -> List[List[Neighbour]]:
+    def _nearest(self, cosines: torch.Tensor, number: int) -> List[List[Neighbor]]:
         values, rows = cosines.topk(min(number, cosines.size(1)))
         return [
             [
-                Neighbour(self._occurrences[row], cosine)
+                Neighbor(self._occurrences[row], cosine)
                 for cosine, row in zip(*each)
                 if cosine > -torch.inf
             ]

@@ -7,12 +7,12 @@ from html.parser import HTMLParser
 import pytest
 
 from allennlp_semfit import SentenceEmbedder
-from allennlp_semfit.analysis.neighbours import TextVectors, distinct_sentences, find_occurrences
+from allennlp_semfit.analysis.neighbors import TextVectors, distinct_sentences, find_occurrences
 from tests import FIXTURES, VECTORS
 from tests.commands import running
 
-run = partial(running.run, "show-neighbours")
-error_of = partial(running.error_of, "show-neighbours")
+run = partial(running.run, "show-neighbors")
+error_of = partial(running.error_of, "show-neighbors")
 
 SCRIPT = "<script>alert(1)</script>"
 QUOTES = """"'&amp;"""
@@ -91,7 +91,7 @@ def test_json_has_what_the_functions_give(lm_archive, text_file, capsys):
     occurrences = find_occurrences(sentences, ["river", "THE"], 2)
     expected = []
     for layers in ("0", "1", "2", "average", "normalized"):
-        found_of_all = text.neighbourhoods(occurrences["river"] + occurrences["THE"], layers, 3)
+        found_of_all = text.neighborhoods(occurrences["river"] + occurrences["THE"], layers, 3)
         for word, found in zip(("river", "river", "THE", "THE"), found_of_all):
             expected.append(
                 {

@@ -1,9 +1,9 @@
 """
-The `show-neighbours` subcommand prints the occurrences of words in a text with their nearest
-neighbours: other words of the text, in their contexts, that a language model gives similar vectors.
+The `show-neighbors` subcommand prints the occurrences of words in a text with their nearest
+neighbors: other words of the text, in their contexts, that a language model gives similar vectors.
 
-    allennlp show-neighbours output/elmo_semfit/model.tar.gz sentences.txt --words bank,play
-    allennlp show-neighbours … --words bank,play --html neighbours.html
+    allennlp show-neighbors output/elmo_semfit/model.tar.gz sentences.txt --words bank,play
+    allennlp show-neighbors … --words bank,play --html neighbors.html
 """
 
 import argparse
@@ -17,15 +17,15 @@ from typing import Any, Dict, Iterator, List, Mapping, Sequence
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError
 
-from allennlp_semfit.analysis.neighbours import (
-    Neighbour,
-    Neighbourhood,
+from allennlp_semfit.analysis.neighbors import (
+    Neighbor,
+    Neighborhood,
     Occurrence,
     TextVectors,
     distinct_sentences,
     find_occurrences,
 )
-from allennlp_semfit.commands.neighbours_page import WordMap, render_page
+from allennlp_semfit.commands.neighbors_page import WordMap, render_page
 from allennlp_semfit.commands.options import (
     Command,
     add_archive_argument,
@@ -44,16 +44,16 @@ logger = logging.getLogger(__name__)
 _WIDTH = 36
 
 # The occurrences of each word, by the choice of layers.
-_Found = Dict[str, Dict[str, List[Neighbourhood]]]
+_Found = Dict[str, Dict[str, List[Neighborhood]]]
 _Sentences = Mapping[int, Sequence[str]]
 
 
-@Subcommand.register("show-neighbours")
-class ShowNeighbours(Command):
-    """Registered as a "Subcommand" with name "show-neighbours"."""
+@Subcommand.register("show-neighbors")
+class ShowNeighbors(Command):
+    """Registered as a "Subcommand" with name "show-neighbors"."""
 
-    help = "Show the nearest neighbours of words."
-    description = """Show occurrences of words in a text and, for each, its nearest neighbours:
+    help = "Show the nearest neighbors of words."
+    description = """Show occurrences of words in a text and, for each, its nearest neighbors:
         other occurrences of the word, which show its senses, and occurrences of other words. A
         score is the cosine between the language model's vectors, from which the mean over the
         text is subtracted. Upper and lower case count as the same word."""
@@ -67,7 +67,7 @@ class ShowNeighbours(Command):
         subparser.add_argument(
             "--words", metavar="WORD,WORD", required=True, help="the words, separated by commas"
         )
-        add_options(subparser, TextVectors.neighbourhoods, number="neighbours of each kind")
+        add_options(subparser, TextVectors.neighborhoods, number="neighbors of each kind")
         add_options(
             subparser,
             find_occurrences,
@@ -91,7 +91,7 @@ class ShowNeighbours(Command):
         formats.add_argument(
             "--json",
             action="store_true",
-            help="print a JSON object per line: an occurrence with its neighbours",
+            help="print a JSON object per line: an occurrence with its neighbors",
         )
         formats.add_argument(
             "--html",
@@ -130,9 +130,9 @@ class ShowNeighbours(Command):
         for layers in choices:
             # All words in one pass over the text.
             all_words = [*chain(*occurrences.values())]
-            neighbourhoods = iter(text.neighbourhoods(all_words, layers, args.number))
+            neighborhoods = iter(text.neighborhoods(all_words, layers, args.number))
             found[layers] = {
-                word: [*islice(neighbourhoods, len(occurrences[word]))] for word in words
+                word: [*islice(neighborhoods, len(occurrences[word]))] for word in words
             }
         if args.html:
             shown = "normalized" if selected == "all" else selected
@@ -151,12 +151,12 @@ def _to_json(text: TextVectors, found: _Found, sentences: _Sentences) -> Iterato
     def place(occurrence: Occurrence) -> Dict[str, Any]:
         return {**occurrence._asdict(), "sentence": sentences[occurrence.line]}
 
-    def scored(neighbours: List[Neighbour]) -> List[Dict[str, Any]]:
-        return [{"cosine": cosine, **place(occurrence)} for occurrence, cosine in neighbours]
+    def scored(neighbors: List[Neighbor]) -> List[Dict[str, Any]]:
+        return [{"cosine": cosine, **place(occurrence)} for occurrence, cosine in neighbors]
 
     for layers, words in found.items():
-        for word, neighbourhoods in words.items():
-            for occurrence, same_word, other_words in neighbourhoods:
+        for word, neighborhoods in words.items():
+            for occurrence, same_word, other_words in neighborhoods:
                 content = {
                     "layers": layers,
                     "word": word,
@@ -172,9 +172,9 @@ def _to_text(text: TextVectors, found: _Found, sentences: _Sentences) -> Iterato
         yield f"{_name_of(layers, text)}:\n\n"
         for occurrence, same_word, other_words in chain.from_iterable(words.values()):
             yield f"       {_in_context(occurrence, sentences)}\n"
-            for title, neighbours in (("the same word", same_word), ("other words", other_words)):
-                yield f"  {title}:{'' if neighbours else ' none'}\n"
-                for near, cosine in neighbours:
+            for title, neighbors in (("the same word", same_word), ("other words", other_words)):
+                yield f"  {title}:{'' if neighbors else ' none'}\n"
+                for near, cosine in neighbors:
                     yield f"{cosine:6.2f} {_in_context(near, sentences)}\n"
             yield "\n"
 
@@ -190,18 +190,18 @@ def _in_context(occurrence: Occurrence, sentences: _Sentences) -> str:
 def _maps(text: TextVectors, found: _Found) -> Dict[str, List[WordMap]]:
     return {
         _name_of(layers, text): [
-            _map(text, word, neighbourhoods, layers) for word, neighbourhoods in words.items()
+            _map(text, word, neighborhoods, layers) for word, neighborhoods in words.items()
         ]
         for layers, words in found.items()
     }
 
 
-def _map(text: TextVectors, word: str, neighbourhoods: List[Neighbourhood], layers: str) -> WordMap:
-    near = (neighbour for each in neighbourhoods for neighbour in each.same_word + each.other_words)
-    shown = (each.occurrence for each in neighbourhoods)
+def _map(text: TextVectors, word: str, neighborhoods: List[Neighborhood], layers: str) -> WordMap:
+    near = (neighbor for each in neighborhoods for neighbor in each.same_word + each.other_words)
+    shown = (each.occurrence for each in neighborhoods)
     # Each once.
-    places = list(dict.fromkeys(chain(shown, (neighbour.occurrence for neighbour in near))))
-    return WordMap(word, neighbourhoods, dict(zip(places, text.project(places, layers))))
+    places = list(dict.fromkeys(chain(shown, (neighbor.occurrence for neighbor in near))))
+    return WordMap(word, neighborhoods, dict(zip(places, text.project(places, layers))))
 
 
 def _name_of(layers: str, text: TextVectors) -> str:

@@ -7,8 +7,8 @@ from allennlp.common.checks import ConfigurationError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allennlp_semfit.analysis import neighbours
-from allennlp_semfit.analysis.neighbours import (
+from allennlp_semfit.analysis import neighbors
+from allennlp_semfit.analysis.neighbors import (
     Occurrence,
     TextVectors,
     distinct_sentences,
@@ -47,9 +47,9 @@ def expected_vectors(embedder, sentences, layers):
 
 @pytest.mark.parametrize("block_size", [7, 10_000])
 @pytest.mark.parametrize("layers", ["0", "top", "average", "normalized"])
-def test_neighbours_are_those_of_brute_force(embedder, sentences, layers, block_size, monkeypatch):
-    monkeypatch.setattr(neighbours, "_BLOCK_SIZE", block_size)
-    monkeypatch.setattr(neighbours, "_QUERIES", 2)
+def test_neighbors_are_those_of_brute_force(embedder, sentences, layers, block_size, monkeypatch):
+    monkeypatch.setattr(neighbors, "_BLOCK_SIZE", block_size)
+    monkeypatch.setattr(neighbors, "_QUERIES", 2)
     text = TextVectors(embedder, sentences, batch_size=3)
     vectors = expected_vectors(embedder, sentences, layers)
     words = {place: sentences[place.line][place.position].casefold() for place in vectors}
@@ -58,7 +58,7 @@ def test_neighbours_are_those_of_brute_force(embedder, sentences, layers, block_
         for chosen in find_occurrences(sentences, ["river", "the"], 9).values()
         for place in chosen
     ]
-    found = text.neighbourhoods(occurrences, layers, 4)
+    found = text.neighborhoods(occurrences, layers, 4)
     assert [each.occurrence for each in found] == occurrences
     for occurrence, same_word, other_words in found:
         cosines = {
@@ -83,10 +83,10 @@ def test_neighbours_are_those_of_brute_force(embedder, sentences, layers, block_
             assert len({near for near, _ in given_ones}) == len(given_ones)
 
 
-def test_there_can_be_fewer_neighbours_than_wanted(text, sentences):
+def test_there_can_be_fewer_neighbors_than_wanted(text, sentences):
     (zxqv,) = find_occurrences(sentences, ["ZXQV"], 5)["ZXQV"]
     num_words = sum(map(len, sentences.values()))
-    (found,) = text.neighbourhoods([zxqv], "top", 2 * num_words)
+    (found,) = text.neighborhoods([zxqv], "top", 2 * num_words)
     assert found.same_word == []
     assert len({near for near, _ in found.other_words}) == num_words - 1
     cosines = [cosine for _, cosine in found.other_words]
@@ -155,7 +155,7 @@ def test_the_unicode_form_of_a_word_does_not_matter(embedder):
     sentences = {0: ["Ẹ̀", "e"], 1: [unicodedata.normalize("NFD", "ẹ̀"), "e"]}
     places = find_occurrences(sentences, ["ẹ̀"], 2)["ẹ̀"]
     assert places == [Occurrence(0, 0), Occurrence(1, 0)]
-    (found,) = TextVectors(embedder, sentences).neighbourhoods(places[:1], "top", 9)
+    (found,) = TextVectors(embedder, sentences).neighborhoods(places[:1], "top", 9)
     assert [near.occurrence for near in found.same_word] == places[1:]
 
 
