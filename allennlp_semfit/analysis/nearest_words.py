@@ -93,7 +93,7 @@ def find_nearest_words(
     check_bounds({"--number": number}, at_least=1)
     if correction not in CORRECTIONS:
         raise ConfigurationError(
-            f"`correction` is {correction!r}; it takes one of {', '.join(CORRECTIONS)}."
+            f"`correction` must be one of {', '.join(CORRECTIONS)}, got {correction!r}."
         )
     scores: _Scores
     if correction == "whitening":

@@ -269,7 +269,7 @@ class TextVectors:
             allowed = [*self.choices_of_layers, "top"]
             if layers not in allowed:
                 raise ConfigurationError(
-                    f"`layers` is {layers!r}; it takes one of {', '.join(allowed)}."
+                    f"`layers` must be one of {', '.join(allowed)}, got {layers!r}."
                 )
             total = torch.zeros((), dtype=torch.double)
             for block in self._blocks():

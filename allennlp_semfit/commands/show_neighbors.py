@@ -109,7 +109,9 @@ class ShowNeighbors(Command):
         # Each once, in order.
         words = list(dict.fromkeys(filter(None, map(str.strip, args.words.split(",")))))
         if not words:
-            raise ConfigurationError(f"--words: {args.words!r}; it takes words separated by commas")
+            raise ConfigurationError(
+                f"--words must be words separated by commas, got {args.words!r}"
+            )
         if args.html:
             inputs = [args.text, args.archive_file]
             check_output_path(Path(args.html), force=args.force, inputs=inputs)

@@ -97,16 +97,17 @@ def check_bounds(
     but_not: float = inf,
 ) -> None:
     """
-    Raises a `ConfigurationError` if the value of an option is out of bounds, infinite or `but_not`.
-    `None` is not checked.
+    Raises a `ConfigurationError` if the value of an option is out of bounds, infinite, or equal to
+    `but_not`, which is one of the bounds. `None` is not checked.
     """
+    lower = f"greater than {at_least}" if but_not == at_least else f"at least {at_least}"
+    upper = f"less than {at_most}" if but_not == at_most else f"at most {at_most}"
+    expected = lower if at_most == inf else f"{lower} and {upper}"
     for option, value in values.items():
-        is_excluded = value in (but_not, inf)
-        # Neither holds for NaN.
-        if value is not None and (is_excluded or not at_least <= value <= at_most):
-            expected = f"{at_least} or more" if at_most == inf else f"{at_least} to {at_most}"
-            excluded = f", but not {value}" if is_excluded else ""
-            raise ConfigurationError(f"{option}: {value}; it takes {expected}{excluded}")
+        # Neither comparison holds for NaN.
+        if value is not None and (value in (but_not, inf) or not at_least <= value <= at_most):
+            finite = " and finite" if value == inf else ""
+            raise ConfigurationError(f"{option} must be {expected}{finite}, got {value}")
 
 
 def check_dims(one: str, one_dim: int, other: str, other_dim: int) -> None:

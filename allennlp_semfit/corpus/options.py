@@ -63,7 +63,9 @@ class CorpusOptions:
 
     def __post_init__(self) -> None:
         if self.lines not in LINES:
-            raise ConfigurationError(f"--lines: {self.lines!r}; it takes one of {', '.join(LINES)}")
+            raise ConfigurationError(
+                f"--lines must be one of {', '.join(LINES)}, got {self.lines!r}"
+            )
         if self.already_tokenized and self.lines == "wrapped":
             raise ConfigurationError(
                 "--lines wrapped: with --already-tokenized, each line is a sentence; leave one out"

@@ -48,7 +48,7 @@ def open_table(
     """
     if find_spec("datasets") is None:
         raise ConfigurationError(
-            f"{name}: it takes the package datasets. Install it: pip install datasets"
+            f"{name}: reading it requires the package datasets. Install it: pip install datasets"
         )
     import datasets
 

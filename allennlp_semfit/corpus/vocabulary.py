@@ -100,8 +100,8 @@ def count_vocabulary(
     # It is the name of a file: AllenNLP skips hidden ones, and removes ".txt" anywhere in the name.
     if not is_padded or not re.fullmatch(r"[\w-]+", namespace):
         raise ConfigurationError(
-            f"--namespace: {namespace!r}; it takes letters, digits, _ and -, but no name that ends "
-            "in tags or labels, to which AllenNLP gives neither padding nor an unknown word"
+            f"--namespace must have only letters, digits, _ and -, and must not end in tags or "
+            f"labels, for which AllenNLP has neither padding nor an unknown word, got {namespace!r}"
         )
     out = Path(out_dir)
     check_vocabulary_path(out, namespace, force=force)

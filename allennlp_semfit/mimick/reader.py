@@ -72,11 +72,11 @@ class WordVectorsReader(DatasetReader, KnownParams):
         )
         if subset not in _SUBSETS:
             raise ConfigurationError(
-                f"word_vectors: `subset` is {subset!r}; it takes one of {', '.join(_SUBSETS)}."
+                f"word_vectors: `subset` must be one of {', '.join(_SUBSETS)}, got {subset!r}."
             )
         if not 0 < held_out < 1:
             raise ConfigurationError(
-                f"word_vectors: `held_out` is {held_out}; it takes a number between 0 and 1."
+                f"word_vectors: `held_out` must be between 0 and 1, got {held_out}."
             )
         self._tokenizer = tokenizer or CharacterTokenizer(start_tokens=["<w>"], end_tokens=["</w>"])
         self._token_indexers = token_indexers or {

@@ -142,7 +142,7 @@ def train_svd(
     started = time.monotonic()
     workers = number_of_workers(num_workers)
     if matrix not in ("ppmi", "conditional"):
-        raise ConfigurationError(f"--matrix: {matrix!r}; it takes ppmi or conditional")
+        raise ConfigurationError(f"--matrix must be ppmi or conditional, got {matrix!r}")
     given = {
         "window": window,
         "shift": shift,
@@ -157,7 +157,7 @@ def train_svd(
     fasttext = None if pca_of is None else FastTextModel.open(pca_of)
     if fasttext is not None and dim > fasttext.dim:
         raise ConfigurationError(
-            f"--dim: {dim}, more than the dimension of {pca_of}; it takes {fasttext.dim} or less"
+            f"--dim must be at most {fasttext.dim}, the dimension of {pca_of}, got {dim}"
         )
     out = Path(out_path)
     if out.suffix not in (".txt", ".vec"):
@@ -179,7 +179,7 @@ def train_svd(
     words = frequent_words(counts, min_count=min_count, max_size=max_size)
     if dim >= len(words):
         raise ConfigurationError(
-            f"--dim: {dim}; it must be less than the number of words in the table, {len(words)}; "
+            f"--dim must be less than the number of words in the table, {len(words)}, got {dim}; "
             "lower it or --min-count, raise --max-size, or give more text"
         )
     num_nonzeros = None

@@ -135,8 +135,8 @@ def test_more_words_than_there_are(scorer):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"number": 0}, "--number: 0; it takes 1 or more"),
-        ({"correction": "mean"}, "`correction` is 'mean'; it takes one of none, csls, whitening"),
+        ({"number": 0}, "--number must be at least 1, got 0"),
+        ({"correction": "mean"}, "`correction` must be one of none, csls, whitening"),
     ],
 )
 def test_what_it_refuses(options, message, scorer):

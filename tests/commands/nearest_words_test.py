@@ -68,8 +68,8 @@ def test_words_are_compared_in_form_c(form, run, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        ([HELDOUT, "--number", 0], "nearest-words: --number: 0; it takes 1 or more"),
-        ([HELDOUT, "--max-words", 0], "--max-words: 0; it takes 1 or more"),
+        ([HELDOUT, "--number", 0], "nearest-words: --number must be at least 1, got 0"),
+        ([HELDOUT, "--max-words", 0], "--max-words must be at least 1, got 0"),
         ([HELDOUT, "--min-count", 10_000], "--min-count: 10000, but no word occurs that often"),
         ([HELDOUT.parent / "missing"], "missing: there is no such file"),
         ([HELDOUT, "--words", HELDOUT.parent / "missing"], "missing: there is no such file"),

@@ -47,7 +47,10 @@ class TestPrepareCorpus:
         ("arguments", "message"),
         [
             (["missing.txt", "out"], "missing.txt: there is no such file"),
-            (["in.txt", "out", "--held-out", "2"], "--held-out: 2.0; it takes 0 to 0.5"),
+            (
+                ["in.txt", "out", "--held-out", "2"],
+                "--held-out must be at least 0 and at most 0.5, got 2.0",
+            ),
             (["in.txt", "out", "--num-shards", "0"], "--num-shards: 0"),
             (["in.txt", "out", "--language", "zz"], "language 'zz'"),
             (["in.txt", "."], "it is not empty; give another directory"),

@@ -299,7 +299,7 @@ def test_what_is_not_read_is_said(lm_archive, text_file, caplog, max_sentences, 
         (["no.tar.gz", "in.txt", "--words", "a", "--number", "0"], "--number: 0; it takes 1"),
         (
             ["no.tar.gz", "in.txt", "--words", "a", "--max-occurrences", "0"],
-            "--max-occurrences: 0; it takes 1 or more",
+            "--max-occurrences must be at least 1, got 0",
         ),
         (["no.tar.gz", "in.txt", "--words", "a", "--max-sentences", "-1"], "--max-sentences: -1"),
         (

@@ -67,20 +67,20 @@ def test_a_pickled_copy_has_the_same_fields(key):
 @pytest.mark.parametrize(
     ("value", "options", "expected"),
     [
-        (-1, {}, "0 or more"),
-        (float("nan"), {}, "0 or more"),
-        (float("inf"), {}, "0 or more, but not inf"),
-        (0, {"but_not": 0}, "0 or more, but not 0"),
-        (float("inf"), {"but_not": 0}, "0 or more, but not inf"),
-        (1.0, {"at_most": 1, "but_not": 1}, "0 to 1, but not 1.0"),
-        (1.5, {"at_most": 1, "but_not": 1}, "0 to 1"),
+        (-1, {}, "at least 0"),
+        (float("nan"), {}, "at least 0"),
+        (float("inf"), {}, "at least 0 and finite"),
+        (0, {"but_not": 0}, "greater than 0"),
+        (float("inf"), {"but_not": 0}, "greater than 0 and finite"),
+        (1.0, {"at_most": 1, "but_not": 1}, "at least 0 and less than 1"),
+        (1.5, {"at_most": 1}, "at least 0 and at most 1"),
     ],
 )
 def test_a_value_out_of_bounds(value, options, expected):
     check_bounds({"a": 0.5, "b": None}, at_least=0, **options)
     with pytest.raises(ConfigurationError) as raised:
         check_bounds({"a": 0.5, "--lr": value}, at_least=0, **options)
-    assert raised.value.message == f"--lr: {value}; it takes {expected}"
+    assert raised.value.message == f"--lr must be {expected}, got {value}"
 
 
 class TestResolvePath:

@@ -19,11 +19,15 @@ class TestCorpusOptions:
     )
     def test_numbers_out_of_range(self, options):
         (name,) = options
-        with pytest.raises(ConfigurationError, match=f"--{name.replace('_', '-')}: .*; it takes "):
+        with pytest.raises(
+            ConfigurationError, match=f"--{name.replace('_', '-')} must be .*, got "
+        ):
             CorpusOptions(**options)
 
     def test_what_lines_are(self):
-        with pytest.raises(ConfigurationError, match="--lines: 'sentence'; it takes one of auto, "):
+        with pytest.raises(
+            ConfigurationError, match="--lines must be one of auto, .*, got 'sentence'"
+        ):
             CorpusOptions(lines="sentence")
         with pytest.raises(ConfigurationError, match="--lines wrapped: with --already-tokenized"):
             CorpusOptions(lines="wrapped", already_tokenized=True)

@@ -67,9 +67,9 @@ def test_workers_share_the_words():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"subset": "test"}, "`subset` is 'test'; it takes one of all, train, held_out"),
-        ({"held_out": 0}, "`held_out` is 0; it takes a number between 0 and 1"),
-        ({"held_out": 1.0}, r"`held_out` is 1\.0; "),
+        ({"subset": "test"}, "`subset` must be one of all, train, held_out"),
+        ({"held_out": 0}, "`held_out` must be between 0 and 1, got 0"),
+        ({"held_out": 1.0}, r"`held_out` must be between 0 and 1, got 1\.0"),
     ],
 )
 def test_a_wrong_parameter_is_an_error(parameters, message):

@@ -178,7 +178,8 @@ def test_one_word_at_least_is_to_be_predicted():
 
 def test_what_it_refuses():
     with pytest.raises(
-        ConfigurationError, match="model.masking_probability: 0; it takes 0 to 1, but not 0"
+        ConfigurationError,
+        match="model.masking_probability must be greater than 0 and at most 1, got 0",
     ):
         build({"masking_probability": 0})
     message = "masked_lm: the contextualizer's output has dimension 8, .* `input_dim` is 4"

@@ -112,9 +112,9 @@ def test_sentence_vectors_refuse_what_they_cannot_pool(embedder):
         embedder.sentence_vectors(WORDS, pool=None)
     with pytest.raises(ConfigurationError, match="layers: 'last'; it takes one of"):
         embedder.sentence_vectors(WORDS, layers="last")
-    with pytest.raises(ConfigurationError, match="batch_size: 0; it takes 1 or more"):
+    with pytest.raises(ConfigurationError, match="batch_size must be at least 1, got 0"):
         embedder.sentence_vectors(WORDS, batch_size=0)
-    with pytest.raises(ConfigurationError, match="batch_size: 0; it takes 1 or more"):
+    with pytest.raises(ConfigurationError, match="batch_size must be at least 1, got 0"):
         next(embedder.embed_sentences(WORDS, batch_size=0))
     with pytest.raises(ConfigurationError, match="is a string; give a list of its words"):
         embedder.sentence_vectors(["Snow ."])

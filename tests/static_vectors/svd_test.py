@@ -177,17 +177,23 @@ def test_pca_is_that_of_fasttexts_vectors(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"dim": 0}, "--dim: 0; it takes 1 or more"),
-        ({"window": 0}, "--window: 0; it takes 1 or more"),
-        ({"shift": 0.5}, "--shift: 0.5; it takes 1 or more"),
-        ({"alpha": -0.1}, "--alpha: -0.1; it takes 0 or more"),
-        ({"alpha": float("nan")}, "--alpha: nan; it takes"),
-        ({"shift": float("inf")}, "--shift: inf; it takes 1 or more, but not inf"),
-        ({"context_smoothing": 1.1}, "--context-smoothing: 1.1; it takes 0 to 1"),
-        ({"matrix": "pmi"}, "--matrix: 'pmi'; it takes ppmi or conditional"),
+        ({"dim": 0}, "--dim must be at least 1, got 0"),
+        ({"window": 0}, "--window must be at least 1, got 0"),
+        ({"shift": 0.5}, "--shift must be at least 1, got 0.5"),
+        ({"alpha": -0.1}, "--alpha must be at least 0, got -0.1"),
+        ({"alpha": float("nan")}, "--alpha must be at least 0, got nan"),
+        ({"shift": float("inf")}, "--shift must be at least 1 and finite, got inf"),
+        (
+            {"context_smoothing": 1.1},
+            "--context-smoothing must be at least 0 and at most 1, got 1.1",
+        ),
+        ({"matrix": "pmi"}, "--matrix must be ppmi or conditional, got 'pmi'"),
         ({"matrix": "conditional", "shift": 2}, "--shift: 2; leave it out.* --matrix ppmi only"),
         ({"pca_of": VECTORS, "window": 2}, "--window: 2; .* --matrix ppmi and conditional only"),
-        ({"pca_of": VECTORS, "dim": 11}, "--dim: 11, more than .*vectors.bin; it takes 10 or less"),
+        (
+            {"pca_of": VECTORS, "dim": 11},
+            "--dim must be at most 10, the dimension of .*vectors.bin, got 11",
+        ),
         ({"vocabulary_dir": CORPUS}, "it contains another file, shard-00.txt"),
         ({"vocabulary_dir": "."}, "svd.txt: it is in ., which is for the vocabulary alone"),
         ({"vocabulary_dir": ".."}, "svd.txt: it is in .., which is for the vocabulary alone"),
@@ -222,8 +228,8 @@ def test_the_table_is_text_and_not_the_corpus(tmp_path):
     [
         ("\n", {}, "in.txt: no words found"),
         ("one two\n", {}, "--min-count: no word occurs 5 times or more"),
-        ("one two\n" * 5, {}, "--dim: 300; it must be less than the number of words.* 3;"),
-        ("one two\n", {"min_count": 1, "dim": 3}, "--dim: 3; it must be less .* 3; lower it"),
+        ("one two\n" * 5, {}, "--dim must be less than the number of words.* 3, got 300;"),
+        ("one two\n", {"min_count": 1, "dim": 3}, "--dim must be less .* 3, got 3; lower it"),
         (
             "one two\n",
             {"min_count": 1, "dim": 1, "shift": 1e9},

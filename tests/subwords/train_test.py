@@ -230,8 +230,8 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            ({"merges": -1}, "--merges: -1; it takes 0 or more"),
-            ({"min_frequency": 0}, "--min-frequency: 0; it takes 1 or more"),
+            ({"merges": -1}, "--merges must be at least 0, got -1"),
+            ({"min_frequency": 0}, "--min-frequency must be at least 1, got 0"),
             ({"boundary_tokens": [""]}, "--boundary-tokens: ''; each must be a word"),
             ({"boundary_tokens": ["\ud800"]}, r"--boundary-tokens: '\\ud800'"),
             ({"boundary_tokens": ["Ġ"]}, r"'\\u0120'; each must be .* 2 or more"),

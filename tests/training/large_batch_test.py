@@ -87,11 +87,11 @@ def test_a_restored_schedule_continues_from_the_same_update():
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        ({"num_replicas": 0}, "learning_rate_scheduler.num_replicas: 0; it takes 1 or more"),
-        ({"warmup_steps": 0}, "warmup_steps: 0; it takes 0 or more, but not 0"),
+        ({"num_replicas": 0}, "learning_rate_scheduler.num_replicas must be at least 1, got 0"),
+        ({"warmup_steps": 0}, "warmup_steps must be greater than 0, got 0"),
         ({"warmup_steps": 8}, "warmup would take .* 32, but the decay starts at update 30"),
         ({"decay_end": 120}, "decay_end: 120; it must be greater than `decay_start`, 120"),
-        ({"decay_start": -1}, "decay_start: -1; it takes 0 or more"),
+        ({"decay_start": -1}, "decay_start must be at least 0, got -1"),
     ],
 )
 def test_bad_values_are_refused(bad, message):

@@ -68,8 +68,8 @@ class HuggingFaceEncoder(Contextualizer, Seq2SeqEncoder):
     ) -> None:
         if model_type not in _MODEL_TYPES:
             raise ConfigurationError(
-                f"{self.name}: `model_type` is {model_type!r}; it takes one of "
-                f"{', '.join(_MODEL_TYPES)}."
+                f"{self.name}: `model_type` must be one of {', '.join(_MODEL_TYPES)}, got "
+                f"{model_type!r}."
             )
         config = config or {}
         defaults = AutoConfig.for_model(model_type)

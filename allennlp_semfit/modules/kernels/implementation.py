@@ -23,8 +23,8 @@ def check_implementation(implementation: str) -> None:
     """
     if implementation not in IMPLEMENTATIONS:
         raise ConfigurationError(
-            f"contextualizer.implementation: {implementation!r}; it takes one of "
-            f"{', '.join(IMPLEMENTATIONS)}."
+            f"contextualizer.implementation must be one of {', '.join(IMPLEMENTATIONS)}, got "
+            f"{implementation!r}."
         )
     if implementation == "native" and native_kernels is None:
         raise ConfigurationError(

@@ -89,9 +89,7 @@ class ElmoCharacterCnnEmbedder(TokenEmbedder, NamesConfigKey):
     ) -> None:
         super().__init__()
         if (options is None) == (options_file is None):
-            raise ConfigurationError(
-                "elmo_character_cnn: it takes either `options` or `options_file`."
-            )
+            raise ConfigurationError("elmo_character_cnn: give either `options` or `options_file`.")
         kind, remedy = "ELMo's options file", "Give the one that belongs to the weights."
         path = None if options_file is None else resolve_file(options_file, remedy, kind)
         try:

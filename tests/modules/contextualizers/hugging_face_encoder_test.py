@@ -59,7 +59,7 @@ def test_it_is_the_model_of_transformers():
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
-        ({"model_type": "gpt2"}, "`model_type` is 'gpt2'; it takes one of bert, distilbert"),
+        ({"model_type": "gpt2"}, "`model_type` must be one of bert, distilbert"),
         ({"config": {**SIZES, "num_layers": 3}}, "has 'num_layers', which is not a parameter"),
         ({"config": {"is_decoder": True}}, "has 'is_decoder', which is not a parameter"),
         ({"config": {**SIZES, "hidden_act": "gelus"}}, "cannot build a bert .*gelus"),

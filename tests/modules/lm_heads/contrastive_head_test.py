@@ -160,7 +160,7 @@ def test_the_scale_is_bounded_and_can_fall_again():
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ({"max_negatives": 0}, "head.max_negatives: 0; it takes 1 or more"),
+        ({"max_negatives": 0}, "head.max_negatives must be at least 1, got 0"),
         ({"center_targets": True, "whiten_targets": True}, "Remove `center_targets`"),
     ],
 )

@@ -12,7 +12,7 @@ def test_configuration():
     predicted, targets = torch.randn(3, 10), torch.randn(3, 10)
     expected = nllvmf_distance(predicted, targets, 0.5, 2.0)
     assert torch.equal(vmf(predicted, targets), expected)
-    with pytest.raises(ConfigurationError, match="lambda_2: -1; it takes 0 or more"):
+    with pytest.raises(ConfigurationError, match="lambda_2 must be at least 0, got -1"):
         Distance.from_params(Params({"type": "nllvmf", "lambda_2": -1}))
     with pytest.raises(ConfigurationError, match="manhattan.*cosine.*l2.*nllvmf"):
         Distance.from_params(Params({"type": "manhattan"}))
