@@ -1,7 +1,18 @@
 """Decodes the predictions of a language model: the nearest words at each position of a text."""
 
 import unicodedata
-from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import (
+    Callable,
+    Dict,
+    Iterator,
+    List,
+    Literal,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+    get_args,
+)
 
 import torch
 from allennlp.common import Tqdm
@@ -14,7 +25,7 @@ from allennlp_semfit.common.errors import check_bounds
 from allennlp_semfit.modules.lm_heads.target_transforms import TargetWhitening
 
 DIRECTIONS = ("forward", "backward", "both")
-CORRECTIONS = ("none", "csls", "whitening")
+Correction = Literal["none", "csls", "whitening"]
 
 # The numbers of sentences and contexts in a batch.
 _SENTENCES = 256
@@ -51,8 +62,8 @@ def find_nearest_words(
     scorer: WordScorer,
     sentences: Sequence[Sequence[str]],
     *,
-    number: int = 10,
-    correction: str = "none",
+    top_k: int = 10,
+    correction: Correction = "none",
 ) -> Iterator[List[NearestWords]]:
     """
     Ranks all words of the scorer at each position of the sentences: exactly, by blocks. `"forward"`
@@ -75,10 +86,12 @@ def find_nearest_words(
     scorer : `WordScorer`
     sentences : `Sequence[Sequence[str]]`
         Their words.
-    number : `int`, optional (default = `10`)
-        The number of nearest words.
-    correction : `str`, optional (default = `"none"`)
-        One of `CORRECTIONS`.
+    top_k : `int`, optional (default = `10`)
+        The number of nearest words at each position.
+    correction : `Literal["none", "csls", "whitening"]`, optional (default = `"none"`)
+        Correct for words that are near to most predictions: csls compares with the mean cosine of
+        each word and the predictions nearest to it; whitening compares after whitening the words'
+        vectors.
 
     # Returns
 
@@ -88,12 +101,12 @@ def find_nearest_words(
     # Raises
 
     `ConfigurationError`
-        If `number` is less than 1, or `correction` is unknown or does not suit the head.
+        If `top_k` is less than 1, or `correction` is unknown or does not suit the head.
     """
-    check_bounds({"--number": number}, at_least=1)
-    if correction not in CORRECTIONS:
+    check_bounds({"--top-k": top_k}, at_least=1)
+    if correction not in get_args(Correction):
         raise ConfigurationError(
-            f"`correction` must be one of {', '.join(CORRECTIONS)}, got {correction!r}."
+            f"`correction` must be one of {', '.join(get_args(Correction))}, got {correction!r}."
         )
     scores: _Scores
     if correction == "whitening":
@@ -102,7 +115,7 @@ def find_nearest_words(
         scores = _csls_scores(scorer, sentences)
     else:
         scores = _plain_scores(scorer)
-    return _decode(scorer, sentences, min(number, len(scorer.words)), scores)
+    return _decode(scorer, sentences, min(top_k, len(scorer.words)), scores)
 
 
 def _decode(

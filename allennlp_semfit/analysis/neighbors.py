@@ -52,10 +52,17 @@ def distinct_sentences(lines: Iterable[str], max_sentences: int = 10_000) -> Dic
     Splits lines into words. Empty lines and repetitions of a line are left out, because a repeated
     sentence would be its own nearest neighbor.
 
+    # Parameters
+
+    lines : `Iterable[str]`
+    max_sentences : `int`, optional (default = `10000`)
+        The maximum number of sentences to read, without repetitions. Their vectors take two bytes
+        of memory for each word, layer and dimension.
+
     # Returns
 
     `Dict[int, List[str]]`
-        The words of the first `max_sentences` sentences by the index of their line.
+        The words of these sentences by the index of their line.
     """
     seen = set()
 
@@ -80,7 +87,7 @@ def find_occurrences(
     words : `Sequence[str]`
         Upper and lower case are the same.
     max_occurrences : `int`, optional (default = `10`)
-        If a word occurs more often, the result has this many of its occurrences, at even distances.
+        The maximum number of occurrences of each word, at even distances in the text.
 
     # Returns
 
@@ -139,7 +146,7 @@ class TextVectors:
     sentences = distinct_sentences(open("sentences.txt", encoding="utf-8"), max_sentences=10_000)
     text = TextVectors(SentenceEmbedder("output/elmo_semfit/model.tar.gz"), sentences)
     occurrences = find_occurrences(sentences, ["bank"], max_occurrences=10)["bank"]
-    for occurrence, same_word, other_words in text.neighborhoods(occurrences, "top", number=5):
+    for occurrence, same_word, other_words in text.neighborhoods(occurrences, "top", top_k=5):
         ...
     ```
     """
@@ -182,7 +189,7 @@ class TextVectors:
         return [*map(str, range(self.num_layers)), "average", "normalized"]
 
     def neighborhoods(
-        self, occurrences: Sequence[Occurrence], layers: str, number: int = 5
+        self, occurrences: Sequence[Occurrence], layers: str, top_k: int = 5
     ) -> List[Neighborhood]:
         """
         # Parameters
@@ -191,8 +198,8 @@ class TextVectors:
         layers : `str`
             The index of a layer, or one of `"top"`, `"average"` and `"normalized"`; see
             `pool_layers`.
-        number : `int`, optional (default = `5`)
-            The maximum number of neighbors of each kind.
+        top_k : `int`, optional (default = `5`)
+            The maximum number of neighbors of each kind, the same word and other words.
 
         # Returns
 
@@ -207,7 +214,7 @@ class TextVectors:
         return [
             found
             for some in lazy_groups_of(occurrences, _QUERIES)
-            for found in self._neighborhoods(some, layers, number)
+            for found in self._neighborhoods(some, layers, top_k)
         ]
 
     def _neighborhoods(

@@ -28,7 +28,7 @@ class CopyConfigs(Command):
     """Registered as a "Subcommand" with name "copy-configs"."""
 
     help = "Copy the configs of allennlp_semfit."
-    description = """Copy the configs of allennlp_semfit, to change them or to import them in
+    description = """Copies the configs of allennlp_semfit, to change them or to import them in
         your own. A clone of the repository already has them."""
     interrupted = "nothing was copied"
     shows_progress = False

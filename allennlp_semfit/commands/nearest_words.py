@@ -2,7 +2,7 @@
 The `nearest-words` subcommand shows which words a language model predicts at each position of a
 text.
 
-    allennlp nearest-words output/elmo_semfit/model.tar.gz sentences.txt --words corpus/train
+    allennlp nearest-words output/elmo_semfit/model.tar.gz sentences.txt --candidates corpus/train
 """
 
 import argparse
@@ -19,7 +19,6 @@ from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError
 
 from allennlp_semfit.analysis.nearest_words import (
-    CORRECTIONS,
     DIRECTIONS,
     NearestWords,
     find_nearest_words,
@@ -28,14 +27,15 @@ from allennlp_semfit.analysis.word_scorer import WordScorer
 from allennlp_semfit.archives.language_model_archive import LanguageModelArchive
 from allennlp_semfit.commands.options import (
     Command,
-    add_archive_argument,
-    add_options,
+    add_parameters,
     no_params_logged,
 )
 from allennlp_semfit.common.errors import check_bounds
 from allennlp_semfit.common.text_files import find_text_files
 from allennlp_semfit.corpus.word_counts import count_words, sort_by_frequency
+from allennlp_semfit.export.embed_file import embed_file
 from allennlp_semfit.export.sentences_file import SentencesFile
+from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
 
 logger = logging.getLogger(__name__)
 
@@ -47,56 +47,42 @@ class NearestWordsCommand(Command):
     """Registered as a "Subcommand" with name "nearest-words"."""
 
     help = "Show which words a model predicts."
-    description = """Show which words a bidirectional_lm predicts at each position of a text:
-        those nearest to its prediction or, with a softmax, the most likely ones. Forward is by
-        the words before the position, backward by those after it, and both by the sum of the
-        scores. The numbers in brackets are the ranks of the word of the text. The summary at
+    description = """Shows which words a bidirectional_lm predicts at each position of a text:
+        those nearest to its prediction or, with a softmax, the most likely ones. Forward
+        predicts from the preceding words, backward from the following ones, and both sums the
+        two scores. The numbers in brackets are the ranks of the word of the text. The summary at
         the end has the accuracies and the words that are most often the nearest."""
     interrupted = "the rest is not printed"
     out_of_memory = "use less text or a lower --max-words"
 
     def add_arguments(self, subparser: argparse.ArgumentParser) -> None:
-        add_archive_argument(subparser)
+        add_parameters(subparser, SentenceEmbedder, "archive_file")
+        add_parameters(subparser, embed_file, "sentences_file")
         subparser.add_argument(
-            "sentences", metavar="SENTENCES", help="UTF-8 text, one tokenized sentence per line"
-        )
-        subparser.add_argument(
-            "--words",
+            "--candidates",
             nargs="+",
             metavar="TEXT",
             help="text with the words to choose from, such as the training text; by default "
             "SENTENCES",
         )
-        add_options(
-            subparser, sort_by_frequency, min_count="leave out words that occur there less often"
-        )
+        add_parameters(subparser, sort_by_frequency, "min_count")
         subparser.add_argument(
             "--max-words", type=int, default=50_000, help="use the most frequent words only"
         )
-        add_options(
-            subparser,
-            find_nearest_words,
-            number="how many words to show at each position",
-            correction={
-                "choices": CORRECTIONS,
-                "help": "correct for words that are near to most predictions: csls compares with "
-                "the mean cosine of each word and the predictions nearest to it; whitening "
-                "compares after whitening the words' vectors",
-            },
-        )
+        add_parameters(subparser, find_nearest_words, "top_k", "correction")
         subparser.add_argument(
             "--json", action="store_true", help="print a JSON object for each sentence"
         )
 
     def run(self, args: argparse.Namespace) -> None:
         check_bounds(
-            {"--number": args.number, "--max-words": args.max_words, "--min-count": args.min_count},
+            {"--top-k": args.top_k, "--max-words": args.max_words, "--min-count": args.min_count},
             at_least=1,
         )
         archive = LanguageModelArchive.open(args.archive_file)
-        sentences_file = SentencesFile(Path(args.sentences))
+        sentences_file = SentencesFile(Path(args.sentences_file))
         sentences_file.summarize()
-        counts = count_words(find_text_files(args.words or [args.sentences])).counts
+        counts = count_words(find_text_files(args.candidates or [args.sentences_file])).counts
         counts = _merge_forms(counts)
         words = sort_by_frequency(counts, min_count=args.min_count)[: args.max_words]
         if not words:
@@ -109,7 +95,7 @@ class NearestWordsCommand(Command):
         sentences = [line.split() for line in sentences_file]
         found: Dict[str, List[Tuple[int, str]]] = {direction: [] for direction in DIRECTIONS}
         for sentence in find_nearest_words(
-            scorer, sentences, number=args.number, correction=args.correction
+            scorer, sentences, top_k=args.top_k, correction=args.correction
         ):
             for each in sentence:
                 for direction, rank in each.ranks.items():
@@ -117,7 +103,7 @@ class NearestWordsCommand(Command):
                         found[direction].append((rank, each.nearest[direction][0][0]))
             sys.stdout.write(_as_json(sentence) if args.json else _as_text(sentence))
         for direction in DIRECTIONS:
-            for line in _summary(direction, found[direction], args.number):
+            for line in _summary(direction, found[direction], args.top_k):
                 logger.info(line)
 
 

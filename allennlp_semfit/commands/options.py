@@ -1,4 +1,4 @@
-"""What the commands share, and the options of several."""
+"""What the commands share: their options, which are the parameters of functions, and errors."""
 
 import argparse
 import inspect
@@ -9,8 +9,21 @@ import re
 import select
 import signal
 import sys
+from collections import abc
 from contextlib import contextmanager
-from typing import Any, Callable, Dict, Iterator, Optional, TypeVar, Union, get_args
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterator,
+    Literal,
+    Optional,
+    Tuple,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+)
 
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common import logging as common_logging
@@ -18,7 +31,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import SigTermReceived
 
 from allennlp_semfit.common.errors import check_bounds, first_line
-from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
+from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder, batches_by_length
 
 T = TypeVar("T")
 
@@ -69,11 +82,16 @@ def _reader_has_ended() -> bool:
 
 class Command(Subcommand):
     """
-    The base class of the commands. `help` and `description` are argparse's, `interrupted` is what
-    to tell the user after Ctrl-C, and `out_of_memory` what to do if there is not enough memory.
+    The base class of the commands. `help` is what `allennlp --help` shows, `function` what the
+    command runs: its docstring and its parameters are the command's description and arguments.
+    `arguments` has arguments of `add_argument` that differ on the command line, by the name of the
+    parameter. `interrupted` is what to tell the user after Ctrl-C, and `out_of_memory` what to do
+    if there is not enough memory.
     """
 
     help: str
+    function: Callable[..., Any]
+    arguments: Dict[str, Dict[str, Any]] = {}
     description: Optional[str] = None
     interrupted = "nothing was written"
     out_of_memory = "use less text or a machine with more memory"
@@ -81,7 +99,7 @@ class Command(Subcommand):
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
         """Adds the parser of the command."""
-        description = self.description or self.help
+        description = self.description or _read_docstring(self.function)[0]
         subparser = parser.add_parser(self.name, description=description, help=self.help)
         self.add_arguments(subparser)
         if self.shows_progress:
@@ -96,7 +114,7 @@ class Command(Subcommand):
 
     def add_arguments(self, subparser: argparse.ArgumentParser) -> None:
         """Adds the command's arguments to its parser."""
-        raise NotImplementedError
+        add_parameters(subparser, self.function, **self.arguments)
 
     def run(self, args: argparse.Namespace) -> None:
         """Runs the command. What `exit_on_error` catches is shown as one line."""
@@ -110,32 +128,84 @@ class Command(Subcommand):
             self.run(args)
 
 
-def add_options(
+def add_parameters(
     subparser: argparse._ActionsContainer,
     function: Callable[..., Any],
-    **options: Union[str, Dict[str, Any]],
+    *names: str,
+    **overrides: Dict[str, Any],
 ) -> None:
     """
-    Adds options of the names, types and defaults of a function's parameters, for `call`.
+    Adds parameters of a function as arguments of a command, for `call`. One without a default is
+    positional. Types, choices and defaults are those of the signature, help texts those of the
+    docstring.
 
     # Parameters
 
     subparser : `argparse._ActionsContainer`
-        The command's parser, or a group of options.
+        The command's parser, or a group of its options.
     function : `Callable[..., Any]`
-    options : `Union[str, Dict[str, Any]]`
-        By the name of the parameter, the help text, or other arguments of `add_argument` too.
+    names : `str`
+        The parameters, by default all that the command does not have yet.
+    overrides : `Dict[str, Any]`
+        By the name of the parameter, other arguments of `add_argument`.
     """
-    for name, option in options.items():
-        parameter = inspect.signature(function).parameters[name]
-        types = get_args(parameter.annotation) or (parameter.annotation,)
-        arguments: Dict[str, Any] = {"default": parameter.default}
-        if bool in types:
-            arguments["action"] = "store_true"
+    parameters = inspect.signature(function).parameters
+    _, help_texts = _read_docstring(function)
+    present = {action.dest for action in subparser._actions}
+    for name in names or [name for name in parameters if name not in present]:
+        default = parameters[name].default
+        is_positional = default is inspect.Parameter.empty
+        annotation = parameters[name].annotation
+        # The first type of a union.
+        kind = get_args(annotation)[0] if get_origin(annotation) is Union else annotation
+        arguments: Dict[str, Any] = {"help": help_texts[name].replace("%", "%%")}
+        if is_positional:
+            arguments["metavar"] = _metavar(name)
         else:
-            arguments["type"] = next((each for each in types if each in (int, float)), str)
-        arguments.update({"help": option} if isinstance(option, str) else option)
-        subparser.add_argument(f"--{name.replace('_', '-')}", **arguments)
+            arguments["default"] = default
+        if kind is bool:
+            arguments["action"] = "store_true"
+        elif kind in (int, float):
+            arguments["type"] = kind
+        elif get_origin(kind) is Literal:
+            arguments["choices"] = get_args(kind)
+        elif get_origin(kind) in (list, abc.Sequence):
+            arguments["nargs"] = "+" if is_positional else "*"
+        arguments.update(overrides.get(name, {}))
+        subparser.add_argument(name if is_positional else _option(name), **arguments)
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _metavar(name: str) -> str:
+    return name.removesuffix("_file").removesuffix("_path").upper()
+
+
+def _read_docstring(function: Callable[..., Any]) -> Tuple[str, Dict[str, str]]:
+    """
+    The first paragraph of a docstring, and that of each parameter, as plain text. Parameters have
+    the names of the command line.
+    """
+    names = {
+        name: _metavar(name) if each.default is inspect.Parameter.empty else _option(name)
+        for name, each in inspect.signature(function).parameters.items()
+    }
+
+    def to_text(markdown: str) -> str:
+        paragraph = " ".join(markdown.strip().split("\n\n")[0].split())
+        text = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", paragraph)
+        return re.sub(r"`(\"?)([^`]*)\1`", lambda code: names.get(code[2], code[2]), text)
+
+    def to_help(markdown: str) -> str:
+        text = to_text(markdown).removeprefix("Whether to ").removesuffix(".")
+        return re.sub("^[A-Z][a-z]* ", lambda word: word[0].lower(), text)
+
+    summary, _, rest = (inspect.getdoc(function) or "").partition("# Parameters\n")
+    section = rest.split("\n# ")[0]
+    entries = re.findall(r"^(\w+) : .*\n((?:\n|[ ].*\n?)*)", section, re.MULTILINE)
+    return to_text(summary), {name: to_help(text) for name, text in entries}
 
 
 def call(function: Callable[..., T], args: argparse.Namespace, **others: Any) -> T:
@@ -145,21 +215,18 @@ def call(function: Callable[..., T], args: argparse.Namespace, **others: Any) ->
     return function(**{**given, **others})
 
 
-def add_corpus_argument(subparser: argparse.ArgumentParser) -> None:
-    """Adds `corpus`, one or more inputs for `find_text_files`."""
-    subparser.add_argument(
-        "corpus",
-        nargs="+",
-        metavar="CORPUS",
-        help="UTF-8 text: files, directories (all files in them), or quoted globs",
-    )
-
-
-def add_layers_options(subparser: argparse.ArgumentParser, *, default: str, **texts: str) -> None:
+def add_layers_options(subparser: argparse.ArgumentParser, default: str, **overrides: str) -> None:
     """
-    Adds mutually exclusive options that set the argument `layers`. `texts` maps their names to help
-    texts; `default` is one of the names.
+    Adds mutually exclusive options that set the argument `layers`, whose default is one of their
+    names. `overrides` are help texts.
     """
+    texts = {
+        "all": "all layers",
+        "top": "the last layer",
+        "average": "the mean of the layers",
+        "normalized": "the mean of the layers after layer normalization of each",
+        **overrides,
+    }
     layers = subparser.add_mutually_exclusive_group()
     for name, text in texts.items():
         text += "; the default" if name == default else ""
@@ -167,54 +234,16 @@ def add_layers_options(subparser: argparse.ArgumentParser, *, default: str, **te
     subparser.set_defaults(layers=default)
 
 
+MOVED_FILES = {
+    "fasttext_model_path": {"metavar": "VECTORS.bin"},
+    "tokenizer_path": {"metavar": "TOKENIZER.json"},
+}
+
+
 def add_language_model_options(subparser: argparse.ArgumentParser) -> None:
     """Adds the options that `load_language_model` reads."""
-    add_options(
-        subparser,
-        SentenceEmbedder.embed_sentences,
-        batch_size="the maximum number of sentences in a batch; batches of long sentences have "
-        "fewer, so that they have at most 50 words per sentence, including padding",
-    )
-    add_options(subparser, SentenceEmbedder, cuda_device="the GPU to run on; -1 for the CPU")
-    add_moved_files_options(subparser, SentenceEmbedder)
-    add_options(
-        subparser,
-        SentenceEmbedder,
-        sub_token_mode={
-            "choices": ["first", "avg"],
-            "help": "for a subword model, use the vector of a word's first subword or the mean of "
-            "all",
-        },
-        autocast="multiply matrices in bfloat16: faster on GPUs and on CPUs with instructions for "
-        "it, with vectors that differ by about one percent",
-    )
-
-
-def add_moved_files_options(
-    subparser: argparse.ArgumentParser, function: Callable[..., Any]
-) -> None:
-    """Adds the options of `function` for files of a language model that were moved."""
-    add_options(
-        subparser,
-        function,
-        fasttext_model_path={
-            "metavar": "VECTORS.bin",
-            "help": "the language model's fastText file, if it has been moved since training",
-        },
-        tokenizer_path={
-            "metavar": "TOKENIZER.json",
-            "help": "a subword model's tokenizer, if it has been moved since training",
-        },
-    )
-
-
-def add_archive_argument(subparser: argparse.ArgumentParser) -> None:
-    """Adds `archive_file`, a language model."""
-    subparser.add_argument(
-        "archive_file",
-        metavar="ARCHIVE",
-        help="a language model: its model.tar.gz, serialization directory or exported folder",
-    )
+    add_parameters(subparser, batches_by_length, "batch_size")
+    add_parameters(subparser, SentenceEmbedder, **MOVED_FILES)
 
 
 def load_language_model(args: argparse.Namespace) -> SentenceEmbedder:

@@ -28,15 +28,15 @@ from allennlp_semfit.analysis.neighbors import (
 from allennlp_semfit.commands.neighbors_page import WordMap, render_page
 from allennlp_semfit.commands.options import (
     Command,
-    add_archive_argument,
     add_language_model_options,
     add_layers_options,
-    add_options,
+    add_parameters,
     load_language_model,
 )
 from allennlp_semfit.common.errors import check_bounds
 from allennlp_semfit.common.output import check_output_path, write_file
 from allennlp_semfit.export.sentences_file import SentencesFile
+from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
 
 logger = logging.getLogger(__name__)
 
@@ -53,39 +53,27 @@ class ShowNeighbors(Command):
     """Registered as a "Subcommand" with name "show-neighbors"."""
 
     help = "Show the nearest neighbors of words."
-    description = """Show occurrences of words in a text and, for each, its nearest neighbors:
+    description = """Shows occurrences of words in a text and, for each, its nearest neighbors:
         other occurrences of the word, which show its senses, and occurrences of other words. A
         score is the cosine between the language model's vectors, from which the mean over the
         text is subtracted. Upper and lower case count as the same word."""
     out_of_memory = "use a lower --batch-size or --max-sentences"
 
     def add_arguments(self, subparser: argparse.ArgumentParser) -> None:
-        add_archive_argument(subparser)
+        add_parameters(subparser, SentenceEmbedder, "archive_file")
         subparser.add_argument(
             "text", metavar="TEXT", help="UTF-8 text, one tokenized sentence per line"
         )
         subparser.add_argument(
             "--words", metavar="WORD,WORD", required=True, help="the words, separated by commas"
         )
-        add_options(subparser, TextVectors.neighborhoods, number="neighbors of each kind")
-        add_options(
-            subparser,
-            find_occurrences,
-            max_occurrences="occurrences of each word to show, at even distances in the text",
-        )
-        add_options(
-            subparser,
-            distinct_sentences,
-            max_sentences="sentences to read, without repetitions. Memory holds two bytes for "
-            "each word, layer and dimension",
-        )
+        add_parameters(subparser, TextVectors.neighborhoods, "top_k")
+        add_parameters(subparser, find_occurrences, "max_occurrences")
+        add_parameters(subparser, distinct_sentences, "max_sentences")
         add_layers_options(
             subparser,
             default="normalized",
             all="each layer by itself, and the means of the layers",
-            top="the last layer",
-            average="the mean of the layers",
-            normalized="the mean of the layers after layer normalization of each",
         )
         formats = subparser.add_mutually_exclusive_group()
         formats.add_argument(
@@ -103,9 +91,8 @@ class ShowNeighbors(Command):
 
     def run(self, args: argparse.Namespace) -> None:
         # All is checked before the model, which takes a while to load.
-        check_bounds({"--number": args.number}, at_least=1)
-        check_bounds({"--max-occurrences": args.max_occurrences}, at_least=1)
-        check_bounds({"--max-sentences": args.max_sentences}, at_least=1)
+        for name in ("top_k", "max_occurrences", "max_sentences"):
+            check_bounds({f"--{name.replace('_', '-')}": getattr(args, name)}, at_least=1)
         # Each once, in order.
         words = list(dict.fromkeys(filter(None, map(str.strip, args.words.split(",")))))
         if not words:
@@ -132,7 +119,7 @@ class ShowNeighbors(Command):
         for layers in choices:
             # All words in one pass over the text.
             all_words = [*chain(*occurrences.values())]
-            neighborhoods = iter(text.neighborhoods(all_words, layers, args.number))
+            neighborhoods = iter(text.neighborhoods(all_words, layers, args.top_k))
             found[layers] = {
                 word: [*islice(neighborhoods, len(occurrences[word]))] for word in words
             }

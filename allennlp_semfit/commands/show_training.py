@@ -57,28 +57,15 @@ _PERPLEXITY_IN_BATCH = _PERPLEXITY._replace(
 )
 
 
-@Subcommand.register("show-training")
-class ShowTraining(Command):
-    """Registered as a "Subcommand" with name "show-training"."""
-
-    help = "Show the metrics of a language model for each epoch, and what to do next."
-    shows_progress = False
-
-    def add_arguments(self, subparser: argparse.ArgumentParser) -> None:
-        subparser.add_argument(
-            "serialization_dir", help="the directory that `allennlp train -s` was given"
-        )
-
-    def run(self, args: argparse.Namespace) -> None:
-        sys.stdout.write(describe_training(args.serialization_dir))
-
-
 def describe_training(serialization_dir: str) -> str:
     """
+    Shows a language model's metrics for each epoch, the path of its archive, and commands that use
+    it.
+
     # Parameters
 
     serialization_dir : `str`
-        Where a language model was trained.
+        The directory that `allennlp train -s` was given.
 
     # Returns
 
@@ -122,6 +109,18 @@ def describe_training(serialization_dir: str) -> str:
             "that started it with --recover.",
         ]
     return "\n".join(lines) + "\n"
+
+
+@Subcommand.register("show-training")
+class ShowTraining(Command):
+    """Registered as a "Subcommand" with name "show-training"."""
+
+    help = "Show the metrics of a language model for each epoch, and what to do next."
+    function = staticmethod(describe_training)
+    shows_progress = False
+
+    def run(self, args: argparse.Namespace) -> None:
+        sys.stdout.write(describe_training(args.serialization_dir))
 
 
 def _describe_margin(epochs: List[Dict[str, Any]], config: Dict[str, Any]) -> List[str]:

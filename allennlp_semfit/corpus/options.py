@@ -1,13 +1,13 @@
 """The options and the summary of a corpus."""
 
 from dataclasses import dataclass
-from typing import NamedTuple, Optional
+from typing import Literal, NamedTuple, Optional, get_args
 
 from allennlp.common.checks import ConfigurationError
 
 from allennlp_semfit.common.errors import check_bounds
 
-LINES = ("auto", "paragraphs", "wrapped")
+Lines = Literal["auto", "paragraphs", "wrapped"]
 
 # Each shard is an open file.
 _MAX_SHARDS = 500
@@ -21,28 +21,30 @@ class CorpusOptions:
     # Parameters
 
     language : `str`, optional (default = `"en"`)
-        The spaCy language for tokenization; `"xx"` for a language that spaCy does not support.
+        The code of the spaCy language for the tokenizer, `"xx"` for a language that spaCy does not
+        support.
     already_tokenized : `bool`, optional (default = `False`)
-        Whether each line of the input already is a tokenized sentence.
-    lines : `str`, optional (default = `"auto"`)
-        What a line of text is. `"paragraphs"`: one or more whole sentences. `"wrapped"`: lines are
-        joined up to the next blank line. `"auto"` decides by the start of each input, warns where
-        it joins lines, and raises an error where they are not text.
+        Whether to take each line as one sentence, its tokens separated by spaces.
+    lines : `Literal["auto", "paragraphs", "wrapped"]`, optional (default = `"auto"`)
+        What a line of text is: one or more whole sentences (paragraphs), or part of a paragraph
+        that ends at the next blank line (wrapped). `"auto"` decides by the start of each input,
+        warns where it joins lines, and raises an error where they are not text.
     field : `Optional[str]`, optional (default = `None`)
         The field with the text, of JSON lines, CSV, Parquet or a dataset of the Hugging Face Hub.
     subset : `Optional[str]`, optional (default = `None`)
+        The subset (configuration) of the Hub's dataset, such as `"20231101.yo"`.
     split : `str`, optional (default = `"train"`)
-        The subset (configuration) and the split of datasets of the Hub.
+        The split of the Hub's dataset.
     num_shards : `int`, optional (default = `10`)
         The number of files for the training text.
     held_out : `Optional[float]`, optional (default = `None`)
-        The fraction of sentences to hold out, in whole articles or blocks of lines. By default, it
-        depends on the number n of sentences: 5 % up to 20,000, about 7 times the square root of n
-        beyond, but at least 1 %.
+        The fraction of sentences to hold out, from 0 to 0.5, in whole articles or blocks of lines.
+        By default, it depends on the number n of sentences: 5% up to 20,000, about 7 times the
+        square root of n beyond, but at least 1%.
     min_words : `int`, optional (default = `1`)
-        Sentences with fewer tokens are skipped.
+        Skip sentences with fewer tokens.
     max_sentences : `Optional[int]`, optional (default = `None`)
-        Stop after the document that reaches this number of sentences.
+        Stop after the article or block of lines that reaches this number of sentences.
 
     # Raises
 
@@ -52,7 +54,7 @@ class CorpusOptions:
 
     language: str = "en"
     already_tokenized: bool = False
-    lines: str = "auto"
+    lines: Lines = "auto"
     field: Optional[str] = None
     subset: Optional[str] = None
     split: str = "train"
@@ -62,10 +64,9 @@ class CorpusOptions:
     max_sentences: Optional[int] = None
 
     def __post_init__(self) -> None:
-        if self.lines not in LINES:
-            raise ConfigurationError(
-                f"--lines must be one of {', '.join(LINES)}, got {self.lines!r}"
-            )
+        if self.lines not in get_args(Lines):
+            lines = ", ".join(get_args(Lines))
+            raise ConfigurationError(f"--lines must be one of {lines}, got {self.lines!r}")
         if self.already_tokenized and self.lines == "wrapped":
             raise ConfigurationError(
                 "--lines wrapped: with --already-tokenized, each line is a sentence; leave one out"

@@ -37,23 +37,25 @@ def prepare_corpus(
     force: bool = False,
 ) -> CorpusSummary:
     """
-    Writes the training text `out_dir/train/shard-00.txt` etc., the held-out text
-    `out_dir/heldout.txt` and the record `out_dir/corpus.json`. They appear when all is done. If
+    Converts plain text, a dataset or a Wikipedia dump to a corpus for training a language model, in
+    `out_dir`: the training text, one tokenized sentence per line, in `train/shard-00.txt` etc., the
+    held-out text `heldout.txt` and the record `corpus.json`. They appear when all is done. If
     `out_dir` has a corpus from the same inputs and options, nothing is done.
 
     # Parameters
 
     inputs : `Sequence[Union[str, os.PathLike]]`
-        Text, MediaWiki dumps, JSON lines, CSV and Parquet files, compressed or not, directories of
-        such files, and datasets of the Hugging Face Hub, such as
-        `"hf://datasets/wikimedia/wikipedia"`.
+        UTF-8 text, JSON lines, CSV, Parquet or the `pages-articles.xml` dump of a wiki, optionally
+        compressed with gzip, bzip2 or xz; a directory of such files; or a dataset of the Hugging
+        Face Hub, such as `"hf://datasets/wikimedia/wikipedia"`.
     out_dir : `Union[str, os.PathLike]`
+        The output directory, created if missing.
     options : `Optional[CorpusOptions]`, optional (default = `None`)
     num_workers : `Optional[int]`, optional (default = `None`)
-        The number of processes that split text, by default that of the CPUs. The corpus does not
+        The number of processes that split text; by default, one per CPU. The corpus does not
         depend on it.
     force : `bool`, optional (default = `False`)
-        Whether to replace a corpus in `out_dir`. Other files there stay.
+        Whether to replace the corpus in `out_dir`. Other files there stay.
 
     # Returns
 

@@ -50,29 +50,37 @@ def count_vocabulary(
     force: bool = False,
 ) -> VocabularySummary:
     """
-    Writes a vocabulary for `"vocabulary": {"type": "from_files", "directory": out_dir}`. Padding
-    has the index 0 and `@@UNKNOWN@@` 1; then come the words by descending frequency, and by code
-    point where the frequency is the same.
+    Writes the words of a corpus as the vocabulary of a language model with a softmax: the most
+    frequent first, and by code point where the frequency is the same. Words are counted as the
+    default `language_modeling` reader reads them, but without its `max_sequence_length`. Counting
+    takes about 300 bytes of memory per distinct word.
+
+    In a configuration, the vocabulary is `{"type": "from_files", "directory": out_dir}`. Padding
+    has the index 0 and `@@UNKNOWN@@` 1.
 
     # Parameters
 
     corpus : `Sequence[Union[str, os.PathLike]]`
-        Files, directories and globs of text, UTF-8, one tokenized sentence a line.
+        UTF-8 text with one tokenized sentence per line: files, directories (all files in them), or
+        globs.
     out_dir : `Union[str, os.PathLike]`
-        A directory for the vocabulary alone. It is made if it is missing.
+        A directory for the vocabulary alone, created if missing.
     min_count : `int`, optional (default = `1`)
-        Rarer words are left out.
+        Leave out words that occur less often.
     max_size : `int`, optional (default = `None`)
-        The maximum size, with boundary tokens, without padding and `@@UNKNOWN@@`.
+        Keep at most this many words, the most frequent, including boundary tokens but not
+        `@@UNKNOWN@@` and padding.
     start_tokens : `List[str]`, optional (default = `None`)
-        Counted once for each line that has a word. The default is that of
-        `LanguageModelingReader`.
+        The tokens that the reader adds at the start of a sentence, counted once for each line that
+        has a word; by default, `</s>`.
     end_tokens : `List[str]`, optional (default = `None`)
-        Counted in the same way, with the same default.
+        The tokens that the reader adds at the end of a sentence, counted in the same way; by
+        default, `</s>`.
     namespace : `str`, optional (default = `"tokens"`)
+        The namespace of the vocabulary and its indexer.
     num_workers : `int`, optional (default = `None`)
-        The number of processes that count, by default that of the CPUs. The vocabulary does not
-        depend on it.
+        The number of processes that count; by default, one per CPU. The vocabulary does not depend
+        on it.
     force : `bool`, optional (default = `False`)
         Whether to replace a vocabulary in `out_dir`.
 

@@ -28,16 +28,17 @@ def export_character_cnn(
 ) -> Dict[str, Any]:
     """
     Writes the character CNN of a language model in ELMo's format, which the `elmo_character_cnn`
-    embedder and AllenNLP's own ELMo read.
+    embedder and AllenNLP's own ELMo read. The model must read words with the `elmo_characters`
+    indexer and a `character_encoding` embedder whose encoder is `cnn-highway`.
 
     # Parameters
 
     archive_file : `str`
-        The archive of a `bidirectional_lm`, or its serialization directory.
+        The language model's `model.tar.gz`, serialization directory or exported folder.
     out_dir : `Union[str, os.PathLike]`
         The directory for `options.json` and `weights.hdf5`, created if missing.
     force : `bool`, optional (default = `False`)
-        Whether to replace the two files. Other files in `out_dir` stay.
+        Whether to replace the two files in `out_dir`. Other files there stay.
 
     # Returns
 

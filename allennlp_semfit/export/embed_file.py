@@ -10,7 +10,7 @@ import time
 from contextlib import suppress
 from itertools import accumulate, islice
 from pathlib import Path
-from typing import Any, Dict, Iterator, NamedTuple, Optional, Sequence, Union
+from typing import Any, Dict, Iterator, Literal, NamedTuple, Optional, Sequence, Union
 
 import numpy
 from allennlp.common.checks import ConfigurationError
@@ -25,7 +25,7 @@ from allennlp_semfit.export.vectors_file import (
     write_sentence_vectors,
     write_word_vectors,
 )
-from allennlp_semfit.pretrained.pooling import check_pooling, pool_layers, pool_words
+from allennlp_semfit.pretrained.pooling import Pool, check_pooling, pool_layers, pool_words
 from allennlp_semfit.pretrained.sentence_embedder import (
     DEFAULT_BATCH_SIZE,
     SentenceEmbedder,
@@ -64,19 +64,22 @@ def embed_file(
     out_file: Union[str, os.PathLike],
     *,
     layers: str = "all",
-    pool: Optional[str] = None,
-    dtype: str = "float32",
+    pool: Optional[Pool] = None,
+    dtype: Literal["float32", "float16"] = "float32",
     batch_size: int = DEFAULT_BATCH_SIZE,
     forget_sentences: bool = False,
     force: bool = False,
 ) -> EmbeddingSummary:
     """
-    Writes the vectors of the words in a file of sentences to an HDF5 file or, with `pool`, one
-    vector for each sentence to an HDF5 or `.npy` file. The same call resumes an interrupted run.
+    Writes the vectors of the words in a file of sentences to an HDF5 file: one dataset per line,
+    named by the line's index from 0, of shape `(num_layers, length, dim)`, or `(length, dim)` if
+    the layers are pooled. With `pool`, writes one vector per line: the dataset named `"vectors"` of
+    an `.h5` file, or an `.npy` file, of shape `(num_lines, dim)`. Repeating the call resumes an
+    interrupted run. Until it is complete, the vectors are in a directory with the suffix
+    `.unfinished`; copying them takes twice the space.
 
-    The vectors are first written to files in the directory `<out_file>.unfinished`, one for each
-    window of sentences, and copied at the end. Memory holds a few thousand sentences and the
-    vectors of a batch; at the end, unless `forget_sentences`, all sentences.
+    The directory has a file for each window of sentences. Memory holds a few thousand sentences and
+    the vectors of a batch; at the end, unless `forget_sentences`, all sentences.
 
     # Parameters
 
@@ -84,23 +87,27 @@ def embed_file(
     sentences_file : `Union[str, os.PathLike]`
         UTF-8 text, one tokenized sentence per line.
     out_file : `Union[str, os.PathLike]`
-        Gets a dataset for each line, including empty ones, named by the line's index from `"0"`.
-        With `pool`, an `.h5` file gets the dataset `"vectors"`, shape `(num_lines, dim)`, and an
-        `.npy` file is this array; the vector of an empty line is zero.
+        The output file, such as `vectors.h5`.
+
+        The dataset of an empty line has length 0.
     layers : `str`, optional (default = `"all"`)
         See `pool_layers`, which also gives the shape of a line's dataset.
-    pool : `str`, optional (default = `None`)
-        See `pool_words`, which also gives `dim`.
-    dtype : `str`, optional (default = `"float32"`)
-        Or `"float16"`.
+    pool : `Literal["mean", "max", "first"]`, optional (default = `None`)
+        Whether to write one vector per sentence: the mean or the maximum of the vectors of its
+        words, or that of its first word; zeros for an empty line. If the layers are not pooled, it
+        has them side by side.
+    dtype : `Literal["float32", "float16"]`, optional (default = `"float32"`)
+        The type of the vectors' elements. `"float16"` takes half the space.
     batch_size : `int`, optional (default = `64`)
         See `batches_by_length`. It changes the vectors only by rounding.
     forget_sentences : `bool`, optional (default = `False`)
-        Whether to omit the dataset `"sentence_to_index"`, shape `(1,)`: a JSON object that maps
-        each sentence to the name of its dataset, a repeated sentence to its last one. With `pool`,
-        there is none.
+        Whether to omit the dataset named `"sentence_to_index"`, JSON that maps each sentence to its
+        dataset, which needs all sentences in memory.
+
+        Its shape is `(1,)`. It maps a repeated sentence to its last dataset. With `pool`, there is
+        none.
     force : `bool`, optional (default = `False`)
-        Whether to replace `out_file` once the new one is complete.
+        Whether to replace an existing `out_file` once the new one is complete.
 
     # Raises
 

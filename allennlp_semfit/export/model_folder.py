@@ -65,8 +65,10 @@ def export_model(
 ) -> None:
     """
     Writes a folder that has all of a language model: its configuration, parameters and vocabulary,
-    and the files that it reads, such as fastText's. Whatever of this package takes the archive of a
-    language model takes the folder; AllenNLP's own `load_archive`, `evaluate` and `predict` do not.
+    the files that it reads, such as fastText's, and a model card. The indexer and embedder
+    `elmo_semfit`, `SentenceEmbedder` and the commands of this package take the folder in place of
+    the model's archive, wherever it is moved; AllenNLP's own `evaluate` and `predict` need the
+    archive.
 
     # Parameters
 
@@ -79,11 +81,15 @@ def export_model(
     tokenizer_path : `str`, optional (default = `None`)
         The tokenizer of a subword model, if it has been moved since training.
     language : `str`, optional (default = `None`)
-        The language of the text, a code of spaCy as for `prepare-corpus`. The default is what the
-        `corpus.json` beside the training text says, if it is still there. `export_task` needs it.
+        The language of the text, a spaCy code such as `"en"`, or `"xx"` if spaCy lacks it. The
+        default is that of the `corpus.json` beside the training text, if it is still there.
+
+        `export_task` needs it.
     compact : `bool`, optional (default = `False`)
         Whether to write the fastText vectors to a file of a quarter of the size or less, which
-        rounds them; see `CompactFastText`.
+        rounds them.
+
+        See `CompactFastText`.
     force : `bool`, optional (default = `False`)
         Whether to replace a model in `out_dir`. Other files there stay.
 

@@ -55,10 +55,11 @@ def export_task(
     force: bool = False,
 ) -> str:
     """
-    Writes a folder that has all of a task's model: its language model, as `export_model` writes it,
-    and the other files that it reads. AllenNLP's `load_archive`, `Predictor.from_path`, `predict`
-    and `evaluate` take it, wherever it is moved. A `crf_tagger` or `simple_tagger` becomes a
-    `semfit_tagger`, so that `predict` tags raw text.
+    Writes a folder that has all of a task's model: its configuration, weights and vocabulary, the
+    language model of its `elmo_semfit` embedder, and the other files that it reads. AllenNLP's
+    `predict`, `evaluate`, `load_archive` and `Predictor.from_path` take the folder, wherever it is
+    moved. A `crf_tagger` or `simple_tagger` becomes a `semfit_tagger`, so that `predict` tags raw
+    text.
 
     The weights of the language model are there twice. The task keeps its own, because training the
     language model again must not change it.
@@ -66,17 +67,23 @@ def export_task(
     # Parameters
 
     archive_file : `Union[str, os.PathLike]`
-        The task's `model.tar.gz`, serialization directory or exported folder. Its configuration is
-        evaluated as jsonnet, as AllenNLP does.
+        The task's `model.tar.gz`, serialization directory or exported folder.
+
+        Its configuration is evaluated as jsonnet, as AllenNLP does.
     out_dir : `Union[str, os.PathLike]`
         The folder, created if missing.
     language_model : `str`, optional (default = `None`)
         The language model of the `elmo_semfit` embedder, if it has been moved since training.
-    fasttext_model_path, tokenizer_path, compact :
-        See `export_model`.
+    fasttext_model_path : `str`, optional (default = `None`)
+        The language model's fastText file, if it has been moved since training.
+    tokenizer_path : `str`, optional (default = `None`)
+        The tokenizer of a subword model, if it has been moved since training.
     language : `str`, optional (default = `None`)
-        The language of the text, a code of spaCy as for `prepare-corpus`, by whose rules a tagger
-        splits text. The default is the language model's; if that is not known, it is `"xx"`.
+        The language by whose rules a tagger splits text, a spaCy code such as `"en"`, or `"xx"` if
+        spaCy lacks it. The default is the language model's or, if that is not known, `"xx"`.
+    compact : `bool`, optional (default = `False`)
+        Whether to write the fastText vectors to a file of a quarter of the size or less, which
+        rounds them.
     force : `bool`, optional (default = `False`)
         Whether to replace a model in `out_dir`. Other files there stay.
 

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import IO, Any, Dict, NamedTuple, Optional, Sequence, Union
+from typing import IO, Any, Dict, Literal, NamedTuple, Optional, Sequence, Union
 
 from allennlp.common import Tqdm
 from allennlp.common import logging as common_logging
@@ -60,7 +60,7 @@ def train_fasttext(
     corpus: Sequence[Union[str, os.PathLike]],
     out_path: Union[str, os.PathLike],
     *,
-    model: str = "skipgram",
+    model: Literal["skipgram", "cbow"] = "skipgram",
     dim: int = 300,
     minn: int = 3,
     maxn: int = 6,
@@ -74,21 +74,23 @@ def train_fasttext(
     force: bool = False,
 ) -> FastTextTrainingResult:
     """
-    Trains unsupervised fastText vectors and saves them as a `.bin` file.
-
-    Threads update the vectors without locks, so two runs on the same text give slightly different
-    vectors. No seed changes that.
+    Trains unsupervised fastText vectors and saves them as a `.bin` file. The defaults are
+    fastText's, except for `dim`, `bucket` and `epoch`. Threads update the vectors without locks, so
+    two runs on the same text give slightly different vectors. No seed changes that.
 
     # Parameters
 
     corpus : `Sequence[Union[str, os.PathLike]]`
-        Files, directories and globs of text, UTF-8, one tokenized sentence a line. fastText reads
-        a temporary copy of all text on the disk of `out_path`.
+        UTF-8 text with one tokenized sentence per line: files, directories (all files in them), or
+        globs.
+
+        fastText reads a temporary copy of all text on the disk of `out_path`.
     out_path : `Union[str, os.PathLike]`
-        Must end in `.bin`. Its directory is made if it is missing. The file appears when it is
-        complete.
-    model : `str`, optional (default = `"skipgram"`)
-        `"skipgram"` or `"cbow"`.
+        The output file, which must end in `.bin`.
+
+        Its directory is created if missing. The file appears when it is complete.
+    model : `Literal["skipgram", "cbow"]`, optional (default = `"skipgram"`)
+        Whether to predict the context from a word (skipgram), or a word from its context (cbow).
     dim : `int`, optional (default = `300`)
         The dimension of the vectors.
     minn : `int`, optional (default = `3`)
@@ -97,8 +99,8 @@ def train_fasttext(
         The length of the longest n-gram. With 0 there are no n-grams, and `minn` and `bucket` are
         ignored.
     bucket : `int`, optional (default = `None`)
-        The number of rows that all n-grams share. They are most of the file: `4 · dim · bucket`
-        bytes. By default, as many as the corpus has different n-grams, but not more than fastText's
+        The number of rows that all n-grams share, which are most of the file: 4 times `dim` bytes
+        each. By default, as many as the corpus has different n-grams, but not more than fastText's
         default of 2,000,000.
     min_count : `int`, optional (default = `5`)
         How often a word must occur to have a row of its own.
@@ -106,15 +108,16 @@ def train_fasttext(
         The number of passes over the corpus. By default, as many as read four million words, but
         at least fastText's default of 5 and at most 50.
     lr : `float`, optional (default = `0.05`)
-        The learning rate at the start.
+        The initial learning rate.
     ws : `int`, optional (default = `5`)
         The number of context words on each side.
     neg : `int`, optional (default = `5`)
-        The number of negative samples.
+        The number of negative samples per word.
     threads : `int`, optional (default = `None`)
-        By default the number of cores. At least 11 are used.
+        The number of training threads; by default, one per CPU. At least 11 are used, because with
+        fewer fastText leaves vectors uninitialized.
     force : `bool`, optional (default = `False`)
-        Whether to replace `out_path`.
+        Whether to replace an existing file.
 
     # Returns
 

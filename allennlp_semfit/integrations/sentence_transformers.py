@@ -6,7 +6,7 @@ import torch
 from torch.nn.utils.rnn import pad_sequence
 
 from allennlp_semfit.common.errors import absolute_path
-from allennlp_semfit.pretrained.pooling import check_pooling, join_layers, pool_layers
+from allennlp_semfit.pretrained.pooling import SubTokenMode, check_pooling, join_layers, pool_layers
 from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
 
 
@@ -52,7 +52,7 @@ class ContextualWordEmbeddings(torch.nn.Module):
         layers: str = "average",
         fasttext_model_path: Optional[str] = None,
         tokenizer_path: Optional[str] = None,
-        sub_token_mode: str = "first",
+        sub_token_mode: SubTokenMode = "first",
         autocast: bool = False,
     ) -> None:
         super().__init__()

@@ -7,7 +7,13 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span, Token
 from spacy.util import minibatch
 
-from allennlp_semfit.pretrained.pooling import check_pooling, join_layers, pool_layers, pool_words
+from allennlp_semfit.pretrained.pooling import (
+    SubTokenMode,
+    check_pooling,
+    join_layers,
+    pool_layers,
+    pool_words,
+)
 from allennlp_semfit.pretrained.sentence_embedder import DEFAULT_BATCH_SIZE, SentenceEmbedder
 
 
@@ -66,7 +72,7 @@ class SemfitVectors:
         cuda_device: int = -1,
         fasttext_model_path: Optional[str] = None,
         tokenizer_path: Optional[str] = None,
-        sub_token_mode: str = "first",
+        sub_token_mode: SubTokenMode = "first",
         autocast: bool = False,
     ) -> None:
         check_pooling(layers)

@@ -1,13 +1,17 @@
 """Pools the layers of a language model, and the vectors of the words of a sentence."""
 
+from typing import Literal, get_args
+
 import numpy
 import torch
 from torch.nn.functional import layer_norm
 
 from allennlp_semfit.common.errors import ConfigurationError
 
+Pool = Literal["mean", "max", "first"]
+SubTokenMode = Literal["first", "avg"]
+
 _LAYERS = ("all", "top", "average", "normalized")
-_POOLS = ("mean", "max", "first")
 
 
 def check_pooling(layers: str, pool: str = "mean") -> None:
@@ -19,7 +23,7 @@ def check_pooling(layers: str, pool: str = "mean") -> None:
     `ConfigurationError`
         If one of them is unknown.
     """
-    for name, value, allowed in (("layers", layers, _LAYERS), ("pool", pool, _POOLS)):
+    for name, value, allowed in (("layers", layers, _LAYERS), ("pool", pool, get_args(Pool))):
         if value not in allowed:
             raise ConfigurationError(f"{name}: {value!r}; it takes one of {allowed}")
 

@@ -18,6 +18,7 @@ from allennlp_semfit.common.errors import (
 from allennlp_semfit.common.parallel import use_one_thread_in_forks
 from allennlp_semfit.pretrained.folder_language_model import FolderLanguageModel
 from allennlp_semfit.pretrained.pooling import (
+    SubTokenMode,
     check_pooling,
     check_sub_token_mode,
     pool_layers,
@@ -52,14 +53,16 @@ class SentenceEmbedder:
     archive_file : `Union[str, os.PathLike]`
         The language model's `model.tar.gz`, serialization directory or exported folder.
     cuda_device : `Union[int, str, torch.device]`, optional (default = `-1`)
-        The GPU to run on, `-1` for the CPU, or a device of PyTorch, such as `"cuda"`.
+        The GPU to run on; `-1` for the CPU.
+
+        It can also be a device of PyTorch, such as `"cuda"`.
     fasttext_model_path : `str`, optional (default = `None`)
         The language model's fastText file, if it has been moved since training.
     tokenizer_path : `str`, optional (default = `None`)
         The tokenizer of a subword model, if it has been moved since training.
-    sub_token_mode : `str`, optional (default = `"first"`)
-        For a subword model, the vector of a word: `"first"`, that of its first subword, or `"avg"`,
-        the mean of its subwords.
+    sub_token_mode : `Literal["first", "avg"]`, optional (default = `"first"`)
+        For a subword model, the vector of a word: that of its first subword, or the mean of all
+        (avg).
     autocast : `bool`, optional (default = `False`)
         Whether to multiply matrices in `bfloat16`. It is faster on GPUs and on CPUs with
         instructions for it, and changes the vectors by about one percent.
@@ -88,7 +91,7 @@ class SentenceEmbedder:
         cuda_device: Union[int, str, torch.device] = -1,
         fasttext_model_path: Optional[str] = None,
         tokenizer_path: Optional[str] = None,
-        sub_token_mode: str = "first",
+        sub_token_mode: SubTokenMode = "first",
         autocast: bool = False,
     ) -> None:
         # Constructor arguments for `__reduce__`, with absolute paths.
@@ -373,7 +376,7 @@ def batches_by_length(
         The number of words in each sentence.
     batch_size : `int`, optional (default = `64`)
         The maximum number of sentences in a batch. Including padding, a batch of several sentences
-        has at most `50 * batch_size` words.
+        has at most 50 times as many words.
 
     # Returns
 

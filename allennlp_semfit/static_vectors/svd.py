@@ -4,7 +4,7 @@ import logging
 import os
 import time
 from pathlib import Path
-from typing import Dict, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Dict, Literal, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy
 from allennlp.common import Tqdm
@@ -60,7 +60,7 @@ def train_svd(
     corpus: Sequence[Union[str, os.PathLike]],
     out_path: Union[str, os.PathLike],
     *,
-    matrix: str = "ppmi",
+    matrix: Literal["ppmi", "conditional"] = "ppmi",
     pca_of: Union[str, os.PathLike, None] = None,
     dim: int = 300,
     window: Optional[int] = None,
@@ -74,19 +74,19 @@ def train_svd(
     force: bool = False,
 ) -> SvdTrainingResult:
     """
-    Writes a table of word vectors, `Σ^α V`, from the truncated SVD of a matrix `M = U Σ Vᵀ` with a
-    row for each context and a column for each word. Li et al. 2019, "Efficient Contextual
-    Representation Learning Without Softmax Layer", section 4.2, argue that with `M = P(w|c)` these
-    are the best targets of their dimension: of all matrices of this rank, `U Σ Vᵀ` is the closest
-    to `M` (Eckart and Young 1936).
+    Writes a table of word vectors in word2vec's text format, by singular value decomposition of a
+    matrix of words and their contexts. Its first row is `@@UNKNOWN@@`, counted wherever a word
+    without a row occurs; then come the words, the most frequent first. The boundary token `</s>` is
+    counted at both ends of each line. The same text always gives the same table.
 
-    The first word of the table is `@@UNKNOWN@@`. It stands for all words that have no row, and its
-    vector is that of a word that occurs wherever one of them does. If there are none, it is zero.
-    Then come the words by descending frequency, those of `count_vocabulary` with the same
-    `min_count` and `max_size`. The boundary token `</s>` is one of them, counted at both ends of
-    each line.
+    The vectors are `Σ^α V`, from the truncated SVD of a matrix `M = U Σ Vᵀ` with a row for each
+    context and a column for each word. Li et al. 2019, "Efficient Contextual Representation
+    Learning Without Softmax Layer", section 4.2, argue that with `M = P(w|c)` these are the best
+    targets of their dimension: of all matrices of this rank, `U Σ Vᵀ` is the closest to `M` (Eckart
+    and Young 1936). The vector of `@@UNKNOWN@@` is zero if all words have a row.
 
-    The same text always gives the same file on the same machine, whatever `num_workers` is.
+    The words are those of `count_vocabulary` with the same `min_count` and `max_size`. The table
+    does not depend on `num_workers`, but may differ between machines by rounding.
 
     Memory: about 70 bytes for each distinct pair of words while the matrix is made, then 16 for
     each and `12 · dim` for each word. There are at most `max_size` squared pairs, and no more than
@@ -95,37 +95,47 @@ def train_svd(
     # Parameters
 
     corpus : `Sequence[Union[str, os.PathLike]]`
-        Files, directories and globs of UTF-8 text, one tokenized sentence per line.
+        UTF-8 text with one tokenized sentence per line: files, directories (all files in them), or
+        globs.
     out_path : `Union[str, os.PathLike]`
-        Must end in `.txt` or `.vec`, so that AllenNLP reads it as text. Its directory is made if it
-        is missing. See `write_table` for the format.
-    matrix : `str`, optional (default = `"ppmi"`)
-        `"ppmi"` for `shifted_ppmi`, or `"conditional"` for `conditional_probabilities`.
+        The table, whose name must end in `.txt` or `.vec`.
+
+        Its directory is created if missing. See `write_table` for the format.
+    matrix : `Literal["ppmi", "conditional"]`, optional (default = `"ppmi"`)
+        The positive pointwise mutual information of words and contexts (ppmi, the default), or the
+        probability of each word given the previous word and given the next one (conditional).
+
+        See `shifted_ppmi` and `conditional_probabilities`.
     pca_of : `Union[str, os.PathLike]`, optional (default = `None`)
-        A fastText model. Its vectors of the corpus's words, reduced to `dim` dimensions by PCA,
-        take the place of the matrix. `@@UNKNOWN@@` then has the mean vector of the words that have
-        no row, weighted by their frequency.
+        A fastText model, whose vectors of the corpus's words, reduced to `dim` dimensions by PCA,
+        take the place of the matrix.
+
+        `@@UNKNOWN@@` then has the mean vector of the words that have no row, weighted by their
+        frequency.
     dim : `int`, optional (default = `300`)
         The dimension of the vectors.
     window : `int`, optional (default = `None`)
-        The number of context words on each side. Default: 2 for `"ppmi"`, 1 for `"conditional"`.
+        The number of context words on each side; by default, 2 for `"ppmi"` and 1 for
+        `"conditional"`.
     shift : `float`, optional (default = `None`)
-        See `shifted_ppmi`, as for `context_smoothing`. Default: 1, which is no shift.
+        Subtract the logarithm of this from the PMI; by default, 1, which subtracts nothing.
     context_smoothing : `float`, optional (default = `None`)
-        Default: 0.75.
+        Raise the contexts' counts to this power in the PMI; by default, 0.75.
     alpha : `float`, optional (default = `None`)
-        How much the leading dimensions count. Default: 0.5.
+        The power of the singular values by which the dimensions are multiplied; by default, 0.5.
     min_count : `int`, optional (default = `5`)
-        Rarer words have no row.
+        Count words that occur less often as `@@UNKNOWN@@`.
     max_size : `int`, optional (default = `100000`)
-        The maximum number of words, the most frequent, `</s>` included but not `@@UNKNOWN@@`.
+        Keep at most this many words, the most frequent, including `</s>` but not `@@UNKNOWN@@`.
     vocabulary_dir : `Union[str, os.PathLike]`, optional (default = `None`)
-        Where to write the words of the table as AllenNLP's vocabulary, for an `embedding` with the
-        table as its `pretrained_file`. An `embedding` gives random vectors to other words.
+        Where to write the table's words as AllenNLP's vocabulary.
+
+        It is for an `embedding` with the table as its `pretrained_file`, which gives random vectors
+        to other words.
     num_workers : `int`, optional (default = `None`)
-        The number of processes that count. Default: all CPUs.
+        The number of processes that count; by default, one per CPU.
     force : `bool`, optional (default = `False`)
-        Whether to replace `out_path` and `vocabulary_dir`.
+        Whether to replace an existing table and vocabulary.
 
     # Returns
 
@@ -141,8 +151,6 @@ def train_svd(
     """
     started = time.monotonic()
     workers = number_of_workers(num_workers)
-    if matrix not in ("ppmi", "conditional"):
-        raise ConfigurationError(f"--matrix must be ppmi or conditional, got {matrix!r}")
     given = {
         "window": window,
         "shift": shift,

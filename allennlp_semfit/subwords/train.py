@@ -56,14 +56,14 @@ def train_bpe(
     *,
     merges: int = 30_000,
     min_frequency: int = 2,
-    boundary_tokens: Sequence[str] = (DEFAULT_BOUNDARY_TOKEN,),
+    boundary_tokens: Optional[Sequence[str]] = None,
     num_workers: Optional[int] = None,
     force: bool = False,
 ) -> BpeTrainingResult:
     """
-    Trains byte-level BPE with Hugging Face's `tokenizers`. Writes `tokenizer.json`, which
-    `SubwordTokenizer` and `tokenizers` read, and `vocabulary`, a directory for AllenNLP's
-    `Vocabulary` with the subwords in the namespace `subwords`, in the order of their ids.
+    Trains byte-level BPE with Hugging Face's `tokenizers`. Writes `tokenizer.json`, for
+    AllenNLP's tokenizer `subword`, and the directory `vocabulary`, with the subwords in the
+    namespace `subwords`, in the order of their ids. The same text always gives the same subwords.
 
     Words are split at white space only, as the `language_modeling` reader does by default. Words
     that contain a boundary token or a special token of AllenNLP are ignored, so that no merge
@@ -72,19 +72,21 @@ def train_bpe(
     # Parameters
 
     corpus : `Sequence[Union[str, os.PathLike]]`
-        Files, directories and globs of UTF-8 text, one tokenized sentence per line.
+        UTF-8 text with one tokenized sentence per line: files, directories (all files in them), or
+        globs.
     out_dir : `Union[str, os.PathLike]`
-        Created if missing.
+        The output directory, created if missing.
     merges : `int`, optional (default = `30000`)
         The maximum number of subwords besides the 256 bytes.
     min_frequency : `int`, optional (default = `2`)
         How often a pair of subwords must occur to be merged.
-    boundary_tokens : `Sequence[str]`, optional (default = `("</s>",)`)
-        The tokens that the reader adds to each sentence. Each stays one subword.
+    boundary_tokens : `Sequence[str]`, optional (default = `None`)
+        The tokens that the reader adds to a sentence, each of which stays one subword; by default,
+        `</s>`.
     num_workers : `int`, optional (default = `None`)
-        The number of processes that count words and of threads that train. Default: all CPUs.
+        The number of processes that count words and of threads that train; by default, one per CPU.
     force : `bool`, optional (default = `False`)
-        Whether to replace existing outputs in `out_dir`.
+        Whether to replace `tokenizer.json` and `vocabulary` in `out_dir`.
 
     # Raises
 
@@ -96,6 +98,8 @@ def train_bpe(
     workers = number_of_workers(num_workers)
     check_bounds({"--merges": merges}, at_least=0)
     check_bounds({"--min-frequency": min_frequency}, at_least=1)
+    if boundary_tokens is None:
+        boundary_tokens = [DEFAULT_BOUNDARY_TOKEN]
     boundaries = list(dict.fromkeys(boundary_tokens))
     # Single bytes are subwords already.
     check_boundary_tokens("--boundary-tokens", boundaries, min_length=2)

@@ -85,7 +85,7 @@ def test_they_are_those_of_a_brute_force_search(correction, reference, scorer, m
     # Blocks end within sentences, and groups within the text.
     monkeypatch.setattr("allennlp_semfit.analysis.nearest_words._CONTEXTS", 4)
     monkeypatch.setattr("allennlp_semfit.analysis.nearest_words._SENTENCES", 2)
-    found = list(find_nearest_words(scorer, SENTENCES, number=3, correction=correction))
+    found = list(find_nearest_words(scorer, SENTENCES, top_k=3, correction=correction))
     assert [[each.word for each in sentence] for sentence in found] == SENTENCES
     scores, words = reference(scorer)
     by_direction = {"forward": scores[0], "backward": scores[1], "both": scores.sum(axis=0)}
@@ -113,7 +113,7 @@ def test_a_correction_moves_hubs(tmp_path):
     scorer.predict = lambda contexts: predicted.double()
     for correction, expected in (("none", [WORDS[0]] * 9), ("csls", WORDS[1:10])):
         scorer.contexts = lambda some, locations: torch.zeros(len(locations), 2, 6)
-        (sentence,) = find_nearest_words(scorer, sentences, number=1, correction=correction)
+        (sentence,) = find_nearest_words(scorer, sentences, top_k=1, correction=correction)
         assert [each.nearest["forward"][0][0] for each in sentence] == expected
 
 
@@ -128,14 +128,14 @@ def test_words_with_the_same_score_have_the_last_rank(tmp_path):
 
 
 def test_more_words_than_there_are(scorer):
-    ((only,),) = find_nearest_words(scorer, [["the"]], number=100)
+    ((only,),) = find_nearest_words(scorer, [["the"]], top_k=100)
     assert sorted(word for word, _ in only.nearest["both"]) == sorted(WORDS)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"number": 0}, "--number must be at least 1, got 0"),
+        ({"top_k": 0}, "--top-k must be at least 1, got 0"),
         ({"correction": "mean"}, "`correction` must be one of none, csls, whitening"),
     ],
 )

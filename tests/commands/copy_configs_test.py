@@ -1,6 +1,5 @@
 from functools import partial
 
-import pytest
 from allennlp.common import Params
 
 from tests import FIXTURES
@@ -30,15 +29,3 @@ def test_a_config_of_ones_own_can_import_a_copy(tmp_path, monkeypatch, caplog):
     config = "(import 'training_config/language_models/elmo_semfit_l2.jsonnet')"
     mine.write_text(f"{config} + {{ train_data_path: 'train' }}")
     assert Params.from_file(str(mine))["train_data_path"] == "train"
-
-
-def test_replaces_nothing(tmp_path):
-    (tmp_path / "mine").mkdir()
-    with pytest.raises(SystemExit, match="mine exists"):
-        run(str(tmp_path / "mine"))
-
-
-def test_a_directory_that_cannot_be_made(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(SystemExit, match="copy-configs: .*file"):
-        run(str(tmp_path / "file" / "mine"))

@@ -1,5 +1,4 @@
 import json
-import os
 import subprocess
 import sys
 from functools import partial
@@ -60,50 +59,6 @@ def test_the_options_of_a_subword_model_arrive(tmp_path):
         for index, line in enumerate(HELD_OUT.read_text().splitlines()):
             expected = embedder.embed_sentence(line.split())
             assert_same_but_for_rounding(file[str(index)][...], expected)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["no.tar.gz", "in.txt", "out.h5"], "Language model no.tar.gz does not exist"),
-        (["in.txt", "in.txt", "out.h5"], "Language model in.txt cannot be unpacked"),
-        (["ARCHIVE", "no.txt", "out.h5"], "no.txt: there is no such file"),
-        (["ARCHIVE", "latin.txt", "out.h5"], "latin.txt: not UTF-8: byte 0xf6 in line 1"),
-        (["ARCHIVE", "empty.txt", "out.h5"], "empty.txt: it has no words"),
-        (["no.tar.gz", "in.txt", "in.txt/out.h5"], "in.txt: it is a file, not a directory"),
-        (["in.txt", "in.txt", "./in.txt"], "in.txt: it is an input; give the output another name"),
-        (["in.txt", "no.txt", "in.txt", "--force"], "in.txt: it is an input"),
-        (["no.tar.gz", "in.txt", "out.h5", "--batch-size", "0"], "--batch-size: 0"),
-        (["no.tar.gz", "in.txt", "out.npy"], "out.npy: a .npy file has one vector per sentence"),
-        (["no.tar.gz", "in.txt", "out", "--pool", "max"], "out: with --pool, the suffix chooses"),
-        (["ARCHIVE", "in.txt", "out.h5", "--cuda-device", "99"], "There is no GPU 99"),
-        (
-            ["ARCHIVE", "in.txt", "out.h5", "--fasttext-model-path", "no.bin"],
-            "on the command line, that is --fasttext-model-path.",
-        ),
-    ],
-)
-def test_an_error_is_one_line(lm_archive, tmp_path, monkeypatch, arguments, message):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "in.txt").write_text("Snow .\n")
-    (tmp_path / "latin.txt").write_bytes(b"sch\xf6n\n")
-    (tmp_path / "empty.txt").write_text("\n")
-    before = sorted(os.listdir(tmp_path))
-    arguments = [lm_archive if each == "ARCHIVE" else each for each in arguments]
-    if "--fasttext-model-path" not in arguments:
-        arguments += ["--fasttext-model-path", VECTORS]
-    assert message in error_of(*arguments)
-    assert sorted(os.listdir(tmp_path)) == before
-
-
-def test_an_interruption_is_no_traceback(lm_archive, tmp_path, monkeypatch, capsys):
-    def interrupt(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(SentenceEmbedder, "embed_batch", interrupt)
-    with pytest.raises(SystemExit, match="^130$"):
-        run(lm_archive, HELD_OUT, tmp_path / "out.h5", "--fasttext-model-path", VECTORS)
-    assert "embed: interrupted; the same command resumes\n" in capsys.readouterr().err
 
 
 def test_the_user_sees_what_it_does(lm_archive, tmp_path):

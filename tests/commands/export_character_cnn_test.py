@@ -14,7 +14,6 @@ from allennlp_semfit.modules.token_embedders.elmo_character_cnn_embedder import 
 )
 from tests.commands import running
 from tests.language_models import KINDS, write_language_model
-from tests.processes import error_in_fork
 
 run = partial(running.run, "export-character-cnn")
 error_of = partial(running.error_of, "export-character-cnn")
@@ -159,24 +158,3 @@ class TestCommand:
         params = json.loads(message[message.index("{") :])
         assert params.pop("type") == "elmo_character_cnn"
         assert ElmoCharacterCnnEmbedder(**params).get_output_dim() == 5
-
-    @pytest.mark.parametrize("name", ["options.json", "weights.hdf5"])
-    def test_what_exists_is_replaced_only_by_force(self, name, language_model, tmp_path):
-        (tmp_path / name).write_text("precious")
-        (tmp_path / "other").write_text("mine")
-        # It is known before the model is read.
-        assert error_of("missing.tar.gz", tmp_path) == (
-            f"export-character-cnn: {tmp_path}: it is not empty; give another directory, or "
-            "--force to replace weights.hdf5, options.json in it"
-        )
-        assert (tmp_path / name).read_text() == "precious"
-        run(language_model, tmp_path, "--force")
-        options_file, weight_file = files_in(tmp_path)
-        ElmoCharacterCnnEmbedder(options_file=options_file, pretrained_file=weight_file)
-        assert (tmp_path / "other").read_text() == "mine"
-
-    def test_a_full_disk_is_one_line_and_leaves_nothing(self, language_model, tmp_path):
-        out = tmp_path / "out"
-        message = error_in_fork(export_character_cnn, str(language_model), out, max_file_size=1000)
-        assert message.startswith(f"{out}: it cannot be written (File too large); make room")
-        assert list(tmp_path.iterdir()) == []

@@ -1,7 +1,5 @@
-import gzip
 import unicodedata
 from functools import partial
-from pathlib import Path
 
 import numpy
 import pytest
@@ -9,7 +7,7 @@ from gensim.models import KeyedVectors
 
 from allennlp_semfit import SentenceEmbedder
 from allennlp_semfit.pretrained.pooling import join_layers, pool_layers
-from tests import FIXTURES, VECTORS
+from tests import FIXTURES
 from tests.commands import running
 from tests.language_models import write_language_model
 
@@ -30,7 +28,7 @@ def test_layer_0(lm_archive, embedder, tmp_path, caplog):
     caplog.set_level("INFO")
     words, out = tmp_path / "words.txt", tmp_path / "out.txt"
     words.write_text("heron\n zxqv\nжук\r\nheron\nSnow")
-    run(lm_archive, out, "--words", words, "--batch-size", 2)
+    run(lm_archive, out, "--words-file", words, "--batch-size", 2)
     expected = ["heron", "zxqv", "жук", "Snow"]
     check(out, expected, [embedder.embed_sentence([word])[0, 0] for word in expected])
     assert f"{out}: 4 of 4 words, 12 dimensions" in caplog.text
@@ -43,7 +41,7 @@ def test_the_mean_over_contexts(layers, tmp_path, caplog):
     words, out = tmp_path / "words.txt", tmp_path / "out.txt"
     words.write_text("the\nnowhere\n.\n")
     options = ["--contexts", HELD_OUT, f"--{layers}", "--sub-token-mode", "avg", "--batch-size", 3]
-    run(archive, out, "--words", words, *options)
+    run(archive, out, "--words-file", words, *options)
     embedder = SentenceEmbedder(archive, sub_token_mode="avg")
     occurrences = {"the": [], ".": []}
     for sentence in map(str.split, HELD_OUT.read_text().splitlines()):
@@ -71,47 +69,7 @@ def test_words_are_compared_in_form_c(form_of_contexts, lm_archive, tmp_path):
         ):
             (tmp_path / f"{name}.txt").write_text(text, "utf-8", newline="")
             out = tmp_path / "out.txt"
-            run(lm_archive, out, "--words", tmp_path / f"{name}.txt", *options, "--force")
+            run(lm_archive, out, "--words-file", tmp_path / f"{name}.txt", *options, "--force")
             tables.append(out.read_bytes())
         assert KeyedVectors.load_word2vec_format(out).index_to_key == expected
         assert tables[0] == tables[1] == tables[2]
-
-
-def test_a_compressed_model_says_so(lm_archive, tmp_path):
-    (tmp_path / "words.txt").write_text("cat\n")
-    path = tmp_path / "vectors.bin.gz"
-    path.write_bytes(gzip.compress(Path(VECTORS).read_bytes()))
-    options = ["--words", tmp_path / "words.txt", "--fasttext-model-path", path]
-    line = error_of(lm_archive, tmp_path / "out.txt", *options)
-    assert f"fastText model {path} is compressed; decompress it with `gunzip`." in line
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["no.tar.gz", "out.txt", "--words", "two.txt"], "two.txt: line 2 has 2 words, 'New York'"),
-        (["no.tar.gz", "out.txt", "--words", "no.txt"], "no.txt: it cannot be read"),
-        (["no.tar.gz", "two.txt", "--words", "two.txt", "--force"], "two.txt: it is an input"),
-        (["no.tar.gz", "two.txt", "--words", "one.txt"], "two.txt: it exists"),
-        (["no.tar.gz", "o", "--words", "one.txt", "--contexts", "no.txt"], "no.txt: there is no"),
-        (["no.tar.gz", "out.txt", "--words", "one.txt"], "no.tar.gz does not exist"),
-        (["ARCHIVE", "out.txt", "--words", "one.txt", "--top"], "layers: 'top' needs `contexts`"),
-        (["ARCHIVE", "out.txt", "--words", "empty.txt"], "empty.txt: it has no word to export"),
-        (
-            ["ARCHIVE", "o", "--words", "one.txt", "--contexts", "two.txt"],
-            "one.txt: none of its 1 words occurs in two.txt; give words as they are",
-        ),
-        (
-            ["ARCHIVE", "o", "--words", "one.txt", "--contexts", "empty.txt"],
-            "empty.txt: it has no words; give text with a tokenized sentence per line",
-        ),
-    ],
-)
-def test_an_error_is_one_line(lm_archive, tmp_path, monkeypatch, arguments, message):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "one.txt").write_text("Snow\n")
-    (tmp_path / "two.txt").write_text("London\nNew York\n")
-    (tmp_path / "empty.txt").write_text("")
-    arguments = [lm_archive if each == "ARCHIVE" else each for each in arguments]
-    assert message in error_of(*arguments, "--fasttext-model-path", VECTORS)
-    assert not (tmp_path / arguments[1]).exists() or arguments[1] == "two.txt"

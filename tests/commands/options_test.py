@@ -1,24 +1,107 @@
+import argparse
 import io
 import os
 import re
 import sys
+from typing import List, Literal, Optional, Sequence, Union
 
 import pytest
 import torch
-from allennlp.commands import Subcommand
+from allennlp.commands import ArgumentParserWithDefaults, Subcommand
 from allennlp.common import util
 
 from allennlp_semfit.commands.embed import Embed
-from allennlp_semfit.commands.options import exit_on_error
+from allennlp_semfit.commands.options import add_parameters, call, exit_on_error
 from tests.processes import fork
 
 
-def test_the_plugin_has_its_commands():
-    assert set(Subcommand.list_available()) >= {
+def test_the_plugin_has_its_commands_and_each_argument_has_a_help_text():
+    commands = {
         *("copy-configs", "count-vocabulary", "embed", "export-character-cnn", "export-model"),
-        *("export-vectors", "nearest-words", "prepare-corpus", "show-neighbors"),
+        *("export-task", "export-vectors", "nearest-words", "prepare-corpus", "show-neighbors"),
         *("show-training", "train-bpe", "train-fasttext", "train-svd"),
     }
+    assert set(Subcommand.list_available()) >= commands
+    for name in commands:
+        subparsers = argparse.ArgumentParser().add_subparsers()
+        subparser = Subcommand.by_name(name)().add_subparser(subparsers)
+        assert subparser.description.endswith(".")
+        assert all(action.help for action in subparser._actions)
+
+
+def function(
+    corpus: Sequence[Union[str, os.PathLike]],
+    out_file: str,
+    *,
+    mode: Literal["first", "avg"] = "first",
+    held_out: Optional[float] = None,
+    tokens: Optional[List[str]] = None,
+    force: bool = False,
+    options: Optional[dict] = None,
+):
+    """
+    An example.
+
+    # Parameters
+
+    corpus : `Sequence[Union[str, os.PathLike]]`
+        UTF-8 text.
+    out_file : `str`
+        The output, as in [a paper](https://example.org).
+    mode : `Literal["first", "avg"]`, optional (default = `"first"`)
+        Or `"avg"`.
+
+        More for readers of the code.
+    held_out : `float`, optional (default = `None`)
+        At most 5% of
+        `corpus`. See `mode`.
+    tokens : `List[str]`, optional (default = `None`)
+        The tokens.
+    force : `bool`, optional (default = `False`)
+        Whether to replace `out_file`.
+
+    # Returns
+
+    other : `str`
+    """
+    return corpus, out_file, mode, held_out, tokens, force, options
+
+
+HELP = """\
+usage: command [-h] [--mode {first,avg}] [--held-out SHARE]
+               [--tokens [TOKENS ...]] [--force]
+               CORPUS [CORPUS ...] OUT
+
+positional arguments:
+  CORPUS                UTF-8 text
+  OUT                   the output, as in a paper
+
+options:
+  -h, --help            show this help message and exit
+  --mode {first,avg}    or avg (default = first)
+  --held-out SHARE      at most 5% of CORPUS. See --mode
+  --tokens [TOKENS ...]
+                        the tokens
+  --force               replace OUT
+"""
+
+
+def test_the_arguments_are_the_parameters(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    parser = ArgumentParserWithDefaults(prog="command")
+    names = ("corpus", "out_file", "mode", "held_out")
+    add_parameters(parser, function, *names, held_out={"metavar": "SHARE"})
+    add_parameters(parser, function, "tokens", "force")
+    assert call(function, parser.parse_args(["in", "out"])) == (
+        *(["in"], "out", "first", None, None, False, None),
+    )
+    arguments = "in more out --mode avg --held-out .1 --force --tokens a b"
+    assert call(function, parser.parse_args(arguments.split()), options={}) == (
+        *(["in", "more"], "out", "avg", 0.1, ["a", "b"], True, {}),
+    )
+    with pytest.raises(SystemExit):
+        parser.parse_args(["in", "out", "--mode", "last"])
+    assert parser.format_help() == HELP
 
 
 @pytest.mark.parametrize(

@@ -42,21 +42,3 @@ class TestPrepareCorpus:
         caplog.clear()
         run(tmp_path / "in.txt", out, "--held-out", 0, "--lines", "paragraphs", "--force")
         assert "hard-wrapped" not in caplog.text
-
-    @pytest.mark.parametrize(
-        ("arguments", "message"),
-        [
-            (["missing.txt", "out"], "missing.txt: there is no such file"),
-            (
-                ["in.txt", "out", "--held-out", "2"],
-                "--held-out must be at least 0 and at most 0.5, got 2.0",
-            ),
-            (["in.txt", "out", "--num-shards", "0"], "--num-shards: 0"),
-            (["in.txt", "out", "--language", "zz"], "language 'zz'"),
-            (["in.txt", "."], "it is not empty; give another directory"),
-        ],
-    )
-    def test_an_error_is_one_line(self, monkeypatch, text, tmp_path, arguments, message):
-        monkeypatch.chdir(tmp_path)
-        assert message in error_of(*arguments)
-        assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]

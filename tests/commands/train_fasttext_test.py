@@ -44,12 +44,6 @@ def test_the_next_command_is_that_of_the_directory(corpus, tmp_path, caplog):
     assert f'Next: echo "{config}" > mine.jsonnet && allennlp train mine.jsonnet' in caplog.text
 
 
-@pytest.mark.parametrize("options", [["--dim", 0], ["--minn", 7], ["--threads", -1]])
-def test_an_error_is_one_line(options, corpus, tmp_path):
-    line = error_of(corpus, tmp_path / "vectors.bin", *options)
-    assert line.startswith(f"train-fasttext: {options[0]}")
-
-
 @pytest.mark.parametrize("is_terminal", [True, False])
 @pytest.mark.parametrize("option", [[], ["--file-friendly-logging"]])
 def test_writes_lines_where_there_is_no_terminal(is_terminal, option, monkeypatch):

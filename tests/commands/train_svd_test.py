@@ -63,24 +63,6 @@ def test_pca_has_no_nonzeros(corpus, tmp_path, caplog):
     assert '"directory": "DIR"} with the DIR of --vocabulary-dir, as in' in caplog.text
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["missing.txt", "out.txt"], "missing.txt: there is no such file"),
-        (["in.txt", "in.txt"], "in.txt: it exists; give another name, or --force"),
-        (["latin.txt", "out.txt"], "latin.txt: not UTF-8: byte 0xf6 in line 1"),
-        (["in.txt", "out.txt", "--window", "0"], "--window: 0"),
-        (["in.txt", "out.txt"], "--dim: 300; it must be less than"),
-        (["in.txt", "out.txt", "--pca-of", "in.txt"], "fastText model in.txt is not a fastText"),
-    ],
-)
-def test_an_error_is_one_line(monkeypatch, corpus, tmp_path, arguments, message):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "latin.txt").write_bytes(b"sch\xf6n\n")
-    assert message in error_of(*arguments)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.txt", "latin.txt"]
-
-
 def test_a_matrix_and_pca_exclude_each_other(corpus, capsys):
     with pytest.raises(SystemExit):
         run(corpus, "out.txt", "--matrix", "conditional", "--pca-of", VECTORS)

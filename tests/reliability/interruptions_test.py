@@ -41,7 +41,7 @@ COMMANDS = {
     "export-model": ("model", "export-model {inputs}/characters {out}"),
     "export-vectors": (
         "table.txt",
-        "export-vectors {inputs}/characters {out} --words {inputs}/words.txt",
+        "export-vectors {inputs}/characters {out} --words-file {inputs}/words.txt",
     ),
     "export-character-cnn": ("elmo", "export-character-cnn {inputs}/characters {out}"),
     "show-neighbors": (

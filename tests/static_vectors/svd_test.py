@@ -187,7 +187,6 @@ def test_pca_is_that_of_fasttexts_vectors(tmp_path):
             {"context_smoothing": 1.1},
             "--context-smoothing must be at least 0 and at most 1, got 1.1",
         ),
-        ({"matrix": "pmi"}, "--matrix must be ppmi or conditional, got 'pmi'"),
         ({"matrix": "conditional", "shift": 2}, "--shift: 2; leave it out.* --matrix ppmi only"),
         ({"pca_of": VECTORS, "window": 2}, "--window: 2; .* --matrix ppmi and conditional only"),
         (

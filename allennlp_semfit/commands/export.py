@@ -1,0 +1,169 @@
+"""
+The subcommands that export a trained model, or a part of it, for use elsewhere.
+
+    allennlp export-model output/elmo_semfit/model.tar.gz my-model
+    allennlp export-task output/ner/model.tar.gz my-tagger
+    allennlp export-vectors output/elmo_semfit/model.tar.gz vectors.txt --words-file words.txt
+    allennlp export-vectors … --words-file words.txt --contexts sentences.txt --top
+    allennlp export-character-cnn output/elmo/model.tar.gz output/character_cnn
+"""
+
+import argparse
+import json
+import logging
+import shlex
+import unicodedata
+from pathlib import Path
+from typing import Iterator
+
+from allennlp.commands.subcommand import Subcommand
+from allennlp.common.checks import ConfigurationError
+
+from allennlp_semfit.commands.options import (
+    MOVED_FILES,
+    Command,
+    add_language_model_options,
+    add_layers_options,
+    add_parameters,
+    call,
+    load_language_model,
+    no_params_logged,
+)
+from allennlp_semfit.common.output import check_output_path
+from allennlp_semfit.common.text_files import read_lines
+from allennlp_semfit.export.character_cnn import export_character_cnn
+from allennlp_semfit.export.model_folder import export_model
+from allennlp_semfit.export.sentences_file import SentencesFile
+from allennlp_semfit.export.task_folder import export_task
+from allennlp_semfit.export.word_vectors import word_vectors
+from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
+from allennlp_semfit.static_vectors.table import write_table
+
+logger = logging.getLogger(__name__)
+
+_FOLDER = {**MOVED_FILES, "language": {"metavar": "CODE"}}
+
+
+@Subcommand.register("export-model")
+class ExportModel(Command):
+    """Registered as a "Subcommand" with name "export-model"."""
+
+    help = "Export a language model as one folder."
+    function = staticmethod(export_model)
+    arguments = _FOLDER
+
+    def run(self, args: argparse.Namespace) -> None:
+        with no_params_logged():
+            call(export_model, args)
+        logger.info("%s has all that the model needs. You can move and share it.", args.out_dir)
+        logger.info("Next: fill in the language and the license in its README.md")
+
+
+@Subcommand.register("export-task")
+class ExportTask(Command):
+    """Registered as a "Subcommand" with name "export-task"."""
+
+    help = "Export a task's model, with its language model, as one folder."
+    function = staticmethod(export_task)
+    arguments = {**_FOLDER, "language_model": {"metavar": "ARCHIVE"}}
+
+    def run(self, args: argparse.Namespace) -> None:
+        with no_params_logged():
+            model_type = call(export_task, args)
+        logger.info("%s has all that the model needs. You can move and share it.", args.out_dir)
+        folder = shlex.quote(args.out_dir)
+        plugin = "--include-package allennlp_semfit"
+        if model_type == "semfit_tagger":
+            sentence = """echo '{"sentence": "..."}'"""
+            logger.info("Next: %s | allennlp predict %s - %s", sentence, folder, plugin)
+        output = "--output-file metrics.json"
+        logger.info("Next: allennlp evaluate %s TEST_DATA %s %s", folder, output, plugin)
+
+
+@Subcommand.register("export-vectors")
+class ExportVectors(Command):
+    """Registered as a "Subcommand" with name "export-vectors"."""
+
+    help = "Export static vectors of words."
+    description = """Writes a language model's vectors of words in word2vec's text format: layer 0,
+        the projected input, of each word by itself, or with --contexts the mean over the
+        occurrences of the word in a text."""
+    out_of_memory = "use a lower --batch-size or fewer words"
+
+    def add_arguments(self, subparser: argparse.ArgumentParser) -> None:
+        add_parameters(subparser, SentenceEmbedder, "archive_file")
+        subparser.add_argument("out_file", metavar="OUT.txt", help="the table")
+        subparser.add_argument(
+            "--words-file",
+            metavar="FILE",
+            required=True,
+            help="UTF-8 text, one word per line; the table has them in Unicode's normalization "
+            "form C",
+        )
+        subparser.add_argument(
+            "--contexts",
+            metavar="SENTENCES",
+            help="UTF-8 text, one tokenized sentence per line; words that do not occur in it get "
+            "no vector. Without it, only --average is possible",
+        )
+        add_layers_options(subparser, default="average", all="all layers side by side")
+        add_language_model_options(subparser)
+        subparser.add_argument("--force", action="store_true", help="replace an existing OUT.txt")
+
+    def run(self, args: argparse.Namespace) -> None:
+        # All is checked before the model, which takes a while to load.
+        inputs = filter(None, [args.archive_file, args.words_file, args.contexts])
+        check_output_path(Path(args.out_file), force=args.force, inputs=[*inputs])
+        given = dict.fromkeys(_read_words(Path(args.words_file)))
+        if not given:
+            raise ConfigurationError(f"{args.words_file}: it has no word to export")
+        file = SentencesFile(Path(args.contexts)) if args.contexts else None
+        contexts = map(str.split, file) if file else None
+        embedder = load_language_model(args)
+        words, vectors = call(word_vectors, args, embedder=embedder, words=given, contexts=contexts)
+        if file and not words:
+            # It raises an error if there are no words.
+            file.summarize()
+            raise ConfigurationError(
+                f"{args.words_file}: none of its {len(given):,} words occurs in {args.contexts}; "
+                "give words as they are tokenized there"
+            )
+        write_table(Path(args.out_file), words, vectors, force=args.force)
+        size = f"{len(words):,} of {len(given):,} words, {vectors.shape[1]} dimensions"
+        logger.info("%s: %s", args.out_file, size)
+
+
+def _read_words(path: Path) -> Iterator[str]:
+    for number, line in enumerate(read_lines(path), start=1):
+        words = unicodedata.normalize("NFC", line).split()
+        if len(words) > 1:
+            raise ConfigurationError(
+                f"{path}: line {number} has {len(words)} words, {line[:50]!r}; give one per line"
+            )
+        yield from words
+
+
+@Subcommand.register("export-character-cnn")
+class ExportCharacterCnn(Command):
+    """Registered as a "Subcommand" with name "export-character-cnn"."""
+
+    help = "Export a language model's character CNN."
+    function = staticmethod(export_character_cnn)
+    shows_progress = False
+
+    def run(self, args: argparse.Namespace) -> None:
+        options = call(export_character_cnn, args)
+        cnn = options["char_cnn"]
+        logger.info(
+            f"{args.out_dir}: a character CNN of {sum(n for _, n in cnn['filters']):,} filters, "
+            f"{cnn['n_highway']} highway layers, {options['lstm']['projection_dim']} dimensions."
+        )
+        embedder = {
+            "type": "elmo_character_cnn",
+            "options": options,
+            "pretrained_file": str(Path(args.out_dir) / "weights.hdf5"),
+        }
+        logger.info(
+            "Next: with an indexer of type `elmo_characters`, use the embedder %s",
+            json.dumps(embedder),
+        )

@@ -1,0 +1,147 @@
+"""
+The subcommands that make what a language model needs from text with one tokenized sentence per
+line: word vectors, subwords or a vocabulary.
+
+    allennlp train-fasttext corpus/train corpus/vectors.bin --dim 100
+    allennlp train-svd corpus/train svd.txt --vocabulary-dir svd_vocabulary
+    allennlp train-svd corpus/train svd.txt --matrix conditional --dim 100
+    allennlp train-svd corpus/train pca.txt --pca-of vectors.bin --dim 100
+    allennlp train-bpe corpus/train corpus/subwords --merges 30000
+    allennlp count-vocabulary corpus/train corpus/vocabulary --min-count 3
+"""
+
+import argparse
+import json
+import logging
+import os
+from pathlib import Path
+
+from allennlp.commands.subcommand import Subcommand
+from allennlp.common.util import format_size
+from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN
+
+from allennlp_semfit.commands.options import Command, add_parameters, call
+from allennlp_semfit.common.text_files import TRAIN
+from allennlp_semfit.corpus.vocabulary import count_vocabulary
+from allennlp_semfit.fasttext.train import train_fasttext
+from allennlp_semfit.static_vectors.svd import train_svd
+from allennlp_semfit.subwords.train import train_bpe
+
+logger = logging.getLogger(__name__)
+
+
+@Subcommand.register("train-fasttext")
+class TrainFastText(Command):
+    """Registered as a "Subcommand" with name "train-fasttext"."""
+
+    help = "Train fastText vectors."
+    function = staticmethod(train_fasttext)
+    arguments = {"out_path": {"metavar": "OUT.bin"}}
+
+    def run(self, args: argparse.Namespace) -> None:
+        result = call(train_fasttext, args)
+        logger.info(
+            f"{args.out_path}: {result.num_words:,} words read {result.epoch} times, "
+            f"{result.dictionary_size:,} words in the dictionary, {result.dim} dimensions, "
+            f"{format_size(result.file_size)}, {result.seconds:.1f} seconds."
+        )
+        out = Path(args.out_path)
+        if (out.parent / TRAIN).is_dir() and out.name == "vectors.bin":
+            logger.info(
+                f"Next: echo \"(import 'training_config/elmo_semfit.jsonnet') + {{ corpus:: "
+                f"'{out.parent}', embedding_dim:: {result.dim} }}\" > mine.jsonnet && "
+                "allennlp train mine.jsonnet --include-package allennlp_semfit -s output/mine"
+            )
+
+
+@Subcommand.register("train-svd")
+class TrainSvd(Command):
+    """Registered as a "Subcommand" with name "train-svd"."""
+
+    help = "Train word vectors by SVD."
+    function = staticmethod(train_svd)
+
+    def add_arguments(self, subparser: argparse.ArgumentParser) -> None:
+        group = subparser.add_mutually_exclusive_group()
+        add_parameters(group, train_svd, "matrix", "pca_of", pca_of={"metavar": "VECTORS.bin"})
+        add_parameters(subparser, train_svd, out_path={"metavar": "OUT.txt"})
+
+    def run(self, args: argparse.Namespace) -> None:
+        result = call(train_svd, args)
+        logger.info(
+            "%s: %s words in the corpus, %s vectors%s, %d dimensions with %.1f%% of the %s, "
+            "%.1f seconds.",
+            args.out_path,
+            f"{result.num_words:,}",
+            f"{result.table_size:,}",
+            "" if result.num_nonzeros is None else f", {result.num_nonzeros:,} nonzeros",
+            args.dim,
+            100 * result.explained_share,
+            # Only the principal components are those of a centered matrix.
+            "variance" if args.pca_of else "matrix's squared Frobenius norm",
+            result.seconds,
+        )
+        head = {
+            "target_embedder": {
+                "type": "embedding",
+                "embedding_dim": args.dim,
+                "pretrained_file": args.out_path,
+                "trainable": False,
+            },
+            "target_indexer": "tokens",
+        }
+        logger.info(
+            'Next: %s in the head and "vocabulary": %s%s, as in '
+            "training_config/language_models/elmo_semfit_svd.jsonnet",
+            json.dumps(head, ensure_ascii=False)[1:-1],
+            _vocabulary(args.vocabulary_dir or "DIR"),
+            "" if args.vocabulary_dir else " with the DIR of --vocabulary-dir",
+        )
+
+
+@Subcommand.register("train-bpe")
+class TrainBpe(Command):
+    """Registered as a "Subcommand" with name "train-bpe"."""
+
+    help = "Train subwords (byte-level BPE)."
+    function = staticmethod(train_bpe)
+    arguments = {"boundary_tokens": {"metavar": "TOKEN"}}
+
+    def run(self, args: argparse.Namespace) -> None:
+        result = call(train_bpe, args)
+        logger.info(
+            f"{args.out_dir}: {result.num_words:,} words, {result.num_merges:,} merges, "
+            f"{result.vocabulary_size:,} subwords in the vocabulary, "
+            f"{result.subwords_per_word:.3f} subwords per word, {result.seconds:.1f} seconds."
+        )
+        tokenizer = {"type": "subword", "model_path": os.path.join(args.out_dir, "tokenizer.json")}
+        logger.info(
+            'Next: use "tokenizer": %s in the dataset_reader and "vocabulary": %s, as '
+            "training_config/language_models/elmo_subword.jsonnet does",
+            json.dumps(tokenizer, ensure_ascii=False),
+            _vocabulary(os.path.join(args.out_dir, "vocabulary")),
+        )
+
+
+@Subcommand.register("count-vocabulary")
+class CountVocabulary(Command):
+    """Registered as a "Subcommand" with name "count-vocabulary"."""
+
+    help = "Make the vocabulary of a language model."
+    function = staticmethod(count_vocabulary)
+    arguments = {"start_tokens": {"metavar": "TOKEN"}, "end_tokens": {"metavar": "TOKEN"}}
+
+    def run(self, args: argparse.Namespace) -> None:
+        summary = call(count_vocabulary, args)
+        logger.info(
+            f"{args.out_dir}: {summary.num_sentences:,} sentences read, {summary.num_words:,} "
+            f"words of {summary.num_types:,} types; {summary.vocabulary_size:,} words kept, "
+            f"boundaries included, which are {summary.kept_share:.2%} of the corpus: the rest are "
+            f"read as {DEFAULT_OOV_TOKEN}; {summary.seconds:.1f} seconds"
+        )
+        vocabulary = _vocabulary(args.out_dir)
+        logger.info('Next: "vocabulary": %s in the configuration of the language model', vocabulary)
+
+
+def _vocabulary(directory: str) -> str:
+    return json.dumps({"type": "from_files", "directory": directory}, ensure_ascii=False)

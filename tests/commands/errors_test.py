@@ -1,0 +1,114 @@
+"""An error of any command is one line, and leaves the directory as it was."""
+
+import pytest
+
+from tests import FIXTURES
+from tests.commands import running
+
+ERRORS = [
+    ("copy-configs taken", "taken exists; give the name of another directory"),
+    ("copy-configs in.txt/new", "in.txt"),
+    ("count-vocabulary missing.txt out", "missing.txt: there is no such file"),
+    ("count-vocabulary latin.txt out", "latin.txt: not UTF-8: byte 0xf6 in line 2;"),
+    ("count-vocabulary empty.txt out", "empty.txt: no words found"),
+    ("count-vocabulary in.txt taken", "it contains another file, mine.txt;"),
+    ("count-vocabulary in.txt empty.txt", "empty.txt: it is a file"),
+    ("count-vocabulary in.txt out --min-count 7", "--min-count: no word occurs 7 times or more"),
+    ("count-vocabulary in.txt out --num-workers 0", "--num-workers must be at least 1, got 0"),
+    ("count-vocabulary in.txt out --namespace tags", "--namespace must have only letters"),
+    ("embed missing.tar.gz in.txt out.h5", "Language model missing.tar.gz does not exist"),
+    ("embed in.txt in.txt out.h5", "Language model in.txt cannot be unpacked"),
+    ("embed ARCHIVE missing.txt out.h5", "missing.txt: there is no such file"),
+    ("embed ARCHIVE latin.txt out.h5", "latin.txt: not UTF-8: byte 0xf6 in line 2"),
+    ("embed ARCHIVE empty.txt out.h5", "empty.txt: it has no words"),
+    ("embed ARCHIVE in.txt out.h5 --cuda-device 99", "There is no GPU 99"),
+    (
+        "embed ARCHIVE in.txt out.h5 --fasttext-model-path missing.bin",
+        "on the command line, that is --fasttext-model-path.",
+    ),
+    # These are known before the model is read.
+    ("embed missing.tar.gz in.txt in.txt/out.h5", "in.txt: it is a file, not a directory"),
+    ("embed in.txt in.txt ./in.txt --force", "in.txt: it is an input; give the output another"),
+    ("embed missing.tar.gz in.txt out.h5 --batch-size 0", "--batch-size must be at least 1, got 0"),
+    ("embed missing.tar.gz in.txt out.npy", "out.npy: a .npy file has one vector per sentence"),
+    ("embed missing.tar.gz in.txt out --pool max", "out: with --pool, the suffix chooses"),
+    (
+        "export-character-cnn missing.tar.gz taken",
+        "taken: it is not empty; give another directory, or --force",
+    ),
+    ("export-character-cnn missing.tar.gz out", "Language model missing.tar.gz does not exist"),
+    ("export-model missing.tar.gz taken", "taken: it is not empty; give another directory"),
+    ("export-model missing.tar.gz out --language zz", "'zz'"),
+    ("export-task missing.tar.gz out", "task model missing.tar.gz does not exist"),
+    ("export-vectors missing.tar.gz out.txt --words-file in.txt", "in.txt: line 1 has 5 words"),
+    ("export-vectors missing.tar.gz out.txt --words-file missing.txt", "it cannot be read"),
+    ("export-vectors missing.tar.gz in.txt --words-file one.txt", "in.txt: it exists"),
+    (
+        "export-vectors missing.tar.gz one.txt --words-file one.txt --force",
+        "one.txt: it is an input",
+    ),
+    ("export-vectors missing.tar.gz out.txt --words-file empty.txt", "it has no word to export"),
+    ("export-vectors missing.tar.gz out.txt --words-file one.txt", "missing.tar.gz does not exist"),
+    ("export-vectors ARCHIVE out.txt --words-file one.txt --top", "'top' needs `contexts`"),
+    (
+        "export-vectors ARCHIVE out.txt --words-file one.txt --contexts in.txt",
+        "one.txt: none of its 1 words occurs in in.txt; give words as they are",
+    ),
+    (
+        "export-vectors ARCHIVE out.txt --words-file one.txt --contexts empty.txt",
+        "empty.txt: it has no words; give text with a tokenized sentence per line",
+    ),
+    ("nearest-words in.txt in.txt", "Language model in.txt cannot be unpacked"),
+    ("nearest-words ARCHIVE in.txt --top-k 0", "--top-k must be at least 1, got 0"),
+    ("nearest-words ARCHIVE in.txt --max-words 0", "--max-words must be at least 1, got 0"),
+    ("nearest-words ARCHIVE in.txt --min-count 9", "--min-count: 9, but no word occurs that often"),
+    ("nearest-words ARCHIVE in.txt --candidates missing.txt", "missing.txt: there is no such file"),
+    ("prepare-corpus missing.txt out", "missing.txt: there is no such file"),
+    ("prepare-corpus in.txt out --held-out 2", "--held-out must be at least 0 and at most 0.5"),
+    ("prepare-corpus in.txt out --language zz", "language 'zz'"),
+    ("prepare-corpus in.txt taken", "it is not empty; give another directory"),
+    ("show-neighbors task in.txt --words the", "has a model of type 'simple_tagger'"),
+    ("show-neighbors missing.tar.gz missing.txt --words the", "missing.txt: there is no such file"),
+    ("show-neighbors missing.tar.gz in.txt --words tha", "; similar words in it: the. Give words"),
+    ("show-neighbors missing.tar.gz in.txt --words ,", "--words must be words separated by commas"),
+    ("show-neighbors missing.tar.gz in.txt --words a --top-k 0", "--top-k must be at least 1"),
+    (
+        "show-neighbors missing.tar.gz in.txt --words a --max-occurrences 0",
+        "--max-occurrences must be at least 1, got 0",
+    ),
+    (
+        "show-neighbors missing.tar.gz in.txt --words the --html one.txt",
+        "one.txt: it exists; give another name, or --force to replace it",
+    ),
+    ("show-training taken", "taken holds no completed epoch of a language model"),
+    ("train-bpe in.txt in.txt", "in.txt: it is a file"),
+    ("train-bpe latin.txt out", "latin.txt: not UTF-8: byte 0xf6 in line 2"),
+    ("train-bpe in.txt out --boundary-tokens a", "--boundary-tokens: 'a'"),
+    ("train-fasttext missing.txt out.bin", "missing.txt: there is no such file"),
+    ("train-fasttext in.txt out.bin --lr 0", "--lr must be greater than 0, got 0.0"),
+    ("train-svd in.txt one.txt", "one.txt: it exists; give another name, or --force"),
+    (
+        "train-svd in.txt out.txt --pca-of in.txt",
+        "in.txt is truncated after 22 bytes",
+    ),
+    ("train-svd in.txt out.txt --min-count 1", "--dim must be less than the number of words"),
+]
+
+
+@pytest.mark.parametrize(("command", "message"), ERRORS)
+def test_an_error_is_one_line(command, message, lm_archive, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in.txt").write_text("the river and the sea\n")
+    (tmp_path / "one.txt").write_text("Snow\n")
+    (tmp_path / "empty.txt").write_text("\n")
+    (tmp_path / "latin.txt").write_bytes(b"fine\nsch\xf6n\n")
+    # The path in the language model's config is relative.
+    (tmp_path / "test_fixtures").symlink_to(FIXTURES)
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "mine.txt").write_text("mine")
+    (tmp_path / "task").mkdir()
+    (tmp_path / "task" / "config.json").write_text('{"model": {"type": "simple_tagger"}}')
+    before = sorted(tmp_path.rglob("*"))
+    name, *arguments = command.replace("ARCHIVE", lm_archive).split()
+    assert message in running.error_of(name, *arguments)
+    assert sorted(tmp_path.rglob("*")) == before
