@@ -152,7 +152,8 @@ class ExportCharacterCnn(Command):
     shows_progress = False
 
     def run(self, args: argparse.Namespace) -> None:
-        options = call(export_character_cnn, args)
+        with no_params_logged():
+            options = call(export_character_cnn, args)
         cnn = options["char_cnn"]
         logger.info(
             f"{args.out_dir}: a character CNN of {sum(n for _, n in cnn['filters']):,} filters, "

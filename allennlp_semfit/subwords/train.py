@@ -61,9 +61,9 @@ def train_bpe(
     force: bool = False,
 ) -> BpeTrainingResult:
     """
-    Trains byte-level BPE with Hugging Face's `tokenizers`. Writes `tokenizer.json`, for
-    AllenNLP's tokenizer `subword`, and the directory `vocabulary`, with the subwords in the
-    namespace `subwords`, in the order of their ids. The same text always gives the same subwords.
+    Trains byte-level BPE with Hugging Face's `tokenizers`. Writes `tokenizer.json`, for the
+    `subword` tokenizer, and the directory `vocabulary`, with the subwords in the namespace
+    `subwords`, in the order of their ids. The same text always gives the same subwords.
 
     Words are split at white space only, as the `language_modeling` reader does by default. Words
     that contain a boundary token or a special token of AllenNLP are ignored, so that no merge
