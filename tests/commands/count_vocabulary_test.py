@@ -14,7 +14,6 @@ from allennlp_semfit.data.language_modeling import LanguageModelingReader
 from tests.commands import running
 
 run = partial(running.run, "count-vocabulary")
-error_of = partial(running.error_of, "count-vocabulary")
 
 TEXT = "the river and the sea\n\nthe boat and a ferry\n  \na boat and the @@UNKNOWN@@\n"
 SPECIAL = ["@@PADDING@@", "@@UNKNOWN@@"]

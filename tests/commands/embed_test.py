@@ -14,10 +14,8 @@ from tests.language_models import write_language_model
 from tests.tolerance import assert_same_but_for_rounding
 
 run = partial(running.run, "embed")
-error_of = partial(running.error_of, "embed")
 
 HELD_OUT = FIXTURES / "corpus" / "heldout.txt"
-LAYERS = ["all", "top", "average", "normalized"]
 
 
 def test_pooled_to_sentences(lm_archive, tmp_path):

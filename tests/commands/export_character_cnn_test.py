@@ -16,7 +16,6 @@ from tests.commands import running
 from tests.language_models import KINDS, write_language_model
 
 run = partial(running.run, "export-character-cnn")
-error_of = partial(running.error_of, "export-character-cnn")
 
 EMBEDDER = "embedders.characters"
 CHARACTER_CNN = {

@@ -12,7 +12,6 @@ from tests.commands import running
 from tests.language_models import write_language_model
 
 run = partial(running.run, "export-vectors")
-error_of = partial(running.error_of, "export-vectors")
 
 HELD_OUT = FIXTURES / "corpus" / "heldout.txt"
 

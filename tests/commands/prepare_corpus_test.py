@@ -7,7 +7,6 @@ import pytest
 from tests.commands import running
 
 run = partial(running.run, "prepare-corpus")
-error_of = partial(running.error_of, "prepare-corpus")
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ from tests.commands import running
 from tests.processes import run_module
 
 run = partial(running.run, "train-bpe")
-error_of = partial(running.error_of, "train-bpe")
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from allennlp.common import logging as common_logging
 from tests.commands import running
 
 run = partial(running.run, "train-fasttext")
-error_of = partial(running.error_of, "train-fasttext")
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ from tests import VECTORS
 from tests.commands import running
 
 run = partial(running.run, "train-svd")
-error_of = partial(running.error_of, "train-svd")
 
 
 @pytest.fixture
