@@ -16,12 +16,11 @@ from typing import (
 
 import torch
 from allennlp.common import Tqdm
-from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import lazy_groups_of
 from torch.nn.functional import normalize
 
 from allennlp_semfit.analysis.word_scorer import WordScorer
-from allennlp_semfit.common.errors import check_bounds
+from allennlp_semfit.common.errors import check_bounds, check_choice
 from allennlp_semfit.modules.lm_heads.target_transforms import TargetWhitening
 
 DIRECTIONS = ("forward", "backward", "both")
@@ -104,10 +103,7 @@ def find_nearest_words(
         If `top_k` is less than 1, or `correction` is unknown or does not suit the head.
     """
     check_bounds({"--top-k": top_k}, at_least=1)
-    if correction not in get_args(Correction):
-        raise ConfigurationError(
-            f"`correction` must be one of {', '.join(get_args(Correction))}, got {correction!r}."
-        )
+    check_choice("`correction`", correction, get_args(Correction))
     scores: _Scores
     if correction == "whitening":
         scores = _whitened_scores(scorer)

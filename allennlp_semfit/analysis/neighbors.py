@@ -11,6 +11,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import lazy_groups_of
 from torch.nn.functional import normalize
 
+from allennlp_semfit.common.errors import check_choice
 from allennlp_semfit.export.vectors_file import progress_bar
 from allennlp_semfit.pretrained.pooling import pool_layers
 from allennlp_semfit.pretrained.sentence_embedder import DEFAULT_BATCH_SIZE, SentenceEmbedder
@@ -273,11 +274,7 @@ class TextVectors:
     def _unit_vectors(self, rows: _Rows, layers: str) -> torch.Tensor:
         """The centred vectors of the rows, scaled to length 1, shape `(num_rows, dim)`."""
         if layers not in self._means:
-            allowed = [*self.choices_of_layers, "top"]
-            if layers not in allowed:
-                raise ConfigurationError(
-                    f"`layers` must be one of {', '.join(allowed)}, got {layers!r}."
-                )
+            check_choice("`layers`", layers, [*self.choices_of_layers, "top"])
             total = torch.zeros((), dtype=torch.double)
             for block in self._blocks():
                 total = total + self._pooled(block, layers).sum(dim=0, dtype=torch.double)

@@ -2,7 +2,7 @@ import json
 import os
 import re
 from math import inf
-from typing import Any, Mapping, Optional, Tuple, Union
+from typing import Any, Mapping, Optional, Sequence, Tuple, Union
 
 try:
     from allennlp.common.checks import ConfigurationError
@@ -108,6 +108,12 @@ def check_bounds(
         if value is not None and (value in (but_not, inf) or not at_least <= value <= at_most):
             finite = " and finite" if value == inf else ""
             raise ConfigurationError(f"{option} must be {expected}{finite}, got {value}")
+
+
+def check_choice(option: str, value: Any, choices: Sequence[str]) -> None:
+    """Raises a `ConfigurationError` if the value of an option is not one of `choices`."""
+    if value not in choices:
+        raise ConfigurationError(f"{option} must be one of {', '.join(choices)}, got {value!r}")
 
 
 def check_dims(one: str, one_dim: int, other: str, other_dim: int) -> None:

@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple, Optional, get_args
 
 from allennlp.common.checks import ConfigurationError
 
-from allennlp_semfit.common.errors import check_bounds
+from allennlp_semfit.common.errors import check_bounds, check_choice
 
 Lines = Literal["auto", "paragraphs", "wrapped"]
 
@@ -64,9 +64,7 @@ class CorpusOptions:
     max_sentences: Optional[int] = None
 
     def __post_init__(self) -> None:
-        if self.lines not in get_args(Lines):
-            lines = ", ".join(get_args(Lines))
-            raise ConfigurationError(f"--lines must be one of {lines}, got {self.lines!r}")
+        check_choice("--lines", self.lines, get_args(Lines))
         if self.already_tokenized and self.lines == "wrapped":
             raise ConfigurationError(
                 "--lines wrapped: with --already-tokenized, each line is a sentence; leave one out"

@@ -16,7 +16,7 @@ import numpy
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import format_size
 
-from allennlp_semfit.common.errors import check_bounds
+from allennlp_semfit.common.errors import check_bounds, check_choice
 from allennlp_semfit.common.output import lock_output, write_file
 from allennlp_semfit.export.sentences_file import SentencesFile
 from allennlp_semfit.export.vectors_file import (
@@ -116,8 +116,7 @@ def embed_file(
         written with other arguments or are damaged.
     """
     check_pooling(layers, "mean" if pool is None else pool)
-    if dtype not in ("float32", "float16"):
-        raise ConfigurationError(f"dtype: {dtype!r}; it takes 'float32' or 'float16'")
+    check_choice("dtype", dtype, ("float32", "float16"))
     check_bounds({"--batch-size": batch_size}, at_least=1)
     sentences, out = SentencesFile(Path(sentences_file)), Path(out_file)
     check_vectors_path(out, pool, [sentences.path], force=force)

@@ -8,6 +8,7 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer
 from allennlp.data.tokenizers import CharacterTokenizer
 
 from allennlp_semfit.common.config_params import KnownParams
+from allennlp_semfit.common.errors import check_choice
 from allennlp_semfit.static_vectors.table import read_table
 
 _SUBSETS = ("all", "train", "held_out")
@@ -70,10 +71,7 @@ class WordVectorsReader(DatasetReader, KnownParams):
         super().__init__(
             manual_distributed_sharding=True, manual_multiprocess_sharding=True, **kwargs
         )
-        if subset not in _SUBSETS:
-            raise ConfigurationError(
-                f"word_vectors: `subset` must be one of {', '.join(_SUBSETS)}, got {subset!r}."
-            )
+        check_choice("word_vectors: `subset`", subset, _SUBSETS)
         if not 0 < held_out < 1:
             raise ConfigurationError(
                 f"word_vectors: `held_out` must be between 0 and 1, got {held_out}."

@@ -1,5 +1,5 @@
 import os
-from typing import Any, Dict, List, Optional, Sequence, Set, Tuple, Union
+from typing import Any, Dict, List, Optional, Sequence, Set, Tuple, Union, get_args
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -15,11 +15,11 @@ from allennlp_semfit.archives.language_model_archive import (
     add_prefix,
     remove_prefix,
 )
-from allennlp_semfit.common.errors import InvalidFileError
+from allennlp_semfit.common.errors import InvalidFileError, check_choice
 from allennlp_semfit.modules.contextualizers.bidirectional_stack import check_right_padding
 from allennlp_semfit.modules.token_embedders.cached_embedder import CachedEmbedder
 from allennlp_semfit.pretrained.folder_language_model import add_boundary_tokens
-from allennlp_semfit.pretrained.pooling import check_sub_token_mode
+from allennlp_semfit.pretrained.pooling import SubTokenMode
 
 # The output of these depends only on the word. A subclass might differ.
 _CHARACTER_CNNS = ("character_encoding", "elmo_character_cnn")
@@ -56,7 +56,7 @@ class LanguageModelLayers(torch.nn.Module):
         sub_token_mode: str = "first",
     ) -> None:
         super().__init__()
-        check_sub_token_mode(sub_token_mode)
+        check_choice("`sub_token_mode`", sub_token_mode, get_args(SubTokenMode))
         model.return_all_layers = True
         self.indexer_name = archive.input_name
         self.prefix = archive.prefix

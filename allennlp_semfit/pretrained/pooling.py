@@ -6,12 +6,12 @@ import numpy
 import torch
 from torch.nn.functional import layer_norm
 
-from allennlp_semfit.common.errors import ConfigurationError
+from allennlp_semfit.common.errors import check_choice
 
 Pool = Literal["mean", "max", "first"]
 SubTokenMode = Literal["first", "avg"]
 
-_LAYERS = ("all", "top", "average", "normalized")
+Layers = Literal["all", "top", "average", "normalized"]
 
 
 def check_pooling(layers: str, pool: str = "mean") -> None:
@@ -23,15 +23,8 @@ def check_pooling(layers: str, pool: str = "mean") -> None:
     `ConfigurationError`
         If one of them is unknown.
     """
-    for name, value, allowed in (("layers", layers, _LAYERS), ("pool", pool, get_args(Pool))):
-        if value not in allowed:
-            raise ConfigurationError(f"{name}: {value!r}; it takes one of {allowed}")
-
-
-def check_sub_token_mode(mode: str) -> None:
-    """Raises a `ConfigurationError` if it is neither `"first"` nor `"avg"`."""
-    if mode not in ("first", "avg"):
-        raise ConfigurationError(f"`sub_token_mode` is {mode!r}; it takes 'first' or 'avg'.")
+    check_choice("layers", layers, get_args(Layers))
+    check_choice("pool", pool, get_args(Pool))
 
 
 def pool_layers(layers: numpy.ndarray, mode: str) -> numpy.ndarray:

@@ -3,7 +3,19 @@ import operator
 import os
 from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Optional,
+    Sequence,
+    Tuple,
+    Union,
+    get_args,
+)
 
 import numpy
 import torch
@@ -13,6 +25,7 @@ from allennlp_semfit.common.errors import (
     InvalidFileError,
     absolute_path,
     check_bounds,
+    check_choice,
     resolve_path,
 )
 from allennlp_semfit.common.parallel import use_one_thread_in_forks
@@ -20,7 +33,6 @@ from allennlp_semfit.pretrained.folder_language_model import FolderLanguageModel
 from allennlp_semfit.pretrained.pooling import (
     SubTokenMode,
     check_pooling,
-    check_sub_token_mode,
     pool_layers,
     pool_words,
 )
@@ -107,7 +119,7 @@ class SentenceEmbedder:
         # Callers may fork: spaCy's `n_process` does, for example.
         use_one_thread_in_forks()
         device = _to_device(cuda_device)
-        check_sub_token_mode(sub_token_mode)
+        check_choice("`sub_token_mode`", sub_token_mode, get_args(SubTokenMode))
         layers: Any = None
         if tokenizer_path is None:
             layers = FolderLanguageModel.open(archive_file, fasttext_model_path)

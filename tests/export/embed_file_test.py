@@ -312,9 +312,11 @@ def test_errors_before_anything_is_written(embedder, sentences, out, monkeypatch
         assert os.listdir(out.parent) == ["sentences.txt"]
         return str(error.value)
 
-    assert "layers: 'last'; it takes one of" in complaint(layers="last")
-    assert "dtype: 'int8'; it takes 'float32' or 'float16'" in complaint(dtype="int8")
-    assert "pool: 'sum'; it takes one of" in complaint(pool="sum")
+    assert "layers must be one of all, top, average, normalized, got 'last'" in complaint(
+        layers="last"
+    )
+    assert "dtype must be one of float32, float16, got 'int8'" in complaint(dtype="int8")
+    assert "pool must be one of mean, max, first, got 'sum'" in complaint(pool="sum")
     monkeypatch.setattr(module, "_MAX_BYTES_OF_SENTENCES", 10)
     assert "add --forget-sentences" in complaint()
     monkeypatch.setattr(module.shutil, "disk_usage", lambda path: SimpleNamespace(free=100))

@@ -120,7 +120,9 @@ def test_follows_its_weights_to_another_precision(embedder, lm_archive):
 
 
 def test_errors(lm_archive):
-    with pytest.raises(ConfigurationError, match="layers: 'last'; it takes one of"):
+    with pytest.raises(
+        ConfigurationError, match="layers must be one of all, top, average, normalized, got 'last'"
+    ):
         ContextualWordEmbeddings(lm_archive, "last")
     with pytest.raises(ConfigurationError, match="no.tar.gz does not exist"):
         ContextualWordEmbeddings("no.tar.gz")

@@ -134,7 +134,9 @@ def test_each_parameter_arrives(tmp_path):
 
 
 def test_errors(lm_archive):
-    with pytest.raises(ConfigurationError, match="layers: 'last'; it takes one of"):
+    with pytest.raises(
+        ConfigurationError, match="layers must be one of all, top, average, normalized, got 'last'"
+    ):
         pipeline(lm_archive, layers="last")
     with pytest.raises(ConfigurationError, match="no.tar.gz does not exist"):
         pipeline("no.tar.gz")

@@ -108,9 +108,11 @@ def test_sentence_vectors(embedder):
 
 
 def test_sentence_vectors_refuse_what_they_cannot_pool(embedder):
-    with pytest.raises(ConfigurationError, match="pool: None; it takes one of"):
+    with pytest.raises(ConfigurationError, match="pool must be one of mean, max, first, got None"):
         embedder.sentence_vectors(WORDS, pool=None)
-    with pytest.raises(ConfigurationError, match="layers: 'last'; it takes one of"):
+    with pytest.raises(
+        ConfigurationError, match="layers must be one of all, top, average, normalized, got 'last'"
+    ):
         embedder.sentence_vectors(WORDS, layers="last")
     with pytest.raises(ConfigurationError, match="batch_size must be at least 1, got 0"):
         embedder.sentence_vectors(WORDS, batch_size=0)

@@ -5,7 +5,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 from transformers import AutoConfig, AutoModel
 
-from allennlp_semfit.common.errors import first_line
+from allennlp_semfit.common.errors import check_choice, first_line
 from allennlp_semfit.modules.contextualizers.contextualizer import Contextualizer
 
 # Encoders without other ways to number positions or to hide words from each other.
@@ -66,11 +66,7 @@ class HuggingFaceEncoder(Contextualizer, Seq2SeqEncoder):
         config: Optional[Dict[str, Any]] = None,
         return_all_layers: bool = False,
     ) -> None:
-        if model_type not in _MODEL_TYPES:
-            raise ConfigurationError(
-                f"{self.name}: `model_type` must be one of {', '.join(_MODEL_TYPES)}, got "
-                f"{model_type!r}."
-            )
+        check_choice(f"{self.name}: `model_type`", model_type, _MODEL_TYPES)
         config = config or {}
         defaults = AutoConfig.for_model(model_type)
         # `transformers` ignores others.

@@ -6,7 +6,7 @@ from types import ModuleType
 
 import torch
 
-from allennlp_semfit.common.errors import ConfigurationError
+from allennlp_semfit.common.errors import ConfigurationError, check_choice
 from allennlp_semfit.modules.kernels.native_ops import load_error, native_kernels
 
 logger = logging.getLogger(__name__)
@@ -21,11 +21,7 @@ def check_implementation(implementation: str) -> None:
     `ConfigurationError`
         If `implementation` is none of `IMPLEMENTATIONS` or is not available here.
     """
-    if implementation not in IMPLEMENTATIONS:
-        raise ConfigurationError(
-            f"contextualizer.implementation must be one of {', '.join(IMPLEMENTATIONS)}, got "
-            f"{implementation!r}."
-        )
+    check_choice("contextualizer.implementation", implementation, IMPLEMENTATIONS)
     if implementation == "native" and native_kernels is None:
         raise ConfigurationError(
             "contextualizer.implementation: 'native', but the kernels were not built when this "
