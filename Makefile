@@ -15,7 +15,7 @@ export OMP_NUM_THREADS ?= 1
 # AllenNLP uses deprecated interfaces of other libraries.
 export PYTHONWARNINGS ?= ignore
 
-.PHONY: train data test stress lint format typecheck docs peers requirements clean
+.PHONY: train data test stress lint format typecheck docs requirements clean
 
 # Products in bfloat16 are twice as fast on a CPU with instructions for them, and far slower on another. On a GPU, this
 # small model does not need them.
@@ -71,9 +71,6 @@ typecheck: .venv/synced
 docs: .venv/synced .venv-docs/synced
 	@PROJECT_PYTHON=$(BIN)/python NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build
 
-# An environment with flair, for `experiments.peers`. Its other packages have the versions in `.venv`.
-peers: .venv-peers/synced
-
 # Recompiles the pinned versions. A release candidate may lack an upper bound that the release has, and
 # uv would take it for the sake of another package's latest version.
 requirements: .venv/synced
@@ -81,10 +78,8 @@ requirements: .venv/synced
 		pyproject.toml requirements/dev.in -o requirements/requirements.txt
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --prerelease disallow --upgrade \
 		requirements/docs.in -o requirements/docs.txt
-	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --prerelease disallow --upgrade \
-		-c requirements/requirements.txt requirements/peers.in -o requirements/peers.txt
 
-.venv/synced: $(filter-out requirements/docs.% requirements/peers.%,$(wildcard requirements/*)) pyproject.toml setup.py allennlp_semfit/modules/kernels/native_kernels.cpp
+.venv/synced: $(filter-out requirements/docs.%,$(wildcard requirements/*)) pyproject.toml setup.py allennlp_semfit/modules/kernels/native_kernels.cpp
 	@if [ -z "$(PYTHON)" ]; then \
 		echo "No Python 3.11 or 3.12 found. Install one, or name it: make PYTHON=/path/to/python3.12"; exit 1; \
 	fi
@@ -103,15 +98,6 @@ requirements: .venv/synced
 	@$(BIN)/uv pip sync --quiet --python .venv-docs/bin/python requirements/docs.txt
 	@touch $@
 
-.venv-peers/synced: requirements/requirements.txt requirements/peers.txt pyproject.toml setup.py | .venv/synced
-	@echo "Installing the packages of the peers into .venv-peers …"
-	@$(PYTHON) -m venv .venv-peers
-	@$(BIN)/uv pip sync --quiet --compile-bytecode --python .venv-peers/bin/python \
-		requirements/requirements.txt requirements/peers.txt
-	@$(BIN)/uv pip install --python .venv-peers/bin/python --quiet --no-deps $(ALLENNLP) --editable .
-	@mkdir -p .venv-peers/nltk_data/tokenizers/punkt
-	@touch $@
-
 # Not data/ and output/, whose models may have taken hours.
 clean:
-	rm -rf .venv .venv-docs .venv-peers site build dist *.egg-info allennlp_semfit/modules/kernels/*.so .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-docs site build dist *.egg-info allennlp_semfit/modules/kernels/*.so .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache

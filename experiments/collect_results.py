@@ -104,20 +104,15 @@ def _seed_of(run: Path) -> int:
 def _language_models(runs: Sequence[Path]) -> List[Row]:
     rows: List[Row] = []
     for run in runs:
-        row: Row = {"name": run.name, "corpus": run.parent.parent.name}
-        # Some models of other packages also have a `config.json`.
-        if not (run / "metrics.json").exists():
-            rows.append({**read_json(run / FILE_NAME), **row})
-            continue
-        row.update(_record(run))
+        row: Row = {"name": run.name, "corpus": run.parent.parent.name, **_record(run)}
         words = row.pop("tokens")
         rows.append({**row, "words_read": words, "words_per_second": words / row["seconds"]})
     # `elmo-15min` is the reference of `elmo_semfit-15min`.
-    speeds = {(row["corpus"], row["name"]): row.get("words_per_second") for row in rows}
+    speeds = {(row["corpus"], row["name"]): row["words_per_second"] for row in rows}
     for row in rows:
         reference = row["name"].replace(base_model(row["name"]), "elmo", 1)
-        speed, elmo = row.get("words_per_second"), speeds.get((row["corpus"], reference))
-        row["speed_up"] = round(speed / elmo, 3) if speed and elmo else None
+        elmo = speeds.get((row["corpus"], reference))
+        row["speed_up"] = round(row["words_per_second"] / elmo, 3) if elmo else None
     return rows
 
 

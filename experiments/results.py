@@ -32,8 +32,6 @@ LANGUAGES = {"yor": "Yoruba", "wol": "Wolof"}
 # The metric of each task in the `metrics.json` of a run.
 METRICS = {
     "snli": "test_accuracy",
-    "coref": "test_coref_f1",
-    "sst5": "test_accuracy",
     **dict.fromkeys(["ner", "srl", "bc5cdr", *LANGUAGES], "test_f1-measure-overall"),
 }
 

@@ -24,7 +24,6 @@ from allennlp_models.structured_prediction.metrics.srl_eval_scorer import SrlEva
 from allennlp_models.structured_prediction.models.srl import convert_bio_tags_to_conll_format
 from allennlp_models.tagging import CrfTagger
 
-import experiments.peers.flair_embedder  # noqa: F401 (registers `flair`)
 from allennlp_semfit.common.output import write_file
 from experiments.json_files import read_json
 from experiments.results import METRICS, f1
@@ -64,7 +63,7 @@ def count_answers(
     3)`. Consecutive instances with the same sentence count as one: the frames of SRL and the pairs
     of SNLI with the same premise.
     """
-    count = {"srl": _count_arguments, "snli": _count_labels, "sst5": _count_labels}.get(task)
+    count = {"srl": _count_arguments, "snli": _count_labels}.get(task)
     if count is not None:
         groups = {"all": groups["all"]}
 

@@ -24,11 +24,12 @@ from benchmarks.peak_memory import measure_peak_memory
 CPU = torch.device("cpu")
 # More than the cutoffs of the adaptive softmax.
 VOCABULARY = 12_000
+MODELS = f"--size small --vocabulary {VOCABULARY}"
 
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
-    """A function that runs a benchmark and returns what it wrote, after a look at the ranges."""
+    """A function that runs a benchmark for one round and returns what it wrote."""
 
     def run(module, arguments):
         out = tmp_path / "results" / "out.json"
@@ -38,8 +39,6 @@ def run(tmp_path, monkeypatch):
         monkeypatch.setattr(sys, "argv", [module.__name__, *arguments])
         module.main()
         results = json.loads(out.read_text())
-        assert results["repeats"] == 1
-        assert results["threads"] == torch.get_num_threads()
         for row in results["timings"].values():
             assert 0 < row["min_seconds"] <= row["median_seconds"] <= row["max_seconds"]
         return results
@@ -47,73 +46,35 @@ def run(tmp_path, monkeypatch):
     return run
 
 
-def test_contextualizers(run):
-    rows = run(contextualizer, "--sizes 8x4 12x5 --batch-size 3")["timings"]
-    found = [name.rsplit(", ", 2) for name in rows]
-    assert len(found) == 4 * len({name for name, *_ in found})
-    for name, dtype, cells in found:
-        row, elmo = rows[f"{name}, {dtype}, {cells}"], rows[f"ElmoLstm, float32, {cells}"]
-        ratio = elmo["median_seconds"] / row["median_seconds"]
-        assert row["speedup over reference"] == pytest.approx(ratio)
-        assert row["words_per_second"] == pytest.approx(3 * 20 / row["median_seconds"])
+@pytest.mark.parametrize(
+    ("module", "arguments", "num_candidates"),
+    [
+        (models, f"--batch-size 8 --num-words 4 {MODELS} --candidates elmo elmo_semfit", 2),
+        (contextualizer, "--sizes 8x4 --batch-size 3", 2 * 5),
+        (semfit_head, "--batch-size 2 --num-words 4 --size small", 2),
+        (loader, "--num-words 12000 --step --size small", 3 * 3),
+        (ner_step, "--size small --batch-size 3 --num-words 5", 2),
+    ],
+    ids=["models", "contextualizer", "semfit_head", "loader", "ner_step"],
+)
+def test_a_small_run(module, arguments, num_candidates, run, monkeypatch):
+    monkeypatch.setattr(loader, "NUM_TYPES", 1000)
+    monkeypatch.setattr(loader, "BATCHES_AT_ONCE", 2)
+    assert len(run(module, arguments)["timings"]) == num_candidates
 
 
-def test_heads(run):
-    # The softmax over 3,000 words has 51,000 parameters, which with their gradients do not fit.
-    sizes = "--vocabularies 100 3000 --hidden-dim 16 --num-words 3 --batch-size 4"
-    bounds = "--memory-gb 0.0004 --max-words 48 --layers semfit softmax"
-    results = run(heads, f"{sizes} {bounds}")
-    rows = results["timings"]
+def test_heads_that_do_not_fit_are_left_out(run):
+    # 3,000 vectors of 16 dimensions and their gradients take 408 kB, and the scores 216 kB.
+    options = "--hidden-dim 16 --batch-size 2 --num-words 3 --memory-gb 0.0005 --max-words 24"
+    results = run(heads, f"--alone --vocabularies 100 3000 --layers semfit softmax {options}")
     assert list(results["left_out"]) == ["softmax, 3,000"]
-    assert len(rows) == 3
-    lstm = 4 * 16 * (300 + 16 + 2)
-    assert rows["semfit, 3,000"]["parameters"] == lstm + 300 * 16 + 300
+    rows = results["timings"]
+    assert rows["semfit, 3,000"]["parameters"] == 300 * 16 + 300
     for name, row in rows.items():
-        assert row["timed_batch"] == max(min(row["largest_batch"], 16), 4)
+        assert row["timed_batch"] == max(min(row["largest_batch"], 8), 2)
         seconds = results["larger_seconds"].get(f"{name}, larger", [row["median_seconds"]])
         per_million = statistics.median(seconds) * 1e6 / (row["timed_batch"] * 3)
         assert row["seconds_per_million_words"] == pytest.approx(per_million)
-
-
-def test_output_layers_alone(run):
-    # 3,000 vectors of 16 dimensions and their gradients take 408 kB, and the scores 216 kB.
-    options = "--hidden-dim 16 --batch-size 2 --num-words 3 --memory-gb 0.0005 --max-words 6"
-    results = run(heads, f"--alone --vocabularies 100 3000 --layers semfit softmax {options}")
-    assert list(results["left_out"]) == ["softmax, 3,000"]
-    assert len(results["timings"]) == 3
-    assert not results["larger_seconds"]
-    assert results["timings"]["semfit, 100"]["parameters"] == 300 * 16 + 300
-
-
-def test_models(run):
-    sizes = f"--batch-size 8 --num-words 4 --size small --vocabulary {VOCABULARY}"
-    rows = run(models, f"{sizes} --candidates elmo elmo_semfit")["timings"]
-    assert list(rows) == ["elmo", "elmo_semfit"]
-    for name, row in rows.items():
-        assert row["words_per_second"] == pytest.approx(8 * 4 / row["median_seconds"])
-        model = build_language_model(name, VOCABULARY, "small")
-        assert row["parameters"] == sum(parameter.numel() for parameter in model.parameters())
-
-
-def test_semfit_head(run):
-    rows = run(semfit_head, "--batch-size 2 --num-words 4 --size small")["timings"]
-    part = rows["head alone"]["median_seconds"] / rows["step"]["median_seconds"]
-    assert rows["head alone"]["share_of_step"] == pytest.approx(part)
-
-
-def test_loader(run, monkeypatch):
-    monkeypatch.setattr(loader, "NUM_TYPES", 1000)
-    monkeypatch.setattr(loader, "BATCHES_AT_ONCE", 2)
-    results = run(loader, "--num-words 12000 --step --size small")
-    assert len(results["timings"]) == 9
-    seconds = statistics.median(results["training_step_seconds"])
-    assert results["words_per_second_training_step"] == pytest.approx(loader.UNIT / seconds)
-
-
-def test_ner_step(run):
-    timings = run(ner_step, "--size small --batch-size 3 --num-words 5")["timings"]
-    ratio = timings["elmo"]["median_seconds"] / timings["elmo_semfit"]["median_seconds"]
-    assert timings["elmo_semfit"]["speedup over elmo"] == pytest.approx(ratio)
 
 
 def test_fasttext_memory(run, monkeypatch):
@@ -126,20 +87,20 @@ def test_fasttext_memory(run, monkeypatch):
     (row,) = results["timings"].values()
     assert 0 < row["resident_file_bytes"] <= results["file_bytes"] + 2**13
     assert 0 < row["forked_worker_bytes"] < 10**8
-    assert row["microseconds_per_new_word"] > 0
 
 
 def test_first_vector(run, monkeypatch):
-    # The others take the same way, and importing takes long.
-    ours = {first_vector.REFERENCE: first_vector.CANDIDATES[first_vector.REFERENCE]}
-    monkeypatch.setattr(first_vector, "CANDIDATES", ours)
+    # The real imports take ten seconds.
+    path, *_ = first_vector.CANDIDATES[first_vector.REFERENCE]
+    candidate = (path, "import os", "os.stat(path)")
+    monkeypatch.setattr(first_vector, "CANDIDATES", {first_vector.REFERENCE: candidate})
     monkeypatch.setattr(first_vector, "write_bert", lambda directory: None)
     (row,) = run(first_vector, "--size small")["timings"].values()
     assert 0 < row["import_seconds"] < row["median_seconds"]
     assert row["model_bytes"] > 10**6
 
 
-@pytest.mark.parametrize("name", [*models.CANDIDATES, "elmo, sparse gradients"])
+@pytest.mark.parametrize("name", [*models.CANDIDATES[2:5], "elmo, sparse gradients"])
 def test_a_step_of_a_model_moves_every_parameter_and_leaves_no_gradient(name):
     torch.manual_seed(1)
     model = build_language_model(name, VOCABULARY, "small")

@@ -36,10 +36,6 @@ def test_language_models(tmp_path):
         write_run(models / name, {}, seconds=seconds)
     write_run(models / "unfinished", {})
     (models / "unfinished" / "done").unlink()
-    # A model of another package has a config of its own.
-    write_json(models / "bert-15min" / "config.json", {"architectures": ["BertForMaskedLM"]})
-    write_json(models / "bert-15min" / "record.json", {"seed": 2, "words_read": 7})
-    (models / "bert-15min" / "done").touch()
     rows = {row["name"]: row for row in rows_of(tmp_path / "out", "language_models")}
     assert rows["elmo_semfit"] == {
         "name": "elmo_semfit",
@@ -51,8 +47,6 @@ def test_language_models(tmp_path):
         # There is no `elmo` of one epoch.
         "speed_up": None,
     }
-    bert = {"name": "bert-15min", "corpus": "novels", "seed": 2, "words_read": 7, "speed_up": None}
-    assert rows["bert-15min"] == bert
     assert rows["elmo_semfit-5min"]["speed_up"] == 2
     assert "unfinished" not in rows
 

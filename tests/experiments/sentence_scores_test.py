@@ -1,4 +1,5 @@
 import json
+import sys
 from types import SimpleNamespace
 
 import numpy
@@ -8,9 +9,8 @@ from allennlp.common import Params
 
 from allennlp_semfit.corpus.vocabulary import write_vocabulary
 from experiments.results import METRICS, f1
-from experiments.sentence_scores import count_answers, group_entities, score_run
+from experiments.sentence_scores import count_answers, group_entities, main
 from tests.experiments.tasks_test import task_of
-from tests.processes import run_module
 
 
 def test_entities_are_in_the_groups_of_their_words():
@@ -30,31 +30,25 @@ def test_entities_are_in_the_groups_of_their_words():
 
 
 @pytest.mark.parametrize("task", ["ner", "snli", "srl"])
-def test_the_counts_give_the_score_of_the_run(task, tmp_path):
+def test_the_counts_give_the_score_of_the_run(task, tmp_path, monkeypatch):
     config = task_of(task, "none")
     # It learns something.
     optimizer = {"type": "adam", "lr": 0.02}
     config["trainer"].update(cuda_device=-1, num_epochs=20, optimizer=optimizer)
-    run = tmp_path / f"{task}.none"
+    run, out = tmp_path / f"{task}.none", tmp_path / "sentences.npz"
     train_model(Params(config), serialization_dir=run)
     write_vocabulary(tmp_path / "vocabulary", "tokens", ["Lisbon", "flew", "Trust"])
+    arguments = ["sentence_scores", str(run), str(out), str(tmp_path / "vocabulary")]
+    monkeypatch.setattr(sys, "argv", arguments)
+    main()
+    counts = dict(numpy.load(out))
     if task == "ner":
-        # In an interpreter that has imported nothing else.
-        out = tmp_path / "sentences.npz"
-        arguments = (run, out, tmp_path / "vocabulary")
-        run_module("experiments.sentence_scores", *arguments, output=tmp_path / "log")
-        counts = dict(numpy.load(out))
         assert (counts["in_vocabulary"] + counts["oov"]).sum() == counts["all"].sum()
         # The test data is the training data.
         assert (counts["seen"] == counts["all"]).all()
         assert 0 < counts["oov"].sum() < counts["all"].sum()
     else:
-        counts = score_run(run)
         assert list(counts) == ["all"]
     metrics = json.loads((run / "metrics.json").read_text())
     assert f1(counts["all"].sum(0)) == pytest.approx(100 * metrics[METRICS[task]], abs=1e-4)
     assert counts["all"][:, 2].sum() > 0
-    metrics[METRICS[task]] -= 0.01
-    (run / "metrics.json").write_text(json.dumps(metrics))
-    with pytest.raises(ValueError, match=r"scores .* but metrics.json has"):
-        score_run(run)
