@@ -39,28 +39,6 @@ def test_a_language_model_on_all_tasks(lm_archive, embedder, data_dir, tmp_path,
     assert results["average"] == pytest.approx(sum(scores) / 10, abs=0.01)
 
 
-def test_an_interrupted_run_resumes(data_dir, tmp_path):
-    seen = []
-
-    def embed(sentences):
-        if len(seen) == 3:
-            raise KeyboardInterrupt
-        seen.append(sentences)
-        return count_words(sentences)
-
-    out = tmp_path / "out.json"
-    with pytest.raises(KeyboardInterrupt):
-        evaluate(embed, data_dir, out, list(TASKS), 2)
-    written = json.loads(out.read_text())
-    assert list(written["tasks"]) == ["MR", "CR", "SUBJ"]
-    assert "average" not in written
-    assert written["tasks"]["MR"]["score"] > 60
-    evaluate(count_words, data_dir, out, list(TASKS), 2)
-    resumed = json.loads(out.read_text())["tasks"]
-    assert list(resumed) == list(TASKS)
-    assert [resumed[name] for name in written["tasks"]] == list(written["tasks"].values())
-
-
 def test_features_of_pairs(data_dir):
     splits = read_task("SICK-E", data_dir)
     seen = []
