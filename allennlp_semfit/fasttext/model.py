@@ -25,8 +25,9 @@ UNKNOWN = "<unk>"
 # magic, version, then dim, ws, epoch, minCount, neg, wordNgrams, loss, model, bucket, minn, maxn,
 # lrUpdateRate, t, then the dictionary's size, nwords, nlabels, ntokens, pruneidx_size.
 _HEADER = struct.Struct("<2i12id3i2q")
-# A word, a zero byte, its count and its type.
-_ENTRY = re.compile(rb"([^\0]*)\0.{9}", re.DOTALL)
+# A word, a zero byte, its count and its type, or the rest of a damaged file: without the latter,
+# the search would start again at each of its bytes.
+_ENTRY = re.compile(rb"([^\0]*)\0.{9}|.+", re.DOTALL)
 _BYTES_AFTER_WORD = 10
 # Before it, whether the matrix is quantised.
 _MATRIX_SHAPE = struct.Struct("<?2q")
@@ -182,6 +183,8 @@ class FastTextModel(FastTextVectors):
         # Only here, because the pages of a memory map count as the process's.
         with mmap(self._file, 0, access=ACCESS_READ) as data:
             for _, entry in zip(range(num_entries), _ENTRY.finditer(data, _HEADER.size)):
+                if entry[1] is None:
+                    break
                 hashes.append(crc32(entry[1]))
                 starts.append(entry.end())
         if len(hashes) < num_entries:
