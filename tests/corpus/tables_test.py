@@ -97,8 +97,6 @@ class TestHub:
         [
             ({}, "Please pick one among .*'20231101.yo', '20231101.wo'"),
             ({"subset": "yo"}, "'yo' not found. Available: .*'20231101.yo'"),
-            ({"subset": "20231101.yo", "split": "test"}, "Bad split: test. Available .*'train'"),
-            ({"subset": "20231101.yo", "field": "body"}, "no 'body', but the fields 'id', 'text'"),
         ],
     )
     def test_an_error_names_what_there_is(self, options, message):

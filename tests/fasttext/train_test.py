@@ -13,7 +13,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp_semfit.fasttext import train
 from allennlp_semfit.fasttext.train import train_fasttext
 from allennlp_semfit.fasttext.worker import count_faulty_rows
-from tests.processes import error_in_fork, fork, is_running, wait_until
+from tests.processes import fork, is_running, wait_until
 
 SMALL = {"dim": 20, "bucket": 1000, "epoch": 1}
 
@@ -118,22 +118,15 @@ class TestTrainFastText:
         assert out.read_bytes() == b"former"
         assert os.listdir(out.parent) == [out.name]
 
-
-class TestErrors:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            ({"dim": 0}, "--dim must be .*, got 0"),
-            ({"threads": 0}, "--threads must be .*, got 0"),
+            *(
+                ({option: 0}, f"--{option} must be .*, got 0")
+                for option in ("dim", "threads", "bucket", "lr", "epoch", "ws", "neg")
+            ),
             ({"minn": 5, "maxn": 4}, "--minn must be at least 0 and at most 4, got 5"),
-            ({"minn": -1}, "--minn must be .*, got -1"),
-            ({"bucket": 0}, "--bucket must be .*, got 0"),
-            ({"lr": 0}, "--lr must be .*, got 0"),
-            ({"lr": float("inf")}, "--lr must be .*, got inf"),
             ({"min_count": 0}, "--min-count must be .*, got 0"),
-            ({"epoch": 0}, "--epoch must be .*, got 0"),
-            ({"ws": 0}, "--ws must be .*, got 0"),
-            ({"neg": 0}, "--neg must be .*, got 0"),
             ({"lr": float("nan")}, "--lr must be .*, got nan"),
             ({"min_count": 1000}, "fewer than two words occur --min-count = 1000 times"),
             ({"bucket": 2**31 - 1, "dim": 10_000}, r"at least \d+G are needed.* lower --bucket"),
@@ -181,12 +174,6 @@ class TestInterruptions:
 
         train_fasttext([corpus], out, **SMALL)
         assert os.listdir(out.parent) == [out.name]
-
-    def test_a_full_disk_leaves_no_file(self, corpus, out):
-        # The limit is the process's and not the disk's; fastText notices neither.
-        message = error_in_fork(train_fasttext, [corpus], out, **SMALL, max_file_size=50_000)
-        assert message.startswith(f"{out}: it could not be written completely; make room")
-        assert os.listdir(out.parent) == []
 
 
 class TestProgress:

@@ -81,11 +81,12 @@ def test_it_may_be_compressed_or_in_an_archive(tmp_path):
 
 
 def test_only_the_first_words_may_be_read(tmp_path):
-    path = write(tmp_path / "table.txt", "3 2\na 1 2\nb 3 4\nc x\n")
+    # A repeated word counts once.
+    path = write(tmp_path / "table.txt", "4 2\na 1 2\na 7 8\nb 3 4\nc x\n")
     words, vectors = read_table(path, max_words=2)
     assert words == ["a", "b"]
     assert vectors.tolist() == [[1, 2], [3, 4]]
-    with pytest.raises(InvalidFileError, match="line 4"):
+    with pytest.raises(InvalidFileError, match="line 5"):
         read_table(path, max_words=3)
 
 
@@ -103,13 +104,6 @@ def test_it_keeps_the_first_vector_of_a_word_as_gensim_does(header, tmp_path, ca
         f"{path} has 3 lines for words that it had before, that are not UTF-8 or that are white "
         f"space, the first one for 'b' in line {3 + header}. They are ignored."
     )
-
-
-def test_a_word_that_is_repeated_is_one_of_max_words(tmp_path):
-    path = write(tmp_path / "table.txt", "a 1 2\na 3 4\nb 5 6\nc x\n")
-    words, vectors = read_table(path, max_words=2)
-    assert words == ["a", "b"]
-    assert vectors.tolist() == [[1, 2], [5, 6]]
 
 
 @pytest.mark.parametrize("header", [True, False])
@@ -154,18 +148,13 @@ def test_an_archive_without_files(mode, tmp_path):
     ("text", "message"),
     [
         ("", "is empty. Give a table"),
-        ("\n", "has no word in line 1. Each line"),
         ("5 3\n", "has 0 words, but 5 according to its header in line 1."),
-        ("0 3\n", "has no words in line 1."),
         ("a 1 2\n\n", "has no word in line 2."),
         ("word\n", "has no vector in line 1."),
         ("a 1 2\nb 1\n", "has 1 values instead of the 2 of line 1 in line 2."),
         ("a 1 2\nb 1 2 3\n", "has more than the 2 values of line 1 in line 2."),
-        ("a 1 2\nb  1 2\n", "has more than the 2 values of line 1 in line 2."),
         (" a 1 2\n", "has a value that is not a number (could not convert string to float: 'a') i"),
         ("a\t1\t2\n", "has no vector in line 1. Each line must have"),
-        ("a\t1 2\n", "has more than the 1 values of line 1 in line 1. Each line must have"),
-        ("a 1 2\nb\t1 2\n", "has 1 values instead of the 2 of line 1 in line 2."),
         ("2 2\na 1 2\n", "has 1 words, but 2 according to its header in line 1. It may be trunc"),
         ("2 2\na 1 2\nb 1 2\na 3 4\n", "has 3 words, but 2 according to its header in line 1."),
         (
@@ -173,12 +162,7 @@ def test_an_archive_without_files(mode, tmp_path):
             "has a value that is not a number (could not convert string to float: 'x2') in line 2.",
         ),
         ("a 1 2\nb 1 nan\n", "has a value that is not finite in line 2."),
-        ("2 2\na 1 2\nb -inf 3\n", "has a value that is not finite in line 3."),
         ("a 1 1e39\n", "has a value that is not finite in line 1."),
-        (
-            "a 1 2\na 1 2\nb 1 2\na 1 2\nc 1 nan\na 1 2\n",
-            "has a value that is not finite in line 5.",
-        ),
         ("3 2\na 1 2\na 1 2\nb 1 nan\n", "has a value that is not finite in line 4."),
     ],
 )
@@ -216,20 +200,15 @@ def test_what_is_not_text_is_an_error(tmp_path):
         read_table(str(path))
 
 
-def test_a_damaged_compressed_table_is_an_error(tmp_path):
-    compressed = gzip.compress(numpy.random.default_rng(1).bytes(100_000))
-    for content in (b"a 1 2\n", compressed[: len(compressed) // 2]):
-        path = tmp_path / "table.txt.gz"
-        path.write_bytes(content)
-        with pytest.raises(InvalidFileError, match="table.txt.gz (cannot be read|is not text)"):
+def test_a_file_that_cannot_be_read_is_an_error(tmp_path):
+    (tmp_path / "table.txt.gz").write_bytes(b"a 1 2\n")
+    for path, message in (
+        (tmp_path / "table.txt.gz", "table.txt.gz cannot be read"),
+        (tmp_path, "is a directory. Give the file in it"),
+        ("no/such.txt", "no/such.txt does not exist .*working directory"),
+    ):
+        with pytest.raises(InvalidFileError, match=message):
             read_table(str(path))
-
-
-def test_a_missing_table_or_a_directory_is_an_error(tmp_path):
-    with pytest.raises(InvalidFileError, match="no/such.txt does not exist .*working directory"):
-        read_table("no/such.txt")
-    with pytest.raises(InvalidFileError, match="is a directory. Give the file in it"):
-        read_table(str(tmp_path))
 
 
 WRITTEN = ["@@UNKNOWN@@", "the", "naïve", "三", "12", "#"]

@@ -1,5 +1,4 @@
 import json
-import os
 import random
 from collections import Counter
 from pathlib import Path
@@ -122,10 +121,6 @@ class TestTrainBpe:
         # Each word is one subword.
         assert result.subwords_per_word == 1
 
-    def test_without_merges_only_bytes_are_left(self, corpus, out):
-        assert train_bpe([corpus], out, merges=0, boundary_tokens=[]).vocabulary_size == 256
-        assert merges_in(out) == []
-
     # "Ã©t" is the byte-level form of "ét".
     @pytest.mark.parametrize("reserved", ["</s>", "Ã©t", "@@UNKNOWN@@"])
     def test_no_merge_yields_a_token_with_a_meaning(self, reserved, tmp_path, out):
@@ -160,40 +155,10 @@ class TestTrainBpe:
 
 
 class TestOutput:
-    def test_it_is_replaced_only_if_told_to(self, corpus, out):
-        train_bpe([corpus], out, merges=10)
-        (out / "vocabulary" / "tokens.txt").write_text("@@UNKNOWN@@\n")
-        (out / "notes.txt").write_text("mine")
-        before = contents(out)
-        with pytest.raises(ConfigurationError, match="for this: it is not empty; .*--force"):
-            train_bpe([corpus], out, merges=20)
-        assert contents(out) == before
-        train_bpe([corpus], out, merges=20, force=True)
-        assert len(merges_in(out)) == 20
-        assert sorted(os.listdir(out)) == ["notes.txt", "tokenizer.json", "vocabulary"]
-        assert sorted(os.listdir(out / "vocabulary")) == [
-            "non_padded_namespaces.txt",
-            "subwords.txt",
-        ]
-
     def test_it_is_no_part_of_the_corpus(self, corpus):
         for _ in range(2):
             result = train_bpe([corpus.parent / "**"], corpus.parent, merges=10, force=True)
             assert result.num_words == len(corpus.read_text().split())
-
-    @pytest.mark.parametrize("existed", [True, False])
-    def test_an_interruption_leaves_nothing_new(self, existed, corpus, out, monkeypatch):
-        def interrupt(*_, **__):
-            raise KeyboardInterrupt
-
-        if existed:
-            train_bpe([corpus], out, merges=10)
-        before = contents(corpus.parent)
-        monkeypatch.setattr(train, "write_vocabulary", interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            train_bpe([corpus], out, merges=20, force=True)
-        assert contents(corpus.parent) == before
-        assert out.exists() == existed
 
     def test_a_worker_that_dies_is_an_error(self, corpus, out, monkeypatch):
         script = corpus.with_name("worker.py")

@@ -98,19 +98,11 @@ def error_of(**params):
     return str(error.value)
 
 
-def without(options, *keys):
-    for key in keys[:-1]:
-        options = options[key]
-    del options[keys[-1]]
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda options: without(options, "lstm"), "there is no 'lstm'"),
-        (lambda options: without(options, "char_cnn", "n_highway"), "there is no 'n_highway'"),
+        (lambda options: options.pop("lstm"), "there is no 'lstm'"),
         (lambda options: options["char_cnn"].update(activation="selu"), "unknown activation selu"),
-        (lambda options: options["lstm"].update(projection_dim="5"), "Expected projection_dim to"),
         (lambda options: options["lstm"].update(projection_dim=10**15), "can't allocate memory"),
         (
             lambda options: options["char_cnn"].update(n_highway=2**31),
@@ -134,17 +126,10 @@ def test_wrong_options_are_named(change, message, tmp_path):
     ("parameter", "damage", "message"),
     [
         ("options_file", lambda file: file.unlink(), "does not exist"),
-        ("options_file", lambda file: (file.unlink(), file.mkdir()), "is a directory"),
         ("options_file", lambda file: file.write_text("{"), "is not valid: Expecting property"),
-        ("options_file", lambda file: file.write_bytes(b'"\xff"'), "is not valid: 'utf-8'"),
         ("pretrained_file", lambda file: file.unlink(), "does not exist"),
         ("pretrained_file", lambda file: file.write_text("no"), "is no HDF5, or damaged"),
         ("pretrained_file", lambda file: (file.unlink(), file.mkdir()), "is a directory"),
-        (
-            "pretrained_file",
-            lambda file: write_elmo(file.parent / "x", filters=[(1, 3)])[1].replace(file),
-            "no `CNN/W_cnn_1`",
-        ),
         (
             "pretrained_file",
             lambda file: write_elmo(file.parent / "x", projection_dim=6)[1].replace(file),
