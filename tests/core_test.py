@@ -31,39 +31,52 @@ for name in packages_distributions():
 import numpy
 from allennlp_semfit import SentenceEmbedder
 
-embedder = SentenceEmbedder(sys.argv[1])
-sentences = eval(sys.argv[2])
-vectors = [layers.reshape(-1) for layers in embedder.embed_sentences(sentences)]
-numpy.save(sys.argv[3], numpy.concatenate([*vectors, embedder.sentence_vectors(sentences).ravel()]))
+sentences, out, *folders = sys.argv[1:]
+sentences = eval(sentences)
+for number, folder in enumerate(folders):
+    try:
+        embedder = SentenceEmbedder(folder)
+    except Exception as error:
+        print(error)
+        continue
+    vectors = [layers.reshape(-1) for layers in embedder.embed_sentences(sentences)]
+    vectors.append(embedder.sentence_vectors(sentences).ravel())
+    numpy.save(f"{out}/{number}.npy", numpy.concatenate(vectors))
 """
 
 
-def embed_without_allennlp(folder, out):
-    return subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(folder), repr(SENTENCES), str(out)],
+def test_without_allennlp(tmp_path):
+    archive = write_language_model(tmp_path / "lm", "fasttext")
+    others = write_language_model(tmp_path / "others", "characters")
+    exported = [tmp_path / name for name in ("plain", "compact", "others_folder")]
+    export_model(archive, exported[0])
+    export_model(archive, exported[1], compact=True)
+    export_model(others, exported[2])
+    folders = [*exported, others, tmp_path / "none"]
+    process = subprocess.run(
+        [sys.executable, "-c", SCRIPT, repr(SENTENCES), str(tmp_path), *map(str, folders)],
         cwd=FIXTURES.parent,
         capture_output=True,
         text=True,
     )
-
-
-@pytest.mark.parametrize("compact", [False, True])
-def test_the_vectors_are_those_that_allennlp_computes(compact, tmp_path):
-    archive = write_language_model(tmp_path / "lm", "fasttext")
-    export_model(archive, tmp_path / "folder", compact=compact)
-    process = embed_without_allennlp(tmp_path / "folder", tmp_path / "vectors.npy")
     assert not process.returncode, process.stderr
-    path = str(tmp_path / "folder/vectors.safetensors") if compact else None
-    embedder = SentenceEmbedder(archive, fasttext_model_path=path)
-    expected = [layers.reshape(-1) for layers in embedder.embed_sentences(SENTENCES)]
-    expected.append(embedder.sentence_vectors(SENTENCES).ravel())
-    actual = numpy.load(tmp_path / "vectors.npy")
-    numpy.testing.assert_array_equal(actual, numpy.concatenate(expected))
-
-
-def test_a_missing_folder_is_named(tmp_path):
-    process = embed_without_allennlp(tmp_path / "none", tmp_path / "vectors.npy")
-    assert f"Language model {tmp_path / 'none'} does not exist" in process.stderr.splitlines()[-1]
+    # The vectors are those that AllenNLP computes.
+    for number, vectors_file in enumerate((None, str(exported[1] / "vectors.safetensors"))):
+        embedder = SentenceEmbedder(archive, fasttext_model_path=vectors_file)
+        expected = [layers.reshape(-1) for layers in embedder.embed_sentences(SENTENCES)]
+        expected.append(embedder.sentence_vectors(SENTENCES).ravel())
+        actual = numpy.load(tmp_path / f"{number}.npy")
+        numpy.testing.assert_array_equal(actual, numpy.concatenate(expected))
+    *errors, missing = process.stdout.splitlines()
+    assert missing.startswith(f"Language model {tmp_path / 'none'} does not exist")
+    # Other models say what to install.
+    assert errors == [
+        f"Language model {path} is not a folder of `allennlp export-model` with fastText "
+        "vectors and a `bidirectional_language_model_lstm`. Others need AllenNLP: pip install "
+        "'allennlp_semfit[train]' && pip install --no-deps allennlp==2.10.1 "
+        "allennlp-models==2.10.1"
+        for path in (exported[2], others)
+    ]
 
 
 def test_weights_of_other_sizes_are_named(tmp_path):
@@ -72,16 +85,3 @@ def test_weights_of_other_sizes_are_named(tmp_path):
     path.write_text(path.read_text().replace('"cell_size": 8', '"cell_size": 1000000000'))
     with pytest.raises(InvalidFileError, match="cannot be read .its weights differ: size mismatch"):
         SentenceEmbedder(tmp_path / "folder")
-
-
-def test_other_models_say_what_to_install(tmp_path):
-    archive = write_language_model(tmp_path / "lm", "characters")
-    export_model(archive, tmp_path / "folder")
-    for path in (archive, tmp_path / "folder"):
-        process = embed_without_allennlp(path, tmp_path / "vectors.npy")
-        assert process.stderr.splitlines()[-1].endswith(
-            f"Language model {path} is not a folder of `allennlp export-model` with fastText "
-            "vectors and a `bidirectional_language_model_lstm`. Others need AllenNLP: pip install "
-            "'allennlp_semfit[train]' && pip install --no-deps allennlp==2.10.1 "
-            "allennlp-models==2.10.1"
-        )

@@ -121,15 +121,3 @@ def test_the_bounds_allow_the_versions_that_are_tested(built):
     assert not {"allennlp", "allennlp-models"} & set(required)
     for name, specifier in required.items():
         assert specifier.contains(version(name)), name
-
-
-def test_setuptools_is_of_a_version_with_which_the_commands_print_no_warning():
-    # AllenNLP-models imports it.
-    process = subprocess.run(
-        [sys.executable, "-W", "default", "-W", "ignore::DeprecationWarning", "-c", "import rouge"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=True,
-    )
-    assert process.stdout == ""

@@ -93,11 +93,6 @@ def test_there_can_be_fewer_neighbors_than_wanted(text, sentences):
     assert cosines == sorted(cosines, reverse=True)
 
 
-def test_the_choices_of_layers(text, embedder):
-    assert text.num_layers == embedder.num_layers == 3
-    assert text.choices_of_layers == ["0", "1", "2", "average", "normalized"]
-
-
 @pytest.mark.parametrize("layers", ["1", "normalized"])
 def test_the_projection_has_the_principal_components(text, embedder, sentences, layers):
     occurrences = find_occurrences(sentences, ["the"], 20)["the"]

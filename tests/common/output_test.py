@@ -221,7 +221,7 @@ class TestLockOutput:
 
         def write_often(text):
             written = 0
-            while written < 100:
+            while written < 30:
                 with suppress(ConfigurationError), write_file(path) as temporary:
                     temporary.write_text(text)
                     written += 1

@@ -10,7 +10,7 @@ from allennlp.nn.util import get_text_field_mask
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allennlp_semfit.data.fasttext_indexer import FastTextIndexer, WordVectorIndexer
+from allennlp_semfit.data.fasttext_indexer import FastTextIndexer
 from allennlp_semfit.data.sentence_field import SentenceField
 from tests import VECTORS
 from tests.batches import with_all_vectors
@@ -59,37 +59,6 @@ def test_a_batch_holds_what_that_of_text_fields_does(sentences, names):
     assert_same(actual, expected)
 
 
-class LengthIndexer(WordVectorIndexer):
-    """Represents a word by its length, and has no method that takes tokens."""
-
-    def count_vocab_items(self, token, counter):
-        pass
-
-    def words_to_indices(self, words):
-        assert all(type(word) is str for word in words)
-        return {"lengths": [len(word) for word in words]}
-
-    def get_empty_token_list(self):
-        return {"lengths": []}
-
-    def as_padded_batch(self, sentences, padding_lengths):
-        batch = torch.zeros(len(sentences), padding_lengths["lengths"]).long()
-        for row, sentence in zip(batch, sentences):
-            row[: len(sentence["lengths"])] = torch.tensor(sentence["lengths"])
-        return {"lengths": batch}
-
-    def as_padded_tensor_dict(self, tokens, padding_lengths):
-        return {"lengths": self.as_padded_batch([tokens], padding_lengths)["lengths"][0]}
-
-
-def test_any_word_indexer_gets_words():
-    indexers = {"lengths": LengthIndexer(), "single_id": INDEXERS["single_id"]}
-    sentences = [["The", "boats"], ["came"]]
-    expected = tensors_of([text_field(words, indexers) for words in sentences])
-    assert expected["lengths"]["lengths"].tolist() == [[3, 5], [4, 0]]
-    assert_same(tensors_of([SentenceField(words, indexers) for words in sentences]), expected)
-
-
 def test_it_passes_for_a_text_field():
     words = ["The", "boats", "came", "home"]
     field, expected = SentenceField(words, INDEXERS), text_field(words, INDEXERS)
@@ -98,13 +67,6 @@ def test_it_passes_for_a_text_field():
     assert len(field) == field.sequence_length() == 4
     assert field.human_readable_repr() == words
     assert str(field) == str(expected)
-
-
-def test_its_lengths_are_those_of_a_text_field():
-    field, expected = (make(["a", "b", "c"], INDEXERS) for make in (SentenceField, text_field))
-    for each in (field, expected):
-        each.index(Vocabulary())
-    assert field.get_padding_lengths() == expected.get_padding_lengths()
 
 
 @pytest.mark.parametrize(

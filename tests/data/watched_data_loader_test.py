@@ -156,7 +156,7 @@ def read_all(last, lazy, start_method="fork", pause=0, exit_code=None):
 @pytest.mark.usefixtures("fail_instead_of_hanging")
 @pytest.mark.parametrize(
     ("last", "lazy", "start_method"),
-    [(0, True, "fork"), (20, True, "fork"), (20, False, "fork"), (20, True, "spawn")],
+    [(0, True, "fork"), (20, False, "fork"), (20, True, "forkserver")],
 )
 def test_a_killed_worker_ends_the_run(last, lazy, start_method, caplog):
     with pytest.raises(KeyboardInterrupt):

@@ -26,8 +26,7 @@ def test_the_plot_has_the_figures_of_the_table(results):
     assert len(right.lines) == len(results["embedding_speed"])
 
 
-@pytest.mark.parametrize("name", PLOTTED)
-def test_the_benchmarks_are_plotted(name, results):
-    (axes,) = plot_benchmark(name, results["benchmarks"][name]).axes
-    assert "seconds" in axes.get_xlabel() + axes.get_ylabel()
-    assert axes.containers
+def test_the_benchmarks_are_plotted(results):
+    for name in PLOTTED:
+        (axes,) = plot_benchmark(name, results["benchmarks"][name]).axes
+        assert axes.containers

@@ -10,8 +10,7 @@ from allennlp.commands.evaluate import evaluate_from_archive
 from allennlp.commands.train import train_model
 from allennlp.common import Params
 from allennlp.data import Batch, DatasetReader, Instance, Token, TokenIndexer, Vocabulary
-from allennlp.data.data_loaders import MultiProcessDataLoader
-from allennlp.data.fields import ListField, TextField
+from allennlp.data.fields import TextField
 from allennlp.models.archival import load_archive
 from hypothesis import given
 from hypothesis import strategies as st
@@ -156,15 +155,6 @@ def test_a_loaders_worker_has_no_threads_to_wait_for(archive):
     assert threads_in_a_fork(MimickIndexer, archive, TABLE) == 1
 
 
-def test_an_empty_field_pads_a_list_field(indexer):
-    fields = [TextField([Token("river")], {"m": indexer}), TextField([], {"m": indexer})]
-    field = ListField(fields)
-    field.index(Vocabulary())
-    tensors = field.as_tensor(field.get_padding_lengths())["m"]
-    assert tensors["vectors"].shape == (2, 1, 10)
-    assert tensors["word_mask"].tolist() == [[True], [False]]
-
-
 def test_it_pickles_small_and_equal(indexer, archive):
     assert len(pickle.dumps(indexer)) < 1000
     assert pickle.loads(pickle.dumps(indexer)) == indexer == copy.deepcopy(indexer)
@@ -215,22 +205,6 @@ def language_model(archive, tmp_path_factory):
     directory = tmp_path_factory.mktemp("language_model")
     train_model(Params(language_model_config(archive)), directory)
     return directory / "model.tar.gz"
-
-
-def sentences_of(reader, **parameters):
-    loader = MultiProcessDataLoader(reader, CORPUS, batch_size=5, **parameters)
-    loader.index_with(Vocabulary())
-    for batch in loader:
-        tensors = with_all_vectors(batch["source"]["mimick"])
-        for vectors, mask in zip(tensors["vectors"], tensors["word_mask"]):
-            yield vectors[mask].flatten().tolist()
-
-
-def test_workers_give_the_same_vectors(archive):
-    reader = from_params(archive, TABLE)
-    expected = sorted(sentences_of(reader))
-    assert len(expected) == 54
-    assert sorted(sentences_of(reader, num_workers=2)) == expected
 
 
 def test_its_archive_scores_predicts_and_embeds_the_same(language_model):

@@ -134,21 +134,13 @@ def test_the_training_of_an_exported_folder_continues(workspace, tmp_path, monke
     assert (tmp_path / "continued" / "model.tar.gz").exists()
 
 
-@pytest.mark.parametrize(
-    ("others", "overrides"),
-    [
-        ({}, {}),
-        (
-            {"trainer.use_amp": True, "distributed": {"cuda_devices": [-1, -1]}},
-            {"trainer.use_amp": False, "distributed": None},
-        ),
-    ],
-)
-def test_find_lr_plots_the_loss(others, overrides, workspace, tmp_path, monkeypatch):
+def test_find_lr_plots_the_loss(workspace, tmp_path, monkeypatch):
     monkeypatch.chdir(workspace)
     config = tmp_path / "config.jsonnet"
+    others = {"trainer.use_amp": True, "distributed": {"cuda_devices": [-1, -1]}}
     config.write_text(json.dumps(with_overrides(evaluate(path_of("elmo_semfit")), others)))
-    options = ["-s", str(tmp_path / "out"), "--num-batches", "11", "-o", json.dumps(overrides)]
+    overrides = json.dumps({"trainer.use_amp": False, "distributed": None})
+    options = ["-s", str(tmp_path / "out"), "--num-batches", "11", "-o", overrides]
     monkeypatch.setattr(sys, "argv", ["allennlp", "find-lr", str(config), *options])
     main()
     assert (tmp_path / "out" / "lr-losses.png").exists()
