@@ -8,7 +8,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from allennlp_semfit.common import text_files
-from allennlp_semfit.corpus import word_counts
 from allennlp_semfit.corpus.word_counts import count_words, map_chunks, sort_by_frequency
 from allennlp_semfit.data.language_modeling import LanguageModelingReader
 from tests import FIXTURES
@@ -86,13 +85,6 @@ def test_a_corpus_without_words_is_an_error(tmp_path, text):
         count_words([path])
     with pytest.raises(ConfigurationError, match="blank.txt and the other files: no words"):
         count_words([path, path])
-
-
-def test_an_unreadable_file_is_an_error_before_any_is_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(word_counts, "read_text", lambda *_, **__: pytest.fail("it reads"))
-    fine = write_lines(tmp_path / "fine.txt", ["the river"])
-    with pytest.raises(ConfigurationError, match="missing.txt: it cannot be read"):
-        count_words([fine, tmp_path / "missing.txt"])
 
 
 def test_a_file_that_changes_is_an_error(tmp_path):
