@@ -1,7 +1,6 @@
 import bz2
 import gzip
 import logging
-import os
 import re
 import sys
 from pathlib import Path
@@ -126,15 +125,6 @@ class TestText:
             "Two .",
         ]
         assert summary.words == 100_007
-
-    def test_a_file_name_that_is_not_utf8(self, tmp_path):
-        path = tmp_path / os.fsdecode(b"r\xe9sum\xe9.txt")
-        path.write_text("One.\nTwo.\n")
-        for already_done in (False, True):
-            summary = prepare_corpus(
-                [path], tmp_path / "out", CorpusOptions(held_out=0), num_workers=1
-            )
-            assert summary.already_done == already_done
 
     def test_no_shard_is_empty(self, tmp_path):
         (tmp_path / "in.txt").write_text("One.\nTwo.\nThree.\n")

@@ -103,13 +103,6 @@ def test_moves_to_a_gpu(embedder, lm_archive):
     assert_same_but_for_rounding(vectors[0].cpu(), embedder.embed_sentence(WORDS[0]).mean(axis=0))
 
 
-def test_follows_its_weights_to_another_device(lm_archive):
-    words = ContextualWordEmbeddings(lm_archive).to("meta")
-    with pytest.raises((NotImplementedError, RuntimeError), match="meta"):
-        words(words.preprocess(TEXTS[:1]))
-    assert {parameter.device for parameter in words.parameters()} == {torch.device("meta")}
-
-
 def test_follows_its_weights_to_another_precision(embedder, lm_archive):
     words = ContextualWordEmbeddings(lm_archive).bfloat16()
     vectors = words(words.preprocess(TEXTS[:1]))["token_embeddings"][0]

@@ -71,22 +71,13 @@ def test_any_documents_in_a_stream(nlp, embedder, texts):
             assert doc.vector.shape == (12,)
 
 
-def test_static_vectors_do_not_come_first(lm_archive):
+def test_all_but_white_space_has_a_vector_even_if_there_are_static_ones(lm_archive):
     nlp = pipeline(lm_archive)
     nlp.vocab.set_vector("heron", numpy.ones(4, dtype=numpy.float32))
-    doc = nlp("The heron stood.")
-    numpy.testing.assert_array_equal(doc[1].vector, doc.tensor[1])
-    numpy.testing.assert_array_equal(doc.vector, doc.tensor.mean(axis=0))
-
-
-@pytest.mark.parametrize("static", [True, False])
-def test_all_but_white_space_has_a_vector(static, lm_archive):
-    nlp = pipeline(lm_archive)
-    if static:
-        nlp.vocab.set_vector("heron", numpy.ones(4, dtype=numpy.float32))
     doc = nlp(TEXT)
-    assert [token.has_vector for token in doc] == [not token.is_space for token in doc]
-    assert [token.has_vector for token in doc] == [bool(token.vector.any()) for token in doc]
+    numpy.testing.assert_array_equal(doc[1].vector, doc.tensor[1])
+    for token in doc:
+        assert token.has_vector == bool(token.vector.any()) == (not token.is_space)
     assert doc.has_vector
     assert all(span.has_vector for span in doc.sents)
     assert not doc[2:3].text.strip()

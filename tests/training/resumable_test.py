@@ -23,13 +23,42 @@ from allennlp_semfit.training.fused_adam import FusedAdam
 from allennlp_semfit.training.resumable import ResumableCheckpointer, ResumableTrainer
 from tests import FIXTURES
 from tests.processes import run_in_two_processes
-from tests.tagger import SENTENCES, train
+from tests.tagging import tagging_config
 
 
 @pytest.fixture(autouse=True)
 def _directory(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    Path("tagged.tsv").write_text("\n".join(SENTENCES) + "\n")
+
+
+SENTENCES = ["a###D cat###N sleeps###V", "the###D old###A dog###N barks###V loudly###R"] * 4
+
+
+def train(*, recover=False, num_epochs=3, data_loader=None, **trainer):
+    """Trains a tagger for epochs of two batches, and returns the last training state."""
+    config = tagging_config(
+        Path(),
+        {"tokens": {"type": "single_id"}},
+        {"tokens": {"type": "embedding", "embedding_dim": 3}},
+        {"type": "lstm", "input_size": 3, "hidden_size": 4},
+        "\n".join(SENTENCES) + "\n",
+    )
+    # Its order of batches is random.
+    sampler = {"type": "bucket", "batch_size": 4}
+    config["data_loader"] = {"batch_sampler": sampler, **(data_loader or {})}
+    config["validation_data_loader"] = {"batch_size": 8}
+    config["trainer"] = {
+        "type": "resumable",
+        "checkpointer": "resumable",
+        "num_epochs": num_epochs,
+        "cuda_device": -1,
+        "optimizer": {"type": "sgd", "lr": 0.1},
+        "validation_metric": "+accuracy",
+        "learning_rate_scheduler": {"type": "exponential", "gamma": 0.5},
+        **trainer,
+    }
+    train_model(Params(config), "run", recover=recover)
+    return torch.load(max(glob.glob("run/training_state_*.th")), weights_only=False)
 
 
 # Of each epoch. The patience runs out when it falls.

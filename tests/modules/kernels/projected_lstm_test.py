@@ -18,7 +18,6 @@ from tests.modules.kernels.common import (
     randomise,
     results_of,
 )
-from tests.processes import fork
 from tests.tolerance import assert_same_but_for_rounding
 
 pytestmark = pytest.mark.gpu
@@ -196,33 +195,6 @@ def test_an_error_reaches_the_caller(set_num_threads):
 
     with pytest.raises(ValueError, match="one"):
         run_in_threads(fail, ["one", "other"])
-
-
-def test_a_process_ends_if_a_thread_cannot_start():
-    def run() -> None:
-        start, started = threading.Thread.start, []
-
-        def start_one(thread):
-            if started:
-                raise RuntimeError("can't start new thread")
-            started.append(thread)
-            start(thread)
-
-        torch.set_num_threads(2)
-        with pytest.MonkeyPatch.context() as patches:
-            patches.setattr(threading.Thread, "start", start_one)
-            with pytest.raises(RuntimeError, match="can't start new thread"):
-                run_in_threads(str, [1, 2])
-        assert torch.get_num_threads() == 2
-        # At another time, it may.
-        assert run_in_threads(str, [1, 2]) == ["1", "2"]
-
-    process = fork(run)
-    try:
-        process.join(60)
-        assert process.exitcode == 0
-    finally:
-        process.kill()
 
 
 def test_a_forked_process_has_threads_of_its_own(set_num_threads):
