@@ -36,14 +36,14 @@ def test_a_training_state_may_have_any_type(tmp_path):
     assert checkpoint.model_state == {"weight": torch.zeros(1)}
 
 
-def test_workers_may_be_spawned():
+def test_workers_may_come_from_a_server():
     reader = DatasetReader.from_params(Params({"type": "language_modeling"}))
     loader = MultiProcessDataLoader(
         reader,
         str(FIXTURES / "corpus" / "heldout.txt"),
         batch_size=4,
         num_workers=1,
-        start_method="spawn",
+        start_method="forkserver",
     )
     loader.index_with(Vocabulary())
     assert sum(len(batch["source"]["tokens"]["tokens"]) for batch in loader) == 8

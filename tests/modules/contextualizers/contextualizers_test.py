@@ -9,7 +9,7 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.modules.elmo_lstm import ElmoLstm
 from allennlp.modules.seq2seq_encoders import PassThroughEncoder, Seq2SeqEncoder
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.utils.checkpoint import checkpoint
 
@@ -113,6 +113,7 @@ def test_neither_direction_depends_on_its_targets(kind):
 
 
 @each_kind
+@settings(max_examples=25)
 @given(lengths=st.lists(st.integers(1, 6), min_size=1, max_size=4), extra=st.integers(0, 3))
 def test_a_sentence_has_the_same_states_in_any_batch(kind, lengths, extra):
     encoder = build(kind).double()
