@@ -56,16 +56,6 @@ def test_without_ngrams_unknown_words_have_the_vector_of_the_unknown_word(tmp_pa
     assert compact.dim == model.dim
 
 
-@pytest.mark.parametrize("name", ["bucket_rows", "word_vectors", "bucket_scales"])
-def test_tensors_of_other_types_are_refused(compact, tmp_path, name):
-    tensors = load_file(compact.path)
-    tensors[name] = tensors[name].astype(numpy.float64)
-    sizes = {"bucket": "1", "minn": "3", "maxn": "6"}
-    save_file(tensors, tmp_path / "vectors.safetensors", sizes)
-    with pytest.raises(InvalidFileError, match=f"its tensors have the types .*'{name}': 'F64'"):
-        CompactFastText(tmp_path / "vectors.safetensors")
-
-
 def test_another_file_is_refused_with_its_name(compact, tmp_path):
     path = tmp_path / "vectors.safetensors"
     tensors = load_file(compact.path)

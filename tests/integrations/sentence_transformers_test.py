@@ -48,20 +48,6 @@ def test_encodes_as_the_embedder_does(embedder, lm_archive, pool, layers):
         assert_same_but_for_rounding(tokens, layers.mean(axis=0))
 
 
-def test_pads_to_the_longest(embedder, lm_archive):
-    words = ContextualWordEmbeddings(lm_archive, "all")
-    features = words(words.tokenize(TEXTS))
-    vectors, mask = features["token_embeddings"], features["attention_mask"]
-    assert vectors.shape == (5, 7, 36)
-    assert mask.sum(dim=1).tolist() == [7, 2, 1, 3, 4]
-    assert not vectors[mask == 0].any()
-    for index, layers in enumerate(embedder.embed_batch(WORDS)):
-        for word in range(layers.shape[1]):
-            assert_same_but_for_rounding(vectors[index, word], layers[:, word].reshape(36))
-    assert not any(parameter.requires_grad for parameter in words.parameters())
-    assert words.get_word_embedding_dimension() == 36
-
-
 def test_saves_its_paths(tmp_path, monkeypatch):
     archive = write_language_model(tmp_path / "lm", "subwords")
     tokenizer = (archive / "tokenizer.json").rename(tmp_path / "moved.json")

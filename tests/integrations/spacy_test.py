@@ -1,4 +1,3 @@
-import unicodedata
 
 import numpy
 import pytest
@@ -9,7 +8,6 @@ from hypothesis import strategies as st
 from spacy.tokens import DocBin
 
 from allennlp_semfit import SentenceEmbedder
-from allennlp_semfit.corpus.sentences import SentenceSplitter, blank_pipeline
 from allennlp_semfit.integrations import spacy as module  # noqa: F401 (registers the component)
 from tests.language_models import write_language_model
 from tests.tolerance import assert_same_but_for_rounding
@@ -94,14 +92,6 @@ def test_a_word_is_not_the_same_in_all_contexts(nlp):
         assert one.similarity(another) == pytest.approx(cosine)
         assert cosine < 0.9999
     assert doc.similarity(nlp(" ")) == 0
-
-
-def test_the_words_are_those_of_the_corpus(lm_archive, embedder):
-    nlp = blank_pipeline("yo")
-    nlp.add_pipe("semfit_vectors", config={"archive_file": str(lm_archive)})
-    text = unicodedata.normalize("NFD", "Wọ́n rẹ̀. co\xadope\u200brate")
-    vectors = embedder.sentence_vectors([s.split() for s in SentenceSplitter("yo").split(text)])
-    assert_same_but_for_rounding([span.vector for span in nlp(text).sents], vectors)
 
 
 def test_saving_the_pipeline_and_the_documents(nlp, tmp_path):

@@ -9,7 +9,7 @@ import torch
 from allennlp.commands.evaluate import evaluate_from_archive
 from allennlp.commands.train import train_model
 from allennlp.common import Params
-from allennlp.data import Batch, DatasetReader, Instance, Token, TokenIndexer, Vocabulary
+from allennlp.data import Batch, DatasetReader, Instance, Token, Vocabulary
 from allennlp.data.fields import TextField
 from allennlp.models.archival import load_archive
 from hypothesis import given
@@ -25,7 +25,6 @@ from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
 from allennlp_semfit.static_vectors.table import read_table
 from tests import FIXTURES, TABLE
 from tests.batches import with_all_vectors
-from tests.language_models import write_language_model
 from tests.mimick_archive import write_mimick
 from tests.processes import threads_in_a_fork
 
@@ -229,18 +228,3 @@ def test_its_archive_scores_predicts_and_embeds_the_same(language_model):
     batch.index_instances(Vocabulary())
     embedded = embedder(**batch.as_tensor_dict()["text"]["elmo"])
     numpy.testing.assert_allclose(embedded[0].detach(), expected[2], rtol=1e-4, atol=1e-5)
-
-
-def test_a_language_model_names_a_file_that_it_misses(tmp_path):
-    language_model = write_language_model(tmp_path / "language_model", "mimick")
-    shutil.rmtree(tmp_path / "language_model" / "mimick")
-    with pytest.raises(InvalidFileError) as error:
-        ElmoSemfitIndexer(language_model)
-    message = str(error.value)
-    assert message.startswith(f"Language model {language_model} needs another file. MIMICK model ")
-    assert (
-        "change `dataset_reader.token_indexers.mimick.archive_file` in the `config.json`" in message
-    )
-    params = Params({"elmo": {"type": "elmo_semfit", "archive_file": str(language_model)}})
-    with pytest.raises(InvalidFileError, match=r"that is `elmo\.archive_file`"):
-        TokenIndexer.from_params(params["elmo"])

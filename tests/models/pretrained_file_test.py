@@ -63,18 +63,3 @@ def test_an_archive_with_other_parameters_is_refused(overrides, message, trained
     assert f"Language model {archive} has other parameters" in str(error.value)
     assert "Use the `model` of the archive's `config.json`" in str(error.value)
     assert "`model.pretrained_file`" in str(error.value)
-
-
-def test_what_is_no_archive_of_a_language_model_is_refused(tmp_path):
-    missing = tmp_path / "model.tar.gz"
-    (tmp_path / "config.json").write_text('{"model": {"type": "crf_tagger"}}')
-    for path, message in (
-        (missing, "does not exist"),
-        (
-            tmp_path,
-            "has a model of type 'crf_tagger'. It must be a `bidirectional_lm` or",
-        ),
-    ):
-        with pytest.raises(ConfigurationError, match=message) as error:
-            build(config_of({"pretrained_file": str(path)}))
-        assert "`model.pretrained_file`" in str(error.value)

@@ -198,31 +198,6 @@ def test_a_run_killed_in_an_epoch_has_the_same_weights(batches, data_loader, mon
     assert (f"Epoch {resumed} resumes after batch {in_epoch}" in log) == bool(in_epoch)
 
 
-@pytest.mark.parametrize("killed", ["in model", "between", "in training state"])
-def test_passes_over_an_incomplete_checkpoint(killed):
-    expected = train()
-    model_state, training_state = "run/model_state_e3_b0.th", "run/training_state_e3_b0.th"
-    expected_weights = torch.load(model_state)
-    if killed == "in training state":
-        os.truncate(training_state, os.path.getsize(training_state) - 100)
-    else:
-        os.remove(training_state)
-    if killed == "in model":
-        os.truncate(model_state, os.path.getsize(model_state) - 100)
-    actual = train(recover=True)
-    assert f"{model_state} and {training_state} is incomplete" in Path("run/out.log").read_text()
-    assert glob.glob("run/*_state_e3_b0.th.incomplete")
-    assert actual["optimizer"] == expected["optimizer"]
-    torch.testing.assert_close(torch.load(model_state), expected_weights, rtol=0, atol=0)
-
-
-def test_starts_again_if_no_checkpoint_is_complete():
-    train()
-    for path in glob.glob("run/training_state_*"):
-        os.remove(path)
-    assert train(recover=True)["epochs_completed"] == 3
-
-
 def test_a_renamed_directory_resumes():
     train(num_epochs=2)
     os.rename("run", "old")
