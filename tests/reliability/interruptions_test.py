@@ -17,6 +17,7 @@ from allennlp.common import Params
 
 from allennlp_semfit.fasttext.model import FastTextModel
 from tests import FIXTURES, VECTORS
+from tests.commands import running
 from tests.language_models import write_language_model
 from tests.processes import ROOT, is_running, start_module, wait_until
 from tests.reliability import REPEATS
@@ -230,6 +231,36 @@ def test_a_full_disk(name, repeat, inputs, uninterrupted, tmp_path):
     assert work.check_error(ended, str(work.place)) <= set(before)
     assert before.items() <= work.contents().items()
     work.check_that_it_goes_on(expected.contents())
+
+
+# These resume, or are finished already.
+NEED_FORCE = [name for name in COMMANDS if name not in ("train", "prepare-corpus", "copy-configs")]
+
+
+@pytest.mark.parametrize("name", NEED_FORCE)
+def test_an_output_is_replaced_only_with_force_and_at_once(name, inputs, tmp_path, monkeypatch):
+    out_name, line = COMMANDS[name]
+    command, *arguments = shlex.split(line.format(inputs=inputs, out=tmp_path / out_name))
+
+    def contents():
+        return {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+
+    running.run(command, *arguments)
+    before = contents()
+    assert "--force" in running.error_of(command, *arguments)
+    assert contents() == before
+    moved = []
+    replace = os.replace
+
+    def record(source, path):
+        moved.append(Path(path))
+        replace(source, path)
+
+    monkeypatch.setattr(os, "replace", record)
+    running.run(command, *arguments, "--force")
+    assert contents().keys() == before.keys()
+    for file in before:
+        assert any(file.is_relative_to(path) for path in moved)
 
 
 @pytest.mark.parametrize("name", ["train", "embed --pool"])
