@@ -159,7 +159,7 @@ def test_the_command_itself_ends_in_several_processes(corpus, tmp_path):
     """In a process that is not prepared by the tests."""
     overrides = {
         "train_data_path": str(corpus),
-        "data_loader": LOADER,
+        "data_loader": {**LOADER, "num_workers": 1},
         "distributed": {"cuda_devices": [-1, -1]},
     }
     command = [sys.executable, "-m", "allennlp", "train", FIXTURES / "language_model.jsonnet"]
