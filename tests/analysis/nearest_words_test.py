@@ -100,23 +100,6 @@ def test_they_are_those_of_a_brute_force_search(correction, reference, scorer, m
             assert each.ranks[name] == rank
 
 
-def test_a_correction_moves_hubs(tmp_path):
-    """All predictions are near the same word, but each somewhat nearer to another than the rest."""
-    scorer = scorer_of(tmp_path / "model", type="contrastive")
-    hub = torch.zeros(10)
-    hub[0] = 1.0
-    vectors = torch.eye(12, 10)
-    vectors[0] = hub
-    scorer._targets = scorer._directions = vectors.double()
-    sentences = [["a"] * 9]
-    predicted = hub + 0.6 * torch.eye(10)[1:]
-    scorer.predict = lambda contexts: predicted.double()
-    for correction, expected in (("none", [WORDS[0]] * 9), ("csls", WORDS[1:10])):
-        scorer.contexts = lambda some, locations: torch.zeros(len(locations), 2, 6)
-        (sentence,) = find_nearest_words(scorer, sentences, top_k=1, correction=correction)
-        assert [each.nearest["forward"][0][0] for each in sentence] == expected
-
-
 def test_words_with_the_same_score_have_the_last_rank(tmp_path):
     archive = load_archive(write_language_model(tmp_path / "model", "words", archive=True))
     scorer = WordScorer(archive.model, archive.dataset_reader, ["quagga", "zebra", "the"])
