@@ -1,6 +1,6 @@
-# The first Python among these that is 3.11 or 3.12.
-PYTHON ?= $(firstword $(foreach python,python3 python3.12 python3.11,$(shell \
-	$(python) -c 'import sys; print("$(python)") if sys.version_info[:2] in ((3, 11), (3, 12)) else None' 2>/dev/null)))
+# The first Python among these that is 3.11, 3.12 or 3.13.
+PYTHON ?= $(firstword $(foreach python,python3 python3.13 python3.12 python3.11,$(shell \
+	$(python) -c 'import sys; print("$(python)") if (3, 11) <= sys.version_info < (3, 14) else None' 2>/dev/null)))
 BIN := .venv/bin
 UV := uv==0.13.8
 # AllenNLP declares bounds that exclude every PyTorch for these Pythons; `pyproject.toml` has bounds that hold.
@@ -81,10 +81,12 @@ requirements: .venv/synced
 
 .venv/synced: $(filter-out requirements/docs.%,$(wildcard requirements/*)) pyproject.toml setup.py allennlp_semfit/modules/kernels/native_kernels.cpp
 	@if [ -z "$(PYTHON)" ]; then \
-		echo "No Python 3.11 or 3.12 found. Install one, or name it: make PYTHON=/path/to/python3.12"; exit 1; \
+		echo "No Python 3.11, 3.12 or 3.13 found, so uv downloads Python 3.12 …"; \
+		python3 -m venv .venv && $(BIN)/python -m pip install --quiet --disable-pip-version-check $(UV) && $(BIN)/uv python install 3.12 || \
+			{ echo "This failed. Install one, or name it: make PYTHON=/path/to/python3.12"; exit 1; }; \
 	fi
 	@echo "Installing the pinned packages into .venv, which takes a minute or more …"
-	@$(PYTHON) -m venv .venv
+	@$(or $(PYTHON),$$($(BIN)/uv python find 3.12)) -m venv --clear .venv
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $(UV)
 	@$(BIN)/uv pip sync --compile-bytecode --python $(BIN)/python requirements/requirements.txt
 	@$(BIN)/uv pip install --python $(BIN)/python --quiet --no-deps --compile-bytecode $(ALLENNLP) --editable .
@@ -94,7 +96,7 @@ requirements: .venv/synced
 
 .venv-docs/synced: requirements/docs.txt | .venv/synced
 	@echo "Installing the packages of the documentation into .venv-docs …"
-	@$(PYTHON) -m venv .venv-docs
+	@$(BIN)/python -m venv .venv-docs
 	@$(BIN)/uv pip sync --quiet --python .venv-docs/bin/python requirements/docs.txt
 	@touch $@
 
