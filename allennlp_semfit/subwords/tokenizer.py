@@ -114,9 +114,10 @@ class SubwordTokenizer(Tokenizer, NamesConfigKey):
     def _set_up(self, model: str) -> None:
         self._model = model
         description = json.loads(model)
-        # `tokenizers` would find these inside words too.
-        added = {token["id"]: token["content"] for token in description.pop("added_tokens", [])}
-        self._tokenizer = HuggingFaceTokenizer.from_str(json.dumps(description))
+        added = {token["id"]: token["content"] for token in description.get("added_tokens", [])}
+        # `tokenizers` would also find the added tokens inside words, and truncate or pad each word.
+        kept = {name: description.get(name) for name in ("normalizer", "pre_tokenizer", "model")}
+        self._tokenizer = HuggingFaceTokenizer.from_str(json.dumps(kept))
         subwords = {index: subword for subword, index in self._tokenizer.get_vocab().items()}
         subwords.update(added)
         self._tokens = {subwords[index]: Token(subwords[index]) for index in sorted(subwords)}

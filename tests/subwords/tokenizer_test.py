@@ -12,7 +12,7 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer
 from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer as HuggingFaceTokenizer
-from tokenizers import models, pre_tokenizers, trainers
+from tokenizers import models, normalizers, pre_tokenizers, trainers
 
 from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.data.language_modeling import LanguageModelingReader
@@ -154,6 +154,20 @@ class TestCache:
         assert tokenizer._cached_encode.cache_info().currsize == 0
         tokenizer.tokenize(longest)
         assert tokenizer._cached_encode.cache_info().currsize == 1
+
+
+def test_the_truncation_and_padding_of_the_file_are_not_used(tokenizer, path, tmp_path):
+    other = HuggingFaceTokenizer.from_file(path)
+    other.enable_truncation(2)
+    other.enable_padding(length=1000)
+    other.normalizer = normalizers.NFC()
+    other.save(str(tmp_path / "it.json"))
+    description = json.loads((tmp_path / "it.json").read_text("utf-8"))
+    # `tokenizers` panics.
+    description["truncation"]["stride"] = 2
+    (tmp_path / "it.json").write_text(json.dumps(description), "utf-8")
+    tokens = SubwordTokenizer(tmp_path / "it.json").tokenize("cafe\u0301 </s> and unseen words")
+    assert tokens == tokenizer.tokenize("caf\u00e9 </s> and unseen words")
 
 
 def loaded(tokenizer, vocabulary, **kwargs):
