@@ -4,6 +4,8 @@ import logging
 import lzma
 import math
 import re
+import tarfile
+import zipfile
 import zlib
 from array import array
 from pathlib import Path
@@ -123,7 +125,12 @@ def read_table(path: str, *, max_words: Optional[int] = None) -> Tuple[List[str]
 
 def _lines(path: str) -> Iterator[str]:
     remedy = "Give a table of word vectors, as GloVe or word2vec writes it."
-    resolve_file(parse_embeddings_file_uri(path).main_file_uri, remedy, _KIND)
+    again = "Copy or download it again."
+    with open(
+        resolve_file(parse_embeddings_file_uri(path).main_file_uri, remedy, _KIND), "rb"
+    ) as f:
+        if f.read(4) == b"PK\x03\x04" and not zipfile.is_zipfile(f):
+            raise InvalidFileError(path, "is truncated: its end is missing", again, _KIND)
     try:
         # Latin-1 has a character for each byte, so opening never fails on the encoding.
         with EmbeddingsTextFile(path, encoding="latin-1") as file:
@@ -137,7 +144,10 @@ def _lines(path: str) -> Iterator[str]:
     except (StopIteration, IndexError, AttributeError):
         # No line, no member of an archive, or only a directory.
         raise InvalidFileError(path, "is empty", remedy, _KIND) from None
-    except (OSError, EOFError, ValueError, KeyError, zlib.error, lzma.LZMAError) as error:
+    except (EOFError, zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError) as error:
+        found = f"is damaged or truncated ({error})"
+        raise InvalidFileError(path, found, again, _KIND) from error
+    except (OSError, ValueError, KeyError) as error:
         raise InvalidFileError(path, f"cannot be read ({error})", remedy, _KIND) from error
 
 

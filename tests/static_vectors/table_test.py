@@ -189,6 +189,23 @@ def test_a_file_that_cannot_be_read_is_an_error(tmp_path):
             read_table(str(path))
 
 
+def test_a_damaged_archive_is_an_error(tmp_path):
+    (tmp_path / "in").mkdir()
+    write(tmp_path / "in" / "a.txt", "".join(f"{n} {n * 0.1}\n" for n in range(100_000)))
+    for name, mode, is_cut in (
+        ("a.zip", "zip", True),
+        ("a.zip", "zip", False),
+        ("a.tar", "tar", True),
+    ):
+        path = Path(shutil.make_archive(str(tmp_path / "a"), mode, tmp_path / "in"))
+        content = bytearray(path.read_bytes())
+        content[len(content) // 2] ^= 255
+        path.write_bytes(content[: len(content) // 2] if is_cut else content)
+        for uri in (f"({path})#a.txt", str(path)):
+            with pytest.raises(InvalidFileError, match=f"{name}.* (truncated|damaged).*again"):
+                read_table(uri)
+
+
 WRITTEN = ["@@UNKNOWN@@", "the", "naïve", "三", "12", "#"]
 
 
