@@ -1,14 +1,14 @@
-"""Worker processes that return results in order, and end with their parent process."""
+"""Worker processes, which return results in order and end with their parent, and threads."""
 
 import os
 import signal
 import threading
 from collections import deque
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from functools import cache, partial
 from multiprocessing import connection, parent_process
-from typing import Callable, Deque, Generator, Iterable, Optional, TypeVar
+from typing import Any, Callable, Deque, Generator, Iterable, List, Optional, Sequence, TypeVar
 
 import torch
 
@@ -94,3 +94,49 @@ def _exit_with_parent() -> None:
     if parent is not None:
         connection.wait([parent.sentinel])
         os._exit(1)
+
+
+def run_in_threads(function: Callable[[Item], Result], items: Sequence[Item]) -> List[Result]:
+    """
+    Applies a function to each item, without gradients, and returns the results. If PyTorch uses
+    several threads, each item gets an equal share of them: if all threads shared every small
+    operation, they would wait for each other most of the time.
+    """
+    num_threads = torch.get_num_threads()
+    if len(items) == 1 or num_threads == 1:
+        with torch.no_grad():
+            return [function(item) for item in items]
+    # The threads of the pool do not inherit inference mode.
+    is_inference = torch.is_inference_mode_enabled()
+    pool = _thread_pool(os.getpid(), len(items), max(1, num_threads // len(items)))
+
+    def run(item: Item) -> Result:
+        with torch.inference_mode(is_inference), torch.no_grad():
+            return function(item)
+
+    return list(pool.map(run, items))
+
+
+@cache
+def _thread_pool(process_id: int, num_workers: int, num_threads: int) -> ThreadPoolExecutor:
+    # `process_id` gives each process its own pool, because threads do not survive a fork.
+    before = torch.get_num_threads()
+    started = threading.Barrier(num_workers)
+
+    def wait(_: Any) -> None:
+        torch.set_num_threads(num_threads)
+        # Otherwise the first operation in this thread would take the number that was set last.
+        torch.get_num_threads()
+        started.wait()
+
+    pool = ThreadPoolExecutor(num_workers, "contextualizer")
+    try:
+        # The pool starts a thread only if all others are busy, so each waits for the last.
+        list(pool.map(wait, range(num_workers)))
+    except BaseException:
+        # Otherwise the threads that have started would wait for the others forever.
+        started.abort()
+        raise
+    finally:
+        torch.set_num_threads(before)
+    return pool

@@ -6,14 +6,9 @@ from weakref import WeakKeyDictionary
 import torch
 
 from allennlp_semfit.common.initialization import weights_follow
-from allennlp_semfit.modules.kernels.autograd import (
-    apply_eagerly,
-    differentiable_once,
-    product_dtype,
-)
+from allennlp_semfit.common.parallel import run_in_threads
 from allennlp_semfit.modules.kernels.cuda_graphs import CapturedPass, GraphCache
 from allennlp_semfit.modules.kernels.implementation import select_ops
-from allennlp_semfit.modules.kernels.threads import run_in_threads
 from allennlp_semfit.modules.kernels.torch_ops import norm_backward
 
 
@@ -68,10 +63,9 @@ class ProjectedLstm(torch.nn.Module):
 
     def reset_parameters(self) -> None:
         """Orthogonal weights and a forget gate bias of 1, as in `LstmCellWithProjection`."""
-        # These take seconds.
+        # Orthogonal weights take seconds: skip them if the weights are about to be loaded.
         if not weights_follow.get():
             for linearity in (self.input_linearity, self.state_linearity):
-                # Each gate by itself
                 for gate in linearity.weight.data.split(self.cell_size):
                     torch.nn.init.orthogonal_(gate)
         self.state_linearity.bias.data.fill_(0.0)
@@ -123,15 +117,15 @@ def run_in_lockstep(
     )
 
 
-# The largest number of sentences that is run as a CUDA graph: more keep a GPU busy without one.
+# Batches of more sentences keep a GPU busy without a CUDA graph.
 _MAX_GRAPH_SIZE = 256
-# The lengths for which there is a graph are the multiples of this.
+# Graphs are captured for the lengths that are multiples of this.
 _GRAPH_STEPS = 4
 # Not attributes of the layers, because a graph cannot be copied.
 _graphs: "WeakKeyDictionary[ProjectedLstm, GraphCache]" = WeakKeyDictionary()
 
 
-# The hooks of saved tensors that are in effect. PyTorch has it from version 2.8 on.
+# Returns the hooks of saved tensors that are in effect. PyTorch has this function since 2.8.
 _saved_tensors_hooks = getattr(
     torch._C._autograd, "_top_saved_tensors_default_hooks", lambda ignore_is_tracing: None
 )
@@ -141,8 +135,8 @@ def _graphs_of(layer: ProjectedLstm, batch_sizes: List[int]) -> Optional[GraphCa
     is_rectangular = len(set(batch_sizes)) == 1
     if not torch.is_grad_enabled() or not is_rectangular or batch_sizes[0] > _MAX_GRAPH_SIZE:
         return None
-    # A checkpoint runs the forward pass again before the backward pass, when the graph is in use.
-    # Without it, the pass saves other tensors, but a checkpoint needs the same ones.
+    # A checkpoint runs the forward pass twice and needs the same saved tensors both times, but the
+    # second time the graph is in use.
     if _saved_tensors_hooks(False) is not None:
         return None
     return _graphs.setdefault(layer, GraphCache())
@@ -153,19 +147,19 @@ class _ProjectedLstmFunction(torch.autograd.Function):
     The forward and backward pass of `ProjectedLstm`, for several layers in parallel. The matrix
     products that do not depend on the previous state, including those of the weight gradients, are
     computed for all steps at once. The operations between the others are fused and work in place.
-    On a GPU, a product is that of all layers, and the training of small batches runs as CUDA
-    graphs; on a CPU, the layers run in threads of their own.
+    On a GPU, each matrix product is a batched one for all layers, and small training batches run as
+    CUDA graphs. On a CPU, each layer runs in a thread.
 
-    For the backward pass, it saves the gates, the states, the cell state and projected output
-    before clipping, and the weights in the type of the products; everything else is recomputed.
-    Under `torch.autocast`, the matrix products use autocast's type; the cell state, the states and
-    the layer norm use `float32`.
+    The forward pass saves `_Saved`; everything else is recomputed. Under `torch.autocast`, the
+    matrix products use autocast's type; the cell state, the states and the layer norm use
+    `float32`.
 
     The inputs and the states, shape `(layers, words, hidden_dim)`, have the layout that
     `run_in_lockstep` describes. The weights are the input weights of all layers, then the state
     weights of all layers, both of shape `(4 * cell_size, hidden_dim)`; the biases, shape
     `(4 * cell_size,)`; the projections, shape `(hidden_dim, cell_size)`; and the layer norms'
-    weights and biases, shape `(hidden_dim,)`, or `None`. A clip value is infinite without clipping.
+    weights and biases, shape `(hidden_dim,)`, or `None`. Without clipping, a clip value is
+    infinite.
     """
 
     @staticmethod
@@ -180,10 +174,10 @@ class _ProjectedLstmFunction(torch.autograd.Function):
         graphs: Optional[GraphCache],
         *weights: Optional[torch.Tensor],
     ) -> torch.Tensor:
-        dtype, bias = product_dtype(inputs), weights[2 * len(inputs)]
-        assert bias is not None
+        # Autocast's own functions differ by device and version, so multiply empty matrices.
+        dtype = (inputs.new_empty(1, 0) @ inputs.new_empty(0, 1)).dtype
         inputs = inputs.to(dtype).contiguous()
-        ops = select_ops(implementation, inputs.device, dtype, bias.dtype)
+        ops = select_ops(implementation, inputs.device, dtype, _state_dtype(weights, inputs))
         multiply = torch.bmm if inputs.is_cuda else torch.mm
         options = _Options(ops, multiply, batch_sizes, cell_clip_value, state_clip_value, eps)
         ctx.options = options
@@ -196,14 +190,21 @@ class _ProjectedLstmFunction(torch.autograd.Function):
                 states, ctx.lease = ctx.graph.forward(inputs)
             ctx.save_for_backward(*weights)
         else:
-            states, saved = _run_forward(inputs, weights, options)
-            ctx.save_for_backward(*weights, *saved)
+            states, saved = _forward_all_layers(inputs, weights, options)
+            ctx.save_for_backward(*weights, *saved.flatten())
         ctx.num_weights = len(weights)
         return states
 
     @staticmethod
-    @differentiable_once
     def backward(ctx: Any, grad_outputs: torch.Tensor) -> Tuple[Optional[torch.Tensor], ...]:
+        # `once_differentiable` raises an error only if `grad_outputs` requires a gradient, and
+        # otherwise treats the derivative as a constant.
+        if torch.is_grad_enabled():
+            raise RuntimeError(
+                "The derivatives of the contextualizers and heads of allennlp_semfit cannot be "
+                "differentiated again, as gradient penalties and second derivatives require. Call "
+                "autograd without `create_graph=True`."
+            )
         # Checkpoints and other hooks of saved tensors let them be read only once.
         saved_tensors = ctx.saved_tensors
         weights, saved = saved_tensors[: ctx.num_weights], saved_tensors[ctx.num_weights :]
@@ -211,19 +212,26 @@ class _ProjectedLstmFunction(torch.autograd.Function):
             with torch.cuda.device_of(grad_outputs):
                 grad_inputs, grads = ctx.graph.backward(grad_outputs, ctx.lease)
         else:
-            grad_inputs, *grads = _run_backward(grad_outputs, saved, ctx.options, *ctx.needs)
+            grad_inputs, *grads = _backward_all_layers(
+                grad_outputs, _Saved.unflatten(*saved), ctx.options, *ctx.needs
+            )
         # Weights are sorted by kind, then by layer.
         grad_weights = [
             # The next pass of a graph overwrites its gradients.
             grad.to(weight.dtype, copy=ctx.graph is not None)
             for grad, weight in zip(chain.from_iterable(grads), weights)
         ]
-        # These are the ones of the missing layer norm, or of all weights.
+        # An absent layer norm has no gradients, nor has any weight if none needs one.
         missing = [None] * (len(weights) - len(grad_weights))
         return (grad_inputs, None, None, None, None, None, None, *grad_weights, *missing)
 
 
-_apply = apply_eagerly(_ProjectedLstmFunction)
+def _apply(*args: Any) -> torch.Tensor:
+    # `torch.compile` must not trace the function, because it overwrites tensors that the backward
+    # pass reads. Importing the compiler takes seconds.
+    if torch.compiler.is_compiling():
+        return torch.compiler.disable(_ProjectedLstmFunction.apply)(*args)
+    return _ProjectedLstmFunction.apply(*args)
 
 
 def _get_graph(
@@ -246,8 +254,10 @@ def _get_graph(
         return CapturedPass(
             memory,
             inputs.new_zeros(num_layers, batch_size * num_steps, hidden_dim),
-            lambda inputs: _run_forward(inputs, weights, padded),
-            lambda grads, saved: _run_backward(grads, saved, padded, needs_inputs, needs_weights),
+            lambda inputs: _forward_all_layers(inputs, weights, padded),
+            lambda grad_outputs, saved: _backward_all_layers(
+                grad_outputs, saved, padded, needs_inputs, needs_weights
+            ),
         )
 
     addresses = (weight is not None and weight.data_ptr() for weight in weights)
@@ -255,59 +265,6 @@ def _get_graph(
     others = (options.ops, inputs.dtype, needs_inputs, needs_weights)
     with torch.cuda.device_of(inputs):
         return graphs.get((*addresses, *numbers, *others), (batch_size, num_steps), capture)
-
-
-def _run_forward(
-    inputs: torch.Tensor, weights: Sequence[Optional[torch.Tensor]], options: "_Options"
-) -> Tuple[torch.Tensor, List[Optional[torch.Tensor]]]:
-    """The states, and what `_run_backward` needs."""
-    bias = weights[2 * len(inputs)]
-    assert bias is not None
-    layers = _layers(weights, len(inputs), inputs.dtype, inputs.is_cuda)
-    states = torch.empty_like(inputs, dtype=bias.dtype)
-    # The states in the type of the matrix products.
-    recurrent = states if states.dtype == inputs.dtype else torch.empty_like(inputs)
-
-    def run(layer: _Layer) -> Sequence[torch.Tensor]:
-        of_layer = (buffer[layer.number] for buffer in (inputs, states, recurrent))
-        return _forward(layer, options, *of_layer)
-
-    with torch.cuda.device_of(inputs), torch.autocast(inputs.device.type, enabled=False):
-        activations = run_in_threads(run, layers)
-    saved: List[Optional[torch.Tensor]] = [inputs, recurrent]
-    for layer, of_layer in zip(layers, activations):
-        # The converted weights too, because converting them again takes time.
-        saved += [*of_layer, *layer[1:]]
-    return states, saved
-
-
-def _run_backward(
-    grad_outputs: torch.Tensor,
-    saved: Sequence[Any],
-    options: "_Options",
-    needs_inputs: bool,
-    needs_weights: bool,
-) -> Sequence[Any]:
-    """The gradient of the inputs or `None`, and, for each kind of weights, those of all layers."""
-    inputs, recurrent, *others = saved
-    stacked = inputs.is_cuda
-    # Each step adds to it the gradients from the next.
-    grad_states = grad_outputs.clone(memory_format=torch.contiguous_format)
-
-    def run(index: int) -> Tuple[Optional[torch.Tensor], Sequence[torch.Tensor]]:
-        number = slice(None) if stacked else index
-        of_run = others[index * (_NUM_ACTIVATIONS + _NUM_WEIGHTS) :]
-        activations, layer_weights = of_run[:_NUM_ACTIVATIONS], of_run[_NUM_ACTIVATIONS:]
-        layer = _Layer(number, *layer_weights[:_NUM_WEIGHTS])
-        of_layer = (buffer[number] for buffer in (grad_states, inputs, recurrent))
-        return _backward(layer, options, needs_inputs, needs_weights, *of_layer, *activations)
-
-    with torch.cuda.device_of(inputs), torch.autocast(inputs.device.type, enabled=False):
-        grads = run_in_threads(run, range(1 if stacked else len(inputs)))
-    if stacked:
-        return (grads[0][0], *grads[0][1])
-    input_grads, weight_grads = zip(*grads)
-    return (torch.stack(input_grads) if needs_inputs else None, *zip(*weight_grads))
 
 
 class _Options(NamedTuple):
@@ -319,11 +276,9 @@ class _Options(NamedTuple):
     eps: float
 
 
-class _Layer(NamedTuple):
-    """The weights of a layer, or of all, stacked; matrices in the type of their products."""
+class _LayerWeights(NamedTuple):
+    """The weights of a layer; matrices have the type of the matrix products."""
 
-    # Or a slice of all layers.
-    number: Union[int, slice]
     input_weight: torch.Tensor
     state_weight: torch.Tensor
     bias: torch.Tensor
@@ -332,31 +287,116 @@ class _Layer(NamedTuple):
     norm_bias: Optional[torch.Tensor]
 
 
-_NUM_WEIGHTS = len(_Layer._fields) - 1
-# The gates, the cell state and the projected output.
-_NUM_ACTIVATIONS = 3
+class _SavedLayer(NamedTuple):
+    """What the backward pass of a layer needs. Converting the weights again would take time."""
+
+    gates: torch.Tensor
+    # Before clipping, as is `projected`.
+    cell_state: torch.Tensor
+    projected: torch.Tensor
+    weights: _LayerWeights
 
 
-def _layers(
-    weights: Sequence[Any], num_layers: int, dtype: torch.dtype, stacked: bool
-) -> List[_Layer]:
+class _Saved(NamedTuple):
+    """What the backward pass of all layers needs. On a GPU, `layers` has one item, stacked."""
+
+    inputs: torch.Tensor
+    # The states in the type of the matrix products.
+    recurrent: torch.Tensor
+    layers: List[_SavedLayer]
+
+    def flatten(self) -> List[Optional[torch.Tensor]]:
+        layers = [(*activations, *weights) for *activations, weights in self.layers]
+        return [self.inputs, self.recurrent, *chain.from_iterable(layers)]
+
+    @classmethod
+    def unflatten(cls, inputs: torch.Tensor, recurrent: torch.Tensor, *others: Any) -> "_Saved":
+        size = len(others) // len(_layer_indices(inputs))
+        layers = [
+            _SavedLayer(gates, cell_state, projected, _LayerWeights(*weights))
+            for gates, cell_state, projected, *weights in _groups(others, size)
+        ]
+        return cls(inputs, recurrent, layers)
+
+
+def _layer_indices(inputs: torch.Tensor) -> Sequence[Union[int, slice]]:
+    """What to index a buffer of all layers with: once on a GPU, for each layer on a CPU."""
+    return [slice(None)] if inputs.is_cuda else range(len(inputs))
+
+
+def _state_dtype(weights: Sequence[Optional[torch.Tensor]], inputs: torch.Tensor) -> torch.dtype:
+    bias = weights[2 * len(inputs)]
+    assert bias is not None
+    return bias.dtype
+
+
+def _forward_all_layers(
+    inputs: torch.Tensor, weights: Sequence[Optional[torch.Tensor]], options: _Options
+) -> Tuple[torch.Tensor, _Saved]:
+    """Returns the states, and what `_backward_all_layers` needs."""
+    states = torch.empty_like(inputs, dtype=_state_dtype(weights, inputs))
+    recurrent = states if states.dtype == inputs.dtype else torch.empty_like(inputs)
+
+    def run(layer: Tuple[Union[int, slice], _LayerWeights]) -> _SavedLayer:
+        index, layer_weights = layer
+        buffers = (buffer[index] for buffer in (inputs, states, recurrent))
+        return _forward_layer(layer_weights, options, *buffers)
+
+    layers = list(zip(_layer_indices(inputs), _weights_of_layers(weights, inputs)))
+    with torch.cuda.device_of(inputs), torch.autocast(inputs.device.type, enabled=False):
+        return states, _Saved(inputs, recurrent, run_in_threads(run, layers))
+
+
+def _backward_all_layers(
+    grad_outputs: torch.Tensor,
+    saved: _Saved,
+    options: _Options,
+    needs_inputs: bool,
+    needs_weights: bool,
+) -> Sequence[Any]:
+    """
+    Returns the gradient of the inputs or `None`, and, for each kind of weights, the gradients of
+    all layers.
+    """
+    inputs, recurrent, saved_layers = saved
+    # Each step adds to it the gradients from the next.
+    grad_states = grad_outputs.clone(memory_format=torch.contiguous_format)
+
+    def run(
+        layer: Tuple[Union[int, slice], _SavedLayer],
+    ) -> Tuple[Optional[torch.Tensor], Sequence[torch.Tensor]]:
+        index, saved_layer = layer
+        buffers = (buffer[index] for buffer in (grad_states, inputs, recurrent))
+        return _backward_layer(saved_layer, options, needs_inputs, needs_weights, *buffers)
+
+    layers = list(zip(_layer_indices(inputs), saved_layers))
+    with torch.cuda.device_of(inputs), torch.autocast(inputs.device.type, enabled=False):
+        grads = run_in_threads(run, layers)
+    if inputs.is_cuda:
+        return (grads[0][0], *grads[0][1])
+    input_grads, weight_grads = zip(*grads)
+    return (torch.stack(input_grads) if needs_inputs else None, *zip(*weight_grads))
+
+
+def _weights_of_layers(weights: Sequence[Any], inputs: torch.Tensor) -> List[_LayerWeights]:
+    num_layers, dtype = len(inputs), inputs.dtype
     # The weights of products are matrices; those that are added or multiplied are vectors.
-    if not stacked:
+    if not inputs.is_cuda:
         converted = [
             weight.to(dtype) if weight is not None and weight.dim() == 2 else weight
             for weight in weights
         ]
-        by_layer = (converted[number::num_layers] for number in range(num_layers))
-        return [_Layer(number, *of_layer) for number, of_layer in enumerate(by_layer)]
-    by_weight = (
-        weights[start : start + num_layers] for start in range(0, len(weights), num_layers)
-    )
-    stacks: List[Any] = [_stack(of_layers, dtype) for of_layers in by_weight]
-    return [_Layer(slice(None), *stacks)]
+        return [_LayerWeights(*converted[index::num_layers]) for index in range(num_layers)]
+    stacks: List[Any] = [_stack(kind, dtype) for kind in _groups(weights, num_layers)]
+    return [_LayerWeights(*stacks)]
+
+
+def _groups(items: Sequence[Any], size: int) -> List[Sequence[Any]]:
+    return [items[start : start + size] for start in range(0, len(items), size)]
 
 
 def _stack(weights: Sequence[Any], dtype: torch.dtype) -> Optional[torch.Tensor]:
-    """Matrices in another type; vectors as rows, which are added to all rows of a layer."""
+    """Stacks matrices in the type `dtype`, or vectors as rows that broadcast over the words."""
     first = weights[0]
     if first is None or first.dim() == 1:
         return None if first is None else torch.stack(list(weights)).unsqueeze(1)
@@ -366,24 +406,21 @@ def _stack(weights: Sequence[Any], dtype: torch.dtype) -> Optional[torch.Tensor]
     return stacked
 
 
-def _forward(
-    layer: _Layer,
+def _forward_layer(
+    weights: _LayerWeights,
     options: _Options,
     inputs: torch.Tensor,
     states: torch.Tensor,
     recurrent: torch.Tensor,
-) -> Sequence[torch.Tensor]:
-    """
-    Writes `states` and `recurrent`. Returns the gates, the cell state and the projected output, the
-    latter two before clipping.
-    """
+) -> _SavedLayer:
+    """Computes `states` and `recurrent`."""
     ops, multiply, batch_sizes, cell_clip_value, state_clip_value, eps = options
-    gates = multiply(inputs, layer.input_weight.mT)
+    gates = multiply(inputs, weights.input_weight.mT)
     cell_dtype = torch.promote_types(gates.dtype, torch.float32)
     cell_state = gates.new_empty(*gates.shape[:-1], gates.size(-1) // 4, dtype=cell_dtype)
     if not batch_sizes:
-        return gates, cell_state, torch.empty_like(inputs)
-    to_gates, to_state = layer.state_weight.mT, layer.projection.mT
+        return _SavedLayer(gates, cell_state, torch.empty_like(inputs), weights)
+    to_gates, to_state = weights.state_weight.mT, weights.projection.mT
     hidden = gates.new_empty(*gates.shape[:-2], batch_sizes[0], cell_state.size(-1))
     previous_cell_state: Optional[torch.Tensor] = None
     previous_recurrent: Optional[torch.Tensor] = None
@@ -401,30 +438,34 @@ def _forward(
                 recurrent_gates = multiply(previous_recurrent, to_gates)
         hidden = _first_rows(hidden, size)
         ops.cell_forward(
-            gate, recurrent_gates, layer.bias, previous_cell_state, cell_clip_value, cell, hidden
+            gate, recurrent_gates, weights.bias, previous_cell_state, cell_clip_value, cell, hidden
         )
         output = multiply(hidden, to_state)
         ops.state_forward(
-            output, layer.norm_weight, layer.norm_bias, eps, state_clip_value, state, new_recurrent
+            output,
+            weights.norm_weight,
+            weights.norm_bias,
+            eps,
+            state_clip_value,
+            state,
+            new_recurrent,
         )
         projected.append(output)
         previous_cell_state, previous_recurrent = cell, new_recurrent
-    return gates, cell_state, torch.cat(projected, dim=-2)
+    return _SavedLayer(gates, cell_state, torch.cat(projected, dim=-2), weights)
 
 
-def _backward(
-    layer: _Layer,
+def _backward_layer(
+    saved: _SavedLayer,
     options: _Options,
     needs_inputs: bool,
     needs_weights: bool,
     grad_states: torch.Tensor,
     inputs: torch.Tensor,
     recurrent: torch.Tensor,
-    gates: torch.Tensor,
-    cell_state: torch.Tensor,
-    projected: torch.Tensor,
 ) -> Tuple[Optional[torch.Tensor], Sequence[torch.Tensor]]:
-    """The gradients of the inputs and of the weights, those that are needed."""
+    """Returns the gradients that are needed of the inputs and of the weights."""
+    gates, cell_state, projected, weights = saved
     ops, multiply, batch_sizes, cell_clip_value, state_clip_value, eps = options
     grad_gates = torch.empty_like(gates)
     grad_projected = torch.empty_like(projected)
@@ -442,15 +483,15 @@ def _backward(
             grad_state,
             grad_recurrent,
             output,
-            layer.norm_weight,
+            weights.norm_weight,
             eps,
             state_clip_value,
             grad_output,
         )
         ops.cell_backward(
-            multiply(grad_output, layer.projection),
+            multiply(grad_output, weights.projection),
             gate,
-            layer.bias,
+            weights.bias,
             _first_rows(steps[number - 1][2], size) if number else None,
             cell_clip_value,
             cell,
@@ -460,11 +501,11 @@ def _backward(
             bias_sums,
         )
         if number:
-            grad_recurrent = multiply(grad_gate, layer.state_weight)
-    grad_inputs = multiply(grad_gates, layer.input_weight) if needs_inputs else None
+            grad_recurrent = multiply(grad_gate, weights.state_weight)
+    grad_inputs = multiply(grad_gates, weights.input_weight) if needs_inputs else None
     if not needs_weights:
         return grad_inputs, ()
-    # The states of the previous step, for all words but the first ones.
+    # The states of the previous step, for all words after the first step.
     previous = [
         _first_rows(state, size)
         for state, size in zip(recurrent.split(batch_sizes, dim=-2), batch_sizes[1:])
@@ -474,17 +515,17 @@ def _backward(
         multiply(
             grad_gates[..., first:, :].mT, torch.cat([recurrent[..., :0, :], *previous], dim=-2)
         ),
-        # In half precision, it is added in `float32` and then rounded, as in the products.
+        # In half precision, the sum is computed in `float32` and then rounded, as in the products.
         (grad_gates if bias_sums is None else bias_sums).sum(-2),
         multiply(grad_projected.mT, hidden),
     ]
-    if layer.norm_weight is not None:
+    if weights.norm_weight is not None:
         grads += norm_backward(grad_states, projected, eps, state_clip_value)
     return grad_inputs, grads
 
 
 def _steps(buffers: Sequence[torch.Tensor], batch_sizes: List[int]) -> Sequence[Any]:
-    """For each step, its rows of each buffer."""
+    """For each step, the rows of each buffer."""
     return list(zip(*(buffer.split(batch_sizes, dim=-2) for buffer in buffers)))
 
 

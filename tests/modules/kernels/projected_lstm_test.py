@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn.functional import layer_norm as normalize
 
+from allennlp_semfit.common.parallel import run_in_threads
 from allennlp_semfit.modules.kernels.projected_lstm import ProjectedLstm, run_in_lockstep
-from allennlp_semfit.modules.kernels.threads import run_in_threads
 from tests.modules.kernels.common import (
     SUPPORTED,
     batch_sizes_of,
