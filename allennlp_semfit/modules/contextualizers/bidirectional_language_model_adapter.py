@@ -71,7 +71,7 @@ class BidirectionalLanguageModelAdapter(Contextualizer, Seq2SeqEncoder):
 
     @torch.enable_grad()
     def _count_layers(self, encoder: Seq2SeqEncoder) -> int:
-        """Runs the encoder, and checks that no state depends on the words that it predicts."""
+        """Runs the encoder and checks that no state depends on the words that it predicts."""
         was_training = encoder.training
         encoder.eval()
         dim = encoder.get_input_dim()
@@ -86,7 +86,7 @@ class BidirectionalLanguageModelAdapter(Contextualizer, Seq2SeqEncoder):
         for layer in layers:
             forward_states, backward_states = layer[0, 2].chunk(2)
             for states, unknown in ((forward_states, slice(3, None)), (backward_states, slice(2))):
-                # The sum of a normalized state would be constant.
+                # Without the weights, the sum of a normalized state would be constant.
                 loss = (states * weights).sum()
                 (gradient,) = torch.autograd.grad(loss, inputs, retain_graph=True)
                 if gradient[0, unknown].any():
@@ -98,7 +98,7 @@ class BidirectionalLanguageModelAdapter(Contextualizer, Seq2SeqEncoder):
         encoder.train(was_training)
         return len(layers)
 
-    def _layers(self, inputs: torch.Tensor, mask: torch.BoolTensor) -> List[torch.Tensor]:
+    def _run(self, inputs: torch.Tensor, mask: torch.BoolTensor) -> List[torch.Tensor]:
         projected = self.input_projection(inputs)
         first = torch.cat([projected, projected], dim=-1)
         if not mask.numel():

@@ -18,11 +18,11 @@ class BidirectionalLanguageModelLstm(BidirectionalLstm, Seq2SeqEncoder):
 
     It is stateless: every sentence starts from a zero state.
 
-    Before the first updates, an LSTM of few cells, such as 256, is chaotic with `layer_norm`: after
-    some hundred words, the rounding errors of its states are as large as these, and gradients are
-    huge. Let `trainer.grad_norm` bound them; a few hundred updates end this. So does a smaller
-    weight of the layer norms from the start, which was no worse in training: the `initializer`
-    `{"regexes": [["layer_norm.weight", {"type": "constant", "val": 0.5}]]}` of the model.
+    At the start of training, an LSTM of few cells, such as 256, is chaotic with `layer_norm`: after
+    some hundred words, the rounding errors of a state are as large as the state, and gradients are
+    huge. Bound them with `trainer.grad_norm` for the first few hundred updates, or start with a
+    smaller layer norm weight, which trains equally well: set the model's `initializer` to
+    `{"regexes": [["layer_norm.weight", {"type": "constant", "val": 0.5}]]}`.
 
     Registered as a `Seq2SeqEncoder` with name "bidirectional_language_model_lstm".
 

@@ -48,10 +48,10 @@ class BidirectionalLanguageModelTorchLstm(RegisteredStack):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._add_layers(_Layer)
+        self._add_layers(_NormalizedLstm)
 
 
-class _Layer(torch.nn.Module):
+class _NormalizedLstm(torch.nn.Module):
     def __init__(self, hidden_dim: int, cell_size: int, layer_norm: bool) -> None:
         super().__init__()
         self.lstm = torch.nn.LSTM(hidden_dim, cell_size, proj_size=hidden_dim)

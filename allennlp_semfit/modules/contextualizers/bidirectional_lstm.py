@@ -9,7 +9,7 @@ from allennlp_semfit.modules.kernels.projected_lstm import ProjectedLstm, run_in
 
 
 class BidirectionalLstm(BidirectionalStack):
-    """The `bidirectional_language_model_lstm`, which see, without AllenNLP."""
+    """The implementation of `bidirectional_language_model_lstm`, which does not need AllenNLP."""
 
     def __init__(
         self,

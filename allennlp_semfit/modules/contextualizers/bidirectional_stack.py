@@ -49,9 +49,9 @@ class BidirectionalStack(Contextualizer):
 
     def _add_layers(self, build_layer: Callable[..., torch.nn.Module], **options: Any) -> None:
         """
-        Adds the layers. Constructors call it at their end. `build_layer` builds a layer of one
-        direction from `hidden_dim`, `cell_size`, `layer_norm` and the options. See `_run_layers`
-        for its input and output.
+        Adds the layers; subclasses call this at the end of their constructors. `build_layer` builds
+        a layer of one direction from `hidden_dim`, `cell_size`, `layer_norm` and the options. See
+        `_run_layers` for its input and output.
         """
         self.forward_layers, self.backward_layers = (
             torch.nn.ModuleList(
@@ -74,11 +74,11 @@ class BidirectionalStack(Contextualizer):
             [layer(packed, batch_sizes) for layer, packed in zip(layers, inputs.unbind(0))]
         )
 
-    def _layers(self, inputs: torch.Tensor, mask: torch.BoolTensor) -> List[torch.Tensor]:
+    def _run(self, inputs: torch.Tensor, mask: torch.BoolTensor) -> List[torch.Tensor]:
         check_right_padding(mask)
         index, batch_sizes = _pack_indices(mask)
         if mask.is_cuda:
-            # Padding is processed there, and might not be a number.
+            # `_pack_indices` keeps the padding, which might contain NaN.
             inputs = inputs.masked_fill(~mask.unsqueeze(-1), 0)
         words = inputs.flatten(0, 1)
         projections = (self.forward_input_projection, self.backward_input_projection)
@@ -97,7 +97,7 @@ class BidirectionalStack(Contextualizer):
 def check_right_padding(mask: torch.BoolTensor) -> None:
     """
     Raises a `ConfigurationError` if a word follows padding in a mask of shape
-    `(batch_size, length)`. On a GPU, for which it does not wait, PyTorch stops the run with the
+    `(batch_size, length)`. On a GPU, PyTorch checks this asynchronously and stops the run with the
     same message.
     """
     is_right = (mask[:, 1:] <= mask[:, :-1]).all()
@@ -115,8 +115,8 @@ def _pack_indices(mask: torch.BoolTensor) -> Tuple[torch.Tensor, List[int]]:
     num_sentences, length = mask.shape
     lengths = mask.sum(dim=1)
     steps = torch.arange(length, device=mask.device).unsqueeze(1)
-    # Reading the lengths from a GPU would wait for it, so padding is processed like words there. It
-    # follows the sentence in both directions, so it does not affect the words' states.
+    # Reading the lengths from a GPU would synchronize with it, so a GPU processes padding like
+    # words. Padding follows the sentence in both directions and so does not affect its states.
     sort = not mask.is_cuda
     order = (
         lengths.argsort(descending=True)
@@ -124,7 +124,7 @@ def _pack_indices(mask: torch.BoolTensor) -> Tuple[torch.Tensor, List[int]]:
         else torch.arange(num_sentences, device=mask.device)
     )
     mirrored = lengths[order] - 1 - steps
-    # Negative ones become those of the padding.
+    # Modulo `length`, negative positions become positions of the padding.
     positions = torch.stack([steps.expand_as(mirrored), mirrored % length])
     index = order * length + positions
     if not sort:

@@ -74,18 +74,18 @@ class Contextualizer(torch.nn.Module):
             projected input. If there are two directions, each has a half, the forward one first.
         """
         if self.max_length is None or mask.size(1) <= self.max_length:
-            layers = self._layers(inputs, mask)
+            layers = self._run(inputs, mask)
         else:
             windows = zip(*(tensor.split(self.max_length, dim=1) for tensor in (inputs, mask)))
-            parts = [self._layers(*window) for window in windows]
+            parts = [self._run(*window) for window in windows]
             layers = [torch.cat(layer, dim=1) for layer in zip(*parts)]
-        # They may be in half precision under autocast.
+        # Under autocast, layers may be in half precision.
         layers = [
             layer.to(torch.promote_types(layer.dtype, inputs.dtype)) * mask.unsqueeze(-1)
             for layer in (layers if self.return_all_layers else layers[-1:])
         ]
         return layers if self.return_all_layers else layers[-1]
 
-    def _layers(self, inputs: torch.Tensor, mask: torch.BoolTensor) -> Sequence[torch.Tensor]:
-        """The layers that `forward` returns, in any type and with anything at the padding."""
+    def _run(self, inputs: torch.Tensor, mask: torch.BoolTensor) -> Sequence[torch.Tensor]:
+        """Returns the layers for `forward`, of any type and with any values at the padding."""
         raise NotImplementedError

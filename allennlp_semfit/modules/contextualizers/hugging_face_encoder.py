@@ -8,7 +8,7 @@ from transformers import AutoConfig, AutoModel
 from allennlp_semfit.common.errors import check_choice, first_line
 from allennlp_semfit.modules.contextualizers.contextualizer import Contextualizer
 
-# Encoders without other ways to number positions or to hide words from each other.
+# Encoders that use absolute positions and attend to all words.
 _MODEL_TYPES = ("bert", "distilbert", "electra", "roformer")
 
 
@@ -19,8 +19,8 @@ class HuggingFaceEncoder(Contextualizer, Seq2SeqEncoder):
     its configuration. Nothing is downloaded. It reads word vectors, projected to its dimension, in
     place of its own word embeddings.
 
-    Every state depends on the whole sentence, so it is for `masked_lm`. Parts that only read
-    words or only serve a task, its word embeddings and the pooler, are removed.
+    Every state depends on the whole sentence, so use it with `masked_lm`. The word embeddings and
+    the pooler are removed.
 
     Registered as a `Seq2SeqEncoder` with name "hugging_face_encoder".
 
@@ -69,7 +69,7 @@ class HuggingFaceEncoder(Contextualizer, Seq2SeqEncoder):
         check_choice(f"{self.name}: `model_type`", model_type, _MODEL_TYPES)
         config = config or {}
         defaults = AutoConfig.for_model(model_type)
-        # `transformers` ignores others.
+        # `transformers` ignores unknown parameters.
         unknown = {*config} - {*defaults.to_dict(), *defaults.attribute_map}
         if unknown or config.get("is_decoder"):
             raise ConfigurationError(
@@ -78,7 +78,7 @@ class HuggingFaceEncoder(Contextualizer, Seq2SeqEncoder):
                 "the documentation of transformers."
             )
         try:
-            # Of the words, only the padding is left, until the word embeddings are removed.
+            # A vocabulary of one word, the padding, until the word embeddings are removed below.
             options = {"vocab_size": 1, "pad_token_id": 0, **config}
             encoder = AutoModel.from_config(AutoConfig.for_model(model_type, **options))
         except (ValueError, TypeError, KeyError, AttributeError, AssertionError) as error:
@@ -99,10 +99,10 @@ class HuggingFaceEncoder(Contextualizer, Seq2SeqEncoder):
         self.encoder = encoder
         self.max_length = getattr(sizes, "max_position_embeddings", None)
 
-    def _layers(self, inputs: torch.Tensor, mask: torch.BoolTensor) -> Sequence[torch.Tensor]:
+    def _run(self, inputs: torch.Tensor, mask: torch.BoolTensor) -> Sequence[torch.Tensor]:
         if not mask.numel():
             return [inputs.new_zeros(*mask.shape, self.output_dim)] * (self.num_layers + 1)
-        # The first one is the projected word vectors with their positions.
+        # The first layer is the projected word vectors with their positions.
         layers: Sequence[torch.Tensor] = self.encoder(
             inputs_embeds=self.input_projection(inputs),
             attention_mask=mask.long(),

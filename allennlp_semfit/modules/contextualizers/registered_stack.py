@@ -5,4 +5,7 @@ from allennlp_semfit.modules.contextualizers.bidirectional_stack import Bidirect
 
 
 class RegisteredStack(BidirectionalStack, Seq2SeqEncoder, KnownParams):
-    """A base class for stacks that a config can name."""
+    """
+    A base class for stacks that a config can name. AllenNLP finds the parameters that a subclass
+    passes on as `**kwargs` only in a base class with `from_params`.
+    """
