@@ -18,9 +18,9 @@ RECORD = "corpus.json"
 # An output of `export-model` contains this.
 FOLDER_WEIGHTS = "model.safetensors"
 
-# Without the rest of the last line.
+# Bytes per read.
 CHUNK_SIZE = 2**21
-# Of the rest of the last line. Some corpora are one line of a gigabyte.
+# At most this many more bytes complete the last line. Some corpora are one line of a gigabyte.
 MAX_REST = 2**21
 _NO_SPACE = bytes(byte for byte in range(256) if not bytes([byte]).isspace())
 _CONTINUATION = bytes(range(0x80, 0xC0))
@@ -68,7 +68,7 @@ def find_text_files(
         if path.exists() and not path.is_dir():
             raise ConfigurationError(f"{entry}: it is not a regular file; write its content to one")
         train = path / TRAIN
-        # `prepare-corpus` replaces its own output, which is no input then.
+        # A directory is not refused if `prepare-corpus` is about to replace it.
         if (path / RECORD).is_file() and train.is_dir() and not is_output(train):
             raise ConfigurationError(
                 f"{entry}: it is an output of prepare-corpus, with held-out text; give {train}"
@@ -107,27 +107,27 @@ def read_lines(
 def read_text(
     path: Path,
     stream: Optional[IO[bytes]] = None,
-    on_bytes: Callable[[int], Any] = int,
+    on_bytes: Optional[Callable[[int], Any]] = None,
     *,
     whole_lines: bool = False,
     errors: str = "strict",
 ) -> Iterator[str]:
     """
     Yields chunks of about two megabytes, without a byte order mark. Lines may end in CR, CRLF or
-    LF; in the chunks, they end in LF. A chunk ends with LF, also where the file does not, unless it
-    is a part of a long line: then it ends before a word, or in a word of megabytes.
+    LF; in the chunks, they end in LF. Each chunk ends with LF, even if the file does not, except
+    within a line of megabytes, where a chunk ends before a word or within a word of megabytes.
 
     # Parameters
 
     path : `Path`
     stream : `Optional[IO[bytes]]`, optional (default = `None`)
-        The text, if it is not what the file contains.
-    on_bytes : `Callable[[int], Any]`, optional (default = `int`)
+        The text, if it differs from the content of the file, such as a decompressed stream.
+    on_bytes : `Optional[Callable[[int], Any]]`, optional (default = `None`)
         Called with the number of bytes of each chunk.
     whole_lines : `bool`, optional (default = `False`)
         Whether to keep a line in one chunk, however long it is.
     errors : `str`, optional (default = `"strict"`)
-        As for `bytes.decode`: what to do with bytes that are not UTF-8.
+        How to handle bytes that are not UTF-8; see `bytes.decode`.
 
     # Raises
 
@@ -135,15 +135,10 @@ def read_text(
         If the file cannot be read or, with `errors` `"strict"`, is not UTF-8.
     """
     num_lines = 0
-    limit = -1 if whole_lines else MAX_REST
     with nullcontext(stream) if stream else open_file(path) as file:
-        rest = file.read(len(BOM_UTF8)).removeprefix(BOM_UTF8)
-        while chunk := rest + file.read(CHUNK_SIZE) + (tail := file.readline(limit)):
-            end = len(chunk)
-            is_cut = len(tail) == limit and not tail.endswith(b"\n")
-            if is_cut:
-                end = len(chunk.rstrip().rstrip(_NO_SPACE)) or len(chunk.rstrip(_CONTINUATION)) - 1
-            chunk, rest = chunk[:end], chunk[end:]
+        next_word = file.read(len(BOM_UTF8)).removeprefix(BOM_UTF8)
+        while chunk := next_word + file.read(CHUNK_SIZE):
+            chunk, next_word = _complete_line(chunk, file, -1 if whole_lines else MAX_REST)
             size = len(chunk)
             chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
             try:
@@ -156,9 +151,23 @@ def read_text(
                     "only a few lines are damaged, correct them, or remove such bytes with `iconv "
                     "-c -f UTF-8 -t UTF-8`"
                 ) from None
-            yield text if is_cut or text.endswith("\n") else text + "\n"
+            yield text if next_word or text.endswith("\n") else text + "\n"
             num_lines += text.count("\n")
-            on_bytes(size)
+            if on_bytes is not None:
+                on_bytes(size)
+
+
+def _complete_line(chunk: bytes, file: IO[bytes], max_bytes: int) -> Tuple[bytes, bytes]:
+    """
+    Adds the rest of the last line. If it has more than `max_bytes`, returns the chunk up to its
+    last word, or its last character if it is one word, and what follows.
+    """
+    line_end = file.readline(max_bytes)
+    chunk += line_end
+    if len(line_end) != max_bytes or line_end.endswith(b"\n"):
+        return chunk, b""
+    end = len(chunk.rstrip().rstrip(_NO_SPACE)) or len(chunk.rstrip(_CONTINUATION)) - 1
+    return chunk[:end], chunk[end:]
 
 
 @contextmanager
