@@ -8,8 +8,9 @@ import tarfile
 import zipfile
 import zlib
 from array import array
+from functools import partial
 from pathlib import Path
-from typing import Dict, Iterator, List, NoReturn, Optional, Sequence, Tuple
+from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
 import numpy
 from allennlp.common import Tqdm
@@ -31,9 +32,9 @@ def read_table(path: str, *, max_words: Optional[int] = None) -> Tuple[List[str]
     """
     Reads word vectors in the text format of GloVe, word2vec and fastText's `.vec`: UTF-8, one word
     and its vector per line, separated by single spaces. The first line may be word2vec's header,
-    the number of words and the dimension. Of a word that occurs more than once, as in
-    `glove.840B.300d`, the first vector is kept. Words that are not UTF-8, as in fastText's
-    `cc.ko.300.vec`, and words of white space are skipped.
+    the number of words and the dimension. If a word occurs more than once, as in `glove.840B.300d`,
+    its first vector is kept. Words that are not UTF-8, as in fastText's `cc.ko.300.vec`, and words
+    of white space are skipped.
 
     # Parameters
 
@@ -57,17 +58,13 @@ def read_table(path: str, *, max_words: Optional[int] = None) -> Tuple[List[str]
         If the file is missing, empty, or not such a table; if two vectors differ in length, or a
         value is not a finite number.
     """
+    error = partial(_line_error, path)
     words: Dict[str, None] = {}
     skipped: List[Tuple[str, int]] = []
     # A compact list of numbers, because a table can take several gigabytes.
     values = array("f")
     header: Optional[re.Match] = None
-    dim = number = 0
-
-    def fail(found: str, remedy: str = _FORMAT) -> NoReturn:
-        if _NOT_UTF8.search(line):
-            found, remedy = f"is not text: it {found}", "Save a binary word2vec file as text."
-        raise InvalidFileError(path, f"{found} in line {number}", remedy, _KIND)
+    dim = 0
 
     progress = Tqdm.tqdm(_lines(path), desc="reading word vectors", unit=" lines")
     for number, line in enumerate(progress, start=1):
@@ -80,37 +77,37 @@ def read_table(path: str, *, max_words: Optional[int] = None) -> Tuple[List[str]
         if len(words) == max_words:
             break
         if not text:
-            fail("has no word")
-        # Without a header, the first word has no space, unless it is one.
+            raise error(number, line, "has no word")
+        # Without a header, the first word contains no space, unless it is a space.
         dim = dim or text.lstrip(" ").count(" ") + text.startswith(" ")
         word, *numbers = text.rsplit(" ", dim) if dim else [text]
         if not dim:
-            fail("has no vector")
+            raise error(number, line, "has no vector")
         if len(numbers) < dim:
-            fail(f"has {len(numbers)} values instead of the {dim} of line 1")
-        # Rather a value too many than a word with a space or tab.
+            raise error(number, line, f"has {len(numbers)} values instead of the {dim} of line 1")
+        # A word that ends in a space or tab and a number is probably a value too many.
         if word.strip() and re.search(r"[ \t]([-+]?\.?\d[-+.\de]*|nan)?$", word):
-            fail(f"has more than the {dim} values of line 1")
+            raise error(number, line, f"has more than the {dim} values of line 1")
         try:
             vector = list(map(float, numbers))
-        except ValueError as error:
-            fail(f"has a value that is not a number ({error})")
+        except ValueError as reason:
+            raise error(number, line, f"has a value that is not a number ({reason})") from None
         if word in words or not word.strip() or _NOT_UTF8.search(word):
             skipped.append((word, number))
             continue
         words[word] = None
         values.extend(vector)
         if not math.isfinite(sum(values[-dim:])):
-            fail("has a value that is not finite", "Remove the line, or train again.")
+            remedy = "Remove the line, or train again."
+            raise error(number, line, "has a value that is not finite", remedy)
     else:
-        num_words, number, line = len(words) + len(skipped), 1, ""
+        num_words = len(words) + len(skipped)
         if header and int(header[1]) != num_words:
-            fail(
-                f"has {num_words} words, but {header[1]} according to its header",
-                "It may be truncated: copy it again, or correct or remove the header.",
-            )
+            found = f"has {num_words} words, but {header[1]} according to its header"
+            remedy = "It may be truncated: copy it again, or correct or remove the header."
+            raise error(1, "", found, remedy)
         if not words:
-            fail("has no words")
+            raise error(1, "", "has no words")
     if skipped:
         logger.warning(
             "%s has %d lines for words that it had before, that are not UTF-8 or that are white "
@@ -123,20 +120,28 @@ def read_table(path: str, *, max_words: Optional[int] = None) -> Tuple[List[str]
     return list(words), numpy.frombuffer(values, dtype=numpy.float32).reshape(len(words), dim)
 
 
+def _line_error(
+    path: str, number: int, line: str, found: str, remedy: str = _FORMAT
+) -> InvalidFileError:
+    if _NOT_UTF8.search(line):
+        found, remedy = f"is not text: it {found}", "Save a binary word2vec file as text."
+    return InvalidFileError(path, f"{found} in line {number}", remedy, _KIND)
+
+
 def _lines(path: str) -> Iterator[str]:
     remedy = "Give a table of word vectors, as GloVe or word2vec writes it."
     again = "Copy or download it again."
-    with open(
-        resolve_file(parse_embeddings_file_uri(path).main_file_uri, remedy, _KIND), "rb"
-    ) as f:
-        if f.read(4) == b"PK\x03\x04" and not zipfile.is_zipfile(f):
+    main_file = resolve_file(parse_embeddings_file_uri(path).main_file_uri, remedy, _KIND)
+    with open(main_file, "rb") as archive:
+        # `EmbeddingsTextFile` would take a zip archive without its end for text.
+        if archive.read(4) == b"PK\x03\x04" and not zipfile.is_zipfile(archive):
             raise InvalidFileError(path, "is truncated: its end is missing", again, _KIND)
     try:
         # Latin-1 has a character for each byte, so opening never fails on the encoding.
         with EmbeddingsTextFile(path, encoding="latin-1") as file:
             lines = file._handle.buffer
-            # `EmbeddingsTextFile` keeps only one of the header's two numbers, and knows compressed
-            # files by their names.
+            # `EmbeddingsTextFile` has read the header, of which it keeps only one number, and
+            # recognizes compressed files by their names only.
             lines.seek(0)
             check_not_compressed(lines.read(8), path, remedy, _KIND)
             lines.seek(0)
