@@ -34,15 +34,15 @@ def semfit_loss(
     reduction: str = "mean",
 ) -> torch.Tensor:
     """
-    The distance of `weight @ c + bias`, for each context `c`, to the pre-trained vector of the word
-    that is to be predicted: equation 3 of Li et al. 2019.
+    For each context `c`, the distance between `weight @ c + bias` and the pre-trained vector of the
+    word to predict: equation 3 of Li et al. 2019.
 
     # Parameters
 
     context : `torch.Tensor`
         Shape `(..., hidden_dim)`.
     vectors : `torch.Tensor`
-        The vector of each context's word, which gets no gradient. Shape `(..., embedding_dim)`.
+        The vector of each context's word. It gets no gradient. Shape `(..., embedding_dim)`.
     weight : `torch.Tensor`
         Shape `(embedding_dim, hidden_dim)`.
     bias : `torch.Tensor`, optional (default = `None`)
@@ -61,7 +61,8 @@ def semfit_loss(
     # Raises
 
     `ValueError`
-        If `distance` or `reduction` is none of these, or there is not one vector for each context.
+        If `distance` or `reduction` is unknown, or the leading dimensions of `context` and
+        `vectors` differ.
 
     # Example
 
@@ -89,21 +90,20 @@ def contrastive_loss(
     reduction: str = "mean",
 ) -> torch.Tensor:
     """
-    Tells the pre-trained vector of the word that is to be predicted from those of the other words:
-    `-log exp(s cos(Wc + b, w_v)) / sum_u exp(s cos(Wc + b, w_u))`, where `v` is the word of the
-    context `c`, and `u` runs over the distinct vectors: contrastive weight tying (Godey et al.
-    2024, "Headless Language Models: Learning without Predicting with Contrastive Weight Tying",
-    equation 3), with fixed vectors. A word whose vector is zero has a loss of zero and is not
-    compared with.
+    InfoNCE with in-batch negatives: `-log exp(s cos(Wc + b, w_v)) / sum_u exp(s cos(Wc + b, w_u))`,
+    where `v` is the word to predict in the context `c`, and `u` runs over the distinct vectors. It
+    is contrastive weight tying (Godey et al. 2024, "Headless Language Models: Learning without
+    Predicting with Contrastive Weight Tying", equation 3) with fixed vectors. A word whose vector
+    is zero has a loss of zero and is not a negative.
 
     # Parameters
 
     context, vectors, weight, bias, reduction
         See `semfit_loss`.
     scale : `Union[float, torch.Tensor]`, optional (default = `10.0`)
-        `s`, a number or a scalar that is learned.
+        `s`, a number or a learned scalar: the inverse of the temperature.
     max_negatives : `int`, optional (default = `None`)
-        If there are more other words, as many of them are drawn, without replacement.
+        If there are more negatives, this many are sampled without replacement.
 
     # Returns
 
@@ -113,8 +113,8 @@ def contrastive_loss(
     # Raises
 
     `ValueError`
-        If `reduction` is invalid, `max_negatives` is less than 1, or there is not one vector for
-        each context.
+        If `reduction` is unknown, `max_negatives` is less than 1, or the leading
+        dimensions of `context` and `vectors` differ.
 
     # Example
 
@@ -135,8 +135,8 @@ def cosine_distance(predicted: torch.Tensor, directions: torch.Tensor) -> torch.
     """
     Minus the cosine, `-(c / |c|) . w`, between -1 and 1: section 4.1 of Li et al. 2019.
 
-    `predicted` is `c`, and `directions` is `w`, of unit norm, as `unit_vectors` returns it. Both
-    have the shape `(..., embedding_dim)`, the result has `(...)`.
+    `predicted` is `c`, and `directions` is `w`, which must have unit norm; see `unit_vectors`. Both
+    have the shape `(..., embedding_dim)`, the result has the shape `(...)`.
     """
     return -_dot(predicted, directions) / _norms(predicted).clamp_min(_smallest_norm(predicted))
 
@@ -146,7 +146,7 @@ def squared_l2_distance(predicted: torch.Tensor, targets: torch.Tensor) -> torch
     `|c - w|^2`: the L2 distance of section 4.1 of Li et al. 2019.
 
     `predicted` is `c`, and `targets` is `w`, of any norm. Both have the shape
-    `(..., embedding_dim)`, the result has `(...)`.
+    `(..., embedding_dim)`, the result has the shape `(...)`.
     """
     return (_upcast_half(predicted) - _upcast_half(targets)).square().sum(dim=-1)
 
@@ -160,9 +160,9 @@ def nllvmf_distance(
     """
     `-log C_m(|c|) - lambda_2 c . w + lambda_1 |c|`: section 4.1 of Li et al. 2019. It is the
     negative log-likelihood of the direction `w` under a von Mises-Fisher distribution with mean
-    direction `c / |c|` and concentration `|c|`, with both regularization terms of Kumar and
-    Tsvetkov 2019, "Von Mises-Fisher Loss for Training Sequence to Sequence Models with Continuous
-    Outputs", and their defaults.
+    direction `c / |c|` and concentration `|c|`, with both regularization terms and the default
+    weights of Kumar and Tsvetkov 2019, "Von Mises-Fisher Loss for Training Sequence to Sequence
+    Models with Continuous Outputs".
 
     The shapes are those of `cosine_distance`; `w` has unit norm.
     """
@@ -181,8 +181,8 @@ _DISTANCES = {
 
 def unit_vectors(vectors: torch.Tensor) -> torch.Tensor:
     """
-    `w / |w|`, which is zero for a zero vector, with a gradient that is finite in the type of
-    `vectors`. Both have the shape `(..., embedding_dim)`.
+    `w / |w|`, or zero for a zero vector. The gradient is finite in the type of `vectors`. The
+    shapes are `(..., embedding_dim)`.
     """
     return _upcast_half(vectors) / _norms(vectors).clamp_min(_smallest_norm(vectors)).unsqueeze(-1)
 
@@ -191,9 +191,9 @@ def distinct_vectors(
     vectors: torch.Tensor, mask: Optional[torch.Tensor] = None
 ) -> Tuple[torch.Tensor, torch.Tensor]:
     """
-    The words of a batch, if the same vectors are the same word: the distinct vectors, shape
-    `(num_words, embedding_dim)`, and the number of each vector's word, shape `(...)`. It is -1 for
-    a vector of zeros and where `mask`, shape `(...)`, is `False`.
+    The distinct vectors of a batch, shape `(num_words, embedding_dim)`, and the index of each
+    vector among them, shape `(...)`. The index is -1 for zero vectors and where `mask`, shape
+    `(...)`, is `False`.
 
     `vectors` has the shape `(..., embedding_dim)`.
     """
@@ -201,10 +201,10 @@ def distinct_vectors(
     if mask is not None:
         is_word = is_word & mask
     vectors = vectors[is_word]  # (num_tokens, embedding_dim)
-    # `torch.unique` of vectors sorts them, which is slow, so compare a random linear function of
-    # their bits, which hardly ever has the same 64 bits for two words. 0 is to be the same as -0.
+    # `torch.unique` of vectors sorts them, which is slow, so compare a 64-bit hash: a random linear
+    # function of their bits. Adding 0.0 maps -0.0 to 0.0.
     bits = (_upcast_half(vectors) + 0.0).contiguous().view(torch.int32).long()
-    # Python's random numbers, because `torch.func.vmap` refuses PyTorch's.
+    # `torch.func.vmap` does not allow PyTorch's random numbers.
     random = Random(1)
     odd = [random.getrandbits(63) | 1 for _ in range(bits.size(1))]
     weights = torch.tensor(odd, device=bits.device)
@@ -227,9 +227,9 @@ def negative_log_likelihoods(
     The losses of `contrastive_loss`, shape `(...)`: `-log softmax(scaled @ words.T)[indices]`, and
     0 where the index is -1.
 
-    `scaled` are the unit vectors of the predictions times the scale, shape `(..., embedding_dim)`,
-    `words` unit vectors, `(num_words, embedding_dim)`, and `indices` the numbers of the targets'
-    words, `(...)`.
+    `scaled` contains the unit vectors of the predictions times the scale, shape
+    `(..., embedding_dim)`; `words` contains unit vectors, shape `(num_words, embedding_dim)`; and
+    `indices` contains the targets, shape `(...)`.
 
     Raises `ValueError` if `max_negatives` is less than 1.
     """
@@ -248,7 +248,8 @@ def negative_log_likelihoods(
         drawn = torch.randperm(len(words), device=words.device)[: max_negatives + 1]
         logits = functional.linear(scaled, words[drawn])  # (N, max_negatives + 1)
         own = (scaled * words[indices]).sum(-1)  # (N,)
-        # Left out is the target itself, whose term is added below, or the last word without it.
+        # Mask the target (added below); if it was not drawn, mask the last draw, so that all rows
+        # have equally many negatives.
         is_left_out = drawn == indices.unsqueeze(-1)
         is_left_out[:, -1] |= ~is_left_out.any(-1)
         logits = logits.masked_fill(is_left_out, -math.inf)
@@ -262,14 +263,15 @@ def log_vmf_normalizer(concentration: torch.Tensor, dim: int) -> torch.Tensor:
     Bessel function of the first kind. The derivative is exact, `-I_{m/2}(k) / I_{m/2-1}(k)`.
     Neither value nor derivative over- or underflows.
 
-    `concentration` is `k`, non-negative and of any shape, which the result has too; `dim` is `m`.
+    `concentration` is `k`, non-negative and of any shape, which is also the shape of the result;
+    `dim` is `m`.
 
     Raises `ValueError` if `dim` is less than 2.
     """
     if dim < 2:
         raise ValueError(f"`dim` is {dim}; it must be 2 or more.")
-    # The terms cancel, so compute in float64: it is one number for each target. log k is infinite
-    # at k = 0, but log C is finite and flat there.
+    # The terms cancel, so compute in float64. log k is infinite at k = 0, but log C is finite and
+    # flat there.
     log_normalizer, _ = _LogVmfNormalizer.apply(concentration.double().clamp_min(1e-8), dim)
     return log_normalizer.to(concentration.dtype)
 
@@ -300,7 +302,7 @@ class _LogVmfNormalizer(torch.autograd.Function):
         return slope * grad_ratio - ratio * grad_log_normalizer, None
 
 
-# For orders from this one on, five terms of Debye's expansion are accurate to 1e-9.
+# From this order on, five terms of Debye's expansion are accurate to 1e-9.
 _LARGE_ORDER = 30
 
 
@@ -345,7 +347,7 @@ def _dot(predicted: torch.Tensor, directions: torch.Tensor) -> torch.Tensor:
 
 
 def _norms(vectors: torch.Tensor) -> torch.Tensor:
-    # In float32, the squares of long vectors are infinite.
+    # Scale the vectors, because in float32 the squares of large values are infinite.
     vectors = _upcast_half(vectors)
     largest = vectors.detach().abs().amax(dim=-1, keepdim=True)
     scale = largest.clamp_min(torch.finfo(vectors.dtype).tiny)
@@ -353,7 +355,7 @@ def _norms(vectors: torch.Tensor) -> torch.Tensor:
 
 
 def _check_shapes(context: torch.Tensor, vectors: torch.Tensor) -> None:
-    """Otherwise they would be broadcast, or paired in another order."""
+    """Without this check, the tensors might be broadcast."""
     if context.shape[:-1] != vectors.shape[:-1]:
         raise ValueError(
             f"`context` has the shape {tuple(context.shape)} and `vectors` {tuple(vectors.shape)}; "
@@ -368,7 +370,7 @@ def _reduce(losses: torch.Tensor, reduction: str) -> torch.Tensor:
 
 
 def _smallest_norm(vectors: torch.Tensor) -> float:
-    """Shorter vectors are divided by this, because the gradient is as large as its inverse."""
+    """The smallest divisor for normalization: the gradient is proportional to its inverse."""
     return 1e-3 if vectors.dtype == torch.float16 else 1e-8
 
 

@@ -12,13 +12,14 @@ from allennlp_semfit.common.errors import InvalidFileError
 class KnownParams(FromParams):
     """
     A base class for components whose constructor passes `**kwargs` to that of its base. AllenNLP
-    lets such a constructor have any parameter, also a misspelt one. It must come after AllenNLP's
-    own base class.
+    accepts any parameter for such a constructor, even a misspelled one. This class must come after
+    AllenNLP's own base class.
 
     # Raises
 
     `ConfigurationError`
-        By `from_params`, if neither the constructor nor those of the base classes have a parameter.
+        By `from_params`, if a parameter belongs neither to the constructor nor to those of the base
+        classes.
     """
 
     @classmethod
@@ -29,7 +30,7 @@ class KnownParams(FromParams):
         constructor_to_inspect: Optional[Callable] = None,
         **extras: Any,
     ) -> Any:
-        # Otherwise the class is the one that has the registry, and the type is not known yet.
+        # In a class with a registry, the type, and so the constructor, is not known yet.
         if cls not in Registrable._registry:
             known = infer_params(cls, constructor_to_inspect or cls.__init__)
             unknown = {name: value for name, value in params.params.items() if name not in known}
@@ -40,8 +41,8 @@ class KnownParams(FromParams):
 @contextmanager
 def with_config_key(params: Params, parameter: str) -> Iterator[None]:
     """
-    A context manager that adds the configuration key to an `InvalidFileError`: that of its file in
-    `params`, or else of the error's `parameter`, or else of `parameter`.
+    A context manager that adds the configuration key to an `InvalidFileError`: the key of its file
+    in `params`, or else of the error's `parameter`, or else of `parameter`.
     """
     parameters = {str(value): name for name, value in params.params.items()}
     try:
@@ -54,8 +55,8 @@ def with_config_key(params: Params, parameter: str) -> Iterator[None]:
 
 class NamesConfigKey(FromParams):
     """
-    A base class for components that read files. An `InvalidFileError` gets the configuration key
-    from `with_config_key`. It must come after AllenNLP's own base class.
+    A base class for components that read files. It adds the configuration key to an
+    `InvalidFileError`; see `with_config_key`. It must come after AllenNLP's own base class.
     """
 
     # The `parameter` of `with_config_key`.

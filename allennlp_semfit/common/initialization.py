@@ -1,4 +1,4 @@
 from contextvars import ContextVar
 
 weights_follow: "ContextVar[bool]" = ContextVar("weights_follow", default=False)
-"""Whether the modules that are being built get their weights from a file anyway."""
+"""Whether modules need no initialization, because their weights are loaded from a file next."""

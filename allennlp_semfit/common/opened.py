@@ -1,4 +1,4 @@
-"""What reads files on demand, and is opened once in each process."""
+"""A base class for objects that read files on demand and are opened once per process."""
 
 import os
 from contextlib import suppress
@@ -10,8 +10,8 @@ from allennlp_semfit.common.errors import InvalidFileError, absolute_path, resol
 
 class OpenedOnce:
     """
-    An object that is made from the paths of its files. It is pickled as them, and `copy.deepcopy`
-    returns the object itself.
+    An object that is constructed from the paths of its files. It is pickled as these paths, and
+    `copy.deepcopy` returns the object itself.
     """
 
     _opened: "WeakValueDictionary[Any, Any]" = WeakValueDictionary()
@@ -22,8 +22,8 @@ class OpenedOnce:
     @classmethod
     def open(cls, *paths: Union[str, os.PathLike]) -> Self:
         """
-        The object for the paths. While it is referenced in this process, the same object is
-        returned for the same files. It raises the constructor's errors.
+        Returns the object for the paths: the same object for the same files, while it is referenced
+        in this process. Raises the constructor's errors.
         """
         key = (cls, *map(_identify, map(str, paths)))
         opened: Self = cls._opened.get(key) or cls(*paths)
@@ -38,7 +38,7 @@ class OpenedOnce:
 
 
 def _identify(path: str) -> Tuple[Any, ...]:
-    # If there is no such file, the constructor says so.
+    # The constructor reports a missing file.
     with suppress(InvalidFileError, ValueError):
         uri, member = path, None
         if path.startswith("("):

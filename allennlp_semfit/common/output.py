@@ -31,7 +31,7 @@ def check_output_path(
     # Parameters
 
     path : `Path`
-        The file to write or, with `contents`, the directory.
+        The file to write, or the directory if `contents` is given.
     contents : `Sequence[str]`, optional (default = `()`)
         The names of the files in the directory, and of its subdirectories with a trailing `/`.
     force : `bool`, optional (default = `False`)
@@ -74,22 +74,23 @@ def check_output_path(
 @contextmanager
 def lock_output(path: Path) -> Iterator[None]:
     """
-    A context manager that reserves the file or directory `path` for a run that writes it later,
-    and removes what killed processes have left. In the block, `write_file` and `write_directory`
-    can lock it again. Missing parent directories are created.
+    A context manager that locks the file or directory `path` for a run that writes it later, and
+    removes the temporary files of killed processes. In the block, `write_file` and
+    `write_directory` can lock it again. Missing parent directories are created.
 
     # Raises
 
     `ConfigurationError`
-        If it is reserved already. The operating system releases the lock of a killed process.
+        If another process has locked it. The operating system releases the lock of a killed
+        process.
     """
-    # A link to a file is replaced, one to a directory is followed.
+    # A link to a file is replaced, but a link to a directory is followed.
     path = path.resolve() if path.is_dir() else path.absolute()
-    # A mount point can lie in a directory that is not writable.
+    # The parent directory of a mount point may not be writable.
     place = path if path.is_dir() and not os.access(path.parent, os.W_OK) else path.parent
     place.mkdir(parents=True, exist_ok=True)
     lock_path = str(place / f".{path.name}.lock")
-    # This process can acquire it repeatedly.
+    # Re-entrant within this process.
     lock = FileLock(lock_path, is_singleton=True)
     try:
         lock.acquire(timeout=0)
@@ -103,7 +104,7 @@ def lock_output(path: Path) -> Iterator[None]:
                 _remove(left)
         yield
     finally:
-        # While it is held: once it is released, the file may be another process's lock.
+        # Remove the file before the release, after which it may be another process's lock.
         if lock.lock_counter == 1:
             Path(lock_path).unlink(missing_ok=True)
         lock.release()
@@ -125,7 +126,7 @@ def write_file(path: Path, *, force: bool = True) -> Iterator[Path]:
         check_output_path(path, force=force)
         new = temporary / path.name
         yield new
-        # Otherwise a crash of the machine can leave an empty file.
+        # Otherwise a system crash could leave an empty file.
         with new.open("rb") as written:
             os.fsync(written.fileno())
         os.replace(new, path)
@@ -135,15 +136,15 @@ def write_file(path: Path, *, force: bool = True) -> Iterator[Path]:
 def write_directory(path: Path, contents: Sequence[str], *, force: bool = True) -> Iterator[Path]:
     """
     A context manager that locks `path` and yields a temporary directory, whose contents are moved
-    to `path` at the end. If the block raises, they are removed and `path` is unchanged.
+    to `path` at the end. If the block raises, the contents are removed and `path` is unchanged.
 
     # Parameters
 
     path : `Path`
         Created if missing. Other files in it stay.
     contents : `Sequence[str]`
-        The names of the files and directories to move, if they were written. The last one marks an
-        existing directory as complete: it is removed first and moved last.
+        The names of the files and directories to move, if they were written. The last one marks
+        the directory as complete: it is removed first and moved last.
     force : `bool`, optional (default = `True`)
         Whether `contents` in an existing directory may be replaced.
 
@@ -172,7 +173,7 @@ def write_directory(path: Path, contents: Sequence[str], *, force: bool = True) 
 
 @contextmanager
 def _temporary_directory(path: Path, place: Path) -> Iterator[Path]:
-    # Its name cannot be predicted, and others cannot put links into it.
+    # The name of a `mkdtemp` is unpredictable, and other users cannot write to it.
     with lock_output(path), name_full_disk(path):
         temporary = Path(mkdtemp(prefix=f".{path.name}.partial-", dir=place))
         try:
@@ -188,7 +189,7 @@ def name_full_disk(path: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, RuntimeError) as error:
-        # HDF5's errors have no `errno`, and `torch.save` does not say why it cannot write.
+        # HDF5's errors lack an `errno`, and those of `torch.save` lack the reason.
         found = next((text for text in _NO_ROOM if text in str(error)), "")
         if not found and not re.search("iostream error|unexpected pos", str(error)):
             raise

@@ -39,13 +39,11 @@ def ordered_map(
     items_per_worker: int,
 ) -> Generator[Result, None, None]:
     """
-    Like `multiprocessing.Pool.imap`, with four differences: it starts no process for one worker, it
-    reads only a few items ahead, it raises the error of the first item that has one, and it raises
-    an error when a worker is killed, instead of waiting forever. The workers run until the
-    generator is closed. They complete what was read ahead: in a pool with cancelled items, the
-    others would not end if one was killed.
-
-    At most `items_per_worker` items are read ahead for each worker.
+    Like `multiprocessing.Pool.imap`, but for one worker it starts no process, it reads at most
+    `items_per_worker` items ahead for each worker, it raises the error of the first failed item,
+    and it raises an error when a worker is killed instead of waiting forever. The workers run until
+    the generator is closed, and complete the items that were read ahead: if items were cancelled
+    and a worker killed, the pool would hang.
 
     # Raises
 
@@ -74,8 +72,8 @@ def ordered_map(
 @cache
 def use_one_thread_in_forks() -> None:
     """
-    Lets PyTorch use one thread in the processes that this one forks: the other threads do not
-    survive a fork, and it would wait for them forever.
+    Lets PyTorch use one thread in forked processes: the other threads do not survive a fork, and
+    PyTorch would wait for them forever.
     """
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=partial(torch.set_num_threads, 1))
@@ -83,7 +81,7 @@ def use_one_thread_in_forks() -> None:
 
 def initialize_worker() -> None:
     """Lets this process ignore Ctrl-C, and end on SIGTERM and when its parent process ends."""
-    # Ctrl-C is sent to all processes. Only the parent handles it.
+    # The terminal sends SIGINT to all processes, but only the parent handles it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     threading.Thread(target=_exit_with_parent, daemon=True).start()

@@ -1,4 +1,4 @@
-"""What the lines of an input are: text or something else, whole or hard-wrapped."""
+"""Detects whether the lines of an input are text, and whether they are hard-wrapped."""
 
 import logging
 from collections import Counter
@@ -14,8 +14,8 @@ logger = logging.getLogger(__name__)
 
 class _Frame(NamedTuple):
     """
-    What the lines of something other than text share: `find` returns the same value, other than 0,
-    for at least `min_share` of them or, with `may_be_first`, for the first one.
+    A kind of lines other than text. Lines are of this kind if `find` returns the same nonzero value
+    for at least `min_share` of them or, with `may_be_first`, a nonzero value for the first line.
     """
 
     find: Callable[[str], int]
@@ -33,7 +33,7 @@ _COLUMN = (
     "not, add such a line."
 )
 _NUMBERS = r"Remove the numbers first, for instance with `grep -vE '^([0-9]+\s*$|WEBVTT)|-->'`."
-# Most text has a space or the end of the line after these, or is in a script without spaces.
+# In most text, a space or the end of the line follows these, or the script has no spaces.
 _DELIMITER = regex.compile(
     rf'(?V1)"[^"]*"(*SKIP)(*FAIL)|[,;|](?=\S)(?!(?<={_NO_SPACES}.){_NO_SPACES})'
 )
@@ -92,8 +92,8 @@ _REMAINS = regex.compile(
 _MIN_SHARE_OF_REMAINS = 0.02
 _SHOWN_CHARACTERS = 60
 
-# Where a line ends, words are joined without a space: in such scripts, and after a hyphen, for
-# which text recognition often has "¬".
+# Line breaks without a space between words: in such scripts, and after a hyphen, which text
+# recognition often renders as "¬".
 _JOINED_BREAK = regex.compile(
     rf"(?V1)(?<={_NO_SPACES})\n(?={_NO_SPACES})|\xad\n|(?<=\p{{L}})¬\n(?=\p{{L}})"
     rf"|(?<=\p{{L}}[-\u2010])\n(?=\p{{L}})"
@@ -103,7 +103,7 @@ SENTENCE_END = r"""[\p{Sentence_Terminal}…][\p{Pe}\p{Pf}\p{Pi}"']*"""
 _END = regex.compile(rf"(?V1){SENTENCE_END}(?:(?=\s|$)|(?<={_NO_SPACES}))")
 _WORD_END = regex.compile(rf"{SENTENCE_END}$")
 _MIN_BREAKS = 5
-# Of hard-wrapped text without blank lines.
+# The length of paragraphs in hard-wrapped text without blank lines.
 _MAX_PARAGRAPH_CHARACTERS = 1 << 14
 
 
@@ -114,7 +114,7 @@ def check_text(name: str, lines: Iterable[str]) -> None:
     # Raises
 
     `ConfigurationError`
-        If they are not text.
+        If the lines are not text.
     """
     lines = list(filter(None, map(str.strip, lines)))
     for frame in _FRAMES if lines else []:
@@ -142,8 +142,8 @@ def check_text(name: str, lines: Iterable[str]) -> None:
 
 def are_wrapped(lines: Iterable[str]) -> bool:
     """
-    Whether line breaks are within sentences: many lines are continued in lower case, in text whose
-    sentences begin with capitals; or, as in scripts without them,
+    Whether line breaks are within sentences: many lines continue in lower case, in text whose
+    sentences begin with capitals; or
 
     - the first word of the next line would mostly not have fit into the line,
     - most lines do not end like a sentence, and
@@ -151,7 +151,7 @@ def are_wrapped(lines: Iterable[str]) -> bool:
     """
     lines = [line.strip() for line in lines]
     breaks = [(line, after) for line, after in pairwise(lines) if line and after]
-    # It is a third or more of real hard-wrapped text, and 2 % of sentences.
+    # The share is a third or more in real hard-wrapped text, and 2 % in lines of sentences.
     continued = sum(
         after[0].islower() and regex.search(r"[\w,]$", line) is not None for line, after in breaks
     )
@@ -160,13 +160,13 @@ def are_wrapped(lines: Iterable[str]) -> bool:
     if len(breaks) < _MIN_BREAKS:
         return False
     lengths = sorted(len(line) for line, _ in breaks)
-    # A few lines may be longer, such as those with an address.
+    # A few lines, such as those with an address, may be longer.
     width = lengths[len(lengths) * 9 // 10]
     full = sum(len(line) + 1 + _FIRST_WORD.match(after).end() > width for line, after in breaks)
     ends = [match.end() == len(line) for line, _ in breaks for match in _END.finditer(line)]
     at_ends = sum(ends)
-    # It is about 0.65 for real hard-wrapped text and more for that of a program, 0.45 for blank
-    # verse, and 0.1 for sentences or paragraphs.
+    # The share of full lines is 0.65 or more in hard-wrapped text, 0.45 in blank verse, and 0.1 in
+    # sentences or paragraphs.
     return full > 0.55 * len(breaks) and at_ends < min(len(ends) - at_ends, len(breaks) / 2)
 
 
@@ -178,7 +178,7 @@ def _has_capitals(lines: Sequence[str]) -> bool:
 
 
 def join_wrapped(lines: Iterable[str]) -> Iterator[str]:
-    """Yields the paragraphs, which end at blank lines."""
+    """Joins the lines of each paragraph. Paragraphs end at blank lines."""
     for has_text, group in groupby(map(str.strip, lines), bool):
         if not has_text:
             continue

@@ -78,9 +78,8 @@ class CorpusOptions:
 
 class CorpusSummary(NamedTuple):
     """
-    The size of a prepared corpus. `documents` are articles or blocks of lines; they, `sentences`
-    and `words` include the held-out text. `already_done` is whether the corpus already existed,
-    made from the same input with the same options.
+    The size of a prepared corpus. `documents` (articles or blocks of lines), `sentences` and
+    `words` include the held-out text. `already_done` is whether the same corpus already existed.
     """
 
     documents: int

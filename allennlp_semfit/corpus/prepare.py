@@ -1,4 +1,4 @@
-"""Makes the corpus for a language model from text, datasets and Wikipedia dumps."""
+"""Prepares the corpus for a language model from text, datasets and Wikipedia dumps."""
 
 import logging
 import os
@@ -64,7 +64,7 @@ def prepare_corpus(
     # Raises
 
     `ConfigurationError`
-        If an input, an option or `out_dir` cannot be used. `out_dir` stays as it was.
+        If an input, an option or `out_dir` is invalid. `out_dir` is then unchanged.
     """
     options = options or CorpusOptions()
     workers = number_of_workers(num_workers)
@@ -73,13 +73,13 @@ def prepare_corpus(
     job = _describe(sources, options)
     record = read_record(out_dir)
     if record is not None and not force and record.get("job") == job:
-        # Removes what killed processes have left, unless one is writing or the directory is
-        # read-only.
+        # Remove the temporary files of killed processes, unless another process is writing or the
+        # directory is read-only.
         with suppress(ConfigurationError, OSError), lock_output(out_dir):
             pass
         return CorpusSummary(**record["summary"])._replace(already_done=True)
     check_output_path(out_dir, contents=CONTENTS, force=force)
-    # An unknown language is an error at once, and not one in each worker.
+    # Report an unknown language here rather than in each worker.
     SentenceSplitter(options.language)
 
     start = time.monotonic()

@@ -19,35 +19,35 @@ from spacy.util import DummyTokenizer, compile_suffix_regex, get_lang_class
 
 from allennlp_semfit.common.errors import ConfigurationError
 
-# The marks of Khmer and Tibetan, which spaCy and sentencex do not know, and one that they know.
+# The marks of Khmer and Tibetan, which spaCy and sentencex do not know, and a mark that they know.
 _END_MARKS = str.maketrans("។៕།༎", "။။။။")
 _SENTENCE_END_MARKS = frozenset([*Sentencizer.default_punct_chars, *map(chr, _END_MARKS)])
 # Not those beside Chinese or Japanese characters.
 _QUOTATION_MARK = r"""
     (?<!\p{EA=W}) (?: ["“”„«»‹›`‘] | (?<!\w)['’] | ['’](?!\w) ) (?!\p{EA=W})
 """
-# sentencex never ends a sentence within quotation marks: direct speech of many sentences would be
-# one, and a mark that is not closed would join all up to the next one.
+# sentencex never ends a sentence within quotation marks: it would return direct speech of many
+# sentences as one, and join all sentences after a mark that is not closed.
 _QUOTATION_MARKS = regex.compile(_QUOTATION_MARK, regex.VERBOSE)
-# Nor within parentheses: "(It rained.) He left."
+# sentencex never ends a sentence within parentheses: "(It rained.) He left."
 _PARENTHESES = regex.compile(r"[(\[]([^()\[\]]*[.!?…])[)\]](?= )")
-# It ends a sentence at "...", but not at the character for it.
+# sentencex ends a sentence at "...", but not at the character "…".
 _ELLIPSIS = regex.compile(r"…(?= \W{,4}[\p{Lu}\p{Lo}])")
 # French has a space before a closing mark.
 _CLOSING = regex.compile(rf"(?:{_QUOTATION_MARK} | [)\]])*+ (?:[ ][»›](?!\S))?", regex.VERBOSE)
-# It takes the items of "to (1) measure, and (2) compare" for sentences.
+# sentencex takes the items of "to (1) measure, and (2) compare" for sentences.
 _ITEM_MARK = regex.compile(r"\((\d{1,2}|\p{L}|[ivx]{2,4})\)")
 # "Go!" she said. Georgian has no capitals.
 _CONTINUED_SPEECH = regex.compile(r"(?V1)(?=\s*+[^\w\s])\W{1,9}+[\p{Ll}--\p{Georgian}]")
-# What sentencex takes for a continuation also after a mark of Chinese.
+# sentencex takes these characters for a continuation even after a Chinese mark.
 _CONTINUATION = regex.compile(r"([。．｡！？])[\da-z]")
 # The time of sentencex is quadratic in the length of text without spaces: 20 seconds for 260,000
 # characters of Japanese.
 _PART = regex.compile(r".{,8000}[。．｡！？][」』”’）]*+|.+")
-# Where sentencex has no rules, it takes the abbreviations of English, such as "mi." and "kan.",
-# which are words of Yoruba. The rules for Amharic have no abbreviations in Latin letters.
+# For languages without rules, sentencex uses English abbreviations, such as "mi." and "kan.", which
+# are words in Yoruba. The rules for Amharic contain no abbreviations in Latin letters.
 _RULES = {"yo": "am"}
-# What the rules lack.
+# Abbreviations that are missing from the rules.
 _ABBREVIATIONS = {
     "de": regex.compile(r"(?<=\b\d\d?)\.(?= \p{L})"),
     "fr": regex.compile(r"(?<=\bMM?)\.(?= \p{Lu})"),
@@ -58,11 +58,11 @@ _MAX_WORD_CHARACTERS = 2_000
 _LONG_WORD = re.compile(rf"(\S{{{_MAX_WORD_CHARACTERS + 1},}})")
 # Sudachi, spaCy's Japanese tokenizer, does not accept texts of more than 49,149 bytes.
 _MAX_SEGMENTER_CHARACTERS = 10_000
-# spaCy's vocabulary keeps every string that it has seen. A dump has tens of millions.
+# spaCy's vocabulary keeps every string that it has seen. A dump contains tens of millions.
 _MAX_STRINGS = 500_000
 
-# What spaCy's suffixes lack. They split off a full stop after the letters in `ALPHA`, which lacks
-# diacritics, as in Yoruba's "rẹ̀.", and scripts such as Georgian's, and few of the end marks.
+# spaCy's suffixes split off a full stop only after the letters in `ALPHA`, which lacks diacritics,
+# as in Yoruba's "rẹ̀.", and scripts such as Georgian's, and they contain few of the end marks.
 _SUFFIXES = [
     rf"(?<=[^\x00-\x7f])(?<![{ALPHA}])\.",
     f"[{''.join(sorted(mark for mark in _SENTENCE_END_MARKS if not mark.isascii()))}]",
@@ -74,8 +74,8 @@ _CLUSTER = regex.compile(r"\X")
 _PART_OF_CLUSTER = regex.compile(
     r"[^\p{GCB=Other}\p{GCB=Control}\p{GCB=CR}\p{GCB=LF}\p{GCB=LV}\p{GCB=LVT}]"
 )
-# spaCy splits Chinese into characters, also words and numbers in other scripts. Unicode's word
-# boundaries (UAX #29) keep these whole. They are not before a space after a lone diacritic.
+# In Chinese text, spaCy splits even words and numbers in other scripts into characters. Unicode's
+# word boundaries (UAX #29) keep these whole, but omit one before a space after a lone diacritic.
 _WORD = regex.compile(r"(?w).+?(?:\b|(?=\s))", regex.DOTALL)
 
 # Control characters, spaces without width and lone surrogates, except those that `str.split` treats
@@ -101,9 +101,9 @@ _INVISIBLE = regex.compile(
 
 def normalize(text: str) -> str:
     """
-    Brings text to Unicode's normalization form C, so that a letter with diacritics is always the
+    Converts text to Unicode's normalization form C, so that a letter with diacritics is always the
     same characters, and separates the words by single spaces. Line separators, control characters,
-    spaces without width and lone surrogates count as spaces. See also `remove_invisible`.
+    zero-width spaces and lone surrogates count as spaces. See also `remove_invisible`.
     """
     text = _CONTROL_CHARACTERS.sub(" ", text)
     return unicodedata.normalize("NFC", " ".join(remove_invisible(text).split()))
@@ -111,9 +111,9 @@ def normalize(text: str) -> str:
 
 def remove_invisible(text: str) -> str:
     """
-    Removes the characters that are not shown (Unicode's `Default_Ignorable_Code_Point`), such as
-    soft hyphens and marks of the direction. Those that join letters or keep them apart (U+200C,
-    U+200D) stay, and those within emoji.
+    Removes invisible characters (Unicode's `Default_Ignorable_Code_Point`), such as soft hyphens
+    and direction marks, except those that join or separate letters (U+200C, U+200D) and those
+    within emoji.
     """
     if text.isascii() or not _MAYBE_INVISIBLE.search(text):
         return text
@@ -125,14 +125,14 @@ def blank_pipeline(language: str) -> Language:
     Returns the spaCy pipeline with which `prepare-corpus` splits text into words and sentences:
     the language's blank pipeline, with these changes.
 
-    - The text is brought to a normal form, so `doc.text` is that of `normalize`.
+    - The text is normalized, so `doc.text` is the result of `normalize`.
     - A grapheme cluster is never split, and full stops and other marks are split off in any script.
       Chinese is split into characters, but words and numbers in other scripts are not.
     - A word of more than 2,000 characters is not split.
     - Sentences end where [sentencex](https://github.com/wikimedia/sentencex) ends them, also within
-      quotation marks. It has rules for about 300 languages.
+      quotation marks. It supports about 300 languages.
 
-    It can be saved. Import this module before `spacy.load`.
+    To load a saved pipeline, import this module before `spacy.load`.
 
     # Parameters
 
@@ -159,9 +159,7 @@ def blank_pipeline(language: str) -> Language:
 
 
 class SentenceSplitter:
-    """
-    Splits text with `blank_pipeline`, which has the parameter and the errors.
-    """
+    """Splits text with `blank_pipeline`; see there for the parameter and the errors."""
 
     def __init__(self, language: str) -> None:
         self._language = language
@@ -174,7 +172,7 @@ class SentenceSplitter:
         """
         if len(self._nlp.vocab.strings) > _MAX_STRINGS:
             self._nlp = blank_pipeline(self._language)
-        # Not `self._nlp(paragraph)`, which has a maximum length, for the memory of parsers.
+        # `self._nlp(paragraph)` would limit the length of the text.
         doc = self._nlp.tokenizer(paragraph)
         words = [token.text for token in doc]
         starts = [*compress(count(), _are_sentence_starts(doc, self._language)), len(words)]
@@ -241,7 +239,7 @@ class _Sentences:
     def __call__(self, doc: Doc) -> Doc:
         starts = [1 if is_start else -1 for is_start in _are_sentence_starts(doc, self._language)]
         values: Any = numpy.array(starts).astype(numpy.uint64)[:, None]
-        # Setting `token.is_sent_start` takes quadratic time.
+        # Setting `token.is_sent_start` would take quadratic time.
         return doc.from_array([SENT_START], values)
 
 

@@ -49,7 +49,7 @@ _DECOMPRESSORS: Dict[bytes, Callable[[IO[bytes]], Any]] = {
 }
 _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _DUMP_START = re.compile(
-    # Not `.*?` in a comment: it also matches several comments, in exponentially many ways.
+    # `.*?` in a comment would also match several comments, in exponentially many ways.
     r"\ufeff?\s*(<\?xml[^>]*>\s*)?(<!--(?:(?!-->).)*-->\s*)*<mediawiki[\s>]",
     re.DOTALL,
 )
@@ -66,8 +66,8 @@ class Document(NamedTuple):
     The wiki markup of an article, the text of a row of a dataset, or a block of lines of a text
     file. It is either held out or trained on as a whole.
 
-    `hidden_namespaces` is `None` for text. For an article, it has the prefixes of links that are
-    not displayed as text, such as `file` and `category`: in lower case, in the dump's language.
+    `hidden_namespaces` is `None` for text. For an article, it contains the prefixes of links that
+    are not displayed as text, such as `file` and `category`, in lower case and the dump's language.
     """
 
     text: str
@@ -156,7 +156,7 @@ def _inspect(path: Path, options: CorpusOptions) -> Source:
         _check_dump(path, options)
         return source(partial(_read_file, path, decompress, _read_articles))
     if not head.startswith(PARQUET):
-        # Most text in UTF-16 has a zero in every other byte. UTF-8 allows zeros, but text has none.
+        # In UTF-16, every other byte of most text is zero. Text in UTF-8 contains no zeros.
         if encoding == "utf-16" or head.count(0) * 4 > len(head):
             raise ConfigurationError(
                 f"The input {path} looks like UTF-16 or is not text; it must be UTF-8. "
@@ -167,7 +167,7 @@ def _inspect(path: Path, options: CorpusOptions) -> Source:
     if options.field is not None or head.startswith(PARQUET):
         dataset = open_table(str(path), options.field, head=head)
         return _table(str(path), dataset, options, stat.st_size, stat.st_mtime_ns)
-    # The last line may be cut.
+    # The last line may be incomplete.
     lines = head.decode("utf-8-sig", errors="ignore").splitlines()
     lines = lines[: -1 if len(head) == _HEAD_BYTES else None] or lines
     blocks = partial(_read_blocks, path, is_wrapped=_is_wrapped(str(path), lines, options))
@@ -184,7 +184,7 @@ def _table(
     def read() -> Iterator[Tuple[Document, int]]:
         position = 0
         for text in read_texts(dataset, name, options.field):
-            # How much of the file was read is not known.
+            # The position in the file is not known.
             position = min(position + len(text), size)
             yield Document("\n".join(_paragraphs(text.splitlines(), is_wrapped))), position
 

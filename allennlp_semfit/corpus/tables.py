@@ -44,7 +44,7 @@ def open_table(
     # Raises
 
     `ConfigurationError`
-        If the package `datasets` is missing, there is no such dataset, or CSV has no such field.
+        If the package `datasets`, the dataset or the field of a CSV file is missing.
     """
     if find_spec("datasets") is None:
         raise ConfigurationError(
@@ -77,7 +77,7 @@ def read_texts(dataset: "IterableDataset", name: str, field: Optional[str]) -> I
     # Raises
 
     `ConfigurationError`
-        If there is no such field, it has no text, or reading fails.
+        If the field is missing or does not contain text, or reading fails.
     """
     is_known = False
     with _explain_errors(name):
@@ -116,7 +116,7 @@ def _explain_errors(name: str) -> Iterator[None]:
     except ConfigurationError:
         raise
     except Exception as error:
-        # They are those of pyarrow, pandas, fsspec, huggingface_hub and others.
+        # The errors come from pyarrow, pandas, fsspec, huggingface_hub and others.
         message = " ".join(str(error).split())
         raise ConfigurationError(
             f"{name}: the package datasets cannot read it: {message}"

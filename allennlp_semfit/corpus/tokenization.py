@@ -1,6 +1,4 @@
-"""
-Splits documents into tokenized sentences, in parallel.
-"""
+"""Splits documents into tokenized sentences, in parallel."""
 
 from collections import Counter
 from functools import lru_cache, partial
@@ -21,8 +19,8 @@ _BATCHES_PER_WORKER = 4
 
 class Sentences(NamedTuple):
     """
-    A document: `lines` has its sentences, each with a line end. `dropped` has how often templates
-    of a name were left out.
+    A document. `lines` contains its sentences, each with a line end. `dropped` counts the templates
+    of each name that were left out.
     """
 
     lines: str
@@ -35,8 +33,8 @@ def split_documents(
     documents: Iterable[Document], options: CorpusOptions, num_workers: int
 ) -> Generator[List[Sentences], None, None]:
     """
-    Yields the sentences of each document, in order and in batches. With `num_workers` 1, no other
-    processes are started. Otherwise they run until the generator is closed.
+    Yields the sentences of each document, in order and in batches. The worker processes, none with
+    `num_workers` 1, run until the generator is closed.
 
     # Raises
 
@@ -76,5 +74,5 @@ def _length(sentence: str) -> int:
     return sentence.count(" ") + 1
 
 
-# Each process makes one, when it needs it.
+# One for each process, created on demand.
 _splitter = lru_cache(maxsize=1)(SentenceSplitter)

@@ -24,9 +24,9 @@ from allennlp_semfit.corpus.word_counts import count_words, sort_by_frequency
 
 class VocabularySummary(NamedTuple):
     """
-    `num_words` and `num_types` (distinct words) are without boundary tokens, `vocabulary_size` is
-    with them, but without padding and `@@UNKNOWN@@`. `kept_share` is the share of `num_words` that
-    is in the vocabulary. The rest is read as `@@UNKNOWN@@`.
+    `num_words` and `num_types` (distinct words) exclude boundary tokens. `vocabulary_size` includes
+    them, but excludes padding and `@@UNKNOWN@@`. `kept_share` is the share of `num_words` that is
+    in the vocabulary. The rest is read as `@@UNKNOWN@@`.
     """
 
     num_sentences: int
@@ -91,8 +91,8 @@ def count_vocabulary(
     # Raises
 
     `ConfigurationError`
-        If an option or `out_dir` is wrong, before anything is counted; or if the corpus cannot be
-        read or has no word that is frequent enough. `out_dir` stays as it was.
+        If an option or `out_dir` is invalid, the corpus cannot be read, or no word is frequent
+        enough. `out_dir` is then unchanged.
     """
     started = time.monotonic()
     workers = number_of_workers(num_workers)
@@ -105,7 +105,7 @@ def count_vocabulary(
     is_padded = not any(
         namespace_match(pattern, namespace) for pattern in DEFAULT_NON_PADDED_NAMESPACES
     )
-    # It is the name of a file: AllenNLP skips hidden ones, and removes ".txt" anywhere in the name.
+    # The namespace is a file name. AllenNLP skips hidden files, and removes ".txt" anywhere in it.
     if not is_padded or not re.fullmatch(r"[\w-]+", namespace):
         raise ConfigurationError(
             f"--namespace must have only letters, digits, _ and -, and must not end in tags or "
@@ -137,8 +137,8 @@ def frequent_words(
     counts: Counter[str], *, min_count: int, max_size: Optional[int] = None
 ) -> List[str]:
     """
-    The words of a vocabulary, by descending frequency, and by code point where the frequency is the
-    same. `@@UNKNOWN@@`, which the vocabulary has anyway, is removed from `counts`.
+    The words of a vocabulary, by descending frequency, and by code point if the frequency is the
+    same. Removes `@@UNKNOWN@@`, which every vocabulary contains, from `counts`.
 
     # Raises
 
@@ -155,7 +155,7 @@ def frequent_words(
 
 
 def check_boundary_tokens(option: str, tokens: Sequence[str], *, min_length: int = 1) -> None:
-    """Raises a `ConfigurationError` if a vocabulary cannot have one of the tokens."""
+    """Raises a `ConfigurationError` if a vocabulary cannot contain one of the tokens."""
     for token in tokens:
         if token.split() != [token] or not token.isprintable() or len(token) < min_length:
             raise ConfigurationError(
@@ -166,9 +166,9 @@ def check_boundary_tokens(option: str, tokens: Sequence[str], *, min_length: int
 
 def check_vocabulary_path(directory: Path, namespace: str, *, force: bool) -> None:
     """
-    Raises a `ConfigurationError` if the files cannot be written, or the directory has others:
-    AllenNLP reads each file in it as a namespace, but for hidden ones. With `force`, an existing
-    vocabulary may be replaced.
+    Raises a `ConfigurationError` if the files cannot be written, or the directory contains others:
+    AllenNLP reads each file that is not hidden as a namespace. With `force`, an existing vocabulary
+    may be replaced.
     """
     contents = _contents(namespace)
     others = {path.name for path in directory.glob("[!.]*")} - {*contents}
@@ -185,7 +185,7 @@ def write_vocabulary(
 ) -> None:
     """
     Writes a vocabulary in AllenNLP's format: padding has the index 0, `@@UNKNOWN@@` 1, and then
-    come the words, which must be distinct. Without `force`, an existing vocabulary is not replaced.
+    follow the words, which must be distinct. Without `force`, an existing vocabulary is an error.
     """
     vocabulary = Vocabulary(tokens_to_add={namespace: list(words)})
     with write_directory(directory, _contents(namespace), force=force) as unfinished:
@@ -194,5 +194,5 @@ def write_vocabulary(
 
 
 def _contents(namespace: str) -> Tuple[str, str]:
-    # The last one is the same for every vocabulary, and AllenNLP needs it.
+    # The last file marks the vocabulary as complete: AllenNLP needs it for any namespace.
     return f"{namespace}.txt", NAMESPACE_PADDING_FILE

@@ -21,8 +21,8 @@ def _convert(values: List[str]) -> str:
     return " ".join(chain(*takewhile(lambda pair: pair[0].lstrip("+-−")[:1].isdigit(), pairs)))
 
 
-# The most frequent templates that are part of a sentence, and the text that they make of their
-# values. "lang-" is any such as {{lang-el}}.
+# The most frequent templates that are part of a sentence, and functions from their values to text.
+# "lang-" stands for {{lang-el}} and so on.
 _TEMPLATES: Dict[str, Callable[[List[str]], str]] = {
     **dict.fromkeys(["lang", "rtl-lang", "transl", "transliteration"], lambda values: values[-1]),
     **dict.fromkeys(["nowrap", "nobr", "small", "big", "sc", "angbr"], lambda values: values[0]),
@@ -41,16 +41,16 @@ _CHARACTERS |= {"spaced ndash": " – ", "' \"": "'\""}
 # Elements that are removed, besides those whose content is not wiki markup, such as formulas.
 _DROPPED_TAGS = frozenset(["ref", "references", "table", "mapframe", "maplink", "indicator"])
 _BREAKING_TAGS = frozenset(["br", "p", "div", "center", "blockquote", "poem", "li", "dd", "dt"])
-# Comments, and in any language magic words such as __NOTOC__.
+# Comments, and magic words such as __NOTOC__ in any language.
 _INVISIBLE = regex.compile(r"<!--(?:(?!<!--).)*?-->|__[\p{Lu}\p{Lo}_]+?__", regex.DOTALL)
-# In Chinese and some other wikis: a rule for the page, or a word in the variants of the language.
+# In Chinese and some other wikis: a rule for the page, or a word in several language variants.
 _LANGUAGE_VARIANTS = re.compile(
     r"-\{[HT-]\|[^{}]*\}-|-\{(?:[^{}|]*\|)?(?:\s*[a-z-]+:)?([^{};]*)(?:;[^{}]*)?\}-"
 )
 _HEADING = re.compile(r"^=[^\n]*=[ \t]*$", re.MULTILINE)
-# What the parser took for text because it is not closed or not opened.
+# Unbalanced markup, which the parser returns as text.
 _LEFTOVER_MARKUP = re.compile(r"</?[a-zA-Z][^<>]*>|\{\{+|\}\}+|\[\[+|\]\]+|'''?")
-# Where templates were removed: "( , )", "(; text)", "(text, )", "one, , two".
+# Punctuation around removed templates: "( , )", "(; text)", "(text, )", "one, , two".
 _LEFTOVER_PUNCTUATION = re.compile(
     r"(?<!\s)\s*[(（][\s,;:،、]*[)）]|(?<=[(（])[\s,;:،、]+|(?<![\s,;:])[\s,;:]+(?=[)）])"
     r"|(?<![\s,;])(?:\s*[,;])+(?=\s*[,;.](?:\s|$))"
@@ -60,10 +60,10 @@ _NO_SENTENCE = re.compile(r"[|,)\]]|\{\||\.(?![\w.])")
 _SENTENCE_END = regex.compile(f"{SENTENCE_END}$")
 _LETTER = re.compile(r"[^\W\d_]")
 _FILE = re.compile(r"[^:].*:.*\.(jpe?g|png|svg|gif|tiff?|og[gav]|web[mp]|pdf|djvu|mp[34]|wav)$")
-# But a title such as "CSI: Miami" does not name another wiki.
+# A link to another wiki, in contrast to a title such as "CSI: Miami".
 _OTHER_WIKI = re.compile(r"([a-z]{2,3}|simple)(-[a-z-]+)?:(?! )")
-# From each bracket or tag that is not closed, the parser reads to the end, and again from the next
-# one. This number of characters takes it about a second.
+# From each bracket or tag that is not closed, the parser reads to the end of the text. It reads
+# this number of characters in about a second.
 _MAX_CHARACTERS_READ = 10_000_000
 BROKEN = "(broken markup)"
 
@@ -71,10 +71,9 @@ BROKEN = "(broken markup)"
 def strip_markup(markup: str, hidden: Collection[str], dropped: CounterType[str]) -> List[str]:
     """
     Returns an article's paragraphs of running text, without tables, footnotes, formulas, pictures,
-    captions, headings, most templates, and list items that do not end like a sentence.
-    `hidden` has the prefixes, in lower case, of links that are removed with their text.
-    The names of templates that are left out are counted in `dropped`, and as `BROKEN` paragraphs
-    that cannot be parsed.
+    captions, headings, most templates, and list items that do not end like a sentence. `hidden`
+    contains the prefixes, in lower case, of links that are removed with their text. Counts the
+    names of removed templates in `dropped`, and under `BROKEN` paragraphs that cannot be parsed.
     """
     lines: List[str] = []
     for section in _HEADING.split(_LANGUAGE_VARIANTS.sub(r"\1", _INVISIBLE.sub("", markup))):
@@ -88,7 +87,7 @@ def strip_markup(markup: str, hidden: Collection[str], dropped: CounterType[str]
 
 
 def _parse(markup: str) -> Any:
-    """Returns a `Wikicode`, or nothing if this takes too long or markup is nested too deeply."""
+    """Returns a `Wikicode`, or `None` if parsing takes too long or nesting is too deep."""
     # The package is an extra, and `--include-package` imports this module for every command.
     import mwparserfromhell
 
@@ -103,7 +102,7 @@ def _parse(markup: str) -> Any:
 
 
 def _render(code: Any, hidden: Collection[str], dropped: CounterType[str]) -> str:
-    """Returns the text of a `Wikicode` or of nothing, with the marks of list items."""
+    """Returns the text of a `Wikicode` or `None`, with the marks of list items."""
     from mwparserfromhell import definitions, nodes
 
     text = ""
@@ -113,7 +112,7 @@ def _render(code: Any, hidden: Collection[str], dropped: CounterType[str]) -> st
         elif isinstance(node, nodes.HTMLEntity):
             text += node.normalize()
         elif isinstance(node, nodes.ExternalLink):
-            # Without a title, it is displayed as a number or URL.
+            # A link without a title is displayed as a number or URL.
             text += _render(node.title, hidden, dropped)
         elif isinstance(node, nodes.Wikilink):
             target = str(node.title).strip()

@@ -19,8 +19,8 @@ _ARTICLE_KEY = "0"
 def read_articles(stream: IO[bytes]) -> Iterator[Tuple[str, FrozenSet[str]]]:
     """
     Yields the wiki markup of each article in the XML of a dump, and the names, in lower case, of
-    the namespaces whose links are not text. Redirects, talk pages and templates are skipped. Of a
-    page with several revisions, the last one is taken.
+    the namespaces whose links are not text. Redirects, talk pages and templates are skipped. The
+    last revision of a page is used.
 
     # Raises
 
@@ -38,7 +38,7 @@ def read_articles(stream: IO[bytes]) -> Iterator[Tuple[str, FrozenSet[str]]]:
         if event == "start":
             if element.tag == revision_tag:
                 if revision is not None:
-                    # A page of a dump with history may have thousands.
+                    # In a dump with history, a page may have thousands of revisions.
                     revision.clear()
                 revision = element
             continue

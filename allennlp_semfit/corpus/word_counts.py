@@ -28,14 +28,14 @@ class WordCounts(NamedTuple):
 
 def count_words(files: Sequence[Path], *, num_workers: int = 1) -> WordCounts:
     """
-    Counts the words as the `language_modeling` reader reads them by default: lines end at `\\n`
-    only, words are separated as by `str.split()`, and a byte order mark at the start of a file is
-    skipped. All counts are in memory, about 120 bytes for each distinct word of ten letters.
+    Counts the words as the `language_modeling` reader reads them by default: `str.split()`
+    separates words, and a byte order mark at the start of a file is skipped. All counts are in
+    memory, about 120 bytes for each distinct word of ten letters.
 
     # Raises
 
     `ConfigurationError`
-        If there are no words, and what `map_chunks` raises.
+        If there are no words, or `map_chunks` raises.
     """
     counts: CounterType[str] = Counter()
     num_sentences = 0
@@ -63,8 +63,8 @@ def map_chunks(
     whole_lines: bool = False,
 ) -> Iterator[Iterator[Result]]:
     """
-    A context manager that yields what `function` returns for each chunk, in their order, and
-    shows progress. The workers run until its end.
+    A context manager that yields the results of `function` for all chunks, in order, and shows
+    progress. The workers run until the end of the block.
 
     # Parameters
 
@@ -75,7 +75,7 @@ def map_chunks(
     num_workers : `int`, optional (default = `1`)
         The maximum number of worker processes. With 1, none are started.
     description : `str`
-        Of the progress bar.
+        The description of the progress bar.
     whole_lines : `bool`, optional (default = `False`)
         See `read_text`, which makes the chunks.
 
@@ -85,7 +85,7 @@ def map_chunks(
         If a file cannot be read, is not UTF-8 or changes while it is read, or if a worker dies.
     """
     for path in files:
-        # An unreadable one is reported before all others are read.
+        # Report an unreadable file before any file is read.
         open_file(path).close()
     size = sum(path.stat().st_size for path in files)
     progress = Tqdm.tqdm(total=size, unit="B", unit_scale=True, desc=description)
@@ -116,6 +116,6 @@ def sort_by_frequency(counts: Dict[str, int], *, min_count: int = 1) -> List[str
 
 
 def _count(text: str) -> WordCounts:
-    # What follows the last line feed begins a line that goes on in the next chunk.
+    # The text after the last line feed continues in the next chunk.
     num_sentences = sum(1 for line in text.split("\n")[:-1] if line and not line.isspace())
     return WordCounts(Counter(text.split()), num_sentences)

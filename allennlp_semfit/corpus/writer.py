@@ -1,4 +1,4 @@
-"""The files of a corpus: shards of training text, held-out text and a record of what they are."""
+"""Writes the files of a corpus: shards of training text, held-out text and a record."""
 
 import json
 from contextlib import ExitStack
@@ -48,7 +48,7 @@ class CorpusWriter:
         self._files.close()
 
     def add(self, lines: str, sentences: int, words: int) -> None:
-        """Writes a document: `lines` has its sentences, each with a line end."""
+        """Writes a document. `lines` contains its sentences, each with a line end."""
         if not sentences:
             return
         if self._is_held_out():
@@ -65,7 +65,7 @@ class CorpusWriter:
         self.words += words
 
     def _is_held_out(self) -> bool:
-        # The length of the document itself does not count, or long ones would never be held out.
+        # Ignore the length of the document itself, or long documents would never be held out.
         if not self.documents:
             return False
         half_a_document = self.sentences / self.documents / 2
@@ -93,20 +93,20 @@ class CorpusWriter:
 
 def write_record(directory: Path, record: Dict[str, Any]) -> None:
     """
-    Writes the file that marks a corpus as complete: `record`, and the sizes of the corpus's files
-    under the key `"files"`. They must be closed.
+    Writes the file that marks a corpus as complete: `record`, and the sizes of the corpus's files,
+    which must be closed, under the key `"files"`.
     """
     files = {
         str(path.relative_to(directory)): path.stat().st_size
         for path in sorted(directory.rglob("*.txt"))
     }
-    # It is written in ASCII, because the name of an input may have bytes that are not UTF-8.
+    # JSON in ASCII, because the name of an input may contain bytes that are not UTF-8.
     text = json.dumps({**record, "files": files}, indent=2) + "\n"
     (directory / RECORD).write_text(text, encoding="utf-8")
 
 
 def read_record(directory: Path) -> Optional[Dict[str, Any]]:
-    """The record of the corpus in `directory`; `None` if there is none or it is incomplete."""
+    """Reads the record of a corpus; `None` if there is none or the corpus is incomplete."""
     try:
         record = json.loads((directory / RECORD).read_text(encoding="utf-8"))
         sizes: List[Tuple[str, int]] = list(record["files"].items())

@@ -29,7 +29,7 @@ class WordVectorIndexer(TokenIndexer, NamesConfigKey):
 
     @property
     def path(self) -> str:
-        """The file that has the vectors."""
+        """The file with the vectors."""
         raise NotImplementedError
 
     def get_word_vectors(self, words: List[str]) -> List[numpy.ndarray]:
@@ -43,8 +43,8 @@ class WordVectorIndexer(TokenIndexer, NamesConfigKey):
     def words_to_indices(self, words: List[str]) -> IndexedTokenList:
         """
         `"vectors"`: the words themselves, so that `as_padded_batch` can look up each word of a
-        batch once. `"word_mask"`: `True` for each word. It is not called `"mask"`, because AllenNLP
-        allows only one `"mask"` in a text field, which another indexer may have.
+        batch once. `"word_mask"`: `True` for each word. AllenNLP allows only one `"mask"` in a text
+        field, which another indexer may need.
         """
         return {"vectors": words, "word_mask": [True] * len(words)}
 
@@ -71,12 +71,12 @@ class WordVectorIndexer(TokenIndexer, NamesConfigKey):
         self, sentences: Sequence[IndexedTokenList], padding_lengths: Dict[str, int]
     ) -> Dict[str, torch.Tensor]:
         """
-        The tensors of a batch, with each vector once: a text of 15,000 words has about 3,500
-        different ones.
+        The tensors of a batch, with each vector once: a text of 15,000 words contains about 3,500
+        distinct words.
 
         `"indices"`: shape `(batch_size, length)`, the row of each word in `"vectors"`; 0 where
-        padded, so that it is the mask, too. `"vectors"`: shape `(num_vectors + 1, dim)`, `float32`,
-        the first row zero.
+        padded, so that it also serves as the mask. `"vectors"`: shape `(num_vectors + 1, dim)`,
+        `float32`, the first row zero.
         """
         length = padding_lengths["vectors"]
         words: List[str] = []
@@ -91,7 +91,7 @@ class WordVectorIndexer(TokenIndexer, NamesConfigKey):
         num_words = numpy.array([len(sentence["vectors"]) for sentence in sentences])
         indices = numpy.zeros((len(sentences), length), dtype=numpy.int64)
         indices[numpy.arange(length) < num_words[:, None]] = list(map(rows.__getitem__, words))
-        # In this order, because AllenNLP's `get_text_field_mask` takes the first matrix.
+        # `indices` first: AllenNLP's `get_text_field_mask` takes the first matrix.
         return {"indices": torch.from_numpy(indices), "vectors": table}
 
 

@@ -31,8 +31,8 @@ logger = logging.getLogger(__name__)
 class LanguageModelingReader(DatasetReader, KnownParams):
     """
     Reads text with one sentence per line, from any number of files, for a language model. The lines
-    are sharded over the processes of distributed training and the workers of the data loader. Each
-    line is split and indexed in one of them only.
+    are sharded over the processes of distributed training and the workers of the data loader. Only
+    one of them splits and indexes each line.
 
     Registered as a `DatasetReader` with name "language_modeling".
 
@@ -41,8 +41,8 @@ class LanguageModelingReader(DatasetReader, KnownParams):
     tokenizer : `Tokenizer`, optional (default = `WhitespaceTokenizer()`)
     token_indexers : `Dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
     start_tokens : `List[str]`, optional (default = `["</s>"]`)
-        The boundary tokens before each sentence. Every fastText model has a vector for the default:
-        it counts each line end as this word.
+        The boundary tokens before each sentence. Every fastText model contains a vector for the
+        default: fastText counts each line end as this word.
     end_tokens : `List[str]`, optional (default = `["</s>"]`)
         The boundary tokens after each sentence.
     max_sequence_length : `int`, optional (default = `512`)
@@ -123,7 +123,7 @@ class LanguageModelingReader(DatasetReader, KnownParams):
 
     @classmethod
     def from_params(cls, params: Params, *args: Any, **extras: Any) -> "LanguageModelingReader":
-        # AllenNLP's `load_archive` passes it. It would not resolve the names of the folder's files.
+        # AllenNLP's `load_archive` passes the directory, but does not resolve file names in it.
         directory = extras.get("serialization_dir")
         if directory is not None and os.path.exists(os.path.join(directory, FOLDER_WEIGHTS)):
             raise ConfigurationError(
@@ -134,12 +134,12 @@ class LanguageModelingReader(DatasetReader, KnownParams):
 
     def _read(self, file_path: DatasetReaderInput) -> Iterator[Instance]:
         if self.get_worker_info() is not None:
-            # Exclude the worker's initial objects from garbage collection: they are never freed.
+            # The worker's initial objects are never freed: exclude them from garbage collection.
             gc.freeze()
         lines = _read_lines(_find_files(file_path))
         info = self.get_distributed_info()
         if info is not None and not is_distributed():
-            # A spawned worker is not in the process group, which `shard_iterable` asks.
+            # `shard_iterable` needs the process group, which a spawned worker does not belong to.
             lines = islice(lines, info.global_rank, None, info.world_size)
         # Each process reads all lines, but splits only those of its shard.
         for line in self.shard_iterable(lines):
@@ -194,7 +194,7 @@ def _read_lines(files: List[Path]) -> Iterator[str]:
     with unchanged(files):
         for path in files:
             logger.info("Reading %s", path)
-            # Where every second line is empty, one of two processes would have no sentences.
+            # Skip empty lines: if every second line is empty, one of two shards would be empty.
             for line in filter(str.strip, read_lines(path)):
                 has_words = True
                 yield line

@@ -16,9 +16,9 @@ class SentenceField(TextField):
     """
     A `TextField` that stores strings instead of `Token`s, because creating, checking and garbage
     collecting `Token`s takes much of the time of reading a corpus. A `WordVectorIndexer`, such as
-    `fasttext`, indexes the strings directly and pads the whole batch at once. Any other indexer
-    gets new `Token`s. The batches hold what those of `TextField` do; a `WordVectorIndexer` has each
-    vector only once in a batch.
+    `fasttext`, indexes the strings directly and pads the whole batch at once, with each vector once
+    per batch. Any other indexer gets new `Token`s. The batches are equivalent to those of
+    `TextField`.
     """
 
     __slots__ = ["words"]
@@ -26,7 +26,7 @@ class SentenceField(TextField):
     def __init__(
         self, words: List[str], token_indexers: Optional[Dict[str, TokenIndexer]] = None
     ) -> None:
-        # Does not call `TextField.__init__`, which checks every token.
+        # Do not call `TextField.__init__`, which checks every token.
         self.words = words
         self._token_indexers = token_indexers
         self._indexed_tokens = None
@@ -47,7 +47,7 @@ class SentenceField(TextField):
         }
 
     def as_tensor(self, padding_lengths: Dict[str, int]) -> Dict[str, Any]:
-        """The input of `batch_tensors`: the indexed words and padding lengths of each indexer."""
+        """Returns the indexed words and padding lengths of each indexer for `batch_tensors`."""
         if self._indexed_tokens is None:
             raise ConfigurationError("SentenceField: call `index` before `as_tensor`.")
         lengths: Dict[str, Dict[str, int]] = {name: {} for name in self.token_indexers}
@@ -86,7 +86,7 @@ class SentenceField(TextField):
         new._indexed_tokens = deepcopy(self._indexed_tokens)
         return new
 
-    # Pickling would otherwise ask for `tokens`, and fail to set them.
+    # Without these, pickling would read `tokens` and fail to set them.
     def __getstate__(self) -> Tuple[Any, ...]:
         return self.words, self._token_indexers, self._indexed_tokens
 

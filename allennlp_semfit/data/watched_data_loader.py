@@ -30,13 +30,13 @@ class WatchedDataLoader(MultiProcessDataLoader):
     """
     AllenNLP's `multiprocess` data loader, with these differences:
 
-    * The workers end with the iteration or the run. AllenNLP's never end if the run does not read
-      everything, for example because of `batches_per_epoch`, and neither does the run.
-    * If one of the workers is killed, usually for lack of memory, the log says so, and the run ends
-      as with Ctrl-C. AllenNLP would wait for the worker forever.
+    * The workers end with the iteration or the run. AllenNLP's workers, and so the run, never end
+      if the run does not read everything, for example because of `batches_per_epoch`.
+    * If a worker is killed, usually for lack of memory, the log reports this and the run ends as
+      with Ctrl-C. AllenNLP would wait for the worker forever.
     * For any number of workers, the seeds of the config determine the batches and their order. The
       workers take turns.
-    * The next batch is copied to the GPU while this one is in use.
+    * The next batch is copied to the GPU while the current one is in use.
 
     Registered as a `DataLoader` with name "watched".
 
@@ -60,7 +60,7 @@ class WatchedDataLoader(MultiProcessDataLoader):
         self._gpu = device if device.type == "cuda" else None
         super().set_target_device(device)
         if self._gpu is not None:
-            # `__iter__` copies the batches.
+            # `__iter__` copies the batches instead.
             self.cuda_device = None
 
     def __iter__(self) -> Iterator[TensorDict]:
@@ -92,23 +92,23 @@ class WatchedDataLoader(MultiProcessDataLoader):
             yield batch
 
     def _run_workers(self, work: Callable, queue_size: Optional[int]) -> Iterator[Any]:
-        """Yields what the workers put into their queues, one item of each in turn."""
+        """Yields the items in the workers' queues, one of each in turn."""
         context = multiprocessing.get_context(self.start_method)
         maxsize = 0 if queue_size is None else max(1, queue_size // self.num_workers)
-        # The order in one queue for all would depend on timing.
+        # In one shared queue, the order would depend on timing.
         queues = [context.JoinableQueue(maxsize) for _ in range(self.num_workers)]
         lock = context.RLock()
         if not self._seed:
-            # The state at the first start. Later states depend on what the training has drawn,
-            # which a resumed run does not repeat.
+            # Use the random state at the first start: a resumed run does not repeat later states.
             self._seed = random.getstate()[1]
         self._times_started += 1
         rank = dist.get_rank() if is_distributed() else 0
-        # For the workers' sockets. A worker that is killed does not remove a directory of its own.
+        # Create the directory for the workers' sockets, because a killed worker would not remove
+        # its own.
         get_temp_dir()
         workers: List[BaseProcess] = []
         stopped = Event()
-        # When this generator is closed, or this process exits and has not closed it.
+        # Called when this generator is closed, or when this process exits before that.
         stop = Finalize(None, _stop, args=(workers, stopped), exitpriority=0)
         try:
             for worker_id, queue in enumerate(queues):
@@ -125,7 +125,7 @@ class WatchedDataLoader(MultiProcessDataLoader):
                 try:
                     item, error = turns[0].get()
                 except (EOFError, OSError):
-                    # A killed worker takes its tensors with it: `_watch` reports and interrupts.
+                    # The tensors of a killed worker are lost; let `_watch` report it.
                     watch.join(timeout=5)
                     raise
                 if error is not None:
@@ -139,14 +139,14 @@ class WatchedDataLoader(MultiProcessDataLoader):
             stop()
 
     def _safe_queue_put(self, worker_id: int, item: Any, queue: Any, rx: Any) -> bool:
-        # AllenNLP's returns `False` if the worker must end. Here, it is killed.
+        # In AllenNLP, `False` ends the worker. Here, workers are killed instead.
         queue.put(item)
         return True
 
 
 def _run_worker(work: Callable, seed: Sequence[int], worker_id: int, queue: Any, lock: Any) -> None:
     initialize_worker()
-    # Clusters send it to all processes. Only the parent handles it, as Ctrl-C.
+    # Clusters send SIGTERM to all processes. Only the parent handles it, as Ctrl-C.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     # After a fork, Python reseeds `random`, and the other generators are copies of the parent's.
     seeds = numpy.random.SeedSequence(seed).generate_state(3).tolist()
@@ -176,7 +176,7 @@ def _copy_ahead(batches: Iterable[TensorDict], gpu: torch.device) -> Iterator[Te
         if not isinstance(tensors, torch.Tensor):
             return move_to_device(tensors, gpu)
         copied = tensors.pin_memory().to(gpu, non_blocking=True)
-        # Its memory is free when what uses it has ended, not when it has been launched.
+        # Do not reuse the memory before the kernels that read it have ended.
         copied.record_stream(torch.cuda.default_stream(gpu))
         return copied
 
@@ -192,7 +192,7 @@ def _copy_ahead(batches: Iterable[TensorDict], gpu: torch.device) -> Iterator[Te
 
 
 def _watch(workers: List[BaseProcess], stopped: Event) -> None:
-    # A worker that has read everything waits to be stopped.
+    # A worker only ends by itself on an error; otherwise it waits to be stopped.
     ended = connection.wait([worker.sentinel for worker in workers])
     if stopped.is_set():
         return

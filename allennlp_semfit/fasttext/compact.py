@@ -30,14 +30,14 @@ _TYPES = {
 
 class CompactFastText(FastTextVectors):
     """
-    The vectors of a `FastTextModel` in a safetensors file, which `write_compact` wrote.
+    The vectors of a `FastTextModel` in a safetensors file that `write_compact` wrote.
 
-    It has the vector of each word of the dictionary in `float16`. Of other words it computes the
-    mean over their n-grams, as fastText does. The row of an n-gram is 8-bit integers times a scale;
-    that of an n-gram which no word of the dictionary has, and fastText therefore left at its random
-    initial value, is zero.
+    The file contains the vector of each word of the dictionary in `float16`. The vector of another
+    word is the mean over its n-grams, as in fastText. The row of an n-gram is stored as 8-bit
+    integers and a scale. N-grams that occur in no word of the dictionary, which fastText leaves at
+    their random initial values, are left out and count as zero.
 
-    Opening a file reads all but the vectors: for a million words, 20 MB in 20 milliseconds.
+    Opening a file reads everything but the vectors: for a million words, 20 MB in 20 milliseconds.
 
     # Parameters
 
@@ -47,7 +47,7 @@ class CompactFastText(FastTextVectors):
     # Raises
 
     `InvalidFileError`
-        If the file is missing, damaged or another one.
+        If the file is missing, damaged or of another kind.
     """
 
     def __init__(self, path: Union[str, os.PathLike]) -> None:
@@ -109,7 +109,7 @@ class CompactFastText(FastTextVectors):
 
 
 def write_compact(model: FastTextModel, path: Path) -> None:
-    """Writes the file of a `CompactFastText`. It takes a minute for a million words."""
+    """Writes a file for `CompactFastText`. This takes a minute for a million words."""
     from allennlp.common import Tqdm
 
     words = sorted({encode(word) for word in (*model.words, END_OF_SENTENCE, UNKNOWN)})
@@ -124,7 +124,7 @@ def write_compact(model: FastTextModel, path: Path) -> None:
     for start in range(0, len(buckets), _ROWS_PER_READ):
         chunk = slice(start, start + _ROWS_PER_READ)
         values = model.read_buckets(buckets[chunk].tolist())
-        # The smallest normal number, because a row can be zero.
+        # Avoid a scale of zero.
         scales[chunk] = numpy.maximum(
             numpy.abs(values).max(axis=1) / _INT8_MAX, numpy.finfo("f4").tiny
         )
@@ -139,11 +139,11 @@ def write_compact(model: FastTextModel, path: Path) -> None:
     }
     bucket = model.bucket if len(buckets) else 0
     sizes = {"bucket": str(bucket), "minn": str(model.minn), "maxn": str(model.maxn)}
-    # `save_file` lets nobody else read it.
+    # `save_file` would create the file with mode 0600.
     path.write_bytes(save(tensors, sizes))
 
 
 def open_fasttext(path: str) -> FastTextVectors:
-    """Opens a `FastTextModel` or, by its suffix, a `CompactFastText`; see their `open`."""
+    """Opens a `CompactFastText` if the suffix is `.safetensors`, otherwise a `FastTextModel`."""
     opened = CompactFastText if path.endswith(_SUFFIX) else FastTextModel
     return opened.open(path)

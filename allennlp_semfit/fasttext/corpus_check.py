@@ -17,7 +17,7 @@ from allennlp_semfit.fasttext.model import ngram_hashes
 
 logger = logging.getLogger(__name__)
 
-# What ends a word for `str.split` or for fastText, but not for both.
+# Characters that end a word for either `str.split` or fastText, but not for both.
 _OTHER_SPACE = re.compile(r"[^\S \n]|\0")
 
 
@@ -30,10 +30,10 @@ def read_corpus(
 ) -> int:
     """
     Reads and checks a corpus, because fastText would report problems late or not at all: with fewer
-    than two words in its dictionary, its negative sampling never ends. Counts its n-grams with
-    `ngrams`. Writes all text to `copy`, with a newline at the end of each file and spaces where
-    fastText would not see the end of a word, such as no-break spaces, or only it, as at U+0000.
-    Returns the number of words.
+    than two words in its dictionary, its negative sampling never ends. Counts the n-grams with
+    `ngrams`. Writes all text to `copy`, with a newline at the end of each file and spaces in place
+    of characters that only `str.split` or only fastText splits at, such as no-break spaces or
+    U+0000. Returns the number of words.
 
     # Raises
 
@@ -42,7 +42,7 @@ def read_corpus(
         occur `min_count` times.
     """
     num_words = 0
-    # The counts of all words of a large corpus would take gigabytes.
+    # Counting all words of a large corpus would take gigabytes.
     counts: CounterType[bytes] = Counter()
     has_two_frequent = False
     total = sum(path.stat().st_size for path in files)

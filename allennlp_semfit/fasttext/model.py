@@ -29,13 +29,13 @@ _HEADER = struct.Struct("<2i12id3i2q")
 # the search would start again at each of its bytes.
 _ENTRY = re.compile(rb"([^\0]*)\0.{9}|.+", re.DOTALL)
 _BYTES_AFTER_WORD = 10
-# Before it, whether the matrix is quantised.
+# Whether the matrix is quantized, then its numbers of rows and columns.
 _MATRIX_SHAPE = struct.Struct("<?2q")
 
 # Bounds the memory for averaging, even for a very long word.
 _MAX_ROWS_PER_READ = 4096
 
-# macOS does not have it.
+# Not on macOS.
 _HAS_FADVISE = hasattr(os, "posix_fadvise")
 
 
@@ -46,12 +46,12 @@ class FastTextModel(FastTextVectors):
 
     A word's vector is the mean of its own row, if it is in the dictionary, and the rows of its
     character n-grams, as `fasttext.load_model(path).get_word_vector(word)` returns it. An unknown
-    word that is shorter than the shortest n-gram has no rows. It gets the vector of `<unk>`, where
+    word that is shorter than the shortest n-gram has no rows; it gets the vector of `<unk>`, where
     `fasttext` returns zeros.
 
     Opening a model reads its dictionary: for two million words, this takes one to two seconds and
-    32 MB, which forked processes share. The words and the rows of the matrix are read when a word
-    is looked up, and kept in the operating system's page cache for all processes.
+    32 MB, which forked processes share. A lookup reads words and rows of the matrix from the file,
+    which the operating system's page cache keeps for all processes.
 
     # Parameters
 
@@ -77,7 +77,7 @@ class FastTextModel(FastTextVectors):
         num_entries, self._num_words = header[15:17]
         if magic != _MAGIC or version not in _VERSIONS:
             raise self._error("is not a fastText model", remedy)
-        # So is every quantised one (`.ftz`).
+        # Every quantized model (`.ftz`) is supervised too.
         if kind == _SUPERVISED:
             raise self._error(
                 "is a supervised model (a classifier)",
@@ -86,7 +86,7 @@ class FastTextModel(FastTextVectors):
         self._find_words(num_entries)
         self._find_matrix(self._word_starts[-1])
         if _HAS_FADVISE:
-            # Without this, read-ahead would eventually load the whole file.
+            # Otherwise, read-ahead would eventually load the whole file.
             os.posix_fadvise(self._file, 0, 0, os.POSIX_FADV_RANDOM)
 
     @property
@@ -96,7 +96,7 @@ class FastTextModel(FastTextVectors):
     @property
     def words(self) -> List[str]:
         """The words of the dictionary, sorted by decreasing frequency."""
-        # Labels come after the words.
+        # The labels follow the words.
         words = dict.fromkeys(map(self._word, range(self._num_words)))
         return [word.decode("utf-8", errors="replace") for word in words]
 
@@ -104,13 +104,13 @@ class FastTextModel(FastTextVectors):
         return self._row_of(encode(word)) is not None
 
     def buckets_of(self, word: bytes) -> List[int]:
-        """The bucket of each n-gram of a word in UTF-8."""
+        """The bucket of each n-gram of a word, which is given in UTF-8."""
         if word == END_OF_SENTENCE.encode() or not self.bucket:
             return []
         return [hashed % self.bucket for hashed in ngram_hashes(word, self.minn, self.maxn)]
 
     def read_buckets(self, buckets: Sequence[int]) -> numpy.ndarray:
-        """The rows of the matrix for the n-grams in some buckets. Shape `(len(buckets), dim)`."""
+        """Reads the rows of the matrix for buckets of n-grams. Shape `(len(buckets), dim)`."""
         return self._read_rows([self._num_words + bucket for bucket in buckets])
 
     def _load_vector(self, word: str) -> numpy.ndarray:
@@ -124,7 +124,7 @@ class FastTextModel(FastTextVectors):
         return rows + [self._num_words + bucket for bucket in self.buckets_of(word)]
 
     def _row_of(self, word: bytes) -> Optional[int]:
-        """The row of a word of the dictionary, the last one if there are several."""
+        """The row of a word of the dictionary, the last row if there are several."""
         hashed = crc32(word)
         first, end = bisect_left(self._hashes, hashed), bisect_right(self._hashes, hashed)
         rows = self._rows_by_hash[first:end].tolist()
@@ -144,12 +144,12 @@ class FastTextModel(FastTextVectors):
         return total * numpy.float32(1.0 / len(rows))
 
     def _read_rows(self, rows: Sequence[int]) -> numpy.ndarray:
-        """Rows of the input matrix. Shape `(len(rows), dim)`."""
-        # Not from a memory map: its pages, and those around each row, count as the process's.
+        """Reads rows of the input matrix. Shape `(len(rows), dim)`."""
+        # The pages of a memory map would count as memory of this process.
         file, size = self._file, 4 * self._dim
         starts = [self._matrix_start + row * size for row in rows]
         if _HAS_FADVISE:
-            # Read the rows that are not in memory in parallel, not one after the other.
+            # Read the rows that are not in memory in parallel.
             for start in starts:
                 os.posix_fadvise(file, start, size, os.POSIX_FADV_WILLNEED)
         data = bytearray().join([self._read(size, start) for start in starts])
@@ -175,12 +175,12 @@ class FastTextModel(FastTextVectors):
 
     def _find_words(self, num_entries: int) -> None:
         """
-        Keeps the positions of the words and their sorted hashes, 16 bytes per word, in arrays,
+        Stores the positions of the words and their sorted hashes, 16 bytes per word, in arrays,
         which forked processes share. A `dict` would be copied in each process, because accessing an
         object changes its reference count.
         """
         starts, hashes = array("Q", [_HEADER.size]), array("I")
-        # Only here, because the pages of a memory map count as the process's.
+        # Close the memory map, because its pages count as memory of this process.
         with mmap(self._file, 0, access=ACCESS_READ) as data:
             for _, entry in zip(range(num_entries), _ENTRY.finditer(data, _HEADER.size)):
                 if entry[1] is None:
@@ -195,20 +195,20 @@ class FastTextModel(FastTextVectors):
         self._rows_by_hash = by_hash.astype("u4")
 
     def _find_matrix(self, position: int) -> None:
-        """Finds where the values of the input matrix start. Its shape is at `position`."""
+        """Finds the values of the input matrix, whose shape is at `position`."""
         num_rows, dim, self._matrix_start = self._read_matrix_shape(position)
         if dim != self._dim or num_rows != self._num_words + self.bucket:
             raise self._error(
                 f"has a matrix of {num_rows} x {dim}, but its header says {self._num_words} words, "
                 f"{self.bucket} buckets and dimension {self._dim}"
             )
-        # The output matrix is not needed, but its end shows whether the file is complete.
+        # The end of the output matrix shows whether the file is complete.
         num_rows, dim, start = self._read_matrix_shape(self._matrix_start + 4 * num_rows * dim)
         if start + 4 * num_rows * dim > os.fstat(self._file).st_size:
             raise self._truncated_error()
 
     def _read_matrix_shape(self, position: int) -> Tuple[int, int, int]:
-        """Returns the number of rows and columns of a matrix, and where its values start."""
+        """Returns the number of rows and columns of a matrix, and the position of its values."""
         shape = self._read(_MATRIX_SHAPE.size, position)
         _, num_rows, num_columns = _MATRIX_SHAPE.unpack(shape)
         return num_rows, num_columns, position + len(shape)

@@ -36,16 +36,16 @@ Uninitialized memory mostly contains zeros, sometimes NaN.
 
 # fastText's default.
 _MAX_BUCKET = 2_000_000
-# With fewer words read, the vectors of a small text remain nearly the same.
+# If fewer words are read, the vectors of a small text remain nearly the same.
 _WORDS_READ = 4_000_000
 _MIN_PASSES, _MAX_PASSES = 5, 50
 
 
 class FastTextTrainingResult(NamedTuple):
     """
-    `num_words` is the number of words in the corpus, `epoch` that of passes over it, and
-    `dictionary_size` that of words with a row of their own, including fastText's end of a sentence.
-    `file_size` is in bytes.
+    `num_words` is the number of words in the corpus, `epoch` the number of passes over it, and
+    `dictionary_size` the number of words with a row of their own, including fastText's end of a
+    sentence. `file_size` is in bytes.
     """
 
     num_words: int
@@ -105,8 +105,8 @@ def train_fasttext(
     min_count : `int`, optional (default = `5`)
         How often a word must occur to have a row of its own.
     epoch : `int`, optional (default = `None`)
-        The number of passes over the corpus. By default, as many as read four million words, but
-        at least fastText's default of 5 and at most 50.
+        The number of passes over the corpus. By default, enough to read four million words, but at
+        least fastText's default of 5 and at most 50.
     lr : `float`, optional (default = `0.05`)
         The initial learning rate.
     ws : `int`, optional (default = `5`)
@@ -126,13 +126,13 @@ def train_fasttext(
     # Raises
 
     `ConfigurationError`
-        If an option, `out_path` or the corpus is wrong, before the training; or if the training
-        fails or the corpus changes. `out_path` stays as it was.
+        If an option, `out_path` or the corpus is invalid, the training fails or the corpus changes.
+        `out_path` is then unchanged.
     """
     started = time.monotonic()
     out = Path(out_path)
     if out.suffix != ".bin":
-        # Without OUT.bin on the command line, the last file of the corpus is taken for it.
+        # If OUT.bin is forgotten on the command line, the last file of the corpus takes its place.
         raise ConfigurationError(f"{out}: the name of the file of vectors must end in .bin")
     check_bounds({"--dim": dim, "--min-count": min_count, "--epoch": epoch}, at_least=1)
     check_bounds({"--ws": ws, "--neg": neg, "--threads": threads}, at_least=1)
@@ -209,7 +209,7 @@ def train_fasttext(
 
 def _run_worker(arguments: Dict[str, Any], out: Path, unfinished: Path) -> None:
     options = json.dumps({"arguments": arguments, "out_path": str(unfinished)})
-    # The modules beside the script must not hide others.
+    # The modules next to the script must not shadow others.
     environment = {**os.environ, "PYTHONSAFEPATH": "1"}
     command = [sys.executable, worker.__file__, options]
     with subprocess.Popen(

@@ -9,16 +9,16 @@ import numpy
 from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.common.opened import OpenedOnce
 
-# The number of most recently used vectors that are cached, about 1.7 kB each at 300 dimensions.
+# The number of cached vectors, about 1.7 kB each at 300 dimensions.
 _CACHE_SIZE = 2**16
 
 
 class FastTextVectors(OpenedOnce):
     """
-    The vectors of a fastText model, read from a file on demand. Any string has one.
+    The vectors of a fastText model, read from a file on demand. Every string has a vector.
 
     Use `open(path)`, which returns the same object for the same file while it is referenced in this
-    process. It is pickled as its path, and `copy.deepcopy` returns the object itself.
+    process. The object is pickled as its path, and `copy.deepcopy` returns the object itself.
 
     Subclasses implement `dim`, `__contains__` and `_load_vector`.
 
@@ -29,12 +29,12 @@ class FastTextVectors(OpenedOnce):
     """
 
     kind = "fastText model"
-    """What messages call the file."""
+    """The kind of file in error messages."""
 
     def __init__(self, path: Union[str, os.PathLike]) -> None:
         super().__init__(path)
         self.path = str(path)
-        # A vector that is still referenced elsewhere is shared even after its eviction.
+        # Vectors that are evicted from the cache are shared while they are referenced elsewhere.
         self._live_vectors: WeakValueDictionary[str, numpy.ndarray] = WeakValueDictionary()
         self._cached_vector = lru_cache(maxsize=_CACHE_SIZE)(self._shared_vector)
 
@@ -44,12 +44,12 @@ class FastTextVectors(OpenedOnce):
         raise NotImplementedError
 
     def __contains__(self, word: str) -> bool:
-        """Whether the dictionary has the word."""
+        """Whether the dictionary contains the word."""
         raise NotImplementedError
 
     def get_word_vector(self, word: str) -> numpy.ndarray:
         """
-        The vector of any word. It is read-only, because all callers share it.
+        Returns the vector of any word, as a read-only array that all callers share.
 
         # Returns
 
@@ -59,13 +59,13 @@ class FastTextVectors(OpenedOnce):
         # Raises
 
         `InvalidFileError`
-            If the vector is not finite, that is, the model is damaged.
+            If the vector is not finite, because the model is damaged.
         """
         return self._cached_vector(word)
 
     def get_normalized_word_vector(self, word: str) -> numpy.ndarray:
         """
-        `get_word_vector` of the word or, if the dictionary lacks it, of its form in Unicode's
+        Returns `get_word_vector` of the word or, if the dictionary lacks the word, of its Unicode
         normalization form C, which `allennlp prepare-corpus` writes.
         """
         if not (unicodedata.is_normalized("NFC", word) or word in self):
@@ -94,5 +94,5 @@ class FastTextVectors(OpenedOnce):
 
 
 def encode(word: str) -> bytes:
-    # UTF-8 cannot encode lone surrogates.
+    # UTF-8 cannot encode lone surrogates; they become question marks.
     return word.encode("utf-8", errors="replace")

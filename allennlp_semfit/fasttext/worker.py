@@ -19,14 +19,14 @@ def count_faulty_rows(matrix: "numpy.ndarray") -> int:
     """Counts the rows with a NaN or infinity, or with zeros only."""
     import numpy
 
-    # Without a copy of the matrix. Subnormal numbers come from uninitialized memory, not from
+    # `einsum` does not copy the matrix. Subnormal numbers come from uninitialized memory, not from
     # training; their squares are zero.
     squares = numpy.einsum("ij,ij->i", matrix, matrix)
     return len(matrix) - int(numpy.sum(numpy.isfinite(squares) & (squares > 0)))
 
 
 def _failure(message: str) -> SystemExit:
-    # fastText's progress has no line feed at its end.
+    # fastText's progress output does not end with a line feed.
     return SystemExit(f"\n{message}")
 
 

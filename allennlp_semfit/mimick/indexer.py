@@ -12,7 +12,7 @@ from allennlp_semfit.data.fasttext_indexer import WordVectorIndexer
 from allennlp_semfit.mimick.model import Mimick, MimickArchive
 from allennlp_semfit.static_vectors.table import read_table
 
-# Bounds the memory for a batch: longer words, such as URLs, are cut.
+# Longer words, such as URLs, are truncated, to bound the memory for a batch.
 _MAX_CHARACTERS = 100
 _MAX_WORDS_PER_BATCH = 1024
 # The number of predictions to cache in each process.
@@ -23,14 +23,14 @@ _CACHE_SIZE = 2**16
 class MimickIndexer(WordVectorIndexer):
     """
     Looks up the vector of each token in a table, such as GloVe's or word2vec's, while the data is
-    read. A word that is in the table neither as it is nor in lower case gets the prediction of a
-    `mimick` model, from its spelling. Use it with `"vocabulary": {"type": "empty"}` and the
+    read. If neither the word nor its lower-case form is in the table, a `mimick` model predicts the
+    vector from the spelling. Use this indexer with `"vocabulary": {"type": "empty"}` and the
     `mimick` embedder.
 
-    The table is kept in memory: 4 bytes for each value, and about 120 for each word. To read it
-    takes about 100 seconds for a million vectors of dimension 300. The forked workers of a data
-    loader share it; every other process, such as those of distributed training, reads its own.
-    Predictions are made for all words of a batch at once, and cached.
+    The table is kept in memory: 4 bytes for each value, and about 120 for each word. Reading a
+    million vectors of dimension 300 takes about 100 seconds. The forked workers of a data loader
+    share the table; every other process, as in distributed training, reads its own copy. The
+    vectors of all words of a batch are predicted at once, and cached.
 
     Registered as a `TokenIndexer` with name "mimick".
 
@@ -94,13 +94,12 @@ class _MimickVectors(OpenedOnce):
         super().__init__(archive_file, table_path)
         self.archive_file = str(archive_file)
         self.table_path = str(table_path)
-        # The workers of a data loader are forks.
+        # The workers of a data loader are forked.
         use_one_thread_in_forks()
         archive = MimickArchive.open(self.archive_file)
         model = archive.build_model()
         assert isinstance(model, Mimick)
-        # It is in float64, so that rounded to float32 a prediction does not depend on the other
-        # words of its batch.
+        # In float64, so that a prediction, rounded to float32, does not depend on its batch.
         self._model = model.double().eval()
         self._reader = archive.build_reader()
         words, self._table = read_table(self.table_path)
@@ -122,7 +121,7 @@ class _MimickVectors(OpenedOnce):
         return int(self._table.shape[1])
 
     def get_word_vectors(self, words: List[str]) -> List[numpy.ndarray]:
-        """The vectors of any words, each of shape `(dim,)`, `float32`. They are read-only."""
+        """The vectors of any words, each of shape `(dim,)`, `float32`, read-only."""
         words = [
             word if word in self._rows else unicodedata.normalize("NFC", word) for word in words
         ]
@@ -138,7 +137,7 @@ class _MimickVectors(OpenedOnce):
         return self._rows.get(word.lower()) if row is None else row
 
     def _predict(self, words: List[str]) -> Dict[str, numpy.ndarray]:
-        """The predictions for `words`, among others."""
+        """Returns predictions for `words` and possibly other words."""
         # Another thread may replace `self._predictions`.
         predictions = self._predictions
         missing = sorted({*words} - predictions.keys(), key=len)

@@ -20,10 +20,11 @@ class Mimick(Model, KnownParams):
     """
     MIMICK ([Pinter et al. 2017, "Mimicking Word Embeddings using Subword
     RNNs"](https://aclanthology.org/D17-1010), section 3) learns to predict the vectors of a table
-    from the spelling of the words, in order to give words that are not in the table a vector.
-    `h_f` and `h_b` are the last states of an LSTM over the characters in each direction:
+    from the spelling of the words, so that words outside of the table get a vector too:
 
         f(w) = O_T tanh(T_h [h_f; h_b] + b_h) + b_T
+
+    `h_f` and `h_b` are the last states of an LSTM over the characters in each direction.
 
     The loss is the squared Euclidean distance to the table's vector, `‖f(w) − e(w)‖²`, averaged
     over the words. `training_config/mimick.jsonnet` trains the model; the `mimick` indexer uses it.
@@ -36,7 +37,7 @@ class Mimick(Model, KnownParams):
     text_field_embedder : `TextFieldEmbedder`
         Embeds the characters.
     seq2vec_encoder : `Seq2VecEncoder`
-        Encodes them: a bidirectional `lstm` in the paper.
+        Encodes the characters: a bidirectional `lstm` in the paper.
     feedforward : `FeedForward`
         Its output is the vector: a layer with `tanh` and a `linear` layer in the paper.
     initializer : `InitializerApplicator`, optional (default = `None`)

@@ -17,9 +17,9 @@ _SUBSETS = ("all", "train", "held_out")
 @DatasetReader.register("word_vectors")
 class WordVectorsReader(DatasetReader, KnownParams):
     """
-    Reads a table of word vectors, such as GloVe's or word2vec's, as spelled words with their
-    vectors, for a `mimick` model. The data path is that of the table: text, plain or compressed, or
-    a file in an archive, `(glove.6B.zip)#glove.6B.100d.txt`.
+    Reads a table of word vectors, such as GloVe's or word2vec's, for a `mimick` model: the
+    characters and the vector of each word. The data path is a text file, plain or compressed, or a
+    file in an archive, `(glove.6B.zip)#glove.6B.100d.txt`.
 
     Registered as a `DatasetReader` with name "word_vectors".
 
@@ -38,7 +38,7 @@ class WordVectorsReader(DatasetReader, KnownParams):
     held_out : `float`, optional (default = `0.1`)
         The proportion of words to hold out.
     seed : `int`, optional (default = `13`)
-        The seed for drawing them.
+        The random seed for the words that are held out.
 
     # Raises
 

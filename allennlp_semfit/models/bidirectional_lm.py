@@ -18,9 +18,9 @@ class BidirectionalLm(LanguageModelBase):
     backward half predicts the previous word.
 
     The `language_modeling` reader adds a boundary token to each end of a sentence. Boundary tokens
-    are embedded, contextualised and predicted like words.
+    are embedded, contextualized and predicted like words.
 
-    The attributes and outputs have the same names as those of AllenNLP's `language_model`.
+    The attributes and outputs are named as in AllenNLP's `language_model`.
 
     Registered as a `Model` with name "bidirectional_lm".
 
@@ -36,8 +36,7 @@ class BidirectionalLm(LanguageModelBase):
     initializer : `InitializerApplicator`, optional (default = `None`)
     pretrained_file : `str`, optional (default = `None`)
         The archive of a `bidirectional_lm` with the same parameters, to continue its training on
-        other text. AllenNLP ignores this key when it loads the archive of the new model, which
-        therefore does not need the old one.
+        other text. The archive of the new model does not need this file.
 
     # Raises
 
@@ -97,7 +96,7 @@ class BidirectionalLm(LanguageModelBase):
         """
         mask = get_text_field_mask(source)
         # The positions of all pairs of neighbors, which are each other's targets. `nonzero` waits
-        # for the device, so call it once, before the device has work to do.
+        # for the device, so call it once, before the device is busy.
         left = mask[:, 1:].nonzero(as_tuple=True)
         right = (left[0], left[1] + 1)
         num_targets = len(left[0])

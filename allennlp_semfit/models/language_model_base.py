@@ -16,17 +16,17 @@ from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 
 class LanguageModelBase(Model, KnownParams):
     """
-    A base class for language models with any output layer, whose layers are representations of
-    words. See `bidirectional_lm` for the parameters.
+    A base class for language models with any output layer. See `bidirectional_lm` for the
+    parameters.
     """
 
     default_predictor = "language_model_vectors"
 
     name: str
-    """The name it is registered with."""
+    """The registered name."""
 
     num_directions: int
-    """How many parts of equal size the contextualizer's output has. The head reads each one."""
+    """The number of equal parts of the contextualizer's output. The head reads each part."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class LanguageModelBase(Model, KnownParams):
 
     @property
     def return_all_layers(self) -> bool:
-        """Whether `lm_embeddings` has all layers or only the last one. It can be set."""
+        """Whether `lm_embeddings` contains all layers or only the last one. It can be set."""
         return bool(getattr(self._contextualizer, "return_all_layers", False))
 
     @return_all_layers.setter
@@ -96,8 +96,8 @@ class LanguageModelBase(Model, KnownParams):
 
     def make_output_human_readable(self, output_dict: Dict[str, Any]) -> Dict[str, Any]:
         """
-        Keeps the outputs that have a batch dimension: the layers, the input vectors and the mask. A
-        list of layers is stacked: shape `(batch_size, num_layers(), length, dim)`.
+        Keeps the outputs that have a batch dimension: the layers, the input vectors and the mask.
+        Stacks a list of layers: shape `(batch_size, num_layers(), length, dim)`.
         """
         names = ("lm_embeddings", "noncontextual_token_embeddings", "mask")
         outputs = {name: output_dict[name] for name in names if name in output_dict}

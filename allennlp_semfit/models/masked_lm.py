@@ -9,7 +9,7 @@ from allennlp.nn.util import get_text_field_mask
 from allennlp_semfit.common.errors import check_bounds
 from allennlp_semfit.models.language_model_base import LanguageModelBase
 
-# The shares of the words to predict (Devlin et al. 2019, section 3.1). The rest is unchanged.
+# The shares of the target words (Devlin et al. 2019, section 3.1). The rest is unchanged.
 _MASKED = 0.8
 _REPLACED = 0.1
 
@@ -18,15 +18,13 @@ _REPLACED = 0.1
 class MaskedLm(LanguageModelBase):
     """
     A masked language model (Devlin et al. 2019, "BERT: Pre-training of Deep Bidirectional
-    Transformers for Language Understanding", section 3.1) of whole words with any output layer. It
-    predicts words that are masked, with the whole sentence as their context.
+    Transformers for Language Understanding", section 3.1) of whole words with any output layer.
 
-    In each sentence, every word and boundary token is to be predicted with probability
-    `masking_probability`. Of these, 80 % are replaced by a learned vector, 10 % by a random word of
-    the batch, and 10 % are unchanged. As in BERT, the random word may be the same one; it is none
-    of the first and last tokens of the sentences, which are boundary tokens. In evaluation, the
-    choice depends on nothing but the shape of the batch, so that two models are scored on the same
-    words.
+    Every word and boundary token is a target with probability `masking_probability`. In the input,
+    80 % of the targets are replaced by a learned vector, 10 % by a random word of the batch, and
+    10 % are unchanged. As in BERT, the random word may be the target itself; it is never a boundary
+    token, that is, the first or last token of a sentence. In evaluation, the choice depends only on
+    the shape of the batch, so that two models are scored on the same words.
 
     Registered as a `Model` with name "masked_lm".
 
@@ -35,10 +33,10 @@ class MaskedLm(LanguageModelBase):
     vocab, text_field_embedder, head, initializer
         See `bidirectional_lm`.
     contextualizer : `Seq2SeqEncoder`
-        It must be bidirectional, and may read the whole sentence for every word, such as
+        It must be bidirectional. Every state may depend on the whole sentence, as in
         `hugging_face_encoder`.
     masking_probability : `float`, optional (default = `0.15`)
-        The probability that a word is to be predicted. Each batch has at least one such word.
+        The probability that a word is a target. Each batch contains at least one target.
     pretrained_file : `str`, optional (default = `None`)
         The archive of a `masked_lm` with the same parameters, to continue its training on other
         text. See `bidirectional_lm`.
@@ -87,7 +85,7 @@ class MaskedLm(LanguageModelBase):
         self.mask_vector = torch.nn.Parameter(
             torch.zeros(self._text_field_embedder.get_output_dim())
         )
-        # After its own parameter is there.
+        # Must run after `mask_vector` is registered.
         self._initialize(initializer, pretrained_file)
 
     def forward(self, source: TextFieldTensors) -> Dict[str, Any]:
@@ -100,11 +98,11 @@ class MaskedLm(LanguageModelBase):
         # Returns
 
         `Dict[str, Any]`
-            - `"loss"`: the head's loss, averaged over the words to predict. A scalar.
-            - `"batch_weight"`: their number, for
+            - `"loss"`: the head's loss, averaged over the targets. A scalar.
+            - `"batch_weight"`: the number of targets, for
               `allennlp evaluate --batch-weight-key batch_weight`. A scalar.
             - In evaluation with `return_all_layers`, `"lm_embeddings"`: the layers of the sentences
-              with all their words, a list of `num_layers()` tensors of shape
+              without masking, a list of `num_layers()` tensors of shape
               `(batch_size, length, dim)`.
             - `"noncontextual_token_embeddings"`: shape `(batch_size, length, embedding_dim)`.
             - `"mask"`: shape `(batch_size, length)`.
@@ -131,17 +129,17 @@ class MaskedLm(LanguageModelBase):
     def _mask_words(
         self, embeddings: torch.Tensor, mask: torch.BoolTensor
     ) -> Tuple[torch.Tensor, torch.Tensor]:
-        """Which words to predict, and the input with some of these masked or replaced."""
+        """Returns which words are targets, and the input with most of them masked or replaced."""
         if not mask.any():
             return mask, embeddings
-        # In evaluation, the same words on every device.
+        # In evaluation, draw the same words on every device.
         draws = (
             torch.rand(3, *mask.shape, device=mask.device)
             if self.training
             else torch.rand(3, *mask.shape, generator=torch.Generator().manual_seed(1))
         )
         choices, treatments, others = draws.to(mask.device)
-        # The word with the lowest number is always one of them.
+        # The word with the lowest number is always a target.
         choices = choices.masked_fill(~mask, 1)
         is_target = mask & (choices <= choices.min().clamp(min=self.masking_probability))
         is_masked = is_target & (treatments < _MASKED)

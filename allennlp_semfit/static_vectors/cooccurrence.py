@@ -1,4 +1,4 @@
-"""Counts which words of a corpus follow which, and makes the matrices that SVD decomposes."""
+"""Counts co-occurrences of words in a corpus, and computes the matrices that SVD decomposes."""
 
 import operator
 from functools import partial, reduce
@@ -21,20 +21,20 @@ def count_cooccurrences(
     num_workers: int = 1,
 ) -> csr_matrix:
     """
-    Counts how often each word follows each other at a distance of up to `window` in a line. A line
-    with words begins and ends with the boundary token `</s>`, as the `language_modeling` reader
-    reads it by default, but however long it is.
+    Counts how often each word follows each other word within a distance of `window` in a line. A
+    line with words begins and ends with the boundary token `</s>`, as for the `language_modeling`
+    reader with its defaults, but is never split.
 
-    This process keeps 12 bytes for each distinct pair of words, up to twice that before the last
-    counts are added, and up to three times that while they are. There are at most
-    `len(words) ** 2` pairs, and no more than words in the corpus times `window`. A worker keeps one
-    chunk: about 60 bytes for each word in it, and 40 more for each word of the window.
+    This process stores 12 bytes for each distinct pair of words, and up to three times as much
+    temporarily. There are at most `len(words) ** 2` pairs, and at most `window` for each word of
+    the corpus. A worker stores one chunk: about 60 bytes for each word in it, and 40 more for each
+    word of the window.
 
     # Parameters
 
     files : `Sequence[Path]`
     words : `Sequence[str]`
-        All words that are not among them are counted as the first one.
+        All other words are counted as the first of these.
     window : `int`
     num_workers : `int`, optional (default = `1`)
         The maximum number of worker processes. With 1, none are started. The result does not depend
@@ -52,7 +52,7 @@ def count_cooccurrences(
         As for `map_chunks`.
     """
     count = partial(_count_pairs, {word: index for index, word in enumerate(words)}, window)
-    # Each is more than twice as large as the next, so that no pair is added many times.
+    # Each sum is more than twice as large as the next, so that no pair is added many times.
     sums: List[csr_matrix] = []
     with map_chunks(
         count,
@@ -82,7 +82,7 @@ def _count_pairs(indices: Dict[str, int], window: int, text: str) -> csr_matrix:
         pairs.append([word[:-distance][is_pair], word[distance:][is_pair]])
     rows, columns = numpy.concatenate(pairs, axis=1) if pairs else numpy.zeros((2, 0), numpy.int32)
     ones = numpy.ones(len(rows), numpy.int64)
-    # It adds the ones of equal pairs.
+    # `tocsr` sums duplicate pairs.
     return coo_matrix((ones, (rows, columns)), shape=(len(indices), len(indices))).tocsr()
 
 
@@ -99,11 +99,11 @@ def shifted_ppmi(
     cooccurrences : `csr_matrix`
         From `count_cooccurrences`, shape `(num_words, num_words)`.
     shift : `float`, optional (default = `1.0`)
-        Their k, the number of negative samples in word2vec. 1 is no shift.
+        Their k, the number of negative samples in word2vec. With 1, nothing is shifted.
     context_smoothing : `float`, optional (default = `0.75`)
-        The power to which the contexts' counts are raised in the PMI, which lowers that of rare
-        contexts: Levy, Goldberg and Dagan 2015, "Improving Distributional Similarity with Lessons
-        Learned from Word Embeddings", section 3.1. 1 is no smoothing.
+        The power to which the contexts' counts are raised, which lowers the PMI of rare contexts:
+        Levy, Goldberg and Dagan 2015, "Improving Distributional Similarity with Lessons Learned
+        from Word Embeddings", section 3.1. With 1, nothing is smoothed.
 
     # Returns
 
@@ -128,22 +128,22 @@ def shifted_ppmi(
 
 def conditional_probabilities(cooccurrences: csr_matrix) -> csr_matrix:
     """
-    The probability P(w|c) of each word in each context of a bidirectional language model that knows
-    one word: first those of the next word given the previous one, then those of the previous word
-    given the next one. Li et al. 2019 argue that the SVD of P gives the best targets (section 4.2,
+    The probability P(w|c) of each word in each context of a bidirectional language model whose
+    context is one word: first of the next word given the previous word, then of the previous word
+    given the next word. Li et al. 2019 argue that the SVD of P gives the best targets (section 4.2,
     where each row is a context).
 
     # Parameters
 
     cooccurrences : `csr_matrix`
         From `count_cooccurrences`, shape `(num_words, num_words)`. With a window of more than 1,
-        the probability is that of a word in the window.
+        the probabilities are those of a word in the window.
 
     # Returns
 
     `csr_matrix`
-        Shape `(2 * num_words, num_words)`, `float32`. Rows add up to 1, but for those of contexts
-        that do not occur.
+        Shape `(2 * num_words, num_words)`, `float32`. Rows sum to 1, except those of contexts that
+        do not occur.
     """
     probabilities = vstack([cooccurrences, cooccurrences.T], format="csr").astype(numpy.float64)
     sums = numpy.asarray(probabilities.sum(axis=1)).ravel()

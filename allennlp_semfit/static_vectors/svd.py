@@ -32,7 +32,7 @@ from allennlp_semfit.static_vectors.table import write_table
 
 logger = logging.getLogger(__name__)
 
-# The options that only some matrices take, with their defaults.
+# The options of each matrix, with their defaults.
 _DEFAULTS: Dict[str, Dict[str, float]] = {
     "ppmi": {"window": 2, "shift": 1.0, "context_smoothing": 0.75, "alpha": 0.5},
     "conditional": {"window": 1, "alpha": 0.5},
@@ -43,10 +43,10 @@ _NAMESPACE = "tokens"
 
 class SvdTrainingResult(NamedTuple):
     """
-    `num_words` is the number of words in the corpus, `table_size` that of vectors, including those
-    of `@@UNKNOWN@@` and `</s>`. `num_nonzeros` is that of the matrix, `None` for fastText's.
-    `explained_share` is the share of the matrix's squared Frobenius norm that the dimensions have;
-    for fastText's, which is centred, that is the share of the variance.
+    `num_words` is the number of words in the corpus, `table_size` the number of vectors, including
+    those of `@@UNKNOWN@@` and `</s>`, and `num_nonzeros` the number of nonzeros of the matrix
+    (`None` with `pca_of`). `explained_share` is the share of the matrix's squared Frobenius norm
+    that the dimensions explain, or of the variance with `pca_of`.
     """
 
     num_words: int
@@ -88,9 +88,9 @@ def train_svd(
     The words are those of `count_vocabulary` with the same `min_count` and `max_size`. The table
     does not depend on `num_workers`, but may differ between machines by rounding.
 
-    Memory: about 70 bytes for each distinct pair of words while the matrix is made, then 16 for
-    each and `12 · dim` for each word. There are at most `max_size` squared pairs, and no more than
-    `window` for each word of the corpus: lower either if the memory is not enough.
+    Memory: about 70 bytes for each distinct pair of words while the matrix is computed, then 16 for
+    each pair and `12 · dim` for each word. There are at most `max_size` squared pairs, and at most
+    `window` for each word of the corpus: lower either if memory runs out.
 
     # Parameters
 
@@ -145,7 +145,7 @@ def train_svd(
 
     `ConfigurationError`
         If an option or an output is invalid, the corpus cannot be read or has too few words, or the
-        matrix is zero, before anything is written.
+        matrix is zero. Nothing is written then.
     `InvalidFileError`
         If `pca_of` is not an unsupervised fastText model.
     """
@@ -234,7 +234,7 @@ def _has_words(vocabulary: Path, words: Sequence[str]) -> bool:
 
 
 def _matrix_options(matrix: str, given: Dict[str, Optional[float]]) -> Dict[str, float]:
-    """The options that the matrix takes, with defaults for those that are `None`."""
+    """Returns the options of the matrix, with defaults for those that are `None`."""
     options = {name: value for name, value in given.items() if value is not None}
     for name in options.keys() - _DEFAULTS[matrix].keys():
         taken_by = [other for other in _DEFAULTS if name in _DEFAULTS[other]]
@@ -247,22 +247,22 @@ def _matrix_options(matrix: str, given: Dict[str, Optional[float]]) -> Dict[str,
 
 def _truncated_svd(matrix: csr_matrix, dim: int, *, alpha: float) -> Tuple[numpy.ndarray, float]:
     """
-    Returns `Σ^α V` of the columns, shape `(num_words, dim)`, the leading dimension first, and the
-    share of the squared norm of `matrix` that is in them.
+    Returns `Σ^α V`, shape `(num_words, dim)`, the leading dimension first, and the share of the
+    squared norm of `matrix` that the dimensions explain.
     """
-    # Importing it takes a second.
+    # This import takes a second.
     from sklearn.decomposition import TruncatedSVD
 
     logger.info(
         "Decomposing a matrix of %s x %s with %s nonzeros.",
         *(f"{number:,}" for number in (*matrix.shape, matrix.nnz)),
     )
-    # ARPACK is exact where a randomised SVD underestimates the last singular values.
+    # ARPACK is exact; a randomized SVD underestimates the last singular values.
     svd = TruncatedSVD(dim, algorithm="arpack", random_state=0).fit(matrix)
     # Rounding can make a zero negative.
     values = numpy.maximum(svd.singular_values_, 0)
     vectors = svd.components_.T * values**alpha
-    # Rounding errors have a direction, and a cosine sees nothing else.
+    # Clear the rounding errors of zero columns, because a cosine would only see their direction.
     vectors[matrix.getnnz(axis=0) == 0] = 0
     norm = numpy.square(matrix.data, dtype=float).sum()
     return vectors, float(numpy.square(values, dtype=float).sum() / norm)
@@ -273,7 +273,7 @@ def _pca(
 ) -> Tuple[numpy.ndarray, float]:
     """
     Returns the principal components of the vectors of `@@UNKNOWN@@` and the words, shape
-    `(1 + len(words), dim)`, and the share of the variance that is in them.
+    `(1 + len(words), dim)`, and the share of the variance that they explain.
     """
     from sklearn.decomposition import PCA
 

@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 _KIND = "Table of word vectors"
 _FORMAT = "Each line must have a word and the values of its vector, separated by single spaces."
-# What the error handler "surrogateescape" makes of bytes that are not UTF-8.
+# The error handler "surrogateescape" maps bytes that are not UTF-8 to these characters.
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")
 
 
@@ -42,13 +42,13 @@ def read_table(path: str, *, max_words: Optional[int] = None) -> Tuple[List[str]
         As for AllenNLP's `EmbeddingsTextFile`: a path or URL, compressed or not, or a file in an
         archive, `(glove.6B.zip)#glove.6B.100d.txt`.
     max_words : `int`, optional (default = `None`)
-        Read only this many words, the most frequent ones in all these formats. The rest of the
+        Read only this many words, in all these formats the most frequent ones. The rest of the
         table is not checked.
 
     # Returns
 
     `List[str]`
-        The words, in the order of the file. They may contain spaces, as in GloVe's largest table.
+        The words, in the order of the file. Words may contain spaces, as in GloVe's largest table.
     `numpy.ndarray`
         Their vectors. Shape `(num_words, dim)`, `float32`.
 
@@ -162,7 +162,7 @@ def write_table(
     """
     Writes vectors in word2vec's text format, which AllenNLP's `embedding` reads as a
     `pretrained_file` and gensim with `KeyedVectors.load_word2vec_format`: the line `N D`, then one
-    line for each word, with its vector to six significant digits, all separated by spaces. The file
+    line per word, with its vector to six significant digits, all separated by spaces. The file
     appears when it is complete.
 
     # Parameters

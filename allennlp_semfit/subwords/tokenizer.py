@@ -23,9 +23,8 @@ class SubwordTokenizer(Tokenizer, NamesConfigKey):
     """
     Splits text at white space, and words into subwords with the byte-level BPE of `allennlp
     train-bpe` (Sennrich et al. 2016, "Neural Machine Translation of Rare Words with Subword Units",
-    over bytes). The first subword of each word starts with `Ġ`. Every byte is a subword, so that no
-    word is unknown in any language. Boundary tokens stay one subword; the tokenizer does not add
-    them.
+    over bytes). The first subword of each word starts with `Ġ`. Every byte is a subword, so no word
+    is unknown in any language. A boundary token is one subword; the tokenizer does not add it.
 
     The subwords of recently used words are cached, which takes about 25 MB for ordinary text and at
     most 250 MB. All occurrences of a subword share one `Token`: do not modify it.
@@ -36,7 +35,8 @@ class SubwordTokenizer(Tokenizer, NamesConfigKey):
 
     model_path : `str`
         The `tokenizer.json` that `allennlp train-bpe` writes, as a path or URL for AllenNLP's
-        `cached_path`. Pickled copies, as in the workers of a data loader, do not need the file.
+        `cached_path`. Its truncation and padding are ignored. Pickled copies, as in the workers of
+        a data loader, do not need the file.
     cache_size : `int`, optional (default = `131072`)
         The maximum number of cached words. Words of more than 32 characters are not cached.
 
@@ -67,7 +67,7 @@ class SubwordTokenizer(Tokenizer, NamesConfigKey):
         try:
             self._set_up(Path(file).read_text(encoding="utf-8"))
             marks_words = self._marks_words()
-        # `tokenizers` has no class for its errors.
+        # `tokenizers` does not define error types.
         except Exception as error:
             found = f"is damaged, or is not a tokenizer.json ({first_line(error)[:200]})"
             raise InvalidFileError(self._path, found, remedy, _KIND) from None
@@ -84,7 +84,7 @@ class SubwordTokenizer(Tokenizer, NamesConfigKey):
         self._set_up(state["model"])
 
     def __deepcopy__(self, memo: Dict[int, Any]) -> "SubwordTokenizer":
-        # Only the cache changes.
+        # Nothing but the cache is mutable.
         return self
 
     @property
@@ -137,8 +137,8 @@ class SubwordTokenizer(Tokenizer, NamesConfigKey):
     def _encode(self, word: str) -> Tuple[Token, ...]:
         if word in self._boundaries:
             return self._boundaries[word]
-        # UTF-8 has no lone surrogates: they become question marks.
+        # UTF-8 cannot encode lone surrogates; they become question marks.
         text = word.encode("utf-8", errors="replace").decode("utf-8")
-        # `encode_batch` would use threads, which do not survive a fork.
+        # Do not use `encode_batch`: its threads do not survive a fork.
         subwords = self._tokenizer.encode(text, add_special_tokens=False).tokens
         return tuple(map(self._tokens.__getitem__, subwords)) or self._unknown

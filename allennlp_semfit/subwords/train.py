@@ -40,7 +40,7 @@ MAX_PAIR_COUNT = 2**31 - 1
 class BpeTrainingResult(NamedTuple):
     """
     `num_merges` is less than requested if too few pairs are frequent enough. `subwords_per_word` is
-    the mean over the corpus. `vocabulary_size` does not count padding and `@@UNKNOWN@@`.
+    the mean over the corpus. `vocabulary_size` excludes padding and `@@UNKNOWN@@`.
     """
 
     num_words: int
@@ -139,7 +139,7 @@ def train_bpe(
 
 
 def _to_byte_level(counts: Dict[str, int], excluded: Sequence[str]) -> Dict[str, int]:
-    """Maps words, with a space before, to the symbols of byte-level BPE."""
+    """Maps words, each with a leading space, to the symbols of byte-level BPE."""
     byte_level = pre_tokenizers.ByteLevel(add_prefix_space=True, use_regex=False)
     words: CounterType[str] = Counter()
     for word, count in counts.items():
@@ -164,7 +164,7 @@ def _run_worker(words: Dict[str, int], options: Dict[str, Any], *, num_threads: 
     """Returns the contents of `tokenizer.json`."""
     environment = {
         "PYTHONIOENCODING": "utf-8",
-        # The modules beside the script must not hide others.
+        # The modules next to the script must not shadow others.
         "PYTHONSAFEPATH": "1",
         # Without threads the training time is quadratic in the number of distinct words.
         "TOKENIZERS_PARALLELISM": "true",

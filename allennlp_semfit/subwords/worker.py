@@ -19,8 +19,8 @@ MAX_REPEATS = 1000
 
 def train(words: Dict[str, int], options: Dict[str, Any]) -> str:
     """
-    Returns the contents of `tokenizer.json`, trained on `words` in the symbols of byte-level BPE
-    and how often each occurs. `options` are those of `tokenizers.trainers.BpeTrainer`.
+    Returns the contents of `tokenizer.json`. `words` maps words, in the symbols of byte-level BPE,
+    to their counts. `options` are those of `tokenizers.trainers.BpeTrainer`.
     """
     num_texts = sum(-(-count // MAX_REPEATS) for count in words.values())
 

@@ -34,7 +34,7 @@ class LargeBatchLearningRateScheduler(LearningRateScheduler):
     optimizer : `torch.optim.Optimizer`
         This argument does not get an entry in a configuration file for the object.
     num_replicas : `int`
-        How many times as large as the original the batch of an update is. All factors count: the
+        The ratio of the batch size of an update to the original batch size. All factors count: the
         number of processes, `num_gradient_accumulation_steps` and the batch size of each process.
         It is also the ratio of the peak learning rate to `lr`.
     warmup_steps : `float`, optional (default = `None`)

@@ -23,7 +23,7 @@ from allennlp_semfit.common.cpu import has_bfloat16_instructions
 
 logger = logging.getLogger(__name__)
 
-# On a GPU, in the progress bar.
+# On a GPU, the progress bar's metrics are refreshed every this many batches.
 _BATCHES_PER_METRICS = 20
 
 
@@ -32,16 +32,16 @@ class ResumableTrainer(GradientDescentTrainer, KnownParams):
     """
     AllenNLP's `gradient_descent` trainer, with these differences:
 
-    * `use_amp` runs the forward pass under autocast in bfloat16, on CPUs and on GPUs. AllenNLP has
-      float16, on GPUs only, which is what a GPU without bfloat16 gets. Since bfloat16 has the range
-      of float32, gradients are not scaled, and `grad_scaling` has no effect.
-    * On a GPU, the metrics that the progress bar and callbacks get after a batch are read at every
-      20th batch only, because reading them waits for the GPU. Those of an epoch are exact.
-    * A run that was killed between a checkpoint and the best weights, or after its last epoch,
-      resumes where it was.
-    * An epoch that resumes in its middle has no training metrics. Those that AllenNLP would write
-      lack the batches before the checkpoint.
-    * Distributed processes that would resume from different checkpoints are an error.
+    * `use_amp` runs the forward pass under autocast in bfloat16, on CPUs and on GPUs. AllenNLP uses
+      float16, on GPUs only; this trainer uses it on a GPU without bfloat16. Since bfloat16 has the
+      range of float32, gradients are not scaled, and `grad_scaling` has no effect.
+    * On a GPU, the metrics for the progress bar and callbacks are read only after every 20th batch,
+      because reading them waits for the GPU. The metrics of an epoch are exact.
+    * A run that was killed between a checkpoint and the best weights, or after its last epoch, can
+      be resumed.
+    * If an epoch is resumed, its training metrics are not written: AllenNLP's would lack the
+      batches before the checkpoint.
+    * It is an error if distributed processes would resume from different checkpoints.
 
     Use it with the `resumable` checkpointer.
 
@@ -70,7 +70,7 @@ class ResumableTrainer(GradientDescentTrainer, KnownParams):
         self._use_bfloat16 = use_amp
         on_gpu = self.cuda_device.type == "cuda"
         if use_amp and on_gpu and not _has_bfloat16(self.cuda_device):
-            # As AllenNLP's constructor does, which does not know the device before.
+            # AllenNLP does this in its constructor, where the device is not known yet.
             self._use_amp, self._use_bfloat16 = True, False
             if kwargs.get("grad_scaling", True):
                 model: Any = self._ddp_wrapped_model
@@ -84,7 +84,7 @@ class ResumableTrainer(GradientDescentTrainer, KnownParams):
 
     def train(self) -> Dict[str, Any]:
         with warnings.catch_warnings():
-            # AllenNLP enters autocast by a deprecated name. The warning breaks the progress bar.
+            # The warning about AllenNLP's deprecated call of autocast breaks the progress bar.
             warnings.filterwarnings("ignore", r"`torch\.cuda\.amp\.autocast", FutureWarning)
             metrics: Dict[str, Any] = super().train()
         return metrics
@@ -101,7 +101,7 @@ class ResumableTrainer(GradientDescentTrainer, KnownParams):
     def rescale_gradients(self) -> Any:
         if self.cuda_device.type == "cpu" or isinstance(self._grad_norm, bool) or self._scaler:
             return super().rescale_gradients()
-        # As AllenNLP, which also reads the norm, and thus waits for the GPU.
+        # As in AllenNLP, but without reading the norm, which would wait for the GPU.
         if self._ddp_wrapped_model is not None:
             return self._ddp_wrapped_model.clip_grad_norm_(self._grad_norm)
         return torch.nn.utils.clip_grad_norm_(self.model.parameters(), self._grad_norm)
@@ -154,7 +154,7 @@ class ResumableTrainer(GradientDescentTrainer, KnownParams):
             # AllenNLP writes the best weights after the checkpoint, of which this is a copy.
             self._best_model_filename = os.path.join(str(self._serialization_dir), "best.th")
             if self._primary:
-                # It may be a hard link to an older checkpoint.
+                # The file may be a hard link to an older checkpoint.
                 with suppress(FileNotFoundError):
                     os.remove(self._best_model_filename)
                 self._save_model_state(self._best_model_filename)
@@ -207,10 +207,10 @@ class ResumableCheckpointer(Checkpointer):
     def load_checkpoint(self) -> Optional[TrainerCheckpoint]:
         for point in sorted(self._find_all_checkpoints(), reverse=True):
             paths = self._model_state_path(*point), self._training_state_path(*point)
-            # `torch.save` writes a zip archive, with its directory at the end. A process does not
-            # know the shards of others, and all must choose the same checkpoint.
+            # `torch.save` writes a zip archive, whose directory is at the end of the file. Sharded
+            # checkpoints are not checked, because all processes must choose the same one.
             if self.state_is_sharded or all(map(zipfile.is_zipfile, paths)):
-                # The next checkpoint is as far from this one as without an interruption.
+                # Keep the interval to the next checkpoint as without an interruption.
                 self._last_save_num_epochs_completed = point[0]
                 self._last_save_num_batches_in_epoch_completed = point[1]
                 break
@@ -225,7 +225,7 @@ class ResumableCheckpointer(Checkpointer):
         return super().load_checkpoint()
 
     def _remove_checkpoint(self, epochs_completed: int, batches_in_epoch_completed: int) -> None:
-        # In this order, a checkpoint that a killed run has half removed is removed later.
+        # In this order, a later run removes the rest of a half-removed checkpoint.
         for kind in ("training_state", "model_state"):
             name = f"{kind}_e{epochs_completed}_b{batches_in_epoch_completed}"
             for pattern in (f"{name}.th", f"{name}_w*.th"):
@@ -237,8 +237,8 @@ class ResumableCheckpointer(Checkpointer):
 class ResumableTrainModel(TrainModel):
     """
     AllenNLP's training, in which the trainer is `resumable` if the config does not name its type.
-    `allennlp find-lr` refuses a trainer of any type but its own, and does not read that of the
-    training.
+    The config can thus be used with `allennlp find-lr`, which only accepts AllenNLP's own trainer
+    but ignores the type of the training.
 
     Registered as a `TrainModel`, which is the whole config, with name "resumable".
 

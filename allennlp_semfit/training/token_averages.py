@@ -11,12 +11,12 @@ class _RunningMean(Metric):
     """The mean of vectors over all batches and processes since the last reset."""
 
     def __init__(self) -> None:
-        # The sum of the vectors and, as the last element, their number: one tensor, so that the
-        # processes exchange one message for each batch.
+        # The sum of the vectors and, as the last element, their number, in one tensor, so that the
+        # processes exchange one message per batch.
         self._sums: Optional[torch.Tensor] = None
 
     def _add(self, vectors: torch.Tensor) -> None:
-        # A sum in `float64` would first convert the vectors to it.
+        # A sum in `float64` would first convert all vectors.
         dtype = torch.promote_types(vectors.dtype, torch.float32)
         sums = vectors.detach().sum(dim=0, dtype=dtype).double()
         count = sums.new_full((1,), vectors.size(0))
@@ -59,8 +59,7 @@ class TokenAverage(_RunningMean):
 class BaselineCosine(_RunningMean):
     """
     The mean cosine of the best constant prediction: the largest mean cosine between a constant
-    vector and the given directions. It is the norm of their mean direction, which is also the best
-    constant.
+    vector and the given directions. It is the norm of the mean direction.
 
     Registered as a `Metric` with name "baseline_cosine".
     """

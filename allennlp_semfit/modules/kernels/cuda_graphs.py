@@ -1,6 +1,7 @@
 """
-CUDA graphs of a function and its derivative. A small batch takes less time on a GPU than the
-hundreds of launches of its forward and backward pass take on the CPU; a graph is one launch.
+CUDA graphs of a function and its derivative. The forward and backward pass of a small batch launch
+hundreds of kernels, which takes longer on the CPU than their work on the GPU; a graph is launched
+once.
 """
 
 from collections import OrderedDict
@@ -9,7 +10,7 @@ from weakref import ref
 
 import torch
 
-# For each length of the batches of a training, one.
+# One graph per batch length.
 _MAX_GRAPHS = 32
 
 
@@ -20,7 +21,7 @@ class _Lease:
 
 
 class _Memory:
-    """What the graphs of a cache share."""
+    """The memory that all graphs of a cache share."""
 
     def __init__(self) -> None:
         self.pool = torch.cuda.graph_pool_handle()
@@ -36,13 +37,12 @@ class CapturedPass:
 
     memory : `_Memory`
     inputs : `torch.Tensor`
-        Zeros. They and their gradients have any number of dimensions, of which the second is that
-        of the words.
+        Zeros. The second dimension, as that of the gradients, is the words.
     forward : `Callable[[torch.Tensor], Tuple[torch.Tensor, Any]]`
-        Given the inputs, returns the outputs and what `backward` needs of it.
+        Given the inputs, returns the outputs and the values that `backward` needs.
     backward : `Callable[[torch.Tensor, Any], Sequence[Any]]`
-        Given the outputs' gradient and what `forward` returned, returns the gradient of the inputs,
-        or `None`, and those of the parameters.
+        Given the outputs' gradient and these values, returns the gradient of the inputs, or `None`,
+        and the gradients of the parameters.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class CapturedPass:
     ) -> None:
         def run_backward() -> Any:
             grad_inputs, *grads = backward(self._grad_outputs, saved)
-            # All graphs have these in common.
+            # All graphs write to the same gradient buffers.
             if memory.grads is None:
                 memory.grads = grads
             elif grads:
@@ -62,7 +62,7 @@ class CapturedPass:
             return grad_inputs
 
         self._memory, self._inputs = memory, inputs
-        # Before the capture, during which no kernel can be loaded.
+        # Run once before the capture, because kernels cannot be loaded during a capture.
         outputs, saved = forward(inputs)
         self._grad_outputs = torch.zeros_like(outputs)
         backward(self._grad_outputs, saved)
@@ -72,11 +72,14 @@ class CapturedPass:
         # with the same pool to be captured.
 
     def forward(self, inputs: torch.Tensor) -> Tuple[torch.Tensor, _Lease]:
-        """The outputs, and what `backward` takes. There may be fewer words than in the graph."""
+        """
+        Returns the outputs and the argument of `backward`. There may be fewer words than in the
+        graph.
+        """
         _copy_words(inputs, self._inputs)
         self._forward()
         lease = _Lease()
-        # A forward pass without a backward pass ends with the tensors that need it.
+        # Without a backward pass, the lease ends when autograd frees it.
         self._memory.lease = ref(lease)
         return self._outputs[:, : inputs.size(1)].clone(), lease
 
@@ -107,8 +110,8 @@ class CapturedPass:
 
 class GraphCache:
     """
-    The graphs of one function, for several shapes. They share their memory, so there is one forward
-    pass at a time, until its backward pass.
+    The graphs of one function, for several shapes. They share their memory, so after a forward pass
+    no other pass can use a graph until the backward pass.
     """
 
     def __init__(self) -> None:
@@ -121,8 +124,8 @@ class GraphCache:
         self, parameters: Hashable, shape: Hashable, capture: Callable[[_Memory], CapturedPass]
     ) -> Optional[CapturedPass]:
         """
-        The pass for a shape, or `None` if another pass is under way or the shape is new: many
-        occur only once.
+        Returns the pass for a shape, or `None` if another pass is in progress or the shape occurs
+        for the first time: many shapes occur only once.
 
         # Parameters
 
@@ -142,7 +145,7 @@ class GraphCache:
         if shape in self._passes:
             self._passes.move_to_end(shape)
         elif shape in self._seen:
-            # A pool whose graphs are all gone cannot be used again.
+            # A memory pool cannot be reused once all its graphs are deleted.
             if self._memory is None or not self._passes:
                 self._memory = _Memory()
             self._passes[shape] = capture(self._memory)
@@ -160,9 +163,9 @@ def _copy_words(words: torch.Tensor, buffer: torch.Tensor) -> None:
 
 
 def _capture(function: Callable[[], Any], pool: Any) -> Tuple[Any, Callable[[], None]]:
-    """What `function` returns, and a function that computes it again, in place."""
+    """Returns the result of `function`, and a function that recomputes it in place."""
     graph = torch.cuda.CUDAGraph()
-    # Other threads may use the GPU, too.
+    # Other threads may use the GPU during the capture.
     with torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"):
         result = function()
     return result, graph.replay

@@ -41,13 +41,13 @@ def select_ops(
     implementation: str, device: torch.device, dtype: torch.dtype, parameter_dtype: torch.dtype
 ) -> ModuleType:
     """
-    The module with the operations between the matrix products: `torch_ops`, which defines them,
-    `native_ops` or `triton_ops`.
+    Returns the module with the operations between the matrix products: `torch_ops`, which defines
+    them, `native_ops` or `triton_ops`.
 
     # Parameters
 
     implementation : `str`
-        One of `IMPLEMENTATIONS`. "auto" is the fastest that is available.
+        One of `IMPLEMENTATIONS`. "auto" selects the fastest available one.
     device : `torch.device`
     dtype : `torch.dtype`
         The type of the matrix products.
@@ -93,7 +93,7 @@ def _native_is_built() -> bool:
 
 @cache
 def _triton_runs(device: torch.device) -> bool:
-    # Triton may be missing or lack a compiler, or the device may be too old: launch a kernel.
+    # Launch a kernel: Triton may be missing or lack a compiler, or the device may be too old.
     try:
         import triton  # noqa: F401
 

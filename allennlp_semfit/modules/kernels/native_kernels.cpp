@@ -257,11 +257,11 @@ INLINE void moments(const Value* row, int64_t size, float bound, float eps, floa
   *mean = sum<W>(total) / size;
   Floats squares = {};
   for_vectors<W>(0, size, [&](int64_t at, int64_t count) ALWAYS_INLINE {
-    Floats centred = clip(load<W>(row + at, count), bound) - *mean;
+    Floats centered = clip(load<W>(row + at, count), bound) - *mean;
     if (count == W) {
-      squares += centred * centred;
+      squares += centered * centered;
     } else {
-      for (int64_t lane = 0; lane < count; ++lane) squares[lane] += centred[lane] * centred[lane];
+      for (int64_t lane = 0; lane < count; ++lane) squares[lane] += centered[lane] * centered[lane];
     }
   });
   *scale = 1.0f / std::sqrt(sum<W>(squares) / size + eps);

@@ -1,6 +1,6 @@
 """
-The functions of `torch_ops`, each as one CPU kernel of `native_kernels.cpp`, for values in
-`float32` or `bfloat16`, and for the tensors of one layer, without the dimension `layers`. All
+The functions of `torch_ops`, each as one CPU kernel of `native_kernels.cpp`. The values are in
+`float32` or `bfloat16`, and the tensors belong to one layer, without the dimension `layers`. All
 arithmetic is in `float32`.
 """
 
@@ -13,14 +13,14 @@ import torch
 
 from allennlp_semfit.modules.kernels.torch_ops import new_bias_sums as new_bias_sums
 
-# What follows the type, the rows, the columns and the threads.
+# The arguments after the type and the numbers of rows, columns and threads.
 _ARGUMENTS = {
     "cell_forward": [*[c_void_p] * 6, c_float],
     "cell_backward": [*[c_void_p] * 7, c_float],
     "state_forward": [*[c_void_p] * 5, c_float, c_float],
     "state_backward": [*[c_void_p] * 2, c_int64, *[c_void_p] * 3, c_float, c_float],
 }
-# PyTorch's operations obey this variable, too.
+# The values of ATEN_CPU_CAPABILITY, which PyTorch reads too, and the vector widths.
 _WIDTHS = {"default": 4, "avx2": 8}
 
 
@@ -40,14 +40,13 @@ native_kernels: Optional[CDLL] = None
 load_error: Optional[OSError] = None
 try:
     native_kernels = _load()
-except OSError as error:  # It was not built: see `setup.py`.
+except OSError as error:  # The library was not built: see `setup.py`.
     load_error = error
 
 
 def _run(name: str, values: torch.Tensor, *arguments: Union[torch.Tensor, float, None]) -> None:
     """
-    Runs a kernel on the rows of `values`, with the addresses of the tensors in `arguments`. The
-    other arguments are numbers and `None`.
+    Runs a kernel on the rows of `values`. Tensors in `arguments` are passed as addresses.
     """
     rows, columns = values.shape
     getattr(native_kernels, name)(

@@ -121,7 +121,7 @@ def run_in_lockstep(
 _MAX_GRAPH_SIZE = 256
 # Graphs are captured for the lengths that are multiples of this.
 _GRAPH_STEPS = 4
-# Not attributes of the layers, because a graph cannot be copied.
+# Graphs cannot be copied, so they are not attributes of the layers.
 _graphs: "WeakKeyDictionary[ProjectedLstm, GraphCache]" = WeakKeyDictionary()
 
 
@@ -359,7 +359,7 @@ def _backward_all_layers(
     all layers.
     """
     inputs, recurrent, saved_layers = saved
-    # Each step adds to it the gradients from the next.
+    # Each step adds the gradients from the next step.
     grad_states = grad_outputs.clone(memory_format=torch.contiguous_format)
 
     def run(

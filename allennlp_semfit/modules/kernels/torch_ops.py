@@ -1,12 +1,12 @@
 """
-What a projected LSTM computes between matrix products, in PyTorch.
+The operations of a projected LSTM between matrix products, in PyTorch.
 
-The tensors are views of buffers for all steps. Where `layers` is the number of layers that run in
-parallel, a dimension that may be missing, and `n` the number of sentences that have a word at this
-step, the shapes are
+The tensors are views of buffers for all steps. `layers` is the number of layers that run in
+parallel; this dimension may be missing. `n` is the number of sentences that have a word at this
+step. The shapes are
 
-- `(layers, n, 4 * cell_size)` for `gates` (input, forget, candidate, output) and the
-  `recurrent_gates`, what the previous state adds to them (`None` if it has been added, or at the
+- `(layers, n, 4 * cell_size)` for `gates` (input, forget, candidate, output) and
+  `recurrent_gates`, the contribution of the previous state (`None` if it has been added, or at the
   first step), and `(layers, 1, 4 * cell_size)` for their `bias`;
 - `(layers, n, cell_size)` for `cell_state` (before clipping), `previous_cell_state` (`None` at the
   first step) and `hidden` (the output before projection);
@@ -44,8 +44,8 @@ def cell_forward(
 ) -> None:
     """
     Adds `recurrent_gates` and the bias to the gates' pre-activations, replaces them by the
-    activations, and computes `cell_state` and `hidden`. What is in `gates` afterwards is for
-    `cell_backward` of the same module only.
+    activations, and computes `cell_state` and `hidden`. Only `cell_backward` of the same module can
+    read the resulting `gates`.
     """
     cell_size = cell_state.size(-1)
     gates += bias if recurrent_gates is None else recurrent_gates + bias
@@ -73,9 +73,9 @@ def cell_backward(
 ) -> None:
     """
     The backward pass of `cell_forward`. Computes `grad_gates`, the gradient of the pre-activations,
-    and `hidden`, again. `grad_cell_state` is the next step's gradient of this step's clipped cell
-    state; this step's gradient of the previous one replaces it. `bias_sums` is the result of
-    `new_bias_sums` for all steps.
+    and recomputes `hidden`. `grad_cell_state` is the next step's gradient of this step's clipped
+    cell state; it is replaced by this step's gradient of the previous cell state. `bias_sums` is
+    the result of `new_bias_sums` for all steps.
     """
     input_gate, forget_gate, candidate, output_gate = gates.chunk(4, dim=-1)
     grad_input, grad_forget, grad_candidate, grad_output = grad_gates.chunk(4, dim=-1)
@@ -102,8 +102,9 @@ def cell_backward(
 
 def new_bias_sums(gates: torch.Tensor, num_sentences: int) -> Optional[torch.Tensor]:
     """
-    For the `gates` of all steps, and the number of sentences at the first, a tensor of zeros to
-    which `cell_backward` adds the rows of `grad_gates`, so that fewer are left to add; or `None`.
+    Returns a tensor of zeros to which `cell_backward` adds the rows of `grad_gates`, so that fewer
+    rows are left to add; or `None`. `gates` are those of all steps, and `num_sentences` is the
+    number of sentences at the first step.
     """
     return None
 
@@ -142,8 +143,8 @@ def state_backward(
 ) -> None:
     """
     The backward pass of `state_forward`, except for the layer norm's parameters. First adds
-    `grad_recurrent`, the gradient from the next step, to `grad_state`. It has the sentences of that
-    step only, and is `None` at the last one.
+    `grad_recurrent`, the gradient from the next step, to `grad_state`. `grad_recurrent` contains
+    only the sentences of the next step, and is `None` at the last step.
     """
     if grad_recurrent is not None:
         grad_state[..., : grad_recurrent.size(-2), :] += grad_recurrent

@@ -1,9 +1,8 @@
 """
-The functions of `torch_ops`. Each that a step of a projected LSTM calls is one Triton kernel, so
-that a step launches two matrix products and two kernels, both in the forward and in the backward
-pass. These kernels take as long as the memory does, so `cell_forward` does not write the gates:
-`cell_backward` computes their activations and the cell state again, and also sums the gradient of
-the bias.
+The functions of `torch_ops` as Triton kernels: a step of a projected LSTM launches two matrix
+products and two kernels, both in the forward and in the backward pass. The kernels are bound by
+memory bandwidth, so `cell_forward` does not write the activations of the gates: `cell_backward`
+recomputes them and the cell state, and also sums the gradient of the bias.
 
 All arithmetic is in `float32`, whatever the tensors' types.
 """
@@ -17,7 +16,7 @@ try:
     import triton
     import triton.language as tl
 except ImportError:
-    # `--include-package` imports the kernels all the same.
+    # `--include-package` imports this module even where Triton is missing.
     triton = tl = SimpleNamespace(jit=lambda function: function, constexpr=None)
 
 _BLOCK = 1024
@@ -36,7 +35,7 @@ def _load(pointers, mask):
 
 @triton.jit
 def _clipped(x, clip_value):
-    # On a GPU, `tl.minimum` and `tl.maximum` would turn NaN into a number.
+    # `tl.minimum` and `tl.maximum` would replace NaN by a number.
     return tl.where(x < -clip_value, -clip_value, tl.where(x > clip_value, clip_value, x))
 
 
@@ -246,7 +245,7 @@ def cell_forward(
     """As `torch_ops.cell_forward`, but the gates keep their pre-activations, without the bias."""
     if recurrent_gates is not None:
         gates += recurrent_gates
-    # Any tensor can replace `None`: the kernel does not read it.
+    # Triton needs a pointer; the kernel never reads this one.
     previous = cell_state if previous_cell_state is None else previous_cell_state
     tensors = (gates, bias, previous, cell_state, hidden)
     num_layers, num_sentences, cell_size = cell_state.shape
@@ -294,7 +293,7 @@ def cell_backward(
 
 def new_bias_sums(gates: torch.Tensor, num_sentences: int) -> torch.Tensor:
     """As `torch_ops.new_bias_sums`."""
-    # A row for each program of a block of cells: enough to fill a GPU, measured on an H200.
+    # One row for each program of a block of cells. These numbers are the fastest on an H200.
     num_groups = min(num_sentences, max(num_sentences // 8, 32), 96)
     return gates.new_zeros(len(gates), num_groups, gates.size(-1), dtype=torch.float32)
 
@@ -324,7 +323,7 @@ def state_backward(
     grad_projected: torch.Tensor,
 ) -> None:
     """As `torch_ops.state_backward`."""
-    # Any tensor can replace `None`: the kernel does not read it.
+    # Triton needs a pointer; the kernel never reads this one.
     recurrent = grad_state if grad_recurrent is None else grad_recurrent
     recurrent_rows = 0 if grad_recurrent is None else grad_recurrent.size(1)
     tensors = (grad_state, recurrent, projected, weight, grad_projected)

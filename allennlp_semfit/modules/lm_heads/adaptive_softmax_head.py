@@ -17,8 +17,8 @@ class AdaptiveSoftmaxHead(SoftmaxHeadBase):
     directly. The others are predicted in two steps: first the cluster, then the word in it. The
     rarer the words of a cluster, the lower the dimension of their vectors.
 
-    The vocabulary should be sorted by decreasing frequency, as `allennlp count-vocabulary` writes
-    it. Otherwise it is slow.
+    The head is fast only if the vocabulary is sorted by decreasing frequency, as `allennlp
+    count-vocabulary` writes it.
 
     Registered as an `LmHead` with name "adaptive_softmax".
 
@@ -96,7 +96,7 @@ class AdaptiveSoftmaxHead(SoftmaxHeadBase):
         return loss
 
     def losses(self, context: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        # PyTorch writes the log-likelihoods into a tensor of the context's type. Under autocast
-        # they are float32 on a GPU, so the context must be too, and so must both on a CPU.
+        # PyTorch writes the log-likelihoods into a tensor of the context's type. Under autocast,
+        # they are float32 on a GPU, so convert the context; on a CPU, disable autocast.
         with torch.autocast("cpu", enabled=False):
             return -self.softmax(context.to(self.softmax.head.weight), targets).output

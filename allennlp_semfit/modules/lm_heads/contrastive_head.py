@@ -15,21 +15,21 @@ from allennlp_semfit.training.token_averages import TokenAverage
 
 _INITIAL_SCALE = 10.0
 _MAX_SCALE = 100.0
-# In evaluation, the loss is computed of this many targets at a time.
+# In evaluation, the losses of this many targets are computed at a time.
 _CHUNK_SIZE = 1024
 
 
 @dataclass
 class BatchWords:
     """
-    The distinct words of a batch and, as the targets, their numbers. An index selects targets.
+    The distinct words of a batch, and the targets as indices into them. Indexing selects targets.
 
     # Parameters
 
     directions : `torch.Tensor`
         The vectors of the words, of unit norm. Shape `(num_words, embedding_dim)`.
     indices : `torch.Tensor`
-        The numbers of the words, or -1 for what is no target. Shape `(...)`.
+        The words of the targets, or -1 for positions without a target. Shape `(...)`.
     """
 
     directions: torch.Tensor
@@ -45,20 +45,20 @@ class BatchWords:
 @LmHead.register("contrastive")
 class ContrastiveHead(VectorHeadBase):
     """
-    Tells the pre-trained vector of the next (or previous) word from those of the batch's other
-    words: contrastive weight tying (Godey et al. 2024, "Headless Language Models: Learning without
-    Predicting with Contrastive Weight Tying", equation 3), with fixed vectors. The loss of a word
-    `v` in the context `c` is
+    Distinguishes the pre-trained vector of the next (or previous) word from those of the batch's
+    other words: contrastive weight tying (Godey et al. 2024, "Headless Language Models: Learning
+    without Predicting with Contrastive Weight Tying", equation 3), or InfoNCE with in-batch
+    negatives, with fixed vectors. The loss of a word `v` in the context `c` is
 
         -log exp(s cos(Wc + b, w_v)) / sum_u exp(s cos(Wc + b, w_u))
 
-    where `u` runs over the distinct words of the batch, each once, so that no word is its own
-    negative. Words with the same vector are the same word, and one with a vector of zeros is
-    neither target nor negative. The scale `s` is learned, up to 100.
+    where `u` runs over the distinct words of the batch. Words with the same vector count as the
+    same word, and a word with a zero vector is neither target nor negative. The scale `s`, an
+    inverse temperature, is learned, up to 100.
 
-    Like that of the `semfit` head, the cost does not depend on the vocabulary, and the parameters
-    are those of one linear map, a [`ScaledLinear`](../vector_head_base#scaledlinear), and `s`. In
-    contrast to it, a prediction near a frequent word is not free: where the cosine alone is
+    As in the `semfit` head, the cost does not depend on the vocabulary size. The parameters are
+    those of one linear map, a [`ScaledLinear`](../vector_head_base#scaledlinear), and `s`. Unlike
+    the `semfit` head, this loss penalizes predictions near frequent words: if the cosine alone is
     optimized, the predictions crowd around frequent words (Dinu et al. 2015, "Improving Zero-Shot
     Learning by Mitigating the Hubness Problem").
 
@@ -66,7 +66,7 @@ class ContrastiveHead(VectorHeadBase):
 
     The metrics are
 
-    - `perplexity`: that of the target among the words that the loss is over. It depends on their
+    - `perplexity`: the perplexity of the target among the words in the loss. It depends on their
       number, and so on the batch size.
     - `cosine` and `baseline_cosine`: as for the `semfit` head.
 
@@ -81,8 +81,8 @@ class ContrastiveHead(VectorHeadBase):
     target_embedder, target_indexer, target_cache_size, center_targets, whiten_targets
         See [`VectorHeadBase`](../vector_head_base#vectorheadbase).
     max_negatives : `int`, optional (default = `4096`)
-        If a batch has more other words, as many of them are drawn in each training step, without
-        replacement. Cost and memory are proportional to it and to the tokens of a batch.
+        If a batch has more negatives, this many are sampled in each training step, without
+        replacement. Cost and memory are proportional to this and to the tokens of a batch.
 
     # Raises
 
@@ -143,9 +143,9 @@ class ContrastiveHead(VectorHeadBase):
     def _losses(self, predicted: torch.Tensor, targets: BatchWords) -> torch.Tensor:
         """The loss of each target. Shape `(num_targets,)`."""
         if self.training:
-            # A gradient can still lower it from there.
+            # Clamp the value rather than the gradient, so that the scale can decrease again.
             self.log_scale.data.clamp_(max=math.log(_MAX_SCALE))
-        # The predictions are scaled rather than the cosines, which are more values.
+        # There are fewer predictions to scale than cosines.
         scaled = self.log_scale.exp() * predicted  # (num_targets, embedding_dim)
         max_negatives = self.max_negatives if self.training else None
         chunk_size = max(len(scaled), 1) if self.training else _CHUNK_SIZE

@@ -7,24 +7,24 @@ from allennlp_semfit.functional import cosine_distance, nllvmf_distance, squared
 
 class Distance(Registrable):
     """
-    The loss of the Semfit head. It is called with the predicted vectors `c` and the target vectors
-    `w`, both of shape `(..., m)`, and returns the distances, shape `(...)`.
+    The loss of the `semfit` head. Given the predicted vectors `c` and the target vectors `w`, both
+    of shape `(..., m)`, it returns the distances, shape `(...)`.
     """
 
     default_implementation = "cosine"
 
     has_unit_targets = True
-    """Whether the targets that it is called with have unit norm: the head scales them."""
+    """Whether the head scales the targets to unit norm."""
 
     def __call__(self, predicted: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         raise NotImplementedError
 
     def initial_prediction(self, mean_target: torch.Tensor) -> torch.Tensor:
         """
-        The constant prediction that training starts from. By default it is the mean of the targets,
-        scaled so that the elements of that of unit vectors are about 1/3. An optimizer such as Adam
-        changes each element by about the learning rate in an update, so the scale sets how fast the
-        direction changes: with a much smaller norm too fast at first, with a larger one too slowly.
+        The constant prediction that training starts from. By default, this is the mean of the
+        targets, scaled by `sqrt(m) / 3`. An optimizer such as Adam changes each element by about
+        the learning rate in an update, so with a much smaller norm the direction would change too
+        fast at first, and with a larger one too slowly.
 
         `mean_target`, like the result, has the shape `(m,)`.
         """

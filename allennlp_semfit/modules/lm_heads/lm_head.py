@@ -31,19 +31,19 @@ class LmHead(torch.nn.Module, Registrable, KnownParams):
         return self.input_dim
 
     def get_target_dim(self) -> Optional[int]:
-        """The dimension of the targets if they are the model's input vectors, otherwise `None`."""
+        """The dimension of the targets, or `None` if they are not the model's input vectors."""
         return None
 
     def tie_weights(self, text_field_embedder: TextFieldEmbedder) -> None:
         """
         Shares parameters with the model's input, if the head does so. The model's constructor calls
-        it once.
+        this method once.
         """
 
     def prepare_targets(self, source: TextFieldTensors, input_vectors: torch.Tensor) -> Any:
         """
-        The target at each position. In training, a head may also update its statistics of the
-        targets, so call it once for each batch.
+        Returns the target at each position. In training, a head may also update its statistics of
+        the targets, so call this method once for each batch.
 
         # Parameters
 
@@ -56,7 +56,7 @@ class LmHead(torch.nn.Module, Registrable, KnownParams):
         # Returns
 
         `Any`
-            A tensor of shape `(batch_size, length, ...)`, or what can be indexed like one.
+            A tensor of shape `(batch_size, length, ...)`, or an object that is indexed like one.
         """
         raise NotImplementedError
 
@@ -67,7 +67,7 @@ class LmHead(torch.nn.Module, Registrable, KnownParams):
         context : `torch.Tensor`
             Shape `(N, input_dim)`.
         targets : `Any`
-            `N` of what `prepare_targets` returned: a tensor of shape `(N, ...)`.
+            `N` of the targets that `prepare_targets` returned: a tensor of shape `(N, ...)`.
 
         # Returns
 

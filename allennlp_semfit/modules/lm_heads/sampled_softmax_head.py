@@ -9,7 +9,7 @@ from allennlp.modules.sampled_softmax_loss import SampledSoftmaxLoss
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 from allennlp_semfit.modules.lm_heads.softmax_head_base import SoftmaxHeadBase, softmax_losses
 
-# In training, the sampled softmax has this many times the cost of the perplexity.
+# In training, the loss costs this many times as much as the perplexity.
 _COST_RATIO = 10
 
 
@@ -70,7 +70,7 @@ class SampledSoftmaxHead(SoftmaxHeadBase):
             )
         self.sparse = sparse
         self.softmax = SampledSoftmaxLoss(self.num_classes, input_dim, num_samples, sparse)
-        # It draws the same samples as AllenNLP's function, without its loop over the words.
+        # Draws the same samples as AllenNLP's function, without a loop over the words.
         self.softmax.choice_func = log_uniform_sample
         # The perplexity is computed for every n-th word.
         self._stride = max(1, round(_COST_RATIO * self.num_classes / num_samples))
@@ -86,7 +86,7 @@ class SampledSoftmaxHead(SoftmaxHeadBase):
         if len(targets):
             loss: torch.Tensor = self.softmax(context, targets)
             return loss
-        # AllenNLP's has no gradient then, but `DistributedDataParallel` waits for all gradients.
+        # AllenNLP's loss would have no gradient, but `DistributedDataParallel` waits for all.
         return context.sum() if self.sparse else self.losses(context, targets).sum()
 
     def output_layer(self) -> Tuple[torch.Tensor, torch.Tensor]:
@@ -102,9 +102,10 @@ class SampledSoftmaxHead(SoftmaxHeadBase):
 
 def log_uniform_sample(num_words: int, num_samples: int) -> Tuple[numpy.ndarray, int]:
     """
-    Draws words with replacement until there are `num_samples` distinct ones. The probability of the
-    word `k` is `log((k + 2) / (k + 1)) / log(num_words + 1)`. With the same random numbers, the
-    sample is the same as that of AllenNLP's `_choice`. Returns it and the number of draws.
+    Draws words with replacement until there are `num_samples` distinct ones, and returns them and
+    the number of draws. The probability of the word `k` is
+    `log((k + 2) / (k + 1)) / log(num_words + 1)`. With the same random numbers, the result is that
+    of AllenNLP's `_choice`.
     """
     draws = numpy.empty(0, dtype=numpy.int64)
     first_draws = draws

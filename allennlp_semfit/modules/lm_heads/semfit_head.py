@@ -12,7 +12,7 @@ from allennlp_semfit.modules.lm_heads.vector_head_base import VectorHeadBase
 
 logger = logging.getLogger(__name__)
 
-# The cosine of an epoch may be lower by this, because of its first updates.
+# Tolerance: an epoch's mean includes its first, worse updates.
 _SMALL_DIFFERENCE = 0.01
 
 
@@ -22,21 +22,19 @@ class SemfitHead(VectorHeadBase):
     Predicts the pre-trained vector of the next (or previous) word. The loss is the distance to it:
     Li et al. 2019, "Efficient Contextual Representation Learning Without Softmax Layer", section 3,
     equation 3. Its cost does not depend on the vocabulary size. The only trainable parameters are
-    those of one linear map from the context's dimension to the vectors'.
-
-    The targets are those of [`VectorHeadBase`](../vector_head_base#vectorheadbase), and the map is
-    a [`ScaledLinear`](../vector_head_base#scaledlinear).
+    those of a [`ScaledLinear`](../vector_head_base#scaledlinear) from the context to the vector.
+    [`VectorHeadBase`](../vector_head_base#vectorheadbase) provides the targets.
 
     The weights start at zero. The first training batch sets the bias to
-    `Distance.initial_prediction`, which is the best constant prediction or close to it, unless a
-    checkpoint or an `initializer` has set it. Without this, the contextualizer would have to learn
-    what all word vectors have in common.
+    `Distance.initial_prediction`, approximately the best constant prediction, unless a checkpoint
+    or an `initializer` has set it. Otherwise, the contextualizer would have to learn the common
+    component of all word vectors.
 
-    A distance gives no perplexity (section 4.3 of the paper). The metrics are, for any distance:
+    The loss yields no perplexity (section 4.3 of the paper). The metrics are, for any distance:
 
     - `cosine`: the mean cosine of prediction and target.
-    - `baseline_cosine`: the mean cosine of the best constant prediction and the targets. The
-      difference of the two is what the model has learned from the context.
+    - `baseline_cosine`: the mean cosine of the best constant prediction and the targets. The model
+      has learned the difference of the two from the context.
 
     Registered as an `LmHead` with name "semfit", the default.
 
@@ -56,7 +54,8 @@ class SemfitHead(VectorHeadBase):
     "head": {"type": "semfit", "input_dim": 512, "embedding_dim": 300, "distance": "cosine"}
     ```
 
-    With targets of its own, where the reader's `token_indexers` have a `single_id` named "tokens":
+    With targets other than the input vectors, where the reader's `token_indexers` contain a
+    `single_id` named "tokens":
 
     ```json
     "head": {
@@ -89,7 +88,7 @@ class SemfitHead(VectorHeadBase):
     ) -> torch.Tensor:
         vectors = self.target_vectors(source, input_vectors)  # (batch_size, length, embedding_dim)
         vectors = self.transform(vectors)
-        # Normalized once, for both directions, the loss and the metrics.
+        # Normalize once, for both directions, the loss and the metrics.
         return unit_vectors(vectors) if self.distance.has_unit_targets else vectors
 
     def forward(self, context: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
@@ -106,11 +105,11 @@ class SemfitHead(VectorHeadBase):
 
     @torch.no_grad()
     def _initialize_bias(self, targets: torch.Tensor) -> None:
-        """Sets the bias, unless it was loaded; to the same value in all processes."""
+        """Sets the bias to the same value in all processes, unless it was loaded."""
         if self.projection.bias.any():
             self._bias_initialized = True
             return
-        # The vector of a word without any known n-gram is zero and has no direction.
+        # A word without any known n-gram has a zero vector.
         targets = targets[targets.any(dim=-1)].float()  # (num_words, embedding_dim)
         count = targets.new_tensor([len(targets)])
         sums = torch.cat([targets.sum(0), count])  # (embedding_dim + 1,)
@@ -123,11 +122,12 @@ class SemfitHead(VectorHeadBase):
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
         metrics = super().get_metrics(reset)
-        # AllenNLP resets them at the end of an epoch.
+        # AllenNLP resets the metrics at the end of an epoch.
         if reset and metrics["cosine"] < metrics["baseline_cosine"] - _SMALL_DIFFERENCE:
             logger.warning(
                 "The mean cosine of this epoch, %.3f, is below that of the best constant vector, "
                 "%.3f. Unless it rises above that, lower the learning rate.",
-                *metrics.values(),
+                metrics["cosine"],
+                metrics["baseline_cosine"],
             )
         return metrics

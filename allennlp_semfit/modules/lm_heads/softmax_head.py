@@ -14,7 +14,7 @@ from allennlp_semfit.modules.lm_heads.softmax_head_base import SoftmaxHeadBase, 
 class SoftmaxHead(SoftmaxHeadBase):
     """
     The softmax over the whole vocabulary: equation 1 of Li et al. 2019. Its cost is proportional to
-    the vocabulary size, so use it for small vocabularies such as the subwords of ELMo-Sub. There,
+    the vocabulary size, so use it for small vocabularies such as the subwords of ELMo-Sub, where
     input and output share their vectors (Press and Wolf 2017, "Using the Output Embedding to
     Improve Language Models").
 
@@ -29,8 +29,8 @@ class SoftmaxHead(SoftmaxHeadBase):
         The dimension of a word's output vector. If it differs from `input_dim`, a linear map
         projects the context to it.
     tie_to_input : `bool`, optional (default = `False`)
-        Whether the output vectors are the weights of the model's `embedding` named `indexer`. The
-        bias is not shared.
+        Whether the output vectors are the weights of the model's `embedding` named `indexer`
+        ("tied word embeddings"). The bias is not shared.
     namespace : `str`, optional (default = `"tokens"`)
         The vocabulary's namespace.
     indexer : `str`, optional (default = `"tokens"`)

@@ -14,9 +14,8 @@ _MAX_LOGITS = 2**25
 
 class SoftmaxHeadBase(LmHead):
     """
-    The base class of the softmax heads, which predict the words of a vocabulary. The classes are
-    the words in their order without the padding, so a word's class is its index minus 1 and
-    `@@UNKNOWN@@` is class 0.
+    A base class for softmax heads, which predict the words of a vocabulary. The class of a word is
+    its index minus 1, because there is none for the padding; `@@UNKNOWN@@` is class 0.
 
     Reports `perplexity`: the exponential of the mean negative log-likelihood, averaged over the
     words of both directions.
@@ -27,8 +26,8 @@ class SoftmaxHeadBase(LmHead):
     # Raises
 
     `ConfigurationError`
-        If the vocabulary has no such namespace, or the namespace has no padding; in training, if
-        there is no such indexer.
+        If the vocabulary lacks the namespace, or the namespace has no padding; in training, if the
+        reader lacks the indexer.
     """
 
     def __init__(
@@ -75,8 +74,8 @@ class SoftmaxHeadBase(LmHead):
 
     def losses(self, context: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """
-        The negative log-likelihood of each target, in nats, shape `(N,)`. The contexts have the
-        shape `(N, input_dim)`, the targets, which are classes, `(N,)`.
+        Returns the negative log-likelihood of each target, in nats, shape `(N,)`. The shape of
+        `context` is `(N, input_dim)`; `targets` contains classes, shape `(N,)`.
         """
         raise NotImplementedError
 
@@ -93,7 +92,7 @@ def softmax_losses(
     Equation 1 of Li et al. 2019, with a bias: `-(c·w + b) + log Σ_w' exp(c·w' + b')`. `context` has
     the shape `(N, dim)`, `weight` `(num_classes, dim)`; the result has the shape `(N,)`.
 
-    Without gradients, it works in chunks, so its memory use does not grow with `N`.
+    Without gradients, the memory use does not depend on `N`.
     """
     chunk_size = context.size(0)
     if not torch.is_grad_enabled():

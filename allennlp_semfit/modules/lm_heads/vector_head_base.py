@@ -17,18 +17,17 @@ from allennlp_semfit.training.token_averages import BaselineCosine, TokenAverage
 logger = logging.getLogger(__name__)
 
 HIGH_BASELINE = 0.9
-"""A `baseline_cosine` above this value means that the targets are nearly the same."""
+"""Above this `baseline_cosine`, the targets are nearly the same."""
 MORE_PASSES = 200
 """The passes of `train-fasttext` that messages suggest: more than the default of a small text."""
 
 
 class VectorHeadBase(LmHead):
     """
-    An output layer whose targets are fixed vectors of words: the model's own input vectors, which
-    must be frozen, or those of a `target_embedder`. This can be any embedder whose vector depends
-    on nothing but the word: `fasttext`, `elmo_character_cnn`, an `embedding` with a
-    `pretrained_file` in text or word2vec format or, as a control, an `embedding` without one, whose
-    vectors are random.
+    An output layer whose targets are fixed word vectors: the model's own input vectors, which must
+    be frozen, or those of a `target_embedder`. This can be any embedder that does not depend on the
+    context: `fasttext`, `elmo_character_cnn`, an `embedding` with a `pretrained_file` in text or
+    word2vec format or, as a control, an `embedding` with random vectors.
 
     # Parameters
 
@@ -40,7 +39,8 @@ class VectorHeadBase(LmHead):
         Embeds the targets. It must be frozen. By default, they are the model's input vectors.
     target_indexer : `str`, optional (default = `None`)
         The name of the indexer, in the reader's `token_indexers`, that the target embedder reads.
-        If the model's input does not, its `text_field_embedder` has `{"type": "empty"}` for it.
+        If the model's input does not read this indexer, add `{"type": "empty"}` under this name to
+        the `text_field_embedder`.
     target_cache_size : `int`, optional (default = `100000`)
         The number of words whose target vectors are cached if the target embedder computes them:
         see `CachedEmbedder`. With 512 dimensions, the default takes up to 205 MB.
@@ -52,12 +52,12 @@ class VectorHeadBase(LmHead):
     # Raises
 
     `ConfigurationError`
-        If the target embedder is trainable or its dimension is not `embedding_dim`, if it comes
-        without a `target_indexer`, or if the targets are to be both centred and whitened; in
-        training, if there is no such indexer.
+        If the target embedder is trainable or its dimension is not `embedding_dim`, if only one of
+        `target_embedder` and `target_indexer` is given, or if both `center_targets` and
+        `whiten_targets` are true; in training, if the reader lacks the indexer.
     """
 
-    # The name it is registered under.
+    # The registered name.
     name: str
 
     def __init__(
@@ -86,7 +86,7 @@ class VectorHeadBase(LmHead):
         if center_targets and whiten_targets:
             raise ConfigurationError(
                 f"{self.name}: both `center_targets` and `whiten_targets` are true, but whitened "
-                "targets are centred already. Remove `center_targets`."
+                "targets are centered already. Remove `center_targets`."
             )
         if target_embedder is not None and target_indexer is not None:
             self._check_target_embedder(target_embedder)
@@ -129,7 +129,7 @@ class VectorHeadBase(LmHead):
         return vectors
 
     def transform(self, vectors: torch.Tensor) -> torch.Tensor:
-        """The vectors, shape `(..., embedding_dim)`, centred or whitened if they are to be."""
+        """Centers or whitens vectors, shape `(..., embedding_dim)`, if so configured."""
         return vectors if self.target_transform is None else self.target_transform(vectors)
 
     def update_metrics(self, cosines: torch.Tensor, directions: torch.Tensor) -> None:
@@ -173,10 +173,10 @@ class VectorHeadBase(LmHead):
 
 class ScaledLinear(torch.nn.Linear):
     """
-    A linear map, zero at first, of the input divided by the square root of its dimension, as in the
-    parametrisation of Jacot et al. 2018, "Neural Tangent Kernel". Otherwise the first updates of an
-    optimizer such as Adam would be too large, because the layer norm of the contextualizer makes
-    long vectors.
+    A linear map that starts at zero and divides its input by the square root of its dimension, as
+    in the parametrization of Jacot et al. 2018, "Neural Tangent Kernel". Otherwise the first
+    updates of an optimizer such as Adam would be too large, because the contextualizer's layer norm
+    yields long vectors.
     """
 
     def reset_parameters(self) -> None:

@@ -68,7 +68,8 @@ class CachedEmbedder(TokenEmbedder):
 
     def clear_cache(self) -> None:
         """Removes all vectors from the cache."""
-        # It is not a buffer, because it must not be archived. Other threads may still read the old.
+        # A new dictionary, because other threads may still read the old one. It is not a buffer,
+        # because it must not be archived.
         self._cache: Dict[bytes, torch.Tensor] = {}
 
     def train(self, mode: bool = True) -> "CachedEmbedder":
@@ -128,7 +129,7 @@ class CachedEmbedder(TokenEmbedder):
             cache = self._cache
             new = {key: position for position, key in enumerate(keys) if key not in cache}
             if new:
-                # The new words as one sentence.
+                # Embed the new words as one sentence.
                 positions = torch.tensor(list(new.values()), device=inputs[0].device)
                 sentence = [tensor[positions].unsqueeze(0) for tensor in words]
                 named = dict(zip(tensors, sentence[len(args) :]))
@@ -141,8 +142,8 @@ class CachedEmbedder(TokenEmbedder):
 
 def _keys(words: List[torch.Tensor]) -> List[bytes]:
     """
-    The bytes of each word's tensors. This waits for the device. So would `torch.unique`, which
-    takes ten times as long on a CPU.
+    The bytes of each word's tensors. Like `torch.unique`, this waits for the device, but it is ten
+    times as fast on a CPU.
     """
     # Bytes alone identify a word only among tensors of the same shapes.
     shapes = str([tuple(tensor.shape[1:]) for tensor in words]).encode()

@@ -19,11 +19,11 @@ MAX_CHARACTERS: int = ELMoCharacterMapper.max_word_length
 
 NUM_CHARACTERS: int = ELMoCharacterMapper.padding_character + 1
 """
-The characters that have an embedding: 256 bytes, four marks of the ends of words and sentences, and
-what fills a word up. The indexer's ids are larger by one, for the 0 of padding between sentences.
+The number of character embeddings: 256 bytes, four marks for the ends of words and sentences, and
+the padding within words. The indexer adds 1 to their ids, because 0 is the padding of sentences.
 """
 
-# The largest convolution of the published ELMo takes 180 kB a word.
+# The largest convolution of the published ELMo takes 180 kB per word.
 _MAX_WORDS_AT_ONCE = 1024
 
 
@@ -35,7 +35,7 @@ class ElmoCharacterCnnEmbedder(TokenEmbedder, NamesConfigKey):
     can use its vectors as input, as targets (`target_embedder` of the `semfit` head), or as both.
 
     Like every `pretrained_file` in AllenNLP, the weights are read for training only: an archive
-    contains them. With inline `options` it needs neither file.
+    contains them. With inline `options`, an archive needs neither file.
 
     Registered as a `TokenEmbedder` with name "elmo_character_cnn".
 
@@ -44,7 +44,7 @@ class ElmoCharacterCnnEmbedder(TokenEmbedder, NamesConfigKey):
     options : `Dict[str, Any]`, optional (default = `None`)
         The sizes, in the form of ELMo's `options.json`.
     options_file : `str`, optional (default = `None`)
-        ELMo's `options.json` itself, a path or a URL. Give either this or `options`.
+        The path or URL of ELMo's `options.json`. Give either this or `options`.
     pretrained_file : `str`
         ELMo's weights as HDF5, a path or a URL. The weights of the LSTM are not read.
         `allennlp export-character-cnn` writes both files.
@@ -107,14 +107,14 @@ class ElmoCharacterCnnEmbedder(TokenEmbedder, NamesConfigKey):
             self._encoder = CnnHighwayEncoder.from_params(Params(sizes))
             # The indexer's ids are ELMo's plus 1, for the padding.
             self._embedding = Embedding(cnn["embedding"]["dim"], NUM_CHARACTERS + 1)
-        # PyTorch raises many types for sizes that are none, or too large.
+        # PyTorch raises many types of errors for invalid sizes.
         except Exception as error:
             found = f"there is no {error}" if isinstance(error, KeyError) else first_line(error)
             if options_file is None:
                 message = f"elmo_character_cnn: `options`: {found} in {options}"
                 raise ConfigurationError(message) from error
             raise InvalidFileError(options_file, f"is not valid: {found}", remedy, kind) from error
-        # AllenNLP's is a lambda, which does not pickle.
+        # AllenNLP's identity is a lambda, which does not pickle.
         self._encoder._layer_norm = torch.nn.Identity()
         self._has_weights = pretrained_file is not None
         if pretrained_file is not None:
@@ -136,7 +136,7 @@ class ElmoCharacterCnnEmbedder(TokenEmbedder, NamesConfigKey):
                     values = torch.from_numpy(file[name][...].astype("float32"))
                     weight.copy_(-values if name.endswith("_carry") else values)
         except (OSError, RuntimeError, KeyError, TypeError, ValueError) as error:
-            found = f"is no HDF5, or damaged ({error})"
+            found = f"is not HDF5, or is damaged ({error})"
             remedy = "Copy it again from an intact file."
             raise InvalidFileError(pretrained_file, found, remedy, kind) from None
 
@@ -176,7 +176,7 @@ class ElmoCharacterCnnEmbedder(TokenEmbedder, NamesConfigKey):
                 "elmo_character_cnn: there are no weights. Give ELMo's as `pretrained_file`."
             )
         with torch.no_grad():
-            # A word has the same vector wherever it is, to the last bit.
+            # Embed each distinct word once, so that all its occurrences have identical vectors.
             distinct, indices = distinct_vectors(elmo_tokens.float())
             vectors = [
                 self._encoder(self._embedding(words), words > 0)
@@ -189,9 +189,9 @@ class ElmoCharacterCnnEmbedder(TokenEmbedder, NamesConfigKey):
 
 def elmo_weights(char_embed: torch.Tensor, encoder: Any) -> Dict[str, torch.Tensor]:
     """
-    The weights of a `CnnHighwayEncoder`, and those of its characters, under ELMo's names and in its
-    shapes, as views. AllenNLP's gate is the share of the input that is carried, ELMo's the share
-    that is transformed, so those that end in `_carry` have the other sign.
+    Returns the weights of a `CnnHighwayEncoder` and its character embeddings as views with ELMo's
+    names and shapes. AllenNLP's gate is the share of the input that is carried, ELMo's the share
+    that is transformed, so weights whose names end in `_carry` have the opposite sign.
     """
     views = {"char_embed": char_embed}
     for index, convolution in enumerate(encoder._convolutions):

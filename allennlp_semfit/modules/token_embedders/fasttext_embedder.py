@@ -9,7 +9,7 @@ from allennlp.modules.token_embedders import TokenEmbedder
 @TokenEmbedder.register("fasttext")
 class FastTextEmbedder(TokenEmbedder):
     """
-    Returns the vectors that the indexer of the same name has looked up or predicted. It has no
+    Returns the vectors that the indexer of the same name has looked up or predicted. There are no
     parameters: the vectors are fixed, and only those of the batch are copied to the device.
 
     Registered as a `TokenEmbedder` with names "fasttext" and "mimick".
@@ -46,7 +46,7 @@ class FastTextEmbedder(TokenEmbedder):
             Shape `(batch_size, length, embedding_dim)`, or `(num_vectors + 1, embedding_dim)` with
             `indices`.
         word_mask : `torch.BoolTensor`, optional (default = `None`)
-            Shape `(batch_size, length)`. Another tensor of the indexer; not used.
+            Not used. Shape `(batch_size, length)`.
         indices : `torch.Tensor`, optional (default = `None`)
             The row of each word in `vectors`. Shape `(batch_size, length)`.
 

@@ -56,7 +56,7 @@ def test_vectors_that_share_a_direction(build, mean, spectrum):
         directions = targets.double().numpy()
         directions /= numpy.linalg.norm(directions, axis=1, keepdims=True)
         expected = directions - directions.mean(axis=0)
-    # The error of float32 is relative to the vectors before they are centred.
+    # The error of float32 is relative to the vectors before they are centered.
     error = numpy.linalg.norm(transform(targets) - expected) / numpy.linalg.norm(expected)
     assert error < 1e-6 * mean
 

@@ -128,7 +128,7 @@ def test_wrong_options_are_named(change, message, tmp_path):
         ("options_file", lambda file: file.unlink(), "does not exist"),
         ("options_file", lambda file: file.write_text("{"), "is not valid: Expecting property"),
         ("pretrained_file", lambda file: file.unlink(), "does not exist"),
-        ("pretrained_file", lambda file: file.write_text("no"), "is no HDF5, or damaged"),
+        ("pretrained_file", lambda file: file.write_text("no"), "is not HDF5, or is damaged"),
         ("pretrained_file", lambda file: (file.unlink(), file.mkdir()), "is a directory"),
         (
             "pretrained_file",
