@@ -22,7 +22,7 @@ from allennlp_semfit.common.errors import ConfigurationError
 # The marks of Khmer and Tibetan, which spaCy and sentencex do not know, and a mark that they know.
 _END_MARKS = str.maketrans("។៕།༎", "။။။။")
 _SENTENCE_END_MARKS = frozenset([*Sentencizer.default_punct_chars, *map(chr, _END_MARKS)])
-# Not those beside Chinese or Japanese characters.
+# Quotation marks, except next to Chinese or Japanese characters.
 _QUOTATION_MARK = r"""
     (?<!\p{EA=W}) (?: ["“”„«»‹›`‘] | (?<!\w)['’] | ['’](?!\w) ) (?!\p{EA=W})
 """

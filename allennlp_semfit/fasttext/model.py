@@ -35,7 +35,7 @@ _MATRIX_SHAPE = struct.Struct("<?2q")
 # Bounds the memory for averaging, even for a very long word.
 _MAX_ROWS_PER_READ = 4096
 
-# Not on macOS.
+# macOS lacks this function.
 _HAS_FADVISE = hasattr(os, "posix_fadvise")
 
 
@@ -119,7 +119,7 @@ class FastTextModel(FastTextVectors):
 
     def _row_indices(self, word: bytes) -> List[int]:
         row = self._row_of(word)
-        # Labels have no row of their own.
+        # Labels do not have a row.
         rows = [] if row is None or row >= self._num_words + self.bucket else [row]
         return rows + [self._num_words + bucket for bucket in self.buckets_of(word)]
 

@@ -26,10 +26,11 @@ class _RunningMean(Metric):
             sums = sums + self._sums.to(sums.device)
         self._sums = sums
 
-    def _mean(self) -> torch.Tensor:
-        if self._sums is None:
-            return torch.zeros(1)
-        return self._sums[:-1] / self._sums[-1].clamp_min(1)
+    def _get_mean(self, reset: bool) -> torch.Tensor:
+        sums = torch.zeros(2) if self._sums is None else self._sums
+        if reset:
+            self.reset()
+        return sums[:-1] / sums[-1].clamp_min(1)
 
     def reset(self) -> None:
         self._sums = None
@@ -49,10 +50,7 @@ class TokenAverage(_RunningMean):
 
     def get_metric(self, reset: bool = False) -> float:
         """The mean; 0 without any tokens."""
-        mean = self._mean().item()
-        if reset:
-            self.reset()
-        return mean
+        return self._get_mean(reset).item()
 
 
 @Metric.register("baseline_cosine")
@@ -70,7 +68,4 @@ class BaselineCosine(_RunningMean):
 
     def get_metric(self, reset: bool = False) -> float:
         """The cosine, between 0 and 1; 0 without any directions."""
-        norm = torch.linalg.vector_norm(self._mean()).item()
-        if reset:
-            self.reset()
-        return norm
+        return torch.linalg.vector_norm(self._get_mean(reset)).item()

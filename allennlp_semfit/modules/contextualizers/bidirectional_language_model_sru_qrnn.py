@@ -14,7 +14,7 @@ class BidirectionalLanguageModelSru(RegisteredStack):
     Parallelizable Recurrence"), one for each direction. An SRU has no recurrent matrix: all its
     matrix products are computed for all words at once.
 
-    It has the layers of [`BidirectionalStack`](../bidirectional_stack#bidirectionalstack).
+    The layers are those of [`BidirectionalStack`](../bidirectional_stack#bidirectionalstack).
 
     Registered as a `Seq2SeqEncoder` with name "bidirectional_language_model_sru".
 
@@ -57,7 +57,7 @@ class BidirectionalLanguageModelQrnn(RegisteredStack):
     Networks"), one for each direction. A QRNN has no recurrent matrix: its gates are convolutions
     over the last `window_size` words, computed for all words at once.
 
-    It has the layers of [`BidirectionalStack`](../bidirectional_stack#bidirectionalstack).
+    The layers are those of [`BidirectionalStack`](../bidirectional_stack#bidirectionalstack).
 
     Registered as a `Seq2SeqEncoder` with name "bidirectional_language_model_qrnn".
 

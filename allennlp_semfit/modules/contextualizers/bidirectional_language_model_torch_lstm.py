@@ -14,7 +14,7 @@ class BidirectionalLanguageModelTorchLstm(RegisteredStack):
     on a GPU. In contrast to `bidirectional_language_model_lstm`, nothing is clipped, and the layer
     norm is outside of the recurrence.
 
-    It has the layers of [`BidirectionalStack`](../bidirectional_stack#bidirectionalstack).
+    The layers are those of [`BidirectionalStack`](../bidirectional_stack#bidirectionalstack).
 
     Registered as a `Seq2SeqEncoder` with name "bidirectional_language_model_torch_lstm".
 

@@ -177,7 +177,7 @@ class _ProjectedLstmFunction(torch.autograd.Function):
         # Autocast's own functions differ by device and version, so multiply empty matrices.
         dtype = (inputs.new_empty(1, 0) @ inputs.new_empty(0, 1)).dtype
         inputs = inputs.to(dtype).contiguous()
-        ops = select_ops(implementation, inputs.device, dtype, _state_dtype(weights, inputs))
+        ops = select_ops(implementation, inputs.device, dtype, _state_dtype(inputs, weights))
         multiply = torch.bmm if inputs.is_cuda else torch.mm
         options = _Options(ops, multiply, batch_sizes, cell_clip_value, state_clip_value, eps)
         ctx.options = options
@@ -288,21 +288,23 @@ class _LayerWeights(NamedTuple):
 
 
 class _SavedLayer(NamedTuple):
-    """What the backward pass of a layer needs. Converting the weights again would take time."""
+    """The tensors that the backward pass of a layer needs."""
 
     gates: torch.Tensor
-    # Before clipping, as is `projected`.
+    # Before clipping, like `projected`.
     cell_state: torch.Tensor
     projected: torch.Tensor
+    # Saved in the type of the products, because converting them again would take time.
     weights: _LayerWeights
 
 
 class _Saved(NamedTuple):
-    """What the backward pass of all layers needs. On a GPU, `layers` has one item, stacked."""
+    """The tensors that the backward pass needs."""
 
     inputs: torch.Tensor
     # The states in the type of the matrix products.
     recurrent: torch.Tensor
+    # On a GPU, one item with the tensors of all layers, stacked.
     layers: List[_SavedLayer]
 
     def flatten(self) -> List[Optional[torch.Tensor]]:
@@ -320,21 +322,20 @@ class _Saved(NamedTuple):
 
 
 def _layer_indices(inputs: torch.Tensor) -> Sequence[Union[int, slice]]:
-    """What to index a buffer of all layers with: once on a GPU, for each layer on a CPU."""
+    """Indices into a buffer of all layers: one slice on a GPU, one index per layer on a CPU."""
     return [slice(None)] if inputs.is_cuda else range(len(inputs))
 
 
-def _state_dtype(weights: Sequence[Optional[torch.Tensor]], inputs: torch.Tensor) -> torch.dtype:
-    bias = weights[2 * len(inputs)]
-    assert bias is not None
+def _state_dtype(inputs: torch.Tensor, weights: Sequence[Any]) -> torch.dtype:
+    bias: torch.Tensor = weights[2 * len(inputs)]
     return bias.dtype
 
 
 def _forward_all_layers(
     inputs: torch.Tensor, weights: Sequence[Optional[torch.Tensor]], options: _Options
 ) -> Tuple[torch.Tensor, _Saved]:
-    """Returns the states, and what `_backward_all_layers` needs."""
-    states = torch.empty_like(inputs, dtype=_state_dtype(weights, inputs))
+    """Returns the states, and the tensors for `_backward_all_layers`."""
+    states = torch.empty_like(inputs, dtype=_state_dtype(inputs, weights))
     recurrent = states if states.dtype == inputs.dtype else torch.empty_like(inputs)
 
     def run(layer: Tuple[Union[int, slice], _LayerWeights]) -> _SavedLayer:
@@ -525,7 +526,7 @@ def _backward_layer(
 
 
 def _steps(buffers: Sequence[torch.Tensor], batch_sizes: List[int]) -> Sequence[Any]:
-    """For each step, the rows of each buffer."""
+    """Returns the rows of each buffer for each step."""
     return list(zip(*(buffer.split(batch_sizes, dim=-2) for buffer in buffers)))
 
 
