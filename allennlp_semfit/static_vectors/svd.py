@@ -130,8 +130,8 @@ def train_svd(
     vocabulary_dir : `Union[str, os.PathLike]`, optional (default = `None`)
         Where to write the table's words as AllenNLP's vocabulary.
 
-        It is for an `embedding` with the table as its `pretrained_file`, which gives random vectors
-        to other words.
+        Use it with an `embedding` with the table as its `pretrained_file`, which would give random
+        vectors to other words. The table is written last.
     num_workers : `int`, optional (default = `None`)
         The number of processes that count; by default, one per CPU.
     force : `bool`, optional (default = `False`)
