@@ -81,14 +81,7 @@ class MimickIndexer(WordVectorIndexer):
 
 
 class _MimickVectors(OpenedOnce):
-    """
-    The vectors of a table, and predictions for other words.
-
-    # Parameters
-
-    archive_file : `str`
-    table_path : `str`
-    """
+    """The vectors of a table, and predictions for other words."""
 
     def __init__(self, archive_file: str, table_path: str) -> None:
         super().__init__(archive_file, table_path)
