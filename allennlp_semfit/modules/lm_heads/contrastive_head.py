@@ -38,9 +38,6 @@ class BatchWords:
     def __getitem__(self, index: Any) -> "BatchWords":
         return BatchWords(self.directions, self.indices[index])
 
-    def __len__(self) -> int:
-        return len(self.indices)
-
 
 @LmHead.register("contrastive")
 class ContrastiveHead(VectorHeadBase):
