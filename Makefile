@@ -21,8 +21,8 @@ export PYTHONWARNINGS ?= ignore
 # small model does not need them.
 # A run that resumes keeps what it had.
 HAS_BFLOAT16 := $(if $(wildcard /dev/nvidia*),,$(shell grep -Ewom 1 'avx512_bf16|amx_bf16|bf16' /proc/cpuinfo 2>/dev/null))
-RESUMED_AMP := $(shell sed -n 's/^ *"use_amp": \([a-z]*\).*/\1/p' $(OUTPUT)/config.json 2>/dev/null)
-USE_AMP := $(or $(RESUMED_AMP),$(if $(HAS_BFLOAT16),true,false))
+RESUMED_BF16 := $(shell sed -n 's/^ *"bf16": \([a-z]*\).*/\1/p' $(OUTPUT)/config.json 2>/dev/null)
+BF16 := $(or $(RESUMED_BF16),$(if $(HAS_BFLOAT16),true,false))
 
 # Trains ELMo-S on a sample of Wikipedia. If it was interrupted, it resumes. AllenNLP writes the progress bars and errors to
 # stderr; its log goes to stdout, and also to a file.
@@ -33,7 +33,7 @@ train: data
 		echo "Training the language model, with its log in $(OUTPUT)/out.log …"; \
 		OMP_NUM_THREADS=$(TRAINING_THREADS) OMP_WAIT_POLICY=PASSIVE \
 		$(BIN)/allennlp train training_config/elmo_semfit.jsonnet -s $(OUTPUT) \
-			-o '{"trainer.use_amp": $(USE_AMP)}' $$([ -e $(OUTPUT)/config.json ] && echo --recover) > /dev/null; \
+			-o '{"trainer.bf16": $(BF16)}' $$([ -e $(OUTPUT)/config.json ] && echo --recover) > /dev/null; \
 	fi
 	@[ -e $(OUTPUT)/model/config.json ] || $(BIN)/allennlp export-model $(OUTPUT)/model.tar.gz $(OUTPUT)/model
 	@$(BIN)/allennlp show-training $(OUTPUT)

@@ -21,7 +21,7 @@ local num_sentences = 235008;
   },
   trainer+: {
     num_epochs: 1,
-    use_amp: false,
+    bf16: false,
     // Keep all checkpoints, to evaluate the progress of training.
     checkpointer+: { save_every_num_batches: 500, keep_most_recent_by_count: null },
   },

@@ -93,11 +93,11 @@ def describe_training(serialization_dir: str) -> str:
             lines.append(f"  {epoch['epoch']:5}  " + "  ".join(cells))
         margin = _describe_margin(epochs, config) if table is _COSINE else []
         lines += ["", *table.notes, *margin, ""]
-    uses_amp = config.get("trainer", {}).get("use_amp")
-    if config and not uses_amp and not torch.cuda.is_available() and has_bfloat16_instructions():
+    bf16 = config.get("trainer", {}).get("bf16")
+    if config and not bf16 and not torch.cuda.is_available() and has_bfloat16_instructions():
         lines += [
             "This CPU has instructions for bfloat16. A training on it would be faster with",
-            '"use_amp": true in the `trainer` of the config.',
+            '"bf16": true in the `trainer` of the config.',
             "",
         ]
     archive = os.path.join(serialization_dir, "model.tar.gz")

@@ -32,7 +32,8 @@ class KnownParams(FromParams):
     ) -> Any:
         # In a class with a registry, the type, and so the constructor, is not known yet.
         if cls not in Registrable._registry:
-            known = infer_params(cls, constructor_to_inspect or cls.__init__)
+            # A constructor other than `__init__` passes its `**kwargs` on to `__init__`.
+            known = {**infer_params(cls, constructor_to_inspect), **infer_params(cls, cls.__init__)}
             unknown = {name: value for name, value in params.params.items() if name not in known}
             Params(unknown, params.history).assert_empty(cls.__name__)
         return super().from_params(params, constructor_to_call, constructor_to_inspect, **extras)

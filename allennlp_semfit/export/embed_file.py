@@ -131,7 +131,7 @@ def embed_file(
     run = {
         "sentences": list(identity),
         "language model": embedder.model_fingerprint(),
-        "fastText file, tokenizer or --autocast": embedder.input_fingerprint(probes),
+        "fastText file, tokenizer or --bf16": embedder.input_fingerprint(probes),
         "options": [layers, pool, dtype],
     }
     num_layers, dim = embedder.num_layers, embedder.get_output_dim()

@@ -30,7 +30,7 @@ class ContextualWordEmbeddings(torch.nn.Module):
         This and the following are as for [`SentenceEmbedder`](#sentenceembedder).
     tokenizer_path : `str`, optional (default = `None`)
     sub_token_mode : `str`, optional (default = `"first"`)
-    autocast : `bool`, optional (default = `False`)
+    bf16 : `bool`, optional (default = `False`)
 
     # Raises
 
@@ -53,7 +53,7 @@ class ContextualWordEmbeddings(torch.nn.Module):
         fasttext_model_path: Optional[str] = None,
         tokenizer_path: Optional[str] = None,
         sub_token_mode: SubTokenMode = "first",
-        autocast: bool = False,
+        bf16: bool = False,
     ) -> None:
         super().__init__()
         check_pooling(layers)
@@ -64,10 +64,10 @@ class ContextualWordEmbeddings(torch.nn.Module):
             "fasttext_model_path": absolute_path(fasttext_model_path),
             "tokenizer_path": absolute_path(tokenizer_path),
             "sub_token_mode": sub_token_mode,
-            "autocast": autocast,
+            "bf16": bf16,
         }
         self._embedder = SentenceEmbedder(
-            archive_file, -1, fasttext_model_path, tokenizer_path, sub_token_mode, autocast
+            archive_file, -1, fasttext_model_path, tokenizer_path, sub_token_mode, bf16
         )
         # Registered as a submodule, so that `SentenceTransformer` moves it to its device.
         self._language_model = self._embedder._layers

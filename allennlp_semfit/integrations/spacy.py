@@ -46,7 +46,7 @@ class SemfitVectors:
     fasttext_model_path : `str`, optional (default = `None`)
     tokenizer_path : `str`, optional (default = `None`)
     sub_token_mode : `str`, optional (default = `"first"`)
-    autocast : `bool`, optional (default = `False`)
+    bf16 : `bool`, optional (default = `False`)
 
     # Raises
 
@@ -73,13 +73,13 @@ class SemfitVectors:
         fasttext_model_path: Optional[str] = None,
         tokenizer_path: Optional[str] = None,
         sub_token_mode: SubTokenMode = "first",
-        autocast: bool = False,
+        bf16: bool = False,
     ) -> None:
         check_pooling(layers)
         self.layers = layers
         self.batch_size = batch_size
         self._embedder = SentenceEmbedder(
-            archive_file, cuda_device, fasttext_model_path, tokenizer_path, sub_token_mode, autocast
+            archive_file, cuda_device, fasttext_model_path, tokenizer_path, sub_token_mode, bf16
         )
 
     def __call__(self, doc: Doc) -> Doc:

@@ -75,7 +75,7 @@ class SentenceEmbedder:
     sub_token_mode : `Literal["first", "avg"]`, optional (default = `"first"`)
         For a subword model, the vector of a word: that of its first subword, or the mean of all
         (avg).
-    autocast : `bool`, optional (default = `False`)
+    bf16 : `bool`, optional (default = `False`)
         Whether to multiply matrices in `bfloat16`. It is faster on GPUs and on CPUs with
         instructions for it, and changes the vectors by about one percent.
 
@@ -104,7 +104,7 @@ class SentenceEmbedder:
         fasttext_model_path: Optional[str] = None,
         tokenizer_path: Optional[str] = None,
         sub_token_mode: SubTokenMode = "first",
-        autocast: bool = False,
+        bf16: bool = False,
     ) -> None:
         # Constructor arguments for `__reduce__`, with absolute paths.
         self._arguments = (
@@ -113,9 +113,9 @@ class SentenceEmbedder:
             absolute_path(fasttext_model_path),
             absolute_path(tokenizer_path),
             sub_token_mode,
-            autocast,
+            bf16,
         )
-        self._autocast = autocast
+        self._bf16 = bf16
         # Callers may fork: spaCy's `n_process` does, for example.
         use_one_thread_in_forks()
         device = _to_device(cuda_device)
@@ -209,7 +209,7 @@ class SentenceEmbedder:
             name: tensor.to(weights if tensor.is_floating_point() else device)
             for name, tensor in self._layers.index(batch).items()
         }
-        precision = torch.autocast(device.type, torch.bfloat16, enabled=self._autocast)
+        precision = torch.autocast(device.type, torch.bfloat16, enabled=self._bf16)
         with torch.inference_mode(), precision:
             tensor = torch.stack(self._layers(tensors), dim=1).float()
         vectors: Any = tensor if convert_to_tensor else tensor.cpu().numpy()
@@ -330,12 +330,12 @@ class SentenceEmbedder:
         """
         The SHA-256 of the input tensors for these sentences and for the boundary tokens, which
         identify the contents of the fastText file or tokenizer, and of `sub_token_mode` and
-        `autocast`.
+        `bf16`.
         """
         digest = hashlib.sha256(_digest(self._layers.named_buffers()).encode())
         digest.update(self._layers.sub_token_mode.encode())
-        if self._autocast:
-            digest.update(b"autocast")
+        if self._bf16:
+            digest.update(b"bf16")
         for sentence in sentences:
             digest.update(_digest(self._layers.index([sentence]).items()).encode())
         return digest.hexdigest()

@@ -32,9 +32,8 @@ class ResumableTrainer(GradientDescentTrainer, KnownParams):
     """
     AllenNLP's `gradient_descent` trainer, with these differences:
 
-    * `use_amp` runs the forward pass under autocast in bfloat16, on CPUs and on GPUs. AllenNLP uses
-      float16, on GPUs only; this trainer uses it on a GPU without bfloat16. Since bfloat16 has the
-      range of float32, gradients are not scaled, and `grad_scaling` has no effect.
+    * `bf16` runs the forward pass under autocast in bfloat16, on CPUs and GPUs. `use_amp` is
+      AllenNLP's: float16, on GPUs only.
     * On a GPU, the metrics for the progress bar and callbacks are read only after every 20th batch,
       because reading them waits for the GPU. The metrics of an epoch are exact.
     * A run that was killed between a checkpoint and the best weights, or after its last epoch, can
@@ -47,17 +46,24 @@ class ResumableTrainer(GradientDescentTrainer, KnownParams):
 
     Registered as a `Trainer` with name "resumable".
 
+    # Parameters
+
+    bf16 : `bool`, optional (default = `False`)
+        Whether to train in mixed precision with bfloat16. Since bfloat16 has the range of float32,
+        gradients are not scaled, and `grad_scaling` has no effect.
+
     # Raises
 
     `ConfigurationError`
-        When training starts, if the last checkpoints of distributed processes differ.
+        If `bf16` is not a Boolean, if `use_amp` is set too or, when training starts, if the last
+        checkpoints of distributed processes differ.
 
     # Example
 
     ```json
     "trainer": {
         "type": "resumable",
-        "use_amp": true,
+        "bf16": true,
         "checkpointer": {"type": "resumable", "save_every_num_batches": 500},
         "optimizer": "adam",
         "num_epochs": 3
@@ -65,21 +71,22 @@ class ResumableTrainer(GradientDescentTrainer, KnownParams):
     ```
     """
 
-    def __init__(self, *args: Any, use_amp: bool = False, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, bf16: bool = False, **kwargs: Any) -> None:
+        # AllenNLP does not check the type of a parameter that its own trainer lacks.
+        if not isinstance(bf16, bool):
+            raise ConfigurationError(f"`bf16` must be true or false, got {bf16!r}")
+        if bf16 and kwargs.get("use_amp"):
+            raise ConfigurationError("`bf16` and `use_amp` are both set; set only one of them.")
         super().__init__(*args, **kwargs)
-        self._use_bfloat16 = use_amp
-        on_gpu = self.cuda_device.type == "cuda"
-        if use_amp and on_gpu and not _has_bfloat16(self.cuda_device):
-            # AllenNLP does this in its constructor, where the device is not known yet.
-            self._use_amp, self._use_bfloat16 = True, False
-            if kwargs.get("grad_scaling", True):
-                model: Any = self._ddp_wrapped_model
-                build = torch.cuda.amp.GradScaler if model is None else model.init_grad_scaler
-                self._scaler = build()
-        if use_amp and not on_gpu and not has_bfloat16_instructions():
+        self._bf16 = bf16
+        if bf16 and not _has_bfloat16(self.cuda_device):
+            on_gpu = self.cuda_device.type == "cuda"
+            kind, other = ("GPU", "with `use_amp` (float16)") if on_gpu else ("CPU", "without it")
             logger.warning(
-                "`use_amp` is set, but this CPU has no instructions for bfloat16. The training "
-                "works, but it is slower than without `use_amp`."
+                "`bf16` is set, but this %s has no instructions for bfloat16. The training works, "
+                "but it is slower than %s.",
+                kind,
+                other,
             )
 
     def train(self) -> Dict[str, Any]:
@@ -90,9 +97,9 @@ class ResumableTrainer(GradientDescentTrainer, KnownParams):
         return metrics
 
     def batch_outputs(self, batch: Any, for_training: bool) -> Dict[str, torch.Tensor]:
-        # With float16, AllenNLP has entered autocast already.
+        # Without `bf16`, keep AllenNLP's own autocast, that of `use_amp`.
         context: ContextManager[Any] = nullcontext()
-        if self._use_bfloat16:
+        if self._bf16:
             context = torch.autocast(self.cuda_device.type, dtype=torch.bfloat16)
         with context:
             outputs: Dict[str, torch.Tensor] = super().batch_outputs(batch, for_training)
@@ -190,8 +197,10 @@ class ResumableTrainer(GradientDescentTrainer, KnownParams):
         return json.loads(path.read_text("utf-8")), completed - 1
 
 
-def _has_bfloat16(gpu: torch.device) -> bool:
-    with torch.cuda.device(gpu):
+def _has_bfloat16(device: torch.device) -> bool:
+    if device.type == "cpu":
+        return has_bfloat16_instructions()
+    with torch.cuda.device(device):
         return torch.cuda.is_bf16_supported(including_emulation=False)
 
 

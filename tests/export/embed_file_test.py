@@ -257,7 +257,7 @@ def test_unfinished_vectors_of_other_arguments_are_told_apart(embedder, lm_archi
             embed_file(embedder, sentences, out, **options)
         return str(error.value).partition("a run with other ")[2].partition("; ")[0]
 
-    fasttext = "fastText file, tokenizer or --autocast"
+    fasttext = "fastText file, tokenizer or --bf16"
     other = SentenceEmbedder(lm_archive, fasttext_model_path=str(FIXTURES / "words_only.bin"))
     assert differences(other) == fasttext
     other = SentenceEmbedder(lm_archive, fasttext_model_path=VECTORS)

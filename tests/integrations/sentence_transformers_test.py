@@ -61,11 +61,11 @@ def test_saves_its_paths(tmp_path, monkeypatch):
         "fasttext_model_path": None,
         "tokenizer_path": str(tokenizer),
         "sub_token_mode": "avg",
-        "autocast": True,
+        "bf16": True,
     }
     pickled = pickle.dumps(words)
     assert len(pickled) < 1000
-    options = {"tokenizer_path": str(tokenizer), "sub_token_mode": "avg", "autocast": True}
+    options = {"tokenizer_path": str(tokenizer), "sub_token_mode": "avg", "bf16": True}
     expected = SentenceEmbedder(archive, **options).embed_sentence(WORDS[0])[-1]
     for copy in (words, ContextualWordEmbeddings.load(str(tmp_path)), pickle.loads(pickled)):
         vectors = copy(copy.preprocess(TEXTS[:1]))["token_embeddings"][0]

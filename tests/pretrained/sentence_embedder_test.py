@@ -71,8 +71,8 @@ def test_a_fork_has_no_threads_to_wait_for(lm_archive):
     assert threads_in_a_fork(SentenceEmbedder, lm_archive) == 1
 
 
-def test_autocast_changes_the_vectors_a_little(embedder, lm_archive):
-    rough = SentenceEmbedder(lm_archive, autocast=True)
+def test_bf16_changes_the_vectors_a_little(embedder, lm_archive):
+    rough = SentenceEmbedder(lm_archive, bf16=True)
     sentence = ["The", "captain", "sleeps", "."]
     vectors, expected = rough.embed_sentence(sentence), embedder.embed_sentence(sentence)
     assert vectors.dtype == numpy.float32

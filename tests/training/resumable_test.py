@@ -12,6 +12,7 @@ import pytest
 import torch
 from allennlp.commands.train import train_model
 from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
 from allennlp.common.testing import requires_gpu
 from allennlp.common.util import int_to_device
 from allennlp.models import SimpleTagger, load_archive
@@ -241,10 +242,12 @@ def test_no_warning_breaks_the_progress_bar(tmp_path, monkeypatch):
 
 
 @requires_gpu
-@pytest.mark.parametrize("has_bfloat16", [True, False])
-def test_mixed_precision_on_a_gpu(has_bfloat16, tmp_path, monkeypatch):
+@pytest.mark.parametrize("key", ["bf16", "use_amp"])
+def test_mixed_precision_on_a_gpu(key, tmp_path, monkeypatch):
     monkeypatch.chdir(FIXTURES.parent)
-    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda **_: has_bfloat16)
+    monkeypatch.setattr(
+        torch.cuda, "is_bf16_supported", lambda including_emulation=True: including_emulation
+    )
     found = set()
     forward = BidirectionalLm.forward
 
@@ -253,17 +256,11 @@ def test_mixed_precision_on_a_gpu(has_bfloat16, tmp_path, monkeypatch):
         return forward(self, *args, **kwargs)
 
     monkeypatch.setattr(BidirectionalLm, "forward", observing)
-    scaled = []
-    scale = torch.cuda.amp.GradScaler.scale
-    monkeypatch.setattr(
-        torch.cuda.amp.GradScaler,
-        "scale",
-        lambda self, loss: scale(self, scaled.append(loss) or loss),
-    )
     config = FIXTURES / "language_model.jsonnet"
-    train_model(Params.from_file(config, {"trainer.use_amp": True}), tmp_path / "run")
-    assert found == {torch.bfloat16 if has_bfloat16 else torch.float16}
-    assert bool(scaled) != has_bfloat16
+    train_model(Params.from_file(config, {f"trainer.{key}": True}), tmp_path / "run")
+    assert found == {torch.bfloat16 if key == "bf16" else torch.float16}
+    log = (tmp_path / "run" / "out.log").read_text()
+    assert ("this GPU has no instructions for bfloat16" in log) == (key == "bf16")
 
 
 @requires_gpu
@@ -279,9 +276,9 @@ def test_on_a_gpu_the_metrics_of_an_epoch_are_those_of_all_its_batches(tmp_path,
         assert metrics[0][name] == pytest.approx(metrics[-1][name], abs=1e-3)
 
 
-@pytest.mark.parametrize(("use_amp", "is_fast"), [(False, False), (True, False), (True, True)])
-def test_mixed_precision_is_bfloat16(use_amp, is_fast, tmp_path, monkeypatch, caplog):
-    """The type of a matrix product in each forward pass and each update."""
+@pytest.mark.parametrize(("bf16", "is_fast"), [(False, False), (True, False), (True, True)])
+def test_bf16_on_a_cpu(bf16, is_fast, tmp_path, monkeypatch, caplog):
+    """The type of a matrix product in each forward pass and each optimizer step."""
     monkeypatch.chdir(FIXTURES.parent)
     monkeypatch.setattr(resumable, "has_bfloat16_instructions", lambda: is_fast)
     found = {BidirectionalLm: set(), FusedAdam: set()}
@@ -297,11 +294,27 @@ def test_mixed_precision_is_bfloat16(use_amp, is_fast, tmp_path, monkeypatch, ca
 
     observe(BidirectionalLm, "forward")
     observe(FusedAdam, "step")
-    overrides = {"trainer.use_amp": use_amp, "trainer.cuda_device": -1, "trainer.num_epochs": 1}
+    overrides = {"trainer.bf16": bf16, "trainer.cuda_device": -1, "trainer.num_epochs": 1}
     params = Params.from_file(FIXTURES / "language_model.jsonnet", overrides)
     model = train_model(params, tmp_path / "run")
-    dtype = torch.bfloat16 if use_amp else torch.float32
+    dtype = torch.bfloat16 if bf16 else torch.float32
     assert found == {BidirectionalLm: {dtype}, FusedAdam: {torch.float32}}
     assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
     log = (tmp_path / "run" / "out.log").read_text()
-    assert ("no instructions for bfloat16" in log) == (use_amp and not is_fast)
+    assert ("no instructions for bfloat16" in log) == (bf16 and not is_fast)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"bf16": True, "use_amp": True}, "`bf16` and `use_amp` are both set"),
+        ({"bf16": "false"}, "`bf16` must be true or false, got 'false'"),
+        ({"bf_16": True}, "bf_16"),
+    ],
+)
+def test_wrong_precisions(options, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(FIXTURES.parent)
+    overrides = {f"trainer.{key}": value for key, value in options.items()}
+    params = Params.from_file(FIXTURES / "language_model.jsonnet", overrides)
+    with pytest.raises(ConfigurationError, match=message):
+        train_model(params, tmp_path / "run")

@@ -137,9 +137,9 @@ def test_the_training_of_an_exported_folder_continues(workspace, tmp_path, monke
 def test_find_lr_plots_the_loss(workspace, tmp_path, monkeypatch):
     monkeypatch.chdir(workspace)
     config = tmp_path / "config.jsonnet"
-    others = {"trainer.use_amp": True, "distributed": {"cuda_devices": [-1, -1]}}
+    others = {"trainer.bf16": True, "distributed": {"cuda_devices": [-1, -1]}}
     config.write_text(json.dumps(with_overrides(evaluate(path_of("elmo_semfit")), others)))
-    overrides = json.dumps({"trainer.use_amp": False, "distributed": None})
+    overrides = json.dumps({"distributed": None})
     options = ["-s", str(tmp_path / "out"), "--num-batches", "11", "-o", overrides]
     monkeypatch.setattr(sys, "argv", ["allennlp", "find-lr", str(config), *options])
     main()

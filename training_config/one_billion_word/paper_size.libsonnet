@@ -39,7 +39,7 @@ local batches_per_epoch = std.floor(num_sentences / (sentences_per_gpu * num_gpu
     optimizer+: { lr: 2e-4 },
     // Chen et al.'s schedule: four times the learning rate for four times the batch, within 2,000 updates.
     learning_rate_scheduler+: { num_replicas: num_gpus, warmup_steps: 500 },
-    use_amp: true,
+    bf16: true,
     num_gradient_accumulation_steps: num_accumulated,
     checkpointer+: { save_every_num_batches: 2000 },  // About once per hour.
   },
