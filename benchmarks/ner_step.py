@@ -63,7 +63,7 @@ def build_step(
     representation: str, directory: Path, dim: int, device: torch.device
 ) -> Callable[[], None]:
     """A training step of the task with a word representation of dimension `dim`."""
-    variables = {f"NER_{part}_DATA_PATH": "" for part in ("TRAIN", "DEV", "TEST")}
+    variables = {f"NER_{part}_DATA_PATH": "" for part in ("TRAIN", "VALIDATION", "TEST")}
     variables["LM_ARCHIVE_PATH"] = str(directory / "elmo_semfit")
     config = json.loads(evaluate_file(str(TASK), ext_vars=variables))
     config["model"]["encoder"]["input_size"] += dim - LANGUAGE_MODEL_DIM

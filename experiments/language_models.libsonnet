@@ -6,7 +6,7 @@ local num_sentences = 235008;
 
   num_updates:: std.ceil(num_sentences / sentences_per_update),
   train_data_path: std.extVar('LM_TRAIN_DATA_PATH'),
-  validation_data_path: std.extVar('LM_DEV_DATA_PATH'),
+  validation_data_path: std.extVar('LM_VALIDATION_DATA_PATH'),
   dataset_reader+: {
     token_indexers+:
       if std.objectHas(super.token_indexers, 'fasttext')

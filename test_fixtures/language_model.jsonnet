@@ -4,7 +4,7 @@ local config = import '../training_config/elmo_semfit.jsonnet';
 config {
   dataset_reader+: { token_indexers+: { fasttext+: { model_path: 'test_fixtures/vectors.bin' } } },
   train_data_path: 'test_fixtures/corpus/train',
-  validation_data_path: 'test_fixtures/corpus/heldout.txt',
+  validation_data_path: 'test_fixtures/corpus/validation.txt',
   model+: {
     text_field_embedder+: { token_embedders+: { fasttext+: { embedding_dim: 10 } } },
     contextualizer+: { input_dim: 10, hidden_dim: 6, cell_size: 8 },

@@ -40,7 +40,7 @@ def test_workers_may_come_from_a_server():
     reader = DatasetReader.from_params(Params({"type": "language_modeling"}))
     loader = MultiProcessDataLoader(
         reader,
-        str(FIXTURES / "corpus" / "heldout.txt"),
+        str(FIXTURES / "corpus" / "validation.txt"),
         batch_size=4,
         num_workers=1,
         start_method="forkserver",

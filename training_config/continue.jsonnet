@@ -3,14 +3,14 @@
 //
 //   export LM_ARCHIVE_PATH=output/elmo_semfit/model.tar.gz
 //   export LM_CONFIG=$(tar -xzOf $LM_ARCHIVE_PATH config.json)
-//   export LM_TRAIN_DATA_PATH=… LM_DEV_DATA_PATH=…
+//   export LM_TRAIN_DATA_PATH=… LM_VALIDATION_DATA_PATH=…
 //   allennlp train training_config/continue.jsonnet --include-package allennlp_semfit -s output/continued
 local trained = std.parseJson(std.extVar('LM_CONFIG'));
 local archive = std.extVar('LM_ARCHIVE_PATH');
 
 trained {
   train_data_path: std.extVar('LM_TRAIN_DATA_PATH'),
-  validation_data_path: std.extVar('LM_DEV_DATA_PATH'),
+  validation_data_path: std.extVar('LM_VALIDATION_DATA_PATH'),
   model+: { pretrained_file: archive },
   // The indices of words or subwords, if the model has any, must remain the same.
   vocabulary: if std.get(trained, 'vocabulary') == { type: 'empty' } then trained.vocabulary else { type: 'from_files', directory: archive },

@@ -15,7 +15,7 @@
     max_sequence_length: 512,  // Longer sentences are split.
   },
   train_data_path: $.corpus + '/train',  // one tokenized sentence per line
-  validation_data_path: $.corpus + '/heldout.txt',
+  validation_data_path: $.corpus + '/validation.txt',
   vocabulary: { type: 'empty' },  // fastText has a vector for every word.
   model: {
     type: 'bidirectional_lm',

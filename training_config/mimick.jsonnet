@@ -4,7 +4,7 @@
 //   export TABLE_PATH=…/glove.6B.100d.txt
 //   allennlp train training_config/mimick.jsonnet --include-package allennlp_semfit -s output/mimick
 //
-// `best_validation_cosine` is that of the predictions and the vectors of words held out from the training, and
+// `best_validation_cosine` is that of the predictions and the vectors of the validation words, and
 // `best_validation_baseline_cosine` that of the best constant prediction.
 local table_path = std.extVar('TABLE_PATH');  // plain or compressed text, or '(glove.6B.zip)#glove.6B.100d.txt'
 local dim = 100;  // of the table's vectors
@@ -17,13 +17,13 @@ local reader = {
   type: 'word_vectors',
   tokenizer: { type: 'character', lowercase_characters: is_lowercase, start_tokens: ['<w>'], end_tokens: ['</w>'] },
   max_words: 100000,  // the first of the table, which are the most frequent
-  held_out: 0.1,  // the proportion of words, drawn at random
+  validation_fraction: 0.1,  // of the words, drawn at random
 };
 
 {
   type: 'resumable',  // A killed training resumes with --recover.
   dataset_reader: reader { subset: 'train' },
-  validation_dataset_reader: reader { subset: 'held_out' },
+  validation_dataset_reader: reader { subset: 'validation' },
   train_data_path: table_path,
   validation_data_path: table_path,
   datasets_for_vocab_creation: ['train'],

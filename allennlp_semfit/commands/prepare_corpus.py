@@ -1,6 +1,6 @@
 r"""
 The `prepare-corpus` subcommand converts text, a dataset or a Wikipedia dump into a corpus for
-training a language model: shards with one tokenized sentence per line, and a held-out file.
+training a language model: shards with one tokenized sentence per line, and a validation file.
 
     allennlp prepare-corpus novels/ letters.txt.gz corpus/ --language de
     allennlp prepare-corpus reviews.jsonl.gz corpus/ --field text
@@ -42,7 +42,7 @@ class PrepareCorpus(Command):
         logger.info(
             f"{summary.sentences:,} sentences ({summary.words:,} words) of {summary.documents:,} "
             f"documents in {args.out_dir}: {summary.shards} shards, "
-            f"{summary.held_out_sentences:,} sentences held out, {summary.seconds} s"
+            f"{summary.validation_sentences:,} validation sentences, {summary.seconds} s"
         )
         out_dir = args.out_dir.rstrip("/") or "/"
         logger.info(

@@ -36,17 +36,17 @@ _COSINE = _Table(
     "Mean cosine between the predicted and the true vector of a word:",
     {
         "training_cosine": "training",
-        "validation_cosine": "held out",
+        "validation_cosine": "validation",
         "validation_baseline_cosine": "baseline",
     },
     "15.4f",
     [
-        "The baseline predicts the same vector for every word, the best one for the held-out text.",
+        "The baseline predicts the same vector for every word, the best for the validation text.",
     ],
 )
 _PERPLEXITY = _Table(
     "Perplexity, which is better the lower it is:",
-    {"training_perplexity": "training", "validation_perplexity": "held out"},
+    {"training_perplexity": "training", "validation_perplexity": "validation"},
     "15,.2f",
     ["Compare it only with that of models of the same vocabulary on the same text."],
 )

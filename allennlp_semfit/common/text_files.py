@@ -71,7 +71,7 @@ def find_text_files(
         # A directory is not refused if `prepare-corpus` is about to replace it.
         if (path / RECORD).is_file() and train.is_dir() and not is_output(train):
             raise ConfigurationError(
-                f"{entry}: it is an output of prepare-corpus, with held-out text; give {train}"
+                f"{entry}: it is an output of prepare-corpus, with validation text; give {train}"
             )
         candidates = (
             path.iterdir() if path.is_dir() else map(Path, glob.glob(entry, recursive=True))

@@ -37,10 +37,10 @@ class CorpusOptions:
         The split of the Hub's dataset.
     num_shards : `int`, optional (default = `10`)
         The number of files for the training text.
-    held_out : `Optional[float]`, optional (default = `None`)
-        The fraction of sentences to hold out, from 0 to 0.5, in whole articles or blocks of lines.
-        By default, it depends on the number n of sentences: 5% up to 20,000, about 7 times the
-        square root of n beyond, but at least 1%.
+    validation_fraction : `Optional[float]`, optional (default = `None`)
+        The fraction of sentences for validation, from 0 to 0.5, in whole articles or blocks of
+        lines. By default, it depends on the number n of sentences: 5% up to 20,000, about 7 times
+        the square root of n beyond, but at least 1%.
     min_words : `int`, optional (default = `1`)
         Skip sentences with fewer tokens.
     max_sentences : `Optional[int]`, optional (default = `None`)
@@ -59,7 +59,7 @@ class CorpusOptions:
     subset: Optional[str] = None
     split: str = "train"
     num_shards: int = 10
-    held_out: Optional[float] = None
+    validation_fraction: Optional[float] = None
     min_words: int = 1
     max_sentences: Optional[int] = None
 
@@ -70,7 +70,7 @@ class CorpusOptions:
                 "--lines wrapped: with --already-tokenized, each line is a sentence; leave one out"
             )
         check_bounds({"--num-shards": self.num_shards}, at_least=1, at_most=_MAX_SHARDS)
-        check_bounds({"--held-out": self.held_out}, at_least=0, at_most=0.5)
+        check_bounds({"--validation-fraction": self.validation_fraction}, at_least=0, at_most=0.5)
         check_bounds(
             {"--min-words": self.min_words, "--max-sentences": self.max_sentences}, at_least=1
         )
@@ -79,13 +79,13 @@ class CorpusOptions:
 class CorpusSummary(NamedTuple):
     """
     The size of a prepared corpus. `documents` (articles or blocks of lines), `sentences` and
-    `words` include the held-out text. `already_done` is whether the same corpus already existed.
+    `words` include the validation text. `already_done` is whether the same corpus already existed.
     """
 
     documents: int
     sentences: int
     words: int
     shards: int
-    held_out_sentences: int
+    validation_sentences: int
     seconds: float
     already_done: bool = False

@@ -39,7 +39,7 @@ def prepare_corpus(
     """
     Converts plain text, a dataset or a Wikipedia dump to a corpus for training a language model, in
     `out_dir`: the training text, one tokenized sentence per line, in `train/shard-00.txt` etc., the
-    held-out text `heldout.txt` and the record `corpus.json`. They appear when all is done. If
+    validation text `validation.txt` and the record `corpus.json`. They appear when all is done. If
     `out_dir` has a corpus from the same inputs and options, nothing is done.
 
     # Parameters
@@ -85,7 +85,9 @@ def prepare_corpus(
     start = time.monotonic()
     with write_directory(out_dir, CONTENTS, force=force) as directory:
         with CorpusWriter(
-            directory, num_shards=options.num_shards, held_out=options.held_out
+            directory,
+            num_shards=options.num_shards,
+            validation_fraction=options.validation_fraction,
         ) as writer:
             _fill(writer, sources, options, workers)
         _check_result(writer, sources, options)
@@ -94,7 +96,7 @@ def prepare_corpus(
             sentences=writer.sentences,
             words=writer.words,
             shards=len(writer.shards),
-            held_out_sentences=writer.held_out_sentences,
+            validation_sentences=writer.validation_sentences,
             seconds=round(time.monotonic() - start, 1),
         )
         write_record(directory, {"job": job, "summary": summary._asdict()})
@@ -144,8 +146,8 @@ def _check_result(writer: CorpusWriter, sources: Sequence[Source], options: Corp
             f"There is no sentence of at least {options.min_words} words in {names}"
             f"{' and the other inputs' if len(sources) > 3 else ''}."
         )
-    if options.held_out != 0 and not writer.held_out_sentences:
+    if options.validation_fraction != 0 and not writer.validation_sentences:
         raise ConfigurationError(
-            f"Nothing was held out: {writer.documents} documents are too few for this share. Give "
-            "more text, a larger --held-out, or 0 for no held-out text."
+            f"There is no validation text: {writer.documents} documents are too few for this "
+            "fraction. Give more text, a larger --validation-fraction, or 0 for no validation text."
         )

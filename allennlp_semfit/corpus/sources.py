@@ -64,7 +64,7 @@ _MAX_BLOCK_CHARACTERS = 1 << 18
 class Document(NamedTuple):
     """
     The wiki markup of an article, the text of a row of a dataset, or a block of lines of a text
-    file. It is either held out or trained on as a whole.
+    file. It is used for either training or validation as a whole.
 
     `hidden_namespaces` is `None` for text. For an article, it contains the prefixes of links that
     are not displayed as text, such as `file` and `category`, in lower case and the dump's language.

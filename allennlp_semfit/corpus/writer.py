@@ -1,4 +1,4 @@
-"""Writes the files of a corpus: shards of training text, held-out text and a record."""
+"""Writes the files of a corpus: shards of training text, validation text and a record."""
 
 import json
 from contextlib import ExitStack
@@ -7,13 +7,13 @@ from typing import IO, Any, Dict, List, Optional, Tuple
 
 from allennlp_semfit.common.text_files import RECORD, TRAIN
 
-HELD_OUT = "heldout.txt"
-CONTENTS = (f"{TRAIN}/", HELD_OUT, RECORD)
+VALIDATION = "validation.txt"
+CONTENTS = (f"{TRAIN}/", VALIDATION, RECORD)
 
 
 class CorpusWriter:
     """
-    A context manager that writes documents to shards and to a held-out file.
+    A context manager that writes documents to shards and to a validation file.
 
     # Parameters
 
@@ -22,23 +22,25 @@ class CorpusWriter:
     num_shards : `int`
         A document goes to the shard with the fewest words so far, so that processes that read one
         shard each have the same amount of work.
-    held_out : `Optional[float]`
+    validation_fraction : `Optional[float]`
         See `CorpusOptions`. Whole documents are taken at regular intervals or, with the default
-        share, at growing ones.
+        fraction, at growing ones.
     """
 
-    def __init__(self, directory: Path, *, num_shards: int, held_out: Optional[float]) -> None:
+    def __init__(
+        self, directory: Path, *, num_shards: int, validation_fraction: Optional[float]
+    ) -> None:
         self._directory = directory
         self._num_shards = num_shards
-        self._held_out = held_out
+        self._validation_fraction = validation_fraction
         self._files = ExitStack()
         self.shards: List[IO[str]] = []
         self._shard_words: List[int] = []
-        self._held_out_file: Optional[IO[str]] = None
+        self._validation_file: Optional[IO[str]] = None
         self.documents = 0
         self.sentences = 0
         self.words = 0
-        self.held_out_sentences = 0
+        self.validation_sentences = 0
 
     def __enter__(self) -> "CorpusWriter":
         (self._directory / TRAIN).mkdir()
@@ -51,11 +53,11 @@ class CorpusWriter:
         """Writes a document. `lines` contains its sentences, each with a line end."""
         if not sentences:
             return
-        if self._is_held_out():
-            if self._held_out_file is None:
-                self._held_out_file = self._open(HELD_OUT)
-            self._held_out_file.write(lines)
-            self.held_out_sentences += sentences
+        if self._is_for_validation():
+            if self._validation_file is None:
+                self._validation_file = self._open(VALIDATION)
+            self._validation_file.write(lines)
+            self.validation_sentences += sentences
         else:
             shard = self._emptiest_shard()
             self.shards[shard].write(lines)
@@ -64,17 +66,19 @@ class CorpusWriter:
         self.sentences += sentences
         self.words += words
 
-    def _is_held_out(self) -> bool:
-        # Ignore the length of the document itself, or long documents would never be held out.
+    def _is_for_validation(self) -> bool:
+        # Ignore the length of the document itself, or long documents would never be chosen.
         if not self.documents:
             return False
         half_a_document = self.sentences / self.documents / 2
-        return self.held_out_sentences + half_a_document <= self._held_out_share() * self.sentences
+        return (
+            self.validation_sentences + half_a_document <= self._current_fraction() * self.sentences
+        )
 
-    def _held_out_share(self) -> float:
-        if self._held_out is not None:
-            return self._held_out
-        # The larger the text, the smaller the share that gives stable validation metrics.
+    def _current_fraction(self) -> float:
+        if self._validation_fraction is not None:
+            return self._validation_fraction
+        # The larger the text, the smaller the fraction that gives stable validation metrics.
         return min(max(7 / self.sentences**0.5, 0.01), 0.05)
 
     def _emptiest_shard(self) -> int:

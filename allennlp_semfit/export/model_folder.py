@@ -280,7 +280,7 @@ def _facts(archive: Archive, model: Model, record: Dict[str, Any]) -> List[Tuple
             ((directory if directory.is_dir() else directory.parent) / "metrics.json").read_text()
         )
         facts += [
-            (key.removeprefix("best_validation_") + ", held out", f"{value:.4f}")
+            (key.removeprefix("best_").replace("_", " "), f"{value:.4f}")
             for key, value in metrics.items()
             if key.startswith("best_validation_") and isinstance(value, float)
         ]

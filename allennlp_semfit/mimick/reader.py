@@ -11,7 +11,7 @@ from allennlp_semfit.common.config_params import KnownParams
 from allennlp_semfit.common.errors import check_choice
 from allennlp_semfit.static_vectors.table import read_table
 
-_SUBSETS = ("all", "train", "held_out")
+_SUBSETS = ("all", "train", "validation")
 
 
 @DatasetReader.register("word_vectors")
@@ -34,17 +34,17 @@ class WordVectorsReader(DatasetReader, KnownParams):
     max_words : `int`, optional (default = `None`)
         Read only this many words from the beginning of the table.
     subset : `str`, optional (default = `"all"`)
-        `"held_out"`: words drawn at random; `"train"`: the other words.
-    held_out : `float`, optional (default = `0.1`)
-        The proportion of words to hold out.
+        `"validation"`: words drawn at random; `"train"`: the other words.
+    validation_fraction : `float`, optional (default = `0.1`)
+        The fraction of words for validation.
     seed : `int`, optional (default = `13`)
-        The random seed for the words that are held out.
+        The random seed for the choice of these words.
 
     # Raises
 
     `ConfigurationError`
-        If `subset` is unknown, `held_out` is not a proportion, or, while reading, there are too few
-        words.
+        If `subset` is unknown, `validation_fraction` is not between 0 and 1, or, while reading,
+        there are too few words.
     `InvalidFileError`
         While reading, if the file is not a table of word vectors.
 
@@ -52,7 +52,7 @@ class WordVectorsReader(DatasetReader, KnownParams):
 
     ```json
     "dataset_reader": {"type": "word_vectors", "subset": "train"},
-    "validation_dataset_reader": {"type": "word_vectors", "subset": "held_out"},
+    "validation_dataset_reader": {"type": "word_vectors", "subset": "validation"},
     "train_data_path": "glove.6B.100d.txt",
     "validation_data_path": "glove.6B.100d.txt"
     ```
@@ -64,7 +64,7 @@ class WordVectorsReader(DatasetReader, KnownParams):
         token_indexers: Optional[Dict[str, TokenIndexer]] = None,
         max_words: Optional[int] = None,
         subset: str = "all",
-        held_out: float = 0.1,
+        validation_fraction: float = 0.1,
         seed: int = 13,
         **kwargs: Any,
     ) -> None:
@@ -72,9 +72,10 @@ class WordVectorsReader(DatasetReader, KnownParams):
             manual_distributed_sharding=True, manual_multiprocess_sharding=True, **kwargs
         )
         check_choice("word_vectors: `subset`", subset, _SUBSETS)
-        if not 0 < held_out < 1:
+        if not 0 < validation_fraction < 1:
             raise ConfigurationError(
-                f"word_vectors: `held_out` must be between 0 and 1, got {held_out}."
+                "word_vectors: `validation_fraction` must be between 0 and 1, "
+                f"got {validation_fraction}."
             )
         self._tokenizer = tokenizer or CharacterTokenizer(start_tokens=["<w>"], end_tokens=["</w>"])
         self._token_indexers = token_indexers or {
@@ -82,7 +83,7 @@ class WordVectorsReader(DatasetReader, KnownParams):
         }
         self._max_words = max_words
         self._subset = subset
-        self._held_out = held_out
+        self._validation_fraction = validation_fraction
         self._seed = seed
 
     def _read(self, file_path: str) -> Iterator[Instance]:
@@ -94,14 +95,14 @@ class WordVectorsReader(DatasetReader, KnownParams):
         if self._subset == "all":
             return range(num_words)
         shuffled = numpy.random.default_rng(self._seed).permutation(num_words)
-        num_held_out = round(self._held_out * num_words)
-        if not 0 < num_held_out < num_words:
+        num_validation = round(self._validation_fraction * num_words)
+        if not 0 < num_validation < num_words:
             raise ConfigurationError(
-                f"{file_path}: {num_held_out} of {num_words} words would be held out; give a "
-                "larger table or another `held_out`."
+                f"{file_path}: {num_validation} of {num_words} words would be used for validation; "
+                "give a larger table or another `validation_fraction`."
             )
-        is_held_out = self._subset == "held_out"
-        rows = shuffled[:num_held_out] if is_held_out else shuffled[num_held_out:]
+        is_validation = self._subset == "validation"
+        rows = shuffled[:num_validation] if is_validation else shuffled[num_validation:]
         return sorted(rows.tolist())
 
     def text_to_instance(self, word: str, vector: Optional[numpy.ndarray] = None) -> Instance:

@@ -15,15 +15,15 @@ from tests.tolerance import assert_same_but_for_rounding
 
 run = partial(running.run, "embed")
 
-HELD_OUT = FIXTURES / "corpus" / "heldout.txt"
+VALIDATION = FIXTURES / "corpus" / "validation.txt"
 
 
 def test_pooled_to_sentences(lm_archive, tmp_path):
     out = tmp_path / "vectors.npy"
     options = "--pool max --average --batch-size 3 --fasttext-model-path"
-    run(lm_archive, HELD_OUT, out, *options.split(), VECTORS)
+    run(lm_archive, VALIDATION, out, *options.split(), VECTORS)
     embedder = SentenceEmbedder(lm_archive, fasttext_model_path=VECTORS)
-    sentences = [line.split() for line in HELD_OUT.read_text().splitlines()]
+    sentences = [line.split() for line in VALIDATION.read_text().splitlines()]
     assert_same_but_for_rounding(numpy.load(out), embedder.sentence_vectors(sentences, "max"))
 
 
@@ -32,12 +32,12 @@ def test_every_option_arrives(lm_archive, tmp_path, caplog):
     out = tmp_path / "vectors.h5"
     out.write_text("in the way")
     options = "--average --dtype float16 --batch-size 3 --forget-sentences --force"
-    run(lm_archive, HELD_OUT, out, *options.split(), "--fasttext-model-path", VECTORS)
+    run(lm_archive, VALIDATION, out, *options.split(), "--fasttext-model-path", VECTORS)
     with h5py.File(out, "r") as file:
         assert "sentence_to_index" not in file
         assert file["0"].dtype == "float16"
         assert file["0"].ndim == 2
-    num_words = len(HELD_OUT.read_text().split())
+    num_words = len(VALIDATION.read_text().split())
     assert f"{out}: 8 sentences, {num_words} words, " in caplog.text
     assert " words a second" in caplog.text
     # A line for each of the model's parameters would hide the rest.
@@ -49,12 +49,12 @@ def test_the_options_of_a_subword_model_arrive(tmp_path):
     tokenizer = (language_model / "tokenizer.json").rename(tmp_path / "moved.json")
     out = tmp_path / "vectors.h5"
     with pytest.raises(SystemExit, match="--tokenizer-path"):
-        run(language_model, HELD_OUT, out)
+        run(language_model, VALIDATION, out)
     options = ("--tokenizer-path", tokenizer, "--sub-token-mode")
-    run(language_model, HELD_OUT, out, *options, "avg")
+    run(language_model, VALIDATION, out, *options, "avg")
     embedder = SentenceEmbedder(language_model, tokenizer_path=str(tokenizer), sub_token_mode="avg")
     with h5py.File(out, "r") as file:
-        for index, line in enumerate(HELD_OUT.read_text().splitlines()):
+        for index, line in enumerate(VALIDATION.read_text().splitlines()):
             expected = embedder.embed_sentence(line.split())
             assert_same_but_for_rounding(file[str(index)][...], expected)
 
@@ -62,7 +62,7 @@ def test_the_options_of_a_subword_model_arrive(tmp_path):
 def test_the_user_sees_what_it_does(lm_archive, tmp_path):
     out = tmp_path / "vectors.h5"
     # In a fresh interpreter, which finds the command by `.allennlp_plugins` alone.
-    command = [sys.executable, "-m", "allennlp", "embed", lm_archive, str(HELD_OUT), str(out)]
+    command = [sys.executable, "-m", "allennlp", "embed", lm_archive, str(VALIDATION), str(out)]
     done = subprocess.run(command, cwd=FIXTURES.parent, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "embedding: 100%" in done.stderr
@@ -70,4 +70,4 @@ def test_the_user_sees_what_it_does(lm_archive, tmp_path):
     assert "Traceback" not in done.stderr
     with h5py.File(out, "r") as file:
         index = json.loads(file["sentence_to_index"][0])
-    assert list(index) == HELD_OUT.read_text().splitlines()
+    assert list(index) == VALIDATION.read_text().splitlines()

@@ -64,7 +64,10 @@ ERRORS = [
     ("nearest-words ARCHIVE in.txt --min-count 9", "--min-count: 9, but no word occurs that often"),
     ("nearest-words ARCHIVE in.txt --candidates missing.txt", "missing.txt: there is no such file"),
     ("prepare-corpus missing.txt out", "missing.txt: there is no such file"),
-    ("prepare-corpus in.txt out --held-out 2", "--held-out must be at least 0 and at most 0.5"),
+    (
+        "prepare-corpus in.txt out --validation-fraction 2",
+        "--validation-fraction must be at least 0 and at most 0.5",
+    ),
     ("prepare-corpus in.txt out --language zz", "language 'zz'"),
     ("prepare-corpus in.txt taken", "it is not empty; give another directory"),
     ("show-neighbors task in.txt --words the", "has a model of type 'simple_tagger'"),

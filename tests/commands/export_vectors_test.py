@@ -13,7 +13,7 @@ from tests.language_models import write_language_model
 
 run = partial(running.run, "export-vectors")
 
-HELD_OUT = FIXTURES / "corpus" / "heldout.txt"
+VALIDATION = FIXTURES / "corpus" / "validation.txt"
 
 
 def check(path, words, vectors):
@@ -39,11 +39,19 @@ def test_the_mean_over_contexts(layers, tmp_path, caplog):
     archive = write_language_model(tmp_path / "lm", "subwords")
     words, out = tmp_path / "words.txt", tmp_path / "out.txt"
     words.write_text("the\nnowhere\n.\n")
-    options = ["--contexts", HELD_OUT, f"--{layers}", "--sub-token-mode", "avg", "--batch-size", 3]
+    options = [
+        "--contexts",
+        VALIDATION,
+        f"--{layers}",
+        "--sub-token-mode",
+        "avg",
+        "--batch-size",
+        3,
+    ]
     run(archive, out, "--words-file", words, *options)
     embedder = SentenceEmbedder(archive, sub_token_mode="avg")
     occurrences = {"the": [], ".": []}
-    for sentence in map(str.split, HELD_OUT.read_text().splitlines()):
+    for sentence in map(str.split, VALIDATION.read_text().splitlines()):
         vectors = join_layers(pool_layers(embedder.embed_sentence(sentence), layers))
         for word, vector in zip(sentence, vectors):
             occurrences.get(word, []).append(vector)

@@ -8,7 +8,7 @@ import pytest
 from tests import FIXTURES, VECTORS
 from tests.commands import running
 
-HELDOUT = FIXTURES / "corpus" / "heldout.txt"
+VALIDATION = FIXTURES / "corpus" / "validation.txt"
 TRAIN = FIXTURES / "corpus" / "train"
 
 
@@ -68,9 +68,9 @@ def test_words_are_compared_in_form_c(form, run, tmp_path, capsys):
 def test_a_model_whose_fasttext_file_has_moved(lm_archive, tmp_path, monkeypatch, capsys):
     # The path in the config is relative.
     monkeypatch.chdir(tmp_path)
-    line = running.error_of("nearest-words", lm_archive, HELDOUT)
+    line = running.error_of("nearest-words", lm_archive, VALIDATION)
     assert "test_fixtures/vectors.bin does not exist" in line
     assert "change `dataset_reader.token_indexers.fasttext.model_path` in the `config.json`" in line
     running.run("export-model", lm_archive, "folder", "--fasttext-model-path", VECTORS)
-    running.run("nearest-words", "folder", HELDOUT)
+    running.run("nearest-words", "folder", VALIDATION)
     assert "  forward " in capsys.readouterr().out

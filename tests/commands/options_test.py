@@ -34,7 +34,7 @@ def function(
     out_file: str,
     *,
     mode: Literal["first", "avg"] = "first",
-    held_out: Optional[float] = None,
+    fraction: Optional[float] = None,
     tokens: Optional[List[str]] = None,
     force: bool = False,
     options: Optional[dict] = None,
@@ -52,7 +52,7 @@ def function(
         Or `"avg"`.
 
         More for readers of the code.
-    held_out : `float`, optional (default = `None`)
+    fraction : `float`, optional (default = `None`)
         At most 5% of
         `corpus`. See `mode`.
     tokens : `List[str]`, optional (default = `None`)
@@ -64,11 +64,11 @@ def function(
 
     other : `str`
     """
-    return corpus, out_file, mode, held_out, tokens, force, options
+    return corpus, out_file, mode, fraction, tokens, force, options
 
 
 HELP = """\
-usage: command [-h] [--mode {first,avg}] [--held-out SHARE]
+usage: command [-h] [--mode {first,avg}] [--fraction SHARE]
                [--tokens [TOKENS ...]] [--force]
                CORPUS [CORPUS ...] OUT
 
@@ -79,7 +79,7 @@ positional arguments:
 options:
   -h, --help            show this help message and exit
   --mode {first,avg}    or avg (default = first)
-  --held-out SHARE      at most 5% of CORPUS. See --mode
+  --fraction SHARE      at most 5% of CORPUS. See --mode
   --tokens [TOKENS ...]
                         the tokens
   --force               replace OUT
@@ -89,13 +89,13 @@ options:
 def test_the_arguments_are_the_parameters(monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     parser = ArgumentParserWithDefaults(prog="command")
-    names = ("corpus", "out_file", "mode", "held_out")
-    add_parameters(parser, function, *names, held_out={"metavar": "SHARE"})
+    names = ("corpus", "out_file", "mode", "fraction")
+    add_parameters(parser, function, *names, fraction={"metavar": "SHARE"})
     add_parameters(parser, function, "tokens", "force")
     assert call(function, parser.parse_args(["in", "out"])) == (
         *(["in"], "out", "first", None, None, False, None),
     )
-    arguments = "in more out --mode avg --held-out .1 --force --tokens a b"
+    arguments = "in more out --mode avg --fraction .1 --force --tokens a b"
     assert call(function, parser.parse_args(arguments.split()), options={}) == (
         *(["in", "more"], "out", "avg", 0.1, ["a", "b"], True, {}),
     )

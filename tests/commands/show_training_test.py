@@ -46,7 +46,7 @@ def test_the_metrics_of_each_head(tmp_path):
     assert "models of the same batch size" in "\n".join(shown["contrastive"])
     assert batch not in shown["softmax"]
     assert "models of the same vocabulary" in "\n".join(shown["softmax"])
-    assert "  epoch  " + f"{'training':>15}  {'held out':>15}" in shown["softmax"]
+    assert "  epoch  " + f"{'training':>15}  {'validation':>15}" in shown["softmax"]
 
 
 def test_the_margin_over_the_baseline_is_told(tmp_path):
@@ -91,7 +91,7 @@ def test_the_next_commands_can_be_pasted(tmp_path, is_list):
     run_directory = tmp_path / "my run"
     run_directory.mkdir()
     write_epochs(run_directory, COSINES)
-    archive, text = run_directory / "model.tar.gz", run_directory / "held out.txt"
+    archive, text = run_directory / "model.tar.gz", run_directory / "the text.txt"
     for file in (archive, text):
         file.touch()
     config = {"validation_data_path": [str(text)] if is_list else str(text)}

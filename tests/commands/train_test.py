@@ -60,8 +60,8 @@ def test_training_learns_something(trained):
 
 def test_evaluate_gives_the_validation_figures_again(trained, tmp_path):
     output = tmp_path / "metrics.json"
-    heldout = FIXTURES / "corpus" / "heldout.txt"
-    arguments = ["evaluate", trained / "model.tar.gz", heldout, "--output-file", output]
+    validation = FIXTURES / "corpus" / "validation.txt"
+    arguments = ["evaluate", trained / "model.tar.gz", validation, "--output-file", output]
     allennlp(*arguments, output=tmp_path / "log")
     metrics = metrics_of(trained)
     for name, value in json.loads(output.read_text()).items():
@@ -156,7 +156,7 @@ def test_an_archive_of_another_directory_takes_the_vectors_from_where_it_is_told
     trained, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
-    arguments = ["evaluate", trained / "model.tar.gz", FIXTURES / "corpus" / "heldout.txt"]
+    arguments = ["evaluate", trained / "model.tar.gz", FIXTURES / "corpus" / "validation.txt"]
     process = allennlp(*arguments, check=False, output=tmp_path / "log")
     assert "fastText model test_fixtures/vectors.bin does not exist" in process.output
     key = "dataset_reader.token_indexers.fasttext.model_path"

@@ -44,7 +44,7 @@ def test_a_name_with_glob_characters_is_a_file(tmp_path):
 def test_the_directory_of_a_corpus_is_not_its_training_text(tmp_path):
     shard = tmp_path / "train" / "shard-00.txt"
     shard.parent.mkdir()
-    for path in (shard, tmp_path / "heldout.txt", tmp_path / "corpus.json"):
+    for path in (shard, tmp_path / "validation.txt", tmp_path / "corpus.json"):
         path.write_text(TEXT)
     with pytest.raises(ConfigurationError, match=f"give {tmp_path}/train$"):
         find_text_files([tmp_path])

@@ -10,9 +10,9 @@ class TestCorpusOptions:
         [
             {"num_shards": 0},
             {"num_shards": 501},
-            {"held_out": -0.1},
-            {"held_out": 0.6},
-            {"held_out": float("nan")},
+            {"validation_fraction": -0.1},
+            {"validation_fraction": 0.6},
+            {"validation_fraction": float("nan")},
             {"min_words": 0},
             {"max_sentences": 0},
         ],

@@ -61,8 +61,8 @@ class TestText:
         assert (summary.sentences, summary.words) == (len(actual), len(" ".join(actual).split()))
         assert (summary.shards, summary.already_done) == (10, False)
         assert sorted(files(tmp_path / "out")) == [
-            "heldout.txt",
             *(f"train/shard-{i:02d}.txt" for i in range(10)),
+            "validation.txt",
         ]
 
     def test_the_corpus_does_not_depend_on_workers_nor_on_packing(
@@ -86,25 +86,27 @@ class TestText:
         prepare_corpus([tmp_path / "in.txt"], tmp_path / "out", options, num_workers=2)
         assert sorted(lines(tmp_path / "out")) == sorted(" ".join(s.split()) for s in sentences)
 
-    @pytest.mark.parametrize("held_out", [0.0, 0.01, 0.1, 0.5])
-    def test_the_asked_share_is_held_out_and_the_rest_spread_evenly(self, text, tmp_path, held_out):
-        options = CorpusOptions(held_out=held_out, num_shards=4)
+    @pytest.mark.parametrize("fraction", [0.0, 0.01, 0.1, 0.5])
+    def test_the_validation_fraction_is_met_and_the_rest_spread_evenly(
+        self, text, tmp_path, fraction
+    ):
+        options = CorpusOptions(validation_fraction=fraction, num_shards=4)
         summary = prepare_corpus([text], tmp_path / "out", options, num_workers=1)
-        assert summary.held_out_sentences == pytest.approx(held_out * summary.sentences, abs=12)
-        assert (tmp_path / "out/heldout.txt").exists() == bool(held_out)
+        assert summary.validation_sentences == pytest.approx(fraction * summary.sentences, abs=12)
+        assert (tmp_path / "out/validation.txt").exists() == bool(fraction)
         sizes = [p.stat().st_size for p in (tmp_path / "out/train").iterdir()]
         assert max(sizes) < 1.1 * min(sizes)
 
     @pytest.mark.parametrize(
         ("num_sentences", "expected"), [(400, 20), (20_000, 1000), (100_000, 2214)]
     )
-    def test_by_default_a_short_text_has_a_larger_share_held_out(
+    def test_by_default_a_short_text_has_a_larger_validation_fraction(
         self, tmp_path, num_sentences, expected
     ):
-        with CorpusWriter(tmp_path, num_shards=2, held_out=None) as writer:
+        with CorpusWriter(tmp_path, num_shards=2, validation_fraction=None) as writer:
             for _ in range(num_sentences):
                 writer.add("A line .\n", 1, 3)
-        assert writer.held_out_sentences == pytest.approx(expected, rel=0.02)
+        assert writer.validation_sentences == pytest.approx(expected, rel=0.02)
 
     def test_short_sentences_and_what_comes_after_the_limit_are_left_out(self, text, tmp_path):
         options = CorpusOptions(min_words=6, max_sentences=100)
@@ -115,7 +117,7 @@ class TestText:
     def test_awkward_lines_do_not_stop_a_run(self, tmp_path):
         awkward = ["word " * 100_000, "", "   ", "x" * 10_000, "\0\0", "\u2028", "End."]
         (tmp_path / "in.txt").write_text("\n".join(awkward) + "\nOne.\r\nTwo.", encoding="utf-8")
-        options = CorpusOptions(held_out=0, num_shards=1)
+        options = CorpusOptions(validation_fraction=0, num_shards=1)
         summary = prepare_corpus([tmp_path / "in.txt"], tmp_path / "out", options, num_workers=1)
         assert lines(tmp_path / "out") == [
             awkward[0].strip(),
@@ -128,23 +130,23 @@ class TestText:
 
     def test_no_shard_is_empty(self, tmp_path):
         (tmp_path / "in.txt").write_text("One.\nTwo.\nThree.\n")
-        options = CorpusOptions(held_out=0.3, num_shards=200)
+        options = CorpusOptions(validation_fraction=0.3, num_shards=200)
         summary = prepare_corpus([tmp_path / "in.txt"], tmp_path / "out", options, num_workers=1)
         assert sorted(files(tmp_path / "out")) == [
-            "heldout.txt",
             "train/shard-000.txt",
             "train/shard-001.txt",
+            "validation.txt",
         ]
-        assert (summary.shards, summary.held_out_sentences) == (2, 1)
+        assert (summary.shards, summary.validation_sentences) == (2, 1)
 
 
 class TestWikipedia:
     @pytest.mark.parametrize(
         ("dump", "options"),
         [
-            (ENGLISH, CorpusOptions(max_sentences=1000, held_out=0)),
-            (TABLES, CorpusOptions(held_out=0.2)),
-            (BULGARIAN, CorpusOptions(language="bg", held_out=0)),
+            (ENGLISH, CorpusOptions(max_sentences=1000, validation_fraction=0)),
+            (TABLES, CorpusOptions(validation_fraction=0.2)),
+            (BULGARIAN, CorpusOptions(language="bg", validation_fraction=0)),
         ],
     )
     def test_no_markup_is_left_of_real_articles(self, tmp_path, dump, options):
@@ -163,7 +165,7 @@ class TestWikipedia:
         texts = ["A cat.", *(f"One.\n\n{part}\n\nTwo." for part in broken), "A dog."]
         pages = "".join(f"<page><revision><text>{text}</text></revision></page>" for text in texts)
         (tmp_path / "dump.xml").write_text(f"<mediawiki>{pages}</mediawiki>")
-        options = CorpusOptions(held_out=0, num_shards=1)
+        options = CorpusOptions(validation_fraction=0, num_shards=1)
         summary = prepare_corpus([tmp_path / "dump.xml"], tmp_path / "out", options, num_workers=2)
         assert lines(tmp_path / "out") == ["A cat .", *["One .", "Two ."] * 2, "A dog ."]
         assert summary.documents == 4
@@ -171,19 +173,23 @@ class TestWikipedia:
 
     def test_the_templates_that_are_left_out_are_named(self, tmp_path, caplog):
         caplog.set_level(logging.INFO, logger="allennlp_semfit")
-        prepare_corpus([TABLES], tmp_path / "out", CorpusOptions(held_out=0), num_workers=2)
+        prepare_corpus(
+            [TABLES], tmp_path / "out", CorpusOptions(validation_fraction=0), num_workers=2
+        )
         (message,) = re.findall("Templates left out: [0-9,]+, most often .*", caplog.text)
         assert re.search(r"often [^,]+ \d+, ", message)
 
-    def test_no_article_is_both_trained_on_and_held_out(self, tmp_path):
-        prepare_corpus([TABLES], tmp_path / "out", CorpusOptions(held_out=0.2), num_workers=1)
-        held_out = (tmp_path / "out/heldout.txt").read_text(encoding="utf-8")
-        in_one_go = CorpusOptions(held_out=0, num_shards=1)
+    def test_no_article_is_in_both_training_and_validation_text(self, tmp_path):
+        prepare_corpus(
+            [TABLES], tmp_path / "out", CorpusOptions(validation_fraction=0.2), num_workers=1
+        )
+        validation = (tmp_path / "out/validation.txt").read_text(encoding="utf-8")
+        in_one_go = CorpusOptions(validation_fraction=0, num_shards=1)
         prepare_corpus([TABLES], tmp_path / "whole", in_one_go, num_workers=1)
         whole = (tmp_path / "whole/train/shard-00.txt").read_text(encoding="utf-8")
         # An article is one stretch of the dump.
-        assert held_out in whole
-        assert 0 < len(held_out) < len(whole) / 2
+        assert validation in whole
+        assert 0 < len(validation) < len(whole) / 2
 
 
 class TestFinishedAndUnfinished:
@@ -207,8 +213,8 @@ class TestFinishedAndUnfinished:
             assert summary == prepare_corpus([text], tmp_path / "o", num_workers=1)._replace(
                 seconds=summary.seconds, already_done=False
             )
-        with pytest.raises(ConfigurationError, match="heldout.txt: the output would replace it"):
-            prepare_corpus([tmp_path / "heldout.txt"], tmp_path, num_workers=1, force=True)
+        with pytest.raises(ConfigurationError, match="validation.txt: the output would replace it"):
+            prepare_corpus([tmp_path / "validation.txt"], tmp_path, num_workers=1, force=True)
 
     @pytest.mark.parametrize("change", ["option", "input", "shard", "record"])
     def test_any_other_job_needs_force(self, text, tmp_path, change):

@@ -33,9 +33,9 @@ def bare(**kwargs):
 
 
 def test_each_line_is_a_sentence_between_boundaries():
-    expected = [["</s>", *words, "</s>"] for words in lines_of(FIXTURES / "corpus/heldout.txt")]
+    expected = [["</s>", *words, "</s>"] for words in lines_of(FIXTURES / "corpus/validation.txt")]
     reader = DatasetReader.by_name("language_modeling")()
-    assert sentences(reader, FIXTURES / "corpus" / "heldout.txt") == expected
+    assert sentences(reader, FIXTURES / "corpus" / "validation.txt") == expected
     instance = reader.text_to_instance("Nobody watered the roses .")
     assert [token.text for token in instance["source"].tokens] == [
         *["</s>", "Nobody", "watered", "the", "roses", ".", "</s>"]

@@ -119,8 +119,8 @@ def test_runnable_snippets_run(directory, monkeypatch):
         else:
             assert language == "bash", place
             run_shell(code, monkeypatch)
-    num_held_out = len((directory / "data/mine/heldout.txt").read_text("utf-8").splitlines())
-    with h5py.File(directory / "heldout.h5") as vectors:
+    num_sentences = len((directory / "data/mine/validation.txt").read_text("utf-8").splitlines())
+    with h5py.File(directory / "validation.h5") as vectors:
         assert vectors["0"].shape[::2] == (3, 12)
-        assert len(vectors) == num_held_out + 1
+        assert len(vectors) == num_sentences + 1
     assert len((directory / "labels.json").read_text().splitlines()) == 2

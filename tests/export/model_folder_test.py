@@ -72,7 +72,7 @@ def test_the_card_says_what_it_is_and_how_to_load_it(lm_archive, tmp_path):
     assert modes == {(tmp_path / "my-model" / "README.md").stat().st_mode}
     assert "`bidirectional_language_model_lstm`, hidden_dim 6, cell_size 8, num_layers 2" in card
     metrics = json.loads((Path(lm_archive).parent / "metrics.json").read_text())
-    assert f"| cosine, held out | {metrics['best_validation_cosine']:.4f} |" in card
+    assert f"| validation cosine | {metrics['best_validation_cosine']:.4f} |" in card
     assert "Set the encoder's `input_size` to 12," in card
 
     completed = card.replace("language:", "language: yo")
@@ -87,7 +87,7 @@ def test_allennlps_own_commands_say_what_they_take(command, lm_archive, tmp_path
     export_model(lm_archive, tmp_path / "model", VECTORS)
     error = f"{tmp_path / 'model'}: it is a folder of `allennlp export-model`.*`model.tar.gz`"
     with pytest.raises(ConfigurationError, match=error):
-        run(command, tmp_path / "model", FIXTURES / "corpus" / "heldout.txt")
+        run(command, tmp_path / "model", FIXTURES / "corpus" / "validation.txt")
 
 
 def test_a_compact_folder_has_rounded_vectors_in_a_smaller_file(lm_archive, embedder, tmp_path):

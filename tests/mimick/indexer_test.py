@@ -208,7 +208,7 @@ def language_model(archive, tmp_path_factory):
 
 def test_its_archive_scores_predicts_and_embeds_the_same(language_model):
     metrics = json.loads((language_model.parent / "metrics.json").read_text())
-    scores = evaluate_from_archive(language_model, str(FIXTURES / "corpus" / "heldout.txt"))
+    scores = evaluate_from_archive(language_model, str(FIXTURES / "corpus" / "validation.txt"))
     assert scores["cosine"] == pytest.approx(metrics["best_validation_cosine"], rel=1e-4)
 
     sentence = "The zebras crossed the river"

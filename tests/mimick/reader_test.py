@@ -40,17 +40,17 @@ def test_a_batch_has_the_indices_of_the_characters():
     ]
 
 
-@pytest.mark.parametrize("held_out", [0.1, 0.5, 0.9])
-def test_words_are_held_out_at_random(held_out):
+@pytest.mark.parametrize("fraction", [0.1, 0.5, 0.9])
+def test_the_validation_words_are_drawn_at_random(fraction):
     def read(subset, seed=13):
-        reader = WordVectorsReader(subset=subset, held_out=held_out, seed=seed)
+        reader = WordVectorsReader(subset=subset, validation_fraction=fraction, seed=seed)
         return [spelling(instance) for instance in reader.read(TABLE)]
 
-    found = read("held_out")
-    assert len(found) == held_out * len(WORDS)
+    found = read("validation")
+    assert len(found) == fraction * len(WORDS)
     assert sorted(found + read("train")) == sorted(WORDS)
-    assert found == read("held_out")
-    assert found != read("held_out", seed=14)
+    assert found == read("validation")
+    assert found != read("validation", seed=14)
     # Not the first words, nor the last.
     assert found not in (WORDS[: len(found)], WORDS[-len(found) :])
 
@@ -67,9 +67,9 @@ def test_workers_share_the_words():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"subset": "test"}, "`subset` must be one of all, train, held_out"),
-        ({"held_out": 0}, "`held_out` must be between 0 and 1, got 0"),
-        ({"held_out": 1.0}, r"`held_out` must be between 0 and 1, got 1\.0"),
+        ({"subset": "test"}, "`subset` must be one of all, train, validation"),
+        ({"validation_fraction": 0}, "`validation_fraction` must be between 0 and 1, got 0"),
+        ({"validation_fraction": 1.0}, r"`validation_fraction` must be between 0 and 1, got 1\.0"),
     ],
 )
 def test_a_wrong_parameter_is_an_error(parameters, message):

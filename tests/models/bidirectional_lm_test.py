@@ -22,7 +22,9 @@ TRAINABLE = {"type": "embedding", "embedding_dim": 10, "num_embeddings": 3}
 class TestBidirectionalLm(ModelTestCase):
     def setup_method(self):
         super().setup_method()
-        self.set_up_model(FIXTURES / "language_model.jsonnet", FIXTURES / "corpus" / "heldout.txt")
+        self.set_up_model(
+            FIXTURES / "language_model.jsonnet", FIXTURES / "corpus" / "validation.txt"
+        )
         # An untrained head answers every context with nothing.
         torch.nn.init.normal_(self.model._head.projection.weight)
 

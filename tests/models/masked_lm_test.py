@@ -42,7 +42,7 @@ def param_file(tmp_path_factory):
 class TestMaskedLm(ModelTestCase):
     @pytest.fixture(autouse=True)
     def _set_up(self, param_file):
-        self.set_up_model(param_file, FIXTURES / "corpus" / "heldout.txt")
+        self.set_up_model(param_file, FIXTURES / "corpus" / "validation.txt")
         torch.nn.init.normal_(self.model._head.projection.weight)
         torch.nn.init.normal_(self.model.mask_vector)
 

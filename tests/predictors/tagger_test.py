@@ -43,7 +43,7 @@ def train_tagger(home, *, model="crf_tagger", tag_label="ner", language="", num_
         prepare_corpus(
             [DATA],
             home / "corpus",
-            CorpusOptions(language=language, held_out=0.2, lines="paragraphs"),
+            CorpusOptions(language=language, validation_fraction=0.2, lines="paragraphs"),
         )
         config = json.loads((language_model / "config.json").read_text())
         config["train_data_path"] = str(home / "corpus" / "train")

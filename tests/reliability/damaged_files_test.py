@@ -90,7 +90,7 @@ def read_corpus(path):
 
 
 def read_text(path):
-    prepare_corpus([path], path.parent / "out", CorpusOptions(held_out=0), num_workers=1)
+    prepare_corpus([path], path.parent / "out", CorpusOptions(validation_fraction=0), num_workers=1)
 
 
 def write_folder(directory):
@@ -133,7 +133,7 @@ FORMATS = {
     ),
     "options.json": (write_elmo, read_elmo),
     "weights.hdf5": (write_elmo, read_elmo),
-    "heldout.txt": (copy("corpus/heldout.txt"), read_corpus),
+    "validation.txt": (copy("corpus/validation.txt"), read_corpus),
     "notes.txt.gz": (write("notes.txt.gz", gzip.compress(b"The river. Rain!\n" * 50)), read_text),
     "dump.xml.bz2": (write("dump.xml.bz2", bz2.compress(DUMP)), read_text),
 }

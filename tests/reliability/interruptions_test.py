@@ -29,7 +29,7 @@ COMMANDS = {
     "embed": ("v.h5", EMBED),
     "prepare-corpus": (
         "corpus",
-        "prepare-corpus {inputs}/text.txt {out} --held-out 0.2 --num-workers 2",
+        "prepare-corpus {inputs}/text.txt {out} --validation-fraction 0.2 --num-workers 2",
     ),
     "train-fasttext": (
         "vectors.bin",

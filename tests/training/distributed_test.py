@@ -18,7 +18,7 @@ from tests.processes import run_in_two_processes
 ROOT = FIXTURES.parent
 CONFIG = FIXTURES / "language_model.jsonnet"
 SENTENCES_PER_UPDATE = 8
-WORDS = (FIXTURES / "corpus" / "heldout.txt").read_text("utf-8").split()
+WORDS = (FIXTURES / "corpus" / "validation.txt").read_text("utf-8").split()
 
 HEADS = {
     "semfit": {},

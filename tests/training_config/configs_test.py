@@ -85,7 +85,7 @@ def test_the_configs_of_the_tutorial_can_be_evaluated(tmp_path):
     beginning, *blocks = re.findall(r"```jsonnet\n(.*?)```", page, re.DOTALL)
     assert f"\n{beginning}" in MAIN.read_text("utf-8")
     names = ("mine", "ner-elmo_semfit", "ner-fasttext")
-    variables = {f"NER_{part}_DATA_PATH": "data" for part in ("TRAIN", "DEV", "TEST")}
+    variables = {f"NER_{part}_DATA_PATH": "data" for part in ("TRAIN", "VALIDATION", "TEST")}
     for name, block in zip(names, blocks, strict=True):
         (tmp_path / f"{name}.jsonnet").write_text(block, "utf-8")
         assert evaluate(tmp_path / f"{name}.jsonnet", LM_ARCHIVE_PATH="x", **variables)

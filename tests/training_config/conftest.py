@@ -20,7 +20,7 @@ def workspace(tmp_path_factory):
     data, output = directory / "data" / "sample", directory / "output"
     data.mkdir(parents=True)
     (data / "train").symlink_to(CORPUS)
-    (data / "heldout.txt").symlink_to(FIXTURES / "corpus" / "heldout.txt")
+    (data / "validation.txt").symlink_to(FIXTURES / "corpus" / "validation.txt")
     train_fasttext([CORPUS], data / "vectors.bin", dim=100, bucket=2000, min_count=1, epoch=5)
     svd = {"min_count": 1, "vocabulary_dir": data / "svd_vocabulary"}
     train_svd([CORPUS], data / "svd.txt", dim=100, **svd)

@@ -24,7 +24,7 @@ VARIATIONS = sorted(path.stem for path in (CONFIGS / "language_models").glob("*.
 CONTEXTUALIZERS = [
     f"elmo_semfit_{name}" for name in ("gated_cnn", "qrnn", "sru", "torch_lstm", "transformer")
 ]
-HELD_OUT = "data/sample/heldout.txt"
+VALIDATION = "data/sample/validation.txt"
 # What the fixtures are too small for.
 OVERRIDES = {
     "elmo": {"model.head.num_samples": 30},
@@ -74,9 +74,9 @@ def train(config, directory):
     return train_model(Params(config), serialization_dir=directory)
 
 
-def assert_archive_scores_the_same(directory, metric, held_out):
+def assert_archive_scores_the_same(directory, metric, validation):
     metrics = json.loads((directory / "metrics.json").read_text("utf-8"))
-    scores = evaluate_from_archive(directory / "model.tar.gz", held_out)
+    scores = evaluate_from_archive(directory / "model.tar.gz", validation)
     assert scores[metric] == pytest.approx(metrics[f"best_validation_{metric}"], rel=1e-4)
 
 
@@ -87,7 +87,7 @@ def test_it_trains_and_its_archive_scores_the_same(name, workspace, tmp_path, mo
     config = config_of(name)
     metric = config["trainer"]["validation_metric"].lstrip("+-")
     train(config, tmp_path)
-    assert_archive_scores_the_same(tmp_path, metric, HELD_OUT)
+    assert_archive_scores_the_same(tmp_path, metric, VALIDATION)
 
 
 @pytest.mark.parametrize("name", ["elmo_semfit", "elmo_subword"])
@@ -96,13 +96,13 @@ def test_its_training_continues_on_other_text(name, workspace, tmp_path, monkeyp
     trained = train(config_of(name), tmp_path / "trained").state_dict()
 
     archive = tmp_path / "trained" / "model.tar.gz"
-    held_out = str(CORPUS / "shard-00.txt")
+    validation = str(CORPUS / "shard-00.txt")
     config = evaluate(
         CONFIGS / "continue.jsonnet",
         LM_ARCHIVE_PATH=str(archive),
         LM_CONFIG=(tmp_path / "trained" / "config.json").read_text("utf-8"),
         LM_TRAIN_DATA_PATH=str(CORPUS / "shard-01.txt"),
-        LM_DEV_DATA_PATH=held_out,
+        LM_VALIDATION_DATA_PATH=validation,
     )
     # So small a rate that the weights remain those of the archive, but for the last digits.
     config["trainer"]["optimizer"]["lr"] = 1e-9
@@ -113,7 +113,7 @@ def test_its_training_continues_on_other_text(name, workspace, tmp_path, monkeyp
         torch.testing.assert_close(value.data, trained[parameter], rtol=0, atol=1e-6)
 
     archive.unlink()
-    assert_archive_scores_the_same(tmp_path / "continued", metric, held_out)
+    assert_archive_scores_the_same(tmp_path / "continued", metric, validation)
 
 
 def test_the_training_of_an_exported_folder_continues(workspace, tmp_path, monkeypatch):
@@ -126,7 +126,7 @@ def test_the_training_of_an_exported_folder_continues(workspace, tmp_path, monke
         LM_ARCHIVE_PATH=str(folder),
         LM_CONFIG=(folder / "config.json").read_text("utf-8"),
         LM_TRAIN_DATA_PATH=str(CORPUS / "shard-01.txt"),
-        LM_DEV_DATA_PATH=str(CORPUS / "shard-00.txt"),
+        LM_VALIDATION_DATA_PATH=str(CORPUS / "shard-00.txt"),
     )
     indexers = config["dataset_reader"]["token_indexers"]
     indexers["fasttext"]["model_path"] = str(folder / "vectors.bin")

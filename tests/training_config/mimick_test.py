@@ -31,7 +31,7 @@ def train(table, directory, dim, epochs):
 def test_it_trains_and_its_archive_scores_the_same(tmp_path):
     metrics = train(TABLE, tmp_path / "out", dim=10, epochs=2)
     archive = tmp_path / "out" / "model.tar.gz"
-    # `evaluate` reads with the validation reader: the words held out.
+    # `evaluate` reads with the validation reader: the validation words.
     scores = evaluate_from_archive(archive, TABLE)
     assert scores["cosine"] == pytest.approx(metrics["best_validation_cosine"], rel=1e-5)
     indexer = {"type": "mimick", "archive_file": str(archive), "table_path": TABLE}
@@ -62,5 +62,7 @@ def test_it_learns_what_spelling_tells(tmp_path):
 def test_a_table_must_have_words_to_hold_out(tmp_path):
     table = tmp_path / "small.txt"
     table.write_text("a 1 2\nb 3 4\nc 5 6\n")
-    with pytest.raises(ConfigurationError, match="small.txt: 0 of 3 words would be held out; give"):
+    with pytest.raises(
+        ConfigurationError, match="small.txt: 0 of 3 words would be used for validation; give"
+    ):
         train(table, tmp_path / "out", dim=2, epochs=1)

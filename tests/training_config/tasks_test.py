@@ -31,7 +31,7 @@ def config_of(path, **variables):
     """The config of a task, with the paths of the fixtures and other variables."""
     prefix = {"sst5": "SST"}.get(path.stem, path.stem.upper())
     data = str(FIXTURES / "downstream" / DATA[path.stem])
-    paths = {f"{prefix}_{part}_DATA_PATH": data for part in ("TRAIN", "DEV", "TEST")}
+    paths = {f"{prefix}_{part}_DATA_PATH": data for part in ("TRAIN", "VALIDATION", "TEST")}
     return json.loads(_jsonnet.evaluate_file(str(path), ext_vars={**paths, **variables}))
 
 

@@ -1,6 +1,6 @@
 // Coreference resolution with the coarse-to-fine span model of Lee et al. 2018.
 //
-//   export COREF_TRAIN_DATA_PATH=… COREF_DEV_DATA_PATH=… COREF_TEST_DATA_PATH=…
+//   export COREF_TRAIN_DATA_PATH=… COREF_VALIDATION_DATA_PATH=… COREF_TEST_DATA_PATH=…
 //   export LM_ARCHIVE_PATH=output/elmo_semfit/model.tar.gz
 //   allennlp train training_config/tasks/coref.jsonnet --include-package allennlp_semfit -s output/coref
 //
@@ -29,7 +29,7 @@ local max_span_width = 30;
   },
   validation_dataset_reader: $.dataset_reader { max_sentences: null },
   train_data_path: std.extVar('COREF_TRAIN_DATA_PATH'),
-  validation_data_path: std.extVar('COREF_DEV_DATA_PATH'),
+  validation_data_path: std.extVar('COREF_VALIDATION_DATA_PATH'),
   test_data_path: std.extVar('COREF_TEST_DATA_PATH'),
   evaluate_on_test: true,
   model: {

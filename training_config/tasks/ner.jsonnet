@@ -1,6 +1,6 @@
 // Named entity recognition with a BiLSTM-CRF tagger (Peters et al. 2018).
 //
-//   export NER_TRAIN_DATA_PATH=… NER_DEV_DATA_PATH=… NER_TEST_DATA_PATH=…
+//   export NER_TRAIN_DATA_PATH=… NER_VALIDATION_DATA_PATH=… NER_TEST_DATA_PATH=…
 //   export LM_ARCHIVE_PATH=output/elmo_semfit/model.tar.gz
 //   allennlp train training_config/tasks/ner.jsonnet --include-package allennlp_semfit -s output/ner
 //
@@ -22,7 +22,7 @@ local language_model_dim = 2 * 128;
     },
   },
   train_data_path: std.extVar('NER_TRAIN_DATA_PATH'),
-  validation_data_path: std.extVar('NER_DEV_DATA_PATH'),
+  validation_data_path: std.extVar('NER_VALIDATION_DATA_PATH'),
   test_data_path: std.extVar('NER_TEST_DATA_PATH'),
   evaluate_on_test: true,
   model: {

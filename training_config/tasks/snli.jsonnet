@@ -1,6 +1,6 @@
 // Natural language inference with ESIM (Chen et al. 2017).
 //
-//   export SNLI_TRAIN_DATA_PATH=… SNLI_DEV_DATA_PATH=… SNLI_TEST_DATA_PATH=…
+//   export SNLI_TRAIN_DATA_PATH=… SNLI_VALIDATION_DATA_PATH=… SNLI_TEST_DATA_PATH=…
 //   export LM_ARCHIVE_PATH=output/elmo_semfit/model.tar.gz
 //   allennlp train training_config/tasks/snli.jsonnet --include-package allennlp_semfit -s output/snli
 //
@@ -17,7 +17,7 @@ local language_model_dim = 2 * 128;
     token_indexers: { elmo_semfit: language_model },
   },
   train_data_path: std.extVar('SNLI_TRAIN_DATA_PATH'),
-  validation_data_path: std.extVar('SNLI_DEV_DATA_PATH'),
+  validation_data_path: std.extVar('SNLI_VALIDATION_DATA_PATH'),
   test_data_path: std.extVar('SNLI_TEST_DATA_PATH'),
   evaluate_on_test: true,
   model: {

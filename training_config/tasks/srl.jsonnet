@@ -1,6 +1,6 @@
 // Semantic role labelling with the alternating LSTM of He et al. 2017.
 //
-//   export SRL_TRAIN_DATA_PATH=… SRL_DEV_DATA_PATH=… SRL_TEST_DATA_PATH=…
+//   export SRL_TRAIN_DATA_PATH=… SRL_VALIDATION_DATA_PATH=… SRL_TEST_DATA_PATH=…
 //   export LM_ARCHIVE_PATH=output/elmo_semfit/model.tar.gz
 //   allennlp train training_config/tasks/srl.jsonnet --include-package allennlp_semfit -s output/srl
 //
@@ -12,7 +12,7 @@ local language_model_dim = 2 * 128;
 {
   dataset_reader: { type: 'srl', token_indexers: { elmo_semfit: language_model } },
   train_data_path: std.extVar('SRL_TRAIN_DATA_PATH'),
-  validation_data_path: std.extVar('SRL_DEV_DATA_PATH'),
+  validation_data_path: std.extVar('SRL_VALIDATION_DATA_PATH'),
   test_data_path: std.extVar('SRL_TEST_DATA_PATH'),
   evaluate_on_test: true,
   model: {

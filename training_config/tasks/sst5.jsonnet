@@ -1,6 +1,6 @@
 // Sentiment classification into five classes with the biattentive classification network (McCann et al. 2017).
 //
-//   export SST_TRAIN_DATA_PATH=… SST_DEV_DATA_PATH=… SST_TEST_DATA_PATH=…
+//   export SST_TRAIN_DATA_PATH=… SST_VALIDATION_DATA_PATH=… SST_TEST_DATA_PATH=…
 //   export LM_ARCHIVE_PATH=output/elmo_semfit/model.tar.gz
 //   allennlp train training_config/tasks/sst5.jsonnet --include-package allennlp_semfit -s output/sst5
 //
@@ -19,7 +19,7 @@ local language_model_dim = 2 * 128;
   },
   validation_dataset_reader: $.dataset_reader { use_subtrees: false },
   train_data_path: std.extVar('SST_TRAIN_DATA_PATH'),
-  validation_data_path: std.extVar('SST_DEV_DATA_PATH'),
+  validation_data_path: std.extVar('SST_VALIDATION_DATA_PATH'),
   test_data_path: std.extVar('SST_TEST_DATA_PATH'),
   evaluate_on_test: true,
   model: {
