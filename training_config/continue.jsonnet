@@ -19,7 +19,7 @@ trained {
     num_epochs: 5,
     // A fourth of the highest rate of training_config/elmo_semfit.jsonnet.
     optimizer+: { lr: 4e-4 },
-    // Up in the first tenth of the updates, then down to a 32nd.
+    // Up in the first tenth of the steps, then down to a 32nd.
     learning_rate_scheduler: { type: 'slanted_triangular' },
   },
   distributed:: null,

@@ -31,9 +31,9 @@
     head: { type: 'semfit', input_dim: $.hidden_dim, embedding_dim: $.embedding_dim, distance: 'cosine' },
   },
   data_loader: {
-    // Sentences of similar length are in a batch. 32 sentences × 25 words = 800 words per update.
+    // Sentences of similar length are in a batch. 32 sentences × 25 words = 800 words per step.
     batch_sampler: { type: 'bucket', batch_size: 32, sorting_keys: ['source'] },
-    // An epoch is 500 updates, whatever the size of the text: 1.2 million words in all, 2.5 passes over this sample.
+    // An epoch is 500 steps, whatever the size of the text: 1.2 million words in all, 2.5 passes over this sample.
     batches_per_epoch: 500,
   },
   validation_data_loader: { batch_size: 64 },

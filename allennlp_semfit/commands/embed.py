@@ -59,5 +59,5 @@ class Embed(Command):
         summary = call(embed_file, args, embedder=load_language_model(args))
         logger.info(
             f"{args.out_file}: {summary.num_sentences:,} sentences, {summary.num_words:,} words, "
-            f"{format_size(summary.file_size)}, {summary.words_per_second:,.0f} words a second"
+            f"{format_size(summary.file_size)}, {summary.words_per_second:,.0f} words/s"
         )

@@ -6,7 +6,7 @@ from allennlp.training.optimizers import AdamOptimizer, Optimizer
 @Optimizer.register("fused_adam")
 class FusedAdam(AdamOptimizer):
     """
-    `adam`, with an update of each parameter in one pass over the memory: about ten times as fast on
+    `adam`, which updates each parameter in one pass over the memory: about ten times as fast on
     a CPU. The parameters are those of `adam`. Sparse gradients are not supported.
 
     Registered as an `Optimizer` with name "fused_adam".

@@ -17,14 +17,14 @@ class LargeBatchLearningRateScheduler(LearningRateScheduler):
     """
     A schedule for large batches: Chen et al. 2018, "The Best of Both Worlds: Combining Recent
     Advances in Neural Machine Translation", equation 1. The optimizer's `lr` is the learning rate
-    for the original batch size, and the batches are `num_replicas` times as large. At update `t`,
+    for the original batch size, and the batches are `num_replicas` times as large. At step `t`,
     with n = `num_replicas`, p = `warmup_steps`, s = `decay_start` and e = `decay_end`, the learning
     rate is
 
     `lr * max(1/2, min(1 + t (n - 1) / (n p), n, n (2n)^((s - n t) / (e - s))))`
 
-    It increases linearly from `lr` to `n lr` until update `n p`, stays constant, decreases
-    exponentially to `lr / 2` from update `s / n` to update `e / n`, and then stays constant. By
+    It increases linearly from `lr` to `n lr` until step `n p`, stays constant, decreases
+    exponentially to `lr / 2` from step `s / n` to step `e / n`, and then stays constant. By
     default, it increases in the first tenth of the training and decreases in the second half.
 
     Registered as a `LearningRateScheduler` with name "large_batch".
@@ -34,13 +34,13 @@ class LargeBatchLearningRateScheduler(LearningRateScheduler):
     optimizer : `torch.optim.Optimizer`
         This argument does not get an entry in a configuration file for the object.
     num_replicas : `int`
-        The ratio of the batch size of an update to the original batch size. All factors count: the
+        The ratio of the batch size of a step to the original batch size. All factors count: the
         number of processes, `num_gradient_accumulation_steps` and the batch size of each process.
         It is also the ratio of the peak learning rate to `lr`.
     warmup_steps : `float`, optional (default = `None`)
-        The warmup takes `num_replicas * warmup_steps` updates; by default, a tenth of the training.
+        The warmup takes `num_replicas * warmup_steps` steps; by default, a tenth of the training.
     decay_start : `float`, optional (default = `None`)
-        When the decay starts, in batches of the original size: an update counts as `num_replicas`.
+        When the decay starts, in batches of the original size: a step counts as `num_replicas`.
         By default, after half of the training.
     decay_end : `float`, optional (default = `None`)
         When the decay ends, in the same unit; by default, at the end of the training.
@@ -48,7 +48,7 @@ class LargeBatchLearningRateScheduler(LearningRateScheduler):
         This and `num_steps_per_epoch` give the length of the training. The trainer sets them; they
         do not get an entry in a configuration file for the object.
     num_steps_per_epoch : `int`, optional (default = `None`)
-        The number of updates per epoch.
+        The number of steps per epoch.
 
     # Raises
 
@@ -107,12 +107,12 @@ class LargeBatchLearningRateScheduler(LearningRateScheduler):
                 f"{_KEY}.decay_end: {decay_end}; it must be greater than `decay_start`, "
                 f"{decay_start}"
             )
-        warmup_updates, start = num_replicas * warmup_steps, decay_start / num_replicas
-        if num_replicas > 1 and warmup_updates > start:
+        warmup, start = num_replicas * warmup_steps, decay_start / num_replicas
+        if num_replicas > 1 and warmup > start:
             raise ConfigurationError(
                 f"{_KEY}.warmup_steps: {warmup_steps:g}; the warmup would take "
-                f"`num_replicas` times as many updates, {warmup_updates:g}, but the decay starts "
-                f"at update {start:g}. Lower it, or leave it and `decay_start` out"
+                f"`num_replicas` times as many steps, {warmup:g}, but the decay starts "
+                f"at step {start:g}. Lower it, or leave it and `decay_start` out"
             )
         super().__init__(optimizer)
         self.num_replicas = num_replicas
@@ -120,33 +120,33 @@ class LargeBatchLearningRateScheduler(LearningRateScheduler):
         self.decay_start = decay_start
         self.decay_end = decay_end
         logger.info(
-            "The learning rate rises to %g × lr until update %d, and falls to lr / 2 from update "
-            "%d to update %d.",
+            "The learning rate rises to %g × lr until step %d, and falls to lr / 2 from step %d to "
+            "step %d.",
             num_replicas,
-            warmup_updates,
+            warmup,
             start,
             decay_end / num_replicas,
         )
 
     def step(self, metric: float = None) -> None:
-        # The schedule depends on updates only, not on epochs.
+        # The schedule depends on steps only, not on epochs.
         pass
 
     def step_batch(self, batch_num_total: int) -> None:  # type: ignore[override]
         """
-        Sets the learning rate of the next update. AllenNLP's trainer calls this before each update,
-        with the number of that update, starting from 1.
+        Sets the learning rate of the next step. AllenNLP's trainer calls this before each step,
+        with the number of that step, starting from 1.
         """
         self.last_epoch = batch_num_total
         for group, value in zip(self.optimizer.param_groups, self.get_values()):
             group[self.param_group_field] = value
 
     def get_values(self) -> List[float]:
-        """The learning rates of the parameter groups at the current update."""
+        """The learning rates of the parameter groups at the current step."""
         return [base * self._factor(self.last_epoch) for base in self.base_values]
 
-    def _factor(self, update: int) -> float:
+    def _factor(self, step: int) -> float:
         n = self.num_replicas
-        warmup = 1 + update * (n - 1) / (n * self.warmup_steps)
-        elapsed = (n * update - self.decay_start) / (self.decay_end - self.decay_start)
+        warmup = 1 + step * (n - 1) / (n * self.warmup_steps)
+        elapsed = (n * step - self.decay_start) / (self.decay_end - self.decay_start)
         return max(0.5, min(warmup, n * (2 * n) ** -max(0.0, elapsed)))

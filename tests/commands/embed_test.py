@@ -39,7 +39,7 @@ def test_every_option_arrives(lm_archive, tmp_path, caplog):
         assert file["0"].ndim == 2
     num_words = len(VALIDATION.read_text().split())
     assert f"{out}: 8 sentences, {num_words} words, " in caplog.text
-    assert " words a second" in caplog.text
+    assert " words/s" in caplog.text
     # A line for each of the model's parameters would hide the rest.
     assert "model.contextualizer" not in caplog.text
 

@@ -97,22 +97,22 @@ def test_show_training_tells_the_figures_and_the_next_commands(trained, tmp_path
 def test_a_killed_run_goes_on_from_its_last_checkpoint_at_the_same_step_of_the_schedule(tmp_path):
     schedule = {"num_replicas": 2, "warmup_steps": 3, "decay_start": 14, "decay_end": 24}
     overrides = {
-        "data_loader.batch_size": 6,  # 54 sentences, 9 batches, and 5 updates an epoch
+        "data_loader.batch_size": 6,  # 54 sentences, 9 batches, and 5 steps per epoch
         "trainer.num_gradient_accumulation_steps": 2,
         "trainer.num_epochs": 3,
         "trainer.learning_rate_scheduler": {"type": "large_batch", **schedule},
         "trainer.checkpointer.save_every_num_batches": 2,
-        "trainer.callbacks": ["update_recorder", {"type": "tensorboard", "summary_interval": 1}],
+        "trainer.callbacks": ["step_recorder", {"type": "tensorboard", "summary_interval": 1}],
     }
-    recorder = ("--include-package", "tests.update_recorder")
+    recorder = ("--include-package", "tests.step_recorder")
     directory = tmp_path / "run"
     # In the middle of the second epoch.
-    process = train(directory, overrides, *recorder, check=False, KILL_AFTER_UPDATE="9")
+    process = train(directory, overrides, *recorder, check=False, KILL_AFTER_STEP="9")
     assert process.returncode == -signal.SIGKILL, process.output
     assert not (directory / "model.tar.gz").exists()
-    records = directory / "updates.txt"
+    records = directory / "steps.txt"
     before = [line.split() for line in records.read_text().splitlines()]
-    assert [int(update) for update, _ in before] == list(range(1, 10))
+    assert [int(step) for step, _ in before] == list(range(1, 10))
     records.unlink()
 
     train(directory, overrides, "--recover", *recorder)
@@ -121,10 +121,10 @@ def test_a_killed_run_goes_on_from_its_last_checkpoint_at_the_same_step_of_the_s
     first = int(after[0][0])
     # Past the end of the first epoch, and no later than where the run was killed.
     assert 5 < first <= 10
-    assert [int(update) for update, _ in after] == list(range(first, 16))
-    for update, rate in before + after:
-        expected = 0.01 * closed_form(int(update), **schedule)
-        assert float(rate) == pytest.approx(expected), update
+    assert [int(step) for step, _ in after] == list(range(first, 16))
+    for step, rate in before + after:
+        expected = 0.01 * closed_form(int(step), **schedule)
+        assert float(rate) == pytest.approx(expected), step
     # The resumed run adds a file of TensorBoard's.
     files = sorted((directory / "log" / "train").iterdir())
     assert len(files) == 2
@@ -207,7 +207,7 @@ def test_strange_lines_do_not_stop_a_run(tmp_path):
     ],
     ids=["model_path", "UTF-8", "UTF-8 in a worker", "embedding_dim"],
 )
-def test_bad_input_ends_a_run_before_its_first_update(tmp_path, overrides, message):
+def test_bad_input_ends_a_run_before_its_first_step(tmp_path, overrides, message):
     latin = tmp_path / "latin.txt"
     latin.write_bytes("schön\n".encode("latin-1"))
     overrides = json.loads(json.dumps(overrides).replace("LATIN", str(latin)))

@@ -17,7 +17,7 @@ from tests.processes import run_in_two_processes
 
 ROOT = FIXTURES.parent
 CONFIG = FIXTURES / "language_model.jsonnet"
-SENTENCES_PER_UPDATE = 8
+SENTENCES_PER_STEP = 8
 WORDS = (FIXTURES / "corpus" / "validation.txt").read_text("utf-8").split()
 
 HEADS = {
@@ -58,7 +58,7 @@ def inputs(tmp_path_factory):
     """Where the corpus and its vocabulary are; each process's mean is of as many words."""
     directory = tmp_path_factory.mktemp("inputs")
     draw = random.Random(0)
-    lines = [" ".join(draw.choices(WORDS, k=6)) + "\n" for _ in range(5 * SENTENCES_PER_UPDATE)]
+    lines = [" ".join(draw.choices(WORDS, k=6)) + "\n" for _ in range(5 * SENTENCES_PER_STEP)]
     (directory / "corpus.txt").write_text("".join(lines), "utf-8")
     count_vocabulary([directory / "corpus.txt"], directory / "vocabulary")
     return directory
@@ -68,7 +68,7 @@ def overrides_of(inputs, num_processes, head="semfit"):
     overrides = {
         "train_data_path": str(inputs / "corpus.txt"),
         "validation_data_path": str(inputs / "corpus.txt"),
-        "data_loader": {"batch_size": SENTENCES_PER_UPDATE // num_processes},
+        "data_loader": {"batch_size": SENTENCES_PER_STEP // num_processes},
         "model.contextualizer.dropout": 0.0,
         "trainer.optimizer": {"type": "sgd", "lr": 0.5},
         "trainer.num_epochs": 1,
@@ -93,7 +93,7 @@ def assert_same_training(state, metrics, others):
 
 
 def training_in(directory):
-    # The parameters of the last update, whichever epoch was the best.
+    # The parameters of the last step, whichever epoch was the best.
     state = torch.load(directory / "model_state_e1_b0.th")
     return state, json.loads((directory / "metrics.json").read_text("utf-8"))
 
@@ -152,7 +152,7 @@ def test_two_machines_learn_what_one_process_learns(inputs, alone, tmp_path, mon
         **overrides_of(inputs, 2),
         "distributed.cuda_devices": [-1],
         "distributed.primary_port": find_open_port(),
-        # Here the update has as many sentences as before.
+        # Here a step has as many sentences as before.
         "trainer.learning_rate_scheduler.num_replicas": 1,
     }
     machines = [

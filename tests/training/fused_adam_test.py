@@ -6,7 +6,7 @@ from allennlp.common import Params
 from allennlp.training.optimizers import Optimizer
 
 
-def updated(kind, *, state=None, updates=3, **options):
+def updated(kind, *, state=None, num_steps=3, **options):
     torch.manual_seed(1)
     module = torch.nn.Sequential(torch.nn.Linear(7, 13), torch.nn.Linear(13, 5))
     optimizer = Optimizer.from_params(
@@ -17,7 +17,7 @@ def updated(kind, *, state=None, updates=3, **options):
         module.load_state_dict(state[0])
         # It keeps the tensors and changes them.
         optimizer.load_state_dict(copy.deepcopy(state[1]))
-    for seed in range(updates):
+    for seed in range(num_steps):
         torch.manual_seed(seed)
         optimizer.zero_grad()
         module(torch.randn(3, 7)).square().mean().backward()
@@ -45,7 +45,7 @@ def test_it_updates_as_adam(options):
 
 def test_it_resumes_and_takes_the_state_of_adam():
     for kind in ("adam", "fused_adam"):
-        module, optimizer = updated(kind, updates=3)
+        module, optimizer = updated(kind, num_steps=3)
         state = (module.state_dict(), optimizer.state_dict())
         # The same three batches again.
         resumed, fused = updated("fused_adam", state=state)

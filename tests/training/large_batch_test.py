@@ -27,16 +27,16 @@ def closed_form(t, num_replicas, warmup_steps, decay_start, decay_end):
     return float(max(factor, mpmath.mpf(1) / 2))
 
 
-def test_every_update_equals_the_closed_form():
+def test_every_step_equals_the_closed_form():
     optimizer, scheduler = scheduler_of(PAPER)
     assert [group["lr"] for group in optimizer.param_groups] == [0.01, 0.02]
     factors = []
-    for update in range(1, 101):
-        scheduler.step_batch(update)
-        factors.append(closed_form(update, **PAPER))
+    for step in range(1, 101):
+        scheduler.step_batch(step)
+        factors.append(closed_form(step, **PAPER))
         for group, base in zip(optimizer.param_groups, (0.01, 0.02)):
             assert group["lr"] == pytest.approx(base * factors[-1], rel=1e-12)
-    # Rise to update 20, hold to 30, fall to 60, floor: each was met.
+    # Rise to step 20, hold to 30, fall to 60, floor: each was met.
     assert factors[0] == pytest.approx(1 + 3 / 20)
     assert factors[18] < factors[19] == factors[29] == 4
     assert factors[30] < 4
@@ -51,7 +51,7 @@ def test_every_update_equals_the_closed_form():
     st.integers(1, 10**7),
     st.integers(0, 10**8),
 )
-def test_no_size_overflows(num_replicas, warmup_steps, held, length, update):
+def test_no_size_overflows(num_replicas, warmup_steps, held, length, step):
     start = num_replicas**2 * warmup_steps + held
     config = {
         "num_replicas": num_replicas,
@@ -60,8 +60,8 @@ def test_no_size_overflows(num_replicas, warmup_steps, held, length, update):
         "decay_end": start + length,
     }
     optimizer, scheduler = scheduler_of(config)
-    scheduler.step_batch(update)
-    expected = 0.01 * closed_form(update, **config)
+    scheduler.step_batch(step)
+    expected = 0.01 * closed_form(step, **config)
     assert optimizer.param_groups[0]["lr"] == pytest.approx(expected, rel=1e-9)
 
 
@@ -73,10 +73,10 @@ def test_epochs_do_not_change_the_learning_rate():
     assert [group["lr"] for group in optimizer.param_groups] == before
 
 
-def test_a_restored_schedule_continues_from_the_same_update():
+def test_a_restored_schedule_continues_from_the_same_step():
     optimizer, scheduler = scheduler_of(PAPER)
-    for update in range(1, 41):
-        scheduler.step_batch(update)
+    for step in range(1, 41):
+        scheduler.step_batch(step)
     new_optimizer, new_scheduler = scheduler_of(PAPER)
     new_optimizer.load_state_dict(optimizer.state_dict())
     new_scheduler.load_state_dict(scheduler.state_dict())
@@ -89,7 +89,7 @@ def test_a_restored_schedule_continues_from_the_same_update():
     [
         ({"num_replicas": 0}, "learning_rate_scheduler.num_replicas must be at least 1, got 0"),
         ({"warmup_steps": 0}, "warmup_steps must be greater than 0, got 0"),
-        ({"warmup_steps": 8}, "warmup would take .* 32, but the decay starts at update 30"),
+        ({"warmup_steps": 8}, "warmup would take .* 32, but the decay starts at step 30"),
         ({"decay_end": 120}, "decay_end: 120; it must be greater than `decay_start`, 120"),
         ({"decay_start": -1}, "decay_start must be at least 0, got -1"),
     ],
@@ -104,22 +104,22 @@ def test_bad_values_are_refused(bad, message):
 def test_by_default_the_schedule_fits_the_training(num_replicas, num_epochs, num_steps_per_epoch):
     length = {"num_epochs": num_epochs, "num_steps_per_epoch": num_steps_per_epoch}
     optimizer, scheduler = scheduler_of({"num_replicas": num_replicas}, **length)
-    updates = num_epochs * num_steps_per_epoch
+    num_steps = num_epochs * num_steps_per_epoch
     config = {
         "num_replicas": num_replicas,
-        "warmup_steps": updates / 10 / num_replicas,
-        "decay_start": num_replicas * updates / 2,
-        "decay_end": num_replicas * updates,
+        "warmup_steps": num_steps / 10 / num_replicas,
+        "decay_start": num_replicas * num_steps / 2,
+        "decay_end": num_replicas * num_steps,
     }
     factors = []
-    for update in range(1, updates + 1):
-        scheduler.step_batch(update)
+    for step in range(1, num_steps + 1):
+        scheduler.step_batch(step)
         factors.append(optimizer.param_groups[0]["lr"] / 0.01)
-        assert factors[-1] == pytest.approx(closed_form(update, **config))
+        assert factors[-1] == pytest.approx(closed_form(step, **config))
     assert factors[-1] == pytest.approx(0.5)
-    if updates % 10 == 0:
-        assert factors[updates // 10 - 1] == pytest.approx(num_replicas)
-        assert factors[updates // 2 - 1] == pytest.approx(num_replicas)
+    if num_steps % 10 == 0:
+        assert factors[num_steps // 10 - 1] == pytest.approx(num_replicas)
+        assert factors[num_steps // 2 - 1] == pytest.approx(num_replicas)
 
 
 def test_a_default_needs_the_length_of_the_training():

@@ -53,10 +53,10 @@ def test_the_papers_training_is_ten_epochs_of_one_billion_words(num_machines):
     sentences = loader["batches_per_epoch"] * loader["batch_sampler"]["batch_size"] * num_processes
     assert sentences == pytest.approx(30_301_028, rel=1e-3)
     schedule = config["trainer"]["learning_rate_scheduler"]
-    updates = loader["batches_per_epoch"] * config["trainer"]["num_epochs"]
+    num_steps = loader["batches_per_epoch"] * config["trainer"]["num_epochs"]
     # The decay starts after half of the training by default.
     assert schedule == {"type": "large_batch", "num_replicas": num_processes, "warmup_steps": 500}
-    assert num_processes * schedule["warmup_steps"] < updates / 10
+    assert num_processes * schedule["warmup_steps"] < num_steps / 10
     assert Path(config["train_data_path"]).name == "news.en-*"
 
 

@@ -10,9 +10,9 @@ local corpus = std.extVar('ONE_BILLION_WORD');
 local num_epochs = 10;
 local num_gpus = 4;
 local sentences_per_gpu = 768;
-// Batches per update.
+// Batches per step.
 local num_accumulated = 1;
-// 768 sentences × 25 words × 4 processes = 77,000 words per update; 9,863 updates per epoch.
+// 768 sentences × 25 words × 4 processes = 77,000 words per step; 9,863 steps per epoch.
 local num_sentences = 30301028;
 local batches_per_epoch = std.floor(num_sentences / (sentences_per_gpu * num_gpus));
 
@@ -37,7 +37,7 @@ local batches_per_epoch = std.floor(num_sentences / (sentences_per_gpu * num_gpu
   trainer+: {
     num_epochs: num_epochs,
     optimizer+: { lr: 2e-4 },
-    // Chen et al.'s schedule: four times the learning rate for four times the batch, within 2,000 updates.
+    // Chen et al.'s schedule: four times the learning rate for four times the batch, within 2,000 steps.
     learning_rate_scheduler+: { num_replicas: num_gpus, warmup_steps: 500 },
     bf16: true,
     num_gradient_accumulation_steps: num_accumulated,

@@ -20,7 +20,7 @@ class BidirectionalLanguageModelLstm(BidirectionalLstm, Seq2SeqEncoder):
 
     At the start of training, an LSTM of few cells, such as 256, is chaotic with `layer_norm`: after
     some hundred words, the rounding errors of a state are as large as the state, and gradients are
-    huge. Bound them with `trainer.grad_norm` for the first few hundred updates, or start with a
+    huge. Bound them with `trainer.grad_norm` for the first few hundred steps, or start with a
     smaller layer norm weight, which trains equally well: set the model's `initializer` to
     `{"regexes": [["layer_norm.weight", {"type": "constant", "val": 0.5}]]}`.
 

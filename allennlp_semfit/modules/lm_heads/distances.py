@@ -23,7 +23,7 @@ class Distance(Registrable):
         """
         The constant prediction that training starts from. By default, this is the mean of the
         targets, scaled by `sqrt(m) / 3`. An optimizer such as Adam changes each element by about
-        the learning rate in an update, so with a much smaller norm the direction would change too
+        the learning rate in a step, so with a much smaller norm the direction would change too
         fast at first, and with a larger one too slowly.
 
         `mean_target`, like the result, has the shape `(m,)`.

@@ -12,7 +12,7 @@ from allennlp_semfit.modules.lm_heads.vector_head_base import VectorHeadBase
 
 logger = logging.getLogger(__name__)
 
-# Tolerance: an epoch's mean includes its first, worse updates.
+# Tolerance: an epoch's mean includes its first, worse steps.
 _SMALL_DIFFERENCE = 0.01
 
 

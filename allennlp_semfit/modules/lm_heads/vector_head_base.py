@@ -175,7 +175,7 @@ class ScaledLinear(torch.nn.Linear):
     """
     A linear map that starts at zero and divides its input by the square root of its dimension, as
     in the parametrization of Jacot et al. 2018, "Neural Tangent Kernel". Otherwise the first
-    updates of an optimizer such as Adam would be too large, because the contextualizer's layer norm
+    steps of an optimizer such as Adam would be too large, because the contextualizer's layer norm
     yields long vectors.
     """
 
