@@ -24,7 +24,7 @@ class ContextualWordEmbeddings(torch.nn.Module):
 
     archive_file : `str`
         The language model's `model.tar.gz`.
-    layers : `str`, optional (default = `"average"`)
+    layers : `str`, optional (default = `"all"`)
         See [`sentence_vectors`](#sentence_vectors).
     fasttext_model_path : `str`, optional (default = `None`)
         This and the following are as for [`SentenceEmbedder`](#sentenceembedder).
@@ -49,7 +49,7 @@ class ContextualWordEmbeddings(torch.nn.Module):
     def __init__(
         self,
         archive_file: str,
-        layers: str = "average",
+        layers: str = "all",
         fasttext_model_path: Optional[str] = None,
         tokenizer_path: Optional[str] = None,
         sub_token_mode: SubTokenMode = "first",

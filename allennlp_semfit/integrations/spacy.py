@@ -37,7 +37,7 @@ class SemfitVectors:
 
     archive_file : `str`
         The language model's `model.tar.gz`.
-    layers : `str`, optional (default = `"average"`)
+    layers : `str`, optional (default = `"all"`)
         See [`sentence_vectors`](#sentence_vectors).
     batch_size : `int`, optional (default = `64`)
         The maximum number of sentences in a batch.
@@ -67,7 +67,7 @@ class SemfitVectors:
         nlp: Language,
         name: str,
         archive_file: str,
-        layers: str = "average",
+        layers: str = "all",
         batch_size: int = DEFAULT_BATCH_SIZE,
         cuda_device: int = -1,
         fasttext_model_path: Optional[str] = None,

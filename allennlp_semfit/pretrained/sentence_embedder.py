@@ -141,7 +141,7 @@ class SentenceEmbedder:
         """The dimension of a vector."""
         return self._layers.get_output_dim()
 
-    def get_sentence_dim(self, layers: str = "average") -> int:
+    def get_sentence_dim(self, layers: str = "all") -> int:
         """The dimension of a vector of `sentence_vectors`."""
         return self.get_output_dim() * (self.num_layers if layers == "all" else 1)
 
@@ -269,7 +269,7 @@ class SentenceEmbedder:
         self,
         sentences: Iterable[Sequence[str]],
         pool: str = "mean",
-        layers: str = "average",
+        layers: str = "all",
         batch_size: int = DEFAULT_BATCH_SIZE,
         *,
         show_progress_bar: bool = False,
@@ -286,10 +286,10 @@ class SentenceEmbedder:
         pool : `str`, optional (default = `"mean"`)
             How the vectors of the words are pooled: `"mean"`; `"max"`, the maximum of each element;
             or `"first"`, the vector of the first word.
-        layers : `str`, optional (default = `"average"`)
-            How the layers are pooled before: `"average"`, their mean; `"normalized"`, their mean
-            after layer normalization of each; `"top"`, the last one; or `"all"`, which concatenates
-            the pooled vectors of the layers.
+        layers : `str`, optional (default = `"all"`)
+            How the layers are pooled before: `"all"`, which concatenates the pooled vectors of the
+            layers; `"average"`, their mean, as in Li et al. 2019; `"normalized"`, their mean after
+            layer normalization of each; or `"top"`, the last one.
         batch_size : `int`, optional (default = `64`)
             See [`batches_by_length`](#batches_by_length).
         show_progress_bar : `bool`, optional (default = `False`)

@@ -24,7 +24,9 @@ def test_pooled_to_sentences(lm_archive, tmp_path):
     run(lm_archive, VALIDATION, out, *options.split(), VECTORS)
     embedder = SentenceEmbedder(lm_archive, fasttext_model_path=VECTORS)
     sentences = [line.split() for line in VALIDATION.read_text().splitlines()]
-    assert_same_but_for_rounding(numpy.load(out), embedder.sentence_vectors(sentences, "max"))
+    assert_same_but_for_rounding(
+        numpy.load(out), embedder.sentence_vectors(sentences, "max", "average")
+    )
 
 
 def test_every_option_arrives(lm_archive, tmp_path, caplog):

@@ -83,14 +83,14 @@ def test_saves_and_loads_the_whole(lm_archive, tmp_path):
 
 @requires_gpu
 def test_moves_to_a_gpu(embedder, lm_archive):
-    words = ContextualWordEmbeddings(lm_archive).to("cuda")
+    words = ContextualWordEmbeddings(lm_archive, "average").to("cuda")
     vectors = words(words.preprocess(TEXTS[:1]))["token_embeddings"]
     assert vectors.device.type == "cuda"
     assert_same_but_for_rounding(vectors[0].cpu(), embedder.embed_sentence(WORDS[0]).mean(axis=0))
 
 
 def test_follows_its_weights_to_another_precision(embedder, lm_archive):
-    words = ContextualWordEmbeddings(lm_archive).bfloat16()
+    words = ContextualWordEmbeddings(lm_archive, "average").bfloat16()
     vectors = words(words.preprocess(TEXTS[:1]))["token_embeddings"][0]
     expected = torch.tensor(embedder.embed_sentence(WORDS[0]).mean(axis=0))
     # A few roundings go through the layers. A wrong word or boundary changes most of a vector.

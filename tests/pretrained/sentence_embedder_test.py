@@ -83,8 +83,8 @@ def test_bf16_changes_the_vectors_a_little(embedder, lm_archive):
 
 def test_sentence_vectors(embedder):
     alone = [embedder.embed_sentence(words) for words in WORDS]
-    assert embedder.get_sentence_dim() == embedder.get_sentence_dim("top") == 12
-    assert embedder.get_sentence_dim("all") == 36
+    assert embedder.get_sentence_dim("average") == embedder.get_sentence_dim("top") == 12
+    assert embedder.get_sentence_dim() == 36
 
     def check(found, expected):
         assert found.dtype == numpy.float32
@@ -92,7 +92,7 @@ def test_sentence_vectors(embedder):
 
     zeros = numpy.zeros(12)
     check(
-        embedder.sentence_vectors(iter(WORDS)),
+        embedder.sentence_vectors(iter(WORDS), layers="average"),
         [each.mean(axis=0).mean(axis=0) if each.size else zeros for each in alone],
     )
     check(
@@ -100,10 +100,10 @@ def test_sentence_vectors(embedder):
         [each[-1].max(axis=0) if each.size else zeros for each in alone],
     )
     check(
-        embedder.sentence_vectors(WORDS, pool="first", layers="all"),
+        embedder.sentence_vectors(WORDS, pool="first"),
         [each[:, 0].reshape(36) if each.size else zeros.repeat(3) for each in alone],
     )
-    assert embedder.sentence_vectors([]).shape == (0, 12)
+    assert embedder.sentence_vectors([]).shape == (0, 36)
     assert not embedder.sentence_vectors([[], []]).any()
 
 
