@@ -18,7 +18,6 @@ ORDER = (
     "archives",
     "fasttext",
     "corpus",
-    "subwords",
     "static_vectors",
     "training",
     "data",

@@ -1,19 +1,17 @@
 """
 The subcommands that make what a language model needs from text with one tokenized sentence per
-line: word vectors, subwords or a vocabulary.
+line: word vectors or a vocabulary.
 
     allennlp train-fasttext corpus/train corpus/vectors.bin --dim 100
     allennlp train-svd corpus/train svd.txt --vocabulary-dir svd_vocabulary
     allennlp train-svd corpus/train svd.txt --matrix conditional --dim 100
     allennlp train-svd corpus/train pca.txt --pca-of vectors.bin --dim 100
-    allennlp train-bpe corpus/train corpus/subwords --merges 30000
     allennlp count-vocabulary corpus/train corpus/vocabulary --min-count 3
 """
 
 import argparse
 import json
 import logging
-import os
 from pathlib import Path
 
 from allennlp.commands.subcommand import Subcommand
@@ -25,7 +23,6 @@ from allennlp_semfit.common.text_files import TRAIN
 from allennlp_semfit.corpus.vocabulary import count_vocabulary
 from allennlp_semfit.fasttext.train import train_fasttext
 from allennlp_semfit.static_vectors.svd import train_svd
-from allennlp_semfit.subwords.train import train_bpe
 
 logger = logging.getLogger(__name__)
 
@@ -96,30 +93,6 @@ class TrainSvd(Command):
             json.dumps(head, ensure_ascii=False)[1:-1],
             _vocabulary(args.vocabulary_dir or "DIR"),
             "" if args.vocabulary_dir else " with the DIR of --vocabulary-dir",
-        )
-
-
-@Subcommand.register("train-bpe")
-class TrainBpe(Command):
-    """Registered as a "Subcommand" with name "train-bpe"."""
-
-    help = "Train subwords (byte-level BPE)."
-    function = staticmethod(train_bpe)
-    arguments = {"boundary_tokens": {"metavar": "TOKEN"}}
-
-    def run(self, args: argparse.Namespace) -> None:
-        result = call(train_bpe, args)
-        logger.info(
-            f"{args.out_dir}: {result.num_words:,} words, {result.num_merges:,} merges, "
-            f"{result.vocabulary_size:,} subwords in the vocabulary, "
-            f"{result.subwords_per_word:.3f} subwords per word, {result.seconds:.1f} seconds."
-        )
-        tokenizer = {"type": "subword", "model_path": os.path.join(args.out_dir, "tokenizer.json")}
-        logger.info(
-            'Next: use "tokenizer": %s in the dataset_reader and "vocabulary": %s, as '
-            "training_config/language_models/elmo_subword.jsonnet does",
-            json.dumps(tokenizer, ensure_ascii=False),
-            _vocabulary(os.path.join(args.out_dir, "vocabulary")),
         )
 
 

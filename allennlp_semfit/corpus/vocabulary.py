@@ -154,13 +154,12 @@ def frequent_words(
     return words
 
 
-def check_boundary_tokens(option: str, tokens: Sequence[str], *, min_length: int = 1) -> None:
+def check_boundary_tokens(option: str, tokens: Sequence[str]) -> None:
     """Raises a `ConfigurationError` if a vocabulary cannot contain one of the tokens."""
     for token in tokens:
-        if token.split() != [token] or not token.isprintable() or len(token) < min_length:
+        if token.split() != [token] or not token.isprintable():
             raise ConfigurationError(
-                f"{option}: {ascii(token)}; each must be a word of {min_length} or more printable "
-                "characters"
+                f"{option}: {ascii(token)}; each must be a word of printable characters"
             )
 
 

@@ -19,7 +19,7 @@ def test_the_plugin_has_its_commands_and_each_argument_has_a_help_text():
     commands = {
         *("copy-configs", "count-vocabulary", "embed", "export-character-cnn", "export-model"),
         *("export-task", "export-vectors", "nearest-words", "prepare-corpus", "show-neighbors"),
-        *("show-training", "train-bpe", "train-fasttext", "train-svd"),
+        *("show-training", "train-fasttext", "train-svd"),
     }
     assert set(Subcommand.list_available()) >= commands
     for name in commands:

@@ -22,6 +22,7 @@ from allennlp_semfit import SentenceEmbedder
 from allennlp_semfit.corpus.options import CorpusOptions
 from allennlp_semfit.corpus.prepare import prepare_corpus
 from allennlp_semfit.corpus.word_counts import count_words
+from allennlp_semfit.data.subword_tokenizer import SubwordTokenizer
 from allennlp_semfit.export.model_folder import export_model
 from allennlp_semfit.fasttext.compact import CompactFastText, write_compact
 from allennlp_semfit.fasttext.model import FastTextModel
@@ -29,14 +30,13 @@ from allennlp_semfit.modules.token_embedders.elmo_character_cnn_embedder import 
     ElmoCharacterCnnEmbedder,
 )
 from allennlp_semfit.static_vectors.table import read_table
-from allennlp_semfit.subwords.tokenizer import SubwordTokenizer
-from allennlp_semfit.subwords.train import train_bpe
 from tests import FIXTURES, TABLE, VECTORS
 from tests.elmo_weights import write_elmo
 from tests.language_models import write_language_model
 from tests.mimick_archive import write_mimick
 from tests.processes import PROC, fork
 from tests.reliability import REPEATS
+from tests.subword_files import write_subwords
 
 WORDS = ["the", "river", "Zürich", "x" * 60, "</s>", ""]
 CORPUS = FIXTURES / "corpus" / "train"
@@ -124,7 +124,7 @@ FORMATS = {
     "model/config.json": (write_folder, read_folder),
     "mimick/model.tar.gz": (lambda out: write_mimick(out / "mimick", archive=True), read_mimick),
     "subwords/tokenizer.json": (
-        lambda out: train_bpe([CORPUS], out / "subwords", merges=50, num_workers=1),
+        lambda out: write_subwords(out / "subwords"),
         lambda path: SubwordTokenizer(path).intra_word_tokenize(WORDS),
     ),
     "table.txt.gz": (

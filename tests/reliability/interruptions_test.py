@@ -37,7 +37,6 @@ COMMANDS = {
     ),
     "embed --pool": ("v.npy", f"{EMBED} --pool mean"),
     "count-vocabulary": ("vocabulary", f"count-vocabulary {CORPUS} {{out}} --num-workers 2"),
-    "train-bpe": ("subwords", f"train-bpe {CORPUS} {{out}} --merges 60 --num-workers 2"),
     "train-svd": ("table.txt", f"train-svd {CORPUS} {{out}} --dim 5 --num-workers 2"),
     "export-model": ("model", "export-model {inputs}/characters {out}"),
     "export-vectors": (

@@ -5,10 +5,10 @@ import pytest
 from allennlp_semfit.corpus.vocabulary import count_vocabulary
 from allennlp_semfit.fasttext.train import train_fasttext
 from allennlp_semfit.static_vectors.svd import train_svd
-from allennlp_semfit.subwords.train import train_bpe
 from tests import FIXTURES
 from tests.elmo_weights import write_elmo
 from tests.mimick_archive import write_mimick
+from tests.subword_files import write_subwords
 
 CORPUS = FIXTURES / "corpus" / "train"
 
@@ -27,7 +27,7 @@ def workspace(tmp_path_factory):
     pca = {"min_count": 1, "vocabulary_dir": data / "pca_vocabulary"}
     train_svd([CORPUS], data / "pca.txt", dim=50, pca_of=data / "vectors.bin", **pca)
     count_vocabulary([CORPUS], data / "vocabulary")
-    train_bpe([CORPUS], data / "subwords", merges=100)
+    write_subwords(data / "subwords")
     write_elmo(
         output / "character_cnn",
         filters=((1, 16), (2, 16), (3, 32), (4, 64), (5, 128)),

@@ -1,6 +1,7 @@
 // ELMo-Sub of Li et al. 2019: subwords, and a softmax that shares its vectors with the input.
 //
-//   allennlp train-bpe data/sample/train data/sample/subwords --merges 10000
+// docs/howto/corpus.md shows how to train the subwords, here with `corpus = Path("data/sample")` and `vocab_size=10_000`.
+//
 //   allennlp train training_config/language_models/elmo_subword.jsonnet --include-package allennlp_semfit -s output/elmo_subword
 local config = import '../elmo_semfit.jsonnet';
 

@@ -1,8 +1,8 @@
-// ELMo-Sub: 85 million trainable parameters.
+// ELMo-Sub: 85 million trainable parameters. docs/howto/corpus.md shows how to train the subwords, here on
+// $ONE_BILLION_WORD/training-monolingual.tokenized.shuffled/*, into $SUBWORDS_PATH.
 //
 //   export ONE_BILLION_WORD=…/1-billion-word-language-modeling-benchmark-r13output
 //   export SUBWORDS_PATH=data/one_billion_word/subwords
-//   allennlp train-bpe "$ONE_BILLION_WORD/training-monolingual.tokenized.shuffled" $SUBWORDS_PATH --merges 30000
 //   allennlp train training_config/one_billion_word/elmo_subword.jsonnet --include-package allennlp_semfit -s output/elmo_subword_1b
 local subwords = std.extVar('SUBWORDS_PATH');
 

@@ -15,30 +15,30 @@ from allennlp_semfit.common.errors import InvalidFileError, first_line, resolve_
 
 _KIND = "subword tokenizer"
 _WORD_START = "Ġ"
-_MAX_CACHED_LENGTH = 32
 
 
 @Tokenizer.register("subword")
 class SubwordTokenizer(Tokenizer, NamesConfigKey):
     """
-    Splits text at white space, and words into subwords with the byte-level BPE of `allennlp
-    train-bpe` (Sennrich et al. 2016, "Neural Machine Translation of Rare Words with Subword Units",
-    over bytes). The first subword of each word starts with `Ġ`. Every byte is a subword, so no word
-    is unknown in any language. A boundary token is one subword; the tokenizer does not add it.
+    Splits text at white space, and words into subwords with byte-level BPE (Sennrich et al. 2016,
+    "Neural Machine Translation of Rare Words with Subword Units", over bytes) of Hugging Face's
+    `tokenizers`. The first subword of each word starts with `Ġ`. Every byte is a subword, so no
+    word is unknown in any language. A boundary token, which is a special token of the file, is one
+    subword; this tokenizer does not add it.
 
-    The subwords of recently used words are cached, which takes about 25 MB for ordinary text and at
-    most 250 MB. All occurrences of a subword share one `Token`: do not modify it.
+    The subwords of recently used words are cached, which takes about 25 MB for ordinary text. All
+    occurrences of a subword share one `Token`: do not modify it.
 
     Registered as a `Tokenizer` with name "subword".
 
     # Parameters
 
     model_path : `str`
-        The `tokenizer.json` that `allennlp train-bpe` writes, as a path or URL for AllenNLP's
-        `cached_path`. Its truncation and padding are ignored. Pickled copies, as in the workers of
-        a data loader, do not need the file.
+        A `tokenizer.json`, as a path or URL for AllenNLP's `cached_path`. "Prepare a corpus" in the
+        documentation shows how to train one. Its truncation and padding are ignored. Pickled
+        copies, as in the workers of a data loader, do not need the file.
     cache_size : `int`, optional (default = `131072`)
-        The maximum number of cached words. Words of more than 32 characters are not cached.
+        The maximum number of cached words.
 
     # Raises
 
@@ -62,7 +62,7 @@ class SubwordTokenizer(Tokenizer, NamesConfigKey):
     def __init__(self, model_path: Union[str, os.PathLike], cache_size: int = 2**17) -> None:
         self._path = str(model_path)
         self._cache_size = cache_size
-        remedy = "Train it with `allennlp train-bpe`."
+        remedy = "Train one as docs/howto/corpus.md shows."
         file = resolve_file(self._path, remedy, _KIND)
         try:
             self._set_up(Path(file).read_text(encoding="utf-8"))
@@ -83,18 +83,9 @@ class SubwordTokenizer(Tokenizer, NamesConfigKey):
         self._cache_size = state["cache_size"]
         self._set_up(state["model"])
 
-    def __deepcopy__(self, memo: Dict[int, Any]) -> "SubwordTokenizer":
-        # Nothing but the cache is mutable.
-        return self
-
-    @property
-    def subwords(self) -> List[str]:
-        """All subwords, including boundary tokens, in the order of their ids in the file."""
-        return list(self._tokens)
-
     def tokenize(self, text: str) -> List[Token]:
         """Returns the subwords of the words of `text.split()`."""
-        return list(chain.from_iterable(map(self._subwords_of, text.split())))
+        return list(chain.from_iterable(map(self._encode, text.split())))
 
     def intra_word_tokenize(
         self, string_tokens: List[str]
@@ -107,23 +98,22 @@ class SubwordTokenizer(Tokenizer, NamesConfigKey):
         offsets = []
         for word in string_tokens:
             start = len(tokens)
-            tokens += self._subwords_of(word)
+            tokens += self._encode(word)
             offsets.append((start, len(tokens) - 1))
         return tokens, offsets
 
     def _set_up(self, model: str) -> None:
         self._model = model
         description = json.loads(model)
-        added = {token["id"]: token["content"] for token in description.get("added_tokens", [])}
+        added = [token["content"] for token in description.get("added_tokens", [])]
         # `tokenizers` would also find the added tokens inside words, and truncate or pad each word.
         kept = {name: description.get(name) for name in ("normalizer", "pre_tokenizer", "model")}
         self._tokenizer = HuggingFaceTokenizer.from_str(json.dumps(kept))
-        subwords = {index: subword for subword, index in self._tokenizer.get_vocab().items()}
-        subwords.update(added)
-        self._tokens = {subwords[index]: Token(subwords[index]) for index in sorted(subwords)}
-        self._boundaries = {token: (self._tokens[token],) for token in added.values()}
+        subwords = {*self._tokenizer.get_vocab(), *added}
+        self._tokens = {subword: Token(subword) for subword in subwords}
+        self._boundaries = {token: (self._tokens[token],) for token in added}
         self._unknown = (Token(DEFAULT_OOV_TOKEN),)
-        self._cached_encode = lru_cache(maxsize=self._cache_size)(self._encode)
+        self._encode = lru_cache(maxsize=self._cache_size)(self._encode_word)
 
     def _marks_words(self) -> bool:
         return self._tokens.keys() >= set(ByteLevel.alphabet()) and all(
@@ -131,10 +121,7 @@ class SubwordTokenizer(Tokenizer, NamesConfigKey):
             for word in ("a", "A")
         )
 
-    def _subwords_of(self, word: str) -> Tuple[Token, ...]:
-        return self._cached_encode(word) if len(word) <= _MAX_CACHED_LENGTH else self._encode(word)
-
-    def _encode(self, word: str) -> Tuple[Token, ...]:
+    def _encode_word(self, word: str) -> Tuple[Token, ...]:
         if word in self._boundaries:
             return self._boundaries[word]
         # UTF-8 cannot encode lone surrogates; they become question marks.

@@ -1,6 +1,5 @@
 """Byte-level BPE by its definition, as a reference for tests."""
 
-from collections import Counter
 from typing import Dict, List, Sequence, Tuple
 
 Pair = Tuple[str, str]
@@ -38,30 +37,6 @@ def merge(subwords: Sequence[str], pair: Pair) -> List[str]:
         else:
             merged.append(rest.pop(0))
     return merged
-
-
-def train_merges(
-    counts: Dict[str, int], *, merges: int, min_frequency: int, boundary_tokens: Sequence[str] = ()
-) -> List[Pair]:
-    """Of equally frequent pairs, merges the one whose subwords were added first."""
-    subwords = [*boundary_tokens, *sorted(BYTES)]
-    words = {word: to_byte_level(word) for word in counts}
-    merged_pairs: List[Pair] = []
-    while len(merged_pairs) < merges:
-        frequencies: Counter = Counter()
-        for word, count in counts.items():
-            for pair in zip(words[word], words[word][1:]):
-                frequencies[pair] += count
-        frequencies = Counter({p: n for p, n in frequencies.items() if n >= min_frequency})
-        if not frequencies:
-            break
-        best = min(
-            frequencies, key=lambda p: (-frequencies[p], subwords.index(p[0]), subwords.index(p[1]))
-        )
-        merged_pairs.append(best)
-        subwords.append("".join(best))
-        words = {word: merge(parts, best) for word, parts in words.items()}
-    return merged_pairs
 
 
 def encode(word: str, merges: Sequence[Pair]) -> List[str]:
