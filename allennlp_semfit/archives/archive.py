@@ -5,7 +5,7 @@ import struct
 import tarfile
 import zipfile
 import zlib
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -37,8 +37,6 @@ from safetensors.torch import load_file
 
 from allennlp_semfit.common.errors import InvalidFileError, first_line, resolve_path
 from allennlp_semfit.common.initialization import weights_follow
-from allennlp_semfit.common.output import name_full_disk
-from allennlp_semfit.common.signals import delayed_signals
 from allennlp_semfit.common.text_files import FOLDER_WEIGHTS
 
 Component = TypeVar("Component", bound=Registrable)
@@ -300,9 +298,9 @@ def unpacked(path: Path, file: Union[str, os.PathLike], remedy: str, kind: str) 
     if path.is_dir():
         yield path
         return
-    with ExitStack() as cleanup, TemporaryDirectory() as temporary:
+    with TemporaryDirectory() as temporary:
         try:
-            with name_full_disk(Path(temporary)), tarfile.open(path, "r:gz") as members:
+            with tarfile.open(path, "r:gz") as members:
                 # Python 3.11.2, which Debian 12 has, lacks extraction filters.
                 members.extraction_filter = getattr(tarfile, "data_filter", None)
                 for member in members:
@@ -311,8 +309,6 @@ def unpacked(path: Path, file: Union[str, os.PathLike], remedy: str, kind: str) 
             found = f"cannot be unpacked ({error})"
             raise InvalidFileError(file, found, remedy, kind) from None
         yield Path(temporary)
-        # A signal during the removal would leave files behind.
-        cleanup.enter_context(delayed_signals())
 
 
 def map_paths(value: Any, function: Callable[[str], str], key: str = "") -> Any:

@@ -46,7 +46,7 @@ class CopyConfigs(Command):
         # In a clone of the repository, the configs are next to the package.
         source = installed if installed.is_dir() else _PACKAGE.parent / _NAME
         contents = [path.name for path in source.iterdir()]
-        with write_directory(out_dir, contents, force=False) as new:
+        with write_directory(out_dir, contents) as new:
             shutil.copytree(source, new, dirs_exist_ok=True, copy_function=shutil.copyfile)
         logger.info(
             "Next: for text in data/mine, save a config of one line: (import "

@@ -128,7 +128,7 @@ class ExportVectors(Command):
                 f"{args.words_file}: none of its {len(given):,} words occurs in {args.contexts}; "
                 "give words as they are tokenized there"
             )
-        write_table(Path(args.out_file), words, vectors, force=args.force)
+        write_table(Path(args.out_file), words, vectors)
         size = f"{len(words):,} of {len(given):,} words, {vectors.shape[1]} dimensions"
         logger.info("%s: %s", args.out_file, size)
 

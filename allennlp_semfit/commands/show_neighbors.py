@@ -128,7 +128,7 @@ class ShowNeighbors(Command):
             page = render_page(
                 args.archive_file, args.text, sentences, _maps(text, found), _name_of(shown, text)
             )
-            with write_file(Path(args.html), force=args.force) as out:
+            with write_file(Path(args.html)) as out:
                 # Names of files may be in another encoding.
                 out.write_text(page, encoding="utf-8", errors="backslashreplace")
             logger.info("%s: %s occurrences", args.html, sum(map(len, occurrences.values())))

@@ -20,9 +20,7 @@ Result = TypeVar("Result")
 
 def available_cpus() -> int:
     """The number of CPUs that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return len(os.sched_getaffinity(0))
 
 
 def number_of_workers(asked: Optional[int]) -> int:
@@ -75,8 +73,7 @@ def use_one_thread_in_forks() -> None:
     Lets PyTorch use one thread in forked processes: the other threads do not survive a fork, and
     PyTorch would wait for them forever.
     """
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=partial(torch.set_num_threads, 1))
+    os.register_at_fork(after_in_child=partial(torch.set_num_threads, 1))
 
 
 def initialize_worker() -> None:
@@ -131,10 +128,6 @@ def _thread_pool(process_id: int, num_workers: int, num_threads: int) -> ThreadP
     try:
         # The pool starts a thread only if all others are busy, so each waits for the last.
         list(pool.map(wait, range(num_workers)))
-    except BaseException:
-        # Otherwise the threads that have started would wait for the others forever.
-        started.abort()
-        raise
     finally:
         torch.set_num_threads(before)
     return pool

@@ -3,7 +3,7 @@
 import glob
 import os
 from codecs import BOM_UTF8
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import nullcontext
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Callable, Iterator, List, Optional, Sequence, Tuple, Union
 
@@ -168,29 +168,6 @@ def _complete_line(chunk: bytes, file: IO[bytes], max_bytes: int) -> Tuple[bytes
         return chunk, b""
     end = len(chunk.rstrip().rstrip(_NO_SPACE)) or len(chunk.rstrip(_CONTINUATION)) - 1
     return chunk[:end], chunk[end:]
-
-
-@contextmanager
-def unchanged(files: Sequence[Path]) -> Iterator[None]:
-    """
-    A context manager that raises a `ConfigurationError` at the end of the block if one of the files
-    has changed since its beginning.
-    """
-    before = list(map(_state, files))
-    yield
-    for path, state in zip(files, before):
-        if _state(path) != state:
-            raise ConfigurationError(
-                f"{path}: it changed while it was read; leave it as it is until the run ends, and "
-                "start again"
-            )
-
-
-def _state(path: Path) -> Optional[Tuple[int, int]]:
-    with suppress(OSError):
-        status = path.stat()
-        return status.st_size, status.st_mtime_ns
-    return None
 
 
 def open_file(path: Path) -> BinaryIO:

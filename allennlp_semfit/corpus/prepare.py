@@ -4,7 +4,7 @@ import logging
 import os
 import time
 from collections import Counter
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Counter as CounterType
 from allennlp.common import Tqdm
 from allennlp.common.checks import ConfigurationError
 
-from allennlp_semfit.common.output import check_output_path, lock_output, write_directory
+from allennlp_semfit.common.output import check_output_path, write_directory
 from allennlp_semfit.common.parallel import number_of_workers
 from allennlp_semfit.corpus.options import CorpusOptions, CorpusSummary
 from allennlp_semfit.corpus.sentences import SentenceSplitter
@@ -73,17 +73,13 @@ def prepare_corpus(
     job = _describe(sources, options)
     record = read_record(out_dir)
     if record is not None and not force and record.get("job") == job:
-        # Remove the temporary files of killed processes, unless another process is writing or the
-        # directory is read-only.
-        with suppress(ConfigurationError, OSError), lock_output(out_dir):
-            pass
         return CorpusSummary(**record["summary"])._replace(already_done=True)
     check_output_path(out_dir, contents=CONTENTS, force=force)
     # Report an unknown language here rather than in each worker.
     SentenceSplitter(options.language)
 
     start = time.monotonic()
-    with write_directory(out_dir, CONTENTS, force=force) as directory:
+    with write_directory(out_dir, CONTENTS) as directory:
         with CorpusWriter(
             directory,
             num_shards=options.num_shards,

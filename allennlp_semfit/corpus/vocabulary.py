@@ -120,7 +120,7 @@ def count_vocabulary(
     for token in (*start, *end):
         counts[token] += num_sentences
     words = frequent_words(counts, min_count=min_count, max_size=max_size)
-    write_vocabulary(out, namespace, words, force=force)
+    write_vocabulary(out, namespace, words)
     for token in (*start, *end):
         counts[token] -= num_sentences
     return VocabularySummary(
@@ -179,15 +179,13 @@ def check_vocabulary_path(directory: Path, namespace: str, *, force: bool) -> No
     check_output_path(directory, contents=contents, force=force)
 
 
-def write_vocabulary(
-    directory: Path, namespace: str, words: Sequence[str], *, force: bool = True
-) -> None:
+def write_vocabulary(directory: Path, namespace: str, words: Sequence[str]) -> None:
     """
     Writes a vocabulary in AllenNLP's format: padding has the index 0, `@@UNKNOWN@@` 1, and then
-    follow the words, which must be distinct. Without `force`, an existing vocabulary is an error.
+    follow the words, which must be distinct.
     """
     vocabulary = Vocabulary(tokens_to_add={namespace: list(words)})
-    with write_directory(directory, _contents(namespace), force=force) as unfinished:
+    with write_directory(directory, _contents(namespace)) as unfinished:
         vocabulary.save_to_files(str(unfinished))
         (unfinished / ".lock").unlink(missing_ok=True)
 

@@ -12,7 +12,7 @@ from allennlp.common.checks import ConfigurationError
 
 from allennlp_semfit.common import text_files
 from allennlp_semfit.common.parallel import ordered_map
-from allennlp_semfit.common.text_files import open_file, read_text, unchanged
+from allennlp_semfit.common.text_files import open_file, read_text
 
 _CHUNKS_PER_WORKER = 2
 
@@ -82,7 +82,7 @@ def map_chunks(
     # Raises
 
     `ConfigurationError`
-        If a file cannot be read, is not UTF-8 or changes while it is read, or if a worker dies.
+        If a file cannot be read, is not UTF-8, or if a worker dies.
     """
     for path in files:
         # Report an unreadable file before any file is read.
@@ -97,7 +97,7 @@ def map_chunks(
         num_workers=min(num_workers, -(-size // text_files.CHUNK_SIZE)),
         items_per_worker=_CHUNKS_PER_WORKER,
     )
-    with progress, unchanged(files), closing(results):
+    with progress, closing(results):
         yield results
 
 

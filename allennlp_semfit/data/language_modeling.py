@@ -20,7 +20,6 @@ from allennlp_semfit.common.text_files import (
     FOLDER_WEIGHTS,
     find_text_files,
     read_lines,
-    unchanged,
 )
 from allennlp_semfit.data.sentence_field import SentenceField
 
@@ -191,13 +190,12 @@ def _find_files(file_path: DatasetReaderInput) -> List[Path]:
 
 def _read_lines(files: List[Path]) -> Iterator[str]:
     has_words = False
-    with unchanged(files):
-        for path in files:
-            logger.info("Reading %s", path)
-            # Skip empty lines: if every second line is empty, one of two shards would be empty.
-            for line in filter(str.strip, read_lines(path)):
-                has_words = True
-                yield line
+    for path in files:
+        logger.info("Reading %s", path)
+        # Skip empty lines: if every second line is empty, one of two shards would be empty.
+        for line in filter(str.strip, read_lines(path)):
+            has_words = True
+            yield line
     if not has_words:
         names = ", ".join(map(str, files))
         raise ConfigurationError(

@@ -71,16 +71,13 @@ def export_character_cnn(
         },
     }
     # Call the embedding instead of copying its weight: it may project or rescale rows.
-    with torch.no_grad(), write_directory(Path(out_dir), contents, force=force) as new:
+    with torch.no_grad(), write_directory(Path(out_dir), contents) as new:
         weights = elmo_weights(embedding(torch.arange(1, NUM_CHARACTERS + 1)), encoder)
         (new / _OPTIONS).write_text(json.dumps(options, indent=2) + "\n", "utf-8")
-        # Write the file in memory first, because HDF5 crashes on a full disk.
-        with h5py.File(_WEIGHTS, "w", driver="core", backing_store=False) as file:
+        with h5py.File(new / _WEIGHTS, "w") as file:
             for name, weight in weights.items():
                 values = -weight if name.endswith("_carry") else weight
                 file[name] = values.detach().float().numpy()
-            file.flush()
-            (new / _WEIGHTS).write_bytes(file.id.get_file_image())
     return options
 
 

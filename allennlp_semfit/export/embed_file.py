@@ -1,6 +1,5 @@
 """Writes the vectors of a file of sentences to HDF5 or `.npy`."""
 
-import hashlib
 import json
 import logging
 import math
@@ -17,7 +16,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import format_size
 
 from allennlp_semfit.common.errors import check_bounds, check_choice
-from allennlp_semfit.common.output import lock_output, write_file
+from allennlp_semfit.common.output import write_file
 from allennlp_semfit.export.sentences_file import SentencesFile
 from allennlp_semfit.export.vectors_file import (
     check_vectors_path,
@@ -36,14 +35,11 @@ from allennlp_semfit.pretrained.sentence_embedder import (
 logger = logging.getLogger(__name__)
 
 _RUN = "run.json"
-# Matches the windows of an unfinished run, but not their digests.
+# Matches the windows of an unfinished run.
 _WINDOWS = "*[0-9]"
 
 # The inputs of this many sentences identify the fastText file, which is too large to hash.
 _NUM_PROBES = 100
-
-# HDF5 stores the length of a string in 32 bits. This leaves room for quotes and indices.
-_MAX_BYTES_OF_SENTENCES = 2**31
 
 
 class EmbeddingSummary(NamedTuple):
@@ -113,23 +109,17 @@ def embed_file(
 
     `ConfigurationError`
         If an option, the sentences or `out_file` cannot be used, or if the unfinished vectors were
-        written with other arguments or are damaged.
+        written with other arguments.
     """
     check_pooling(layers, "mean" if pool is None else pool)
     check_choice("dtype", dtype, ("float32", "float16"))
     check_bounds({"--batch-size": batch_size}, at_least=1)
     sentences, out = SentencesFile(Path(sentences_file)), Path(out_file)
     check_vectors_path(out, pool, [sentences.path], force=force)
-    _, size, _ = identity = sentences.identify()
-    if size > _MAX_BYTES_OF_SENTENCES and pool is None and not forget_sentences:
-        raise ConfigurationError(
-            f"{sentences.path}: its {format_size(size)} do not fit into `sentence_to_index`; add "
-            "--forget-sentences to omit it"
-        )
     num_sentences, num_words = sentences.summarize()
     probes = (line.split() for line in islice(sentences, _NUM_PROBES))
     run = {
-        "sentences": list(identity),
+        "sentences": list(sentences.identify()),
         "language model": embedder.model_fingerprint(),
         "fastText file, tokenizer or --bf16": embedder.input_fingerprint(probes),
         "options": [layers, pool, dtype],
@@ -147,7 +137,7 @@ def embed_file(
 
     def embed_window(path: Path, window: Sequence[Sequence[str]]) -> None:
         starts = [0, *accumulate(vector_bytes * count(words) for words in window)]
-        with write_file(path) as new, new.open("w+b") as file:
+        with write_file(path) as new, new.open("wb") as file:
             for batch in batches_by_length(list(map(len, window)), batch_size):
                 words = [window[index] for index in batch]
                 for index, vectors in zip(batch, embedder.embed_batch(words)):
@@ -157,60 +147,43 @@ def embed_file(
                     file.seek(starts[index])
                     file.write(vectors.astype(dtype, copy=False).tobytes())
                 bar.update(sum(map(len, words)))
-            file.seek(0)
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-            path.with_suffix(".digest").write_text(digest)
 
     def stored_vectors() -> Iterator[numpy.ndarray]:
         for number, window in enumerate(windows_of(map(str.split, sentences))):
-            path = unfinished / str(number)
-            with path.open("rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
-                if digest != path.with_suffix(".digest").read_text():
-                    raise ConfigurationError(
-                        f"{path}: it is damaged; remove {unfinished}, and repeat the command"
-                    )
-                file.seek(0)
+            with (unfinished / str(number)).open("rb") as file:
                 for words in window:
                     vectors = numpy.frombuffer(file.read(vector_bytes * count(words)), dtype)
                     yield vectors if pool is not None else vectors.reshape(shape)
                     bar.update(len(words))
 
-    with lock_output(out):
-        found = _read_run(unfinished / _RUN)
-        if found and not force:
-            _check_run(unfinished, found, run)
-        _check_disk(unfinished, size)
-        if found != run:
-            shutil.rmtree(unfinished, ignore_errors=True)
-            with write_file(unfinished / _RUN) as new:
-                new.write_text(json.dumps(run))
-        start = time.monotonic()
-        windows = enumerate(windows_of(map(str.split, sentences)))
-        done = islice(windows, sum(1 for _ in unfinished.glob(_WINDOWS)))
-        resumed = sum(len(words) for _, window in done for words in window)
-        if resumed:
-            logger.info("Resuming after %s of %s words.", f"{resumed:,}", f"{num_words:,}")
-        with progress_bar("embedding", num_words) as bar:
-            bar.initial = resumed
-            bar.update(resumed)
-            for number, window in windows:
-                embed_window(unfinished / str(number), window)
-        words_per_second = (num_words - resumed) / (time.monotonic() - start)
-        if sentences.identify() != identity:
-            raise ConfigurationError(
-                f"{sentences.path}: it changed during the run; repeat the command with --force"
-            )
-        # Check again, because HDF5 can crash on a full disk.
-        _check_disk(unfinished, size)
-        with write_file(out) as new, progress_bar("copying", num_words) as bar:
-            if pool is None:
-                index = None if forget_sentences else sentences
-                write_word_vectors(new, stored_vectors(), index)
-            else:
-                matrix = (num_sentences, vector_size)
-                write_sentence_vectors(new, stored_vectors(), matrix, dtype)
-        shutil.rmtree(unfinished)
+    found = _read_run(unfinished / _RUN)
+    if found and not force:
+        _check_run(unfinished, found, run)
+    _check_disk(unfinished, size)
+    if found != run:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        with write_file(unfinished / _RUN) as new:
+            new.write_text(json.dumps(run))
+    start = time.monotonic()
+    windows = enumerate(windows_of(map(str.split, sentences)))
+    done = islice(windows, sum(1 for _ in unfinished.glob(_WINDOWS)))
+    resumed = sum(len(words) for _, window in done for words in window)
+    if resumed:
+        logger.info("Resuming after %s of %s words.", f"{resumed:,}", f"{num_words:,}")
+    with progress_bar("embedding", num_words) as bar:
+        bar.initial = resumed
+        bar.update(resumed)
+        for number, window in windows:
+            embed_window(unfinished / str(number), window)
+    words_per_second = (num_words - resumed) / (time.monotonic() - start)
+    with write_file(out) as new, progress_bar("copying", num_words) as bar:
+        if pool is None:
+            index = None if forget_sentences else sentences
+            write_word_vectors(new, stored_vectors(), index)
+        else:
+            matrix = (num_sentences, vector_size)
+            write_sentence_vectors(new, stored_vectors(), matrix, dtype)
+    shutil.rmtree(unfinished)
     return EmbeddingSummary(num_sentences, num_words, out.stat().st_size, words_per_second)
 
 

@@ -153,7 +153,7 @@ def export_model(
         if tag:
             card = re.sub(r"\nlanguage:.*\n", f"\nlanguage:{tag}\n", card, count=1)
             card = card.replace("Language and license: ", "License: ")
-    with write_directory(folder, [*files, _COMPACT, *contents], force=force) as new:
+    with write_directory(folder, [*files, _COMPACT, *contents]) as new:
         for name, path in files.items():
             link_or_copy(path, new / name)
         if fasttext is not None:

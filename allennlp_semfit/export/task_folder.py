@@ -133,7 +133,7 @@ def export_task(
         named, files = name_files({key: config[key] for key in keys}, contents, _HERE)
         config.update(named)
         languages = [language]
-        with write_directory(folder, [*files, *contents], force=force) as new:
+        with write_directory(folder, [*files, *contents]) as new:
             for number, (path, moved) in enumerate(models.items()):
                 path = resolve_path(path, _MOVED, LanguageModelArchive.kind)
                 exported = new / _name(number)

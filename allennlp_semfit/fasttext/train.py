@@ -5,7 +5,6 @@ import logging
 import math
 import os
 import re
-import shutil
 import subprocess
 import sys
 import time
@@ -15,12 +14,11 @@ from typing import IO, Any, Dict, Literal, NamedTuple, Optional, Sequence, Union
 from allennlp.common import Tqdm
 from allennlp.common import logging as common_logging
 from allennlp.common.checks import ConfigurationError
-from allennlp.common.util import format_size
 
 from allennlp_semfit.common.errors import InvalidFileError, check_bounds
 from allennlp_semfit.common.output import check_output_path, write_file
 from allennlp_semfit.common.parallel import available_cpus
-from allennlp_semfit.common.text_files import find_text_files, unchanged
+from allennlp_semfit.common.text_files import find_text_files
 from allennlp_semfit.fasttext import worker
 from allennlp_semfit.fasttext.corpus_check import NgramCounter, read_corpus
 from allennlp_semfit.fasttext.model import FastTextModel
@@ -126,8 +124,8 @@ def train_fasttext(
     # Raises
 
     `ConfigurationError`
-        If an option, `out_path` or the corpus is invalid, the training fails or the corpus changes.
-        `out_path` is then unchanged.
+        If an option, `out_path` or the corpus is invalid, or the training fails. `out_path` is then
+        unchanged.
     """
     started = time.monotonic()
     out = Path(out_path)
@@ -151,22 +149,21 @@ def train_fasttext(
     check_output_path(out, force=force)
     files = find_text_files(corpus, outputs=[out])
     ngrams = NgramCounter(minn, maxn, _MAX_BUCKET) if maxn and bucket is None else None
-    with write_file(out, force=force) as unfinished:
+    with write_file(out) as unfinished:
         copy = unfinished.with_name("corpus")
-        with unchanged(files), copy.open("wb") as file:
+        with copy.open("wb") as file:
             num_words = read_corpus(files, file, min_count=min_count, ngrams=ngrams)
         if ngrams is not None:
             bucket = max(ngrams.count, 1)
         if epoch is None:
             epoch = min(max(math.ceil(_WORDS_READ / num_words), _MIN_PASSES), _MAX_PASSES)
-        num_buckets = (bucket or 0) if maxn else 0
         arguments = {
             "input": str(copy),
             "model": model,
             "dim": dim,
             "minn": minn if maxn else 0,
             "maxn": maxn,
-            "bucket": num_buckets,
+            "bucket": (bucket or 0) if maxn else 0,
             "minCount": min_count,
             "epoch": epoch,
             "lr": lr,
@@ -177,12 +174,6 @@ def train_fasttext(
             "label": "\n",
             "verbose": 2,
         }
-        needed, free = 4 * dim * num_buckets, shutil.disk_usage(out.parent).free
-        if needed > free:
-            raise ConfigurationError(
-                f"{out}: at least {format_size(needed)} are needed there and {format_size(free)} "
-                "are free; make room, or lower --bucket or --dim"
-            )
         logger.info(
             "Training on %s words, in %d passes with %d threads.",
             f"{num_words:,}",

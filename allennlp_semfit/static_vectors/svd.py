@@ -13,7 +13,7 @@ from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN
 from scipy.sparse import csr_matrix
 
 from allennlp_semfit.common.errors import check_bounds
-from allennlp_semfit.common.output import check_output_path, write_file
+from allennlp_semfit.common.output import check_output_path
 from allennlp_semfit.common.parallel import number_of_workers
 from allennlp_semfit.common.text_files import DEFAULT_BOUNDARY_TOKEN, find_text_files
 from allennlp_semfit.corpus.vocabulary import (
@@ -178,7 +178,7 @@ def train_svd(
                 f"{out}: it is in {vocabulary_dir}, which is for the vocabulary alone; give the "
                 "table another directory"
             )
-        check_vocabulary_path(vocabulary, _NAMESPACE, force=True)
+        check_vocabulary_path(vocabulary, _NAMESPACE, force=force)
     files = find_text_files(corpus, outputs=[out, *([vocabulary] if vocabulary else [])])
 
     counts, num_sentences = count_words(files, num_workers=workers)
@@ -190,8 +190,6 @@ def train_svd(
             f"--dim must be less than the number of words in the table, {len(words)}, got {dim}; "
             "lower it or --min-count, raise --max-size, or give more text"
         )
-    if vocabulary is not None and not _has_words(vocabulary, words):
-        check_vocabulary_path(vocabulary, _NAMESPACE, force=force)
     num_nonzeros = None
     if fasttext is None:
         cooccurrences = count_cooccurrences(
@@ -214,10 +212,9 @@ def train_svd(
         vectors, explained_share = _truncated_svd(decomposed, dim, alpha=power)
     else:
         vectors, explained_share = _pca(fasttext, words, counts, dim)
-    with write_file(out, force=force) as unfinished:
-        write_table(unfinished, [DEFAULT_OOV_TOKEN, *words], vectors)
-        if vocabulary is not None:
-            write_vocabulary(vocabulary, _NAMESPACE, words)
+    if vocabulary is not None:
+        write_vocabulary(vocabulary, _NAMESPACE, words)
+    write_table(out, [DEFAULT_OOV_TOKEN, *words], vectors)
     return SvdTrainingResult(
         num_words=num_words,
         table_size=len(vectors),
@@ -225,12 +222,6 @@ def train_svd(
         explained_share=explained_share,
         seconds=time.monotonic() - started,
     )
-
-
-def _has_words(vocabulary: Path, words: Sequence[str]) -> bool:
-    """Whether this is the vocabulary of the same words, which a killed run leaves."""
-    file = vocabulary / f"{_NAMESPACE}.txt"
-    return file.is_file() and file.read_text("utf-8").split() == [DEFAULT_OOV_TOKEN, *words]
 
 
 def _matrix_options(matrix: str, given: Dict[str, Optional[float]]) -> Dict[str, float]:

@@ -156,9 +156,7 @@ def _lines(path: str) -> Iterator[str]:
         raise InvalidFileError(path, f"cannot be read ({error})", remedy, _KIND) from error
 
 
-def write_table(
-    path: Path, words: Sequence[str], vectors: numpy.ndarray, *, force: bool = True
-) -> None:
+def write_table(path: Path, words: Sequence[str], vectors: numpy.ndarray) -> None:
     """
     Writes vectors in word2vec's text format, which AllenNLP's `embedding` reads as a
     `pretrained_file` and gensim with `KeyedVectors.load_word2vec_format`: the line `N D`, then one
@@ -173,12 +171,10 @@ def write_table(
         Without white space.
     vectors : `numpy.ndarray`
         Shape `(len(words), dim)`.
-    force : `bool`, optional (default = `True`)
-        Whether an existing file may be replaced.
     """
     num_words, dim = vectors.shape
     with (
-        write_file(path, force=force) as unfinished,
+        write_file(path) as unfinished,
         unfinished.open("w", encoding="utf-8", newline="\n") as file,
     ):
         file.write(f"{num_words} {dim}\n")

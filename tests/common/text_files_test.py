@@ -7,7 +7,7 @@ from allennlp.common.checks import ConfigurationError
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from allennlp_semfit.common.text_files import find_text_files, read_lines, read_text, unchanged
+from allennlp_semfit.common.text_files import find_text_files, read_lines, read_text
 
 TEXT = "The river froze .\nNo boat left the harbour .\n"
 
@@ -61,19 +61,6 @@ def test_it_names_what_is_missing(tmp_path):
     # A variable of the shell that is not set is not the working directory.
     with pytest.raises(ConfigurationError, match="path of a text is empty"):
         find_text_files([""])
-
-
-@pytest.mark.parametrize("change", [os.remove, os.utime, lambda path: path.write_text("")])
-def test_a_file_that_changes_is_named(tmp_path, change):
-    files = [tmp_path / name for name in ("a.txt", "b.txt")]
-    for path in files:
-        path.write_text(TEXT)
-        os.utime(path, (0, 0))
-    with unchanged(files):
-        files[0].read_text()
-    message = r"b\.txt: it changed while it was read"
-    with pytest.raises(ConfigurationError, match=message), unchanged(files):
-        change(files[1])
 
 
 def test_a_pipe_or_a_device_is_refused(tmp_path):

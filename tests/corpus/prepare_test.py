@@ -4,7 +4,6 @@ import logging
 import re
 import sys
 from pathlib import Path
-from unittest import mock
 
 import gensim
 import pytest
@@ -196,16 +195,9 @@ class TestFinishedAndUnfinished:
     def test_a_finished_job_is_not_done_again(self, text, tmp_path, monkeypatch):
         first = prepare_corpus([text], tmp_path / "out", num_workers=1)
         (tmp_path / "out/vectors.bin").write_text("vectors")
-        # As a run leaves it that was killed at its end.
-        (tmp_path / ".out.lock").touch()
         monkeypatch.setattr(prepare, "split_documents", None)
         again = prepare_corpus([text], tmp_path / "out", num_workers=2)
         assert again == first._replace(already_done=True)
-        assert not (tmp_path / ".out.lock").exists()
-        # In a folder that is read-only, or while another process writes.
-        for error in (PermissionError, ConfigurationError):
-            monkeypatch.setattr(prepare, "lock_output", mock.Mock(side_effect=error("locked")))
-            assert prepare_corpus([text], tmp_path / "out", num_workers=2) == again
 
     def test_an_output_is_no_input(self, text, tmp_path):
         for _ in range(2):

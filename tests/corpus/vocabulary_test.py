@@ -54,7 +54,7 @@ def test_an_empty_directory_is_filled_and_a_vocabulary_replaced(tmp_path, name):
     (tmp_path / "vocabulary").mkdir()
     (tmp_path / "link").symlink_to("vocabulary")
     check_vocabulary_path(tmp_path / name, "tokens", force=False)
-    write_vocabulary(tmp_path / name, "tokens", ["other"], force=False)
+    write_vocabulary(tmp_path / name, "tokens", ["other"])
     # The lock that AllenNLP leaves is no obstacle.
     assert read(tmp_path / name) == expected(["other"])
     (tmp_path / name / ".lock").touch()

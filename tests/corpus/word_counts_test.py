@@ -1,4 +1,3 @@
-import os
 from collections import Counter
 from unittest.mock import patch
 
@@ -8,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from allennlp_semfit.common import text_files
-from allennlp_semfit.corpus.word_counts import count_words, map_chunks, sort_by_frequency
+from allennlp_semfit.corpus.word_counts import count_words, sort_by_frequency
 from allennlp_semfit.data.language_modeling import LanguageModelingReader
 from tests import FIXTURES
 
@@ -85,15 +84,6 @@ def test_a_corpus_without_words_is_an_error(tmp_path, text):
         count_words([path])
     with pytest.raises(ConfigurationError, match="blank.txt and the other files: no words"):
         count_words([path, path])
-
-
-def test_a_file_that_changes_is_an_error(tmp_path):
-    path = write_lines(tmp_path / "one.txt", ["the river"] * 100)
-    with (
-        pytest.raises(ConfigurationError, match="one.txt: it changed while it was read"),
-        map_chunks(lambda text: os.truncate(path, 500), [path], description="") as results,
-    ):
-        list(results)
 
 
 @given(st.dictionaries(st.text(max_size=2), st.integers(1, 5)), st.integers(1, 5))

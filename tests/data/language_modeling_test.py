@@ -57,17 +57,6 @@ def test_a_data_path_can_name_several_files(path):
     assert sentences(bare(), path) == lines_of(*sorted(TRAIN.iterdir()))
 
 
-def test_a_file_that_changes_during_a_pass_is_named(tmp_path):
-    paths = [tmp_path / name for name in ("one.txt", "two.txt")]
-    for path in paths:
-        path.write_text("Snow fell .\n" * 3)
-    instances = bare().read(tmp_path)
-    next(instances)
-    paths[0].write_text("Snow .\n" * 3)
-    with pytest.raises(ConfigurationError, match=r"one\.txt: it changed while it was read"):
-        list(instances)
-
-
 @given(st.lists(st.integers(0, 40), min_size=1).filter(any), st.integers(1, 12))
 def test_a_long_line_is_split_into_sentences_without_losing_words(tmp_path_factory, counts, most):
     path = tmp_path_factory.mktemp("corpus") / "text.txt"

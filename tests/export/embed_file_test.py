@@ -7,7 +7,6 @@ import numpy
 import pytest
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import format_size
-from filelock import FileLock
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -222,32 +221,6 @@ def test_an_unfinished_file_of_other_vectors(embedder, sentences, out):
     assert sorted(recorder.embedded) == sorted(line.split() for line in LINES[3:])
 
 
-def test_sentences_that_change_during_the_run(embedder, sentences, out):
-    class Editor(Recorder):
-        def embed_batch(self, batch):
-            sentences.write_text("Something else .\n")
-            return super().embed_batch(batch)
-
-    with pytest.raises(ConfigurationError, match=r"sentences.txt: it changed during the run"):
-        embed_file(Editor(embedder), sentences, out)
-    assert not out.exists()
-    embed_file(embedder, sentences, out, force=True)
-    assert list(contents(out)[1]) == ["Something else ."]
-
-
-def test_a_full_disk_is_one_line(embedder, sentences, out, monkeypatch):
-    def fail(*_):
-        raise OSError("No space left on device\nat H5Dwrite")
-
-    monkeypatch.setattr(h5py.Group, "__setitem__", fail)
-    with pytest.raises(ConfigurationError) as raised:
-        embed_file(embedder, sentences, out)
-    assert str(raised.value) == (
-        f"{out}: it cannot be written (No space left on device); make room, then repeat the command"
-    )
-    assert sorted(os.listdir(out.parent)) == ["sentences.txt", "vectors.h5.unfinished"]
-
-
 @pytest.mark.usefixtures("_small_windows")
 def test_unfinished_vectors_of_other_arguments_are_told_apart(embedder, lm_archive, sentences, out):
     interrupt(embedder, 3, sentences, out)
@@ -270,19 +243,6 @@ def test_unfinished_vectors_of_other_arguments_are_told_apart(embedder, lm_archi
     assert differences(embedder) == f"sentences, {fasttext}"
 
 
-@pytest.mark.usefixtures("_small_windows")
-@pytest.mark.parametrize("options", [{}, {"pool": "mean"}])
-def test_damaged_vectors_of_an_interrupted_run_are_not_used(options, embedder, sentences, out):
-    interrupt(embedder, 3, sentences, out, **options)
-    window = out.parent / "vectors.h5.unfinished" / "0"
-    content = bytearray(window.read_bytes())
-    content[-5] ^= 1
-    window.write_bytes(content)
-    with pytest.raises(ConfigurationError, match="unfinished/0: it is damaged; remove "):
-        embed_file(embedder, sentences, out, **options)
-    assert not out.exists()
-
-
 def test_an_existing_file_is_replaced_only_on_request(embedder, sentences, out):
     out.write_text("mine")
     with pytest.raises(ConfigurationError, match="vectors.h5: it exists; .*--force to replace it"):
@@ -291,17 +251,6 @@ def test_an_existing_file_is_replaced_only_on_request(embedder, sentences, out):
     embed_file(embedder, sentences, out, force=True, forget_sentences=True)
     with h5py.File(out, "r") as file:
         assert list(file) == [*map(str, sorted(range(len(LINES)), key=str))]
-
-
-def test_what_another_process_is_writing_is_left_alone(embedder, sentences, out):
-    embed_file(embedder, sentences, out, layers="average")
-    before = out.read_bytes()
-    with (
-        FileLock(str(out.with_name(".vectors.h5.lock"))),
-        pytest.raises(ConfigurationError, match="another process is writing it"),
-    ):
-        embed_file(embedder, sentences, out, layers="top", force=True)
-    assert out.read_bytes() == before
 
 
 def test_errors_before_anything_is_written(embedder, sentences, out, monkeypatch):
@@ -317,10 +266,8 @@ def test_errors_before_anything_is_written(embedder, sentences, out, monkeypatch
     )
     assert "dtype must be one of float32, float16, got 'int8'" in complaint(dtype="int8")
     assert "pool must be one of mean, max, first, got 'sum'" in complaint(pool="sum")
-    monkeypatch.setattr(module, "_MAX_BYTES_OF_SENTENCES", 10)
-    assert "add --forget-sentences" in complaint()
     monkeypatch.setattr(module.shutil, "disk_usage", lambda path: SimpleNamespace(free=100))
-    message = complaint(forget_sentences=True)
+    message = complaint()
     needed = format_size(2 * 4 * 3 * 12 * len(" ".join(LINES).split()))
     assert f"the vectors and their copy need {needed} more, and 100B are free" in message
     needed = format_size(2 * 4 * 3 * 12 * len(LINES))

@@ -3,7 +3,6 @@ import random
 import signal
 import subprocess
 from pathlib import Path
-from types import SimpleNamespace
 
 import fasttext
 import numpy
@@ -12,7 +11,6 @@ from allennlp.common.checks import ConfigurationError
 
 from allennlp_semfit.fasttext import train
 from allennlp_semfit.fasttext.train import train_fasttext
-from allennlp_semfit.fasttext.worker import count_faulty_rows
 from tests.processes import fork, is_running, wait_until
 
 SMALL = {"dim": 20, "bucket": 1000, "epoch": 1}
@@ -78,7 +76,7 @@ class TestTrainFastText:
         train_fasttext([corpus], out, dim=7, bucket=20_001, epoch=1, threads=threads)
         matrix = input_matrix(out)
         assert matrix.size % 10
-        assert count_faulty_rows(matrix) == 0
+        assert numpy.isfinite(matrix).all()
         assert (matrix != 0).all()
 
     def test_trains_without_ngrams(self, corpus, out):
@@ -89,26 +87,11 @@ class TestTrainFastText:
 
     def test_does_not_take_what_it_makes_for_the_corpus(self, corpus):
         out = corpus.with_name("vectors.bin")
-        out.with_name(".vectors.bin.partial-1").write_bytes(b"\xff of a run that was killed")
         for _ in range(2):
             train_fasttext([corpus.parent], out, force=True, **SMALL)
         assert sorted(os.listdir(corpus.parent)) == ["corpus.txt", "vectors.bin"]
         with pytest.raises(ConfigurationError, match=r"vectors\.bin: the output would replace it"):
             train_fasttext([corpus, out], out, force=True, **SMALL)
-
-    def test_notices_a_corpus_that_changes(self, corpus, out, monkeypatch):
-        read_corpus = train.read_corpus
-
-        def read_and_change(*args, **kwargs):
-            num_words = read_corpus(*args, **kwargs)
-            with corpus.open("a") as file:
-                file.write("The mill stood still .\n")
-            return num_words
-
-        monkeypatch.setattr(train, "read_corpus", read_and_change)
-        with pytest.raises(ConfigurationError, match=r"corpus\.txt: it changed while it was read"):
-            train_fasttext([corpus], out, **SMALL)
-        assert os.listdir(out.parent) == []
 
     def test_keeps_the_former_file_when_the_training_diverges(self, corpus, out):
         out.parent.mkdir(parents=True)
@@ -129,13 +112,10 @@ class TestTrainFastText:
             ({"min_count": 0}, "--min-count must be .*, got 0"),
             ({"lr": float("nan")}, "--lr must be .*, got nan"),
             ({"min_count": 1000}, "fewer than two words occur --min-count = 1000 times"),
-            ({"bucket": 2**31 - 1, "dim": 10_000}, r"at least \d+G are needed.* lower --bucket"),
         ],
     )
     def test_refuses_an_option_before_it_trains(self, options, message, corpus, out, monkeypatch):
         monkeypatch.setattr(train, "_run_worker", None)
-        # Some file systems have room for any model.
-        monkeypatch.setattr(train.shutil, "disk_usage", lambda path: SimpleNamespace(free=10**9))
         with pytest.raises(ConfigurationError, match=message):
             train_fasttext([corpus], out, **{**SMALL, **options})
 
@@ -161,11 +141,7 @@ class TestInterruptions:
         wait_until(lambda: pid_file.exists() and pid_file.read_text().endswith("\n"))
         worker = int(pid_file.read_text())
         assert is_running(worker)
-        assert list(out.parent.glob(".vectors.bin.partial-*/corpus"))
-        with pytest.raises(
-            ConfigurationError, match=r"vectors\.bin: another process is writing it"
-        ):
-            train_fasttext([corpus, corpus], out, **SMALL)
+        assert list(out.parent.glob(".vectors.bin.partial/corpus"))
         assert run.pid is not None
         os.kill(run.pid, number)
         run.join()
@@ -201,8 +177,7 @@ class TestProgress:
         with pytest.raises(ConfigurationError, match=r"failed: ModuleNotFoundError: .*library"):
             train_fasttext([corpus], out, **SMALL)
 
-    def test_says_what_to_lower_when_memory_runs_out(self, corpus, out, monkeypatch):
-        monkeypatch.setattr(train.shutil, "disk_usage", lambda path: SimpleNamespace(free=10**18))
+    def test_says_what_to_lower_when_memory_runs_out(self, corpus, out):
         with pytest.raises(ConfigurationError, match="memory ran out: lower --bucket or --dim"):
             # More than fits into an address space.
             train_fasttext([corpus], out, dim=2**20, bucket=2**31 - 1)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 from sklearn.decomposition import PCA
 
-from allennlp_semfit.corpus.vocabulary import count_vocabulary, write_vocabulary
+from allennlp_semfit.corpus.vocabulary import count_vocabulary
 from allennlp_semfit.fasttext.model import FastTextModel
 from allennlp_semfit.static_vectors import svd
 from allennlp_semfit.static_vectors.cooccurrence import (
@@ -140,27 +140,6 @@ def test_the_vocabulary_has_the_tables_words(tmp_path):
         assert list(vocab.get_token_to_index_vocabulary()) == ["@@PADDING@@", *words]
     # A word of the text is read as it.
     assert vectors[0].any()
-
-
-def test_a_run_that_dies_between_its_outputs_can_be_repeated(tmp_path, monkeypatch):
-    out, vocabulary = tmp_path / "svd.txt", tmp_path / "vocabulary"
-    options = {"dim": 4, "num_workers": 1, "vocabulary_dir": vocabulary}
-    written = []
-
-    def die_afterwards(*args, **kwargs):
-        write_vocabulary(*args, **kwargs)
-        written.append(out.exists())
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr(svd, "write_vocabulary", die_afterwards)
-        with pytest.raises(KeyboardInterrupt):
-            train_svd([CORPUS], out, **options)
-    assert written == [False]
-    with pytest.raises(ConfigurationError, match="vocabulary: it is not empty; .*--force"):
-        train_svd([CORPUS], out, **options, min_count=4)
-    train_svd([CORPUS], out, **options)
-    assert table(out)[0] == list(Vocabulary.from_files(vocabulary)._token_to_index["tokens"])[1:]
 
 
 def test_without_rare_words_the_unknown_word_is_zero(tmp_path):
