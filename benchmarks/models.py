@@ -83,7 +83,7 @@ def read_config(config: str, size: str) -> Dict[str, Any]:
     if not path.exists():
         path = CONFIGS / "language_models" / path.name
     snippet = path.read_text("utf-8").replace("import '../elmo_semfit.jsonnet'", f"import '{base}'")
-    unused = dict.fromkeys(("ONE_BILLION_WORD", "FASTTEXT_MODEL_PATH", "VOCABULARY_PATH"), "")
+    unused = dict.fromkeys(("ONE_BILLION_WORD", "FASTTEXT_MODEL_PATH"), "")
     content: Dict[str, Any] = json.loads(evaluate_snippet(str(path), snippet, ext_vars=unused))
     return content
 

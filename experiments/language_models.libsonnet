@@ -13,7 +13,6 @@ local num_sentences = 235008;
       then { fasttext+: { model_path: std.extVar('FASTTEXT_MODEL_PATH') } }
       else {},
   },
-  vocabulary+: if std.objectHas(super.vocabulary, 'directory') then { directory: std.extVar('VOCABULARY_PATH') } else {},
   data_loader+: {
     // Streamed, so that the corpus is not kept in memory.
     max_instances_in_memory: 100 * sentences_per_update,

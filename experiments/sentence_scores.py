@@ -118,7 +118,7 @@ def _count_arguments(sentence: Sequence[Prediction]) -> Counts:
 def score_run(run: Path, vocabulary: Optional[Path] = None) -> Dict[str, numpy.ndarray]:
     """
     The `count_answers` in the test data of a finished training, `TASK.REPRESENTATION`. `vocabulary`
-    is a directory from `allennlp count-vocabulary`.
+    is that of a language model's run.
     """
     task = run.name.partition(".")[0]
     score = 100 * read_json(run / "metrics.json")[METRICS[task]]

@@ -1,12 +1,11 @@
 """
 The subcommands that make what a language model needs from text with one tokenized sentence per
-line: word vectors or a vocabulary.
+line: word vectors.
 
     allennlp train-fasttext corpus/train corpus/vectors.bin --dim 100
     allennlp train-svd corpus/train svd.txt --vocabulary-dir svd_vocabulary
     allennlp train-svd corpus/train svd.txt --matrix conditional --dim 100
     allennlp train-svd corpus/train pca.txt --pca-of vectors.bin --dim 100
-    allennlp count-vocabulary corpus/train corpus/vocabulary --min-count 3
 """
 
 import argparse
@@ -16,11 +15,9 @@ from pathlib import Path
 
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common.util import format_size
-from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN
 
 from allennlp_semfit.commands.options import Command, add_parameters, call
 from allennlp_semfit.common.text_files import TRAIN
-from allennlp_semfit.corpus.vocabulary import count_vocabulary
 from allennlp_semfit.fasttext.train import train_fasttext
 from allennlp_semfit.static_vectors.svd import train_svd
 
@@ -91,30 +88,6 @@ class TrainSvd(Command):
             'Next: %s in the head and "vocabulary": %s%s, as in '
             "training_config/language_models/elmo_semfit_svd.jsonnet",
             json.dumps(head, ensure_ascii=False)[1:-1],
-            _vocabulary(args.vocabulary_dir or "DIR"),
+            json.dumps({"type": "from_files", "directory": args.vocabulary_dir or "DIR"}),
             "" if args.vocabulary_dir else " with the DIR of --vocabulary-dir",
         )
-
-
-@Subcommand.register("count-vocabulary")
-class CountVocabulary(Command):
-    """Registered as a "Subcommand" with name "count-vocabulary"."""
-
-    help = "Make the vocabulary of a language model."
-    function = staticmethod(count_vocabulary)
-    arguments = {"start_tokens": {"metavar": "TOKEN"}, "end_tokens": {"metavar": "TOKEN"}}
-
-    def run(self, args: argparse.Namespace) -> None:
-        summary = call(count_vocabulary, args)
-        logger.info(
-            f"{args.out_dir}: {summary.num_sentences:,} sentences read, {summary.num_words:,} "
-            f"words of {summary.num_types:,} types; {summary.vocabulary_size:,} words kept, "
-            f"boundaries included, which are {summary.kept_share:.2%} of the corpus: the rest are "
-            f"read as {DEFAULT_OOV_TOKEN}; {summary.seconds:.1f} seconds"
-        )
-        vocabulary = _vocabulary(args.out_dir)
-        logger.info('Next: "vocabulary": %s in the configuration of the language model', vocabulary)
-
-
-def _vocabulary(directory: str) -> str:
-    return json.dumps({"type": "from_files", "directory": directory}, ensure_ascii=False)

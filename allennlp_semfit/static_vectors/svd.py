@@ -9,19 +9,15 @@ from typing import Dict, Literal, NamedTuple, Optional, Sequence, Tuple, Union
 import numpy
 from allennlp.common import Tqdm
 from allennlp.common.checks import ConfigurationError
-from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN
+from allennlp.data import Vocabulary
+from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, NAMESPACE_PADDING_FILE
 from scipy.sparse import csr_matrix
 
 from allennlp_semfit.common.errors import check_bounds
-from allennlp_semfit.common.output import check_output_path
+from allennlp_semfit.common.output import check_output_path, write_directory
 from allennlp_semfit.common.parallel import number_of_workers
 from allennlp_semfit.common.text_files import DEFAULT_BOUNDARY_TOKEN, find_text_files
-from allennlp_semfit.corpus.vocabulary import (
-    check_vocabulary_path,
-    frequent_words,
-    write_vocabulary,
-)
-from allennlp_semfit.corpus.word_counts import count_words
+from allennlp_semfit.corpus.word_counts import count_words, sort_by_frequency
 from allennlp_semfit.fasttext.model import FastTextModel
 from allennlp_semfit.static_vectors.cooccurrence import (
     conditional_probabilities,
@@ -38,7 +34,7 @@ _DEFAULTS: Dict[str, Dict[str, float]] = {
     "conditional": {"window": 1, "alpha": 0.5},
     "fasttext": {},
 }
-_NAMESPACE = "tokens"
+_VOCABULARY_FILES = ("tokens.txt", NAMESPACE_PADDING_FILE)
 
 
 class SvdTrainingResult(NamedTuple):
@@ -85,8 +81,7 @@ def train_svd(
     targets of their dimension: of all matrices of this rank, `U Σ Vᵀ` is the closest to `M` (Eckart
     and Young 1936). The vector of `@@UNKNOWN@@` is zero if all words have a row.
 
-    The words are those of `count_vocabulary` with the same `min_count` and `max_size`. The table
-    does not depend on `num_workers`, but may differ between machines by rounding.
+    The table does not depend on `num_workers`, but may differ between machines by rounding.
 
     Memory: about 70 bytes for each distinct pair of words while the matrix is computed, then 16 for
     each pair and `12 · dim` for each word. There are at most `max_size` squared pairs, and at most
@@ -178,13 +173,14 @@ def train_svd(
                 f"{out}: it is in {vocabulary_dir}, which is for the vocabulary alone; give the "
                 "table another directory"
             )
-        check_vocabulary_path(vocabulary, _NAMESPACE, force=force)
+        check_output_path(vocabulary, contents=_VOCABULARY_FILES, force=force)
     files = find_text_files(corpus, outputs=[out, *([vocabulary] if vocabulary else [])])
 
     counts, num_sentences = count_words(files, num_workers=workers)
     num_words = sum(counts.values())
     counts[DEFAULT_BOUNDARY_TOKEN] += 2 * num_sentences
-    words = frequent_words(counts, min_count=min_count, max_size=max_size)
+    del counts[DEFAULT_OOV_TOKEN]
+    words = sort_by_frequency(counts, min_count=min_count)[:max_size]
     if dim >= len(words):
         raise ConfigurationError(
             f"--dim must be less than the number of words in the table, {len(words)}, got {dim}; "
@@ -213,7 +209,8 @@ def train_svd(
     else:
         vectors, explained_share = _pca(fasttext, words, counts, dim)
     if vocabulary is not None:
-        write_vocabulary(vocabulary, _NAMESPACE, words)
+        with write_directory(vocabulary, _VOCABULARY_FILES) as new:
+            Vocabulary(tokens_to_add={"tokens": words}).save_to_files(str(new))
     write_table(out, [DEFAULT_OOV_TOKEN, *words], vectors)
     return SvdTrainingResult(
         num_words=num_words,

@@ -17,7 +17,7 @@ from tests.processes import fork
 
 def test_the_plugin_has_its_commands_and_each_argument_has_a_help_text():
     commands = {
-        *("copy-configs", "count-vocabulary", "embed", "export-character-cnn", "export-model"),
+        *("copy-configs", "embed", "export-character-cnn", "export-model"),
         *("export-task", "export-vectors", "nearest-words", "prepare-corpus", "show-neighbors"),
         *("show-training", "train-fasttext", "train-svd"),
     }

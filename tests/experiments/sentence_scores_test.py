@@ -6,8 +6,8 @@ import numpy
 import pytest
 from allennlp.commands.train import train_model
 from allennlp.common import Params
+from allennlp.data import Vocabulary
 
-from allennlp_semfit.corpus.vocabulary import write_vocabulary
 from experiments.results import METRICS, f1
 from experiments.sentence_scores import count_answers, group_entities, main
 from tests.experiments.tasks_test import task_of
@@ -37,7 +37,8 @@ def test_the_counts_give_the_score_of_the_run(task, tmp_path, monkeypatch):
     config["trainer"].update(cuda_device=-1, num_epochs=20, optimizer=optimizer)
     run, out = tmp_path / f"{task}.none", tmp_path / "sentences.npz"
     train_model(Params(config), serialization_dir=run)
-    write_vocabulary(tmp_path / "vocabulary", "tokens", ["Lisbon", "flew", "Trust"])
+    vocabulary = Vocabulary(tokens_to_add={"tokens": ["Lisbon", "flew", "Trust"]})
+    vocabulary.save_to_files(tmp_path / "vocabulary")
     arguments = ["sentence_scores", str(run), str(out), str(tmp_path / "vocabulary")]
     monkeypatch.setattr(sys, "argv", arguments)
     main()

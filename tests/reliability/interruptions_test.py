@@ -36,7 +36,6 @@ COMMANDS = {
         f"train-fasttext {CORPUS} {{out}} --dim 10 --bucket 1000 --epoch 2 --min-count 1",
     ),
     "embed --pool": ("v.npy", f"{EMBED} --pool mean"),
-    "count-vocabulary": ("vocabulary", f"count-vocabulary {CORPUS} {{out}} --num-workers 2"),
     "train-svd": ("table.txt", f"train-svd {CORPUS} {{out}} --dim 5 --num-workers 2"),
     "export-model": ("model", "export-model {inputs}/characters {out}"),
     "export-vectors": (

@@ -9,9 +9,9 @@ import torch
 from allennlp.commands.train import TrainModel, train_model, train_model_from_file
 from allennlp.common import Params
 from allennlp.common.util import find_open_port, prepare_environment
+from allennlp.data import Vocabulary
 
 import allennlp_semfit  # noqa: F401 (registers what configs name, in spawned processes too)
-from allennlp_semfit.corpus.vocabulary import count_vocabulary
 from tests import FIXTURES
 from tests.processes import run_in_two_processes
 
@@ -60,7 +60,8 @@ def inputs(tmp_path_factory):
     draw = random.Random(0)
     lines = [" ".join(draw.choices(WORDS, k=6)) + "\n" for _ in range(5 * SENTENCES_PER_STEP)]
     (directory / "corpus.txt").write_text("".join(lines), "utf-8")
-    count_vocabulary([directory / "corpus.txt"], directory / "vocabulary")
+    words = ["</s>", *dict.fromkeys(WORDS)]
+    Vocabulary(tokens_to_add={"tokens": words}).save_to_files(directory / "vocabulary")
     return directory
 
 

@@ -2,7 +2,6 @@
 
 import pytest
 
-from allennlp_semfit.corpus.vocabulary import count_vocabulary
 from allennlp_semfit.fasttext.train import train_fasttext
 from allennlp_semfit.static_vectors.svd import train_svd
 from tests import FIXTURES
@@ -26,7 +25,6 @@ def workspace(tmp_path_factory):
     train_svd([CORPUS], data / "svd.txt", dim=100, **svd)
     pca = {"min_count": 1, "vocabulary_dir": data / "pca_vocabulary"}
     train_svd([CORPUS], data / "pca.txt", dim=50, pca_of=data / "vectors.bin", **pca)
-    count_vocabulary([CORPUS], data / "vocabulary")
     write_subwords(data / "subwords")
     write_elmo(
         output / "character_cnn",

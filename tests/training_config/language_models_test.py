@@ -28,7 +28,7 @@ VALIDATION = "data/sample/validation.txt"
 # What the fixtures are too small for.
 OVERRIDES = {
     "elmo": {"model.head.num_samples": 30},
-    "elmo_adaptive": {"model.head.cutoffs": [10, 60]},
+    "elmo_adaptive": {"model.head.cutoffs": [10, 20]},
     "elmo_semfit_mimick": {
         "model.text_field_embedder.token_embedders.mimick.embedding_dim": 10,
         "model.contextualizer.input_dim": 10,
@@ -40,7 +40,6 @@ PAPER_VARIABLES = {
     for name in (
         "ONE_BILLION_WORD",
         "FASTTEXT_MODEL_PATH",
-        "VOCABULARY_PATH",
         "SUBWORDS_PATH",
         "ELMO_WEIGHTS_PATH",
     )

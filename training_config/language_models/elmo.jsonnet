@@ -1,6 +1,5 @@
 // ELMo (Peters et al. 2018): a character CNN as input, LSTMs without layer norm, and a sampled softmax as output layer.
 //
-//   allennlp count-vocabulary data/sample/train data/sample/vocabulary --min-count 3
 //   allennlp train training_config/language_models/elmo.jsonnet --include-package allennlp_semfit -s output/elmo
 local config = import '../elmo_semfit.jsonnet';
 local character_cnn_dim = 100;
@@ -10,7 +9,8 @@ config {
     // The word indices are targets only; the model does not embed them.
     token_indexers: { characters: { type: 'elmo_characters' }, tokens: { type: 'single_id' } },
   },
-  vocabulary: { type: 'from_files', directory: $.corpus + '/vocabulary' },
+  vocabulary: { min_count: { tokens: 3 } },
+  datasets_for_vocab_creation: ['train'],
   model+: {
     text_field_embedder: {
       token_embedders: {

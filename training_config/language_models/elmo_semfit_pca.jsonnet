@@ -6,7 +6,7 @@
 local config = import 'elmo_semfit_random.jsonnet';
 
 config {
-  vocabulary+: { directory: $.corpus + '/pca_vocabulary' },
+  vocabulary: { type: 'from_files', directory: $.corpus + '/pca_vocabulary' },
   model+: {
     head+: {
       embedding_dim: 50,

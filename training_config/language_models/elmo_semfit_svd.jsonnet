@@ -6,7 +6,7 @@
 local config = import 'elmo_semfit_random.jsonnet';
 
 config {
-  vocabulary+: { directory: $.corpus + '/svd_vocabulary' },
+  vocabulary: { type: 'from_files', directory: $.corpus + '/svd_vocabulary' },
   // The file has a row for each word of the vocabulary and for @@UNKNOWN@@.
   model+: { head+: { target_embedder+: { pretrained_file: $.corpus + '/svd.txt' } } },
 }

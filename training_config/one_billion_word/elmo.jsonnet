@@ -1,13 +1,10 @@
 // ELMo (Peters et al. 2018): 501 million trainable parameters with its vocabulary of 793,471 words; the paper has 499.
 //
 //   export ONE_BILLION_WORD=…/1-billion-word-language-modeling-benchmark-r13output
-//   export VOCABULARY_PATH=data/one_billion_word/vocabulary
-//   allennlp count-vocabulary "$ONE_BILLION_WORD/training-monolingual.tokenized.shuffled" $VOCABULARY_PATH --min-count 3
 //   allennlp train training_config/one_billion_word/elmo.jsonnet --include-package allennlp_semfit -s output/elmo_1b
 local character_cnn_dim = 512;
 
 (import '../language_models/elmo.jsonnet') + (import 'paper_size.libsonnet') + {
-  vocabulary+: { directory: std.extVar('VOCABULARY_PATH') },
   model+: {
     text_field_embedder+: {
       token_embedders+: {

@@ -2,11 +2,9 @@
 // as the paper reports. It does not give its cutoffs.
 //
 //   export ONE_BILLION_WORD=…/1-billion-word-language-modeling-benchmark-r13output
-//   export FASTTEXT_MODEL_PATH=…/crawl-300d-2M-subword.bin VOCABULARY_PATH=data/one_billion_word/vocabulary
-//   allennlp count-vocabulary "$ONE_BILLION_WORD/training-monolingual.tokenized.shuffled" $VOCABULARY_PATH --min-count 3
+//   export FASTTEXT_MODEL_PATH=…/crawl-300d-2M-subword.bin
 //   allennlp train training_config/one_billion_word/elmo_adaptive.jsonnet --include-package allennlp_semfit -s output/elmo_adaptive_1b
 (import '../language_models/elmo_adaptive.jsonnet') + (import 'paper_size.libsonnet') + {
   dataset_reader+: { token_indexers+: { fasttext+: { model_path: std.extVar('FASTTEXT_MODEL_PATH') } } },
-  vocabulary+: { directory: std.extVar('VOCABULARY_PATH') },
   model+: { head+: { cutoffs: [20000, 100000] } },
 }

@@ -38,9 +38,9 @@ class SoftmaxHeadBase(LmHead):
         if namespace not in found:
             raise ConfigurationError(
                 f"A softmax head needs a vocabulary, but the config's has no namespace "
-                f"{namespace!r}; it has {found or 'none'}. Make one with `allennlp "
-                'count-vocabulary` for "vocabulary": {"type": "from_files", "directory": …}, or '
-                "correct the head's `namespace`."
+                f"{namespace!r}; it has {found or 'none'}. Set the config's "
+                f"`vocabulary` to {{'min_count': {{{namespace!r}: 3}}}}, or correct the head's "
+                "`namespace`."
             )
         if not vocab.is_padded(namespace):
             raise ConfigurationError(

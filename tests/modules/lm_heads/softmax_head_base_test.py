@@ -120,7 +120,7 @@ def test_it_needs_a_padded_namespace(options):
         return LmHead.from_params(Params({**options, "input_dim": 8, **more}), vocab=vocab)
 
     assert build(vocabulary_of(5)).num_classes == 6
-    with pytest.raises(ConfigurationError, match="no namespace 'tokens'.*none.*count-vocabulary"):
+    with pytest.raises(ConfigurationError, match="no namespace 'tokens'.*none.*min_count"):
         build(Vocabulary.empty())
     with pytest.raises(ConfigurationError, match=r"no namespace 'words'.*\['tokens'\]"):
         build(vocabulary_of(5), namespace="words")
