@@ -2,11 +2,9 @@
 
 import argparse
 import inspect
-import io
 import logging
 import os
 import re
-import select
 import signal
 import sys
 from collections import abc
@@ -42,16 +40,15 @@ def exit_on_error(command: "Command") -> Iterator[None]:
     A context manager that ends the program with one line instead of a traceback, for invalid input,
     an I/O error such as a full disk, a lack of memory, Ctrl-C and SIGTERM.
     """
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        # The encoding of a terminal may lack characters of the text. stderr does the same.
-        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         yield
         # Otherwise an error would come at the exit.
         sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader has ended, as after `| head`. Python would report what it cannot flush at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
     except (ConfigurationError, OSError) as error:
-        if isinstance(error, BrokenPipeError) and _reader_has_ended():
-            sys.exit(1)
         sys.exit(f"{command.name}: {error}")
     except (MemoryError, RuntimeError) as error:
         # PyTorch's errors on the CPU, and in old versions on a GPU, have no type of their own.
@@ -67,17 +64,6 @@ def exit_on_error(command: "Command") -> Iterator[None]:
         # Shells define this exit code.
         is_sigterm = isinstance(error, SigTermReceived)
         sys.exit(128 + (signal.SIGTERM if is_sigterm else signal.SIGINT))
-
-
-def _reader_has_ended() -> bool:
-    """Whether nobody reads the standard output any more, as after `| head`."""
-    poll = select.poll()
-    poll.register(sys.stdout, 0)
-    if not any(event & select.POLLERR for _, event in poll.poll(0)):
-        return False
-    # Python would report what it cannot flush at the exit.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return True
 
 
 class Command(Subcommand):

@@ -37,8 +37,6 @@ class PrepareCorpus(Command):
 
     def run(self, args: argparse.Namespace) -> None:
         summary = call(prepare_corpus, args, options=call(CorpusOptions, args))
-        if summary.already_done:
-            logger.info("Nothing to do: %s was already made from these inputs.", args.out_dir)
         logger.info(
             f"{summary.sentences:,} sentences ({summary.words:,} words) of {summary.documents:,} "
             f"documents in {args.out_dir}: {summary.shards} shards, "

@@ -42,8 +42,6 @@ class InvalidFileError(ConfigurationError):
         The constructor parameter for another file, if the configuration does not name `file`.
     key : `str`, optional (default = `None`)
         The full configuration key of the file; see `with_config_key`.
-    other_keys : `Tuple[str, ...]`, optional (default = `()`)
-        Other keys that should name the same file.
     """
 
     def __init__(
@@ -54,7 +52,6 @@ class InvalidFileError(ConfigurationError):
         kind: str = "",
         parameter: Optional[str] = None,
         key: Optional[str] = None,
-        other_keys: Tuple[str, ...] = (),
     ) -> None:
         # `ConfigurationError`'s own constructor would store a message.
         super(ConfigurationError, self).__init__()
@@ -64,11 +61,10 @@ class InvalidFileError(ConfigurationError):
         self.kind = kind
         self.parameter = parameter
         self.key = key
-        self.other_keys = other_keys
 
     def __reduce__(self) -> Tuple[Any, ...]:
         fields = (self.file, self.found, self.remedy, self.kind, self.parameter)
-        return type(self), (*fields, self.key, self.other_keys)
+        return type(self), (*fields, self.key)
 
     @property
     def statement(self) -> str:
@@ -80,12 +76,10 @@ class InvalidFileError(ConfigurationError):
         """The text of `str(error)`."""
         if self.key is None:
             return self.statement
-        keys = [self.key, *self.other_keys]
-        named = " and ".join(f"`{key}`" for key in keys)
-        override = json.dumps(dict.fromkeys(keys, "/path/to/it"))
+        override = json.dumps({self.key: "/path/to/it"})
         return (
-            f"{self.statement} In the configuration, that is {named}; to use another file, even "
-            f"with an archive, add -o '{override}' to any other overrides."
+            f"{self.statement} In the configuration, that is `{self.key}`; to use another file, "
+            f"even with an archive, add -o '{override}' to any other overrides."
         )
 
 

@@ -44,8 +44,8 @@ def find_text_files(
     # Raises
 
     `ConfigurationError`
-        If a path matches no file, is or is in one of `outputs`, is a pipe or device, which cannot
-        be read twice, or is the output of `prepare-corpus` instead of the `train` in it.
+        If a path matches no file, is or is in one of `outputs`, or is the output of
+        `prepare-corpus` instead of the `train` in it.
     """
     replaced = {Path(os.path.realpath(path)) for path in outputs}
 
@@ -65,8 +65,6 @@ def find_text_files(
         if path.is_file():
             files.append(path)
             continue
-        if path.exists() and not path.is_dir():
-            raise ConfigurationError(f"{entry}: it is not a regular file; write its content to one")
         train = path / TRAIN
         # A directory is not refused if `prepare-corpus` is about to replace it.
         if (path / RECORD).is_file() and train.is_dir() and not is_output(train):

@@ -79,7 +79,7 @@ class CorpusOptions:
 class CorpusSummary(NamedTuple):
     """
     The size of a prepared corpus. `documents` (articles or blocks of lines), `sentences` and
-    `words` include the validation text. `already_done` is whether the same corpus already existed.
+    `words` include the validation text.
     """
 
     documents: int
@@ -88,4 +88,3 @@ class CorpusSummary(NamedTuple):
     shards: int
     validation_sentences: int
     seconds: float
-    already_done: bool = False

@@ -1,5 +1,6 @@
 """Prepares the corpus for a language model from text, datasets and Wikipedia dumps."""
 
+import json
 import logging
 import os
 import time
@@ -8,20 +9,21 @@ from contextlib import closing
 from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
-from typing import Any, Dict, Optional, Sequence, Union
 from typing import Counter as CounterType
+from typing import Optional, Sequence, Union
 
 from allennlp.common import Tqdm
 from allennlp.common.checks import ConfigurationError
 
 from allennlp_semfit.common.output import check_output_path, write_directory
 from allennlp_semfit.common.parallel import number_of_workers
+from allennlp_semfit.common.text_files import RECORD
 from allennlp_semfit.corpus.options import CorpusOptions, CorpusSummary
 from allennlp_semfit.corpus.sentences import SentenceSplitter
 from allennlp_semfit.corpus.sources import Source, find_sources, read_documents
 from allennlp_semfit.corpus.tokenization import split_documents
 from allennlp_semfit.corpus.wiki_markup import BROKEN
-from allennlp_semfit.corpus.writer import CONTENTS, CorpusWriter, read_record, write_record
+from allennlp_semfit.corpus.writer import CONTENTS, CorpusWriter
 
 logger = logging.getLogger(__name__)
 
@@ -39,8 +41,7 @@ def prepare_corpus(
     """
     Converts plain text, a dataset or a Wikipedia dump to a corpus for training a language model, in
     `out_dir`: the training text, one tokenized sentence per line, in `train/shard-00.txt` etc., the
-    validation text `validation.txt` and the record `corpus.json`. They appear when all is done. If
-    `out_dir` has a corpus from the same inputs and options, nothing is done.
+    validation text `validation.txt` and the record `corpus.json`. They appear when all is done.
 
     # Parameters
 
@@ -70,10 +71,6 @@ def prepare_corpus(
     workers = number_of_workers(num_workers)
     out_dir = Path(out_dir).resolve()
     sources = find_sources(inputs, options, [out_dir / name for name in CONTENTS])
-    job = _describe(sources, options)
-    record = read_record(out_dir)
-    if record is not None and not force and record.get("job") == job:
-        return CorpusSummary(**record["summary"])._replace(already_done=True)
     check_output_path(out_dir, contents=CONTENTS, force=force)
     # Report an unknown language here rather than in each worker.
     SentenceSplitter(options.language)
@@ -95,22 +92,9 @@ def prepare_corpus(
             validation_sentences=writer.validation_sentences,
             seconds=round(time.monotonic() - start, 1),
         )
-        write_record(directory, {"job": job, "summary": summary._asdict()})
+        record = {"options": asdict(options), "summary": summary._asdict()}
+        (directory / RECORD).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
     return summary
-
-
-def _describe(sources: Sequence[Source], options: CorpusOptions) -> Dict[str, Any]:
-    return {
-        "options": asdict(options),
-        "inputs": [
-            {
-                "path": source.name if source.modified is None else os.path.abspath(source.name),
-                "bytes": source.size,
-                "modified": source.modified,
-            }
-            for source in sources
-        ],
-    }
 
 
 def _fill(

@@ -82,7 +82,6 @@ class Source(NamedTuple):
 
     name: str
     size: int
-    modified: Optional[int]
     read: Callable[[], Iterator[Tuple[Document, int]]]
 
 
@@ -110,7 +109,7 @@ def find_sources(
     for name in names:
         if name.startswith(HUB):
             dataset = open_table(name, options.field, subset=options.subset, split=options.split)
-            sources.append(_table(name, dataset, options, size_of_table(dataset), None))
+            sources.append(_table(name, dataset, options, size_of_table(dataset)))
         else:
             sources += [
                 _inspect(path, options) for path in find_text_files([name], outputs=outputs)
@@ -149,8 +148,8 @@ def _inspect(path: Path, options: CorpusOptions) -> Source:
     check_not_compressed(head, path, "Only gzip, bzip2 and xz are read directly.", "input")
     if not head:
         raise ConfigurationError(f"The input {path} is empty. Give a file with text.")
-    stat = path.stat()
-    source = partial(Source, str(path), stat.st_size, stat.st_mtime_ns)
+    size = path.stat().st_size
+    source = partial(Source, str(path), size)
     encoding = "utf-16" if head.startswith(_UTF16_MARKS) else "utf-8"
     if _DUMP_START.match(head.decode(encoding, errors="replace")):
         _check_dump(path, options)
@@ -166,7 +165,7 @@ def _inspect(path: Path, options: CorpusOptions) -> Source:
             next(read_text(path, decompress(raw)), None)
     if options.field is not None or head.startswith(PARQUET):
         dataset = open_table(str(path), options.field, head=head)
-        return _table(str(path), dataset, options, stat.st_size, stat.st_mtime_ns)
+        return _table(str(path), dataset, options, size)
     # The last line may be incomplete.
     lines = head.decode("utf-8-sig", errors="ignore").splitlines()
     lines = lines[: -1 if len(head) == _HEAD_BYTES else None] or lines
@@ -174,9 +173,7 @@ def _inspect(path: Path, options: CorpusOptions) -> Source:
     return source(partial(_read_file, path, decompress, blocks))
 
 
-def _table(
-    name: str, dataset: Any, options: CorpusOptions, size: int, modified: Optional[int]
-) -> Source:
+def _table(name: str, dataset: Any, options: CorpusOptions, size: int) -> Source:
     head = islice(read_texts(dataset, name, options.field), _HEAD_ROWS)
     lines = [line for text in head for line in (*text.splitlines(), "")]
     is_wrapped = _is_wrapped(name, lines, options)
@@ -188,7 +185,7 @@ def _table(
             position = min(position + len(text), size)
             yield Document("\n".join(_paragraphs(text.splitlines(), is_wrapped))), position
 
-    return Source(name, size, modified, read)
+    return Source(name, size, read)
 
 
 def _is_wrapped(name: str, lines: Sequence[str], options: CorpusOptions) -> bool:

@@ -1,9 +1,8 @@
-"""Writes the files of a corpus: shards of training text, validation text and a record."""
+"""Writes the files of a corpus: shards of training text and validation text."""
 
-import json
 from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, Any, Dict, List, Optional, Tuple
+from typing import IO, Any, List, Optional
 
 from allennlp_semfit.common.text_files import RECORD, TRAIN
 
@@ -93,28 +92,3 @@ class CorpusWriter:
         return self._files.enter_context(
             open(self._directory / name, "w", encoding="utf-8", newline="\n")
         )
-
-
-def write_record(directory: Path, record: Dict[str, Any]) -> None:
-    """
-    Writes the file that marks a corpus as complete: `record`, and the sizes of the corpus's files,
-    which must be closed, under the key `"files"`.
-    """
-    files = {
-        str(path.relative_to(directory)): path.stat().st_size
-        for path in sorted(directory.rglob("*.txt"))
-    }
-    # JSON in ASCII, because the name of an input may contain bytes that are not UTF-8.
-    text = json.dumps({**record, "files": files}, indent=2) + "\n"
-    (directory / RECORD).write_text(text, encoding="utf-8")
-
-
-def read_record(directory: Path) -> Optional[Dict[str, Any]]:
-    """Reads the record of a corpus; `None` if there is none or the corpus is incomplete."""
-    try:
-        record = json.loads((directory / RECORD).read_text(encoding="utf-8"))
-        sizes: List[Tuple[str, int]] = list(record["files"].items())
-        is_whole = all((directory / name).stat().st_size == size for name, size in sizes)
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
-        return None
-    return record if is_whole else None

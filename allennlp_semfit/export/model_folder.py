@@ -248,7 +248,7 @@ def _read_record(archive: Archive) -> Dict[str, Any]:
 
 def _language_in(record: Dict[str, Any]) -> Optional[str]:
     with suppress(LookupError, TypeError):
-        options = record["job"]["options"]
+        options = record["options"]
         # The language of text that was tokenized elsewhere is unknown.
         return None if options["already_tokenized"] else str(options["language"])
     return None

@@ -35,9 +35,6 @@ _MATRIX_SHAPE = struct.Struct("<?2q")
 # Bounds the memory for averaging, even for a very long word.
 _MAX_ROWS_PER_READ = 4096
 
-# macOS lacks this function.
-_HAS_FADVISE = hasattr(os, "posix_fadvise")
-
 
 class FastTextModel(FastTextVectors):
     """
@@ -85,9 +82,8 @@ class FastTextModel(FastTextVectors):
             )
         self._find_words(num_entries)
         self._find_matrix(self._word_starts[-1])
-        if _HAS_FADVISE:
-            # Otherwise, read-ahead would eventually load the whole file.
-            os.posix_fadvise(self._file, 0, 0, os.POSIX_FADV_RANDOM)
+        # Otherwise, read-ahead would eventually load the whole file.
+        os.posix_fadvise(self._file, 0, 0, os.POSIX_FADV_RANDOM)
 
     @property
     def dim(self) -> int:
@@ -148,10 +144,9 @@ class FastTextModel(FastTextVectors):
         # The pages of a memory map would count as memory of this process.
         file, size = self._file, 4 * self._dim
         starts = [self._matrix_start + row * size for row in rows]
-        if _HAS_FADVISE:
-            # Read the rows that are not in memory in parallel.
-            for start in starts:
-                os.posix_fadvise(file, start, size, os.POSIX_FADV_WILLNEED)
+        # Read the rows that are not in memory in parallel.
+        for start in starts:
+            os.posix_fadvise(file, start, size, os.POSIX_FADV_WILLNEED)
         data = bytearray().join([self._read(size, start) for start in starts])
         return numpy.frombuffer(data, "<f4").reshape(len(rows), self._dim)
 

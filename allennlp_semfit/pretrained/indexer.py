@@ -1,6 +1,5 @@
 import gc
 import os
-import re
 from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
 from weakref import WeakValueDictionary
 
@@ -20,11 +19,6 @@ from allennlp_semfit.archives.language_model_archive import (
     remove_prefix,
 )
 from allennlp_semfit.common.config_params import NamesConfigKey
-from allennlp_semfit.common.errors import InvalidFileError
-
-# The key of the embedders in a config. An indexer and its embedder have the same name.
-_EMBEDDERS = "model.text_field_embedder.token_embedders"
-_KEY = re.compile(r"(validation_)?(?P<indexers>dataset_reader\.token_indexers)\.(?P<rest>.+)")
 
 # The indexers that this process has built from a config, by `id`.
 _built: "WeakValueDictionary[int, ElmoSemfitIndexer]" = WeakValueDictionary()
@@ -92,11 +86,7 @@ class ElmoSemfitIndexer(TokenIndexer, NamesConfigKey):
     @classmethod
     def from_params(cls, params: Params, *args: Any, **extras: Any) -> "ElmoSemfitIndexer":
         key = params.history
-        try:
-            indexer = super().from_params(params, *args, **extras)
-        except InvalidFileError as error:
-            error.other_keys = _keys_of_same_file(error.key or "")
-            raise
+        indexer = super().from_params(params, *args, **extras)
         indexer.config_key = key
         _built[id(indexer)] = indexer
         return indexer
@@ -167,16 +157,6 @@ class ElmoSemfitIndexer(TokenIndexer, NamesConfigKey):
         spans = torch.zeros(length, 2, dtype=torch.long)
         spans[: len(words)] = words
         return {WORD_MASK: torch.arange(length) < len(words), SUBWORD_SPANS: spans, **tensors}
-
-
-def _keys_of_same_file(key: str) -> Tuple[str, ...]:
-    """The other keys that name the file of an indexer's key, if a configuration is as usual."""
-    match = _KEY.fullmatch(key)
-    # The embedder has no `tokenizer_path`.
-    if match is None or key.endswith(".tokenizer_path"):
-        return ()
-    keys = (f"{match['indexers']}.{match['rest']}", f"{_EMBEDDERS}.{match['rest']}")
-    return tuple(other for other in keys if other != key)
 
 
 def check_indexers(embedder_key: str, archive_file: str, identity: Tuple[Any, ...]) -> None:

@@ -1,5 +1,4 @@
 import argparse
-import io
 import os
 import re
 import sys
@@ -147,10 +146,3 @@ def test_a_reader_that_ends_early_is_no_error(tmp_path):
     os.close(writer)
     assert process.exitcode == 1
     assert log.read_text() == ""
-
-
-def test_characters_that_a_terminal_lacks_are_escaped(monkeypatch):
-    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="latin-1"))
-    with exit_on_error(Embed()):
-        sys.stdout.write("ä жук\n")
-    assert sys.stdout.buffer.getvalue() == b"\xe4 \\u0436\\u0443\\u043a\n"

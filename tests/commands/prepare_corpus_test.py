@@ -24,9 +24,6 @@ class TestPrepareCorpus:
         assert len(list((out / "train").iterdir())) == 3
         assert "400 sentences (1,400 words)" in caplog.text
         assert f"allennlp train-fasttext '{out}/train' '{out}/vectors.bin'" in caplog.text
-        assert "Nothing to do" not in caplog.text
-        run(text, text, out, "--num-shards", 3, "--validation-fraction", 0.1)
-        assert "Nothing to do" in caplog.text
 
     def test_it_warns_where_it_joins_lines(self, caplog, tmp_path):
         sentence = "He counted the waves, and he wrote their number in a book, which was thick."

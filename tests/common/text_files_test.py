@@ -1,5 +1,4 @@
 import io
-import os
 from unittest import mock
 
 import pytest
@@ -61,13 +60,6 @@ def test_it_names_what_is_missing(tmp_path):
     # A variable of the shell that is not set is not the working directory.
     with pytest.raises(ConfigurationError, match="path of a text is empty"):
         find_text_files([""])
-
-
-def test_a_pipe_or_a_device_is_refused(tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    for path in (tmp_path / "pipe", "/dev/zero"):
-        with pytest.raises(ConfigurationError, match=f"^{path}: it is not a regular file; write"):
-            find_text_files([path])
 
 
 def _with_line_feeds(text):

@@ -1,5 +1,6 @@
 import bz2
 import gzip
+import json
 import logging
 import re
 import sys
@@ -11,7 +12,7 @@ import spacy
 from allennlp.common.checks import ConfigurationError
 
 from allennlp_semfit.common import text_files
-from allennlp_semfit.corpus import prepare, tokenization
+from allennlp_semfit.corpus import tokenization
 from allennlp_semfit.corpus.options import CorpusOptions
 from allennlp_semfit.corpus.prepare import prepare_corpus
 from allennlp_semfit.corpus.writer import CorpusWriter
@@ -58,7 +59,7 @@ class TestText:
         assert sorted(" ".join(actual).split(" ")) == sorted(" ".join(expected).split(" "))
         assert set(actual) >= {"It has 7 parts !", 'Or " more " ?'}
         assert (summary.sentences, summary.words) == (len(actual), len(" ".join(actual).split()))
-        assert (summary.shards, summary.already_done) == (10, False)
+        assert summary.shards == 10
         assert sorted(files(tmp_path / "out")) == [
             *(f"train/shard-{i:02d}.txt" for i in range(10)),
             "validation.txt",
@@ -191,39 +192,25 @@ class TestWikipedia:
         assert 0 < len(validation) < len(whole) / 2
 
 
-class TestFinishedAndUnfinished:
-    def test_a_finished_job_is_not_done_again(self, text, tmp_path, monkeypatch):
-        first = prepare_corpus([text], tmp_path / "out", num_workers=1)
-        (tmp_path / "out/vectors.bin").write_text("vectors")
-        monkeypatch.setattr(prepare, "split_documents", None)
-        again = prepare_corpus([text], tmp_path / "out", num_workers=2)
-        assert again == first._replace(already_done=True)
-
+class TestOutput:
     def test_an_output_is_no_input(self, text, tmp_path):
         for _ in range(2):
             summary = prepare_corpus([tmp_path], tmp_path, num_workers=1, force=True)
-            assert summary == prepare_corpus([text], tmp_path / "o", num_workers=1)._replace(
-                seconds=summary.seconds, already_done=False
-            )
+            expected = prepare_corpus([text], tmp_path / "o", num_workers=1, force=True)
+            assert summary == expected._replace(seconds=summary.seconds)
         with pytest.raises(ConfigurationError, match="validation.txt: the output would replace it"):
             prepare_corpus([tmp_path / "validation.txt"], tmp_path, num_workers=1, force=True)
 
-    @pytest.mark.parametrize("change", ["option", "input", "shard", "record"])
-    def test_any_other_job_needs_force(self, text, tmp_path, change):
-        out = tmp_path / "out"
-        prepare_corpus([text], out, num_workers=1)
-        options = CorpusOptions(num_shards=2 if change == "option" else 10)
-        path, content = {
-            "option": (out / "notes.txt", "mine"),
-            "input": (text, "More.\n" * 400),
-            "shard": (out / "train/shard-03.txt", "cut"),
-            "record": (out / "corpus.json", "[]"),
-        }[change]
-        path.write_text(content)
+    def test_an_existing_corpus_needs_force(self, text, tmp_path):
+        prepare_corpus([text], tmp_path / "out", num_workers=1)
+        (tmp_path / "out/vectors.bin").write_text("vectors")
         with pytest.raises(ConfigurationError, match="it is not empty; .*--force"):
-            prepare_corpus([text], out, options, num_workers=1)
-        prepare_corpus([text], out, options, num_workers=1, force=True)
-        assert prepare_corpus([text], out, options, num_workers=1).already_done
+            prepare_corpus([text], tmp_path / "out", num_workers=1)
+        options = CorpusOptions(num_shards=2)
+        prepare_corpus([text], tmp_path / "out", options, num_workers=1, force=True)
+        assert len(files(tmp_path / "out")) == 4
+        record = json.loads((tmp_path / "out/corpus.json").read_text())
+        assert record["options"]["num_shards"] == record["summary"]["shards"] == 2
 
     @pytest.mark.parametrize("num_workers", [1, 2])
     def test_a_failed_run_leaves_nothing(self, text, tmp_path, monkeypatch, num_workers):

@@ -188,7 +188,7 @@ class TestLanguage:
 
     def test_text_that_was_tokenised_elsewhere_is_of_no_known_language(self, home, tmp_path):
         record = json.loads((home / "corpus" / "corpus.json").read_text())
-        record["job"]["options"]["already_tokenized"] = True
+        record["options"]["already_tokenized"] = True
         (home / "corpus" / "corpus.json").write_text(json.dumps(record))
         export_model(home / "lm", tmp_path / "lm")
         assert "\nlanguage:\n" in (tmp_path / "lm" / "README.md").read_text()

@@ -139,7 +139,7 @@ class Work:
             options = ["--recover"]
         elif is_complete and self.out_name == "configs":
             return
-        elif is_complete and not self.out_name.startswith(("v.", "corpus")):
+        elif is_complete and not self.out_name.startswith("v."):
             options = ["--force"]
         ended = self.run(*options)
         assert ended.code == 0, ended.output
@@ -231,8 +231,7 @@ def test_a_full_disk(name, repeat, inputs, uninterrupted, tmp_path):
     work.check_that_it_goes_on(expected.contents())
 
 
-# These resume, or are finished already.
-NEED_FORCE = [name for name in COMMANDS if name not in ("train", "prepare-corpus", "copy-configs")]
+NEED_FORCE = [name for name in COMMANDS if name not in ("train", "copy-configs")]
 
 
 @pytest.mark.parametrize("name", NEED_FORCE)

@@ -40,8 +40,8 @@ class AdaptiveSoftmaxHead(SoftmaxHeadBase):
     # Raises
 
     `ConfigurationError`
-        If the vocabulary has no such namespace, the cutoffs are not increasing or exceed the
-        vocabulary size, or `div_value` reduces the dimension of a cluster to 0.
+        If the vocabulary has no such namespace, or the cutoffs are not increasing or exceed the
+        vocabulary size.
 
     # Example
 
@@ -62,26 +62,15 @@ class AdaptiveSoftmaxHead(SoftmaxHeadBase):
         **kwargs: Any,
     ) -> None:
         super().__init__(vocab, input_dim, **kwargs)
-        # PyTorch checks the rest.
-        if max(cutoffs, default=0) >= self.num_classes:
-            raise ConfigurationError(
-                f"adaptive_softmax: the `cutoffs` {cutoffs} must be less than the "
-                f"number of words in the vocabulary's namespace {self.namespace!r}, "
-                f"{self.num_classes}."
-            )
-        smallest_dim = input_dim // div_value ** len(cutoffs) if div_value > 0 else 0
-        if smallest_dim < 1:
-            raise ConfigurationError(
-                f"adaptive_softmax: `div_value` {div_value} and {len(cutoffs)} cutoffs reduce the "
-                f"`input_dim` {input_dim} to 0 for the rarest words. Use a smaller `div_value`, "
-                "greater than 0, or fewer cutoffs."
-            )
         try:
             self.softmax = torch.nn.AdaptiveLogSoftmaxWithLoss(
                 input_dim, self.num_classes, cutoffs, div_value, head_bias
             )
         except ValueError as error:
-            message = f"adaptive_softmax: `cutoffs` is {cutoffs}: {error}"
+            message = (
+                f"adaptive_softmax: `cutoffs` is {cutoffs}, and the vocabulary's namespace "
+                f"{self.namespace!r} has {self.num_classes} words: {error}"
+            )
             raise ConfigurationError(message) from error
 
     def forward(self, context: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:

@@ -1,5 +1,5 @@
 import logging
-from typing import Any, Dict, Optional
+from typing import Any, Optional
 
 import torch
 from allennlp.common.util import is_distributed
@@ -11,9 +11,6 @@ from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 from allennlp_semfit.modules.lm_heads.vector_head_base import VectorHeadBase
 
 logger = logging.getLogger(__name__)
-
-# Tolerance: an epoch's mean includes its first, worse steps.
-_SMALL_DIFFERENCE = 0.01
 
 
 @LmHead.register("semfit")
@@ -119,15 +116,3 @@ class SemfitHead(VectorHeadBase):
             return
         self.projection.bias.copy_(self.distance.initial_prediction(sums[:-1] / sums[-1]))
         self._bias_initialized = True
-
-    def get_metrics(self, reset: bool = False) -> Dict[str, float]:
-        metrics = super().get_metrics(reset)
-        # AllenNLP resets the metrics at the end of an epoch.
-        if reset and metrics["cosine"] < metrics["baseline_cosine"] - _SMALL_DIFFERENCE:
-            logger.warning(
-                "The mean cosine of this epoch, %.3f, is below that of the best constant vector, "
-                "%.3f. Unless it rises above that, lower the learning rate.",
-                metrics["cosine"],
-                metrics["baseline_cosine"],
-            )
-        return metrics

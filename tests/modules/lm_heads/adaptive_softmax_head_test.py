@@ -17,12 +17,10 @@ def test_it_trains_what_it_evaluates():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"cutoffs": [5, 30]}, r"the `cutoffs` \[5, 30\] must be less than .*'tokens', 30"),
-        ({"cutoffs": []}, r"`cutoffs` is \[\]: "),
-        ({"cutoffs": [12, 5], "div_value": 2.0}, r"`cutoffs` is \[12, 5\]: .*increasing"),
-        ({"cutoffs": [0, 5], "div_value": 2.0}, r"`cutoffs` is \[0, 5\]: .*positive"),
-        ({"cutoffs": [5, 12], "div_value": 3.0}, "`div_value`.* to 0"),
-        ({"cutoffs": [5, 12], "div_value": 0}, "`div_value`.* to 0"),
+        ({"cutoffs": [5, 30]}, r"`cutoffs` is \[5, 30\], .*'tokens' has 30 words"),
+        ({"cutoffs": []}, r"`cutoffs` is \[\], "),
+        ({"cutoffs": [12, 5], "div_value": 2.0}, r"`cutoffs` is \[12, 5\], .*increasing"),
+        ({"cutoffs": [0, 5], "div_value": 2.0}, r"`cutoffs` is \[0, 5\], .*positive"),
     ],
 )
 def test_wrong_clusters(options, message):
