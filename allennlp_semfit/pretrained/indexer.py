@@ -1,11 +1,7 @@
-import gc
 import os
-from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
-from weakref import WeakValueDictionary
+from typing import Any, Dict, List, Optional, Union
 
 import torch
-from allennlp.common import Params
-from allennlp.common.checks import ConfigurationError
 from allennlp.data.token_indexers import TokenIndexer
 from allennlp.data.token_indexers.token_indexer import IndexedTokenList
 from allennlp.data.tokenizers import Token
@@ -19,9 +15,6 @@ from allennlp_semfit.archives.language_model_archive import (
     remove_prefix,
 )
 from allennlp_semfit.common.config_params import NamesConfigKey
-
-# The indexers that this process has built from a config, by `id`.
-_built: "WeakValueDictionary[int, ElmoSemfitIndexer]" = WeakValueDictionary()
 
 
 @TokenIndexer.register("elmo_semfit")
@@ -73,23 +66,12 @@ class ElmoSemfitIndexer(TokenIndexer, NamesConfigKey):
     ) -> None:
         super().__init__()
         archive = LanguageModelArchive.open(archive_file)
-        self.archive_file = archive.file
-        self.archive_identity = archive.identity
-        self.config_key = ""
         self._indexer = archive.open_indexer(fasttext_model_path)
         # `Any`, because `Tokenizer` does not declare `intra_word_tokenize`.
         self._tokenizer: Any = archive.open_tokenizer(tokenizer_path)
         self._prefix = archive.prefix
         # An indexer without a prefix needs no vocabulary. Do not keep it: it may be large.
         self._vocab = archive.vocabulary if self._prefix else Vocabulary.empty()
-
-    @classmethod
-    def from_params(cls, params: Params, *args: Any, **extras: Any) -> "ElmoSemfitIndexer":
-        key = params.history
-        indexer = super().from_params(params, *args, **extras)
-        indexer.config_key = key
-        _built[id(indexer)] = indexer
-        return indexer
 
     def count_vocab_items(self, token: Token, counter: Dict[str, Dict[str, int]]) -> None:
         # The language model has a vocabulary of its own.
@@ -157,49 +139,3 @@ class ElmoSemfitIndexer(TokenIndexer, NamesConfigKey):
         spans = torch.zeros(length, 2, dtype=torch.long)
         spans[: len(words)] = words
         return {WORD_MASK: torch.arange(length) < len(words), SUBWORD_SPANS: spans, **tensors}
-
-
-def check_indexers(embedder_key: str, archive_file: str, identity: Tuple[Any, ...]) -> None:
-    """
-    Compares an embedder's language model with those of the `elmo_semfit` indexers of the same name.
-    AllenNLP builds them in each process before the embedder, in a training and from an archive.
-
-    # Parameters
-
-    embedder_key : `str`
-        The embedder's place in the configuration, with a full stop at the end.
-    archive_file : `str`
-    identity : `Tuple[Any, ...]`
-        That of the embedder's `LanguageModelArchive`.
-
-    # Raises
-
-    `ConfigurationError`
-        If there are such indexers, and none has the same language model.
-    """
-    name = _name_in(embedder_key, "token_embedders")
-    newest = next(_built_with(name), None)
-    if newest is None or newest.archive_identity == identity:
-        return
-    # Forget the indexers of earlier tasks in this process.
-    gc.collect()
-    if any(indexer.archive_identity == identity for indexer in _built_with(name)):
-        return
-    raise ConfigurationError(
-        f"`{newest.config_key}archive_file` is {newest.archive_file}, but "
-        f"`{embedder_key}archive_file` is {archive_file}. Give both the same language model; in "
-        "Python, build a task's dataset reader before its model."
-    )
-
-
-def _built_with(name: str) -> Iterator[ElmoSemfitIndexer]:
-    """The indexers of a name, the newest first."""
-    for reference in reversed(_built.valuerefs()):
-        indexer = reference()
-        if indexer is not None and name and name == _name_in(indexer.config_key, "token_indexers"):
-            yield indexer
-
-
-def _name_in(key: str, parents: str) -> str:
-    """The name of an indexer or embedder; empty if the key is not of one."""
-    return key.rpartition(f"{parents}.")[2].rstrip(".") if f"{parents}." in key else ""

@@ -131,11 +131,7 @@ def _line_error(
 def _lines(path: str) -> Iterator[str]:
     remedy = "Give a table of word vectors, as GloVe or word2vec writes it."
     again = "Copy or download it again."
-    main_file = resolve_file(parse_embeddings_file_uri(path).main_file_uri, remedy, _KIND)
-    with open(main_file, "rb") as archive:
-        # `EmbeddingsTextFile` would take a zip archive without its end for text.
-        if archive.read(4) == b"PK\x03\x04" and not zipfile.is_zipfile(archive):
-            raise InvalidFileError(path, "is truncated: its end is missing", again, _KIND)
+    resolve_file(parse_embeddings_file_uri(path).main_file_uri, remedy, _KIND)
     try:
         # Latin-1 has a character for each byte, so opening never fails on the encoding.
         with EmbeddingsTextFile(path, encoding="latin-1") as file:

@@ -202,7 +202,9 @@ def test_a_damaged_archive_is_an_error(tmp_path):
         content[len(content) // 2] ^= 255
         path.write_bytes(content[: len(content) // 2] if is_cut else content)
         for uri in (f"({path})#a.txt", str(path)):
-            with pytest.raises(InvalidFileError, match=f"{name}.* (truncated|damaged).*again"):
+            with pytest.raises(
+                InvalidFileError, match=f"{name}.* (truncated|damaged|compressed|cannot be read)"
+            ):
                 read_table(uri)
 
 
