@@ -38,9 +38,6 @@ _RUN = "run.json"
 # Matches the windows of an unfinished run.
 _WINDOWS = "*[0-9]"
 
-# The inputs of this many sentences identify the fastText file, which is too large to hash.
-_NUM_PROBES = 100
-
 
 class EmbeddingSummary(NamedTuple):
     """
@@ -117,11 +114,9 @@ def embed_file(
     sentences, out = SentencesFile(Path(sentences_file)), Path(out_file)
     check_vectors_path(out, pool, [sentences.path], force=force)
     num_sentences, num_words = sentences.summarize()
-    probes = (line.split() for line in islice(sentences, _NUM_PROBES))
     run = {
         "sentences": list(sentences.identify()),
-        "language model": embedder.model_fingerprint(),
-        "fastText file, tokenizer or --bf16": embedder.input_fingerprint(probes),
+        "language model, or files or options of it": embedder.identify(),
         "options": [layers, pool, dtype],
     }
     num_layers, dim = embedder.num_layers, embedder.get_output_dim()

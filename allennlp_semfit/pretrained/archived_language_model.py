@@ -29,7 +29,6 @@ class ArchivedLanguageModel(torch.nn.Module):
         self._layers.freeze()
         self._indexer = ElmoSemfitIndexer(archive_file, fasttext_model_path, tokenizer_path)
         self.num_layers = self._layers.num_layers
-        self.sub_token_mode = sub_token_mode if self._layers.is_subword else ""
 
     def get_output_dim(self) -> int:
         return self._layers.get_output_dim()

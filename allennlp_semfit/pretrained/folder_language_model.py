@@ -61,8 +61,6 @@ class FolderLanguageModel(torch.nn.Module):
         The boundary tokens of a sentence in the training.
     """
 
-    sub_token_mode = ""
-    """How subwords become words, of which it has none."""
     _start: torch.Tensor
     _end: torch.Tensor
 

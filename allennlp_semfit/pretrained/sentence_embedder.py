@@ -1,4 +1,3 @@
-import hashlib
 import operator
 import os
 from contextlib import contextmanager
@@ -132,6 +131,15 @@ class SentenceEmbedder:
     def __reduce__(self) -> Tuple[Any, ...]:
         return type(self), self._arguments
 
+    def identify(self) -> List[Any]:
+        """
+        The constructor's arguments other than the device, and the time at which `archive_file` was
+        modified, if it is local.
+        """
+        archive_file, _, *others = self._arguments
+        is_local = os.path.exists(archive_file)
+        return [archive_file, os.stat(archive_file).st_mtime_ns if is_local else 0, *others]
+
     @property
     def num_layers(self) -> int:
         """The number of layers of the language model, including its projected input."""
@@ -195,11 +203,6 @@ class SentenceEmbedder:
                 raise ConfigurationError(
                     f"The sentence {sentence[:50]!r} is a string; give a list of its words."
                 )
-            for word in sentence:
-                if not isinstance(word, str):
-                    raise ConfigurationError(
-                        f"The word {word!r} of a sentence is a {type(word).__name__}; give strings."
-                    )
         if not batch:
             return []
         # The user may have moved the module, or called `half()`.
@@ -322,24 +325,6 @@ class SentenceEmbedder:
             return torch.from_numpy(vectors).to(next(self._layers.parameters()).device)
         return vectors
 
-    def model_fingerprint(self) -> str:
-        """The SHA-256 of the language model's parameters."""
-        return _digest(self._layers.named_parameters())
-
-    def input_fingerprint(self, sentences: Iterable[Sequence[str]]) -> str:
-        """
-        The SHA-256 of the input tensors for these sentences and for the boundary tokens, which
-        identify the contents of the fastText file or tokenizer, and of `sub_token_mode` and
-        `bf16`.
-        """
-        digest = hashlib.sha256(_digest(self._layers.named_buffers()).encode())
-        digest.update(self._layers.sub_token_mode.encode())
-        if self._bf16:
-            digest.update(b"bf16")
-        for sentence in sentences:
-            digest.update(_digest(self._layers.index([sentence]).items()).encode())
-        return digest.hexdigest()
-
 
 def _open_with_allennlp(archive_file: Union[str, os.PathLike], *arguments: Any) -> torch.nn.Module:
     if find_spec("allennlp") is None:
@@ -404,15 +389,6 @@ def batches_by_length(
         batch.append(index)
     if batch:
         yield batch
-
-
-def _digest(tensors: Iterable[Any]) -> str:
-    digest = hashlib.sha256()
-    for name, tensor in sorted(tensors):
-        array = tensor.detach().cpu().contiguous().numpy()
-        digest.update(f"{name} {array.dtype} {array.shape}".encode())
-        digest.update(array.tobytes())
-    return digest.hexdigest()
 
 
 @contextmanager

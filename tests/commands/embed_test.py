@@ -4,7 +4,6 @@ import sys
 from functools import partial
 
 import h5py
-import numpy
 import pytest
 
 from allennlp_semfit import SentenceEmbedder
@@ -16,17 +15,6 @@ from tests.tolerance import assert_same_but_for_rounding
 run = partial(running.run, "embed")
 
 VALIDATION = FIXTURES / "corpus" / "validation.txt"
-
-
-def test_pooled_to_sentences(lm_archive, tmp_path):
-    out = tmp_path / "vectors.npy"
-    options = "--pool max --average --batch-size 3 --fasttext-model-path"
-    run(lm_archive, VALIDATION, out, *options.split(), VECTORS)
-    embedder = SentenceEmbedder(lm_archive, fasttext_model_path=VECTORS)
-    sentences = [line.split() for line in VALIDATION.read_text().splitlines()]
-    assert_same_but_for_rounding(
-        numpy.load(out), embedder.sentence_vectors(sentences, "max", "average")
-    )
 
 
 def test_every_option_arrives(lm_archive, tmp_path, caplog):
