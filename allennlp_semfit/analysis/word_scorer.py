@@ -48,8 +48,7 @@ class WordScorer:
     # Raises
 
     `ConfigurationError`
-        If the language model does not read words, has no boundary tokens or has an unsupported
-        head.
+        If the language model does not read words or has no boundary tokens.
     """
 
     def __init__(self, model: Model, reader: DatasetReader, words: Sequence[str]) -> None:
@@ -70,12 +69,6 @@ class WordScorer:
                 "word of a sentence has no context; give one that has both"
             )
         head = model._head
-        supported = (VectorHeadBase, AdaptiveSoftmaxHead, SampledSoftmaxHead, SoftmaxHead)
-        if not isinstance(head, supported):
-            raise ConfigurationError(
-                f"the head of the language model is an unsupported {type(head).__name__}; give one "
-                "with semfit, contrastive, adaptive_softmax, sampled_softmax or softmax"
-            )
         self._model = model.eval()
         self._reader = reader
         self._head: LmHead = head

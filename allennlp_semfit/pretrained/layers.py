@@ -16,7 +16,6 @@ from allennlp_semfit.archives.language_model_archive import (
     remove_prefix,
 )
 from allennlp_semfit.common.errors import InvalidFileError, check_choice
-from allennlp_semfit.modules.contextualizers.bidirectional_stack import check_right_padding
 from allennlp_semfit.modules.token_embedders.cached_embedder import CachedEmbedder
 from allennlp_semfit.pretrained.folder_language_model import add_boundary_tokens
 from allennlp_semfit.pretrained.pooling import SubTokenMode
@@ -173,7 +172,7 @@ class LanguageModelLayers(torch.nn.Module):
         # Raises
 
         `ConfigurationError`
-            If the vectors of the boundary tokens are unknown, or padding precedes a word.
+            If the vectors of the boundary tokens are unknown.
         """
         if not (self._start.is_known and self._end.is_known):
             missing = self._missing_file
@@ -184,7 +183,6 @@ class LanguageModelLayers(torch.nn.Module):
             )
         read = remove_prefix(self.prefix, tensors)
         mask = get_text_field_mask({self.indexer_name: read})
-        check_right_padding(mask)
         lengths = mask.sum(dim=1, keepdim=True)
         source = {
             self.indexer_name: {

@@ -137,8 +137,8 @@ class SentenceEmbedder:
         modified, if it is local.
         """
         archive_file, _, *others = self._arguments
-        is_local = os.path.exists(archive_file)
-        return [archive_file, os.stat(archive_file).st_mtime_ns if is_local else 0, *others]
+        path = str(archive_file)
+        return [path, os.stat(path).st_mtime_ns if os.path.exists(path) else 0, *others]
 
     @property
     def num_layers(self) -> int:

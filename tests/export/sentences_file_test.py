@@ -48,11 +48,6 @@ def test_no_word(tmp_path, content):
         write(tmp_path, content).summarize()
 
 
-def test_not_utf8(tmp_path):
-    with pytest.raises(ConfigurationError, match="not UTF-8: byte 0xf6 in line 2"):
-        write(tmp_path, b"a\nsch\xf6n\n").summarize()
-
-
 def test_no_file(tmp_path):
     for path in (tmp_path, tmp_path / "missing.txt"):
         with pytest.raises(ConfigurationError, match="there is no such file"):

@@ -17,7 +17,6 @@ from allennlp.modules.token_embedders import TokenEmbedder
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.data.fasttext_indexer import FastTextIndexer
 from tests import FIXTURES, VECTORS
 from tests.language_models import tensors_of
@@ -252,56 +251,28 @@ def config_in(directory):
     )
 
 
-class TestTravel:
-    """With the `fasttext` indexer, which does as well for a language model of that input."""
+def predict(archive_file, **overrides):
+    archive = load_archive(archive_file, overrides=overrides)
+    instance = archive.dataset_reader.text_to_instance(
+        [Token(word) for word in ["The", "snow", "closed", "the", "gate"]]
+    )
+    archive.dataset_reader.apply_token_indexers(instance)
+    return archive.model.eval().forward_on_instance(instance)["logits"].tolist()
 
-    KEYS = {
-        "vectors.bin": "dataset_reader.token_indexers.words.model_path",
-        "lm.tar.gz": "model.text_field_embedder.token_embedders.words.archive_file",
-    }
 
-    @pytest.fixture
-    def task(self, lm_archive, tmp_path):
-        """A task's archive, the directory with the files that it was trained with, and a
-        prediction."""
-        home = tmp_path / "home"
-        home.mkdir()
-        shutil.copy(VECTORS, home / "vectors.bin")
-        shutil.copy(lm_archive, home / "lm.tar.gz")
-        train_model(Params(config_in(home)), str(tmp_path / "task"))
-        archive_file = str(tmp_path / "task" / "model.tar.gz")
-        return archive_file, home, self.predict(archive_file)
-
-    def predict(self, archive_file, **overrides):
-        archive = load_archive(archive_file, overrides=overrides)
-        instance = archive.dataset_reader.text_to_instance(
-            [Token(word) for word in ["The", "snow", "closed", "the", "gate"]]
-        )
-        archive.dataset_reader.apply_token_indexers(instance)
-        return archive.model.eval().forward_on_instance(instance)["logits"].tolist()
-
-    @pytest.mark.parametrize("file", list(KEYS))
-    def test_a_file_that_has_moved_is_named_with_the_override(self, task, file, tmp_path):
-        archive_file, home, expected = task
-        (home / file).rename(tmp_path / file)
-        with pytest.raises(InvalidFileError) as raised:
-            self.predict(archive_file)
-        assert f"{home / file} does not exist" in str(raised.value)
-        override = str(raised.value).partition("-o '")[2].partition("'")[0]
-        assert json.loads(override) == {self.KEYS[file]: "/path/to/it"}
-        assert raised.value.__cause__ is None
-        assert self.predict(archive_file, **{self.KEYS[file]: str(tmp_path / file)}) == expected
-
-    def test_the_tasks_weights_are_taken_and_not_those_of_the_language_model_found(
-        self, task, tmp_path
-    ):
-        archive_file, home, expected = task
-        other = tmp_path / "other"
-        config = Params.from_file(FIXTURES / "language_model.jsonnet", {"pytorch_seed": 3})
-        train_model(config, str(other))
-        (home / "lm.tar.gz").unlink()
-        moved = {self.KEYS["lm.tar.gz"]: str(other / "model.tar.gz")}
-        assert self.predict(archive_file, **moved) == expected
+def test_the_tasks_weights_are_taken_and_not_those_of_the_language_model_found(
+    lm_archive, tmp_path
+):
+    shutil.copy(VECTORS, tmp_path / "vectors.bin")
+    shutil.copy(lm_archive, tmp_path / "lm.tar.gz")
+    train_model(Params(config_in(tmp_path)), str(tmp_path / "task"))
+    expected = predict(tmp_path / "task" / "model.tar.gz")
+    config = Params.from_file(FIXTURES / "language_model.jsonnet", {"pytorch_seed": 3})
+    train_model(config, str(tmp_path / "other"))
+    (tmp_path / "lm.tar.gz").unlink()
+    key = "model.text_field_embedder.token_embedders.words.archive_file"
+    moved = {key: str(tmp_path / "other" / "model.tar.gz")}
+    assert predict(tmp_path / "task" / "model.tar.gz", **moved) == expected
 
 
 def test_vectors_of_another_dimension_are_refused_with_both(build):

@@ -2,13 +2,8 @@ from typing import Any, Callable, List, Sequence, Tuple
 
 import torch
 
-from allennlp_semfit.common.errors import ConfigurationError, check_bounds
+from allennlp_semfit.common.errors import check_bounds
 from allennlp_semfit.modules.contextualizers.contextualizer import Contextualizer
-
-_MESSAGE = (
-    "A mask has padding before or between the words of a sentence, but it must follow the last "
-    "word. Pad on the right, as AllenNLP's own fields do."
-)
 
 
 class BidirectionalStack(Contextualizer):
@@ -75,7 +70,6 @@ class BidirectionalStack(Contextualizer):
         )
 
     def _run(self, inputs: torch.Tensor, mask: torch.BoolTensor) -> List[torch.Tensor]:
-        check_right_padding(mask)
         index, batch_sizes = _pack_indices(mask)
         if mask.is_cuda:
             # `_pack_indices` keeps the padding, which might contain NaN.
@@ -92,19 +86,6 @@ class BidirectionalStack(Contextualizer):
             layers.append(states)
         returned = layers if self.return_all_layers else layers[-1:]
         return [_unpack(states, index, mask) for states in returned]
-
-
-def check_right_padding(mask: torch.BoolTensor) -> None:
-    """
-    Raises a `ConfigurationError` if a word follows padding in a mask of shape
-    `(batch_size, length)`. On a GPU, PyTorch checks this asynchronously and stops the run with the
-    same message.
-    """
-    is_right = (mask[:, 1:] <= mask[:, :-1]).all()
-    if mask.is_cuda:
-        torch._assert_async(is_right, _MESSAGE)
-    elif not is_right:
-        raise ConfigurationError(_MESSAGE)
 
 
 def _pack_indices(mask: torch.BoolTensor) -> Tuple[torch.Tensor, List[int]]:

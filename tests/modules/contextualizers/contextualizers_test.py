@@ -197,13 +197,6 @@ def test_derivatives_cannot_be_differentiated():
         torch.autograd.grad(build("lstm")(inputs, mask).sum(), inputs, create_graph=True)
 
 
-@pytest.mark.parametrize("row", [[False, True, True], [True, False, True]])
-def test_padding_before_a_word(row):
-    mask = torch.tensor([[True] * 3, row])
-    with pytest.raises(ConfigurationError, match="Pad on the right"):
-        build("lstm")(torch.randn(2, 3, 5), mask)
-
-
 @each_kind
 def test_under_autocast_the_states_are_float32_and_close(kind):
     encoder = build(kind, return_all_layers=True)
