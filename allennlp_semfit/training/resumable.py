@@ -13,6 +13,7 @@ from typing import Any, ContextManager, Dict, Optional, Tuple
 import torch
 from allennlp.commands.train import TrainModel
 from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
 from allennlp.training import Checkpointer, GradientDescentTrainer, Trainer
 from allennlp.training.trainer import TrainerCheckpoint
 
