@@ -42,6 +42,8 @@ class InvalidFileError(ConfigurationError):
         The constructor parameter for another file, if the configuration does not name `file`.
     key : `str`, optional (default = `None`)
         The full configuration key of the file; see `with_config_key`.
+    other_keys : `Sequence[str]`, optional (default = `()`)
+        Other keys that should name the same file.
     """
 
     def __init__(
@@ -52,6 +54,7 @@ class InvalidFileError(ConfigurationError):
         kind: str = "",
         parameter: Optional[str] = None,
         key: Optional[str] = None,
+        other_keys: Sequence[str] = (),
     ) -> None:
         # `ConfigurationError`'s own constructor would store a message.
         super(ConfigurationError, self).__init__()
@@ -61,10 +64,11 @@ class InvalidFileError(ConfigurationError):
         self.kind = kind
         self.parameter = parameter
         self.key = key
+        self.other_keys = other_keys
 
     def __reduce__(self) -> Tuple[Any, ...]:
         fields = (self.file, self.found, self.remedy, self.kind, self.parameter)
-        return type(self), (*fields, self.key)
+        return type(self), (*fields, self.key, self.other_keys)
 
     @property
     def statement(self) -> str:
@@ -76,10 +80,12 @@ class InvalidFileError(ConfigurationError):
         """The text of `str(error)`."""
         if self.key is None:
             return self.statement
-        override = json.dumps({self.key: "/path/to/it"})
+        keys = [self.key, *self.other_keys]
+        named = " and ".join(f"`{key}`" for key in keys)
+        override = json.dumps(dict.fromkeys(keys, "/path/to/it"))
         return (
-            f"{self.statement} In the configuration, that is `{self.key}`; to use another file, "
-            f"even with an archive, add -o '{override}' to any other overrides."
+            f"{self.statement} In the configuration, that is {named}; to use another file, even "
+            f"with an archive, add -o '{override}' to any other overrides."
         )
 
 

@@ -1,7 +1,8 @@
 import os
-from typing import Dict, List, Optional, Union
+from typing import Any, Dict, List, Optional, Union
 
 import torch
+from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.modules import ScalarMix
 from allennlp.modules.token_embedders import TokenEmbedder
@@ -9,6 +10,7 @@ from torch.nn.functional import layer_norm
 
 from allennlp_semfit.archives.language_model_archive import LanguageModelArchive
 from allennlp_semfit.common.config_params import NamesConfigKey
+from allennlp_semfit.pretrained.indexer import check_indexer
 from allennlp_semfit.pretrained.layers import LanguageModelLayers
 
 
@@ -27,8 +29,8 @@ class ElmoSemfitEmbedder(TokenEmbedder, NamesConfigKey):
     A frozen language model runs without a graph and without dropout. If it reads characters, the
     vectors of 100,000 words are cached, which at 512 dimensions take 205 MB of the device's memory.
 
-    Two mistakes are not detected: an indexer with another language model or other vectors of the
-    same dimension; and an `initializer` of the task's model that overwrites the language model's
+    Two mistakes are not detected: a `fasttext` or `mimick` indexer with other vectors of the same
+    dimension; and an `initializer` of the task's model that overwrites the language model's
     weights. Exclude them with `"prevent_regexes": ["_text_field_embedder.*"]`.
 
     Registered as a `TokenEmbedder` with name "elmo_semfit".
@@ -60,7 +62,8 @@ class ElmoSemfitEmbedder(TokenEmbedder, NamesConfigKey):
     # Raises
 
     `ConfigurationError`
-        If `archive_file` is missing or is not the archive of a language model, if the number of
+        If `archive_file` is missing or is not the archive of a language model, if the `elmo_semfit`
+        indexer of the same name has another language model, if the number of
         `scalar_mix_parameters` is not that of the layers, or if `sub_token_mode` is unknown.
 
     # Example
@@ -99,6 +102,7 @@ class ElmoSemfitEmbedder(TokenEmbedder, NamesConfigKey):
         super().__init__()
         archive = LanguageModelArchive.open(archive_file)
         self._archive_file = archive.file
+        self._archive_identity = archive.identity
         self._language_model = LanguageModelLayers(
             archive, archive.build_model(), fasttext_model_path, sub_token_mode
         )
@@ -125,6 +129,13 @@ class ElmoSemfitEmbedder(TokenEmbedder, NamesConfigKey):
             self._projection = torch.nn.Linear(self._output_dim, projection_dim)
             self._output_dim = projection_dim
         self.train()
+
+    @classmethod
+    def from_params(cls, params: Params, *args: Any, **extras: Any) -> "ElmoSemfitEmbedder":
+        key = params.history
+        embedder = super().from_params(params, *args, **extras)
+        check_indexer(key, embedder._archive_file, embedder._archive_identity)
+        return embedder
 
     def get_output_dim(self) -> int:
         return self._output_dim

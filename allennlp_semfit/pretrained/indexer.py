@@ -1,7 +1,11 @@
+import gc
 import os
-from typing import Any, Dict, List, Optional, Union
+from typing import Any, Dict, List, Optional, Sequence, Union
+from weakref import WeakValueDictionary
 
 import torch
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
 from allennlp.data.token_indexers import TokenIndexer
 from allennlp.data.token_indexers.token_indexer import IndexedTokenList
 from allennlp.data.tokenizers import Token
@@ -15,6 +19,13 @@ from allennlp_semfit.archives.language_model_archive import (
     remove_prefix,
 )
 from allennlp_semfit.common.config_params import NamesConfigKey
+from allennlp_semfit.common.errors import InvalidFileError
+
+_INDEXERS = "dataset_reader.token_indexers."
+_EMBEDDERS = "model.text_field_embedder.token_embedders."
+
+# The indexers that this process has built from a config, by `id`.
+_built: "WeakValueDictionary[int, ElmoSemfitIndexer]" = WeakValueDictionary()
 
 
 @TokenIndexer.register("elmo_semfit")
@@ -66,12 +77,27 @@ class ElmoSemfitIndexer(TokenIndexer, NamesConfigKey):
     ) -> None:
         super().__init__()
         archive = LanguageModelArchive.open(archive_file)
+        self.archive_file = archive.file
+        self.archive_identity = archive.identity
+        self.config_key = ""
         self._indexer = archive.open_indexer(fasttext_model_path)
         # `Any`, because `Tokenizer` does not declare `intra_word_tokenize`.
         self._tokenizer: Any = archive.open_tokenizer(tokenizer_path)
         self._prefix = archive.prefix
         # An indexer without a prefix needs no vocabulary. Do not keep it: it may be large.
         self._vocab = archive.vocabulary if self._prefix else Vocabulary.empty()
+
+    @classmethod
+    def from_params(cls, params: Params, *args: Any, **extras: Any) -> "ElmoSemfitIndexer":
+        key = params.history
+        try:
+            indexer = super().from_params(params, *args, **extras)
+        except InvalidFileError as error:
+            error.other_keys = _keys_of_same_file(error.key or "")
+            raise
+        indexer.config_key = key
+        _built[id(indexer)] = indexer
+        return indexer
 
     def count_vocab_items(self, token: Token, counter: Dict[str, Dict[str, int]]) -> None:
         # The language model has a vocabulary of its own.
@@ -139,3 +165,54 @@ class ElmoSemfitIndexer(TokenIndexer, NamesConfigKey):
         spans = torch.zeros(length, 2, dtype=torch.long)
         spans[: len(words)] = words
         return {WORD_MASK: torch.arange(length) < len(words), SUBWORD_SPANS: spans, **tensors}
+
+
+def _keys_of_same_file(key: str) -> Sequence[str]:
+    """The other keys that name the file of an indexer's key in the usual place."""
+    # The embedder has no `tokenizer_path`.
+    if _INDEXERS not in key or key.endswith(".tokenizer_path"):
+        return ()
+    rest = key.partition(_INDEXERS)[2]
+    return [other for other in (_INDEXERS + rest, _EMBEDDERS + rest) if other != key]
+
+
+def check_indexer(embedder_key: str, archive_file: str, identity: Any) -> None:
+    """
+    Compares an embedder's language model with those of the `elmo_semfit` indexers of the same name,
+    which AllenNLP builds before the embedder.
+
+    # Parameters
+
+    embedder_key : `str`
+        The embedder's place in the configuration, with a full stop at the end.
+    archive_file : `str`
+    identity : `Any`
+        That of the embedder's `LanguageModelArchive`.
+
+    # Raises
+
+    `ConfigurationError`
+        If there are such indexers, and none has the same language model.
+    """
+    indexers = _indexers_of(_name_in(embedder_key))
+    if not indexers or indexers[-1].archive_identity == identity:
+        return
+    # Forget the indexers of earlier tasks in this process.
+    del indexers
+    gc.collect()
+    indexers = _indexers_of(_name_in(embedder_key))
+    if indexers and all(each.archive_identity != identity for each in indexers):
+        raise ConfigurationError(
+            f"`{indexers[-1].config_key}archive_file` is {indexers[-1].archive_file}, but "
+            f"`{embedder_key}archive_file` is {archive_file}. Give both the same language model; "
+            "in Python, build a task's dataset reader before its model."
+        )
+
+
+def _indexers_of(name: str) -> List[ElmoSemfitIndexer]:
+    return [each for each in _built.values() if name and _name_in(each.config_key) == name]
+
+
+def _name_in(key: str) -> str:
+    """The name of an indexer or embedder; empty if its place is unknown."""
+    return key.rstrip(".").rpartition(".")[2]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, ContextManager, Dict, Optional, Tuple
 
 import torch
+import torch.distributed as dist
 from allennlp.commands.train import TrainModel
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
@@ -39,6 +40,7 @@ class ResumableTrainer(GradientDescentTrainer, KnownParams):
       be resumed.
     * If an epoch is resumed, its training metrics are not written: AllenNLP's would lack the
       batches before the checkpoint.
+    * It is an error if distributed processes would resume from different checkpoints.
 
     Use it with the `resumable` checkpointer.
 
@@ -53,7 +55,8 @@ class ResumableTrainer(GradientDescentTrainer, KnownParams):
     # Raises
 
     `ConfigurationError`
-        If `bf16` is not a Boolean, or `use_amp` is set too.
+        If `bf16` is not a Boolean, if `use_amp` is set too or, when training starts, if the last
+        checkpoints of distributed processes differ.
 
     # Example
 
@@ -141,6 +144,8 @@ class ResumableTrainer(GradientDescentTrainer, KnownParams):
 
     def _maybe_restore_checkpoint(self) -> None:
         super()._maybe_restore_checkpoint()
+        if self._distributed:
+            self._check_agreement()
         if self._best_model_filename is not None:
             # The directory may have been renamed.
             name = os.path.basename(self._best_model_filename)
@@ -160,6 +165,21 @@ class ResumableTrainer(GradientDescentTrainer, KnownParams):
                 with suppress(FileNotFoundError):
                     os.remove(self._best_model_filename)
                 self._save_model_state(self._best_model_filename)
+
+    def _check_agreement(self) -> None:
+        point = torch.tensor(
+            [self._start_after_epochs_completed, self._start_after_batches_in_epoch_completed],
+            device=self.cuda_device,
+        )
+        points = [torch.empty_like(point) for _ in range(dist.get_world_size())]
+        dist.all_gather(points, point)
+        if any(each.tolist() != point.tolist() for each in points):
+            found = ", ".join("e{}_b{}".format(*each.tolist()) for each in points)
+            raise ConfigurationError(
+                f"{self._serialization_dir}: the last checkpoints of the processes differ "
+                f"({found}). Remove the later ones, model_state_*.th and training_state_*.th, on "
+                "each machine."
+            )
 
     def _try_train(self) -> Tuple[Dict[str, Any], int]:
         completed = self._start_after_epochs_completed

@@ -1,20 +1,22 @@
 """The embedder over language models of each kind of input."""
 
 import json
+import shutil
 
 import pytest
 import torch
 from allennlp.commands.train import train_model
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Vocabulary
+from allennlp.data import TokenIndexer, Vocabulary
 from allennlp.data.tokenizers import Token
-from allennlp.models import load_archive
+from allennlp.models import Model, load_archive
 from allennlp.modules import TextFieldEmbedder
 
 from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.pretrained.embedder import ElmoSemfitEmbedder
 from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
+from tests import FIXTURES, VECTORS
 from tests.language_models import KINDS, tensors_of, write_language_model
 from tests.tagging import tagging_config
 from tests.tolerance import assert_same_but_for_rounding
@@ -72,15 +74,27 @@ FEW = "Snow###N fell###V\n" * 3
 MANY = "\n".join("\t".join(f"{i + j:03}###N" for j in range(20)) for i in range(0, 600, 20))
 
 
+def other_language_model(language_model, directory):
+    """A copy, which reads words with another fastText file and has another vocabulary."""
+    shutil.copytree(language_model, directory)
+    config = (directory / "config.json").read_text()
+    other = config.replace(VECTORS, str(FIXTURES / "words_only.bin"))
+    (directory / "config.json").write_text(other)
+    tokens = directory / "vocabulary" / "tokens.txt"
+    tokens.write_text("\n".join(reversed(tokens.read_text().splitlines())))
+    return directory
+
+
 class TestInATask:
     """With the `elmo_semfit` indexer, in a task with more words and with fewer of its own."""
 
-    def config(self, directory, data, archive_file, namespace="tokens"):
+    def config(self, directory, data, archive_file, namespace="tokens", indexed_by=None):
         elmo = {"type": "elmo_semfit", "archive_file": str(archive_file)}
+        indexer = {**elmo, "archive_file": str(indexed_by or archive_file)}
         words = {"type": "embedding", "embedding_dim": 3, "vocab_namespace": namespace}
         return tagging_config(
             directory,
-            {"elmo": elmo, "tokens": {"type": "single_id", "namespace": namespace}},
+            {"elmo": indexer, "tokens": {"type": "single_id", "namespace": namespace}},
             {"elmo": elmo, "tokens": words},
             {"type": "pass_through", "input_dim": 15},
             data,
@@ -129,11 +143,10 @@ class TestInATask:
         indexer = "dataset_reader.token_indexers.elmo"
         embedder = "model.text_field_embedder.token_embedders.elmo"
         overrides = {}
-        # What is missing is said one after the other.
-        for key, file in (
-            (f"{indexer}.archive_file", "model.tar.gz"),
-            (f"{indexer}.tokenizer_path", "tokenizer.json"),
-            (f"{embedder}.archive_file", "model.tar.gz"),
+        # What is missing is said one after the other, but what several read at once.
+        for keys, file in (
+            ([f"{indexer}.archive_file", f"{embedder}.archive_file"], "model.tar.gz"),
+            ([f"{indexer}.tokenizer_path"], "tokenizer.json"),
         ):
             with pytest.raises(InvalidFileError) as raised:
                 self.predict(tmp_path / "task" / "model.tar.gz", **overrides)
@@ -141,9 +154,51 @@ class TestInATask:
             assert "does not exist" in message
             assert message.count("-o '") == 1
             override = json.loads(message.partition("-o '")[2].partition("'")[0])
-            assert override == {key: "/path/to/it"}
-            overrides[key] = str(away / "lm" / file)
+            assert override == dict.fromkeys(keys, "/path/to/it")
+            overrides.update(dict.fromkeys(keys, str(away / "lm" / file)))
         assert self.predict(tmp_path / "task" / "model.tar.gz", **overrides) == expected
+
+    def test_a_reader_for_validation_is_named_too(self, tmp_path):
+        place = "dataset_reader.token_indexers.elmo"
+        config = {"type": "elmo_semfit", "archive_file": "gone"}
+        params = Params({"validation_dataset_reader": {"token_indexers": {"elmo": config}}})
+        with pytest.raises(InvalidFileError) as raised:
+            TokenIndexer.from_params(params["validation_dataset_reader"]["token_indexers"]["elmo"])
+        named = f"`validation_{place}.archive_file` and `{place}.archive_file` and `model."
+        assert named in str(raised.value)
+
+    @pytest.mark.parametrize("kind", ["fasttext", "words"])
+    def test_two_language_models_are_refused(self, kind, language_models, tmp_path):
+        ours = language_models[kind]
+        other = other_language_model(ours, tmp_path / "other")
+        config = self.config(tmp_path, FEW, ours, indexed_by=other)
+        with pytest.raises(ConfigurationError, match="Give both the same") as raised:
+            train_model(Params(config), str(tmp_path / "task"))
+        indexer = f"`dataset_reader.token_indexers.elmo.archive_file` is {other}"
+        embedder = f"`model.text_field_embedder.token_embedders.elmo.archive_file` is {ours}"
+        assert f"{indexer}, but {embedder}" in str(raised.value)
+
+    def test_another_language_model_for_the_indexer_of_an_archive_is_refused(
+        self, language_models, tmp_path
+    ):
+        ours = language_models["fasttext"]
+        other = other_language_model(ours, tmp_path / "other")
+        train_model(Params(self.config(tmp_path, FEW, ours)), str(tmp_path / "task"))
+        override = {"dataset_reader.token_indexers.elmo.archive_file": str(other)}
+        with pytest.raises(ConfigurationError, match="Give both the same language model"):
+            self.predict(tmp_path / "task" / "model.tar.gz", **override)
+
+    def test_tasks_of_one_process_may_have_different_language_models(
+        self, language_models, tmp_path
+    ):
+        ours = language_models["fasttext"]
+        archives = []
+        for language_model in (ours, other_language_model(ours, tmp_path / "other")):
+            task = tmp_path / f"task{len(archives)}"
+            train_model(Params(self.config(tmp_path, FEW, language_model)), str(task))
+            archives.append(load_archive(task / "model.tar.gz"))
+        for archive in archives:
+            Model.from_params(archive.config["model"].duplicate(), vocab=archive.model.vocab)
 
     def predict(self, archive_file, **overrides):
         archive = load_archive(archive_file, overrides=overrides)

@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import shutil
 import sys
+from argparse import Namespace
 from functools import partial
 from pathlib import Path
 
@@ -13,14 +14,16 @@ from allennlp.commands.train import train_model
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.testing import requires_gpu
+from allennlp.common.util import int_to_device
 from allennlp.models import SimpleTagger, load_archive
 from allennlp.training import GradientDescentTrainer
 
 from allennlp_semfit.models.bidirectional_lm import BidirectionalLm
 from allennlp_semfit.training import resumable
 from allennlp_semfit.training.fused_adam import FusedAdam
-from allennlp_semfit.training.resumable import ResumableCheckpointer
+from allennlp_semfit.training.resumable import ResumableCheckpointer, ResumableTrainer
 from tests import FIXTURES
+from tests.processes import run_in_two_processes
 from tests.tagging import tagging_config
 
 
@@ -214,6 +217,22 @@ def test_only_the_checkpoint_itself_is_removed(tmp_path):
     left = {path.stem.split("_")[3] for path in tmp_path.glob("*.th")}
     assert left == {"b50", "b5000"}
     assert len(list(tmp_path.glob("*.th"))) == 8
+
+
+def check_agreement(rank, world_size, device, batches):
+    trainer = Namespace(
+        _start_after_epochs_completed=1,
+        _start_after_batches_in_epoch_completed=batches[rank],
+        cuda_device=int_to_device(device),
+        _serialization_dir="run",
+    )
+    ResumableTrainer._check_agreement(trainer)
+
+
+def test_all_processes_resume_from_one_checkpoint():
+    run_in_two_processes(check_agreement, [3, 3])
+    with pytest.raises(Exception, match="run: the last checkpoints of .* differ .e1_b3, e1_b4.*"):
+        run_in_two_processes(check_agreement, [3, 4])
 
 
 @pytest.mark.filterwarnings("error::FutureWarning", "error::UserWarning")
