@@ -1,12 +1,16 @@
 """Output files and directories: checked before a long run, and replaced atomically."""
 
+import errno
 import os
+import re
 import shutil
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Iterator, Sequence, Union
 
 from allennlp.common.checks import ConfigurationError
+
+_NO_ROOM = list(map(os.strerror, (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)))
 
 
 def check_output_path(
@@ -68,6 +72,11 @@ def write_file(path: Path) -> Iterator[Path]:
     A context manager that yields the path of a temporary file with the same name, which replaces
     `path` at the end. If the block raises, the temporary file is removed and `path` is unchanged. A
     missing directory is created.
+
+    # Raises
+
+    `ConfigurationError`
+        If the disk is full.
     """
     with _temporary_directory(path, path.parent) as temporary:
         yield temporary / path.name
@@ -87,6 +96,11 @@ def write_directory(path: Path, contents: Sequence[str]) -> Iterator[Path]:
     contents : `Sequence[str]`
         The names of the files and directories to move, if they were written. The last one marks
         the directory as complete: it is removed first and moved last.
+
+    # Raises
+
+    `ConfigurationError`
+        If the disk is full.
     """
     path = path.resolve()
     with _temporary_directory(path, path if path.exists() else path.parent) as temporary:
@@ -111,6 +125,15 @@ def _temporary_directory(path: Path, place: Path) -> Iterator[Path]:
     temporary.mkdir(parents=True)
     try:
         yield temporary
+    except (OSError, RuntimeError) as error:
+        # HDF5's errors lack an `errno`, and those of `torch.save` lack the reason.
+        reason = next((text for text in _NO_ROOM if text in str(error)), "")
+        if not reason and not re.search("iostream error|unexpected pos", str(error)):
+            raise
+        raise ConfigurationError(
+            f"{path}: it cannot be written ({reason or 'the disk may be full'}); make room, then "
+            "repeat the command"
+        ) from error
     finally:
         _remove(temporary)
 

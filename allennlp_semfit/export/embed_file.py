@@ -1,5 +1,6 @@
 """Writes the vectors of a file of sentences to HDF5 or `.npy`."""
 
+import hashlib
 import json
 import logging
 import math
@@ -35,7 +36,7 @@ from allennlp_semfit.pretrained.sentence_embedder import (
 logger = logging.getLogger(__name__)
 
 _RUN = "run.json"
-# Matches the windows of an unfinished run.
+# Matches the windows of an unfinished run, but not their digests.
 _WINDOWS = "*[0-9]"
 
 
@@ -106,7 +107,7 @@ def embed_file(
 
     `ConfigurationError`
         If an option, the sentences or `out_file` cannot be used, or if the unfinished vectors were
-        written with other arguments.
+        written with other arguments or are damaged.
     """
     check_pooling(layers, "mean" if pool is None else pool)
     check_choice("dtype", dtype, ("float32", "float16"))
@@ -132,7 +133,7 @@ def embed_file(
 
     def embed_window(path: Path, window: Sequence[Sequence[str]]) -> None:
         starts = [0, *accumulate(vector_bytes * count(words) for words in window)]
-        with write_file(path) as new, new.open("wb") as file:
+        with write_file(path) as new, new.open("w+b") as file:
             for batch in batches_by_length(list(map(len, window)), batch_size):
                 words = [window[index] for index in batch]
                 for index, vectors in zip(batch, embedder.embed_batch(words)):
@@ -142,10 +143,16 @@ def embed_file(
                     file.seek(starts[index])
                     file.write(vectors.astype(dtype, copy=False).tobytes())
                 bar.update(sum(map(len, words)))
+            path.with_suffix(".digest").write_text(_digest(file))
 
     def stored_vectors() -> Iterator[numpy.ndarray]:
         for number, window in enumerate(windows_of(map(str.split, sentences))):
-            with (unfinished / str(number)).open("rb") as file:
+            path = unfinished / str(number)
+            with path.open("rb") as file:
+                if _digest(file) != path.with_suffix(".digest").read_text():
+                    raise ConfigurationError(
+                        f"{path}: it is damaged; remove {unfinished}, and repeat the command"
+                    )
                 for words in window:
                     vectors = numpy.frombuffer(file.read(vector_bytes * count(words)), dtype)
                     yield vectors if pool is not None else vectors.reshape(shape)
@@ -180,6 +187,13 @@ def embed_file(
             write_sentence_vectors(new, stored_vectors(), matrix, dtype)
     shutil.rmtree(unfinished)
     return EmbeddingSummary(num_sentences, num_words, out.stat().st_size, words_per_second)
+
+
+def _digest(file: Any) -> str:
+    file.seek(0)
+    digest = hashlib.file_digest(file, "sha256").hexdigest()
+    file.seek(0)
+    return digest
 
 
 def _read_run(path: Path) -> Dict[str, Any]:

@@ -4,6 +4,7 @@ from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
+import torch
 from allennlp.common.checks import ConfigurationError
 
 from allennlp_semfit.common.output import (
@@ -11,7 +12,7 @@ from allennlp_semfit.common.output import (
     write_directory,
     write_file,
 )
-from tests.processes import fork
+from tests.processes import error_in_fork, fork
 
 CONTENTS = ("shards/", "extra.txt", "record.json")
 
@@ -186,3 +187,20 @@ def test_what_a_killed_process_leaves_is_hidden_and_removed(tmp_path, writer, ar
     assert [name for name in os.listdir(tmp_path) if name[0] != "."] == ["out"] * exists
     write(path, "new", writer, args)
     assert os.listdir(tmp_path) == ["out"]
+
+
+@both_writers
+def test_a_full_disk_is_one_line_and_leaves_nothing(tmp_path, writer, args):
+    path = tmp_path / "out"
+    assert error_in_fork(write, path, "new" * 100, writer, args, max_file_size=200) == (
+        f"{path}: it cannot be written (File too large); make room, then repeat the command"
+    )
+    assert not os.listdir(tmp_path)
+
+
+def test_a_full_disk_that_pytorch_does_not_name_is_one_line(tmp_path):
+    def save() -> None:
+        with write_file(tmp_path / "out") as temporary:
+            torch.save(torch.zeros(1000), temporary)
+
+    assert "it cannot be written (the disk may be full)" in error_in_fork(save, max_file_size=200)

@@ -242,6 +242,19 @@ def test_unfinished_vectors_of_other_arguments_are_told_apart(embedder, lm_archi
     assert differences(embedder) == "sentences"
 
 
+@pytest.mark.usefixtures("_small_windows")
+@pytest.mark.parametrize("options", [{}, {"pool": "mean"}])
+def test_damaged_vectors_of_an_interrupted_run_are_not_used(options, embedder, sentences, out):
+    interrupt(embedder, 3, sentences, out, **options)
+    window = out.parent / "vectors.h5.unfinished" / "0"
+    content = bytearray(window.read_bytes())
+    content[-5] ^= 1
+    window.write_bytes(content)
+    with pytest.raises(ConfigurationError, match="unfinished/0: it is damaged; remove "):
+        embed_file(embedder, sentences, out, **options)
+    assert not out.exists()
+
+
 def test_an_existing_file_is_replaced_only_on_request(embedder, sentences, out):
     out.write_text("mine")
     with pytest.raises(ConfigurationError, match="vectors.h5: it exists; .*--force to replace it"):
