@@ -2,9 +2,9 @@
 local num_sentences = 235008;
 
 {
-  local sentences_per_update = super.data_loader.batch_sampler.batch_size,
+  local sentences_per_step = super.data_loader.batch_sampler.batch_size,
 
-  num_updates:: std.ceil(num_sentences / sentences_per_update),
+  num_steps:: std.ceil(num_sentences / sentences_per_step),
   train_data_path: std.extVar('LM_TRAIN_DATA_PATH'),
   validation_data_path: std.extVar('LM_VALIDATION_DATA_PATH'),
   dataset_reader+: {
@@ -15,13 +15,12 @@ local num_sentences = 235008;
   },
   data_loader+: {
     // Streamed, so that the corpus is not kept in memory.
-    max_instances_in_memory: 100 * sentences_per_update,
-    batches_per_epoch: $.num_updates,
+    max_instances_in_memory: 100 * sentences_per_step,
+    batches_per_epoch: $.num_steps,
   },
   trainer+: {
     num_epochs: 1,
     bf16: false,
-    // Keep all checkpoints, to evaluate the progress of training.
-    checkpointer+: { save_every_num_batches: 500, keep_most_recent_by_count: null },
+    callbacks+: ['run_record'],
   },
 }

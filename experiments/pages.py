@@ -7,32 +7,26 @@ from the JSON files in `experiments/results/` and `benchmarks/results/`:
 
 import re
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, Mapping
 
 import pandas
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
 
 from experiments.json_files import read_json
 from experiments.results import (
-    LANGUAGES,
-    METRICS,
-    PAIRED_TASKS,
     REPRESENTATIONS,
-    base_model,
-    language_model_of,
-    minutes_of,
-    sort_representations,
-    title_of,
+    RUNS,
+    Scores,
+    domain_table,
+    languages_table,
+    tasks_table,
 )
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / page for page in ("README.md", "docs/results.md", "docs/performance.md")]
 IMAGES = ROOT / "docs" / "images"
 
-# Groups of entities, by their words.
-GROUPS = {"all": "all", "seen": "seen in training", "unseen": "unseen in training"}
 SENTEVAL = ["MR", "CR", "SUBJ", "MPQA", "SST-2", "SST-5", "TREC", "MRPC", "SICK-E", "SICK-R"]
 OURS = "bidirectional_language_model_lstm"
 # The benchmarks with plots: bars, or lines over a quantity, of some contextualizers.
@@ -43,14 +37,17 @@ X_LABELS = {
 PLOTTED = ["models", "loader", *X_LABELS]
 CONTEXTUALIZERS = ["ElmoLstm, float32", f"{OURS}, float32", f"{OURS}, bfloat16"]
 
-# From `experiments.collect_results`, and the results of the benchmarks as "benchmarks".
+# The scores of the experiments, the rows of SentEval, and the results of the benchmarks.
 Results = Mapping[str, Any]
 
 
 def read_results() -> Results:
     files = sorted((ROOT / "benchmarks" / "results").glob("*-cpu.json"))
-    benchmarks = {file.stem[: -len("-cpu")]: read_json(file) for file in files}
-    return {**read_json(ROOT / "experiments/results/laptop.json"), "benchmarks": benchmarks}
+    return {
+        "scores": Scores(read_json(RUNS)),
+        "senteval": read_json(RUNS.with_name("senteval.json")),
+        "benchmarks": {file.stem[: -len("-cpu")]: read_json(file) for file in files},
+    }
 
 
 def _markdown(rows: Iterable[Mapping[str, Any]]) -> str:
@@ -64,124 +61,16 @@ def _millions(value: float) -> str:
     return f"{value / 1e6:.1f} M"
 
 
-def _scores(rows: Sequence[Mapping], by: str, value: str) -> Tuple[pandas.DataFrame, ...]:
-    """By representation and `by`: the means of the seeds, and these with standard deviations."""
-    frame = pandas.DataFrame(rows, columns=["representation", by, value])
-    groups = frame.groupby(["representation", by])[value]
-    means, deviations = groups.mean().unstack(), groups.std().unstack()
-    text = means.map("{:.1f}".format, na_action="ignore")
-    text += deviations.map(" ± {:.1f}".format, na_action="ignore").fillna("")
-    order = sort_representations(means.index)
-    return means.loc[order], text.fillna("").loc[order]
-
-
-def _means(results: Results) -> Dict[str, float]:
-    """The mean of the tasks of the paired tests, of representations that were run on all."""
-    means, _ = _scores(results["tasks"], "task", "score")
-    mean = means.reindex(columns=list(PAIRED_TASKS)).mean(axis=1, skipna=False)
-    return mean.dropna().to_dict()
-
-
-def _language_models(results: Results, name: str) -> List[Dict[str, Any]]:
-    """The trainings of `NAME-VARIANT`, or all of `NAME`, on the text of most tasks."""
-    rows = (row for row in results["language_models"] if row["corpus"] not in LANGUAGES)
-    return [row for row in rows if name in (row["name"], base_model(row["name"]))]
-
-
-def _minutes(results: Results) -> str:
-    _, scores = _scores(results["tasks"], "task", "score")
-    tasks = [task for task in METRICS if task in scores and task not in LANGUAGES]
-    titles = [f"`{task}`, {'accuracy' if 'accuracy' in METRICS[task] else 'F1'}" for task in tasks]
-    means = _means(results)
-    rows = []
-    for name in sorted(scores.index, key=minutes_of):
-        minutes = minutes_of(name)
-        if not minutes and name not in ("none", "fasttext"):
-            continue
-        models = _language_models(results, language_model_of(name)) if minutes else []
-        words = pandas.Series([row["words_read"] for row in models if "words_read" in row])
-        row = {"minutes": minutes or "", "representation": title_of(name)}
-        row["words read"] = "" if words.empty else _millions(words.mean())
-        row.update(zip(titles, scores.loc[name, tasks]))
-        row["mean"] = f"{means[name]:.1f}" if name in means else ""
-        rows.append(row)
-    return _markdown(rows)
-
-
-def _languages(results: Results) -> str:
-    """F1 by group of entities, with their number."""
-    # Models of other packages are trained for other minutes in each language.
-    rows = [
-        {
-            "representation": base_model(row["representation"]),
-            "column": f"{LANGUAGES[row['task']]}, {GROUPS[row['group']]} ({row['annotated']:,})",
-            "f1": row["f1"],
-        }
-        for row in results["groups"]
-        if row["task"] in LANGUAGES
-    ]
-    _, scores = _scores(rows, "column", "f1")
-    groups = (
-        f"{language}, {each} (" for language in LANGUAGES.values() for each in GROUPS.values()
-    )
-    columns = [column for group in groups for column in scores if column.startswith(group)]
-    scores.index = scores.index.map(title_of)
-    return _markdown(scores[columns].reset_index().to_dict("records"))
-
-
-def _claims(results: Results) -> str:
-    """The differences after the same minutes. Significant ones of several seeds are bold."""
-    lines: Dict[Any, Dict[str, str]] = {}
-    for row in results["claims"]:
-        name, other = row["representation"], row["other"]
-        minutes = minutes_of(name)
-        if len(row["tasks"]) == 1 or not minutes or minutes_of(other) != minutes:
-            continue
-        pair = {"representation": title_of(name), "compared with": title_of(other)}
-        cell = f"{row['mean']:+.1f} ({row['low']:+.1f} to {row['high']:+.1f})"
-        is_significant = row["seeds"] > 1 and (row["low"] > 0 or row["high"] < 0)
-        line = lines.setdefault(tuple(pair.values()), pair)
-        line[f"after {minutes} minutes"] = f"**{cell}**" if is_significant else cell
-    return _markdown(lines.values())
-
-
 def _senteval(results: Results) -> str:
-    rows = {row["representation"]: row for row in results["senteval"]}
     return _markdown(
         {
-            "representation": title_of(name) + ", all layers" * name.endswith("all-layers"),
-            "average": f"{rows[name]['average']:.1f}",
-            **{task: f"{rows[name]['scores'][task]:.1f}" for task in SENTEVAL},
+            "representation": REPRESENTATIONS[row["representation"]]
+            + ", all layers" * (row["layers"] == "all"),
+            "average": f"{row['average']:.1f}",
+            **{task: f"{row['scores'][task]:.1f}" for task in SENTEVAL},
         }
-        for name in sort_representations(rows)
+        for row in results["senteval"]
     )
-
-
-def _summary(results: Results) -> str:
-    """The mean of the tasks by minutes of training, and the size and speed of the models."""
-    embedding = {row["label"]: row["words_per_second"] for row in results["embedding_speed"]}
-    # Not with fastText's vectors beside their own.
-    means = {name: mean for name, mean in _means(results).items() if "_fasttext" not in name}
-    trained = {
-        base_model(row["representation"])
-        for row in results["tasks"]
-        if "-" in row["representation"]
-    }
-    rows = []
-    for base in sort_representations(map(base_model, means)):
-        models = _language_models(results, base)
-        speed_ups = pandas.Series([row["speed_up"] for row in models if row.get("speed_up")])
-        row = {"representation": title_of(base)}
-        for minutes in sorted({*map(minutes_of, means)} - {0}):
-            # Those without minutes of training have one mean.
-            mean = means.get(f"{base}-{minutes}min" if base in trained else base)
-            row[f"after {minutes} minutes"] = f"{mean:.1f}" if mean else ""
-        if any(list(row.values())[1:]):
-            row["parameters"] = _millions(models[0]["trainable_parameters"]) if models else ""
-            row["training speed vs. ELMo"] = "" if speed_ups.empty else f"{speed_ups.mean():.1f}"
-            row["embedding, words/s"] = f"{embedding[base]:,.0f}" if base in embedding else ""
-            rows.append(row)
-    return _markdown(rows)
 
 
 def _timings(results: Results, benchmark: str) -> Dict[str, Any]:
@@ -333,10 +222,9 @@ def _first_vector(results: Results) -> str:
 
 
 TABLES: Dict[str, Callable[[Results], str]] = {
-    "claims": _claims,
-    "summary": _summary,
-    "minutes": _minutes,
-    "languages": _languages,
+    "tasks": lambda results: _markdown(tasks_table(results["scores"])),
+    "domain": lambda results: _markdown(domain_table(results["scores"])),
+    "languages": lambda results: _markdown(languages_table(results["scores"])),
     "senteval": _senteval,
     "speed": _speed,
     "speed of output layers": _output_layers,
@@ -353,40 +241,6 @@ def fill_page(page: str, results: Results) -> str:
         lambda mark: f"{mark[1]}\n{TABLES[mark[2]](results)}\n\n{mark[3]}",
         page,
     )
-
-
-def plot_minutes(results: Results) -> Figure:
-    """The means of the tasks by minutes of training, and of the longest by speed of embedding."""
-    means = {name: mean for name, mean in _means(results).items() if "_fasttext" not in name}
-    speeds = {row["label"]: row["words_per_second"] for row in results["embedding_speed"]}
-    figure = Figure(figsize=(7, 3.8), layout="constrained")
-    of_minutes, of_speed = figure.subplots(1, 2, sharey=True)
-    for base in sort_representations(map(base_model, means)):
-        title, colour, marker = REPRESENTATIONS[base]
-        style: Dict[str, Any] = {"color": colour, "label": title}
-        trained = [name for name in means if base_model(name) == base and minutes_of(name)]
-        if trained:
-            points = [(minutes_of(name), means[name]) for name in trained]
-            of_minutes.plot(*zip(*points), marker=marker, markersize=5, **style)
-        else:
-            of_minutes.axhline(means[base], linestyle="--", linewidth=1, **style)
-        if base in speeds:
-            mean = means[(trained or [base])[-1]]
-            of_speed.plot(speeds[base], mean, marker=marker, markersize=5, ls="none", **style)
-    of_minutes.set_xticks(sorted({0, *map(minutes_of, means)}))
-    of_minutes.set_xlabel("minutes of training")
-    of_minutes.set_ylabel(f"mean of {', '.join(PAIRED_TASKS)}, %")
-    of_speed.set_xscale("log")
-    of_speed.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    of_speed.xaxis.set_major_formatter(EngFormatter(sep=""))
-    of_speed.xaxis.set_minor_formatter(NullFormatter())
-    of_speed.set_xlabel("words embedded per second")
-    for axes in (of_minutes, of_speed):
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.grid(alpha=0.3)
-    handles = of_minutes.get_legend_handles_labels()
-    figure.legend(*handles, loc="outside upper center", ncols=4, frameon=False, fontsize=8)
-    return figure
 
 
 def plot_benchmark(name: str, result: Mapping[str, Any]) -> Figure:
@@ -428,7 +282,7 @@ def _draw_bars(axes: Axes, name: str, rows: pandas.DataFrame) -> None:
 
 def _title_of_model(candidate: str) -> str:
     config, *variants = candidate.split(", ")
-    return ", ".join([title_of(config), *variants]).replace(", bfloat16", " in bfloat16")
+    return ", ".join([REPRESENTATIONS[config], *variants]).replace(", bfloat16", " in bfloat16")
 
 
 def _draw_lines(axes: Axes, name: str, rows: pandas.DataFrame) -> None:
@@ -452,7 +306,6 @@ def main() -> None:
     results = read_results()
     for page in PAGES:
         page.write_text(fill_page(page.read_text("utf-8"), results), "utf-8")
-    plot_minutes(results).savefig(IMAGES / "results" / "minutes.png", dpi=120)
     for name in PLOTTED:
         figure = plot_benchmark(name, results["benchmarks"][name])
         figure.savefig(IMAGES / "benchmarks" / f"{name}-cpu.png", dpi=120)

@@ -4,8 +4,15 @@
 //   elmo_semfit           a language model of ours        LM_ARCHIVE_PATH
 //   fasttext              static vectors                  FASTTEXT_MODEL_PATH
 //   elmo_semfit_fasttext  both, side by side
+//   minilm                a published transformer         MINILM_PATH
 //   none                  no pre-trained vectors
 local choice = std.extVar('WORD_REPRESENTATION');
+
+local transformer = {
+  type: 'pretrained_transformer_mismatched',
+  model_name: std.extVar('MINILM_PATH'),
+  max_length: 512,
+};
 
 local representations = {
   elmo_semfit: { indexers: {}, embedders: {}, dim: 2 * 128 },
@@ -16,6 +23,12 @@ local representations = {
     dim: 100,
   },
   elmo_semfit_fasttext: self.fasttext { dim: 2 * 128 + 100 },
+  minilm: {
+    indexers: { transformer: transformer },
+    // A scalar mix of the layers but the embeddings.
+    embedders: { transformer: transformer { train_parameters: false, last_layer_only: false } },
+    dim: 384,
+  },
 };
 
 local words =

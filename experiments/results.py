@@ -1,77 +1,236 @@
-"""What the runs of the Makefile are called."""
+"""
+Adds the finished runs in the directories OUT of the Makefile to `results/runs.json`. Without OUT,
+writes the tables of Results from that file:
 
-import re
-from typing import Iterable, List
+    python -m experiments.results OUT…
+    python -m experiments.pages
+"""
 
-import numpy
+import sys
+from pathlib import Path
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
-# The titles, colours and markers of word representations, in the order of tables and legends. The
-# colours are of Paul Tol's muted and vibrant schemes, which are safe for colour-blind readers.
+import pandas
+from scipy import stats
+
+from experiments.json_files import read_json, write_json
+from experiments.run_record import FILE_NAME
+
+RUNS = Path(__file__).parent / "results" / "runs.json"
+
+# The titles of word representations, in the order of the tables.
 REPRESENTATIONS = {
-    "none": ("none", "#999999", "x"),
-    "fasttext": ("fastText", "#000000", "+"),
-    "word2vec": ("word2vec", "#999999", "."),
-    "flair": ("flair", "#882255", "v"),
-    "bert": ("BERT, small", "#44AA99", "^"),
-    "electra": ("ELECTRA, small", "#88CCEE", "P"),
-    "elmo": ("ELMo", "#CC6677", "s"),
-    "elmo_adaptive": ("ELMo-A", "#DDAA33", "D"),
-    "elmo_semfit": ("ELMo-S", "#332288", "o"),
-    "elmo_semfit_contrastive": ("ELMo-S, contrastive head", "#EE7733", "h"),
-    "elmo_semfit_fasttext": ("ELMo-S + fastText", "#999999", "."),
-    "elmo_semfit_contrastive_fasttext": (
-        "ELMo-S, contrastive head + fastText",
-        "#999999",
-        ".",
-    ),
+    "none": "none",
+    "fasttext": "fastText",
+    "elmo": "ELMo",
+    "elmo_adaptive": "ELMo-A",
+    "elmo_semfit_random": "ELMo-S, random targets",
+    "elmo_semfit": "ELMo-S",
+    "elmo_semfit_contrastive": "ELMo-S, contrastive head",
+    "elmo_semfit_fasttext": "ELMo-S + fastText",
+    "elmo_semfit_contrastive_fasttext": "ELMo-S, contrastive head + fastText",
+    "minilm": "MiniLM-L6, published",
 }
-# The tasks of the paired tests, whose mean is compared.
-PAIRED_TASKS = ("snli", "ner", "srl", "bc5cdr")
-# Languages with little text: corpora, and NER in them.
+# The tasks of the main table, with the names and metrics of their scores.
+TASKS = {
+    "snli": ("SNLI, accuracy", "accuracy"),
+    "sst5": ("SST-5, accuracy", "accuracy"),
+    "ner": ("NER, F1", "f1-measure-overall"),
+    "srl": ("SRL, F1", "f1-measure-overall"),
+    "coref": ("coreference, F1", "coref_f1"),
+}
 LANGUAGES = {"yor": "Yoruba", "wol": "Wolof"}
-# The metric of each task in the `metrics.json` of a run.
 METRICS = {
-    "snli": "test_accuracy",
-    **dict.fromkeys(["ner", "srl", "bc5cdr", *LANGUAGES], "test_f1-measure-overall"),
+    **{task: metric for task, (_, metric) in TASKS.items()},
+    **dict.fromkeys(["bc5cdr", *LANGUAGES], "f1-measure-overall"),
 }
 
-
-def sort_representations(names: Iterable[str]) -> List[str]:
-    """The distinct representations in the order of the tables; `NAME-VARIANT` follows `NAME`."""
-    places = {name: place for place, name in enumerate(REPRESENTATIONS)}
-
-    def key(name: str):
-        return places.get(base_model(name), len(places)), minutes_of(name), name
-
-    return sorted(set(names), key=key)
+Row = Dict[str, Any]
 
 
-def title_of(representation: str) -> str:
-    """What tables call `NAME` and `NAME-VARIANT`."""
-    base = base_model(representation)
-    return REPRESENTATIONS.get(base, (base,))[0]
+def collect(out: Path) -> Dict[str, List[Row]]:
+    """The rows of a directory OUT. Times are seconds of processor time, scores percent."""
+    models, tasks = [], []
+    for run in sorted(done.parent for done in out.glob("*/models/*/done")):
+        corpus = run.parent.parent
+        record = _record(run)
+        record["words_read"] = record.pop("tokens")
+        if run.name != "elmo":
+            record["fasttext_seconds"] = float((corpus / "vectors.seconds").read_text())
+        models.append({"model": run.name, "corpus": corpus.name, **record})
+    for run in sorted(done.parent for done in out.glob("tasks/*/done")):
+        task, representation, *corpora = run.name.split(".")
+        score = 100 * read_json(run / "metrics.json")[f"test_{METRICS[task]}"]
+        row = {"task": task, "representation": representation, "corpus": "".join(corpora)}
+        record = _record(run)
+        row.update({key: record[key] for key in ("seed", "commit", "seconds")}, all=score)
+        entities = run / "entities.json"
+        if entities.exists():
+            groups = read_json(entities)
+            row.update({group: scores["f1"] for group, scores in groups.items()})
+        tasks.append(row)
+    return {"models": models, "tasks": tasks}
 
 
-def base_model(representation: str) -> str:
-    """`NAME` of `NAME-VARIANT`."""
-    return representation.partition("-")[0]
+def _record(run: Path) -> Row:
+    return {"seed": read_json(run / "config.json")["random_seed"], **read_json(run / FILE_NAME)}
 
 
-def language_model_of(representation: str) -> str:
-    """`NAME-VARIANT` of `NAME_fasttext-VARIANT`, where fastText's vectors are beside its own."""
-    return representation.replace("_fasttext", "")
+def merge(new: Mapping[str, List[Row]], old: Mapping[str, List[Row]]) -> Dict[str, List[Row]]:
+    """The rows of `old` that `new` does not have, and all rows of `new`."""
+
+    def identity(row: Row) -> Tuple[Any, ...]:
+        keys = ("model", "task", "representation", "corpus", "seed")
+        return tuple(row.get(key, "") for key in keys)
+
+    merged = {}
+    for kind, rows in new.items():
+        found = set(map(identity, rows))
+        kept = [row for row in old.get(kind, []) if identity(row) not in found]
+        merged[kind] = sorted([*kept, *rows], key=identity)
+    return merged
 
 
-def minutes_of(representation: str) -> int:
-    """The minutes of training in `NAME-15min`, otherwise 0."""
-    match = re.search(r"-(\d+)min\b", representation)
-    return int(match[1]) if match else 0
+def describe(values: Sequence[float]) -> str:
+    """The mean and, of several trainings, the standard deviation."""
+    series = pandas.Series(values, dtype=float)
+    if series.empty:
+        return ""
+    deviation = f" ± {series.std():.1f}" if len(series) > 1 else ""
+    return f"{series.mean():.1f}{deviation}"
 
 
-def f1(counts: numpy.ndarray) -> numpy.ndarray:
-    """
-    F1 in percent of the numbers of annotated, predicted and correct answers, shape `(…, 3)`. Where
-    each sentence has one answer, it is the accuracy.
-    """
-    annotated, predicted, correct = numpy.moveaxis(counts, -1, 0)
-    return 200 * correct / numpy.maximum(annotated + predicted, 1)
+def interval(differences: Sequence[float]) -> str:
+    """The mean of paired differences with its 95 % interval, of Student's t."""
+    mean = sum(differences) / len(differences)
+    if len(differences) == 1:
+        return f"{mean:+.1f}"
+    margin = stats.t.ppf(0.975, len(differences) - 1) * stats.sem(differences)
+    return f"{mean:+.1f} ({mean - margin:+.1f} to {mean + margin:+.1f})"
+
+
+class Scores:
+    """The scores of the task models by training: `of(task, representation, corpus)` by seed."""
+
+    def __init__(self, runs: Mapping[str, List[Row]]) -> None:
+        self._runs = runs
+
+    def of(
+        self, task: str, representation: str, corpus: str, group: str = "all"
+    ) -> Dict[int, float]:
+        return {
+            row["seed"]: row[group]
+            for row in self._runs["tasks"]
+            if (row["task"], row["representation"]) == (task, representation)
+            and row["corpus"] in (corpus, "")
+            and group in row
+        }
+
+    def mean(self, tasks: Iterable[str], representation: str, corpus: str) -> Dict[int, float]:
+        """The mean of tasks, of seeds that all have."""
+        found = [self.of(task, representation, corpus) for task in tasks]
+        seeds = sorted(set.intersection(*map(set, found)))
+        return {seed: sum(each[seed] for each in found) / len(found) for seed in seeds}
+
+    def minutes(self, representation: str, corpus: str) -> str:
+        """The minutes of processor time of a language model and of its vectors."""
+        name = representation.replace("_fasttext", "")
+        rows = [row for row in self._runs["models"] if row["corpus"] == corpus]
+        if name == "fasttext":
+            minutes = [row["fasttext_seconds"] for row in rows if "fasttext_seconds" in row]
+        else:
+            rows = [row for row in rows if row["model"] == name]
+            minutes = [row["seconds"] + row.get("fasttext_seconds", 0) for row in rows]
+        return f"{sum(minutes) / len(minutes) / 60:.0f}" if minutes else ""
+
+    def parameters(self, representation: str, corpus: str) -> str:
+        name = representation.replace("_fasttext", "")
+        for row in self._runs["models"]:
+            if (row["model"], row["corpus"]) == (name, corpus):
+                return f"{row['trainable_parameters'] / 1e6:.1f} M"
+        return ""
+
+
+def _differences(one: Mapping[int, float], other: Mapping[int, float]) -> Optional[str]:
+    seeds = sorted(one.keys() & other.keys())
+    return interval([one[seed] - other[seed] for seed in seeds]) if seeds else None
+
+
+def tasks_table(scores: Scores) -> List[Row]:
+    """A row for each representation that has a task, of novels."""
+    rows = []
+    for name, title in REPRESENTATIONS.items():
+        columns = {
+            label: describe([*scores.of(task, name, "novels").values()])
+            for task, (label, _) in TASKS.items()
+        }
+        if any(columns.values()):
+            mean = scores.mean(TASKS, name, "novels")
+            gain = _differences(mean, scores.mean(TASKS, "fasttext", "novels"))
+            rows.append(
+                {
+                    "representation": title,
+                    **columns,
+                    "mean": describe([*mean.values()]),
+                    "vs. fastText": "" if name in ("none", "fasttext") else gain or "",
+                    "minutes": scores.minutes(name, "novels"),
+                    "parameters": scores.parameters(name, "novels"),
+                }
+            )
+    return rows
+
+
+def domain_table(scores: Scores) -> List[Row]:
+    """NER on BC5CDR with representations of each text, and what the text of the domain gains."""
+    rows = []
+    for name, title in REPRESENTATIONS.items():
+        novels, pubmed = (scores.of("bc5cdr", name, corpus) for corpus in ("novels", "pubmed"))
+        if not pubmed:
+            continue
+        fasttext = scores.of("bc5cdr", "fasttext", "pubmed")
+        rows.append(
+            {
+                "representation": title,
+                "of novels": "" if novels is pubmed else describe([*novels.values()]),
+                "of PubMed": describe([*pubmed.values()]),
+                "PubMed vs. novels": _differences(pubmed, novels) or "",
+                "vs. fastText of PubMed": ""
+                if name in ("none", "fasttext")
+                else _differences(pubmed, fasttext) or "",
+                "unseen entities": describe(
+                    [*scores.of("bc5cdr", name, "pubmed", "unseen").values()]
+                ),
+                "words outside the vocabulary": describe(
+                    [*scores.of("bc5cdr", name, "pubmed", "oov").values()]
+                ),
+                "minutes": scores.minutes(name, "pubmed"),
+            }
+        )
+    return rows
+
+
+def languages_table(scores: Scores) -> List[Row]:
+    rows = []
+    for name, title in REPRESENTATIONS.items():
+        row = {"representation": title}
+        for language, label in LANGUAGES.items():
+            found = scores.of(language, name, language)
+            unseen = scores.of(language, name, language, "unseen")
+            gain = _differences(found, scores.of(language, "fasttext", language))
+            row[label] = describe([*found.values()])
+            row[f"{label}, unseen"] = describe([*unseen.values()])
+            row[f"{label}, vs. fastText"] = "" if name in ("none", "fasttext") else gain or ""
+        if any([*row.values()][1:]):
+            rows.append(row)
+    return rows
+
+
+def main() -> None:
+    runs = read_json(RUNS) if RUNS.exists() else {"models": [], "tasks": []}
+    for out in sys.argv[1:]:
+        runs = merge(collect(Path(out)), runs)
+    write_json(RUNS, runs)
+
+
+if __name__ == "__main__":
+    main()

@@ -17,7 +17,7 @@ FILE_NAME = "record.json"
 @TrainerCallback.register("run_record")
 class RunRecord(TrainerCallback):
     """
-    Writes `record.json` at the end of a training. Its `seconds` are those of all updates with their
+    Writes `record.json` at the end of a training. Its `seconds` are those of all steps with their
     data and checkpoints, without validation, and without what a killed process did after its last
     checkpoint: on a CPU processor time, which hardly depends on other processes. `tokens` are those
     that each direction of a language model predicted. After a resumption there may be two commits.
@@ -25,10 +25,10 @@ class RunRecord(TrainerCallback):
 
     def __init__(self, serialization_dir: str) -> None:
         super().__init__(serialization_dir)
-        self._updates = self._timed_updates = self._tokens = 0
+        self._steps = self._timed_steps = self._tokens = 0
         self._seconds = 0.0
         self._commits: List[str] = []
-        # When the last update ended; None after validation or a resumption.
+        # When the last step ended; None after validation or a resumption.
         self._last: Optional[float] = None
         self._clock = time.perf_counter
 
@@ -37,7 +37,7 @@ class RunRecord(TrainerCallback):
         self._commits = list(dict.fromkeys([*self._commits, describe_commit()]))
         if trainer.cuda_device.type == "cpu":
             self._clock = time.process_time
-        self._last = None if self._updates else self._clock()
+        self._last = None if self._steps else self._clock()
 
     def on_batch(
         self, trainer, batch_inputs, *args: Any, is_training: bool = True, **kwargs: Any
@@ -48,9 +48,9 @@ class RunRecord(TrainerCallback):
         now = self._clock()
         if self._last is not None:
             self._seconds += now - self._last
-            self._timed_updates += 1
+            self._timed_steps += 1
         self._last = now
-        self._updates += 1
+        self._steps += 1
         self._tokens += sum(map(_count_predicted, batch_inputs)) * trainer._world_size
 
     def on_epoch(self, trainer, *args: Any, **kwargs: Any) -> None:
@@ -64,15 +64,15 @@ class RunRecord(TrainerCallback):
             "commit": ", ".join(self._commits),
             "device": "cpu" if device.type == "cpu" else torch.cuda.get_device_name(device),
             "trainable_parameters": count_parameters(trainer.model),
-            "updates": self._updates,
-            # The first update after a resumption, which reads all earlier batches, is not timed.
-            "seconds": self._seconds * self._updates / max(1, self._timed_updates),
+            "steps": self._steps,
+            # The first step after a resumption, which reads all earlier batches, is not timed.
+            "seconds": self._seconds * self._steps / max(1, self._timed_steps),
             "tokens": self._tokens,
         }
         write_json(Path(self.serialization_dir) / FILE_NAME, record)
 
     def state_dict(self) -> Dict[str, Any]:
-        names = ("_updates", "_timed_updates", "_tokens", "_seconds", "_commits")
+        names = ("_steps", "_timed_steps", "_tokens", "_seconds", "_commits")
         return {name: getattr(self, name) for name in names}
 
     def load_state_dict(self, state_dict: Dict[str, Any]) -> None:

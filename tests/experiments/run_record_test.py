@@ -26,7 +26,7 @@ def test_an_interrupted_training_has_the_record_of_what_it_read(tmp_path, monkey
         nonlocal now
         now += 1 if is_training else 100
         on_batch(self, *args, is_training=is_training, **kwargs)
-        if is_interrupted and self._updates == 3:
+        if is_interrupted and self._steps == 3:
             raise InterruptedError
 
     def train(**kwargs):
@@ -50,9 +50,9 @@ def test_an_interrupted_training_has_the_record_of_what_it_read(tmp_path, monkey
     record = json.loads((tmp_path / "run" / "record.json").read_text())
     # Of the words and the ends of sentences.
     assert record["tokens"] == 3 * sum(len(sentence) + 1 for sentence in sentences)
-    assert record["updates"] % 3 == 0
+    assert record["steps"] % 3 == 0
     # Validation does not count.
-    assert record["seconds"] == pytest.approx(record["updates"])
+    assert record["seconds"] == pytest.approx(record["steps"])
     parameters = [each.numel() for each in model.parameters() if each.requires_grad]
     assert record["trainable_parameters"] == sum(parameters)
     assert (record["device"], record["commit"]) == ("cpu", "a1, b2")

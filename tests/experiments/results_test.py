@@ -1,0 +1,71 @@
+import json
+
+import pytest
+from scipy import stats
+
+from experiments.entities import score_entities, score_run
+from experiments.results import Scores, collect, domain_table, interval, merge, tasks_table
+from tests.experiments.tasks_test import task_of, train
+
+
+def test_the_interval_is_that_of_a_paired_test():
+    one, other = [71.0, 73.5, 70.2], [69.5, 70.9, 69.9]
+    found = stats.ttest_rel(one, other).confidence_interval(0.95)
+    expected = f"+1.5 ({found.low:+.1f} to {found.high:+.1f})"
+    assert interval([a - b for a, b in zip(one, other)]) == expected
+    assert interval([-2.04]) == "-2.0"
+
+
+def row(task, representation, seed, score, corpus="novels"):
+    keys = {"task": task, "representation": representation, "corpus": corpus}
+    return {**keys, "seed": seed, "all": score, "commit": "c", "seconds": 60}
+
+
+def test_tables_compare_runs_of_the_same_seed():
+    tasks = [
+        row(task, representation, seed, score + seed)
+        for task in ("snli", "sst5", "ner", "srl", "coref")
+        for representation, score in (("fasttext", 60), ("elmo_semfit", 62))
+        for seed in (1, 2, 3)
+    ]
+    # Without a partner, it counts in its own mean only.
+    tasks.append(row("ner", "elmo_semfit", 4, 68))
+    tasks += [row("bc5cdr", "fasttext", 1, 75.0), row("bc5cdr", "fasttext", 1, 77.5, "pubmed")]
+    models = [{"model": "elmo_semfit", "corpus": "novels", "seed": 1, "seconds": 600}]
+    models[0].update(fasttext_seconds=300, trainable_parameters=1_200_000)
+    scores = Scores({"tasks": tasks, "models": models})
+    fasttext, ours = tasks_table(scores)
+    assert (fasttext["mean"], ours["mean"]) == ("62.0 ± 1.0", "64.0 ± 1.0")
+    assert ours["NER, F1"] == "65.0 ± 2.2"
+    assert ours["vs. fastText"] == "+2.0 (+2.0 to +2.0)"
+    assert (ours["minutes"], ours["parameters"]) == ("15", "1.2 M")
+    (domain,) = domain_table(scores)
+    assert domain["PubMed vs. novels"] == "+2.5"
+
+
+def test_entities_are_in_the_groups_of_their_words():
+    words = ["yellow", "fever", ",", "aspirin", "fever"]
+    annotated, predicted = ["B-D", "L-D", "O", "U-C", "U-D"], ["B-D", "L-D", "U-C", "U-C", "O"]
+    known = {"all": set(), "oov": {"fever", "aspirin", ","}}
+    assert score_entities([(words, annotated, predicted)], known) == {
+        "all": {"f1": pytest.approx(200 * 2 / 6), "annotated": 3},
+        "oov": {"f1": 100.0, "annotated": 1},
+    }
+
+
+def test_a_finished_run_is_collected(tmp_path):
+    run = tmp_path / "tasks" / "ner.none"
+    config = task_of("ner", "none")
+    config["trainer"]["callbacks"] = ["run_record"]
+    config["random_seed"] = 1
+    train(config, run)
+    (run / "done").touch()
+    (run / "entities.json").write_text(json.dumps(score_run(run)))
+    found = collect(tmp_path)
+    (collected,) = found["tasks"]
+    metrics = json.loads((run / "metrics.json").read_text())
+    assert collected["all"] == 100 * metrics["test_f1-measure-overall"]
+    assert (collected["representation"], collected["corpus"]) == ("none", "")
+    assert "unseen" in collected
+    other = {"models": [], "tasks": [{**collected, "seed": -1}]}
+    assert merge(found, merge(other, found))["tasks"] == [*other["tasks"], collected]
