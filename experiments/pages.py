@@ -18,6 +18,7 @@ from experiments.results import (
     REPRESENTATIONS,
     RUNS,
     Scores,
+    domain_summary,
     domain_table,
     languages_table,
     tasks_table,
@@ -224,6 +225,7 @@ def _first_vector(results: Results) -> str:
 TABLES: Dict[str, Callable[[Results], str]] = {
     "tasks": lambda results: _markdown(tasks_table(results["scores"])),
     "domain": lambda results: _markdown(domain_table(results["scores"])),
+    "domain summary": lambda results: _markdown(domain_summary(results["scores"])),
     "languages": lambda results: _markdown(languages_table(results["scores"])),
     "senteval": _senteval,
     "speed": _speed,

@@ -188,10 +188,12 @@ def domain_table(scores: Scores) -> List[Row]:
         if not pubmed:
             continue
         fasttext = scores.of("bc5cdr", "fasttext", "pubmed")
+        # A representation that reads neither text has the same runs for both.
+        novels = {} if novels == pubmed else novels
         rows.append(
             {
                 "representation": title,
-                "of novels": "" if novels is pubmed else describe([*novels.values()]),
+                "of novels": describe([*novels.values()]),
                 "of PubMed": describe([*pubmed.values()]),
                 "PubMed vs. novels": _differences(pubmed, novels) or "",
                 "vs. fastText of PubMed": ""
@@ -207,6 +209,11 @@ def domain_table(scores: Scores) -> List[Row]:
             }
         )
     return rows
+
+
+def domain_summary(scores: Scores) -> List[Row]:
+    columns = ("representation", "of novels", "of PubMed", "unseen entities", "minutes")
+    return [{column: row[column] for column in columns} for row in domain_table(scores)]
 
 
 def languages_table(scores: Scores) -> List[Row]:
