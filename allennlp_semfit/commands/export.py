@@ -55,7 +55,7 @@ class ExportModel(Command):
     def run(self, args: argparse.Namespace) -> None:
         with no_params_logged():
             call(export_model, args)
-        logger.info("%s contains everything that the model needs. You can move and share it.", args.out_dir)
+        logger.info("%s is complete: you can move and share it.", args.out_dir)
         logger.info("Next: fill in the language and the license in its README.md")
 
 
@@ -70,7 +70,7 @@ class ExportTask(Command):
     def run(self, args: argparse.Namespace) -> None:
         with no_params_logged():
             model_type = call(export_task, args)
-        logger.info("%s contains everything that the model needs. You can move and share it.", args.out_dir)
+        logger.info("%s is complete: you can move and share it.", args.out_dir)
         folder = shlex.quote(args.out_dir)
         plugin = "--include-package allennlp_semfit"
         if model_type == "semfit_tagger":
