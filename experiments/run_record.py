@@ -1,4 +1,4 @@
-"""What a training did: `record.json`, which `experiments.collect_results` reads."""
+"""What a training did: `record.json`, which `experiments.results` reads."""
 
 import subprocess
 import time

@@ -110,8 +110,12 @@ def write_directory(path: Path, contents: Sequence[str]) -> Iterator[Path]:
         if not path.exists():
             os.replace(new, path)
             return
+        # Only move files here, which is quick: an interruption in between could lose them.
+        old = temporary / "old"
+        old.mkdir()
         for name in reversed(contents):
-            _remove(path / name)
+            if (path / name).exists():
+                os.replace(path / name, old / name.rstrip("/"))
         for name in contents:
             if (new / name).exists():
                 os.replace(new / name, path / name)

@@ -117,7 +117,7 @@ def embed_file(
     num_sentences, num_words = sentences.summarize()
     run = {
         "sentences": list(sentences.identify()),
-        "language model, or files or options of it": embedder.identify(),
+        "language model or options of it": embedder.identify(),
         "options": [layers, pool, dtype],
     }
     num_layers, dim = embedder.num_layers, embedder.get_output_dim()
@@ -158,12 +158,13 @@ def embed_file(
                     yield vectors if pool is not None else vectors.reshape(shape)
                     bar.update(len(words))
 
+    out.parent.mkdir(parents=True, exist_ok=True)
     found = _read_run(unfinished / _RUN)
     if found and not force:
         _check_run(unfinished, found, run)
     _check_disk(unfinished, size)
     if found != run:
-        shutil.rmtree(unfinished, ignore_errors=True)
+        _remove(unfinished)
         with write_file(unfinished / _RUN) as new:
             new.write_text(json.dumps(run))
     start = time.monotonic()
@@ -178,6 +179,8 @@ def embed_file(
         for number, window in windows:
             embed_window(unfinished / str(number), window)
     words_per_second = (num_words - resumed) / (time.monotonic() - start)
+    # Check again, because HDF5 can crash on a full disk.
+    _check_disk(unfinished, size)
     with write_file(out) as new, progress_bar("copying", num_words) as bar:
         if pool is None:
             index = None if forget_sentences else sentences
@@ -185,7 +188,7 @@ def embed_file(
         else:
             matrix = (num_sentences, vector_size)
             write_sentence_vectors(new, stored_vectors(), matrix, dtype)
-    shutil.rmtree(unfinished)
+    _remove(unfinished)
     return EmbeddingSummary(num_sentences, num_words, out.stat().st_size, words_per_second)
 
 
@@ -194,6 +197,12 @@ def _digest(file: Any) -> str:
     digest = hashlib.file_digest(file, "sha256").hexdigest()
     file.seek(0)
     return digest
+
+
+def _remove(unfinished: Path) -> None:
+    # The directory is not resumed without this file, even if it is removed only in part.
+    (unfinished / _RUN).unlink(missing_ok=True)
+    shutil.rmtree(unfinished, ignore_errors=True)
 
 
 def _read_run(path: Path) -> Dict[str, Any]:

@@ -35,10 +35,10 @@ class ElmoSemfitIndexer(TokenIndexer, NamesConfigKey):
     vocabulary and, for a subword model, the subwords of the trained language model. The words
     should be tokenized like the text that the language model was trained on.
 
-    The weights are not kept, but must be decompressed with the archive, at about 50 MB per second;
-    a serialization directory or exported folder avoids that. Unless it is exported, the language
-    model's fastText `.bin`, `tokenizer.json` or table and MIMICK archive must be where they were in
-    training.
+    The weights are decompressed with the archive, at about 50 MB per second, and stay in memory
+    until the embedder is built; a serialization directory or exported folder avoids both. Unless it
+    is exported, the language model's fastText `.bin`, `tokenizer.json` or table and MIMICK archive
+    must be where they were in training.
 
     Registered as a `TokenIndexer` with name "elmo_semfit".
 
@@ -84,7 +84,7 @@ class ElmoSemfitIndexer(TokenIndexer, NamesConfigKey):
         # `Any`, because `Tokenizer` does not declare `intra_word_tokenize`.
         self._tokenizer: Any = archive.open_tokenizer(tokenizer_path)
         self._prefix = archive.prefix
-        # An indexer without a prefix needs no vocabulary. Do not keep it: it may be large.
+        # An indexer without a prefix needs no vocabulary, which may be large in each worker.
         self._vocab = archive.vocabulary if self._prefix else Vocabulary.empty()
 
     @classmethod

@@ -137,8 +137,10 @@ class SentenceEmbedder:
         modified, if it is local.
         """
         archive_file, _, *others = self._arguments
-        path = str(archive_file)
-        return [path, os.stat(path).st_mtime_ns if os.path.exists(path) else 0, *others]
+        # The modification time of a directory changes with any file in it.
+        config = os.path.join(str(archive_file), "config.json")
+        path = config if os.path.exists(config) else str(archive_file)
+        return [archive_file, os.path.getmtime(path) if os.path.exists(path) else 0, *others]
 
     @property
     def num_layers(self) -> int:

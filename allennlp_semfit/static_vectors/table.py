@@ -8,6 +8,7 @@ import tarfile
 import zipfile
 import zlib
 from array import array
+from functools import partial
 from pathlib import Path
 from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
@@ -32,8 +33,8 @@ def read_table(path: str, *, max_words: Optional[int] = None) -> Tuple[List[str]
     Reads word vectors in the text format of GloVe, word2vec and fastText's `.vec`: UTF-8, one word
     and its vector per line, separated by single spaces. The first line may be word2vec's header,
     the number of words and the dimension. If a word occurs more than once, as in `glove.840B.300d`,
-    its first vector is kept. Words that are not UTF-8, as in fastText's `cc.ko.300.vec`, words of
-    white space and, as in AllenNLP, lines without a vector of the dimension are skipped.
+    its first vector is kept. Words that are not UTF-8, as in fastText's `cc.ko.300.vec`, and words
+    of white space are skipped.
 
     # Parameters
 
@@ -54,64 +55,87 @@ def read_table(path: str, *, max_words: Optional[int] = None) -> Tuple[List[str]
     # Raises
 
     `InvalidFileError`
-        If the file is missing, empty, truncated, or not such a table.
+        If the file is missing, empty, or not such a table; if two vectors differ in length, or a
+        value is not a finite number.
     """
+    error = partial(_line_error, path)
     words: Dict[str, None] = {}
-    skipped: List[int] = []
+    skipped: List[Tuple[str, int]] = []
     # A compact list of numbers, because a table can take several gigabytes.
     values = array("f")
     header: Optional[re.Match] = None
-    number = dim = 0
+    dim = 0
 
     progress = Tqdm.tqdm(_lines(path), desc="reading word vectors", unit=" lines")
     for number, line in enumerate(progress, start=1):
         text = line.rstrip(" \r")
         if number == 1:
             header = re.fullmatch(r"(\d+) +([1-9]\d*)", text)
-            # Without a header, the first word contains no space.
-            dim = int(header[2]) if header else text.count(" ")
-            if not dim:
-                raise InvalidFileError(path, "has no vector in line 1", _FORMAT, _KIND)
             if header:
+                dim = int(header[2])
                 continue
         if len(words) == max_words:
             break
-        word, *numbers = text.rsplit(" ", dim)
+        if not text:
+            raise error(number, line, "has no word")
+        # Without a header, the first word contains no space, unless it is a space.
+        dim = dim or text.lstrip(" ").count(" ") + text.startswith(" ")
+        word, *numbers = text.rsplit(" ", dim) if dim else [text]
+        if not dim:
+            raise error(number, line, "has no vector")
+        if len(numbers) < dim:
+            raise error(number, line, f"has {len(numbers)} values instead of the {dim} of line 1")
+        # A word that ends in a space or tab and a number is probably a value too many.
+        if word.strip() and re.search(r"[ \t]([-+]?\.?\d[-+.\de]*|nan)?$", word):
+            raise error(number, line, f"has more than the {dim} values of line 1")
         try:
             vector = list(map(float, numbers))
-        except ValueError:
-            vector = []
-        is_vector = len(vector) == dim and math.isfinite(sum(vector))
-        if not is_vector or word in words or not word.strip() or _NOT_UTF8.search(word):
-            skipped.append(number)
+        except ValueError as reason:
+            raise error(number, line, f"has a value that is not a number ({reason})") from None
+        if word in words or not word.strip() or _NOT_UTF8.search(word):
+            skipped.append((word, number))
             continue
         words[word] = None
         values.extend(vector)
+        if not math.isfinite(sum(values[-dim:])):
+            remedy = "Remove the line, or train again."
+            raise error(number, line, "has a value that is not finite", remedy)
     else:
-        if header and number <= int(header[1]):
-            found = f"has {number - 1} words, but {header[1]} according to its header"
-            remedy = (
-                "It may be truncated, or in word2vec's binary format: copy it or save it again."
-            )
-            raise InvalidFileError(path, found, remedy, _KIND)
+        num_words = len(words) + len(skipped)
+        if header and int(header[1]) != num_words:
+            found = f"has {num_words} words, but {header[1]} according to its header"
+            remedy = "It may be truncated: copy it again, or correct or remove the header."
+            raise error(1, "", found, remedy)
         if not words:
-            raise InvalidFileError(path, "has no words", _FORMAT, _KIND)
+            raise error(1, "", "has no words")
     if skipped:
         logger.warning(
-            "%s has %d lines that are not read, the first one in line %d: their word occurred "
-            "before, is not UTF-8 or is white space, or they have no vector of dimension %d.",
+            "%s has %d lines for words that it had before, that are not UTF-8 or that are white "
+            "space, the first one for %r in line %d. They are ignored.",
             path,
             len(skipped),
-            skipped[0],
-            dim,
+            skipped[0][0][:50],
+            skipped[0][1],
         )
     return list(words), numpy.frombuffer(values, dtype=numpy.float32).reshape(len(words), dim)
+
+
+def _line_error(
+    path: str, number: int, line: str, found: str, remedy: str = _FORMAT
+) -> InvalidFileError:
+    if _NOT_UTF8.search(line):
+        found, remedy = f"is not text: it {found}", "Save a binary word2vec file as text."
+    return InvalidFileError(path, f"{found} in line {number}", remedy, _KIND)
 
 
 def _lines(path: str) -> Iterator[str]:
     remedy = "Give a table of word vectors, as GloVe or word2vec writes it."
     again = "Copy or download it again."
-    resolve_file(parse_embeddings_file_uri(path).main_file_uri, remedy, _KIND)
+    main_file = resolve_file(parse_embeddings_file_uri(path).main_file_uri, remedy, _KIND)
+    with open(main_file, "rb") as archive:
+        # `EmbeddingsTextFile` would take a zip archive without its end for text.
+        if archive.read(4) == b"PK\x03\x04" and not zipfile.is_zipfile(archive):
+            raise InvalidFileError(path, "is truncated: its end is missing", again, _KIND)
     try:
         # Latin-1 has a character for each byte, so opening never fails on the encoding.
         with EmbeddingsTextFile(path, encoding="latin-1") as file:

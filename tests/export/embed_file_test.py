@@ -15,6 +15,7 @@ from allennlp_semfit import SentenceEmbedder
 from allennlp_semfit.export import embed_file as module
 from allennlp_semfit.export import vectors_file
 from allennlp_semfit.export.embed_file import embed_file
+from allennlp_semfit.export.model_folder import export_model
 from allennlp_semfit.pretrained import sentence_embedder
 from tests import FIXTURES, VECTORS
 from tests.tolerance import assert_same_but_for_rounding
@@ -231,7 +232,7 @@ def test_unfinished_vectors_of_other_arguments_are_told_apart(embedder, lm_archi
             embed_file(embedder, sentences, out, **options)
         return str(error.value).partition("a run with other ")[2].partition("; ")[0]
 
-    of_model = "language model, or files or options of it"
+    of_model = "language model or options of it"
     other = str(FIXTURES / "words_only.bin")
     assert differences(SentenceEmbedder(lm_archive, fasttext_model_path=other)) == of_model
     path = shutil.copy(lm_archive, out.parent / "other.tar.gz")
@@ -284,3 +285,13 @@ def test_errors_before_anything_is_written(embedder, sentences, out, monkeypatch
     assert f"the vectors and their copy need {needed} more, and 100B are free" in message
     needed = format_size(2 * 4 * 3 * 12 * len(LINES))
     assert f"need {needed} more" in complaint(pool="mean")
+
+
+def test_the_vectors_may_lie_in_a_new_directory_in_that_of_the_model(
+    lm_archive, sentences, tmp_path
+):
+    export_model(lm_archive, tmp_path / "model", VECTORS)
+    embedder = SentenceEmbedder(tmp_path / "model")
+    before = embedder.identify()
+    embed_file(embedder, sentences, tmp_path / "model" / "new" / "vectors.h5")
+    assert embedder.identify() == before

@@ -7,6 +7,7 @@ local config = import 'elmo_semfit_random.jsonnet';
 
 config {
   vocabulary: { type: 'from_files', directory: $.corpus + '/pca_vocabulary' },
+  datasets_for_vocab_creation:: null,
   model+: {
     head+: {
       embedding_dim: 50,

@@ -7,6 +7,7 @@ local config = import 'elmo_semfit_random.jsonnet';
 
 config {
   vocabulary: { type: 'from_files', directory: $.corpus + '/svd_vocabulary' },
+  datasets_for_vocab_creation:: null,
   // The file has a row for each word of the vocabulary and for @@UNKNOWN@@.
   model+: { head+: { target_embedder+: { pretrained_file: $.corpus + '/svd.txt' } } },
 }
