@@ -56,7 +56,9 @@ class ExportModel(Command):
         with no_params_logged():
             call(export_model, args)
         logger.info("%s is complete: you can move and share it.", args.out_dir)
-        logger.info("Next: fill in the language and the license in its README.md")
+        config = json.loads((Path(args.out_dir) / "config.json").read_text("utf-8"))
+        missing = "license" if config.get("language") else "language and the license"
+        logger.info("Next: fill in the %s in its README.md", missing)
 
 
 @Subcommand.register("export-task")

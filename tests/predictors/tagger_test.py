@@ -201,10 +201,14 @@ class TestLanguage:
         predictor = Predictor.from_path(str(tmp_path / "english"), language="xx")
         assert predictor.predict(self.SENTENCE)["words"] == self.WORDS["xx"]
 
-    def test_it_is_given_to_a_language_model_that_was_exported_without(self, home, tmp_path):
+    def test_it_is_given_to_a_language_model_that_was_exported_without(
+        self, home, tmp_path, caplog
+    ):
         shutil.rmtree(home / "corpus")
         export_model(home / "lm", tmp_path / "lm")
+        caplog.set_level("INFO")
         run("export-model", tmp_path / "lm", tmp_path / "yoruba", "--language", "yo")
+        assert "Next: fill in the license in its README.md" in caplog.text
         assert "\nlanguage: yo\n" in (tmp_path / "yoruba" / "README.md").read_text()
         assert json.loads((tmp_path / "yoruba" / "config.json").read_text())["language"] == "yo"
 
