@@ -7,6 +7,7 @@ writes the tables of Results from that file:
 """
 
 import sys
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
@@ -55,6 +56,7 @@ def collect(out: Path) -> Dict[str, List[Row]]:
         corpus = run.parent.parent
         record = _record(run)
         record["words_read"] = record.pop("tokens")
+        record["words_of_text"] = _count_words(corpus / "train")
         if run.name != "elmo":
             record["fasttext_seconds"] = float((corpus / "vectors.seconds").read_text())
         models.append({"model": run.name, "corpus": corpus.name, **record})
@@ -70,6 +72,11 @@ def collect(out: Path) -> Dict[str, List[Row]]:
             row.update({group: scores["f1"] for group, scores in groups.items()})
         tasks.append(row)
     return {"models": models, "tasks": tasks}
+
+
+@lru_cache
+def _count_words(text: Path) -> int:
+    return sum(len(line.split()) for file in text.iterdir() for line in file.open())
 
 
 def _record(run: Path) -> Row:
@@ -143,6 +150,14 @@ class Scores:
             minutes = [row["seconds"] + row.get("fasttext_seconds", 0) for row in rows]
         return f"{sum(minutes) / len(minutes) / 60:.0f}" if minutes else ""
 
+    def words_of_text(self, text: str) -> Dict[str, int]:
+        """The number of words of a text and of each sample of it."""
+        return {
+            row["corpus"]: row["words_of_text"]
+            for row in self._runs["models"]
+            if row["corpus"].split("_")[0] == text and "words_of_text" in row
+        }
+
     def parameters(self, representation: str, corpus: str) -> str:
         name = representation.replace("_fasttext", "")
         for row in self._runs["models"]:
@@ -214,6 +229,33 @@ def domain_table(scores: Scores) -> List[Row]:
 def domain_summary(scores: Scores) -> List[Row]:
     columns = ("representation", "of novels", "of PubMed", "unseen entities", "minutes")
     return [{column: row[column] for column in columns} for row in domain_table(scores)]
+
+
+def amounts(scores: Scores) -> List[Row]:
+    """The scores of fastText and ELMo-S, and the differences, by task and amount of text."""
+    rows = []
+    for task, text in (("bc5cdr", "pubmed"), ("ner", "novels")):
+        for corpus, words in sorted(scores.words_of_text(text).items(), key=lambda each: each[1]):
+            found = [scores.of(task, name, corpus) for name in ("fasttext", "elmo_semfit")]
+            if all(found):
+                rows.append({"task": task, "corpus": corpus, "words": words, "scores": found})
+    return rows
+
+
+def amounts_table(scores: Scores) -> List[Row]:
+    titles = {"bc5cdr": "BC5CDR, PubMed", "ner": "WNUT-17, novels"}
+    return [
+        {
+            "task, text": titles[row["task"]],
+            "million words": f"{row['words'] / 1e6:.1f}",
+            "fastText": describe([*fasttext.values()]),
+            "ELMo-S": describe([*ours.values()]),
+            "difference": _differences(ours, fasttext) or "",
+            "minutes": scores.minutes("elmo_semfit", row["corpus"]),
+        }
+        for row in amounts(scores)
+        for fasttext, ours in [row["scores"]]
+    ]
 
 
 def languages_table(scores: Scores) -> List[Row]:
