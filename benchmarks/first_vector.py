@@ -5,9 +5,9 @@ embedding.
     python -m benchmarks.first_vector
 
 Each candidate runs in a fresh process, with its files in the page cache. The models have random
-weights: ELMo-S at the paper's size, as an archive and as a folder of `allennlp export-model`;
-AllenNLP's ELMo with LSTMs of this size; and a BERT of the size of MiniLM-L6 in
-sentence-transformers.
+weights: ELMo-S at the paper's size, as an archive and as a folder of `allennlp export-model`, which
+is also opened as in an environment without AllenNLP; AllenNLP's ELMo with LSTMs of this size; and a
+BERT of the size of MiniLM-L6 in sentence-transformers.
 """
 
 import os
@@ -34,10 +34,16 @@ OURS = (
     "from allennlp_semfit import SentenceEmbedder",
     "SentenceEmbedder(path).embed_sentence(words)",
 )
+# As in an environment without AllenNLP, where the package does not import its plugin.
+WITHOUT_ALLENNLP = """import importlib.util
+find_spec = importlib.util.find_spec
+importlib.util.find_spec = lambda name: None if name == "allennlp" else find_spec(name)
+"""
 # The path of the model, the imports, and what computes the vectors.
 CANDIDATES = {
     REFERENCE: ("elmo_semfit/model.tar.gz", *OURS),
     "ELMo-S, folder": ("folder", *OURS),
+    "ELMo-S, folder, no AllenNLP": ("folder", WITHOUT_ALLENNLP + OURS[0], OURS[1]),
     "ELMo": (
         "elmo",
         "from allennlp.modules.elmo import Elmo, batch_to_ids",

@@ -18,6 +18,7 @@ from experiments.results import (
     REPRESENTATIONS,
     RUNS,
     Scores,
+    amounts,
     amounts_table,
     domain_summary,
     domain_table,
@@ -249,17 +250,18 @@ def _first_vector(results: Results) -> str:
     titles = {
         "ELMo-S, archive": "ELMo-S: `SentenceEmbedder`, `model.tar.gz`",
         "ELMo-S, folder": "ELMo-S: `SentenceEmbedder`, exported folder",
+        "ELMo-S, folder, no AllenNLP": "… without AllenNLP",
         "ELMo": "AllenNLP's `Elmo`",
         "sentence-transformers": "sentence-transformers, size of MiniLM-L6",
     }
     table = pandas.DataFrame(_timings(results, "first_vector")).T.loc[list(titles)]
-    ratio = table.median_seconds / table.median_seconds.loc["ELMo"]
+    ratio = table.median_seconds.loc["ELMo"] / table.median_seconds
     columns = {
         "model": table.index.map(titles),
         "size": (table.model_bytes / 1e6).map("{:,.0f} MB".format),
         "to the first vector": table.median_seconds.map("{:.1f} s".format),
-        "of it imports": table.import_seconds.map("{:.1f} s".format),
-        "time vs. ELMo": ratio.map("{:.1f} ×".format),
+        "of which imports": table.import_seconds.map("{:.1f} s".format),
+        "speed vs. ELMo": ratio.map("{:.1f} ×".format),
     }
     return _markdown(pandas.DataFrame(columns).to_dict("records"))
 
@@ -287,6 +289,35 @@ def fill_page(page: str, results: Results) -> str:
         lambda mark: f"{mark[1]}\n{TABLES[mark[2]](results)}\n\n{mark[3]}",
         page,
     )
+
+
+def plot_amounts(scores: Scores) -> Figure:
+    """F1 over the words of text; a bar spans the trainings."""
+    rows = amounts(scores)
+    figure = Figure(figsize=(7.0, 3.4), layout="constrained")
+    titles = {"bc5cdr": "BC5CDR, of PubMed", "ner": "WNUT-17, of novels"}
+    for axes, (task, title) in zip(figure.subplots(1, len(titles)), titles.items()):
+        points = [row for row in rows if row["task"] == task]
+        words = [row["words"] for row in points]
+        for place, name in enumerate(("fasttext", "elmo_semfit")):
+            found = [[*row["scores"][place].values()] for row in points]
+            means = [sum(each) / len(each) for each in found]
+            errors = [
+                [mean - min(each) for mean, each in zip(means, found)],
+                [max(each) - mean for mean, each in zip(means, found)],
+            ]
+            label = REPRESENTATIONS[name]
+            axes.errorbar(words, means, errors, marker="o", markersize=4, capsize=2, label=label)
+        without = [*scores.of(task, "none", "").values()]
+        mean = sum(without) / len(without)
+        axes.axhline(mean, color="gray", linestyle=":", label="none")
+        axes.set_xscale("log")
+        axes.set_title(title, fontsize=10)
+        axes.set_xlabel("words of text")
+        axes.grid(alpha=0.3)
+    figure.axes[0].set_ylabel("F1 in percent")
+    figure.axes[0].legend(frameon=False, fontsize=8)
+    return figure
 
 
 def plot_benchmark(name: str, result: Mapping[str, Any]) -> Figure:
@@ -352,6 +383,8 @@ def main() -> None:
     results = read_results()
     for page in PAGES:
         page.write_text(fill_page(page.read_text("utf-8"), results), "utf-8")
+    figure = plot_amounts(results["scores"])
+    figure.savefig(IMAGES / "results" / "amounts.png", dpi=120)
     for name in PLOTTED:
         figure = plot_benchmark(name, results["benchmarks"][name])
         figure.savefig(IMAGES / "benchmarks" / f"{name}-cpu.png", dpi=120)

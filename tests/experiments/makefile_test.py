@@ -1,4 +1,5 @@
 import os
+import re
 import subprocess
 
 from tests import FIXTURES
@@ -10,6 +11,16 @@ def test_the_makefile_trains_each_table(tmp_path):
     environment = {**os.environ, "SEMFIT_DATA": "/data"}
     commands = subprocess.check_output([*command, "all"], env=environment, text=True)
     assert '"random_seed": 3, "numpy_seed": 3, "pytorch_seed": 3' in commands
-    for run in ("coref.minilm", "bc5cdr.elmo_semfit.pubmed", "wol.elmo_semfit_fasttext.wol"):
+    for run in (
+        "coref.minilm",
+        "bc5cdr.elmo_semfit.pubmed",
+        "ner.fasttext.novels_4000",
+        "wol.elmo_semfit_fasttext.wol",
+    ):
         assert f"{tmp_path}/tasks/{run} starts" in commands
     assert f"FASTTEXT_MODEL_PATH={tmp_path}/novels/vectors.bin" in commands
+    assert f"sample_lines 4000 {tmp_path}/novels_4000/train" in commands
+    # One pass over many sentences, and no fewer steps than by default over few.
+    for corpus, steps in (("pubmed_80000", 2500), ("pubmed_4000", 1500)):
+        (training,) = re.findall(rf".* -s {tmp_path}/{corpus}/models/elmo_semfit .*", commands)
+        assert f'"data_loader.batches_per_epoch": {steps}' in training

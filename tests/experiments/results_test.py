@@ -4,7 +4,15 @@ import pytest
 from scipy import stats
 
 from experiments.entities import score_entities, score_run
-from experiments.results import Scores, collect, domain_table, interval, merge, tasks_table
+from experiments.results import (
+    Scores,
+    amounts_table,
+    collect,
+    domain_table,
+    interval,
+    merge,
+    tasks_table,
+)
 from tests.experiments.tasks_test import task_of, train
 
 
@@ -41,6 +49,20 @@ def test_tables_compare_runs_of_the_same_seed():
     assert (ours["minutes"], ours["parameters"]) == ("15", "1.2 M")
     (domain,) = domain_table(scores)
     assert domain["PubMed vs. novels"] == "+2.5"
+
+
+def test_amounts_of_text_are_in_order():
+    tasks, models = [], []
+    for corpus, words, gain in (("pubmed", 5_824_181, 4), ("pubmed_4000", 98_000, 1)):
+        tasks.append(row("bc5cdr", "fasttext", 1, 75.0, corpus))
+        tasks.append(row("bc5cdr", "elmo_semfit", 1, 75.0 + gain, corpus))
+        models.append({"model": "elmo_semfit", "corpus": corpus, "words_of_text": words})
+        models[-1].update(seed=1, seconds=600, fasttext_seconds=300)
+    table = amounts_table(Scores({"tasks": tasks, "models": models}))
+    assert [(each["million words"], each["difference"]) for each in table] == [
+        ("0.1", "+1.0"),
+        ("5.8", "+4.0"),
+    ]
 
 
 def test_entities_are_in_the_groups_of_their_words():
