@@ -15,7 +15,7 @@ export OMP_NUM_THREADS ?= 1
 # AllenNLP uses deprecated interfaces of other libraries.
 export PYTHONWARNINGS ?= ignore
 
-.PHONY: train data test stress lint format typecheck docs requirements clean
+.PHONY: train data test stress lint format typecheck reference docs requirements clean
 
 # Products in bfloat16 are twice as fast on a CPU with instructions for them, and far slower on another. On a GPU, this
 # small model does not need them.
@@ -67,9 +67,13 @@ format: .venv/synced
 typecheck: .venv/synced
 	$(BIN)/mypy
 
+# Writes the docstrings and the commands' --help into docs/reference/.
+reference: .venv/synced
+	$(BIN)/python docs/hooks/reference.py
+
 # Builds the website in site/, in an environment of its own.
 docs: .venv/synced .venv-docs/synced
-	@PROJECT_PYTHON=$(BIN)/python NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build
+	@NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build
 
 # Recompiles the pinned versions. A release candidate may lack an upper bound that the release has, and
 # uv would take it for the sake of another package's latest version.

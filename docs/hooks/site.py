@@ -4,20 +4,15 @@ What `mkdocs.yml` adds to MkDocs:
 * README.md is the home page, and some other Markdown files of the repository are pages.
 * A file of the repository that a page links to becomes part of the site. What cannot, a directory
   or another Markdown file, is not linked.
-* `<!-- help: NAME -->` becomes the `--help` of a command.
 
 In all pages, links are relative to the file that they stand in, so that they work in the repository
 as well.
 """
 
-import json
-import os
 import posixpath
 import re
-import subprocess
-from functools import cache
 from pathlib import Path
-from typing import Dict, Optional
+from typing import Optional
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
@@ -32,7 +27,6 @@ _PAGES = {
 }
 # The text, the path and the anchor of a relative link or image.
 _LINK = re.compile(r"\[([^\[\]]*)\]\((?!\w+:|#)([^)#\s]+)(#[^)\s]*)?\)")
-_HELP = re.compile(r"<!-- help: (\S+) -->")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -55,10 +49,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         path = posixpath.relpath(uri, posixpath.dirname(page.file.src_uri) or ".")
         return f"[{text}]({path}{anchor or ''})"
 
-    def show_help(match: "re.Match[str]") -> str:
-        return f"```text\n{_command_help()[match[1]].strip()}\n```"
-
-    return _HELP.sub(show_help, _LINK.sub(rewrite, markdown))
+    return _LINK.sub(rewrite, markdown)
 
 
 def _uri_in_site(file: File, link: str) -> Optional[str]:
@@ -72,11 +63,3 @@ def _uri_in_site(file: File, link: str) -> Optional[str]:
         return path[len("docs/") :]
     return None if path.endswith(".md") or (_ROOT / path).is_dir() else path
 
-
-@cache
-def _command_help() -> Dict[str, str]:
-    python = os.environ.get("PROJECT_PYTHON", str(_ROOT / ".venv/bin/python"))
-    command = [python, "-W", "ignore", str(Path(__file__).with_name("command_help.py"))]
-    environment = {**os.environ, "PYTHONPATH": str(_ROOT)}
-    process = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE)
-    return json.loads(process.stdout)

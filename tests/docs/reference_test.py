@@ -1,9 +1,10 @@
 """The pages of reference have every component and every command, and show what is in the code."""
 
-import importlib
 import importlib.util
 import re
+import sys
 
+import pytest
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common import Registrable
 
@@ -13,8 +14,10 @@ COMPONENTS = (ROOT / "docs" / "reference" / "components.md").read_text("utf-8")
 COMMANDS = (ROOT / "docs" / "reference" / "commands.md").read_text("utf-8")
 
 
-def load_hook(name):
-    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / "hooks" / f"{name}.py")
+@pytest.fixture(scope="module")
+def reference():
+    path = ROOT / "docs" / "hooks" / "reference.py"
+    spec = importlib.util.spec_from_file_location("reference", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -33,19 +36,51 @@ def test_it_has_every_component():
     assert len(found) >= 19
     for name, cls in found:
         assert f"`{name}`" in COMPONENTS
-        assert f"::: {cls.__module__}.{cls.__qualname__}\n" in COMPONENTS
+        assert f"<!-- docstring: {cls.__module__}.{cls.__qualname__} -->\n" in COMPONENTS
 
 
-def test_every_entry_is_in_the_code():
-    entries = re.findall(r"^::: (\S+)\.(\w+)$", COMPONENTS, flags=re.MULTILINE)
-    for module, name in entries:
-        assert getattr(importlib.import_module(module), name).__doc__, name
-
-
-def test_it_has_every_command_and_its_help():
+def test_it_has_every_command():
     marks = re.findall(r"^<!-- help: (\S+) -->$", COMMANDS, flags=re.MULTILINE)
-    help_texts = load_hook("command_help").command_help()
-    assert sorted(marks) == sorted(help_texts)
     assert sorted(marks) == sorted(name for base, name, _ in registered() if base is Subcommand)
-    assert help_texts["embed"].startswith("usage: allennlp embed ")
-    assert "--dtype {float32,float16}" in help_texts["embed"]
+
+
+@pytest.mark.parametrize("name", ["components", "python", "commands"])
+def test_it_is_that_of_the_code(name, reference):
+    if name == "commands" and sys.version_info >= (3, 13):
+        pytest.skip("argparse prints options in another form since Python 3.13")
+    page = (ROOT / "docs" / "reference" / f"{name}.md").read_text("utf-8")
+    assert reference.fill_page(page) == page, "run `make reference`"
+
+
+def test_a_docstring_becomes_markdown(reference):
+    docstring = """
+A thing, see [`Model`](../models/model.md) and [the paper](https://arxiv.org).
+
+# Parameters
+
+size : `int`, optional (default = `1`)
+    Its size.
+    In words.
+a, b
+    See `Other`.
+
+# Returns
+
+`str`
+"""
+    assert (
+        reference.to_markdown(docstring.strip())
+        == """
+A thing, see `Model` and [the paper](https://arxiv.org).
+
+**Parameters**
+
+- `size` : `int`, optional (default = `1`) — Its size.
+    In words.
+- `a`, `b` — See `Other`.
+
+**Returns**
+
+- `str`
+""".strip()
+    )
