@@ -62,4 +62,3 @@ def _uri_in_site(file: File, link: str) -> Optional[str]:
     if path.startswith("docs/"):
         return path[len("docs/") :]
     return None if path.endswith(".md") or (_ROOT / path).is_dir() else path
-
