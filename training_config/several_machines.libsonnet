@@ -3,7 +3,7 @@
 //   (import 'training_config/one_billion_word/elmo_semfit.jsonnet') + (import 'training_config/several_machines.libsonnet')
 //
 // A step has NUM_MACHINES times the words, so an epoch has fewer steps by this factor, and the peak learning rate
-// is higher by it. See docs/howto/training.md.
+// is higher by it. See docs/howto/gpus.md.
 local num_machines = std.parseInt(std.extVar('NUM_MACHINES'));
 
 {

@@ -9,13 +9,16 @@ PAGES = [
     *(
         ROOT / "docs" / f"{name}.md"
         for name in (
+            "install",
             "tutorial",
             "concepts",
             "howto/corpus",
             "howto/models",
             "howto/training",
+            "howto/gpus",
             "howto/continue",
             "howto/vectors",
+            "howto/inspect",
             "howto/tasks",
             "howto/integrations",
             "reference/components",
