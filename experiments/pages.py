@@ -88,6 +88,7 @@ def _speed(results: Results) -> str:
 
     elmo, adaptive, ours, sparse = "elmo", "elmo_adaptive", "elmo_semfit", "elmo, sparse gradients"
     fast = ", bfloat16"
+    head = _timings(results, "semfit_head")["head alone"]["share_of_step"]
     theirs, our_lstm = (
         _seconds(results, "contextualizer", f"{name}, float32, 4096 cells")
         for name in ("ElmoLstm", OURS)
@@ -129,6 +130,8 @@ def _speed(results: Results) -> str:
             ratio("models_sparse", sparse + fast, ours + fast),
         ),
         *((name, value) for name, value in shares(sparse, "models_sparse").items()),
+        ("a tagger's step with ELMo-S vs. with ELMo", ratio("ner_step", elmo, ours)),
+        ("`semfit` head, share of ELMo-S's step", f"{100 * head:.1f} %"),
     ]
     columns = ("training step", "CPU, float32", "CPU, bfloat16", "H200, bfloat16", "paper")
     return _markdown(dict(zip(columns, row)) for row in rows)
@@ -309,8 +312,8 @@ def plot_amounts(scores: Scores) -> Figure:
             label = REPRESENTATIONS[name]
             axes.errorbar(words, means, errors, marker="o", markersize=4, capsize=2, label=label)
         without = [*scores.of(task, "none", "").values()]
-        mean = sum(without) / len(without)
-        axes.axhline(mean, color="gray", linestyle=":", label="none")
+        if without:
+            axes.axhline(sum(without) / len(without), color="gray", linestyle=":", label="none")
         axes.set_xscale("log")
         axes.set_title(title, fontsize=10)
         axes.set_xlabel("words of text")
