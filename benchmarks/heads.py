@@ -7,7 +7,7 @@ model is a unidirectional LSTM with 2,048 units over fixed vectors of 300 dimens
 With `--alone`, the model is the output layer only, over random vectors of `--hidden-dim`.
 
 A step is the forward pass, the backward pass and an update with plain SGD, the cheapest optimizer
-per parameter, which favours output layers with many parameters.
+per parameter, which favors output layers with many parameters.
 
 `seconds per million words` is measured with the `timed batch`: the largest batch within the memory
 budget, but at most `--max-words`. The largest batch is extrapolated from the peak memory of two

@@ -29,14 +29,14 @@ def make_vectors(work_dir: Path) -> None:
     words_only.save_model(str(FIXTURES / "words_only.bin"))
 
     # A classifier and its quantised form, which are not accepted as word vectors.
-    labelled = work_dir / "labelled.txt"
+    labeled = work_dir / "labeled.txt"
     lines = corpus.read_text("utf-8").splitlines()
-    labelled.write_text("".join(f"__label__{i % 2} {line}\n" for i, line in enumerate(lines)))
+    labeled.write_text("".join(f"__label__{i % 2} {line}\n" for i, line in enumerate(lines)))
     classifier = fasttext.train_supervised(
-        str(labelled), dim=10, minn=3, maxn=4, bucket=1000, thread=10, verbose=0
+        str(labeled), dim=10, minn=3, maxn=4, bucket=1000, thread=10, verbose=0
     )
     classifier.save_model(str(FIXTURES / "supervised.bin"))
-    classifier.quantize(input=str(labelled))
+    classifier.quantize(input=str(labeled))
     classifier.save_model(str(FIXTURES / "quantised.ftz"))
 
 

@@ -31,7 +31,7 @@ class Occurrence(NamedTuple):
 
 
 class Neighbor(NamedTuple):
-    """Another occurrence, and the cosine between the centred vectors."""
+    """Another occurrence, and the cosine between the centered vectors."""
 
     occurrence: Occurrence
     cosine: float
@@ -272,7 +272,7 @@ class TextVectors:
             yield slice(start, start + _BLOCK_SIZE)
 
     def _unit_vectors(self, rows: _Rows, layers: str) -> torch.Tensor:
-        """The centred vectors of the rows, scaled to length 1, shape `(num_rows, dim)`."""
+        """The centered vectors of the rows, scaled to length 1, shape `(num_rows, dim)`."""
         if layers not in self._means:
             check_choice("`layers`", layers, [*self.choices_of_layers, "top"])
             total = torch.zeros((), dtype=torch.double)

@@ -155,7 +155,7 @@ class WordScorer:
     @property
     def vectors(self) -> torch.Tensor:
         """
-        The vectors of the words, as the head predicts them: centred or whitened if its targets are.
+        The vectors of the words, as the head predicts them: centered or whitened like its targets.
         Shape `(len(words), embedding_dim)`, `float64`.
 
         # Raises

@@ -22,7 +22,7 @@ import numpy
 from allennlp_semfit import SentenceEmbedder
 from allennlp_semfit.fasttext.model import FastTextModel
 from experiments.json_files import read_json, write_json
-from experiments.senteval.protocols import LabelledFeatures
+from experiments.senteval.protocols import LabeledFeatures
 from experiments.senteval.tasks import TASKS, Sentence, Splits, read_task
 
 # Returns the vectors of sentences, shape `(num_sentences, dim)`.
@@ -85,14 +85,14 @@ def evaluate(embed: Embed, data_dir: Path, out: Path, tasks: Sequence[str], fold
         sys.stdout.write(f"{name}: {outcome.score:.2f}\n")
 
 
-def features_of(embed: Embed, splits: Splits) -> Dict[str, LabelledFeatures]:
+def features_of(embed: Embed, splits: Splits) -> Dict[str, LabeledFeatures]:
     """Computes the features of the examples. Each distinct sentence is embedded once."""
     distinct: Dict[Sentence, int] = {}
     for example in chain.from_iterable(splits.values()):
         for sentence in example.sentences:
             distinct.setdefault(sentence, len(distinct))
     embedded = embed(list(distinct))
-    labelled = {}
+    labeled = {}
     for split, examples in splits.items():
         rows = numpy.array([[distinct[each] for each in example.sentences] for example in examples])
         features = embedded[rows[:, 0]]
@@ -101,8 +101,8 @@ def features_of(embed: Embed, splits: Splits) -> Dict[str, LabelledFeatures]:
             other = embedded[rows[:, 1]]
             features = numpy.concatenate([abs(features - other), features * other], axis=1)
         labels = numpy.array([example.label for example in examples])
-        labelled[split] = LabelledFeatures(features, labels)
-    return labelled
+        labeled[split] = LabeledFeatures(features, labels)
+    return labeled
 
 
 if __name__ == "__main__":

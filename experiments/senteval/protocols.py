@@ -18,7 +18,7 @@ _SEED = 1111
 _FOLDS_AND_TEST_C_VALUES = [2.0**exponent for exponent in range(-1, 6)]
 
 
-class LabelledFeatures(NamedTuple):
+class LabeledFeatures(NamedTuple):
     """Shapes `(num_examples, dim)` and `(num_examples,)`."""
 
     features: numpy.ndarray
@@ -38,10 +38,10 @@ class Outcome(NamedTuple):
 
 
 # The arguments are the splits and the number of folds.
-Protocol = Callable[[Dict[str, LabelledFeatures], int], Outcome]
+Protocol = Callable[[Dict[str, LabeledFeatures], int], Outcome]
 
 
-def nested_folds(splits: Dict[str, LabelledFeatures], folds: int) -> Outcome:
+def nested_folds(splits: Dict[str, LabeledFeatures], folds: int) -> Outcome:
     """
     Nested cross-validation on `"train"`. For each fold, `C` is chosen by cross-validation on the
     other folds.
@@ -56,7 +56,7 @@ def nested_folds(splits: Dict[str, LabelledFeatures], folds: int) -> Outcome:
     )
 
 
-def folds_and_test(splits: Dict[str, LabelledFeatures], folds: int) -> Outcome:
+def folds_and_test(splits: Dict[str, LabeledFeatures], folds: int) -> Outcome:
     """Chooses `C` by cross-validation on `"train"` and evaluates on `"test"`."""
     scaled, variance = _scaled(splits)
     features, labels = scaled["test"]
@@ -68,7 +68,7 @@ def folds_and_test(splits: Dict[str, LabelledFeatures], folds: int) -> Outcome:
     )
 
 
-def dev_and_test(splits: Dict[str, LabelledFeatures], folds: int) -> Outcome:
+def dev_and_test(splits: Dict[str, LabeledFeatures], folds: int) -> Outcome:
     """Chooses `C` by the accuracy on `"dev"` and evaluates on `"test"`."""
     scaled, variance = _scaled(splits)
     scores = []
@@ -78,7 +78,7 @@ def dev_and_test(splits: Dict[str, LabelledFeatures], folds: int) -> Outcome:
     return _best(scores)
 
 
-def relatedness(splits: Dict[str, LabelledFeatures], folds: int) -> Outcome:
+def relatedness(splits: Dict[str, LabeledFeatures], folds: int) -> Outcome:
     """
     Predicts a score from 1 to 5 as the expected value of the classes 1, …, 5 (Tai et al. 2015,
     https://arxiv.org/abs/1503.00075, section 4.2). For training, an example with the score 3.7 is
@@ -104,7 +104,7 @@ def relatedness(splits: Dict[str, LabelledFeatures], folds: int) -> Outcome:
     return _best(scores)
 
 
-def _scaled(splits: Dict[str, LabelledFeatures]) -> Tuple[Dict[str, LabelledFeatures], float]:
+def _scaled(splits: Dict[str, LabeledFeatures]) -> Tuple[Dict[str, LabeledFeatures], float]:
     """
     Centres and scales features, so that the solver converges equally well for all kinds of them. If
     `C` is multiplied by the returned factor, the classifier does not change: the intercept is not
@@ -113,7 +113,7 @@ def _scaled(splits: Dict[str, LabelledFeatures]) -> Tuple[Dict[str, LabelledFeat
     train = splits["train"].features.astype(numpy.float64)
     mean, variance = train.mean(axis=0), float(train.var(axis=0).mean()) or 1.0
     return {
-        name: LabelledFeatures(((features - mean) / variance**0.5).astype(numpy.float32), labels)
+        name: LabeledFeatures(((features - mean) / variance**0.5).astype(numpy.float32), labels)
         for name, (features, labels) in splits.items()
     }, variance
 

@@ -33,7 +33,7 @@ def text(embedder, sentences):
 
 
 def expected_vectors(embedder, sentences, layers):
-    """The centred vectors of length 1 by occurrence, in float64, of vectors kept in float16."""
+    """The centered vectors of length 1 by occurrence, in float64, of vectors kept in float16."""
     vectors = {}
     for line, words in sentences.items():
         all_layers = embedder.embed_sentence(words).astype("float16").astype("float32")
@@ -41,8 +41,8 @@ def expected_vectors(embedder, sentences, layers):
         for position, vector in enumerate(one):
             vectors[Occurrence(line, position)] = vector.astype("float64")
     mean = numpy.mean(list(vectors.values()), axis=0)
-    centred = {occurrence: vector - mean for occurrence, vector in vectors.items()}
-    return {occurrence: v / numpy.linalg.norm(v) for occurrence, v in centred.items()}
+    centered = {occurrence: vector - mean for occurrence, vector in vectors.items()}
+    return {occurrence: v / numpy.linalg.norm(v) for occurrence, v in centered.items()}
 
 
 @pytest.mark.parametrize("block_size", [7, 10_000])

@@ -73,8 +73,8 @@ def test_each_line_has_its_vectors(embedder, sentences, out, layers, dtype):
                 expected = expected.sum(axis=0) / 3
             elif layers == "normalized":
                 variance = expected.var(axis=-1, keepdims=True)
-                centred = expected - expected.mean(axis=-1, keepdims=True)
-                expected = (centred / (variance + 1e-5) ** 0.5).sum(axis=0) / 3
+                centered = expected - expected.mean(axis=-1, keepdims=True)
+                expected = (centered / (variance + 1e-5) ** 0.5).sum(axis=0) / 3
             vectors = file[str(index)]
             assert vectors.dtype == dtype
             assert vectors.shape == expected.shape

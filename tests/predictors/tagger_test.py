@@ -186,7 +186,7 @@ class TestLanguage:
         assert "allennlp predict" in caplog.text
         assert words_of(tmp_path / "task", self.SENTENCE) == self.WORDS["xx"]
 
-    def test_text_that_was_tokenised_elsewhere_is_of_no_known_language(self, home, tmp_path):
+    def test_text_that_was_tokenized_elsewhere_is_of_no_known_language(self, home, tmp_path):
         record = json.loads((home / "corpus" / "corpus.json").read_text())
         record["options"]["already_tokenized"] = True
         (home / "corpus" / "corpus.json").write_text(json.dumps(record))

@@ -85,7 +85,7 @@ class AsElmo(torch.nn.Module):
         return {"activations": output["lm_embeddings"], "mask": output["mask"]}
 
 
-def test_normalised_layers_count_alike_and_do_not_depend_on_the_batch(build):
+def test_normalized_layers_count_alike_and_do_not_depend_on_the_batch(build):
     embedder = build(do_layer_norm=True).eval()
     tensors = indexed(SENTENCES)
     embedded = embedder(**tensors)

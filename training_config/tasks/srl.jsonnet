@@ -1,4 +1,4 @@
-// Semantic role labelling with the alternating LSTM of He et al. 2017.
+// Semantic role labeling with the alternating LSTM of He et al. 2017.
 //
 //   export SRL_TRAIN_DATA_PATH=… SRL_VALIDATION_DATA_PATH=… SRL_TEST_DATA_PATH=…
 //   export LM_ARCHIVE_PATH=output/elmo_semfit/model.tar.gz

@@ -14,7 +14,7 @@ local language_model_dim = 2 * 128;
   dataset_reader: {
     type: 'sst_tokens',
     granularity: '5-class',
-    use_subtrees: true,  // Train on all labelled phrases of the trees.
+    use_subtrees: true,  // Train on all labeled phrases of the trees.
     token_indexers: { tokens: { type: 'single_id' }, elmo_semfit: language_model },
   },
   validation_dataset_reader: $.dataset_reader { use_subtrees: false },

@@ -4,7 +4,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 from experiments.senteval.protocols import (
-    LabelledFeatures,
+    LabeledFeatures,
     dev_and_test,
     folds_and_test,
     nested_folds,
@@ -23,7 +23,7 @@ def draw(num_examples, num_classes, seed):
     features = (0.3 * random.standard_normal((num_examples, 4)) + 0.1).astype(numpy.float32)
     scores = features @ weights * 2
     labels = numpy.argmax(scores + random.gumbel(size=scores.shape), axis=1)
-    return LabelledFeatures(features, labels)
+    return LabeledFeatures(features, labels)
 
 
 def plain(c):
@@ -43,7 +43,7 @@ def test_nested_folds():
     expected = []
     divider = StratifiedKFold(3, shuffle=True, random_state=1111)
     for rows, test in divider.split(*data):
-        train = LabelledFeatures(data.features[rows], data.labels[rows])
+        train = LabeledFeatures(data.features[rows], data.labels[rows])
         c, dev_score = choose(train, SMALL, 3)
         score = 100 * plain(c).fit(*train).score(data.features[test], data.labels[test])
         expected.append((c, dev_score, score))
@@ -87,7 +87,7 @@ def test_relatedness_is_that_of_duplicated_examples():
     def pairs(num_examples):
         features = random.standard_normal((num_examples, 3)).astype(numpy.float32)
         scores = 3 + features @ [1.0, -0.5, 0.2] + random.standard_normal(num_examples)
-        return LabelledFeatures(features, numpy.clip(numpy.round(scores * 4) / 4, 1, 5))
+        return LabeledFeatures(features, numpy.clip(numpy.round(scores * 4) / 4, 1, 5))
 
     splits = {"train": pairs(80), "dev": pairs(30), "test": pairs(30)}
     assert {1.0, 5.0} <= set(splits["train"].labels)

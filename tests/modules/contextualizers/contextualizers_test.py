@@ -260,8 +260,8 @@ def test_dropout_does_not_affect_residual_connections_and_evaluation():
     assert torch.equal(encoder(inputs, mask)[-1], encoder(inputs, mask)[-1])
 
 
-@Seq2SeqEncoder.register("normalised_sum")
-class NormalisedSum(PassThroughEncoder):
+@Seq2SeqEncoder.register("normalized_sum")
+class NormalizedSum(PassThroughEncoder):
     """Each half of its one layer has the normalized sum of the sentence."""
 
     def __init__(self, input_dim: int, return_all_layers: bool) -> None:
@@ -278,7 +278,7 @@ class NormalisedSum(PassThroughEncoder):
 @pytest.mark.parametrize(
     ("encoder", "message"),
     [
-        ({"type": "normalised_sum", "input_dim": 8}, "depends on words that it would"),
+        ({"type": "normalized_sum", "input_dim": 8}, "depends on words that it would"),
         (
             {"type": "lstm", "input_size": 8, "hidden_size": 8, "bidirectional": True},
             "returns only its last layer",
