@@ -77,25 +77,30 @@ def to_markdown(docstring: str) -> str:
     list items for `name : type` and the indented lines below.
     """
     lines: List[str] = []
-    section, is_item, is_named = "", False, False
+    section = ""
+    is_item = is_named = has_paragraphs = False
     for line in _LINK.sub(r"\1", docstring).splitlines():
         heading = _SECTION.match(line)
         if heading:
-            section, is_item, is_named = heading[1], False, False
+            section = heading[1]
+            is_item = is_named = has_paragraphs = False
             lines.append(f"**{section}**")
         elif section in _ITEMS and re.match(r"`?\**\w.*", line):
             name, colon, rest = line.partition(" : ")
             if colon or re.fullmatch(r"[\w, ]+", line):
                 name = ", ".join(f"`{each.strip()}`" for each in name.split(","))
-            # A blank line before the first item.
-            lines += ([] if is_item or lines[-1] == "" else [""]) + [f"- {name}{colon}{rest}"]
+            # A list starts after a blank line, and goes on after one if an item has paragraphs.
+            if lines[-1] and (not is_item or has_paragraphs):
+                lines.append("")
+            lines.append(f"- {name}{colon}{rest}")
+            has_paragraphs = False
             is_item = is_named = True
         elif is_named and line:
             lines[-1] += f" — {line.strip()}"
             is_named = False
         else:
             lines.append(line)
-            is_named = False
+            is_named, has_paragraphs = False, has_paragraphs or not line
     return "\n".join(lines)
 
 

@@ -61,6 +61,8 @@ A thing, see [`Model`](../models/model.md) and [the paper](https://arxiv.org).
 size : `int`, optional (default = `1`)
     Its size.
     In words.
+
+    More.
 a, b
     See `Other`.
 
@@ -77,6 +79,9 @@ A thing, see `Model` and [the paper](https://arxiv.org).
 
 - `size` : `int`, optional (default = `1`) — Its size.
     In words.
+
+    More.
+
 - `a`, `b` — See `Other`.
 
 **Returns**
