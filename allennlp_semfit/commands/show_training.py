@@ -101,14 +101,17 @@ def describe_training(serialization_dir: str) -> str:
             "",
         ]
     archive = os.path.join(serialization_dir, "model.tar.gz")
-    if os.path.exists(archive):
-        lines += _next_commands(config, archive)
-    else:
+    has_archive = os.path.exists(archive)
+    # AllenNLP also makes an archive when a training is interrupted, but no metrics.json.
+    if not (has_archive and os.path.exists(os.path.join(serialization_dir, "metrics.json"))):
         lines += [
             "The training is incomplete. To resume it from the last checkpoint, repeat the command",
             "that started it with --recover.",
+            "",
         ]
-    return "\n".join(lines) + "\n"
+    if has_archive:
+        lines += _next_commands(config, archive)
+    return "\n".join(lines).rstrip("\n") + "\n"
 
 
 @Subcommand.register("show-training")

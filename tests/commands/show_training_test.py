@@ -106,6 +106,19 @@ def test_the_next_commands_can_be_pasted(tmp_path, is_list):
     assert export[1:4] == ["export-model", str(archive), str(run_directory / "model")]
 
 
+def test_a_training_that_was_interrupted_can_be_resumed(tmp_path):
+    write_epochs(tmp_path, COSINES)
+    resumes = "started it with --recover.\n"
+    assert describe_training(str(tmp_path)).endswith(resumes)
+    # AllenNLP makes it of the best epoch until then.
+    (tmp_path / "model.tar.gz").touch()
+    shown = describe_training(str(tmp_path))
+    assert resumes in shown
+    assert "The model of the best epoch: " in shown
+    (tmp_path / "metrics.json").touch()
+    assert resumes not in describe_training(str(tmp_path))
+
+
 def test_an_exported_model_comes_first(tmp_path):
     write_epochs(tmp_path, COSINES)
     folder = tmp_path / "model"
