@@ -36,6 +36,7 @@ from allennlp_semfit.export.model_folder import export_model
 from allennlp_semfit.export.sentences_file import SentencesFile
 from allennlp_semfit.export.task_folder import export_task
 from allennlp_semfit.export.word_vectors import word_vectors
+from allennlp_semfit.predictors.tagger import ANY_LANGUAGE
 from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
 from allennlp_semfit.static_vectors.table import write_table
 
@@ -57,7 +58,9 @@ class ExportModel(Command):
             call(export_model, args)
         logger.info("%s is complete: you can move and share it.", args.out_dir)
         config = json.loads((Path(args.out_dir) / "config.json").read_text("utf-8"))
-        missing = "license" if config.get("language") else "language and the license"
+        # The card has a tag for any language but `xx`.
+        is_known = config.get("language") not in (None, ANY_LANGUAGE)
+        missing = "license" if is_known else "language and the license"
         logger.info("Next: fill in the %s in its README.md", missing)
 
 

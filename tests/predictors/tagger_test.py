@@ -211,6 +211,9 @@ class TestLanguage:
         assert "Next: fill in the license in its README.md" in caplog.text
         assert "\nlanguage: yo\n" in (tmp_path / "yoruba" / "README.md").read_text()
         assert json.loads((tmp_path / "yoruba" / "config.json").read_text())["language"] == "yo"
+        # The card of any other language has no code.
+        run("export-model", tmp_path / "lm", tmp_path / "any", "--language", "xx")
+        assert "Next: fill in the language and the license in its README.md" in caplog.text
 
     @pytest.mark.parametrize("command", ["export-model", "export-task"])
     def test_spacy_does_not_support_it(self, command, tmp_path):
