@@ -36,19 +36,19 @@ def check_vectors_path(
     # Raises
 
     `ConfigurationError`
-        If it cannot be written, is one of `inputs`, or its suffix is that of another format.
+        If it cannot be written, is one of `inputs`, or its suffix is not that of such a file.
     """
+    check_output_path(path, force=force, inputs=inputs)
     if pool is None and path.suffix == ".npy":
         raise ConfigurationError(
             f"{path}: a .npy file has one vector per sentence; add --pool mean, or give the name "
             "of an .h5 file"
         )
-    if pool is not None and path.suffix not in (".h5", ".npy"):
+    if path.suffix not in (".h5", ".hdf5", ".npy"):
         raise ConfigurationError(
-            f"{path}: with --pool, the suffix chooses the format; give a name that ends in .h5 or "
-            ".npy"
+            f"{path}: the suffix chooses the format; give a name that ends in .h5, .hdf5 or, with "
+            "--pool, .npy"
         )
-    check_output_path(path, force=force, inputs=inputs)
 
 
 def write_word_vectors(

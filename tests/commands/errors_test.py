@@ -23,7 +23,8 @@ ERRORS = [
     ("embed in.txt in.txt ./in.txt --force", "in.txt: it is an input; give the output another"),
     ("embed missing.tar.gz in.txt out.h5 --batch-size 0", "--batch-size must be at least 1, got 0"),
     ("embed missing.tar.gz in.txt out.npy", "out.npy: a .npy file has one vector per sentence"),
-    ("embed missing.tar.gz in.txt out --pool max", "out: with --pool, the suffix chooses"),
+    ("embed missing.tar.gz in.txt out.txt", "out.txt: the suffix chooses the format; give a name"),
+    ("embed missing.tar.gz in.txt out --pool max", "out: the suffix chooses the format"),
     (
         "export-character-cnn missing.tar.gz taken",
         "taken: it is not empty; give another directory, or --force",
