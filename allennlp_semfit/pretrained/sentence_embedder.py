@@ -173,7 +173,7 @@ class SentenceEmbedder:
         # Raises
 
         `ConfigurationError`
-            If the sentence is a string.
+            If the sentence is not a list of strings.
         """
         return self.embed_batch([sentence], convert_to_tensor=convert_to_tensor)[0]
 
@@ -198,13 +198,19 @@ class SentenceEmbedder:
         # Raises
 
         `ConfigurationError`
-            If a sentence is a string.
+            If a sentence is not a list of strings.
         """
         for sentence in batch:
             if isinstance(sentence, str):
                 raise ConfigurationError(
                     f"The sentence {sentence[:50]!r} is a string; give a list of its words."
                 )
+            for word in sentence:
+                if not isinstance(word, str):
+                    raise ConfigurationError(
+                        f"{word!r:.50}: a word must be a string, got {type(word).__name__}; give "
+                        "each sentence as a list of strings, and several to `embed_sentences`."
+                    )
         if not batch:
             return []
         # The user may have moved the module, or called `half()`.
@@ -253,7 +259,7 @@ class SentenceEmbedder:
         # Raises
 
         `ConfigurationError`
-            If a sentence is a string, or `batch_size` is less than 1.
+            If a sentence is not a list of strings, or `batch_size` is less than 1.
         """
         check_bounds({"batch_size": batch_size}, at_least=1)
         num_sentences = operator.length_hint(sentences) or None
@@ -310,8 +316,8 @@ class SentenceEmbedder:
         # Raises
 
         `ConfigurationError`
-            If `pool` or `layers` is unknown, a sentence is a string, or `batch_size` is less than
-            1.
+            If `pool` or `layers` is unknown, a sentence is not a list of strings, or `batch_size`
+            is less than 1.
         """
         check_pooling(layers, pool)
         check_bounds({"batch_size": batch_size}, at_least=1)

@@ -120,6 +120,12 @@ def test_sentence_vectors_refuse_what_they_cannot_pool(embedder):
         embedder.sentence_vectors(["Snow ."])
 
 
+@pytest.mark.parametrize("words", [[["Snow", "."]], ["Snow", None]])
+def test_a_word_must_be_a_string(embedder, words):
+    with pytest.raises(ConfigurationError, match="a word must be a string, got (list|NoneType); "):
+        embedder.embed_sentence(words)
+
+
 @pytest.mark.parametrize("kind", ["trained", "subwords"])
 def test_is_pickled_without_its_weights(kind, language_models, tmp_path, monkeypatch):
     vectors = os.path.relpath(FIXTURES / "vectors.bin") if kind == "trained" else None
