@@ -97,6 +97,14 @@ class SemfitTaggerPredictor(SentenceTaggerPredictor):
 
         return blank_pipeline(self._language).tokenizer
 
+    def load_line(self, line: str) -> JsonDict:
+        try:
+            return super().load_line(line)
+        except json.JSONDecodeError:
+            raise ConfigurationError(
+                f'{line.strip()!r} is not JSON: write a line as {{"sentence": "…"}}'
+            ) from None
+
     def dump_line(self, outputs: JsonDict) -> str:
         return json.dumps(outputs, ensure_ascii=False) + "\n"
 
@@ -130,14 +138,15 @@ class SemfitTaggerPredictor(SentenceTaggerPredictor):
         return described
 
     def _json_to_instance(self, json_dict: JsonDict) -> Instance:
-        sentence = json_dict.get("sentence")
+        sentence = json_dict.get("sentence") if isinstance(json_dict, dict) else None
         if isinstance(sentence, str):
             words = [token.text for token in self._splitter(sentence)]
         elif isinstance(sentence, list) and all(isinstance(word, str) for word in sentence):
             words = sentence
         else:
             raise ConfigurationError(
-                f'{json.dumps(json_dict)}: it needs a "sentence", a text or a list of words'
+                f"{json.dumps(json_dict, ensure_ascii=False)}: "
+                'it needs a "sentence", a text or a list of words'
             )
         return self._dataset_reader.text_to_instance([Token(word) for word in words])
 

@@ -231,9 +231,11 @@ class TestLanguage:
 def test_what_is_no_sentence_is_named(no_spacy_model, tmp_path):
     export_task(train_tagger(tmp_path), tmp_path / "exported", language="en")
     predictor = Predictor.from_path(str(tmp_path / "exported"))
-    for line in ({"text": "Snow."}, {"sentence": 3}, {"sentence": ["Snow", 3]}):
+    for line in ({"text": "Snow."}, {"sentence": 3}, {"sentence": ["Snow", 3]}, "Snow."):
         with pytest.raises(ConfigurationError, match='it needs a "sentence", a text or a list'):
             predictor.predict_json(line)
+    with pytest.raises(ConfigurationError, match="'Snow fell.' is not JSON: write a line as"):
+        predictor.load_line("Snow fell.\n")
 
 
 def test_the_entities_of_each_coding_scheme():
