@@ -183,7 +183,8 @@ class ElmoSemfitEmbedder(TokenEmbedder, NamesConfigKey):
     def _check(self, tensors: Dict[str, torch.Tensor]) -> None:
         expected = self._language_model.input_names()
         remedy = (
-            f'Use the indexer {{"type": "elmo_semfit", "archive_file": "{self._archive_file}"}}.'
+            f'Use the indexer {{"type": "elmo_semfit", "archive_file": "{self._archive_file}"}} in '
+            "each dataset reader."
         )
         if expected is not None and expected != set(tensors):
             raise ConfigurationError(

@@ -65,7 +65,7 @@ def test_another_indexer_is_refused(kind, tensors, wanted, language_models):
         embedder({"tokens": tensors})
     message = str(raised.value)
     assert f"gave it {sorted(tensors)}. Use the indexer " in message
-    remedy = message.partition("Use the indexer ")[2].rstrip(".")
+    remedy = message.partition("Use the indexer ")[2].removesuffix(" in each dataset reader.")
     assert json.loads(remedy) == {"type": "elmo_semfit", "archive_file": archive_file}
 
 
