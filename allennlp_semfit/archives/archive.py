@@ -90,7 +90,7 @@ class Archive:
         self.identity = identity
         self._weights: Optional[Dict[str, torch.Tensor]] = None
         path = identity[0]
-        with unpacked(path, self.file, self.remedy, self.kind) as directory:
+        with unpacked(path, self.file, _EXPECTED, self.kind) as directory:
             self.config = self._read_config(directory / CONFIG_NAME)
             self.vocabulary = self._read_vocabulary(directory / VOCABULARY)
             if not path.is_dir():
@@ -148,7 +148,7 @@ class Archive:
         # The weights of a compressed archive stay in memory until the first model is built.
         weights, self._weights = self._weights, None
         if weights is None:
-            with unpacked(self.identity[0], self.file, self.remedy, self.kind) as directory:
+            with unpacked(self.identity[0], self.file, _EXPECTED, self.kind) as directory:
                 weights = self._read_weights(directory)
         try:
             model.load_state_dict(weights)

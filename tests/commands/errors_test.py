@@ -9,7 +9,7 @@ ERRORS = [
     ("copy-configs taken", "taken exists; give the name of another directory"),
     ("copy-configs in.txt/new", "in.txt"),
     ("embed missing.tar.gz in.txt out.h5", "Language model missing.tar.gz does not exist"),
-    ("embed in.txt in.txt out.h5", "Language model in.txt cannot be unpacked"),
+    ("embed in.txt in.txt out.h5", "cannot be unpacked (not a gzip file). It must be a `model.tar"),
     ("embed ARCHIVE missing.txt out.h5", "missing.txt: there is no such file"),
     ("embed ARCHIVE latin.txt out.h5", "latin.txt: not UTF-8: byte 0xf6 in line 2"),
     ("embed ARCHIVE empty.txt out.h5", "empty.txt: it has no words"),
