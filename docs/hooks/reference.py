@@ -10,7 +10,7 @@ import os
 import pydoc
 import re
 from pathlib import Path
-from typing import Any, List, Sequence
+from typing import Any, Sequence
 
 from allennlp.commands import ArgumentParserWithDefaults
 from allennlp.commands.subcommand import Subcommand
@@ -19,8 +19,11 @@ import allennlp_semfit  # noqa: F401 (registers the commands)
 
 PAGES = sorted((Path(__file__).parents[1] / "reference").glob("*.md"))
 _MARK = re.compile(r"(<!-- (docstring|help): ([^\n]*) -->\n).*?(<!-- end -->)", flags=re.DOTALL)
-_SECTION = re.compile(r"^# (\w+)$")
+_SECTION = re.compile(r"^# (\w+)\n", flags=re.MULTILINE)
 _ITEMS = {"Parameters", "Returns", "Raises"}
+# The first line of a parameter, and the indented lines below.
+_ENTRY = re.compile(r"^(\S.*)\n((?: .*\n|\n)*)", flags=re.MULTILINE)
+_DEFAULT = re.compile(r"optional \(default = (.*)\)$")
 # A link to the documentation of AllenNLP's form, which these pages do not have.
 _LINK = re.compile(r"\[(`[^`]+`)\]\((?!\w+:)[^)]*\)")
 
@@ -49,7 +52,7 @@ def describe(path: str, methods: Sequence[str] = ()) -> str:
     parts = [f"`{path}{'' if isinstance(found, type) else _arguments(found)}`", _docstring(found)]
     for name in methods:
         method = getattr(found, name)
-        parts.append(f"#### {name}")
+        parts.append(f"#### `{name}`")
         if not isinstance(method, property):
             parts.append(f"`{name}{_arguments(method)}`")
         parts.append(_docstring(method))
@@ -73,35 +76,24 @@ def _arguments(function: Any) -> str:
 
 def to_markdown(docstring: str) -> str:
     """
-    A docstring in AllenNLP's form, with bold sections, which are no headings of the page, and with
-    list items for `name : type` and the indented lines below.
+    A docstring in AllenNLP's form, with bold names of sections, which are no headings of the page,
+    and with a list item for each `name : type` and its indented text.
     """
-    lines: List[str] = []
-    section = ""
-    is_item = is_named = has_paragraphs = False
-    for line in _LINK.sub(r"\1", docstring).splitlines():
-        heading = _SECTION.match(line)
-        if heading:
-            section = heading[1]
-            is_item = is_named = has_paragraphs = False
-            lines.append(f"**{section}**")
-        elif section in _ITEMS and re.match(r"`?\**\w.*", line):
-            name, colon, rest = line.partition(" : ")
-            if colon or re.fullmatch(r"[\w, ]+", line):
-                name = ", ".join(f"`{each.strip()}`" for each in name.split(","))
-            # A list starts after a blank line, and goes on after one if an item has paragraphs.
-            if lines[-1] and (not is_item or has_paragraphs):
-                lines.append("")
-            lines.append(f"- {name}{colon}{rest}")
-            has_paragraphs = False
-            is_item = is_named = True
-        elif is_named and line:
-            lines[-1] += f" — {line.strip()}"
-            is_named = False
-        else:
-            lines.append(line)
-            is_named, has_paragraphs = False, has_paragraphs or not line
-    return "\n".join(lines)
+    text, *sections = _SECTION.split(_LINK.sub(r"\1", docstring) + "\n")
+    parts = [text]
+    for name, body in zip(sections[::2], sections[1::2]):
+        parts += [f"**{name}**", _ENTRY.sub(_item, body) if name in _ITEMS else body]
+    return "\n\n".join(part.strip() for part in parts if part)
+
+
+def _item(entry: "re.Match[str]") -> str:
+    names, _, kind = _DEFAULT.sub(r"default \1", entry[1]).partition(" : ")
+    if not names.startswith("`"):
+        names = ", ".join(f"**{name}**" for name in names.split(", "))
+    text = entry[2].strip()
+    item = f"- {names}{f' ({kind})' if kind else ''}{f': {text}' if text else ''}\n"
+    # What follows an item with paragraphs must be separate, or it becomes one of them.
+    return f"{item}\n" if "\n\n" in text else item
 
 
 if __name__ == "__main__":

@@ -46,10 +46,12 @@ def test_it_has_every_command():
 
 @pytest.mark.parametrize("name", ["components", "python", "commands"])
 def test_it_is_that_of_the_code(name, reference):
-    if name == "commands" and sys.version_info >= (3, 13):
-        pytest.skip("argparse prints options in another form since Python 3.13")
     page = (ROOT / "docs" / "reference" / f"{name}.md").read_text("utf-8")
-    assert reference.fill_page(page) == page, "run `make reference`"
+    filled = reference.fill_page(page)
+    # Since Python 3.13, argparse breaks the lines of a usage elsewhere.
+    if name == "commands" and sys.version_info >= (3, 13):
+        filled, page = filled.split(), page.split()
+    assert filled == page, "run `make reference`"
 
 
 def test_a_docstring_becomes_markdown(reference):
@@ -63,6 +65,7 @@ size : `int`, optional (default = `1`)
     In words.
 
     More.
+vocab : `Vocabulary`
 a, b
     See `Other`.
 
@@ -77,12 +80,13 @@ A thing, see `Model` and [the paper](https://arxiv.org).
 
 **Parameters**
 
-- `size` : `int`, optional (default = `1`) — Its size.
+- **size** (`int`, default `1`): Its size.
     In words.
 
     More.
 
-- `a`, `b` — See `Other`.
+- **vocab** (`Vocabulary`)
+- **a**, **b**: See `Other`.
 
 **Returns**
 
