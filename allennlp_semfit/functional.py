@@ -56,7 +56,7 @@ def semfit_loss(
     # Returns
 
     `torch.Tensor`
-        A scalar, or the losses, shape `(...)`, with `"none"`.
+        A scalar; with `"none"`, the losses, shape `(...)`.
 
     # Raises
 
@@ -181,8 +181,8 @@ _DISTANCES = {
 
 def unit_vectors(vectors: torch.Tensor) -> torch.Tensor:
     """
-    `w / |w|`, or zero for a zero vector. The gradient is finite in the type of `vectors`. The
-    shapes are `(..., embedding_dim)`.
+    `w / |w|`, or zero for a zero vector. The gradient is finite in the type of `vectors`. Input and
+    result have the shape `(..., embedding_dim)`.
     """
     return _upcast_half(vectors) / _norms(vectors).clamp_min(_smallest_norm(vectors)).unsqueeze(-1)
 

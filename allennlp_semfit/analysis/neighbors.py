@@ -50,8 +50,8 @@ class Neighborhood(NamedTuple):
 
 def distinct_sentences(lines: Iterable[str], max_sentences: int = 10_000) -> Dict[int, List[str]]:
     """
-    Splits lines into words. Empty lines and repetitions of a line are left out, because a repeated
-    sentence would be its own nearest neighbor.
+    Splits lines into words. Empty and repeated lines are left out: a repeated sentence would be its
+    own nearest neighbor.
 
     # Parameters
 
@@ -86,14 +86,15 @@ def find_occurrences(
     sentences : `Mapping[int, Sequence[str]]`
         The output of `distinct_sentences`.
     words : `Sequence[str]`
-        Upper and lower case are the same.
+        Case is ignored.
     max_occurrences : `int`, optional (default = `10`)
-        The maximum number of occurrences of each word, at even distances in the text.
+        The maximum number of occurrences of each word, evenly spaced in the text.
 
     # Returns
 
     `Dict[str, List[Occurrence]]`
-        The occurrences of each word, in the order of the text.
+        The occurrences of each word, in the order of the text: named tuples of a `line` and a
+        `position` in it, which start at 0.
 
     # Raises
 
@@ -131,7 +132,7 @@ class TextVectors:
     The vectors of all words of a text. The mean of all vectors is subtracted from each, because the
     vectors of a language model have a large component in common, which makes all cosines similar.
 
-    Memory holds the vectors of all layers in `float16`.
+    The vectors of all layers are kept in memory in `float16`.
 
     # Parameters
 
@@ -139,7 +140,7 @@ class TextVectors:
     sentences : `Mapping[int, Sequence[str]]`
         The words of each sentence by the index of its line: the output of `distinct_sentences`.
     batch_size : `int`, optional (default = `64`)
-        See `batches_by_length`.
+        See `SentenceEmbedder.embed_sentences`.
 
     # Example
 
@@ -186,7 +187,7 @@ class TextVectors:
 
     @property
     def choices_of_layers(self) -> List[str]:
-        """The choices of `layers` for the other methods: each layer, and means of them."""
+        """The choices of `layers` for the other methods: each layer, and two means of them."""
         return [*map(str, range(self.num_layers)), "average", "normalized"]
 
     def neighborhoods(
@@ -197,15 +198,17 @@ class TextVectors:
 
         occurrences : `Sequence[Occurrence]`
         layers : `str`
-            The index of a layer, or one of `"top"`, `"average"` and `"normalized"`; see
-            `pool_layers`.
+            The index of a layer, such as `"0"`; `"top"`, the last one; `"average"`, the mean of the
+            layers; or `"normalized"`, their mean after layer normalization of each.
         top_k : `int`, optional (default = `5`)
             The maximum number of neighbors of each kind, the same word and other words.
 
         # Returns
 
         `List[Neighborhood]`
-            For each occurrence, its neighbors in the whole text.
+            For each occurrence, its neighbors in the whole text: a named tuple of the `occurrence`
+            and the lists `same_word` and `other_words`, whose items have an `occurrence` and its
+            `cosine`.
 
         # Raises
 
@@ -247,7 +250,7 @@ class TextVectors:
 
     def project(self, occurrences: Sequence[Occurrence], layers: str) -> numpy.ndarray:
         """
-        The first two principal components of the vectors of occurrences.
+        The first two principal components of the vectors of occurrences, for a map.
 
         # Returns
 

@@ -22,8 +22,8 @@ class OpenedOnce:
     @classmethod
     def open(cls, *paths: Union[str, os.PathLike]) -> Self:
         """
-        Returns the object for the paths: the same object for the same files, while it is referenced
-        in this process. Raises the constructor's errors.
+        Opens the files, unless they are open: as long as an object for the same files is referenced
+        in this process, returns that. Raises the constructor's errors.
         """
         key = (cls, *map(_identify, map(str, paths)))
         opened: Self = cls._opened.get(key) or cls(*paths)

@@ -125,12 +125,13 @@ def blank_pipeline(language: str) -> Language:
     Returns the spaCy pipeline with which `prepare-corpus` splits text into words and sentences:
     the language's blank pipeline, with these changes.
 
-    - The text is normalized, so `doc.text` is the result of `normalize`.
+    - `doc.text` is the normalized text: in Unicode's normalization form C, with single spaces
+      between words and without invisible characters.
     - A grapheme cluster is never split, and full stops and other marks are split off in any script.
       Chinese is split into characters, but words and numbers in other scripts are not.
     - A word of more than 2,000 characters is not split.
-    - Sentences end where [sentencex](https://github.com/wikimedia/sentencex) ends them, also within
-      quotation marks. It supports about 300 languages.
+    - [sentencex](https://github.com/wikimedia/sentencex), which supports about 300 languages, finds
+      the ends of sentences, also within quotation marks.
 
     To load a saved pipeline, import this module before `spacy.load`.
 

@@ -112,8 +112,8 @@ class FastTextIndexer(WordVectorIndexer):
     neither a table of vectors nor a vocabulary. Use it with `"vocabulary": {"type": "empty"}` and
     the `fasttext` embedder.
 
-    A word that fastText's dictionary lacks is looked up in Unicode's normalization form C, which
-    `allennlp prepare-corpus` writes.
+    A word that is not in fastText's dictionary is looked up in Unicode's normalization form C,
+    which `allennlp prepare-corpus` writes.
 
     Registered as a `TokenIndexer` with name "fasttext".
 
@@ -128,7 +128,7 @@ class FastTextIndexer(WordVectorIndexer):
     # Raises
 
     `ConfigurationError`
-        If `model_path` is missing or invalid; see `FastTextModel` and `CompactFastText`.
+        If the file is missing, compressed, truncated, supervised or not a fastText model.
 
     # Example
 

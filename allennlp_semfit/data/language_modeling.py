@@ -30,8 +30,8 @@ logger = logging.getLogger(__name__)
 class LanguageModelingReader(DatasetReader, KnownParams):
     """
     Reads text with one sentence per line, from any number of files, for a language model. The lines
-    are sharded over the processes of distributed training and the workers of the data loader. Only
-    one of them splits and indexes each line.
+    are sharded over the processes of distributed training and the workers of the data loader: each
+    line is tokenized and indexed by only one of them.
 
     Registered as a `DatasetReader` with name "language_modeling".
 

@@ -21,7 +21,7 @@ _WORD_START = "Ġ"
 class SubwordTokenizer(Tokenizer, NamesConfigKey):
     """
     Splits text at white space, and words into subwords with byte-level BPE (Sennrich et al. 2016,
-    "Neural Machine Translation of Rare Words with Subword Units", over bytes) of Hugging Face's
+    "Neural Machine Translation of Rare Words with Subword Units", over bytes), using Hugging Face's
     `tokenizers`. The first subword of each word starts with `Ġ`. Every byte is a subword, so no
     word is unknown in any language. A boundary token, which is a special token of the file, is one
     subword; this tokenizer does not add it.

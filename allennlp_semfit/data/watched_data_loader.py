@@ -31,7 +31,7 @@ class WatchedDataLoader(MultiProcessDataLoader):
     AllenNLP's `multiprocess` data loader, with these differences:
 
     * The workers end with the iteration or the run. AllenNLP's workers, and so the run, never end
-      if the run does not read everything, for example because of `batches_per_epoch`.
+      if the run does not read all batches, for example because of `batches_per_epoch`.
     * If a worker is killed, usually for lack of memory, the log reports this and the run ends as
       with Ctrl-C. AllenNLP would wait for the worker forever.
     * For any number of workers, the seeds of the config determine the batches and their order. The

@@ -19,33 +19,34 @@ def word_vectors(
     batch_size: int = DEFAULT_BATCH_SIZE,
 ) -> Tuple[List[str], numpy.ndarray]:
     """
-    Computes one vector for each word: layer 0, the projected input, or with `contexts` the mean
+    Computes one vector for each word: layer 0, the projected input, or, with `contexts`, the mean
     over the occurrences of the word (Bommasani et al. 2020, https://aclanthology.org/2020.acl-main.431).
 
     # Parameters
 
     embedder : `SentenceEmbedder`
     words : `Iterable[str]`
-        They are compared with those of `contexts` in Unicode's normalization form C.
+        They match words of `contexts` with the same Unicode normalization form C.
     contexts : `Optional[Iterable[Sequence[str]]]`, optional (default = `None`)
         Sentences, as lists of words.
     layers : `str`, optional (default = `"average"`)
-        How the layers of an occurrence are pooled; see `pool_layers`. `"all"` puts them side by
-        side.
+        How the layers of an occurrence are pooled: `"all"`, which concatenates them; `"average"`,
+        their mean; `"normalized"`, their mean after layer normalization of each; or `"top"`, the
+        last one.
     batch_size : `int`, optional (default = `64`)
-        See [`batches_by_length`](#batches_by_length).
+        See `SentenceEmbedder.embed_sentences`.
 
     # Returns
 
     `List[str]`
-        The words in form C, each once, without those that do not occur in `contexts`.
+        The words in form C, without duplicates and words that do not occur in `contexts`.
     `numpy.ndarray`
         Their vectors. Shape `(num_words, dim)`, `float32`.
 
     # Raises
 
     `ConfigurationError`
-        If `layers` is unknown or given without `contexts`, or what `embed_sentences` raises.
+        If `layers` is unknown or given without `contexts`; also, what `embed_sentences` raises.
     """
     check_pooling(layers)
     if contexts is None and layers != "average":

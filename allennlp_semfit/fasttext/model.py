@@ -44,7 +44,7 @@ class FastTextModel(FastTextVectors):
     A word's vector is the mean of its own row, if it is in the dictionary, and the rows of its
     character n-grams, as `fasttext.load_model(path).get_word_vector(word)` returns it. An unknown
     word that is shorter than the shortest n-gram has no rows; it gets the vector of `<unk>`, where
-    `fasttext` returns zeros.
+    `fasttext` returns zeros. `word in model` tests whether the dictionary contains a word.
 
     Opening a model reads its dictionary: for two million words, this takes one to two seconds and
     32 MB, which forked processes share. A lookup reads words and rows of the matrix from the file,
@@ -59,6 +59,13 @@ class FastTextModel(FastTextVectors):
 
     `InvalidFileError`
         If the file is missing, compressed, truncated, supervised or not a fastText model.
+
+    # Example
+
+    ```python
+    model = FastTextModel.open("data/sample/vectors.bin")
+    vector = model.get_word_vector("cat")
+    ```
     """
 
     def __init__(self, path: Union[str, os.PathLike]) -> None:

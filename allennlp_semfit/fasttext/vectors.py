@@ -65,8 +65,8 @@ class FastTextVectors(OpenedOnce):
 
     def get_normalized_word_vector(self, word: str) -> numpy.ndarray:
         """
-        Returns `get_word_vector` of the word or, if the dictionary lacks the word, of its Unicode
-        normalization form C, which `allennlp prepare-corpus` writes.
+        Returns the vector of the word or, if the dictionary does not contain the word, of its
+        Unicode normalization form C, which `allennlp prepare-corpus` writes.
         """
         if not (unicodedata.is_normalized("NFC", word) or word in self):
             word = unicodedata.normalize("NFC", word)

@@ -13,21 +13,21 @@ from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
 # Not a subclass of sentence_transformers' `Module`, so that it can be imported without them.
 class ContextualWordEmbeddings(torch.nn.Module):
     """
-    The first module of a `SentenceTransformer`: a language model's vectors of the words, which a
-    `Pooling` module makes the vector of a text. The words are separated by white space. An empty
-    text has one word, whose vector is zero. It is for encoding: sentence-transformers cannot train
-    the modules after it.
+    The first module of a `SentenceTransformer`: it computes a language model's word vectors, which
+    a `Pooling` module combines into the vector of a text. Texts are split into words at white
+    space. An empty text has one word, whose vector is zero. The module is for encoding only:
+    sentence-transformers cannot train the modules after it.
 
     `SentenceTransformer.save` saves the paths of the language model's files instead of copies.
 
     # Parameters
 
     archive_file : `str`
-        The language model's `model.tar.gz`.
+        The language model's `model.tar.gz`, serialization directory or exported folder.
     layers : `str`, optional (default = `"all"`)
-        See [`sentence_vectors`](#sentence_vectors).
+        See `SentenceEmbedder.sentence_vectors`.
     fasttext_model_path : `str`, optional (default = `None`)
-        This and the following are as for [`SentenceEmbedder`](#sentenceembedder).
+        This and the following parameters are those of [`SentenceEmbedder`](#sentenceembedder).
     tokenizer_path : `str`, optional (default = `None`)
     sub_token_mode : `str`, optional (default = `"first"`)
     bf16 : `bool`, optional (default = `False`)
@@ -35,7 +35,7 @@ class ContextualWordEmbeddings(torch.nn.Module):
     # Raises
 
     `ConfigurationError`
-        If `layers` is unknown, and what `SentenceEmbedder` raises.
+        If `layers` is unknown; also, what `SentenceEmbedder` raises.
 
     # Example
 
@@ -76,7 +76,7 @@ class ContextualWordEmbeddings(torch.nn.Module):
         return type(self), tuple(self._config.values())
 
     def get_embedding_dimension(self) -> int:
-        """The dimension of the vector of a word."""
+        """The dimension of a word's vector."""
         return self._embedder.get_sentence_dim(self.layers)
 
     def get_word_embedding_dimension(self) -> int:

@@ -21,28 +21,29 @@ from allennlp_semfit.pretrained.sentence_embedder import DEFAULT_BATCH_SIZE, Sen
 class SemfitVectors:
     """
     A component of a spaCy pipeline that sets `doc.tensor`, shape `(len(doc), dim)`, to a language
-    model's vectors of spaCy's tokens, and with it `token.vector`. `doc.vector` and `span.vector`
-    are their mean, and `similarity` is the cosine. The vectors of white space are zero and do not
-    count, and its `has_vector` is false. Documents from other processes (`n_process`) or
-    `Doc.to_disk` have only `doc.tensor`, because spaCy does not save hooks. Those from a `DocBin`
-    have neither.
+    model's vectors of spaCy's tokens. `token.vector` is a row of it, `doc.vector` and `span.vector`
+    are means of rows, and `similarity` is the cosine. White space has zero vectors, which do not
+    count in the means, and its `has_vector` is false.
+
+    Documents from other processes (`n_process`) or from `Doc.to_disk` have only `doc.tensor`,
+    because spaCy does not save hooks. Those from a `DocBin` do not have `doc.tensor` either.
 
     Each sentence is embedded by itself if an earlier component sets the sentences. Otherwise the
-    document is one sentence. [`blank_pipeline`](#blank_pipeline) splits text into the words and
-    sentences of the training text, if `prepare-corpus` made that; other pipelines may differ.
+    document is one sentence. [`blank_pipeline`](#blank_pipeline) splits text as `prepare-corpus`
+    does for the training text; other pipelines may split it differently.
 
     Registered as a spaCy factory with name "semfit_vectors", once this module is imported.
 
     # Parameters
 
     archive_file : `str`
-        The language model's `model.tar.gz`.
+        The language model's `model.tar.gz`, serialization directory or exported folder.
     layers : `str`, optional (default = `"all"`)
-        See [`sentence_vectors`](#sentence_vectors).
+        See `SentenceEmbedder.sentence_vectors`.
     batch_size : `int`, optional (default = `64`)
         The maximum number of sentences in a batch.
     cuda_device : `int`, optional (default = `-1`)
-        This and the following are as for [`SentenceEmbedder`](#sentenceembedder).
+        This and the following parameters are those of [`SentenceEmbedder`](#sentenceembedder).
     fasttext_model_path : `str`, optional (default = `None`)
     tokenizer_path : `str`, optional (default = `None`)
     sub_token_mode : `str`, optional (default = `"first"`)
@@ -51,7 +52,7 @@ class SemfitVectors:
     # Raises
 
     `ConfigurationError`
-        If `layers` is unknown, and what `SentenceEmbedder` raises.
+        If `layers` is unknown; also, what `SentenceEmbedder` raises.
 
     # Example
 

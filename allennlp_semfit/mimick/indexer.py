@@ -47,7 +47,7 @@ class MimickIndexer(WordVectorIndexer):
     # Raises
 
     `InvalidFileError`
-        If a file is missing or invalid, or their vectors differ in dimension.
+        If a file is missing or invalid, or the vectors of the two differ in dimension.
 
     # Example
 

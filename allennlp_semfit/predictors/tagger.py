@@ -23,9 +23,9 @@ _BIO = {"B": "B", "I": "I", "L": "I", "U": "B", "M": "I", "E": "I", "S": "B"}
 @Model.register("semfit_tagger")
 class SemfitTagger(Model):
     """
-    Makes the `semfit_tagger` predictor the default of another tagger, and stores the language of
-    its text. `from_params` returns the other tagger. `allennlp export-task` writes this type into a
-    folder.
+    Loads another tagger, with `semfit_tagger` as its default predictor and with the language of its
+    text: `from_params` returns the other tagger. `allennlp export-task` writes this type into the
+    config of a folder.
 
     Registered as a `Model` with name "semfit_tagger".
 

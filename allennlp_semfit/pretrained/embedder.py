@@ -26,7 +26,7 @@ class ElmoSemfitEmbedder(TokenEmbedder, NamesConfigKey):
     model without subwords, the language model's own `fasttext`, `mimick` or `elmo_characters`
     indexer. The language model's weights become part of the task's archive.
 
-    A frozen language model runs without a graph and without dropout. If it reads characters, the
+    A frozen language model runs without gradients and without dropout. If it reads characters, the
     vectors of 100,000 words are cached, which at 512 dimensions take 205 MB of the device's memory.
 
     Two mistakes are not detected: a `fasttext` or `mimick` indexer with other vectors of the same

@@ -37,8 +37,8 @@ class ElmoSemfitIndexer(TokenIndexer, NamesConfigKey):
 
     The weights are decompressed with the archive, at about 50 MB per second, and stay in memory
     until the embedder is built; a serialization directory or exported folder avoids both. Unless it
-    is exported, the language model's fastText `.bin`, `tokenizer.json` or table and MIMICK archive
-    must be where they were in training.
+    is exported, the language model's fastText `.bin`, `tokenizer.json`, or table and MIMICK archive
+    must still be where they were in training.
 
     Registered as a `TokenIndexer` with name "elmo_semfit".
 

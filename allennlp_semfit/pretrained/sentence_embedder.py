@@ -49,15 +49,15 @@ _WORDS_A_SENTENCE = 50
 class SentenceEmbedder:
     """
     Computes contextual vectors for the words of tokenized sentences: all layers of a trained
-    language model. `cuda_device`, `embed_sentence`, `embed_batch` and `embed_sentences` are those
-    of AllenNLP's former `ElmoEmbedder`; `batch_size`, `show_progress_bar` and `convert_to_tensor`
-    those of `encode` in sentence-transformers, which takes texts instead of lists of words.
+    language model. `cuda_device`, `embed_sentence`, `embed_batch` and `embed_sentences` are as in
+    AllenNLP's former `ElmoEmbedder`. `batch_size`, `show_progress_bar` and `convert_to_tensor` are
+    as in `encode` of sentence-transformers, which takes texts instead of lists of words.
 
-    Tokenize the text like the text that the language model was trained on. Sentences can have any
-    length. The vectors of a sentence depend on no other sentence. `""` is a word like any other, so
-    split text by `text.split()`, not by `text.split(" ")`.
+    Tokenize sentences in the same way as the language model's training text. They can have any
+    length, and their vectors do not depend on the other sentences of a batch. `""` is a word like
+    any other, so split text with `text.split()`, not with `text.split(" ")`.
 
-    It can be pickled: the copy reads the files again.
+    An embedder can be pickled; the copy reads the files again.
 
     # Parameters
 
@@ -66,7 +66,7 @@ class SentenceEmbedder:
     cuda_device : `Union[int, str, torch.device]`, optional (default = `-1`)
         The GPU to run on; `-1` for the CPU.
 
-        It can also be a device of PyTorch, such as `"cuda"`.
+        A PyTorch device, such as `"cuda"`, is accepted, too.
     fasttext_model_path : `str`, optional (default = `None`)
         The language model's fastText file, if it has been moved since training.
     tokenizer_path : `str`, optional (default = `None`)
@@ -246,7 +246,8 @@ class SentenceEmbedder:
 
         sentences : `Iterable[Sequence[str]]`
         batch_size : `int`, optional (default = `64`)
-            See [`batches_by_length`](#batches_by_length).
+            The maximum number of sentences in a batch. Including padding, a batch of several
+            sentences has at most 50 times as many words.
         show_progress_bar : `bool`, optional (default = `False`)
         convert_to_tensor : `bool`, optional (default = `False`)
             See `embed_sentence`.
@@ -293,16 +294,16 @@ class SentenceEmbedder:
 
         sentences : `Iterable[Sequence[str]]`
             Sentences may be empty. All are in memory at once, but the vectors of their words only
-            for a batch.
+            one batch at a time.
         pool : `str`, optional (default = `"mean"`)
             How the vectors of the words are pooled: `"mean"`; `"max"`, the maximum of each element;
             or `"first"`, the vector of the first word.
         layers : `str`, optional (default = `"all"`)
-            How the layers are pooled before: `"all"`, which concatenates the pooled vectors of the
-            layers; `"average"`, their mean, as in Li et al. 2019; `"normalized"`, their mean after
-            layer normalization of each; or `"top"`, the last one.
+            How the layers are pooled first: `"all"`, which concatenates them; `"average"`, their
+            mean, as in Li et al. 2019; `"normalized"`, their mean after layer normalization of
+            each; or `"top"`, the last one.
         batch_size : `int`, optional (default = `64`)
-            See [`batches_by_length`](#batches_by_length).
+            See `embed_sentences`.
         show_progress_bar : `bool`, optional (default = `False`)
         convert_to_tensor : `bool`, optional (default = `False`)
             See `embed_sentence`.

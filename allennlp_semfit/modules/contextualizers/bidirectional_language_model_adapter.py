@@ -14,9 +14,11 @@ class BidirectionalLanguageModelAdapter(Contextualizer, Seq2SeqEncoder):
     Makes another encoder the contextualizer of a language model, such as allennlp-models'
     `bidirectional_language_model_transformer` or AllenNLP's `gated-cnn-encoder`. It projects the
     word vectors to the dimension of the encoder, counts its layers and returns them with the
-    projected input. Give each block of a `gated-cnn-encoder` one convolution: between those of a
-    block, padding is not set to zero, and a vector would depend on the length of the batch.
-    Sentences are read in windows of 5000 words, as many as the transformer has positions.
+    projected input. Sentences are read in windows of 5000 words, the number of positions of the
+    transformer.
+
+    Give each block of a `gated-cnn-encoder` only one convolution. It does not set the padding
+    between the convolutions of a block to zero, so vectors would depend on the amount of padding.
 
     Registered as a `Seq2SeqEncoder` with name "bidirectional_language_model_adapter".
 

@@ -12,17 +12,16 @@ class BidirectionalLanguageModelLstm(BidirectionalLstm, Seq2SeqEncoder):
 
     It is the contextualizer of ELMo (Peters et al. 2018, "Deep contextualized word
     representations") with the layer normalization of Li et al. 2019, section 5.1. Each direction
-    projects its input to `hidden_dim` and applies `num_layers` layers of
-    [`ProjectedLstm`](../../kernels/projected_lstm#projectedlstm), with a residual connection around
-    each layer but the first.
+    projects its input to `hidden_dim` and applies `num_layers` LSTM layers whose state is projected
+    to `hidden_dim` too, with a residual connection around each layer but the first.
 
     It is stateless: every sentence starts from a zero state.
 
-    At the start of training, an LSTM of few cells, such as 256, is chaotic with `layer_norm`: after
-    some hundred words, the rounding errors of a state are as large as the state, and gradients are
-    huge. Bound them with `trainer.grad_norm` for the first few hundred steps, or start with a
-    smaller layer norm weight, which trains equally well: set the model's `initializer` to
-    `{"regexes": [["layer_norm.weight", {"type": "constant", "val": 0.5}]]}`.
+    At the start of training, an LSTM with few cells, such as 256, is chaotic with `layer_norm`:
+    after a few hundred words, the rounding errors of a state are as large as the state, and
+    gradients are huge. Bound them with `trainer.grad_norm` for the first few hundred steps, or
+    start with a smaller layer norm weight, which trains equally well: set the model's `initializer`
+    to `{"regexes": [["layer_norm.weight", {"type": "constant", "val": 0.5}]]}`.
 
     Registered as a `Seq2SeqEncoder` with name "bidirectional_language_model_lstm".
 

@@ -18,6 +18,32 @@ class BidirectionalStack(Contextualizer):
     It is stateless: every sentence starts from a zero state.
 
     See `bidirectional_language_model_lstm` for the parameters.
+
+    # Example
+
+    For a config, subclass `RegisteredStack`, which is also a `Seq2SeqEncoder`:
+
+    ```python
+    from allennlp_semfit.modules.contextualizers.registered_stack import RegisteredStack
+
+
+    class GruLayer(torch.nn.Module):
+        def __init__(self, hidden_dim, cell_size, layer_norm):
+            super().__init__()
+            self.gru = torch.nn.GRU(hidden_dim, cell_size)
+            self.projection = torch.nn.Linear(cell_size, hidden_dim)
+
+        def forward(self, inputs, batch_sizes):
+            packed = PackedSequence(inputs, torch.tensor(batch_sizes))
+            return self.projection(self.gru(packed)[0].data)
+
+
+    @Seq2SeqEncoder.register("my_gru")
+    class MyGru(RegisteredStack):
+        def __init__(self, **kwargs):
+            super().__init__(**kwargs)
+            self._add_layers(GruLayer)
+    ```
     """
 
     def __init__(
@@ -44,9 +70,10 @@ class BidirectionalStack(Contextualizer):
 
     def _add_layers(self, build_layer: Callable[..., torch.nn.Module], **options: Any) -> None:
         """
-        Adds the layers; subclasses call this at the end of their constructors. `build_layer` builds
-        a layer of one direction from `hidden_dim`, `cell_size`, `layer_norm` and the options. See
-        `_run_layers` for its input and output.
+        Adds the layers. Subclasses call this at the end of their constructors. `build_layer` builds
+        a layer of one direction from `hidden_dim`, `cell_size`, `layer_norm` and the options. The
+        layer is called as `layer(inputs, batch_sizes)`, with the inputs of its direction; see
+        `_run_layers`.
         """
         self.forward_layers, self.backward_layers = (
             torch.nn.ModuleList(
@@ -59,11 +86,12 @@ class BidirectionalStack(Contextualizer):
         self, layers: Sequence[Any], inputs: torch.Tensor, batch_sizes: List[int]
     ) -> torch.Tensor:
         """
-        The states of a forward and a backward layer. Like `inputs`, they have the shape
-        `(2, sum(batch_sizes), hidden_dim)`, for each layer in the layout of
-        `torch.nn.utils.rnn.PackedSequence.data`: all first words, all second words, and so on, with
-        the sentences sorted by decreasing length. `batch_sizes` are the numbers of sentences that
-        have a first word, a second word, and so on.
+        Returns the states of a forward and a backward layer; override it to compute both together.
+        Like `inputs`, the states have the shape `(2, sum(batch_sizes), hidden_dim)`, for each
+        direction in the layout of `torch.nn.utils.rnn.PackedSequence.data`: all first words, all
+        second words, and so on, with the sentences sorted by decreasing length. For the backward
+        layer, the last word of a sentence comes first. `batch_sizes` has the numbers of sentences
+        with a first word, a second word, and so on. On a GPU, padding counts as words.
         """
         return torch.stack(
             [layer(packed, batch_sizes) for layer, packed in zip(layers, inputs.unbind(0))]

@@ -15,9 +15,9 @@ _MODEL_TYPES = ("bert", "distilbert", "electra", "roformer")
 @Seq2SeqEncoder.register("hugging_face_encoder")
 class HuggingFaceEncoder(Contextualizer, Seq2SeqEncoder):
     """
-    A transformer encoder of the library `transformers` with new weights, built from the sizes in
-    its configuration. Nothing is downloaded. It reads word vectors, projected to its dimension, in
-    place of its own word embeddings.
+    A transformer encoder of the library `transformers` with random weights, built from the sizes
+    in its configuration. Nothing is downloaded. It reads word vectors, projected to its dimension,
+    in place of its own word embeddings.
 
     Every state depends on the whole sentence, so use it with `masked_lm`. The word embeddings and
     the pooler are removed.
@@ -41,7 +41,7 @@ class HuggingFaceEncoder(Contextualizer, Seq2SeqEncoder):
     # Raises
 
     `ConfigurationError`
-        If `input_dim` is less than 1, `model_type` is another, or `config` does not fit it.
+        If `input_dim` is less than 1, `model_type` is unknown, or `config` does not fit it.
 
     # Example
 

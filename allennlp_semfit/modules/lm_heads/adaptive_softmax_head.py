@@ -17,8 +17,8 @@ class AdaptiveSoftmaxHead(SoftmaxHeadBase):
     directly. The others are predicted in two steps: first the cluster, then the word in it. The
     rarer the words of a cluster, the lower the dimension of their vectors.
 
-    The head is fast only if the vocabulary is sorted by decreasing frequency, as AllenNLP counts
-    it.
+    The head is fast only if the vocabulary is sorted by decreasing frequency, as those
+    that AllenNLP counts are.
 
     Registered as an `LmHead` with name "adaptive_softmax".
 

@@ -54,10 +54,9 @@ class ContrastiveHead(VectorHeadBase):
     inverse temperature, is learned, up to 100.
 
     As in the `semfit` head, the cost does not depend on the vocabulary size. The parameters are
-    those of one linear map, a [`ScaledLinear`](../vector_head_base#scaledlinear), and `s`. Unlike
-    the `semfit` head, this loss penalizes predictions near frequent words: if the cosine alone is
-    optimized, the predictions crowd around frequent words (Dinu et al. 2015, "Improving Zero-Shot
-    Learning by Mitigating the Hubness Problem").
+    those of one linear map and `s`. Unlike the `semfit` head, this loss penalizes predictions near
+    frequent words: if the cosine alone is optimized, the predictions crowd around frequent words
+    (Dinu et al. 2015, "Improving Zero-Shot Learning by Mitigating the Hubness Problem").
 
     In distributed training, each process uses the words of its own batch.
 

@@ -7,8 +7,8 @@ from allennlp_semfit.functional import cosine_distance, nllvmf_distance, squared
 
 class Distance(Registrable):
     """
-    The loss of the `semfit` head. Given the predicted vectors `c` and the target vectors `w`, both
-    of shape `(..., m)`, it returns the distances, shape `(...)`.
+    The loss of the `semfit` head. The head scales the targets to unit norm, unless the attribute
+    `has_unit_targets` of the class is `False`.
     """
 
     default_implementation = "cosine"
@@ -17,6 +17,10 @@ class Distance(Registrable):
     """Whether the head scales the targets to unit norm."""
 
     def __call__(self, predicted: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        """
+        Returns the distances, shape `(...)`, between the predicted vectors and the target vectors,
+        both of shape `(..., m)`.
+        """
         raise NotImplementedError
 
     def initial_prediction(self, mean_target: torch.Tensor) -> torch.Tensor:

@@ -19,8 +19,7 @@ class SemfitHead(VectorHeadBase):
     Predicts the pre-trained vector of the next (or previous) word. The loss is the distance to it:
     Li et al. 2019, "Efficient Contextual Representation Learning Without Softmax Layer", section 3,
     equation 3. Its cost does not depend on the vocabulary size. The only trainable parameters are
-    those of a [`ScaledLinear`](../vector_head_base#scaledlinear) from the context to the vector.
-    [`VectorHeadBase`](../vector_head_base#vectorheadbase) provides the targets.
+    those of a linear map from the context to the vector. `VectorHeadBase` provides the targets.
 
     The weights start at zero. The first training batch sets the bias to
     `Distance.initial_prediction`, approximately the best constant prediction, unless a checkpoint
@@ -43,7 +42,7 @@ class SemfitHead(VectorHeadBase):
         The dimension of the target vectors.
     distance : `Distance`, optional (default = `CosineDistance()`)
     target_embedder, target_indexer, target_cache_size, center_targets, whiten_targets
-        See `VectorHeadBase`. The paper neither centres nor whitens the targets.
+        See `VectorHeadBase`. The paper neither centers nor whitens the targets.
 
     # Example
 

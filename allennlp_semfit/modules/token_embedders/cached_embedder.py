@@ -26,8 +26,8 @@ class CachedEmbedder(TokenEmbedder):
     max_words : `int`, optional (default = `100000`)
         The maximum number of cached vectors. When the cache is full, it is emptied. The vectors
         take up to `4 * max_words * get_output_dim()` bytes on the device of the inputs, 205 MB at
-        512 dimensions and the default. The keys take main memory, 112 MB for the default with
-        `elmo_characters`: the bytes of a word's tensors and about 700 more.
+        512 dimensions and the default. The keys take main memory, for each word the bytes of its
+        tensors and about 700 more: 112 MB for the default with `elmo_characters`.
 
     # Raises
 
