@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
 
 __all__ = ["SentenceEmbedder"]
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 if find_spec("allennlp"):
     import allennlp_semfit.plugin  # noqa: F401
