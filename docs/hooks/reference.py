@@ -6,9 +6,9 @@ Fills the reference pages from the code, between `<!-- docstring: OBJECT, METHOD
 """
 
 import inspect
-import os
 import pydoc
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any, Sequence
 
@@ -40,10 +40,11 @@ def fill_page(page: str) -> str:
 
 
 def command_help(name: str) -> str:
-    os.environ["COLUMNS"] = "80"
     subparsers = ArgumentParserWithDefaults(prog="allennlp").add_subparsers()
-    text = Subcommand.by_name(name)().add_subparser(subparsers).format_help()
-    return f"```text\n{text.strip()}\n```"
+    parser = Subcommand.by_name(name)().add_subparser(subparsers)
+    # As in a terminal of 80 columns, whatever the width of this one.
+    parser.formatter_class = partial(parser.formatter_class, width=78)
+    return f"```text\n{parser.format_help().strip()}\n```"
 
 
 def describe(path: str, methods: Sequence[str] = ()) -> str:

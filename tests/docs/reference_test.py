@@ -2,16 +2,17 @@
 
 import importlib.util
 import re
-import sys
 
 import pytest
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common import Registrable
 
+from allennlp_semfit import functional
 from tests.docs.pages import ROOT
 
 COMPONENTS = (ROOT / "docs" / "reference" / "components.md").read_text("utf-8")
 COMMANDS = (ROOT / "docs" / "reference" / "commands.md").read_text("utf-8")
+PYTHON = (ROOT / "docs" / "reference" / "python.md").read_text("utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -44,14 +45,26 @@ def test_it_has_every_command():
     assert sorted(marks) == sorted(name for base, name, _ in registered() if base is Subcommand)
 
 
-@pytest.mark.parametrize("name", ["components", "python", "commands"])
-def test_it_is_that_of_the_code(name, reference):
-    page = (ROOT / "docs" / "reference" / f"{name}.md").read_text("utf-8")
-    filled = reference.fill_page(page)
-    # Since Python 3.13, argparse breaks the lines of a usage elsewhere.
-    if name == "commands" and sys.version_info >= (3, 13):
-        filled, page = filled.split(), page.split()
-    assert filled == page, "run `make reference`"
+def test_it_has_every_loss():
+    for name in functional.__all__:
+        assert f"<!-- docstring: allennlp_semfit.functional.{name} -->\n" in PYTHON
+
+
+@pytest.mark.parametrize("page", [COMPONENTS, PYTHON], ids=["components", "python"])
+def test_it_has_the_docstrings_of_the_code(page, reference):
+    assert reference.fill_page(page) == page, "run `make reference`"
+
+
+def test_it_has_the_help_of_the_commands(reference):
+    # Python's versions break the lines of a usage at different places.
+    assert reference.fill_page(COMMANDS).split() == COMMANDS.split(), "run `make reference`"
+
+
+def test_the_help_does_not_depend_on_the_terminal(monkeypatch, reference):
+    monkeypatch.setenv("COLUMNS", "40")
+    narrow = reference.fill_page(COMMANDS)
+    monkeypatch.setenv("COLUMNS", "200")
+    assert reference.fill_page(COMMANDS) == narrow
 
 
 def test_a_docstring_becomes_markdown(reference):
