@@ -160,7 +160,10 @@ def blank_pipeline(language: str) -> Language:
 
 
 class SentenceSplitter:
-    """Splits text with `blank_pipeline`; see there for the parameter and the errors."""
+    """
+    Splits text into sentences and words as `prepare-corpus` does, with `blank_pipeline`; see there
+    for the parameter and the errors.
+    """
 
     def __init__(self, language: str) -> None:
         self._language = language
@@ -169,7 +172,7 @@ class SentenceSplitter:
     def split(self, paragraph: str) -> List[str]:
         """
         Returns the sentences, with their tokens joined by single spaces. All characters of the
-        paragraph, after `normalize`, are kept in order.
+        normalized paragraph are kept in order.
         """
         if len(self._nlp.vocab.strings) > _MAX_STRINGS:
             self._nlp = blank_pipeline(self._language)
