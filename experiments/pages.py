@@ -298,7 +298,7 @@ def plot_amounts(scores: Scores) -> Figure:
     """F1 over the words of text; a bar spans the trainings."""
     rows = amounts(scores)
     figure = Figure(figsize=(7.0, 3.4), layout="constrained")
-    titles = {"bc5cdr": "BC5CDR, of PubMed", "ner": "WNUT-17, of novels"}
+    titles = {"bc5cdr": "BC5CDR, text of PubMed", "ner": "WNUT-17, text of novels"}
     for axes, (task, title) in zip(figure.subplots(1, len(titles)), titles.items()):
         points = [row for row in rows if row["task"] == task]
         words = [row["words"] for row in points]

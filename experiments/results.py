@@ -30,7 +30,7 @@ REPRESENTATIONS = {
     "elmo_semfit_contrastive": "ELMo-S, contrastive head",
     "elmo_semfit_fasttext": "ELMo-S + fastText",
     "elmo_semfit_contrastive_fasttext": "ELMo-S, contrastive head + fastText",
-    "minilm": "MiniLM-L6, published",
+    "minilm": "MiniLM-L6, frozen",
 }
 # The tasks of the main table, with the names and metrics of their scores.
 TASKS = {
