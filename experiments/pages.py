@@ -88,7 +88,6 @@ def _speed(results: Results) -> str:
 
     elmo, adaptive, ours, sparse = "elmo", "elmo_adaptive", "elmo_semfit", "elmo, sparse gradients"
     fast = ", bfloat16"
-    head = _timings(results, "semfit_head")["head alone"]["share_of_step"]
     theirs, our_lstm = (
         _seconds(results, "contextualizer", f"{name}, float32, 4096 cells")
         for name in ("ElmoLstm", OURS)
@@ -130,8 +129,6 @@ def _speed(results: Results) -> str:
             ratio("models_sparse", sparse + fast, ours + fast),
         ),
         *((name, value) for name, value in shares(sparse, "models_sparse").items()),
-        ("a tagger's step with ELMo-S vs. with ELMo", ratio("ner_step", elmo, ours)),
-        ("`semfit` head, share of ELMo-S's step", f"{100 * head:.1f} %"),
     ]
     columns = ("training step", "CPU, float32", "CPU, bfloat16", "H200, bfloat16", "paper")
     return _markdown(dict(zip(columns, row)) for row in rows)

@@ -189,7 +189,7 @@ def tasks_table(scores: Scores) -> List[Row]:
                     "mean": describe([*mean.values()]),
                     "vs. fastText": "" if name in ("none", "fasttext") else gain or "",
                     "minutes": scores.minutes(name, "novels"),
-                    "parameters": scores.parameters(name, "novels"),
+                    "trained parameters": scores.parameters(name, "novels"),
                 }
             )
     return rows
@@ -202,24 +202,23 @@ def domain_table(scores: Scores) -> List[Row]:
         novels, pubmed = (scores.of("bc5cdr", name, corpus) for corpus in ("novels", "pubmed"))
         if not pubmed:
             continue
-        fasttext = scores.of("bc5cdr", "fasttext", "pubmed")
         # A representation that reads neither text has the same runs for both.
-        novels = {} if novels == pubmed else novels
+        reads_text = novels != pubmed
+        fasttext = scores.of("bc5cdr", "fasttext", "pubmed") if name.startswith("elmo") else {}
+        unseen, rare = (
+            describe([*scores.of("bc5cdr", name, "pubmed", group).values()])
+            for group in ("unseen", "oov")
+        )
         rows.append(
             {
                 "representation": title,
-                "of novels": describe([*novels.values()]),
-                "of PubMed": describe([*pubmed.values()]),
-                "PubMed vs. novels": _differences(pubmed, novels) or "",
-                "vs. fastText of PubMed": ""
-                if name in ("none", "fasttext")
-                else _differences(pubmed, fasttext) or "",
-                "unseen entities": describe(
-                    [*scores.of("bc5cdr", name, "pubmed", "unseen").values()]
-                ),
-                "words outside the vocabulary": describe(
-                    [*scores.of("bc5cdr", name, "pubmed", "oov").values()]
-                ),
+                "of neither text": "" if reads_text else describe([*pubmed.values()]),
+                "of novels": describe([*novels.values()]) if reads_text else "",
+                "of PubMed": describe([*pubmed.values()]) if reads_text else "",
+                "PubMed vs. novels": _differences(pubmed, novels) or "" if reads_text else "",
+                "vs. fastText of PubMed": _differences(pubmed, fasttext) or "",
+                "unseen entities": unseen,
+                "entities with rare words": rare,
                 "minutes": scores.minutes(name, "pubmed"),
             }
         )
@@ -227,7 +226,8 @@ def domain_table(scores: Scores) -> List[Row]:
 
 
 def domain_summary(scores: Scores) -> List[Row]:
-    columns = ("representation", "of novels", "of PubMed", "unseen entities", "minutes")
+    columns = ("representation", "of neither text", "of novels", "of PubMed")
+    columns += ("unseen entities", "minutes")
     return [{column: row[column] for column in columns} for row in domain_table(scores)]
 
 

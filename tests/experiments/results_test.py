@@ -46,7 +46,7 @@ def test_tables_compare_runs_of_the_same_seed():
     assert (fasttext["mean"], ours["mean"]) == ("62.0 ± 1.0", "64.0 ± 1.0")
     assert ours["NER, F1"] == "65.0 ± 2.2"
     assert ours["vs. fastText"] == "+2.0 (+2.0 to +2.0)"
-    assert (ours["minutes"], ours["parameters"]) == ("15", "1.2 M")
+    assert (ours["minutes"], ours["trained parameters"]) == ("15", "1.2 M")
     (domain,) = domain_table(scores)
     assert domain["PubMed vs. novels"] == "+2.5"
 
