@@ -226,8 +226,8 @@ def domain_table(scores: Scores) -> List[Row]:
 
 
 def domain_summary(scores: Scores) -> List[Row]:
-    columns = ("representation", "of neither text", "of novels", "of PubMed")
-    columns += ("unseen entities", "minutes")
+    texts = ("of neither text", "of novels", "of PubMed")
+    columns = ("representation", *texts, "unseen entities", "minutes")
     return [{column: row[column] for column in columns} for row in domain_table(scores)]
 
 
