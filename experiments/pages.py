@@ -60,10 +60,6 @@ def _markdown(rows: Iterable[Mapping[str, Any]]) -> str:
     return table.to_markdown(index=False, disable_numparse=True)
 
 
-def _millions(value: float) -> str:
-    return f"{value / 1e6:.1f} M"
-
-
 def _senteval(results: Results) -> str:
     return _markdown(
         {
@@ -220,8 +216,8 @@ def _models(results: Results) -> str:
             (fast, "bfloat16, fused Adam: words/s", "speed vs. ELMo in float32"),
         ):
             if timing:
-                ratio = timings["elmo"]["median_seconds"] / timing["median_seconds"]
-                row.update({words: f"{timing['words_per_second']:,.0f}", speed: f"{ratio:.1f} ×"})
+                row[words] = f"{timing['words_per_second']:,.0f}"
+                row[speed] = _times(timings["elmo"]["median_seconds"], timing["median_seconds"])
         rows.append(row)
     return _markdown(rows)
 

@@ -9,7 +9,7 @@ writes the tables of Results from that file:
 import sys
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, Sequence, Tuple
 
 import pandas
 from scipy import stats
@@ -166,9 +166,10 @@ class Scores:
         return ""
 
 
-def _differences(one: Mapping[int, float], other: Mapping[int, float]) -> Optional[str]:
+def _differences(one: Mapping[int, float], other: Mapping[int, float]) -> str:
+    """Of the seeds that both have, or nothing."""
     seeds = sorted(one.keys() & other.keys())
-    return interval([one[seed] - other[seed] for seed in seeds]) if seeds else None
+    return interval([one[seed] - other[seed] for seed in seeds]) if seeds else ""
 
 
 def tasks_table(scores: Scores) -> List[Row]:
@@ -187,7 +188,7 @@ def tasks_table(scores: Scores) -> List[Row]:
                     "representation": title,
                     **columns,
                     "mean": describe([*mean.values()]),
-                    "vs. fastText": "" if name in ("none", "fasttext") else gain or "",
+                    "vs. fastText": "" if name in ("none", "fasttext") else gain,
                     "minutes": scores.minutes(name, "novels"),
                     "trained parameters": scores.parameters(name, "novels"),
                 }
@@ -215,8 +216,8 @@ def domain_table(scores: Scores) -> List[Row]:
                 "of neither text": "" if reads_text else describe([*pubmed.values()]),
                 "of novels": describe([*novels.values()]) if reads_text else "",
                 "of PubMed": describe([*pubmed.values()]) if reads_text else "",
-                "PubMed vs. novels": _differences(pubmed, novels) or "" if reads_text else "",
-                "vs. fastText of PubMed": _differences(pubmed, fasttext) or "",
+                "PubMed vs. novels": _differences(pubmed, novels) if reads_text else "",
+                "vs. fastText of PubMed": _differences(pubmed, fasttext),
                 "unseen entities": unseen,
                 "entities with rare words": rare,
                 "minutes": scores.minutes(name, "pubmed"),
@@ -250,7 +251,7 @@ def amounts_table(scores: Scores) -> List[Row]:
             "million words": f"{row['words'] / 1e6:.1f}",
             "fastText": describe([*fasttext.values()]),
             "ELMo-S": describe([*ours.values()]),
-            "difference": _differences(ours, fasttext) or "",
+            "difference": _differences(ours, fasttext),
             "minutes": scores.minutes("elmo_semfit", row["corpus"]),
         }
         for row in amounts(scores)
@@ -268,7 +269,7 @@ def languages_table(scores: Scores) -> List[Row]:
             gain = _differences(found, scores.of(language, "fasttext", language))
             row[label] = describe([*found.values()])
             row[f"{label}, unseen"] = describe([*unseen.values()])
-            row[f"{label}, vs. fastText"] = "" if name in ("none", "fasttext") else gain or ""
+            row[f"{label}, vs. fastText"] = "" if name in ("none", "fasttext") else gain
         if any([*row.values()][1:]):
             rows.append(row)
     return rows

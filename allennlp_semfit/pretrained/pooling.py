@@ -38,7 +38,7 @@ def pool_layers(layers: numpy.ndarray, mode: str) -> numpy.ndarray:
     mode : `str`
         - `"all"`: all layers;
         - `"top"`: the last layer;
-        - `"average"`: the mean of the layers, as in Li et al. 2019;
+        - `"average"`: the mean of the layers;
         - `"normalized"`: the mean of the layers after layer normalization of each, so that layers
           with longer vectors do not dominate (Peters et al. 2018).
 

@@ -299,9 +299,9 @@ class SentenceEmbedder:
             How the vectors of the words are pooled: `"mean"`; `"max"`, the maximum of each element;
             or `"first"`, the vector of the first word.
         layers : `str`, optional (default = `"all"`)
-            How the layers are pooled first: `"all"`, which concatenates them; `"average"`, their
-            mean, as in Li et al. 2019; `"normalized"`, their mean after layer normalization of
-            each; or `"top"`, the last one.
+            How the layers are pooled first: `"all"`, which concatenates them, as in Perone et al.
+            2018, whom the paper follows; `"average"`, their mean; `"normalized"`, their mean after
+            layer normalization of each; or `"top"`, the last one.
         batch_size : `int`, optional (default = `64`)
             See `embed_sentences`.
         show_progress_bar : `bool`, optional (default = `False`)

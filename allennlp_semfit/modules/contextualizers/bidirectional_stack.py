@@ -24,6 +24,10 @@ class BidirectionalStack(Contextualizer):
     For a config, subclass `RegisteredStack`, which is also a `Seq2SeqEncoder`:
 
     ```python
+    import torch
+    from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
+    from torch.nn.utils.rnn import PackedSequence
+
     from allennlp_semfit.modules.contextualizers.registered_stack import RegisteredStack
 
 
