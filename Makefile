@@ -27,7 +27,7 @@ BF16 := $(or $(RESUMED_BF16),$(if $(HAS_BFLOAT16),true,false))
 # Trains ELMo-S on a sample of Wikipedia. If it was interrupted, it resumes. AllenNLP writes the progress bars and errors to
 # stderr; its log goes to stdout, and also to a file.
 train: data
-	@if tar -tzf $(OUTPUT)/model.tar.gz > /dev/null 2>&1; then \
+	@if [ -e $(OUTPUT)/metrics.json ] && tar -tzf $(OUTPUT)/model.tar.gz > /dev/null 2>&1; then \
 		echo "$(OUTPUT) is trained already; remove it to train again."; \
 	else \
 		echo "Training the language model, with its log in $(OUTPUT)/out.log …"; \

@@ -8,7 +8,18 @@
 local trained = std.parseJson(std.extVar('LM_CONFIG'));
 local archive = std.extVar('LM_ARCHIVE_PATH');
 
-trained {
+// An exported folder does not have the settings of its training.
+local defaults = {
+  type: 'resumable',
+  trainer: {
+    optimizer: { type: 'fused_adam' },
+    grad_norm: 5.0,
+    checkpointer: { type: 'resumable', save_every_num_batches: 250 },
+    run_confidence_checks: false,
+  },
+};
+
+defaults + trained + {
   train_data_path: std.extVar('LM_TRAIN_DATA_PATH'),
   validation_data_path: std.extVar('LM_VALIDATION_DATA_PATH'),
   model+: { pretrained_file: archive },

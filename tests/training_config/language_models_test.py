@@ -129,6 +129,11 @@ def test_the_training_of_an_exported_folder_continues(workspace, tmp_path, monke
     )
     indexers = config["dataset_reader"]["token_indexers"]
     indexers["fasttext"]["model_path"] = str(folder / "vectors.bin")
+    trainer = evaluate(path_of("elmo_semfit"))["trainer"]
+    for key in ("grad_norm", "checkpointer", "run_confidence_checks"):
+        assert config["trainer"][key] == trainer[key]
+    assert config["type"] == "resumable"
+    assert config["trainer"]["optimizer"]["type"] == trainer["optimizer"]["type"]
     train(config, tmp_path / "continued")
     assert (tmp_path / "continued" / "model.tar.gz").exists()
 
