@@ -1,9 +1,8 @@
 """
-Adds the finished runs in the directories OUT of the Makefile to `results/runs.json`. Without OUT,
-writes the tables of Results from that file:
+Adds the finished runs in the directories OUT of the Makefile to `results/runs.json`, and makes the
+rows of tables of it:
 
     python -m experiments.results OUT…
-    python -m experiments.pages
 """
 
 import sys

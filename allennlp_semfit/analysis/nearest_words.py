@@ -11,7 +11,6 @@ from typing import (
     Optional,
     Sequence,
     Tuple,
-    get_args,
 )
 
 import torch
@@ -20,7 +19,6 @@ from allennlp.common.util import lazy_groups_of
 from torch.nn.functional import normalize
 
 from allennlp_semfit.analysis.word_scorer import WordScorer
-from allennlp_semfit.common.errors import check_bounds, check_choice
 from allennlp_semfit.modules.lm_heads.target_transforms import TargetWhitening
 
 DIRECTIONS = ("forward", "backward", "both")
@@ -100,10 +98,8 @@ def find_nearest_words(
     # Raises
 
     `ConfigurationError`
-        If `top_k` is less than 1, or `correction` is unknown or does not suit the head.
+        If `correction` does not suit the head.
     """
-    check_bounds({"--top-k": top_k}, at_least=1)
-    check_choice("`correction`", correction, get_args(Correction))
     scores: _Scores
     if correction == "whitening":
         scores = _whitened_scores(scorer)

@@ -19,10 +19,6 @@ except ImportError:
             return self.message
 
 
-class DivergenceError(ConfigurationError):
-    """The loss of a training is infinite or not a number."""
-
-
 class InvalidFileError(ConfigurationError):
     """
     A file of the user is missing or invalid. The message is "`kind` `file` `found`. `remedy`",

@@ -76,8 +76,8 @@ class Document(NamedTuple):
 
 class Source(NamedTuple):
     """
-    An input. `size` is in bytes, 0 if it is unknown, and `modified` is the time of a file in
-    nanoseconds. `read` yields the documents, each with the number of bytes read so far.
+    An input. `size` is in bytes, 0 if it is unknown. `read` yields the documents, each with the
+    number of bytes read so far.
     """
 
     name: str

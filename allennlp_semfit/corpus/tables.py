@@ -62,7 +62,7 @@ def open_table(
         arguments = [_builder(head)]
         options = {"split": "train", "data_files": glob.escape(name)}
         if arguments == ["csv"]:
-            header = head.decode("utf-8", errors="replace").splitlines()[0]
+            header = head.decode("utf-8-sig", errors="replace").splitlines()[0]
             separator = max(",\t;|", key=header.count)
             _check_field(name, field, next(csv.reader([header], delimiter=separator)))
             options.update(sep=separator, keep_default_na=False)

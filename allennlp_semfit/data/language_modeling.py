@@ -97,11 +97,6 @@ class LanguageModelingReader(DatasetReader, KnownParams):
         super().__init__(
             manual_distributed_sharding=True, manual_multiprocess_sharding=True, **kwargs
         )
-        for name, tokens in (("start_tokens", start_tokens), ("end_tokens", end_tokens)):
-            if isinstance(tokens, str):
-                raise ConfigurationError(
-                    f"language_modeling: `{name}` is the string {tokens!r}; it must be a list."
-                )
         self.start_tokens = [DEFAULT_BOUNDARY_TOKEN] if start_tokens is None else start_tokens
         self.end_tokens = [DEFAULT_BOUNDARY_TOKEN] if end_tokens is None else end_tokens
         self._tokenizer = tokenizer or WhitespaceTokenizer()
@@ -129,6 +124,13 @@ class LanguageModelingReader(DatasetReader, KnownParams):
                 f"{directory}: it is a folder of `allennlp export-model`, which AllenNLP's own "
                 "`evaluate` and `predict` do not take; give them the `model.tar.gz` of the training"
             )
+        for name in ("start_tokens", "end_tokens"):
+            # AllenNLP would make a list of its characters.
+            if isinstance(params.get(name), str):
+                raise ConfigurationError(
+                    f"language_modeling: `{name}` is the string {params.get(name)!r}; it must be a "
+                    "list."
+                )
         return super().from_params(params, *args, **extras)
 
     def _read(self, file_path: DatasetReaderInput) -> Iterator[Instance]:
@@ -142,7 +144,7 @@ class LanguageModelingReader(DatasetReader, KnownParams):
             lines = islice(lines, info.global_rank, None, info.world_size)
         # Each process reads all lines, but splits only those of its shard.
         for line in self.shard_iterable(lines):
-            words = self._split(line.rstrip("\r"))
+            words = self._split(line)
             max_words = self._max_words or max(len(words), 1)
             for start in range(0, len(words), max_words):
                 yield self._make_instance(words[start : start + max_words])

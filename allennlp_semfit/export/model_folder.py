@@ -33,7 +33,7 @@ library_name: allennlp
 
 # {name}
 
-A bidirectional language model whose layers are contextual word vectors:
+A language model whose layers are contextual word vectors:
 {num_layers} layers of {dim} dimensions. {unknown}: *fill in, here and above*.
 
 ```python
@@ -107,17 +107,14 @@ def export_model(
     contents = [_CARD, VOCABULARY, FOLDER_WEIGHTS, CONFIG_NAME]
     inputs = [archive_file, Path(archive_file).parent]
     check_output_path(folder, contents=contents, force=force, inputs=inputs)
-    for given in (fasttext_model_path, tokenizer_path):
-        if given and "://" in given:
-            raise ConfigurationError(f"{given}: fetch this file first, and give its path")
     archive = LanguageModelArchive.open(archive_file)
+    reserved = [*contents, _COMPACT] if compact else contents
+    config, files = _portable(archive, fasttext_model_path, tokenizer_path, reserved)
     model = archive.build_model()
     # Check that all files exist and fit the model.
     layers = LanguageModelLayers(archive, model, fasttext_model_path)
     indexer = archive.open_indexer(fasttext_model_path)
     archive.open_tokenizer(tokenizer_path)
-    reserved = [*contents, _COMPACT] if compact else contents
-    config, files = _portable(archive, fasttext_model_path, tokenizer_path, reserved)
     fasttext: Optional[FastTextModel] = None
     if compact:
         opened = open_fasttext(indexer.path) if isinstance(indexer, FastTextIndexer) else None
@@ -198,11 +195,14 @@ def name_files(
 ) -> Tuple[Any, Dict[str, str]]:
     """
     Replaces the paths of files in a configuration by their names in a `folder`, which are unique
-    and not `reserved`. Also returns the paths by their names. Refuses the directories of archives.
+    and not `reserved`. Also returns the paths by their names. Refuses URLs and the directories of
+    archives.
     """
     files: Dict[str, str] = {}
 
     def to_name(value: str) -> str:
+        if "://" in value:
+            raise ConfigurationError(f"{value}: fetch this file first, and give its path")
         # AllenNLP expands `~` as well.
         path = os.path.expanduser(value)
         if os.path.isfile(os.path.join(path, CONFIG_NAME)):
@@ -257,14 +257,14 @@ def _language_in(record: Dict[str, Any]) -> Optional[str]:
 def _facts(archive: Archive, model: Model, record: Dict[str, Any]) -> List[Tuple[str, str]]:
     """What is known of the training."""
     contextualizer = archive.config["model"].as_dict(quiet=True)["contextualizer"]
-    sizes = ", ".join(
+    sizes = [
         f"{name} {contextualizer[name]}"
         for name in ("hidden_dim", "cell_size", "num_layers")
         if name in contextualizer
-    )
+    ]
     num_parameters = sum(parameter.numel() for parameter in model.parameters())
     facts = [
-        ("contextualizer", f"`{contextualizer['type']}`, {sizes}"),
+        ("contextualizer", ", ".join([f"`{contextualizer['type']}`", *sizes])),
         ("parameters", f"{num_parameters:,}"),
     ]
     data = archive.config.get("train_data_path")

@@ -10,7 +10,7 @@ from allennlp.nn import InitializerApplicator
 
 from allennlp_semfit.archives.language_model_archive import LanguageModelArchive
 from allennlp_semfit.common.config_params import KnownParams, with_config_key
-from allennlp_semfit.common.errors import DivergenceError, check_dims
+from allennlp_semfit.common.errors import check_dims
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 
 
@@ -60,9 +60,9 @@ class LanguageModelBase(Model, KnownParams):
                 )
 
     def _check_finite(self, loss: torch.Tensor) -> torch.Tensor:
-        """Returns the loss of a batch; in training, raises a `DivergenceError` if not finite."""
+        """Returns the loss of a batch; in training, raises a `ConfigurationError` if not finite."""
         if self.training and not loss.isfinite():
-            raise DivergenceError(
+            raise ConfigurationError(
                 f"{self.name}: the loss of a batch is {loss.item()}, so the training has diverged. "
                 "Lower the learning rate (`trainer.optimizer.lr`, or the `trainer."
                 "learning_rate_scheduler`'s), or set `trainer.grad_norm`, and train again."

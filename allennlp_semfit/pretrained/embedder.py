@@ -107,12 +107,6 @@ class ElmoSemfitEmbedder(TokenEmbedder, NamesConfigKey):
             archive, archive.build_model(), fasttext_model_path, sub_token_mode
         )
         num_layers = self._language_model.num_layers
-        if scalar_mix_parameters is not None and len(scalar_mix_parameters) != num_layers:
-            raise ConfigurationError(
-                f"`scalar_mix_parameters` of the elmo_semfit embedder is {scalar_mix_parameters}, "
-                f"but the language model {archive_file} has {num_layers} layers. Give one number "
-                "per layer, the projected input's first, or none."
-            )
         if not requires_grad:
             self._language_model.freeze()
         self._requires_grad = requires_grad

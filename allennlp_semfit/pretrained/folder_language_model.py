@@ -170,10 +170,11 @@ def _read_config(path: Path) -> Optional[_Config]:
     config = json.loads(path.read_text("utf-8"))
     model, reader = config["model"], config["dataset_reader"]
     embedders = model["text_field_embedder"].get("token_embedders", {})
-    inputs = input_names(reader["token_indexers"], embedders)
+    indexers = reader.get("token_indexers") or {}
+    inputs = input_names(indexers, embedders)
     if len(inputs) != 1:
         return None
-    indexer = reader["token_indexers"][inputs[0]]
+    indexer = indexers[inputs[0]]
     types = list(map(type_of, (indexer, embedders.get(inputs[0]), model["contextualizer"])))
     if types != ["fasttext", "fasttext", "bidirectional_language_model_lstm"]:
         return None

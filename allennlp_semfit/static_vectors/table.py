@@ -68,7 +68,7 @@ def read_table(path: str, *, max_words: Optional[int] = None) -> Tuple[List[str]
 
     progress = Tqdm.tqdm(_lines(path), desc="reading word vectors", unit=" lines")
     for number, line in enumerate(progress, start=1):
-        text = line.rstrip(" \r")
+        text = line.rstrip(" ")
         if number == 1:
             header = re.fullmatch(r"(\d+) +([1-9]\d*)", text)
             if header:

@@ -20,8 +20,3 @@ class FusedAdam(AdamOptimizer):
 
     def add_param_group(self, param_group: Dict[str, Any]) -> None:
         super().add_param_group({**param_group, "fused": True})
-
-    def load_state_dict(self, state_dict: Dict[str, Any]) -> None:
-        # The state may be that of `adam`.
-        groups = [{**group, "fused": True} for group in state_dict["param_groups"]]
-        super().load_state_dict({**state_dict, "param_groups": groups})

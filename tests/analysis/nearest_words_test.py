@@ -115,18 +115,6 @@ def test_more_words_than_there_are(scorer):
     assert sorted(word for word, _ in only.nearest["both"]) == sorted(WORDS)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"top_k": 0}, "--top-k must be at least 1, got 0"),
-        ({"correction": "mean"}, "`correction` must be one of none, csls, whitening"),
-    ],
-)
-def test_what_it_refuses(options, message, scorer):
-    with pytest.raises(ConfigurationError, match=message):
-        find_nearest_words(scorer, SENTENCES, **options)
-
-
 @pytest.mark.parametrize("correction", ["csls", "whitening"])
 def test_a_softmax_predicts_no_vectors(correction, tmp_path):
     archive = load_archive(write_language_model(tmp_path / "model", "words", archive=True))

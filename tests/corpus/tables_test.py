@@ -45,6 +45,11 @@ def csv(separator):
         # The lines of a dump for search engines
         json_lines([{"index": {"_id": "1"}}, *ROWS, {"index": {"_id": "2"}}]),
         csv(","),
+        # As spreadsheets save it, with the text in the first column
+        "\ufeff"
+        + "".join(
+            f'"{row["text"]}",{row["id"]}\n' for row in [{"text": "text", "id": "id"}, *ROWS]
+        ),
         csv(";"),
         csv("\t"),
     ],

@@ -2,6 +2,7 @@ from itertools import chain
 
 import pytest
 import torch
+from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Vocabulary
 from allennlp.data.data_loaders import MultiProcessDataLoader
@@ -80,7 +81,7 @@ def test_max_sequence_length_includes_the_boundary_tokens(tmp_path):
 
 def test_boundary_tokens_must_be_a_list():
     with pytest.raises(ConfigurationError, match="`end_tokens` is the string '</s>'"):
-        LanguageModelingReader(end_tokens="</s>")
+        LanguageModelingReader.from_params(Params({"end_tokens": "</s>"}))
 
 
 def test_a_byte_order_mark_is_not_part_of_a_word(tmp_path):

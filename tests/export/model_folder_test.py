@@ -82,6 +82,16 @@ def test_the_card_says_what_it_is_and_how_to_load_it(lm_archive, tmp_path):
     assert (tmp_path / "other" / "README.md").read_text() == expected
 
 
+def test_the_indexer_may_be_the_default(tmp_path):
+    model = write_language_model(tmp_path / "lm", "words")
+    config = json.loads((model / "config.json").read_text())
+    assert config["dataset_reader"].pop("token_indexers")["tokens"]["type"] == "single_id"
+    (model / "config.json").write_text(json.dumps(config))
+    export_model(model, tmp_path / "out")
+    expected = SentenceEmbedder(model).embed_sentence(["The", "river"])
+    assert (SentenceEmbedder(tmp_path / "out").embed_sentence(["The", "river"]) == expected).all()
+
+
 @pytest.mark.parametrize("command", ["evaluate", "predict"])
 def test_allennlps_own_commands_say_what_they_take(command, lm_archive, tmp_path):
     export_model(lm_archive, tmp_path / "model", VECTORS)
@@ -179,10 +189,16 @@ def test_names_that_are_no_paths_may_be_those_of_files(tmp_path, monkeypatch):
     assert SentenceEmbedder(tmp_path / "out").embed_sentence(["river"]).any()
 
 
-def test_a_url_is_refused_because_a_folder_is_complete(lm_archive, tmp_path):
+def test_a_url_is_refused_because_a_folder_is_complete(tmp_path):
     url = "https://host.invalid/vectors.bin"
+    model = write_language_model(tmp_path / "lm", "fasttext")
     with pytest.raises(ConfigurationError, match=f"{url}: fetch this file"):
-        export_model(lm_archive, tmp_path / "out", url)
+        export_model(model, tmp_path / "out", url)
+    config = json.loads((model / "config.json").read_text())
+    config["dataset_reader"]["token_indexers"]["fasttext"]["model_path"] = url
+    (model / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ConfigurationError, match=f"{url}: fetch this file"):
+        export_model(model, tmp_path / "out")
 
 
 def test_names_of_files_may_be_equal(tmp_path):

@@ -43,13 +43,12 @@ def test_it_updates_as_adam(options):
         torch.testing.assert_close(parameter, expected)
 
 
-def test_it_resumes_and_takes_the_state_of_adam():
-    for kind in ("adam", "fused_adam"):
-        module, optimizer = updated(kind, num_steps=3)
-        state = (module.state_dict(), optimizer.state_dict())
-        # The same three batches again.
-        resumed, fused = updated("fused_adam", state=state)
-        assert fused.param_groups[0]["fused"]
-        again, _ = updated("adam", state=state)
-        for parameter, same in zip(resumed.parameters(), again.parameters()):
-            torch.testing.assert_close(parameter, same)
+def test_it_resumes():
+    module, optimizer = updated("fused_adam", num_steps=3)
+    state = (module.state_dict(), optimizer.state_dict())
+    # The same three batches again.
+    resumed, fused = updated("fused_adam", state=state)
+    assert fused.param_groups[0]["fused"]
+    again, _ = updated("adam", state=state)
+    for parameter, same in zip(resumed.parameters(), again.parameters()):
+        torch.testing.assert_close(parameter, same)

@@ -70,8 +70,6 @@ class SampledSoftmaxHead(SoftmaxHeadBase):
             )
         self.sparse = sparse
         self.softmax = SampledSoftmaxLoss(self.num_classes, input_dim, num_samples, sparse)
-        # Draws the same samples as AllenNLP's function, without a loop over the words.
-        self.softmax.choice_func = log_uniform_sample
         # The perplexity is computed for every n-th word.
         self._stride = max(1, round(_COST_RATIO * self.num_classes / num_samples))
 
@@ -98,23 +96,3 @@ class SampledSoftmaxHead(SoftmaxHeadBase):
 
     def losses(self, context: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         return softmax_losses(context, targets, *self.output_layer())
-
-
-def log_uniform_sample(num_words: int, num_samples: int) -> Tuple[numpy.ndarray, int]:
-    """
-    Draws words with replacement until there are `num_samples` distinct ones, and returns them and
-    the number of draws. The probability of the word `k` is
-    `log((k + 2) / (k + 1)) / log(num_words + 1)`. With the same random numbers, the result is that
-    of AllenNLP's `_choice`.
-    """
-    draws = numpy.empty(0, dtype=numpy.int64)
-    first_draws = draws
-    while len(first_draws) < num_samples:
-        # Double the draws, in multiples of AllenNLP's rounds of `num_samples`.
-        rounds = max(1, len(draws) // num_samples)
-        uniform = numpy.random.rand(rounds * num_samples)
-        new_draws = numpy.exp(uniform * numpy.log(num_words + 1)).astype(numpy.int64) - 1
-        draws = numpy.concatenate([draws, numpy.clip(new_draws, 0, num_words - 1)])
-        first_draws = numpy.unique(draws, return_index=True)[1]
-    first_draws = numpy.sort(first_draws)[:num_samples]
-    return draws[first_draws], int(first_draws[-1]) + 1

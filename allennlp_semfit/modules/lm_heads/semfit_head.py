@@ -41,7 +41,7 @@ class SemfitHead(VectorHeadBase):
     embedding_dim : `int`
         The dimension of the target vectors.
     distance : `Distance`, optional (default = `CosineDistance()`)
-    target_embedder, target_indexer, target_cache_size, center_targets, whiten_targets
+    target_embedder, target_indexer, center_targets, whiten_targets
         See `VectorHeadBase`. The paper neither centers nor whitens the targets.
 
     # Example

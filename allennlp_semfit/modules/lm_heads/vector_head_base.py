@@ -36,14 +36,12 @@ class VectorHeadBase(LmHead):
     embedding_dim : `int`
         The dimension of the target vectors.
     target_embedder : `TokenEmbedder`, optional (default = `None`)
-        Embeds the targets. It must be frozen. By default, they are the model's input vectors.
+        Embeds the targets. It must be frozen. By default, they are the model's input vectors. If it
+        computes them, those of 100,000 words are cached: see `CachedEmbedder`.
     target_indexer : `str`, optional (default = `None`)
         The name of the indexer, in the reader's `token_indexers`, that the target embedder reads.
         If the model's input does not read this indexer, add `{"type": "empty"}` under this name to
         the `text_field_embedder`.
-    target_cache_size : `int`, optional (default = `100000`)
-        The number of words whose target vectors are cached if the target embedder computes them:
-        see `CachedEmbedder`. With 512 dimensions, the default takes up to 205 MB.
     center_targets : `bool`, optional (default = `False`)
         Whether to subtract the targets' mean first: see `TargetCentering`.
     whiten_targets : `bool`, optional (default = `False`)
@@ -66,7 +64,6 @@ class VectorHeadBase(LmHead):
         embedding_dim: int,
         target_embedder: Optional[TokenEmbedder] = None,
         target_indexer: Optional[str] = None,
-        target_cache_size: int = 100_000,
         center_targets: bool = False,
         whiten_targets: bool = False,
     ) -> None:
@@ -92,7 +89,7 @@ class VectorHeadBase(LmHead):
             self._check_target_embedder(target_embedder)
             computes = any(True for _ in target_embedder.parameters())
             if computes and not isinstance(target_embedder, (Embedding, CachedEmbedder)):
-                target_embedder = CachedEmbedder(target_embedder, target_cache_size)
+                target_embedder = CachedEmbedder(target_embedder)
             self.target_embedder = BasicTextFieldEmbedder({target_indexer: target_embedder})
         self.target_transform: Optional[TargetCentering] = None
         if center_targets or whiten_targets:

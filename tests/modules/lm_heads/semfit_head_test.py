@@ -195,14 +195,6 @@ def test_the_targets_are_those_of_a_target_embedder_computed_once_for_a_word():
     }
 
 
-def test_the_cache_has_at_most_target_cache_size_words():
-    embedder = Doubling()
-    head = SemfitHead(5, 7, target_embedder=embedder, target_indexer="numbers", target_cache_size=2)
-    for _ in range(2):
-        head.prepare_targets(NUMBERS, torch.zeros(2, 3, 300))
-    assert embedder.num_words > 4
-
-
 def test_a_target_embedder_that_does_not_fit():
     def build(embedder, indexer="tokens"):
         return SemfitHead(5, 7, target_embedder=embedder, target_indexer=indexer)
