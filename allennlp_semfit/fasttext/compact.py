@@ -92,7 +92,8 @@ class CompactFastText(FastTextVectors):
             row = self._row_of(encode(UNKNOWN))
         if row is not None:
             return self._word_vectors[row].astype(numpy.float32)
-        buckets = numpy.array(hashes, numpy.uint32) % self._bucket
+        # For another type than the table's, `searchsorted` would convert the whole table.
+        buckets = (numpy.array(hashes, numpy.uint32) % self._bucket).astype(numpy.int32)
         rows = numpy.searchsorted(self._buckets, buckets).clip(max=len(self._buckets) - 1)
         rows = rows[self._buckets[rows] == buckets]
         values = numpy.array([self._bucket_rows[row] for row in rows.tolist()], numpy.float32)

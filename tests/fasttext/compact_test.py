@@ -47,6 +47,16 @@ def test_any_other_string_differs_by_the_rounding_of_its_ngrams(compact, word):
     assert (difference <= 1.001 * error).all()
 
 
+def test_looking_up_ngrams_converts_no_table(compact, monkeypatch):
+    def searchsorted(table, values):
+        assert table.dtype == values.dtype
+        return search(table, values)
+
+    search = numpy.searchsorted
+    monkeypatch.setattr(numpy, "searchsorted", searchsorted)
+    compact.get_word_vector("unheard")
+
+
 def test_without_ngrams_unknown_words_have_the_vector_of_the_unknown_word(tmp_path):
     model = FastTextModel.open(FIXTURES / "words_only.bin")
     write_compact(model, tmp_path / "vectors.safetensors")
