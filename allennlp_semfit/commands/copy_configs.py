@@ -8,14 +8,13 @@ repository.
 
 import argparse
 import logging
-import shutil
 from pathlib import Path
 
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError
 
 from allennlp_semfit.commands.options import Command
-from allennlp_semfit.common.output import write_directory
+from allennlp_semfit.common.output import copy_files, write_directory
 
 logger = logging.getLogger(__name__)
 
@@ -47,7 +46,7 @@ class CopyConfigs(Command):
         source = installed if installed.is_dir() else _PACKAGE.parent / _NAME
         contents = [path.name for path in source.iterdir()]
         with write_directory(out_dir, contents) as new:
-            shutil.copytree(source, new, dirs_exist_ok=True, copy_function=shutil.copyfile)
+            copy_files(source, new)
         logger.info(
             "Next: for text in data/mine, save a config of one line: (import "
             "'%s/elmo_semfit.jsonnet') + { corpus:: 'data/mine' }",

@@ -121,6 +121,14 @@ def write_directory(path: Path, contents: Sequence[str]) -> Iterator[Path]:
                 os.replace(new / name, path / name)
 
 
+def copy_files(source: Path, target: Path) -> None:
+    """Copies the files of a directory. Unlike it, the copy is never read-only."""
+    for path in filter(Path.is_file, source.rglob("*")):
+        copy = target / path.relative_to(source)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, copy)
+
+
 @contextmanager
 def _temporary_directory(path: Path, place: Path) -> Iterator[Path]:
     temporary = place / f".{path.name}.partial"

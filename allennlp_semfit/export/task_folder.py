@@ -13,7 +13,7 @@ from allennlp.models.model import remove_keys_from_params
 from allennlp_semfit.archives.archive import VOCABULARY, unpacked
 from allennlp_semfit.archives.language_model_archive import LanguageModelArchive
 from allennlp_semfit.common.errors import InvalidFileError, first_line, resolve_path
-from allennlp_semfit.common.output import check_output_path, write_directory
+from allennlp_semfit.common.output import check_output_path, copy_files, write_directory
 from allennlp_semfit.export.model_folder import (
     check_language,
     export_model,
@@ -144,7 +144,7 @@ def export_task(
                 link_or_copy(path, new / name)
             # Copied, not linked, because a further training may overwrite the file.
             shutil.copyfile(weights, new / _WEIGHTS)
-            shutil.copytree(vocabulary, new / VOCABULARY)
+            copy_files(vocabulary, new / VOCABULARY)
             if (source / META_NAME).exists():
                 shutil.copyfile(source / META_NAME, new / META_NAME)
             text = json.dumps(config, indent=2) + "\n"
