@@ -14,6 +14,7 @@ from safetensors.torch import save
 
 from allennlp_semfit.archives.archive import VOCABULARY, Archive, map_paths
 from allennlp_semfit.archives.language_model_archive import LanguageModelArchive
+from allennlp_semfit.common.errors import resolve_path
 from allennlp_semfit.common.output import check_output_path, write_directory
 from allennlp_semfit.common.text_files import FOLDER_WEIGHTS, RECORD
 from allennlp_semfit.data.fasttext_indexer import FastTextIndexer
@@ -23,6 +24,10 @@ from allennlp_semfit.predictors.tagger import ANY_LANGUAGE
 from allennlp_semfit.pretrained.layers import LanguageModelLayers
 
 _CARD = "README.md"
+_MOVED = (
+    "If it has been moved, change its path in the `config.json` of the serialization directory, "
+    "and export that directory."
+)
 _COMPACT = "vectors.safetensors"
 
 _CARD_TEXT = """---
@@ -195,8 +200,8 @@ def name_files(
 ) -> Tuple[Any, Dict[str, str]]:
     """
     Replaces the paths of files in a configuration by their names in a `folder`, which are unique
-    and not `reserved`. Also returns the paths by their names. Refuses URLs and the directories of
-    archives.
+    and not `reserved`. Also returns the paths by their names. Refuses URLs, the directories of
+    archives and, if there is a `folder`, missing files.
     """
     files: Dict[str, str] = {}
 
@@ -211,6 +216,9 @@ def name_files(
                 "`model.tar.gz` in it instead"
             )
         if not os.path.isfile(path):
+            # A language model checks its own files when it opens them.
+            if folder and not value.startswith(folder):
+                resolve_path(value, _MOVED, "")
             return value
         name = os.path.basename(path)
         while name in reserved or files.setdefault(name, path) != path:

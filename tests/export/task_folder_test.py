@@ -119,6 +119,19 @@ def test_compact_vectors(home, tmp_path):
     numpy.testing.assert_allclose(predict(tmp_path / "out"), predict(home / "tagger"), atol=0.01)
 
 
+def test_what_is_copied_from_a_read_only_directory_can_be_replaced(home, tmp_path):
+    (home / "tagger" / "vocabulary").chmod(0o500)
+    export_task(home / "tagger", tmp_path / "out")
+    assert (tmp_path / "out" / "vocabulary").stat().st_mode & 0o200
+
+
+def test_a_missing_file_is_named(home, tmp_path):
+    (home / "words.bin").unlink()
+    error = error_of("export-task", home / "tagger", tmp_path / "out")
+    assert f"{home / 'words.bin'} does not exist" in error
+    assert not (tmp_path / "out").exists()
+
+
 def test_the_directory_of_another_archive_is_refused(home, tmp_path):
     config = json.loads((home / "tagger" / "config.json").read_text())
     mimick = {"type": "mimick", "archive_file": str(home / "lm")}
