@@ -82,10 +82,10 @@ def find_text_files(
             and not is_output(candidate)
         ]
         if not found:
-            missing = "there is no such file or directory, and as a glob it matches nothing"
-            raise ConfigurationError(
-                f"{entry}: {'it contains no files' if path.is_dir() else missing}; check the path"
-            )
+            problem = "there is no such file or directory, and as a glob it matches nothing"
+            if path.exists():
+                problem = "it contains no files" if path.is_dir() else "it is not a regular file"
+            raise ConfigurationError(f"{entry}: {problem}; check the path")
         files.extend(found)
     return files
 

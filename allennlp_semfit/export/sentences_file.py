@@ -20,9 +20,8 @@ class SentencesFile:
 
     def __init__(self, path: Path) -> None:
         if not path.is_file():
-            raise ConfigurationError(
-                f"{path}: there is no such file; give text with one sentence per line"
-            )
+            found = "it is not a regular file" if path.exists() else "there is no such file"
+            raise ConfigurationError(f"{path}: {found}; give text with one sentence per line")
         self.path = path
 
     def summarize(self) -> Tuple[int, int]:

@@ -1,4 +1,5 @@
 import io
+import os
 from unittest import mock
 
 import pytest
@@ -57,6 +58,10 @@ def test_it_names_what_is_missing(tmp_path):
         find_text_files([tmp_path / "*.txt"])
     with pytest.raises(ConfigurationError, match="it contains no files"):
         find_text_files([tmp_path])
+    # As the shell makes it of <(zcat text.gz).
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ConfigurationError, match="pipe: it is not a regular file"):
+        find_text_files([tmp_path / "pipe"])
     # A variable of the shell that is not set is not the working directory.
     with pytest.raises(ConfigurationError, match="path of a text is empty"):
         find_text_files([""])

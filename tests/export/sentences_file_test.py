@@ -49,6 +49,6 @@ def test_no_word(tmp_path, content):
 
 
 def test_no_file(tmp_path):
-    for path in (tmp_path, tmp_path / "missing.txt"):
-        with pytest.raises(ConfigurationError, match="there is no such file"):
+    for path, found in ((tmp_path, "not a regular"), (tmp_path / "missing.txt", "no such")):
+        with pytest.raises(ConfigurationError, match=f"{found} file; give text"):
             SentencesFile(path)
