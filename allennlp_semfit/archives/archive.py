@@ -221,7 +221,8 @@ class Archive:
             if not isinstance(contents, dict):
                 raise ValueError("it is not an object")
         except (OSError, RecursionError, ValueError) as error:
-            raise self.error(f"cannot be read ({first_line(error)})", _COPY_AGAIN) from error
+            # It may be a folder of `export-task`, whose configuration is jsonnet.
+            raise self.error(f"cannot be read ({first_line(error)})", _EXPECTED) from error
         config = Params(contents)
         expected = {"model": self.models, "dataset_reader": (self.reader,)}
         for key, types in expected.items():

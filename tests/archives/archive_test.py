@@ -24,3 +24,10 @@ def test_a_component_of_a_package_that_was_not_imported_is_named_with_the_option
     error = "a configuration that does not work .of_a_package not in .* with --include-package"
     with pytest.raises(InvalidFileError, match=error):
         assert LanguageModelArchive.open(model).build_model()
+
+
+def test_what_is_no_folder_of_a_language_model_is_not_called_damaged(tmp_path):
+    # As `export-task` writes it.
+    (tmp_path / "config.json").write_text("local folder = std.thisFile; {}")
+    with pytest.raises(InvalidFileError, match="It must be .* or a folder of `export-model`"):
+        LanguageModelArchive.open(tmp_path)
