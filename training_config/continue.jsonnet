@@ -18,6 +18,7 @@ local defaults = {
     run_confidence_checks: false,
   },
 };
+local optimizer = std.get(std.get(trained, 'trainer', defaults.trainer), 'optimizer', {});
 
 defaults + trained + {
   train_data_path: std.extVar('LM_TRAIN_DATA_PATH'),
@@ -28,8 +29,8 @@ defaults + trained + {
   data_loader: { batch_sampler: { type: 'bucket', batch_size: 16, sorting_keys: ['source'] } },
   trainer+: {
     num_epochs: 5,
-    // A fourth of the highest rate of training_config/elmo_semfit.jsonnet.
-    optimizer+: { lr: 4e-4 },
+    // `"adam"` abbreviates `{ type: 'adam' }`. A fourth of the highest rate of training_config/elmo_semfit.jsonnet.
+    optimizer: (if std.isString(optimizer) then { type: optimizer } else optimizer) { lr: 4e-4 },
     // Up in the first tenth of the steps, then down to a 32nd.
     learning_rate_scheduler: { type: 'slanted_triangular' },
   },

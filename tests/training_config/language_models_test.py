@@ -115,6 +115,14 @@ def test_its_training_continues_on_other_text(name, workspace, tmp_path, monkeyp
     assert_archive_scores_the_same(tmp_path / "continued", metric, validation)
 
 
+def test_the_continued_training_has_the_optimizer_of_any_config():
+    config = {"model": {}, "trainer": {"optimizer": "adam"}}
+    names = ("LM_ARCHIVE_PATH", "LM_TRAIN_DATA_PATH", "LM_VALIDATION_DATA_PATH")
+    variables = {"LM_CONFIG": json.dumps(config), **dict.fromkeys(names, "")}
+    continued = evaluate(CONFIGS / "continue.jsonnet", **variables)
+    assert continued["trainer"]["optimizer"] == {"type": "adam", "lr": 4e-4}
+
+
 def test_the_training_of_an_exported_folder_continues(workspace, tmp_path, monkeypatch):
     monkeypatch.chdir(workspace)
     train(config_of("elmo_semfit"), tmp_path / "trained")
