@@ -46,8 +46,8 @@ class ElmoSemfitEmbedder(TokenEmbedder, NamesConfigKey):
         layers with longer vectors do not dominate. Each vector is normalized to mean 0 and variance
         1 by itself; AllenNLP's `ScalarMix` normalizes over the whole batch.
     requires_grad : `bool`, optional (default = `False`)
-        Whether to fine-tune the language model. Parameters that were frozen in its training stay
-        frozen.
+        Whether to fine-tune the language model. Parameters that its `model` config freezes stay
+        frozen, but not those of the trainer's `no_grad`.
     projection_dim : `int`, optional (default = `None`)
         If given, the representation is projected to this dimension.
     scalar_mix_parameters : `List[float]`, optional (default = `None`)
