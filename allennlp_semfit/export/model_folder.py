@@ -24,11 +24,11 @@ from allennlp_semfit.predictors.tagger import ANY_LANGUAGE
 from allennlp_semfit.pretrained.layers import LanguageModelLayers
 
 _CARD = "README.md"
+_COMPACT = "vectors.safetensors"
 _MOVED = (
     "If it has been moved, change its path in the `config.json` of the serialization directory, "
     "and export that directory."
 )
-_COMPACT = "vectors.safetensors"
 
 _CARD_TEXT = """---
 language:{language}
