@@ -23,6 +23,7 @@ from experiments.results import (
     domain_summary,
     domain_table,
     languages_table,
+    larger_table,
     tasks_table,
 )
 
@@ -268,6 +269,7 @@ TABLES: Dict[str, Callable[[Results], str]] = {
     "domain summary": lambda results: _markdown(domain_summary(results["scores"])),
     "amounts": lambda results: _markdown(amounts_table(results["scores"])),
     "languages": lambda results: _markdown(languages_table(results["scores"])),
+    "larger": lambda results: _markdown(larger_table(results["scores"])),
     "senteval": _senteval,
     "speed": _speed,
     "speed on a GPU": _gpu,

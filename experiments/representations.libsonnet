@@ -4,6 +4,7 @@
 //   elmo_semfit           a language model of ours        LM_ARCHIVE_PATH
 //   fasttext              static vectors                  FASTTEXT_MODEL_PATH
 //   elmo_semfit_fasttext  both, side by side
+//   …_larger              either, of the larger model
 //   minilm                a published transformer         MINILM_PATH
 //   none                  no pre-trained vectors
 local choice = std.extVar('WORD_REPRESENTATION');
@@ -16,12 +17,14 @@ local transformer = {
 
 local representations = {
   elmo_semfit: { indexers: {}, embedders: {}, dim: 2 * 128 },
+  elmo_semfit_larger: self.elmo_semfit { dim: 2 * 256 },
   none: { indexers: {}, embedders: {}, dim: 0 },
   fasttext: {
     indexers: { fasttext: { type: 'fasttext', model_path: std.extVar('FASTTEXT_MODEL_PATH') } },
     embedders: { fasttext: { type: 'fasttext', embedding_dim: 100 } },
     dim: 100,
   },
+  fasttext_larger: self.fasttext { embedders+: { fasttext+: { embedding_dim: 300 } }, dim: 300 },
   elmo_semfit_fasttext: self.fasttext { dim: 2 * 128 + 100 },
   minilm: {
     indexers: { transformer: transformer },

@@ -29,6 +29,8 @@ REPRESENTATIONS = {
     "elmo_semfit_contrastive": "ELMo-S, contrastive head",
     "elmo_semfit_fasttext": "ELMo-S + fastText",
     "elmo_semfit_contrastive_fasttext": "ELMo-S, contrastive head + fastText",
+    "fasttext_larger": "fastText, 300 dimensions",
+    "elmo_semfit_larger": "ELMo-S, 512 cells",
     "minilm": "MiniLM-L6, frozen",
 }
 # The tasks of the main table, with the names and metrics of their scores.
@@ -142,7 +144,7 @@ class Scores:
         """The minutes of processor time of a language model and of its vectors."""
         name = representation.replace("_fasttext", "")
         rows = [row for row in self._runs["models"] if row["corpus"] == corpus]
-        if name == "fasttext":
+        if name.startswith("fasttext"):
             minutes = [row["fasttext_seconds"] for row in rows if "fasttext_seconds" in row]
         else:
             rows = [row for row in rows if row["model"] == name]
@@ -271,6 +273,27 @@ def languages_table(scores: Scores) -> List[Row]:
             row[f"{label}, vs. fastText"] = "" if name in ("none", "fasttext") else gain
         if any([*row.values()][1:]):
             rows.append(row)
+    return rows
+
+
+def larger_table(scores: Scores) -> List[Row]:
+    """A larger model of both texts, beside those of the text that is nearer to a task."""
+    labels = {"bc5cdr": "BC5CDR, F1", **{task: label for task, (label, _) in TASKS.items()}}
+    texts = {"bc5cdr": "pubmed", "ner": "novels", "snli": "novels", "srl": "novels"}
+    rows = []
+    for name in ("fasttext", "elmo_semfit", "fasttext_larger", "elmo_semfit_larger"):
+        both = "both" if name.endswith("_larger") else ""
+        rows.append(
+            {
+                "representation": REPRESENTATIONS[name],
+                **{
+                    labels[task]: describe([*scores.of(task, name, both or text).values()])
+                    for task, text in texts.items()
+                },
+                "minutes": scores.minutes(name, both or "novels"),
+                "trained parameters": scores.parameters(name, both or "novels"),
+            }
+        )
     return rows
 
 

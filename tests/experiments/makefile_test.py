@@ -16,6 +16,7 @@ def test_the_makefile_trains_each_table(tmp_path):
         "bc5cdr.elmo_semfit.pubmed",
         "ner.fasttext.novels_4000",
         "wol.elmo_semfit_fasttext.wol",
+        "srl.elmo_semfit_larger.both",
     ):
         assert f"{tmp_path}/tasks/{run} starts" in commands
     assert f"FASTTEXT_MODEL_PATH={tmp_path}/novels/vectors.bin" in commands

@@ -10,6 +10,7 @@ from experiments.results import (
     collect,
     domain_table,
     interval,
+    larger_table,
     merge,
     tasks_table,
 )
@@ -63,6 +64,21 @@ def test_amounts_of_text_are_in_order():
         ("0.1", "+1.0"),
         ("5.8", "+4.0"),
     ]
+
+
+def test_the_larger_model_is_that_of_both_texts():
+    tasks = [
+        row("bc5cdr", "elmo_semfit", 1, 82.0, "pubmed"),
+        row("bc5cdr", "elmo_semfit", 1, 77.0, "novels"),
+        row("bc5cdr", "elmo_semfit_larger", 1, 83.0, "both"),
+        row("srl", "elmo_semfit", 1, 54.0),
+    ]
+    models = [{"model": "elmo_semfit_larger", "corpus": "both", "seed": 1, "seconds": 3600}]
+    models[0].update(fasttext_seconds=1200, trainable_parameters=5_000_000)
+    _, ours, fasttext, larger = larger_table(Scores({"tasks": tasks, "models": models}))
+    assert (ours["BC5CDR, F1"], ours["SRL, F1"], ours["minutes"]) == ("82.0", "54.0", "")
+    assert (larger["BC5CDR, F1"], larger["minutes"]) == ("83.0", "80")
+    assert (fasttext["minutes"], larger["trained parameters"]) == ("20", "5.0 M")
 
 
 def test_entities_are_in_the_groups_of_their_words():
