@@ -230,7 +230,8 @@ def domain_table(scores: Scores) -> List[Row]:
 def domain_summary(scores: Scores) -> List[Row]:
     texts = ("of neither text", "of novels", "of PubMed")
     columns = ("representation", *texts, "unseen entities", "minutes")
-    return [{column: row[column] for column in columns} for row in domain_table(scores)]
+    rows = [{column: row[column] for column in columns} for row in domain_table(scores)]
+    return [row for row in rows if "contrastive" not in row["representation"]]
 
 
 def amounts(scores: Scores) -> List[Row]:
@@ -279,7 +280,7 @@ def languages_table(scores: Scores) -> List[Row]:
 def larger_table(scores: Scores) -> List[Row]:
     """A larger model of both texts, beside those of the text that is nearer to a task."""
     labels = {"bc5cdr": "BC5CDR, F1", **{task: label for task, (label, _) in TASKS.items()}}
-    texts = {"bc5cdr": "pubmed", "ner": "novels", "snli": "novels", "srl": "novels"}
+    texts = {"bc5cdr": "pubmed", "ner": "novels", "srl": "novels"}
     rows = []
     for name in ("fasttext", "elmo_semfit", "fasttext_larger", "elmo_semfit_larger"):
         both = "both" if name.endswith("_larger") else ""
