@@ -108,15 +108,6 @@ def describe(values: Sequence[float]) -> str:
     return f"{series.mean():.1f}{deviation}"
 
 
-def interval(differences: Sequence[float]) -> str:
-    """The mean of paired differences with its 95 % interval, of Student's t."""
-    mean = sum(differences) / len(differences)
-    if len(differences) == 1:
-        return f"{mean:+.1f}"
-    margin = stats.t.ppf(0.975, len(differences) - 1) * stats.sem(differences)
-    return f"{mean:+.1f} ({mean - margin:+.1f} to {mean + margin:+.1f})"
-
-
 class Scores:
     """The scores of the task models by training: `of(task, representation, corpus)` by seed."""
 
@@ -167,10 +158,16 @@ class Scores:
         return ""
 
 
-def _differences(one: Mapping[int, float], other: Mapping[int, float]) -> str:
-    """Of the seeds that both have, or nothing."""
-    seeds = sorted(one.keys() & other.keys())
-    return interval([one[seed] - other[seed] for seed in seeds]) if seeds else ""
+def difference(one: Mapping[int, float], other: Mapping[int, float]) -> str:
+    """Of the means; of several trainings of both, with its 95 % interval of Welch's t-test."""
+    ours, theirs = [*one.values()], [*other.values()]
+    if not ours or not theirs:
+        return ""
+    mean = f"{sum(ours) / len(ours) - sum(theirs) / len(theirs):+.1f}"
+    if min(len(ours), len(theirs)) == 1:
+        return mean
+    found = stats.ttest_ind(ours, theirs, equal_var=False).confidence_interval(0.95)
+    return f"{mean} ({found.low:+.1f} to {found.high:+.1f})"
 
 
 def tasks_table(scores: Scores) -> List[Row]:
@@ -183,7 +180,7 @@ def tasks_table(scores: Scores) -> List[Row]:
         }
         if any(columns.values()):
             mean = scores.mean(TASKS, name, "novels")
-            gain = _differences(mean, scores.mean(TASKS, "fasttext", "novels"))
+            gain = difference(mean, scores.mean(TASKS, "fasttext", "novels"))
             rows.append(
                 {
                     "representation": title,
@@ -214,11 +211,11 @@ def domain_table(scores: Scores) -> List[Row]:
         rows.append(
             {
                 "representation": title,
-                "of neither text": "" if reads_text else describe([*pubmed.values()]),
-                "of novels": describe([*novels.values()]) if reads_text else "",
-                "of PubMed": describe([*pubmed.values()]) if reads_text else "",
-                "PubMed vs. novels": _differences(pubmed, novels) if reads_text else "",
-                "vs. fastText of PubMed": _differences(pubmed, fasttext),
+                "neither": "" if reads_text else describe([*pubmed.values()]),
+                "trained on novels": describe([*novels.values()]) if reads_text else "",
+                "trained on PubMed": describe([*pubmed.values()]) if reads_text else "",
+                "PubMed vs. novels": difference(pubmed, novels) if reads_text else "",
+                "vs. fastText, PubMed": difference(pubmed, fasttext),
                 "unseen entities": unseen,
                 "entities with rare words": rare,
                 "minutes": scores.minutes(name, "pubmed"),
@@ -228,7 +225,7 @@ def domain_table(scores: Scores) -> List[Row]:
 
 
 def domain_summary(scores: Scores) -> List[Row]:
-    texts = ("of neither text", "of novels", "of PubMed")
+    texts = ("neither", "trained on novels", "trained on PubMed")
     columns = ("representation", *texts, "unseen entities", "minutes")
     rows = [{column: row[column] for column in columns} for row in domain_table(scores)]
     return [row for row in rows if "contrastive" not in row["representation"]]
@@ -253,7 +250,7 @@ def amounts_table(scores: Scores) -> List[Row]:
             "million words": f"{row['words'] / 1e6:.1f}",
             "fastText": describe([*fasttext.values()]),
             "ELMo-S": describe([*ours.values()]),
-            "difference": _differences(ours, fasttext),
+            "difference": difference(ours, fasttext),
             "minutes": scores.minutes("elmo_semfit", row["corpus"]),
         }
         for row in amounts(scores)
@@ -268,7 +265,7 @@ def languages_table(scores: Scores) -> List[Row]:
         for language, label in LANGUAGES.items():
             found = scores.of(language, name, language)
             unseen = scores.of(language, name, language, "unseen")
-            gain = _differences(found, scores.of(language, "fasttext", language))
+            gain = difference(found, scores.of(language, "fasttext", language))
             row[label] = describe([*found.values()])
             row[f"{label}, unseen"] = describe([*unseen.values()])
             row[f"{label}, vs. fastText"] = "" if name in ("none", "fasttext") else gain

@@ -1,4 +1,5 @@
 import json
+import statistics
 
 import pytest
 from scipy import stats
@@ -8,8 +9,8 @@ from experiments.results import (
     Scores,
     amounts_table,
     collect,
+    difference,
     domain_table,
-    interval,
     larger_table,
     merge,
     tasks_table,
@@ -17,12 +18,16 @@ from experiments.results import (
 from tests.experiments.tasks_test import task_of, train
 
 
-def test_the_interval_is_that_of_a_paired_test():
-    one, other = [71.0, 73.5, 70.2], [69.5, 70.9, 69.9]
-    found = stats.ttest_rel(one, other).confidence_interval(0.95)
-    expected = f"+1.5 ({found.low:+.1f} to {found.high:+.1f})"
-    assert interval([a - b for a, b in zip(one, other)]) == expected
-    assert interval([-2.04]) == "-2.0"
+def test_the_interval_is_that_of_welch():
+    one, other = {1: 71.0, 2: 73.5, 3: 70.2}, {1: 69.5, 5: 70.9}
+    variances = [statistics.variance(scores.values()) / len(scores) for scores in (one, other)]
+    freedom = sum(variances) ** 2 / (variances[0] ** 2 / 2 + variances[1] ** 2)
+    margin = stats.t.ppf(0.975, freedom) * sum(variances) ** 0.5
+    mean = statistics.mean(one.values()) - statistics.mean(other.values())
+    expected = f"{mean:+.1f} ({mean - margin:+.1f} to {mean + margin:+.1f})"
+    assert difference(one, other) == expected
+    assert difference(one, {4: 69.0}) == "+2.6"
+    assert difference(one, {}) == ""
 
 
 def row(task, representation, seed, score, corpus="novels"):
@@ -30,14 +35,13 @@ def row(task, representation, seed, score, corpus="novels"):
     return {**keys, "seed": seed, "all": score, "commit": "c", "seconds": 60}
 
 
-def test_tables_compare_runs_of_the_same_seed():
+def test_tables_compare_the_means():
     tasks = [
         row(task, representation, seed, score + seed)
         for task in ("snli", "sst5", "ner", "srl", "coref")
         for representation, score in (("fasttext", 60), ("elmo_semfit", 62))
         for seed in (1, 2, 3)
     ]
-    # Without a partner, it counts in its own mean only.
     tasks.append(row("ner", "elmo_semfit", 4, 68))
     tasks += [row("bc5cdr", "fasttext", 1, 75.0), row("bc5cdr", "fasttext", 1, 77.5, "pubmed")]
     models = [{"model": "elmo_semfit", "corpus": "novels", "seed": 1, "seconds": 600}]
@@ -46,7 +50,7 @@ def test_tables_compare_runs_of_the_same_seed():
     fasttext, ours = tasks_table(scores)
     assert (fasttext["mean"], ours["mean"]) == ("62.0 ± 1.0", "64.0 ± 1.0")
     assert ours["NER, F1"] == "65.0 ± 2.2"
-    assert ours["vs. fastText"] == "+2.0 (+2.0 to +2.0)"
+    assert ours["vs. fastText"] == "+2.0 (-0.3 to +4.3)"
     assert (ours["minutes"], ours["trained parameters"]) == ("15", "1.2 M")
     (domain,) = domain_table(scores)
     assert domain["PubMed vs. novels"] == "+2.5"

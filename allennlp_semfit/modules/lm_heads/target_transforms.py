@@ -1,4 +1,4 @@
-"""Centring and whitening of target vectors."""
+"""Centering and whitening of target vectors."""
 
 from typing import Any, Optional
 
