@@ -86,24 +86,17 @@ def _count_pairs(indices: Dict[str, int], window: int, text: str) -> csr_matrix:
     return coo_matrix((ones, (rows, columns)), shape=(len(indices), len(indices))).tocsr()
 
 
-def shifted_ppmi(
-    cooccurrences: csr_matrix, *, shift: float = 1.0, context_smoothing: float = 0.75
-) -> csr_matrix:
+def positive_pmi(cooccurrences: csr_matrix) -> csr_matrix:
     """
-    The shifted positive pointwise mutual information of words and contexts, where a word's contexts
-    are the words around it, before and after: Levy and Goldberg 2014, "Neural Word Embedding as
-    Implicit Matrix Factorization", section 5.1, `max(PMI(w, c) - log k, 0)`.
+    The positive pointwise mutual information of words and contexts, `max(PMI(w, c), 0)`, where a
+    word's contexts are the words around it, before and after. The contexts' counts are raised to
+    the power of 0.75, which lowers the PMI of rare contexts: Levy, Goldberg and Dagan 2015,
+    "Improving Distributional Similarity with Lessons Learned from Word Embeddings", section 3.1.
 
     # Parameters
 
     cooccurrences : `csr_matrix`
         From `count_cooccurrences`, shape `(num_words, num_words)`.
-    shift : `float`, optional (default = `1.0`)
-        Their k, the number of negative samples in word2vec. With 1, nothing is shifted.
-    context_smoothing : `float`, optional (default = `0.75`)
-        The power to which the contexts' counts are raised, which lowers the PMI of rare contexts:
-        Levy, Goldberg and Dagan 2015, "Improving Distributional Similarity with Lessons Learned
-        from Word Embeddings", section 3.1. With 1, nothing is smoothed.
 
     # Returns
 
@@ -113,14 +106,13 @@ def shifted_ppmi(
     ppmi = (cooccurrences + cooccurrences.T).tocsr().astype(numpy.float64)
     # The matrix is symmetric: a word occurs in pairs as often as a context does.
     counts = numpy.asarray(ppmi.sum(axis=0)).ravel()
-    contexts = counts**context_smoothing
+    contexts = counts**0.75
     with numpy.errstate(divide="ignore"):
         log_words = numpy.log(counts)
         log_contexts = numpy.log(contexts / contexts.sum())
     numpy.log(ppmi.data, out=ppmi.data)
     ppmi.data -= log_words[ppmi.indices]
     ppmi.data -= numpy.repeat(log_contexts, numpy.diff(ppmi.indptr))
-    ppmi.data -= numpy.log(shift)
     numpy.maximum(ppmi.data, 0, out=ppmi.data)
     ppmi.eliminate_zeros()
     return ppmi.astype(numpy.float32)

@@ -22,18 +22,12 @@ from allennlp_semfit.fasttext.model import FastTextModel
 from allennlp_semfit.static_vectors.cooccurrence import (
     conditional_probabilities,
     count_cooccurrences,
-    shifted_ppmi,
+    positive_pmi,
 )
 from allennlp_semfit.static_vectors.table import write_table
 
 logger = logging.getLogger(__name__)
 
-# The options of each matrix, with their defaults.
-_DEFAULTS: Dict[str, Dict[str, float]] = {
-    "ppmi": {"window": 2, "shift": 1.0, "context_smoothing": 0.75, "alpha": 0.5},
-    "conditional": {"window": 1, "alpha": 0.5},
-    "fasttext": {},
-}
 _VOCABULARY_FILES = ("tokens.txt", NAMESPACE_PADDING_FILE)
 
 
@@ -60,9 +54,7 @@ def train_svd(
     pca_of: Union[str, os.PathLike, None] = None,
     dim: int = 300,
     window: Optional[int] = None,
-    shift: Optional[float] = None,
-    context_smoothing: Optional[float] = None,
-    alpha: Optional[float] = None,
+    alpha: float = 0.5,
     min_count: int = 5,
     max_size: int = 100_000,
     vocabulary_dir: Union[str, os.PathLike, None] = None,
@@ -100,7 +92,7 @@ def train_svd(
         The positive pointwise mutual information of words and contexts (ppmi, the default), or the
         probability of each word given the previous word and given the next one (conditional).
 
-        See `shifted_ppmi` and `conditional_probabilities`.
+        See `positive_pmi` and `conditional_probabilities`.
     pca_of : `Union[str, os.PathLike]`, optional (default = `None`)
         A fastText model, whose vectors of the corpus's words, reduced to `dim` dimensions by PCA,
         take the place of the matrix.
@@ -112,12 +104,8 @@ def train_svd(
     window : `int`, optional (default = `None`)
         The number of context words on each side; by default, 2 for `"ppmi"` and 1 for
         `"conditional"`.
-    shift : `float`, optional (default = `None`)
-        Subtract the logarithm of this from the PMI; by default, 1, which subtracts nothing.
-    context_smoothing : `float`, optional (default = `None`)
-        Raise the contexts' counts to this power in the PMI; by default, 0.75.
-    alpha : `float`, optional (default = `None`)
-        The power of the singular values by which the dimensions are multiplied; by default, 0.5.
+    alpha : `float`, optional (default = `0.5`)
+        The power of the singular values by which the dimensions are multiplied.
     min_count : `int`, optional (default = `5`)
         Count words that occur less often as `@@UNKNOWN@@`.
     max_size : `int`, optional (default = `100000`)
@@ -139,24 +127,16 @@ def train_svd(
     # Raises
 
     `ConfigurationError`
-        If an option or an output is invalid, the corpus cannot be read or has too few words, or the
-        matrix is zero. Nothing is written then.
+        If an option or an output is invalid, or the corpus cannot be read or has too few words.
+        Nothing is written then.
     `InvalidFileError`
         If `pca_of` is not an unsupervised fastText model.
     """
     started = time.monotonic()
     workers = number_of_workers(num_workers)
-    given = {
-        "window": window,
-        "shift": shift,
-        "context_smoothing": context_smoothing,
-        "alpha": alpha,
-    }
-    options = _matrix_options(matrix if pca_of is None else "fasttext", given)
-    check_bounds({"--window": window, "--shift": shift}, at_least=1)
-    check_bounds({"--context-smoothing": context_smoothing}, at_least=0, at_most=1)
+    check_bounds({"--window": window, "--dim": dim, "--min-count": min_count}, at_least=1)
+    check_bounds({"--max-size": max_size}, at_least=1)
     check_bounds({"--alpha": alpha}, at_least=0)
-    check_bounds({"--dim": dim, "--min-count": min_count, "--max-size": max_size}, at_least=1)
     fasttext = None if pca_of is None else FastTextModel.open(pca_of)
     if fasttext is not None and dim > fasttext.dim:
         raise ConfigurationError(
@@ -191,21 +171,15 @@ def train_svd(
         cooccurrences = count_cooccurrences(
             files,
             [DEFAULT_OOV_TOKEN, *words],
-            window=int(options.pop("window")),
+            window=window or (2 if matrix == "ppmi" else 1),
             num_workers=workers,
         )
         del counts
-        power = options.pop("alpha")
-        function = shifted_ppmi if matrix == "ppmi" else conditional_probabilities
-        decomposed = function(cooccurrences, **options)
+        function = positive_pmi if matrix == "ppmi" else conditional_probabilities
+        decomposed = function(cooccurrences)
         del cooccurrences
         num_nonzeros = decomposed.nnz
-        if not num_nonzeros:
-            raise ConfigurationError(
-                f"--shift: {options['shift']:g}; no pair of words has a PMI above its logarithm; "
-                "lower it, or give more text"
-            )
-        vectors, explained_share = _truncated_svd(decomposed, dim, alpha=power)
+        vectors, explained_share = _truncated_svd(decomposed, dim, alpha=alpha)
     else:
         vectors, explained_share = _pca(fasttext, words, counts, dim)
     if vocabulary is not None:
@@ -219,18 +193,6 @@ def train_svd(
         explained_share=explained_share,
         seconds=time.monotonic() - started,
     )
-
-
-def _matrix_options(matrix: str, given: Dict[str, Optional[float]]) -> Dict[str, float]:
-    """Returns the options of the matrix, with defaults for those that are `None`."""
-    options = {name: value for name, value in given.items() if value is not None}
-    for name in options.keys() - _DEFAULTS[matrix].keys():
-        taken_by = [other for other in _DEFAULTS if name in _DEFAULTS[other]]
-        raise ConfigurationError(
-            f"--{name.replace('_', '-')}: {options[name]}; leave it out, it is for --matrix "
-            f"{' and '.join(taken_by)} only"
-        )
-    return {**_DEFAULTS[matrix], **options}
 
 
 def _truncated_svd(matrix: csr_matrix, dim: int, *, alpha: float) -> Tuple[numpy.ndarray, float]:

@@ -15,7 +15,7 @@ from allennlp_semfit.static_vectors import svd
 from allennlp_semfit.static_vectors.cooccurrence import (
     conditional_probabilities,
     count_cooccurrences,
-    shifted_ppmi,
+    positive_pmi,
 )
 from allennlp_semfit.static_vectors.svd import train_svd
 from tests import FIXTURES, VECTORS
@@ -75,7 +75,7 @@ def test_the_table_has_the_matrix_of_the_corpus(matrix, tmp_path):
     assert words[:2] == ["@@UNKNOWN@@", "</s>"]
 
     window = {"ppmi": 2, "conditional": 1}[matrix]
-    function = {"ppmi": shifted_ppmi, "conditional": conditional_probabilities}[matrix]
+    function = {"ppmi": positive_pmi, "conditional": conditional_probabilities}[matrix]
     expected = function(count_cooccurrences(FILES, words, window=window)).toarray().astype(float)
     values = numpy.linalg.svd(expected, compute_uv=False)
     numpy.testing.assert_allclose(numpy.linalg.norm(vectors, axis=0), values[:6], rtol=1e-4)
@@ -92,32 +92,16 @@ def test_the_table_has_the_matrix_of_the_corpus(matrix, tmp_path):
 
 
 def test_each_option_is_used(tmp_path, monkeypatch):
-    calls = []
-    for name in ("count_cooccurrences", "shifted_ppmi"):
-        function = getattr(svd, name)
+    windows = []
 
-        def call(*args, function=function, **kwargs):
-            calls.append(kwargs)
-            return function(*args, **kwargs)
+    def count(*args, window, **kwargs):
+        windows.append(window)
+        return count_cooccurrences(*args, window=window, **kwargs)
 
-        monkeypatch.setattr(svd, name, call)
+    monkeypatch.setattr(svd, "count_cooccurrences", count)
     out = tmp_path / "svd.vec"
-    train_svd(
-        [CORPUS],
-        out,
-        dim=5,
-        window=3,
-        shift=2.5,
-        context_smoothing=0.5,
-        alpha=0,
-        min_count=2,
-        max_size=40,
-        num_workers=1,
-    )
-    assert calls == [
-        {"window": 3, "num_workers": 1},
-        {"shift": 2.5, "context_smoothing": 0.5},
-    ]
+    train_svd([CORPUS], out, dim=5, window=3, alpha=0, min_count=2, max_size=40, num_workers=1)
+    assert windows == [3]
     words, vectors = table(out)
     assert len(words) == 41
     numpy.testing.assert_allclose(vectors.T @ vectors, numpy.eye(5), atol=1e-5)
@@ -182,11 +166,7 @@ def test_pca_is_that_of_fasttexts_vectors(tmp_path):
     ("options", "message"),
     [
         *(({name: 0}, f"--{name} must be at least 1, got 0") for name in ("dim", "window")),
-        ({"shift": 0.5}, "--shift must be at least 1, got 0.5"),
         ({"alpha": -0.1}, "--alpha must be at least 0, got -0.1"),
-        ({"context_smoothing": 1.1}, "--context-smoothing must be at least 0 and at most 1, got 1"),
-        ({"matrix": "conditional", "shift": 2}, "--shift: 2; leave it out.* --matrix ppmi only"),
-        ({"pca_of": VECTORS, "window": 2}, "--window: 2; .* --matrix ppmi and conditional only"),
         (
             {"pca_of": VECTORS, "dim": 11},
             "--dim must be at most 10, the dimension of .*vectors.bin, got 11",
@@ -221,11 +201,6 @@ def test_the_table_is_text_and_not_the_corpus(tmp_path):
         ("\n", {}, "in.txt: no words found"),
         ("one two\n", {}, "--dim must be less than the number of words.* 0, got 300;"),
         ("one two\n" * 5, {}, "--dim must be less than the number of words.* 3, got 300;"),
-        (
-            "one two\n",
-            {"min_count": 1, "dim": 1, "shift": 1e9},
-            r"--shift: 1e\+09; no pair of words has a PMI above",
-        ),
     ],
 )
 def test_too_little_text_is_an_error(text, options, message, tmp_path):

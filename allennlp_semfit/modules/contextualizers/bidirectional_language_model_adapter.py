@@ -71,33 +71,15 @@ class BidirectionalLanguageModelAdapter(Contextualizer, Seq2SeqEncoder):
         self.encoder = built
         self.input_projection = torch.nn.Linear(input_dim, dim)
 
-    @torch.enable_grad()
+    @torch.no_grad()
     def _count_layers(self, encoder: Seq2SeqEncoder) -> int:
-        """Runs the encoder and checks that no state depends on the words that it predicts."""
-        was_training = encoder.training
-        encoder.eval()
-        dim = encoder.get_input_dim()
-        inputs = torch.randn(1, 5, dim, requires_grad=True)
+        inputs = torch.zeros(1, 5, encoder.get_input_dim())
         layers = encoder(inputs, torch.ones(1, 5, dtype=torch.bool))
         if not isinstance(layers, (list, tuple)):
             raise ConfigurationError(
                 f"{self.name}: the `encoder` returns only its last layer. It must have the "
                 "parameter `return_all_layers`, and its config must not set it to false."
             )
-        weights = torch.linspace(-1, 1, dim) ** 3
-        for layer in layers:
-            forward_states, backward_states = layer[0, 2].chunk(2)
-            for states, unknown in ((forward_states, slice(3, None)), (backward_states, slice(2))):
-                # Without the weights, the sum of a normalized state would be constant.
-                loss = (states * weights).sum()
-                (gradient,) = torch.autograd.grad(loss, inputs, retain_graph=True)
-                if gradient[0, unknown].any():
-                    raise ConfigurationError(
-                        f"{self.name}: a layer of the `encoder` depends on words that it would "
-                        "predict: on later words in the first half of its output, or on earlier "
-                        "words in the second."
-                    )
-        encoder.train(was_training)
         return len(layers)
 
     def _run(self, inputs: torch.Tensor, mask: torch.BoolTensor) -> List[torch.Tensor]:
