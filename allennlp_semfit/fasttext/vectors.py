@@ -2,7 +2,6 @@ import os
 import unicodedata
 from functools import lru_cache
 from typing import Union
-from weakref import WeakValueDictionary
 
 import numpy
 
@@ -34,9 +33,7 @@ class FastTextVectors(OpenedOnce):
     def __init__(self, path: Union[str, os.PathLike]) -> None:
         super().__init__(path)
         self.path = str(path)
-        # Vectors that are evicted from the cache are shared while they are referenced elsewhere.
-        self._live_vectors: WeakValueDictionary[str, numpy.ndarray] = WeakValueDictionary()
-        self._cached_vector = lru_cache(maxsize=_CACHE_SIZE)(self._shared_vector)
+        self._cached_vector = lru_cache(maxsize=_CACHE_SIZE)(self._read_only_vector)
 
     @property
     def dim(self) -> int:
@@ -72,18 +69,15 @@ class FastTextVectors(OpenedOnce):
             word = unicodedata.normalize("NFC", word)
         return self.get_word_vector(word)
 
-    def _shared_vector(self, word: str) -> numpy.ndarray:
-        vector = self._live_vectors.get(word)
-        if vector is None:
-            vector = self._load_vector(word)
-            if not numpy.isfinite(vector).all():
-                raise self._error(
-                    f"has a vector for the word {word[:50]!r} that is not finite",
-                    "fastText can leave such rows when it trains with fewer than 11 threads. Train "
-                    "the model again with `allennlp train-fasttext`, which prevents this.",
-                )
-            vector.setflags(write=False)
-            self._live_vectors[word] = vector
+    def _read_only_vector(self, word: str) -> numpy.ndarray:
+        vector = self._load_vector(word)
+        if not numpy.isfinite(vector).all():
+            raise self._error(
+                f"has a vector for the word {word[:50]!r} that is not finite",
+                "fastText can leave such rows when it trains with fewer than 11 threads. Train "
+                "the model again with `allennlp train-fasttext`, which prevents this.",
+            )
+        vector.setflags(write=False)
         return vector
 
     def _load_vector(self, word: str) -> numpy.ndarray:
