@@ -4,7 +4,8 @@
 //   elmo_semfit           a language model of ours        LM_ARCHIVE_PATH
 //   fasttext              static vectors                  FASTTEXT_MODEL_PATH
 //   elmo_semfit_fasttext  both, side by side
-//   …_larger              either, of the larger model
+//   fasttext_300d         vectors of 300 dimensions
+//   elmo_semfit_larger    the larger model
 //   minilm                a published transformer         MINILM_PATH
 //   none                  no pre-trained vectors
 local choice = std.extVar('WORD_REPRESENTATION');
@@ -24,7 +25,7 @@ local representations = {
     embedders: { fasttext: { type: 'fasttext', embedding_dim: 100 } },
     dim: 100,
   },
-  fasttext_larger: self.fasttext { embedders+: { fasttext+: { embedding_dim: 300 } }, dim: 300 },
+  fasttext_300d: self.fasttext { embedders+: { fasttext+: { embedding_dim: 300 } }, dim: 300 },
   elmo_semfit_fasttext: self.fasttext { dim: 2 * 128 + 100 },
   minilm: {
     indexers: { transformer: transformer },

@@ -22,14 +22,15 @@ RUNS = Path(__file__).parent / "results" / "runs.json"
 REPRESENTATIONS = {
     "none": "none",
     "fasttext": "fastText",
+    "fasttext_300d": "fastText, 300 dimensions",
     "elmo": "ELMo",
     "elmo_adaptive": "ELMo-A",
     "elmo_semfit_random": "ELMo-S, random targets",
     "elmo_semfit": "ELMo-S",
+    "elmo_semfit_300d": "ELMo-S, vectors of 300 dimensions",
     "elmo_semfit_contrastive": "ELMo-S, contrastive head",
     "elmo_semfit_fasttext": "ELMo-S + fastText",
     "elmo_semfit_contrastive_fasttext": "ELMo-S, contrastive head + fastText",
-    "fasttext_larger": "fastText, 300 dimensions",
     "elmo_semfit_larger": "ELMo-S, 512 cells",
     "minilm": "MiniLM-L6, frozen",
 }
@@ -198,14 +199,17 @@ def domain_table(scores: Scores) -> List[Row]:
     """NER on BC5CDR with representations of each text, and what the text of the domain gains."""
     rows = []
     for name, title in REPRESENTATIONS.items():
-        novels, pubmed = (scores.of("bc5cdr", name, corpus) for corpus in ("novels", "pubmed"))
+        text, vectors = "pubmed", "fasttext"
+        if name.endswith("_300d"):
+            text, vectors = "pubmed_300d", "fasttext_300d"
+        novels, pubmed = (scores.of("bc5cdr", name, corpus) for corpus in ("novels", text))
         if not pubmed:
             continue
         # A representation that reads neither text has the same runs for both.
         reads_text = novels != pubmed
-        fasttext = scores.of("bc5cdr", "fasttext", "pubmed") if name.startswith("elmo") else {}
+        fasttext = scores.of("bc5cdr", vectors, text) if name.startswith("elmo") else {}
         unseen, rare = (
-            describe([*scores.of("bc5cdr", name, "pubmed", group).values()])
+            describe([*scores.of("bc5cdr", name, text, group).values()])
             for group in ("unseen", "oov")
         )
         rows.append(
@@ -215,10 +219,10 @@ def domain_table(scores: Scores) -> List[Row]:
                 "trained on novels": describe([*novels.values()]) if reads_text else "",
                 "trained on PubMed": describe([*pubmed.values()]) if reads_text else "",
                 "PubMed vs. novels": difference(pubmed, novels) if reads_text else "",
-                "vs. fastText, PubMed": difference(pubmed, fasttext),
+                "vs. its fastText": difference(pubmed, fasttext),
                 "unseen entities": unseen,
                 "entities with rare words": rare,
-                "minutes": scores.minutes(name, "pubmed"),
+                "minutes": scores.minutes(name, text),
             }
         )
     return rows
@@ -279,8 +283,8 @@ def larger_table(scores: Scores) -> List[Row]:
     labels = {"bc5cdr": "BC5CDR, F1", **{task: label for task, (label, _) in TASKS.items()}}
     texts = {"bc5cdr": "pubmed", "ner": "novels", "srl": "novels"}
     rows = []
-    for name in ("fasttext", "elmo_semfit", "fasttext_larger", "elmo_semfit_larger"):
-        both = "both" if name.endswith("_larger") else ""
+    for name in ("fasttext", "elmo_semfit", "fasttext_300d", "elmo_semfit_larger"):
+        both = "both" if name.endswith(("_300d", "_larger")) else ""
         rows.append(
             {
                 "representation": REPRESENTATIONS[name],

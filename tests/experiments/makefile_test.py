@@ -14,6 +14,7 @@ def test_the_makefile_trains_each_table(tmp_path):
     for run in (
         "coref.minilm",
         "bc5cdr.elmo_semfit.pubmed",
+        "bc5cdr.elmo_semfit_300d.pubmed_300d",
         "ner.fasttext.novels_4000",
         "wol.elmo_semfit_fasttext.wol",
         "srl.elmo_semfit_larger.both",
