@@ -95,9 +95,10 @@ def read_lines(
     stream: Optional[IO[bytes]] = None,
     *,
     whole_lines: bool = True,
+    errors: str = "strict",
 ) -> Iterator[str]:
     """Yields the lines, without their line ends. The arguments and errors are `read_text`'s."""
-    for text in read_text(path, stream, whole_lines=whole_lines):
+    for text in read_text(path, stream, whole_lines=whole_lines, errors=errors):
         yield from text.removesuffix("\n").split("\n")
 
 
@@ -107,6 +108,7 @@ def read_text(
     on_bytes: Optional[Callable[[int], Any]] = None,
     *,
     whole_lines: bool = False,
+    errors: str = "strict",
 ) -> Iterator[str]:
     """
     Yields chunks of about two megabytes, without a byte order mark. Lines may end in CR, CRLF or
@@ -122,11 +124,13 @@ def read_text(
         Called with the number of bytes of each chunk.
     whole_lines : `bool`, optional (default = `False`)
         Whether to keep a line in one chunk, however long it is.
+    errors : `str`, optional (default = `"strict"`)
+        How to handle bytes that are not UTF-8; see `bytes.decode`.
 
     # Raises
 
     `ConfigurationError`
-        If the file cannot be read or is not UTF-8.
+        If the file cannot be read or, with `errors` `"strict"`, is not UTF-8.
     """
     num_lines = 0
     with nullcontext(stream) if stream else open_file(path) as file:
@@ -136,7 +140,7 @@ def read_text(
             size = len(chunk)
             chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
             try:
-                text = chunk.decode("utf-8")
+                text = chunk.decode("utf-8", errors)
             except UnicodeDecodeError as error:
                 line = num_lines + chunk.count(b"\n", 0, error.start) + 1
                 raise ConfigurationError(
