@@ -1,8 +1,15 @@
+import logging
+import multiprocessing
 import os
+import random
 import signal
+from collections import deque
 from itertools import chain
-from threading import Thread
-from typing import Any, Iterable, Iterator, Optional, Tuple
+from multiprocessing import connection
+from multiprocessing.process import BaseProcess
+from multiprocessing.util import Finalize, get_temp_dir
+from threading import Event, Thread
+from typing import Any, Callable, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 import numpy
 import torch
@@ -10,24 +17,25 @@ import torch.distributed as dist
 from allennlp.common.util import is_distributed
 from allennlp.data import Instance
 from allennlp.data.data_loaders import DataLoader, MultiProcessDataLoader, TensorDict
-from allennlp.data.dataset_readers import WorkerInfo
+from allennlp.data.data_loaders.multiprocess_data_loader import WorkerError
 from allennlp.nn.util import move_to_device
-from torch.utils.data import DataLoader as TorchDataLoader
-from torch.utils.data import IterableDataset, get_worker_info
 
 from allennlp_semfit.common.parallel import initialize_worker
+
+logger = logging.getLogger(__name__)
 
 
 @DataLoader.register("watched")
 class WatchedDataLoader(MultiProcessDataLoader):
     """
-    AllenNLP's `multiprocess` data loader with the worker processes of `torch.utils.data`:
+    AllenNLP's `multiprocess` data loader, with these differences:
 
     * The workers end with the iteration or the run. AllenNLP's workers, and so the run, never end
       if the run does not read all batches, for example because of `batches_per_epoch`.
-    * If a worker is killed, usually for lack of memory, the run ends with an error. AllenNLP would
-      wait for the worker forever.
-    * For any number of workers, the seeds of the config determine the batches and their order.
+    * If a worker is killed, usually for lack of memory, the log reports this and the run ends as
+      with Ctrl-C. AllenNLP would wait for the worker forever.
+    * For any number of workers, the seeds of the config determine the batches and their order. The
+      workers take turns.
     * The next batch is copied to the GPU while the current one is in use.
 
     Registered as a `DataLoader` with name "watched".
@@ -45,7 +53,8 @@ class WatchedDataLoader(MultiProcessDataLoader):
     """
 
     _gpu: Optional[torch.device] = None
-    _num_starts = 0
+    _seed: Sequence[int] = ()
+    _times_started = 0
 
     def set_target_device(self, device: torch.device) -> None:
         self._gpu = device if device.type == "cuda" else None
@@ -64,7 +73,7 @@ class WatchedDataLoader(MultiProcessDataLoader):
             return
         if self.max_instances_in_memory is None:
             self._instances = []
-        instances = self._run_workers(as_batches=False)
+        instances = self._run_workers(self._instance_worker, self._max_instance_queue_size)
         for instance in self._maybe_tqdm(instances, desc="loading instances"):
             self.reader.apply_token_indexers(instance)
             if self._vocab is not None:
@@ -77,65 +86,83 @@ class WatchedDataLoader(MultiProcessDataLoader):
         if self._instances is not None or self.num_workers <= 0:
             yield from super()._iter_batches()
             return
-        for batch in self._run_workers(as_batches=True):
-            yield batch if self.cuda_device is None else move_to_device(batch, self.cuda_device)
+        for batch in self._run_workers(self._batch_worker, self._max_batch_queue_size):
+            if self.cuda_device is not None and not self._worker_cuda_safe:
+                batch = move_to_device(batch, self.cuda_device)
+            yield batch
 
-    def _run_workers(self, as_batches: bool) -> Iterable[Any]:
-        self._num_starts += 1
-        # PyTorch derives the seeds of the workers from the generator.
-        seed = [torch.initial_seed(), self._num_starts, dist.get_rank() if is_distributed() else 0]
-        generator = torch.Generator()
-        generator.manual_seed(int(numpy.random.SeedSequence(seed).generate_state(1, "uint64")[0]))
-        size = self._max_batch_queue_size if as_batches else self._max_instance_queue_size
-        return TorchDataLoader(
-            _Work(self, as_batches),
-            batch_size=None,
-            collate_fn=_unchanged,
-            num_workers=self.num_workers,
-            prefetch_factor=max(1, (size or _UNBOUNDED) // self.num_workers),
-            multiprocessing_context=self.start_method,
-            worker_init_fn=_initialize_worker,
-            generator=generator,
-        )
+    def _run_workers(self, work: Callable, queue_size: Optional[int]) -> Iterator[Any]:
+        """Yields the items in the workers' queues, one of each in turn."""
+        context = multiprocessing.get_context(self.start_method)
+        maxsize = 0 if queue_size is None else max(1, queue_size // self.num_workers)
+        # In one shared queue, the order would depend on timing.
+        queues = [context.JoinableQueue(maxsize) for _ in range(self.num_workers)]
+        lock = context.RLock()
+        if not self._seed:
+            # Use the random state at the first start: a resumed run does not repeat later states.
+            self._seed = random.getstate()[1]
+        self._times_started += 1
+        rank = dist.get_rank() if is_distributed() else 0
+        # Create the directory for the workers' sockets, because a killed worker would not remove
+        # its own.
+        get_temp_dir()
+        workers: List[BaseProcess] = []
+        stopped = Event()
+        # Called when this generator is closed, or when this process exits before that.
+        stop = Finalize(None, _stop, args=(workers, stopped), exitpriority=0)
+        try:
+            for worker_id, queue in enumerate(queues):
+                seed = [*self._seed, self._times_started, rank, worker_id]
+                worker: BaseProcess = context.Process(  # type: ignore[attr-defined]
+                    target=_run_worker, args=(work, seed, worker_id, queue, lock), daemon=True
+                )
+                workers.append(worker)
+                worker.start()
+            watch = Thread(target=_watch, args=(workers, stopped), daemon=True)
+            watch.start()
+            turns = deque(queues)
+            while turns:
+                try:
+                    item, error = turns[0].get()
+                except (EOFError, OSError):
+                    # The tensors of a killed worker are lost; let `_watch` report it.
+                    watch.join(timeout=5)
+                    raise
+                if error is not None:
+                    raise WorkerError(*error)
+                if item is None:
+                    turns.popleft()
+                else:
+                    yield item
+                    turns.rotate(-1)
+        finally:
+            stop()
+
+    def _safe_queue_put(self, worker_id: int, item: Any, queue: Any, rx: Any) -> bool:
+        # In AllenNLP, `False` ends the worker. Here, workers are killed instead.
+        queue.put(item)
+        return True
 
 
-# The instances that are read ahead if all of them are kept in memory anyway.
-_UNBOUNDED = 10_000
-
-
-class _Work(IterableDataset):
-    """What a worker reads."""
-
-    def __init__(self, loader: WatchedDataLoader, as_batches: bool) -> None:
-        self._loader = loader
-        self._as_batches = as_batches
-
-    def __iter__(self) -> Iterator[Any]:
-        worker = get_worker_info()
-        assert worker is not None
-        reader = self._loader.reader
-        reader._set_worker_info(WorkerInfo(worker.num_workers, worker.id))
-        instances = reader.read(self._loader.data_path)
-        if not self._as_batches:
-            return iter(instances)
-        return self._loader._instances_to_batches(instances, move_to_device=False)
-
-
-def _unchanged(item: Any) -> Any:
-    return item
-
-
-def _initialize_worker(worker_id: int) -> None:
-    # Clusters send SIGTERM to all processes, but only the parent handles it. Threads inherit this.
-    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+def _run_worker(work: Callable, seed: Sequence[int], worker_id: int, queue: Any, lock: Any) -> None:
     initialize_worker()
-    Thread(target=_exit_if_the_parent_asks, daemon=True).start()
+    # Clusters send SIGTERM to all processes. Only the parent handles it, as Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    # After a fork, Python reseeds `random`, and the other generators are copies of the parent's.
+    seeds = numpy.random.SeedSequence(seed).generate_state(3).tolist()
+    random.seed(seeds[0])
+    numpy.random.seed(seeds[1])
+    torch.manual_seed(seeds[2])
+    work(worker_id, queue, lock, None)
 
 
-def _exit_if_the_parent_asks() -> None:
-    while signal.sigwaitinfo([signal.SIGTERM]).si_pid != os.getppid():
-        pass
-    os._exit(0)
+def _stop(workers: Iterable[BaseProcess], stopped: Event) -> None:
+    stopped.set()
+    started = [worker for worker in workers if worker.pid is not None]
+    for worker in started:
+        worker.kill()
+    for worker in started:
+        worker.join()
 
 
 def _copy_ahead(batches: Iterable[TensorDict], gpu: torch.device) -> Iterator[TensorDict]:
@@ -162,3 +189,30 @@ def _copy_ahead(batches: Iterable[TensorDict], gpu: torch.device) -> Iterator[Te
         if copied is not None:
             torch.cuda.current_stream(gpu).wait_event(copied[1])
             yield copied[0]
+
+
+def _watch(workers: List[BaseProcess], stopped: Event) -> None:
+    # A worker only ends by itself on an error; otherwise it waits to be stopped.
+    ended = connection.wait([worker.sentinel for worker in workers])
+    if stopped.is_set():
+        return
+    worker = next(worker for worker in workers if worker.sentinel in ended)
+    worker.join()
+    if worker.exitcode is not None and worker.exitcode < 0:
+        logger.error(
+            "A worker of the data loader (process %s) was killed by %s, most likely because the "
+            "memory or the shared memory (/dev/shm) is full. Reduce `num_workers` or "
+            "`max_instances_in_memory`.",
+            worker.pid,
+            signal.Signals(-worker.exitcode).name,
+        )
+    else:
+        logger.error(
+            "A worker of the data loader (process %s) ended with exit code %s.",
+            worker.pid,
+            worker.exitcode,
+        )
+    _stop(workers, stopped)
+    # A shell script starts background processes with SIGINT ignored.
+    is_ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    os.kill(os.getpid(), signal.SIGTERM if is_ignored else signal.SIGINT)
