@@ -1,7 +1,10 @@
 import json
 import os
 import pickle
+import struct
 import tarfile
+import zipfile
+import zlib
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -23,11 +26,13 @@ from typing import (
 
 import torch
 from allennlp.common import Params, Registrable
+from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Vocabulary
 from allennlp.data.vocabulary import NAMESPACE_PADDING_FILE
 from allennlp.models import Model
 from allennlp.models.archival import CONFIG_NAME, get_weights_path
 from allennlp.models.model import remove_keys_from_params
+from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from allennlp_semfit.common.errors import InvalidFileError, first_line, resolve_path
@@ -41,6 +46,16 @@ VOCABULARY = "vocabulary"
 
 # The suffixes of config keys whose values are paths.
 _PATH_KEYS = ("path", "paths", "file", "files", "filename")
+# The errors that AllenNLP raises for malformed configs.
+_FAULTS = (
+    *(AttributeError, ConfigurationError, MemoryError, OverflowError, RuntimeError),
+    *(TypeError, ValueError),
+)
+# The errors of damaged weights, whose bytes PyTorch interprets without checks.
+_DAMAGED_WEIGHTS = (
+    *(AttributeError, EOFError, LookupError, OSError, RuntimeError, TypeError, ValueError),
+    *(SafetensorError, struct.error, zipfile.BadZipFile),
+)
 _EXPECTED = "It must be a `model.tar.gz` of `allennlp train`, or a folder of `export-model`."
 _COPY_AGAIN = "Copy it again from an intact file, or train it again."
 
@@ -191,7 +206,7 @@ class Archive:
                     "serialization directory and use that directory."
                 )
             raise self.error("needs another file", remedy) from None
-        except Exception as error:
+        except _FAULTS as error:
             raise self.error(
                 f"has a configuration that does not work ({first_line(error)})",
                 "If its components are from another package, import that package first: on the "
@@ -205,7 +220,7 @@ class Archive:
             contents = json.loads(path.read_text("utf-8"))
             if not isinstance(contents, dict):
                 raise ValueError("it is not an object")
-        except Exception as error:
+        except (OSError, RecursionError, ValueError) as error:
             # It may be a folder of `export-task`, whose configuration is jsonnet.
             raise self.error(f"cannot be read ({first_line(error)})", _EXPECTED) from error
         config = Params(contents)
@@ -242,7 +257,8 @@ class Archive:
             return vocabulary_class.from_files(
                 str(directory), params.get("padding_token"), params.get("oov_token")
             )
-        except Exception as error:
+        # The errors that AllenNLP raises for damaged lines.
+        except (ValueError, IndexError, AssertionError) as error:
             raise self.error(
                 f"has a vocabulary that cannot be read ({first_line(error)})", _EXPECTED
             ) from None
@@ -261,8 +277,7 @@ class Archive:
                 "has weights that are not only tensors, and is not loaded",
                 "It may be damaged or run code: use it only if it is from someone whom you trust.",
             ) from None
-        # PyTorch interprets damaged bytes without checks.
-        except Exception as error:
+        except _DAMAGED_WEIGHTS as error:
             raise self.error(f"cannot be read ({first_line(error)})", _COPY_AGAIN) from error
 
     def _check_is_file(self, path: Path) -> None:
@@ -291,7 +306,7 @@ def unpacked(path: Path, file: Union[str, os.PathLike], remedy: str, kind: str) 
                 members.extraction_filter = getattr(tarfile, "data_filter", None)
                 for member in members:
                     members.extract(member, temporary, set_attrs=False)
-        except Exception as error:
+        except (tarfile.TarError, EOFError, OSError, ValueError, zlib.error) as error:
             found = f"cannot be unpacked ({error})"
             raise InvalidFileError(file, found, remedy, kind) from None
         yield Path(temporary)

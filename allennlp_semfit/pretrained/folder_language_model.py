@@ -7,10 +7,12 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Union
 
 import numpy
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch.nn.functional import pad
 
 from allennlp_semfit.common.errors import (
+    ConfigurationError,
     InvalidFileError,
     first_line,
     resolve_path,
@@ -25,6 +27,11 @@ from allennlp_semfit.modules.contextualizers.bidirectional_lstm import Bidirecti
 _CONFIG = "config.json"
 _KIND = "Language model"
 _PREFIX = "_contextualizer."
+# The errors that damaged files cause.
+_FAULTS = (
+    *(AttributeError, ConfigurationError, LookupError, OSError),
+    *(RuntimeError, SafetensorError, TypeError, ValueError),
+)
 _REMEDY = "It must be a folder of `allennlp export-model`. Copy it again."
 
 
@@ -101,7 +108,7 @@ class FolderLanguageModel(torch.nn.Module):
             if config is None:
                 return None
             contextualizer = _read_contextualizer(config, directory / FOLDER_WEIGHTS)
-        except Exception as error:
+        except _FAULTS as error:
             found = f"cannot be read ({first_line(error)})"
             raise InvalidFileError(folder, found, _REMEDY, _KIND) from error
         path = fasttext_model_path or str(directory / config.vectors)

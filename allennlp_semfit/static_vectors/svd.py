@@ -103,9 +103,9 @@ def train_svd(
         The dimension of the vectors.
     window : `int`, optional (default = `None`)
         The number of context words on each side; by default, 2 for `"ppmi"` and 1 for
-        `"conditional"`.
+        `"conditional"`. Not for `pca_of`.
     alpha : `float`, optional (default = `0.5`)
-        The power of the singular values by which the dimensions are multiplied.
+        The power of the singular values by which the dimensions are multiplied. Not for `pca_of`.
     min_count : `int`, optional (default = `5`)
         Count words that occur less often as `@@UNKNOWN@@`.
     max_size : `int`, optional (default = `100000`)

@@ -2,6 +2,7 @@ import bz2
 import gzip
 import logging
 import lzma
+import shutil
 import zipfile
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from tests import TABLE
 
 # Any characters but the separators of words and lines, and the byte order mark.
 WORDS = st.text(
-    st.characters(exclude_characters=" \t\r\n\ufeff\ufffd", exclude_categories=["Cs"]),
+    st.characters(exclude_characters=" \t\r\n\ufeff", exclude_categories=["Cs"]),
     min_size=1,
     max_size=9,
 ).filter(str.strip)
@@ -75,7 +76,7 @@ def test_it_may_be_compressed_or_in_an_archive(tmp_path):
     assert read_table(f"({tmp_path}/tables.zip)#b.txt")[0] == ["word"]
     for inside in ("", "#c.txt"):
         uri = f"({tmp_path}/tables.zip){inside}" if inside else f"{tmp_path}/tables.zip"
-        with pytest.raises(InvalidFileError, match=r"tables.zip.* cannot be read "):
+        with pytest.raises(InvalidFileError, match=r"tables.zip.* cannot be read \("):
             read_table(uri)
 
 
@@ -90,7 +91,12 @@ def test_only_the_first_words_may_be_read(tmp_path):
 
 
 @pytest.mark.parametrize("header", [True, False])
-@pytest.mark.parametrize("ignored", [b"a", b"\xed\xa0\xbd", b"\xf6", b" ", b"", "\u3000".encode()])
+@pytest.mark.parametrize(
+    "ignored",
+    # A repeated word, two that are not UTF-8, and white space.
+    [b"a", b"\xed\xa0\xbd", b"\xf6", b" ", b"", b"\t"]
+    + [space.encode() for space in "\u00a0\u3000\u0085\u2028"],
+)
 def test_a_line_without_a_new_word_is_ignored(ignored, header, tmp_path, caplog):
     caplog.set_level(logging.WARNING, logger="allennlp_semfit")
     lines = [b"a 1 2", ignored + b" 3 4", b"b 5 6", ignored + b" 7 8"]
@@ -99,45 +105,105 @@ def test_a_line_without_a_new_word_is_ignored(ignored, header, tmp_path, caplog)
     words, vectors = read_table(str(path))
     assert words == ["a", "b"]
     assert vectors.tolist() == [[1, 2], [5, 6]]
+    if ignored == b"a":
+        expected = KeyedVectors.load_word2vec_format(path, no_header=not header)
+        assert words == list(expected.key_to_index)
     (record,) = [record for record in caplog.records if record.name.startswith("allennlp_semfit")]
-    assert record.getMessage().startswith(f"{path} has 2 lines for words that it had before")
+    message = record.getMessage()
+    assert message.startswith(f"{path} has 2 lines for words that it had before, that are not UTF")
+    assert message.endswith(f" in line {2 + header}. They are ignored.")
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("module", "program"), [(gzip, "gunzip"), (bz2, "bunzip2"), (lzma, "unxz")]
+)
+def test_a_compressed_table_without_the_suffix_says_so(module, program, tmp_path):
+    path = tmp_path / "table.vec"
+    path.write_bytes(module.compress(Path(TABLE).read_bytes()))
+    with pytest.raises(InvalidFileError, match=f"{path} is compressed; decompress .*`{program}`"):
+        read_table(str(path))
+    (tmp_path / "table.vec.gz").write_bytes(gzip.compress(path.read_bytes()))
+    with pytest.raises(InvalidFileError, match="vec.gz is compressed"):
+        read_table(str(tmp_path / "table.vec.gz"))
+    # A word that begins like a file of bzip2.
+    assert read_table(write(path, "BZh9 1 2\n"))[0] == ["BZh9"]
+
+
+@pytest.mark.parametrize("mode", ["zip", "tar", "gztar"])
+def test_an_archive_without_files(mode, tmp_path):
+    (tmp_path / "nothing").mkdir()
+    path = shutil.make_archive(str(tmp_path / "table"), mode, tmp_path / "nothing")
+    with pytest.raises(InvalidFileError, match=f"{path} is empty"):
+        read_table(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
     [
-        (b"", "in line 0 (StopIteration)"),
-        (b"5 3\n", "in line 1 (found no words)"),
-        (b"a 1 2\n\n", "in line 2 (found 0 values in place of 2)"),
-        (b"word\n", "in line 1 (found 0 values in place of a vector)"),
-        (b"2 2\na 1 2\nb 1\n", "in line 3 (found 1 values in place of 2)"),
-        (b"a 1 2\nb 1 2 3\n", "in line 2 (found more than 2 values)"),
-        (b"a 1 2\nb 1 x2\n", "in line 2 (could not convert string to float: 'x2')"),
-        (b"a 1 2\nb 1 nan\n", "in line 2 (found a value that is not finite)"),
-        (b"a 1 1e39\n", "in line 1 (found a value that is not finite)"),
-        (b"sch\xf6n 1 2\n", "in line 1 (found no words)"),
-        (gzip.compress(Path(TABLE).read_bytes()), "in line "),
+        ("", "is empty. Give a table"),
+        ("5 3\n", "has 0 words, but 5 according to its header in line 1."),
+        ("a 1 2\n\n", "has no word in line 2."),
+        ("word\n", "has no vector in line 1."),
+        ("a 1 2\nb 1\n", "has 1 values instead of the 2 of line 1 in line 2."),
+        ("a 1 2\nb 1 2 3\n", "has more than the 2 values of line 1 in line 2."),
+        (" a 1 2\n", "has a value that is not a number (could not convert string to float: 'a') i"),
+        ("a\t1\t2\n", "has no vector in line 1. Each line must have"),
+        ("2 2\na 1 2\n", "has 1 words, but 2 according to its header in line 1. It may be trunc"),
+        ("2 2\na 1 2\nb 1 2\na 3 4\n", "has 3 words, but 2 according to its header in line 1."),
+        (
+            "a 1 2\nb 1 x2\n",
+            "has a value that is not a number (could not convert string to float: 'x2') in line 2.",
+        ),
+        ("a 1 2\nb 1 nan\n", "has a value that is not finite in line 2."),
+        ("a 1 1e39\n", "has a value that is not finite in line 1."),
+        ("3 2\na 1 2\na 1 2\nb 1 nan\n", "has a value that is not finite in line 4."),
     ],
 )
-def test_an_error_names_the_file_and_the_line(content, message, tmp_path):
-    path = tmp_path / "table.txt"
-    path.write_bytes(content)
+def test_an_error_names_the_file_and_the_line(text, message, tmp_path):
+    path = write(tmp_path / "table.txt", text)
     with pytest.raises(InvalidFileError) as error:
+        read_table(path)
+    assert f"Table of word vectors {path} {message}" in str(error.value)
+
+
+def test_what_is_not_text_is_an_error(tmp_path):
+    path = tmp_path / "table.bin"
+    vectors = KeyedVectors(3)
+    vectors.add_vectors(["a", "b"], numpy.random.default_rng(1).normal(size=(2, 3)))
+    vectors.save_word2vec_format(str(path), binary=True)
+    with pytest.raises(InvalidFileError, match=r"is not text: it has .* in line 2. .*word2vec"):
         read_table(str(path))
-    assert f"Table of word vectors {path} cannot be read {message}" in str(error.value)
+    path.write_bytes(b"sch\xf6n 1 2\n")
+    with pytest.raises(InvalidFileError, match="has no words in line 1"):
+        read_table(str(path))
 
 
 def test_a_file_that_cannot_be_read_is_an_error(tmp_path):
     (tmp_path / "table.txt.gz").write_bytes(b"a 1 2\n")
-    (tmp_path / "cut.txt.gz").write_bytes(gzip.compress(Path(TABLE).read_bytes())[:-20])
     for path, message in (
         (tmp_path / "table.txt.gz", "table.txt.gz cannot be read"),
-        (tmp_path / "cut.txt.gz", "cut.txt.gz cannot be read"),
         (tmp_path, "is a directory. Give the file in it"),
         ("no/such.txt", "no/such.txt does not exist .*working directory"),
     ):
         with pytest.raises(InvalidFileError, match=message):
             read_table(str(path))
+
+
+def test_a_damaged_archive_is_an_error(tmp_path):
+    (tmp_path / "in").mkdir()
+    write(tmp_path / "in" / "a.txt", "".join(f"{n} {n * 0.1}\n" for n in range(100_000)))
+    for name, mode, is_cut in (
+        ("a.zip", "zip", True),
+        ("a.zip", "zip", False),
+        ("a.tar", "tar", True),
+    ):
+        path = Path(shutil.make_archive(str(tmp_path / "a"), mode, tmp_path / "in"))
+        content = bytearray(path.read_bytes())
+        content[len(content) // 2] ^= 255
+        path.write_bytes(content[: len(content) // 2] if is_cut else content)
+        for uri in (f"({path})#a.txt", str(path)):
+            with pytest.raises(InvalidFileError, match=f"{name}.* (truncated|damaged).*again"):
+                read_table(uri)
 
 
 WRITTEN = ["@@UNKNOWN@@", "the", "naïve", "三", "12", "#"]

@@ -29,14 +29,15 @@ class BidirectionalLanguageModelAdapter(Contextualizer, Seq2SeqEncoder):
     encoder : `Lazy[Seq2SeqEncoder]`
         It must be bidirectional, have the parameter `return_all_layers`, which is set here, and
         outputs of twice the dimension of its input. The forward half may depend only on the current
-        and earlier words, the backward half only on the current and later ones.
+        and earlier words, the backward half only on the current and later ones. This is not
+        checked.
     return_all_layers : `bool`, optional (default = `False`)
         Whether `forward` returns all layers or only the last one.
 
     # Raises
 
     `ConfigurationError`
-        If `input_dim` is less than 1, or the encoder lacks one of these properties.
+        If `input_dim` is less than 1, or the encoder has other outputs.
 
     # Example
 
@@ -73,8 +74,11 @@ class BidirectionalLanguageModelAdapter(Contextualizer, Seq2SeqEncoder):
 
     @torch.no_grad()
     def _count_layers(self, encoder: Seq2SeqEncoder) -> int:
+        was_training = encoder.training
+        encoder.eval()
         inputs = torch.zeros(1, 5, encoder.get_input_dim())
         layers = encoder(inputs, torch.ones(1, 5, dtype=torch.bool))
+        encoder.train(was_training)
         if not isinstance(layers, (list, tuple)):
             raise ConfigurationError(
                 f"{self.name}: the `encoder` returns only its last layer. It must have the "
