@@ -196,16 +196,16 @@ def test_the_table_is_text_and_not_the_corpus(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "options", "message"),
+    ("text", "message"),
     [
-        ("\n", {}, "in.txt: no words found"),
-        ("one two\n", {}, "--dim must be less than the number of words.* 0, got 300;"),
-        ("one two\n" * 5, {}, "--dim must be less than the number of words.* 3, got 300;"),
+        ("\n", "in.txt: no words found"),
+        ("one two\n", "--dim must be less than the number of words.* 0, got 300;"),
+        ("one two\n" * 5, "--dim must be less than the number of words.* 3, got 300;"),
     ],
 )
-def test_too_little_text_is_an_error(text, options, message, tmp_path):
+def test_too_little_text_is_an_error(text, message, tmp_path):
     path = tmp_path / "in.txt"
     path.write_text(text)
     with pytest.raises(ConfigurationError, match=message):
-        train_svd([path], tmp_path / "svd.txt", num_workers=1, **options)
+        train_svd([path], tmp_path / "svd.txt", num_workers=1)
     assert list(tmp_path.iterdir()) == [path]
