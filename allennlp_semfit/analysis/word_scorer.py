@@ -74,7 +74,7 @@ class WordScorer:
         self._head: LmHead = head
         self.words = words
         self._targets = self._targets_of(words)
-        if self.predicts_vectors:
+        if isinstance(head, VectorHeadBase):
             self._directions = normalize(self._targets, dim=-1)
         self._log_num_unknown = 0.0
         if isinstance(head, SoftmaxHeadBase):
@@ -134,7 +134,7 @@ class WordScorer:
         """
         head, targets = self._head, self._targets
         if isinstance(head, VectorHeadBase):
-            predicted = self.predict(contexts)
+            predicted = head.projection(contexts).double()
             distance = getattr(head, "distance", None)
             if isinstance(distance, L2Distance):
                 return -torch.cdist(predicted, targets).square()
@@ -151,35 +151,6 @@ class WordScorer:
                 contexts = head.projection(contexts)
             scores = torch.nn.functional.linear(contexts, weight[targets], bias[targets])
         return scores - (targets == _UNKNOWN) * self._log_num_unknown
-
-    @property
-    def vectors(self) -> torch.Tensor:
-        """
-        The vectors of the words, as the head predicts them: centered or whitened like its targets.
-        Shape `(len(words), embedding_dim)`, `float64`.
-
-        # Raises
-
-        `ConfigurationError`
-            If the head is a softmax.
-        """
-        if not self.predicts_vectors:
-            raise ConfigurationError(
-                f"the head of the language model is a {type(self._head).__name__}, which predicts "
-                "no vectors; give one with semfit or contrastive"
-            )
-        return self._targets
-
-    @torch.inference_mode()
-    def predict(self, contexts: torch.Tensor) -> torch.Tensor:
-        """The predicted vectors. Shape `(N, embedding_dim)`, `float64`."""
-        predicted: torch.Tensor = self._head.projection(contexts)  # type: ignore[operator]
-        return predicted.double()
-
-    @property
-    def predicts_vectors(self) -> bool:
-        """Whether the head predicts vectors, or is a softmax."""
-        return isinstance(self._head, VectorHeadBase)
 
     @torch.inference_mode()
     def _targets_of(self, words: Sequence[str]) -> torch.Tensor:

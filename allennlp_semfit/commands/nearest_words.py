@@ -69,7 +69,7 @@ class NearestWordsCommand(Command):
         subparser.add_argument(
             "--max-words", type=int, default=50_000, help="use the most frequent words only"
         )
-        add_parameters(subparser, find_nearest_words, "top_k", "correction")
+        add_parameters(subparser, find_nearest_words, "top_k")
         subparser.add_argument(
             "--json", action="store_true", help="print a JSON object for each sentence"
         )
@@ -94,9 +94,7 @@ class NearestWordsCommand(Command):
             scorer = WordScorer(archive.build_model(), archive.build_reader(), words)
         sentences = [line.split() for line in sentences_file]
         found: Dict[str, List[Tuple[int, str]]] = {direction: [] for direction in DIRECTIONS}
-        for sentence in find_nearest_words(
-            scorer, sentences, top_k=args.top_k, correction=args.correction
-        ):
+        for sentence in find_nearest_words(scorer, sentences, top_k=args.top_k):
             for each in sentence:
                 for direction, rank in each.ranks.items():
                     if rank is not None:

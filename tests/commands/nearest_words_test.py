@@ -21,7 +21,7 @@ def test_prints_words_and_a_summary(run, tmp_path, capsys, caplog):
     caplog.set_level(logging.INFO, logger="allennlp_semfit")
     sentences = tmp_path / "sentences.txt"
     sentences.write_text("the captain\n\nquagga\n")
-    run(sentences, "--candidates", TRAIN, "--top-k", 3, "--correction", "csls")
+    run(sentences, "--candidates", TRAIN, "--top-k", 3)
     blocks = capsys.readouterr().out.split("\n\n")
     lines = blocks[0].splitlines()
     assert lines[:2] == ["the captain", "  the"]
