@@ -81,4 +81,4 @@ def lm_archive(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def embedder(lm_archive):
-    return SentenceEmbedder(lm_archive, fasttext_model_path=VECTORS)
+    return SentenceEmbedder(lm_archive)

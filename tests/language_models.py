@@ -1,6 +1,7 @@
 """Untrained language models of each kind of input, as a training leaves them."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any, Dict, List, Sequence, Tuple
 
@@ -98,6 +99,28 @@ class ChunkTokenizer(Tokenizer, NamesConfigKey):
             subwords += [Token(chunk) for chunk in chunks or ["@@UNKNOWN@@"]]
             offsets.append((first, len(subwords) - 1))
         return subwords, offsets
+
+
+def rewritten(archive_file, directory: Path, change) -> Path:
+    """A copy of an archive, as a directory, whose configuration went through `change`."""
+    if Path(archive_file).is_dir():
+        shutil.copytree(archive_file, directory)
+    else:
+        shutil.unpack_archive(archive_file, directory)
+    config = directory / "config.json"
+    params = json.loads(config.read_text())
+    change(params)
+    config.write_text(json.dumps(params))
+    return directory
+
+
+def with_vectors(model_path, archive_file, directory: Path) -> Path:
+    """A copy of an archive, as a directory, that reads another fastText file."""
+
+    def change(params):
+        params["dataset_reader"]["token_indexers"]["fasttext"]["model_path"] = str(model_path)
+
+    return rewritten(archive_file, directory, change)
 
 
 def write_language_model(

@@ -163,20 +163,19 @@ class Archive:
         self,
         base: Type[Component],
         params: Any,
-        *,
-        parameter: str = "",
+        moved_option: str = "",
         **extras: Any,
     ) -> Component:
         """
-        Builds a component, whose file a task can name.
+        Builds a component.
 
         # Parameters
 
         base : `Type[Component]`
         params : `Any`
             Its configuration. It is consumed.
-        parameter : `str`, optional (default = `""`)
-            The parameter of the task's component for the file, if it has one.
+        moved_option : `str`, optional (default = `""`)
+            The option with which `export-model` takes the file of the component, if it has one.
         **extras : `Any`
             See `FromParams.from_params`.
 
@@ -188,23 +187,20 @@ class Archive:
         try:
             return base.from_params(params, **extras)
         except InvalidFileError as error:
-            if parameter:
+            if moved_option:
                 # Do not suggest to make the file again: its vectors would differ.
-                option = parameter.replace("_", "-")
                 remedy = (
-                    f"{self.kind} {self.file} needs it: give the file of its training as "
-                    f"`{parameter}`; on the command line, that is --{option}."
+                    f"{error.kind} {error.file} {error.found}. If it has been moved, run `allennlp "
+                    f"export-model {self.file} FOLDER {moved_option} PATH`, and use FOLDER."
                 )
-                raise InvalidFileError(
-                    error.file, error.found, remedy, error.kind, parameter
-                ) from None
-            # The command line cannot change the archive's config.
-            remedy = error.statement
-            if error.key is not None:
-                remedy += (
-                    f" Put it there, or change `{error.key}` in the `config.json` of its "
-                    "serialization directory and use that directory."
-                )
+            else:
+                # The command line cannot change the archive's config.
+                remedy = error.statement
+                if error.key is not None:
+                    remedy += (
+                        f" Put it there, or change `{error.key}` in the `config.json` of its "
+                        "serialization directory and use that directory."
+                    )
             raise self.error("needs another file", remedy) from None
         except _FAULTS as error:
             raise self.error(

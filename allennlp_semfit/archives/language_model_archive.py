@@ -1,6 +1,6 @@
 import copy
 from functools import cached_property
-from typing import Any, Dict, List, Mapping, Optional, Tuple, TypeVar
+from typing import Any, Dict, List, Mapping, Optional, Self, Tuple, TypeVar
 
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
@@ -91,39 +91,50 @@ class LanguageModelArchive(Archive):
         reader: Any = self.build(DatasetReader, params)
         return reader.start_tokens, reader.end_tokens
 
-    def open_indexer(self, fasttext_model_path: Optional[str] = None) -> TokenIndexer:
+    def open_indexer(self) -> TokenIndexer:
         """
-        Opens the language model's indexer, with `fasttext_model_path` if the file has been moved.
+        Opens the language model's indexer.
 
         # Raises
 
         `InvalidFileError`
-            If a file is missing or invalid; a fastText file's `parameter` is `fasttext_model_path`.
-        `ConfigurationError`
-            If a file is given, but the language model uses none.
+            If a file is missing or invalid.
         """
-        params = self._indexers[self.input_name]
-        parameter = "fasttext_model_path"
-        params = self._with_path(params, self.reads_fasttext, parameter, fasttext_model_path)
-        return self.build(TokenIndexer, params, parameter=parameter if self.reads_fasttext else "")
+        option = "--fasttext-model-path" if self.reads_fasttext else ""
+        return self.build(TokenIndexer, copy.deepcopy(self._indexers[self.input_name]), option)
 
-    def open_tokenizer(self, tokenizer_path: Optional[str] = None) -> Optional[Tokenizer]:
+    def open_tokenizer(self) -> Optional[Tokenizer]:
         """Opens a subword model's tokenizer, like `open_indexer`; `None` for other models."""
-        params = self.config["dataset_reader"].get("tokenizer")
-        parameter = "tokenizer_path"
-        params = self._with_path(params, self.is_subword, parameter, tokenizer_path)
-        return self.build(Tokenizer, params, parameter=parameter) if self.is_subword else None
+        if not self.is_subword:
+            return None
+        params = copy.deepcopy(self.config["dataset_reader"]["tokenizer"])
+        return self.build(Tokenizer, params, "--tokenizer-path")
 
-    def _with_path(self, params: Any, reads_file: bool, parameter: str, path: Optional[str]) -> Any:
-        """Copies `params`, with the file `path` if it is given."""
-        if path is None:
-            return copy.deepcopy(params)
+    def with_files(self, fasttext_model_path: Optional[str], tokenizer_path: Optional[str]) -> Self:
+        """
+        The same language model with other paths of its files, where they are given.
+
+        # Raises
+
+        `ConfigurationError`
+            If a file is given, but the language model reads none.
+        """
+        moved = copy.copy(self)
+        moved.config = copy.deepcopy(self.config)
+        if fasttext_model_path is not None:
+            self._check_reads("fasttext_model_path", fasttext_model_path, self.reads_fasttext)
+            moved._indexers[self.input_name]["model_path"] = fasttext_model_path
+        if tokenizer_path is not None:
+            self._check_reads("tokenizer_path", tokenizer_path, self.is_subword)
+            moved.config["dataset_reader"]["tokenizer"]["model_path"] = tokenizer_path
+        return moved
+
+    def _check_reads(self, parameter: str, path: str, reads_file: bool) -> None:
         if not reads_file:
             raise ConfigurationError(
-                f"`{parameter}` is {path}, but the language model {self.file} uses no such file. "
+                f"`{parameter}` is {path}, but the language model {self.file} reads no such file. "
                 "Leave it out."
             )
-        return Params({**params.as_dict(quiet=True), "model_path": path})
 
 
 def add_prefix(prefix: str, values: Mapping[str, T]) -> Dict[str, T]:

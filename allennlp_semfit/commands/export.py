@@ -20,7 +20,6 @@ from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError
 
 from allennlp_semfit.commands.options import (
-    MOVED_FILES,
     Command,
     add_language_model_options,
     add_layers_options,
@@ -42,7 +41,11 @@ from allennlp_semfit.static_vectors.table import write_table
 
 logger = logging.getLogger(__name__)
 
-_FOLDER = {**MOVED_FILES, "language": {"metavar": "CODE"}}
+_FOLDER = {
+    "fasttext_model_path": {"metavar": "VECTORS.bin"},
+    "tokenizer_path": {"metavar": "TOKENIZER.json"},
+    "language": {"metavar": "CODE"},
+}
 
 
 @Subcommand.register("export-model")

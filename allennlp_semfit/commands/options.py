@@ -220,16 +220,10 @@ def add_layers_options(subparser: argparse.ArgumentParser, default: str, **overr
     subparser.set_defaults(layers=default)
 
 
-MOVED_FILES = {
-    "fasttext_model_path": {"metavar": "VECTORS.bin"},
-    "tokenizer_path": {"metavar": "TOKENIZER.json"},
-}
-
-
 def add_language_model_options(subparser: argparse.ArgumentParser) -> None:
     """Adds the options that `load_language_model` reads."""
     add_parameters(subparser, batches_by_length, "batch_size")
-    add_parameters(subparser, SentenceEmbedder, **MOVED_FILES)
+    add_parameters(subparser, SentenceEmbedder)
 
 
 def load_language_model(args: argparse.Namespace) -> SentenceEmbedder:

@@ -43,14 +43,13 @@ class KnownParams(FromParams):
 def with_config_key(params: Params, parameter: str) -> Iterator[None]:
     """
     A context manager that adds the configuration key to an `InvalidFileError`: the key of its file
-    in `params`, or else of the error's `parameter`, or else of `parameter`.
+    in `params`, or else of `parameter`.
     """
     parameters = {str(value): name for name, value in params.params.items()}
     try:
         yield
     except InvalidFileError as error:
-        found = parameters.get(error.file) or error.parameter or parameter
-        error.key = params.history + found
+        error.key = params.history + parameters.get(error.file, parameter)
         raise
 
 

@@ -34,8 +34,6 @@ class InvalidFileError(ConfigurationError):
         What to do, in one or more sentences.
     kind : `str`, optional (default = `""`)
         The expected kind of file: `"fastText model"`.
-    parameter : `str`, optional (default = `None`)
-        The constructor parameter for another file, if the configuration does not name `file`.
     key : `str`, optional (default = `None`)
         The full configuration key of the file; see `with_config_key`.
     other_keys : `Sequence[str]`, optional (default = `()`)
@@ -48,7 +46,6 @@ class InvalidFileError(ConfigurationError):
         found: str,
         remedy: str,
         kind: str = "",
-        parameter: Optional[str] = None,
         key: Optional[str] = None,
         other_keys: Sequence[str] = (),
     ) -> None:
@@ -58,13 +55,12 @@ class InvalidFileError(ConfigurationError):
         self.found = found
         self.remedy = remedy
         self.kind = kind
-        self.parameter = parameter
         self.key = key
         self.other_keys = other_keys
 
     def __reduce__(self) -> Tuple[Any, ...]:
-        fields = (self.file, self.found, self.remedy, self.kind, self.parameter)
-        return type(self), (*fields, self.key, self.other_keys)
+        fields = (self.file, self.found, self.remedy, self.kind, self.key, self.other_keys)
+        return type(self), fields
 
     @property
     def statement(self) -> str:

@@ -113,13 +113,13 @@ def export_model(
     inputs = [archive_file, Path(archive_file).parent]
     check_output_path(folder, contents=contents, force=force, inputs=inputs)
     archive = LanguageModelArchive.open(archive_file)
-    reserved = [*contents, _COMPACT] if compact else contents
-    config, files = _portable(archive, fasttext_model_path, tokenizer_path, reserved)
+    archive = archive.with_files(fasttext_model_path, tokenizer_path)
+    config, files = _portable(archive, [*contents, _COMPACT] if compact else contents)
     model = archive.build_model()
     # Check that all files exist and fit the model.
-    layers = LanguageModelLayers(archive, model, fasttext_model_path)
-    indexer = archive.open_indexer(fasttext_model_path)
-    archive.open_tokenizer(tokenizer_path)
+    layers = LanguageModelLayers(archive, model)
+    indexer = archive.open_indexer()
+    archive.open_tokenizer()
     fasttext: Optional[FastTextModel] = None
     if compact:
         opened = open_fasttext(indexer.path) if isinstance(indexer, FastTextIndexer) else None
@@ -170,25 +170,17 @@ def export_model(
 
 
 def _portable(
-    archive: LanguageModelArchive,
-    fasttext_model_path: Optional[str],
-    tokenizer_path: Optional[str],
-    reserved: Collection[str],
+    archive: LanguageModelArchive, reserved: Collection[str]
 ) -> Tuple[Dict[str, Any], Dict[str, str]]:
     """The configuration, with names instead of the paths of files; and the files by their names."""
     params = archive.config.duplicate()
     # Remove initializers and pretrained files, which only the training needs.
     remove_keys_from_params(params["model"])
     whole = params.as_dict(quiet=True)
-    reader, vocabulary = whole["dataset_reader"], whole.get("vocabulary", {})
-    if fasttext_model_path is not None:
-        reader["token_indexers"][archive.input_name]["model_path"] = fasttext_model_path
-    if tokenizer_path is not None:
-        reader["tokenizer"]["model_path"] = tokenizer_path
-
+    vocabulary = whole.get("vocabulary", {})
     used = ("type", "padding_token", "oov_token")
     config = {
-        "dataset_reader": reader,
+        "dataset_reader": whole["dataset_reader"],
         "model": whole["model"],
         "vocabulary": {key: vocabulary[key] for key in used if key in vocabulary},
     }

@@ -3,7 +3,7 @@ import logging
 import os
 import shutil
 from pathlib import Path
-from typing import Any, Dict, Iterator, Optional, Union
+from typing import Any, Dict, Iterator, List, Optional, Union
 
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
@@ -117,27 +117,23 @@ def export_task(
             if not needed.exists():
                 raise InvalidFileError(archive_file, f"has no {needed.name}", _REMEDY, _KIND)
         config = params.as_dict(quiet=True)
-        # The options of each language model, by its path.
-        models: Dict[str, Dict[str, Any]] = {}
+        models: List[str] = []
         for component in _components(config):
             path = language_model or component["archive_file"]
-            moved = models.setdefault(
-                path, {"fasttext_model_path": fasttext_model_path, "tokenizer_path": tokenizer_path}
-            )
-            for key in moved:
-                of_training = component.pop(key, None)
-                moved[key] = moved[key] or of_training
-            component["archive_file"] = f"{_HERE}{_name(list(models).index(path))}"
+            if path not in models:
+                models.append(path)
+            component["archive_file"] = f"{_HERE}{_name(models.index(path))}"
         keys = {"dataset_reader", "validation_dataset_reader", "model"}.intersection(config)
         contents = [*map(_name, range(len(models))), *_CONTENTS]
         named, files = name_files({key: config[key] for key in keys}, contents, _HERE)
         config.update(named)
         languages = [language]
         with write_directory(folder, [*files, *contents]) as new:
-            for number, (path, moved) in enumerate(models.items()):
+            for number, path in enumerate(models):
                 path = resolve_path(path, _MOVED, LanguageModelArchive.kind)
                 exported = new / _name(number)
-                export_model(path, exported, language=language, compact=compact, **moved)
+                moved = (fasttext_model_path, tokenizer_path)
+                export_model(path, exported, *moved, language, compact=compact)
                 languages.append(json.loads((exported / CONFIG_NAME).read_text()).get("language"))
             _name_language(config["model"], next(filter(None, languages), None))
             for name, path in files.items():

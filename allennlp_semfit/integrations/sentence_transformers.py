@@ -26,10 +26,8 @@ class ContextualWordEmbeddings(torch.nn.Module):
         The language model's `model.tar.gz`, serialization directory or exported folder.
     layers : `str`, optional (default = `"all"`)
         See `SentenceEmbedder.sentence_vectors`.
-    fasttext_model_path : `str`, optional (default = `None`)
-        This and the following parameters are those of [`SentenceEmbedder`](#sentenceembedder).
-    tokenizer_path : `str`, optional (default = `None`)
     sub_token_mode : `str`, optional (default = `"first"`)
+        This and `bf16` are those of [`SentenceEmbedder`](#sentenceembedder).
     bf16 : `bool`, optional (default = `False`)
 
     # Raises
@@ -50,8 +48,6 @@ class ContextualWordEmbeddings(torch.nn.Module):
         self,
         archive_file: str,
         layers: str = "all",
-        fasttext_model_path: Optional[str] = None,
-        tokenizer_path: Optional[str] = None,
         sub_token_mode: SubTokenMode = "first",
         bf16: bool = False,
     ) -> None:
@@ -61,14 +57,10 @@ class ContextualWordEmbeddings(torch.nn.Module):
         self._config = {
             "archive_file": absolute_path(archive_file),
             "layers": layers,
-            "fasttext_model_path": absolute_path(fasttext_model_path),
-            "tokenizer_path": absolute_path(tokenizer_path),
             "sub_token_mode": sub_token_mode,
             "bf16": bf16,
         }
-        self._embedder = SentenceEmbedder(
-            archive_file, -1, fasttext_model_path, tokenizer_path, sub_token_mode, bf16
-        )
+        self._embedder = SentenceEmbedder(archive_file, -1, sub_token_mode, bf16)
         # Registered as a submodule, so that `SentenceTransformer` moves it to its device.
         self._language_model = self._embedder._layers
 

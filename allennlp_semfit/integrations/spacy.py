@@ -1,6 +1,6 @@
 """The pipeline component `semfit_vectors` for spaCy. Importing this module registers it."""
 
-from typing import Iterable, Iterator, List, Optional, Sequence, Union
+from typing import Iterable, Iterator, List, Sequence, Union
 
 import numpy
 from spacy.language import Language
@@ -44,8 +44,6 @@ class SemfitVectors:
         The maximum number of sentences in a batch.
     cuda_device : `int`, optional (default = `-1`)
         This and the following parameters are those of [`SentenceEmbedder`](#sentenceembedder).
-    fasttext_model_path : `str`, optional (default = `None`)
-    tokenizer_path : `str`, optional (default = `None`)
     sub_token_mode : `str`, optional (default = `"first"`)
     bf16 : `bool`, optional (default = `False`)
 
@@ -71,17 +69,13 @@ class SemfitVectors:
         layers: str = "all",
         batch_size: int = DEFAULT_BATCH_SIZE,
         cuda_device: int = -1,
-        fasttext_model_path: Optional[str] = None,
-        tokenizer_path: Optional[str] = None,
         sub_token_mode: SubTokenMode = "first",
         bf16: bool = False,
     ) -> None:
         check_pooling(layers)
         self.layers = layers
         self.batch_size = batch_size
-        self._embedder = SentenceEmbedder(
-            archive_file, cuda_device, fasttext_model_path, tokenizer_path, sub_token_mode, bf16
-        )
+        self._embedder = SentenceEmbedder(archive_file, cuda_device, sub_token_mode, bf16)
 
     def __call__(self, doc: Doc) -> Doc:
         self._set_vectors([doc])

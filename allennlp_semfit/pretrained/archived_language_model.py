@@ -1,5 +1,5 @@
 import os
-from typing import Any, Dict, List, Optional, Sequence, Union
+from typing import Any, Dict, List, Sequence, Union
 
 import torch
 from allennlp.data import Batch, Instance, Token, TokenIndexer, Vocabulary
@@ -15,19 +15,11 @@ class ArchivedLanguageModel(torch.nn.Module):
     `FolderLanguageModel`. The parameters and errors are those of `SentenceEmbedder`.
     """
 
-    def __init__(
-        self,
-        archive_file: Union[str, os.PathLike],
-        fasttext_model_path: Optional[str],
-        tokenizer_path: Optional[str],
-        sub_token_mode: str,
-    ) -> None:
+    def __init__(self, archive_file: Union[str, os.PathLike], sub_token_mode: str) -> None:
         super().__init__()
-        self._layers = LanguageModelLayers.from_archive(
-            archive_file, fasttext_model_path, sub_token_mode
-        )
+        self._layers = LanguageModelLayers.from_archive(archive_file, sub_token_mode)
         self._layers.freeze()
-        self._indexer = ElmoSemfitIndexer(archive_file, fasttext_model_path, tokenizer_path)
+        self._indexer = ElmoSemfitIndexer(archive_file)
         self.num_layers = self._layers.num_layers
 
     def get_output_dim(self) -> int:

@@ -52,9 +52,6 @@ class ElmoSemfitEmbedder(TokenEmbedder, NamesConfigKey):
         If given, the representation is projected to this dimension.
     scalar_mix_parameters : `List[float]`, optional (default = `None`)
         A fixed `w` for each layer, the projected input first. `γ` is then fixed too.
-    fasttext_model_path : `str`, optional (default = `None`)
-        The language model's fastText file, if it has been moved since training. Only the vectors of
-        boundary tokens are read from it.
     sub_token_mode : `str`, optional (default = `"first"`)
         For a subword model, the vector of a word: `"first"`, that of its first subword, or `"avg"`,
         the mean of its subwords.
@@ -96,16 +93,13 @@ class ElmoSemfitEmbedder(TokenEmbedder, NamesConfigKey):
         requires_grad: bool = False,
         projection_dim: Optional[int] = None,
         scalar_mix_parameters: Optional[List[float]] = None,
-        fasttext_model_path: Optional[str] = None,
         sub_token_mode: str = "first",
     ) -> None:
         super().__init__()
         archive = LanguageModelArchive.open(archive_file)
         self._archive_file = archive.file
         self._archive_identity = archive.identity
-        self._language_model = LanguageModelLayers(
-            archive, archive.build_model(), fasttext_model_path, sub_token_mode
-        )
+        self._language_model = LanguageModelLayers(archive, archive.build_model(), sub_token_mode)
         num_layers = self._language_model.num_layers
         if not requires_grad:
             self._language_model.freeze()

@@ -81,17 +81,9 @@ class FolderLanguageModel(torch.nn.Module):
         self.requires_grad_(False).eval()
 
     @classmethod
-    def open(
-        cls, folder: Union[str, os.PathLike], fasttext_model_path: Optional[str] = None
-    ) -> Optional["FolderLanguageModel"]:
+    def open(cls, folder: Union[str, os.PathLike]) -> Optional["FolderLanguageModel"]:
         """
         Opens a folder, or returns `None` if it is not one or has another kind of model.
-
-        # Parameters
-
-        folder : `Union[str, os.PathLike]`
-        fasttext_model_path : `str`, optional (default = `None`)
-            A fastText file in place of that in the folder.
 
         # Raises
 
@@ -111,14 +103,14 @@ class FolderLanguageModel(torch.nn.Module):
         except _FAULTS as error:
             found = f"cannot be read ({first_line(error)})"
             raise InvalidFileError(folder, found, _REMEDY, _KIND) from error
-        path = fasttext_model_path or str(directory / config.vectors)
+        path = str(directory / config.vectors)
         vectors = open_fasttext(path)
         if vectors.dim != contextualizer.input_dim:
             raise InvalidFileError(
                 path,
                 f"has vectors of dimension {vectors.dim}, but the language model {folder} was "
                 f"trained on vectors of dimension {contextualizer.input_dim}",
-                "Give the file of its training as `fasttext_model_path`.",
+                _REMEDY,
                 vectors.kind,
             )
         return cls(contextualizer, vectors, config.start_tokens, config.end_tokens)

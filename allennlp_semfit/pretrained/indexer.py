@@ -1,6 +1,6 @@
 import gc
 import os
-from typing import Any, Dict, List, Optional, Sequence, Union
+from typing import Any, Dict, List, Sequence, Union
 from weakref import WeakValueDictionary
 
 import torch
@@ -46,10 +46,6 @@ class ElmoSemfitIndexer(TokenIndexer, NamesConfigKey):
 
     archive_file : `Union[str, os.PathLike]`
         The language model's `model.tar.gz`, serialization directory or exported folder.
-    fasttext_model_path : `str`, optional (default = `None`)
-        The language model's fastText file, if it has been moved since training.
-    tokenizer_path : `str`, optional (default = `None`)
-        The tokenizer of a subword model, if it has been moved since training.
 
     # Raises
 
@@ -57,8 +53,7 @@ class ElmoSemfitIndexer(TokenIndexer, NamesConfigKey):
         If `archive_file` is missing or is not the archive of a language model, or if a file of
         the language model is missing.
     `ConfigurationError`
-        If a path is given for a file that the language model does not use, or if it does not have
-        exactly one indexer whose embedder is not `empty`.
+        If the language model does not have exactly one indexer whose embedder is not `empty`.
 
     # Example
 
@@ -69,20 +64,15 @@ class ElmoSemfitIndexer(TokenIndexer, NamesConfigKey):
 
     file_parameter = "archive_file"
 
-    def __init__(
-        self,
-        archive_file: Union[str, os.PathLike],
-        fasttext_model_path: Optional[str] = None,
-        tokenizer_path: Optional[str] = None,
-    ) -> None:
+    def __init__(self, archive_file: Union[str, os.PathLike]) -> None:
         super().__init__()
         archive = LanguageModelArchive.open(archive_file)
         self.archive_file = archive.file
         self.archive_identity = archive.identity
         self.config_key = ""
-        self._indexer = archive.open_indexer(fasttext_model_path)
+        self._indexer = archive.open_indexer()
         # `Any`, because `Tokenizer` does not declare `intra_word_tokenize`.
-        self._tokenizer: Any = archive.open_tokenizer(tokenizer_path)
+        self._tokenizer: Any = archive.open_tokenizer()
         self._prefix = archive.prefix
         # An indexer without a prefix needs no vocabulary, which may be large in each worker.
         self._vocab = archive.vocabulary if self._prefix else Vocabulary.empty()
@@ -169,8 +159,7 @@ class ElmoSemfitIndexer(TokenIndexer, NamesConfigKey):
 
 def _keys_of_same_file(key: str) -> Sequence[str]:
     """The other keys that name the file of an indexer's key in the usual place."""
-    # The embedder has no `tokenizer_path`.
-    if _INDEXERS not in key or key.endswith(".tokenizer_path"):
+    if _INDEXERS not in key:
         return ()
     rest = key.partition(_INDEXERS)[2]
     return [other for other in (_INDEXERS + rest, _EMBEDDERS + rest) if other != key]

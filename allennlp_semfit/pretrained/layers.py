@@ -27,16 +27,15 @@ _CHARACTER_CNNS = ("character_encoding", "elmo_character_cnn")
 class LanguageModelLayers(torch.nn.Module):
     """
     The layers of a trained language model, without its output layer. Adds the boundary tokens of
-    its training to each sentence, and pools the vectors of subwords to words.
+    its training to each sentence, and pools the vectors of subwords to words. If the language
+    model's fastText file is missing, the vectors of the boundary tokens must come from a state dict
+    before the first `forward`.
 
     # Parameters
 
     archive : `LanguageModelArchive`
     model : `LanguageModelBase`
         The archive's model.
-    fasttext_model_path : `str`, optional (default = `None`)
-        The model's fastText file, if it has been moved since training. If there is none, the
-        vectors of the boundary tokens must come from a state dict before the first `forward`.
     sub_token_mode : `str`, optional (default = `"first"`)
         The vector of a word: `"first"`, that of its first subword, or `"avg"`, their mean.
 
@@ -51,7 +50,6 @@ class LanguageModelLayers(torch.nn.Module):
         self,
         archive: LanguageModelArchive,
         model: Any,
-        fasttext_model_path: Optional[str] = None,
         sub_token_mode: str = "first",
     ) -> None:
         super().__init__()
@@ -77,20 +75,17 @@ class LanguageModelLayers(torch.nn.Module):
         # In a tuple, because its parameters are already registered by the text field embedder.
         self._cached_embedder: Optional[Tuple[CachedEmbedder]] = None
         try:
-            indexer: Any = archive.open_indexer(fasttext_model_path)
+            indexer: Any = archive.open_indexer()
         except InvalidFileError as error:
             self._missing_file = error
             return
         # Only indexers that look up vectors have an `embedding_dim`.
         dim = getattr(indexer, "embedding_dim", self.get_input_dim())
         if dim != self.get_input_dim():
-            remedy = "Put the file of its training there."
-            if archive.reads_fasttext:
-                remedy = "Give the file of its training as `fasttext_model_path`."
             raise ConfigurationError(
                 f"The language model {archive.file} was trained on vectors of dimension "
-                f"{self.get_input_dim()}, but those of {indexer.path} have dimension {dim}. "
-                f"{remedy}"
+                f"{self.get_input_dim()}, but those of {indexer.path} have dimension {dim}. Put "
+                "the file of its training there."
             )
         self._input_names = set(add_prefix(self.prefix, indexer.get_empty_token_list()))
         if self.is_subword:
@@ -102,12 +97,11 @@ class LanguageModelLayers(torch.nn.Module):
     def from_archive(
         cls,
         archive_file: Union[str, os.PathLike],
-        fasttext_model_path: Optional[str] = None,
         sub_token_mode: str = "first",
     ) -> "LanguageModelLayers":
         """Opens an archive, serialization directory or exported folder; see the class."""
         archive = LanguageModelArchive.open(archive_file)
-        return cls(archive, archive.build_model(), fasttext_model_path, sub_token_mode)
+        return cls(archive, archive.build_model(), sub_token_mode)
 
     def input_names(self) -> Optional[Set[str]]:
         """The names of the input tensors; `None` if the fastText file is missing."""
@@ -175,11 +169,8 @@ class LanguageModelLayers(torch.nn.Module):
             If the vectors of the boundary tokens are unknown.
         """
         if not (self._start.is_known and self._end.is_known):
-            missing = self._missing_file
-            hint = " In a configuration, that is a parameter of the embedder."
             raise ConfigurationError(
-                "The language model needs the vectors of its boundary tokens, but: "
-                f"{missing}{hint if missing and missing.parameter else ''}"
+                f"The vectors of the boundary tokens are unknown. {self._missing_file}"
             )
         read = remove_prefix(self.prefix, tensors)
         mask = get_text_field_mask({self.indexer_name: read})

@@ -67,10 +67,6 @@ class SentenceEmbedder:
         The GPU to run on; `-1` for the CPU.
 
         A PyTorch device, such as `"cuda"`, is accepted, too.
-    fasttext_model_path : `str`, optional (default = `None`)
-        The language model's fastText file, if it has been moved since training.
-    tokenizer_path : `str`, optional (default = `None`)
-        The tokenizer of a subword model, if it has been moved since training.
     sub_token_mode : `Literal["first", "avg"]`, optional (default = `"first"`)
         For a subword model, the vector of a word: that of its first subword, or the mean of all
         (avg).
@@ -100,8 +96,6 @@ class SentenceEmbedder:
         self,
         archive_file: Union[str, os.PathLike],
         cuda_device: Union[int, str, torch.device] = -1,
-        fasttext_model_path: Optional[str] = None,
-        tokenizer_path: Optional[str] = None,
         sub_token_mode: SubTokenMode = "first",
         bf16: bool = False,
     ) -> None:
@@ -109,8 +103,6 @@ class SentenceEmbedder:
         self._arguments = (
             absolute_path(archive_file),
             cuda_device,
-            absolute_path(fasttext_model_path),
-            absolute_path(tokenizer_path),
             sub_token_mode,
             bf16,
         )
@@ -119,13 +111,9 @@ class SentenceEmbedder:
         use_one_thread_in_forks()
         device = _to_device(cuda_device)
         check_choice("`sub_token_mode`", sub_token_mode, get_args(SubTokenMode))
-        layers: Any = None
-        if tokenizer_path is None:
-            layers = FolderLanguageModel.open(archive_file, fasttext_model_path)
+        layers: Any = FolderLanguageModel.open(archive_file)
         if layers is None:
-            layers = _open_with_allennlp(
-                archive_file, fasttext_model_path, tokenizer_path, sub_token_mode
-            )
+            layers = _open_with_allennlp(archive_file, sub_token_mode)
         self._layers = layers.to(device)
 
     def __reduce__(self) -> Tuple[Any, ...]:

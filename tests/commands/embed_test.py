@@ -4,10 +4,9 @@ import sys
 from functools import partial
 
 import h5py
-import pytest
 
 from allennlp_semfit import SentenceEmbedder
-from tests import FIXTURES, VECTORS
+from tests import FIXTURES
 from tests.commands import running
 from tests.language_models import write_language_model
 from tests.tolerance import assert_same_but_for_rounding
@@ -22,7 +21,7 @@ def test_every_option_arrives(lm_archive, tmp_path, caplog):
     out = tmp_path / "vectors.h5"
     out.write_text("in the way")
     options = "--average --dtype float16 --batch-size 3 --forget-sentences --force"
-    run(lm_archive, VALIDATION, out, *options.split(), "--fasttext-model-path", VECTORS)
+    run(lm_archive, VALIDATION, out, *options.split())
     with h5py.File(out, "r") as file:
         assert "sentence_to_index" not in file
         assert file["0"].dtype == "float16"
@@ -34,15 +33,11 @@ def test_every_option_arrives(lm_archive, tmp_path, caplog):
     assert "model.contextualizer" not in caplog.text
 
 
-def test_the_options_of_a_subword_model_arrive(tmp_path):
+def test_the_option_of_a_subword_model_arrives(tmp_path):
     language_model = write_language_model(tmp_path / "lm", "subwords")
-    tokenizer = (language_model / "tokenizer.json").rename(tmp_path / "moved.json")
     out = tmp_path / "vectors.h5"
-    with pytest.raises(SystemExit, match="--tokenizer-path"):
-        run(language_model, VALIDATION, out)
-    options = ("--tokenizer-path", tokenizer, "--sub-token-mode")
-    run(language_model, VALIDATION, out, *options, "avg")
-    embedder = SentenceEmbedder(language_model, tokenizer_path=str(tokenizer), sub_token_mode="avg")
+    run(language_model, VALIDATION, out, "--sub-token-mode", "avg")
+    embedder = SentenceEmbedder(language_model, sub_token_mode="avg")
     with h5py.File(out, "r") as file:
         for index, line in enumerate(VALIDATION.read_text().splitlines()):
             expected = embedder.embed_sentence(line.split())

@@ -14,10 +14,6 @@ ERRORS = [
     ("embed ARCHIVE latin.txt out.h5", "latin.txt: not UTF-8: byte 0xf6 in line 2"),
     ("embed ARCHIVE empty.txt out.h5", "empty.txt: it has no words"),
     ("embed ARCHIVE in.txt out.h5 --cuda-device 99", "There is no GPU 99"),
-    (
-        "embed ARCHIVE in.txt out.h5 --fasttext-model-path missing.bin",
-        "on the command line, that is --fasttext-model-path.",
-    ),
     # These are known before the model is read.
     ("embed missing.tar.gz in.txt in.txt/out.h5", "in.txt: it is a file, not a directory"),
     ("embed in.txt in.txt ./in.txt --force", "in.txt: it is an input; give the output another"),
@@ -32,6 +28,14 @@ ERRORS = [
     ("export-character-cnn missing.tar.gz out", "Language model missing.tar.gz does not exist"),
     ("export-model missing.tar.gz taken", "taken: it is not empty; give another directory"),
     ("export-model missing.tar.gz out --language zz", "'zz'"),
+    (
+        "export-model ARCHIVE out --fasttext-model-path missing.bin",
+        "fastText model missing.bin does not exist",
+    ),
+    (
+        "export-model ARCHIVE out --tokenizer-path in.txt",
+        "reads no such file. Leave it out.",
+    ),
     ("export-task missing.tar.gz out", "task model missing.tar.gz does not exist"),
     ("export-vectors missing.tar.gz out.txt --words-file in.txt", "in.txt: line 1 has 5 words"),
     ("export-vectors missing.tar.gz out.txt --words-file missing.txt", "it cannot be read"),

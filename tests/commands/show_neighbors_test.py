@@ -7,7 +7,7 @@ import pytest
 
 from allennlp_semfit import SentenceEmbedder
 from allennlp_semfit.analysis.neighbors import TextVectors, distinct_sentences, find_occurrences
-from tests import FIXTURES, VECTORS
+from tests import FIXTURES
 from tests.commands import running
 
 run = partial(running.run, "show-neighbors")
@@ -35,13 +35,10 @@ def text_file(tmp_path_factory):
 
 def test_json_has_what_the_functions_give(lm_archive, text_file, capsys):
     options = "--json --all --top-k 3 --max-occurrences 2 --batch-size 4 --max-sentences 25"
-    run(
-        *(lm_archive, text_file, "--words", "river, THE,river", *options.split()),
-        *("--fasttext-model-path", VECTORS),
-    )
+    run(lm_archive, text_file, "--words", "river, THE,river", *options.split())
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     sentences = distinct_sentences(LINES, 25)
-    embedder = SentenceEmbedder(lm_archive, fasttext_model_path=VECTORS)
+    embedder = SentenceEmbedder(lm_archive)
     text = TextVectors(embedder, sentences, batch_size=4)
     occurrences = find_occurrences(sentences, ["river", "THE"], 2)
     expected = []
@@ -74,7 +71,7 @@ def test_json_has_what_the_functions_give(lm_archive, text_file, capsys):
 
 
 def test_text_has_lines_with_the_word_in_its_context(lm_archive, text_file, capsys):
-    command = (lm_archive, text_file, "--words", "River", "--fasttext-model-path", VECTORS)
+    command = (lm_archive, text_file, "--words", "River")
     run(*command, "--top", "--json", "--top-k", 2)
     objects = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert {each["layers"] for each in objects} == {"2"}
@@ -92,7 +89,7 @@ def test_text_has_lines_with_the_word_in_its_context(lm_archive, text_file, caps
         assert shown[7] == ""
         shown = shown[8:]
     assert not shown
-    run(*command[:2], "--words", "word17", *command[4:], "--all")
+    run(*command[:2], "--words", "word17", "--all")
     shown = capsys.readouterr().out.splitlines()
     assert [line for line in shown if line.endswith(":") and line[0] != " "] == [
         "layer 0, the words without their context:",
@@ -111,7 +108,6 @@ def test_the_page_has_the_data_of_the_json_escaped(lm_archive, text_file, tmp_pa
     out = tmp_path / "new" / "out.html"
     words = f"river,{SCRIPT},{QUOTES},漢字,השלום,word3"
     command = (lm_archive, text_file, "--words", words, "--top-k", 3)
-    command += ("--fasttext-model-path", VECTORS)
     run(*command, "--html", out, "--average")
     assert f"{out}: " in caplog.text
     assert capsys.readouterr().out == ""
@@ -146,7 +142,7 @@ def test_one_word_that_occurs_once_is_alone_on_the_map(lm_archive, tmp_path):
     (tmp_path / "text.txt").write_text("Snow", "utf-8")
     out = tmp_path / "out.html"
     command = (lm_archive, tmp_path / "text.txt", "--words", "snow", "--html", out)
-    run(*command, "--fasttext-model-path", VECTORS)
+    run(*command)
     page = out.read_text("utf-8")
     assert "<table>" not in page
     assert "The same word: the text has none." in page
@@ -155,6 +151,5 @@ def test_one_word_that_occurs_once_is_alone_on_the_map(lm_archive, tmp_path):
 
 @pytest.mark.parametrize(("max_sentences", "is_cut"), [(5, True), (10_000, False)])
 def test_what_is_not_read_is_said(lm_archive, text_file, caplog, max_sentences, is_cut):
-    options = ("--max-sentences", max_sentences, "--fasttext-model-path", VECTORS)
-    run(lm_archive, text_file, "--words", "river", *options)
+    run(lm_archive, text_file, "--words", "river", "--max-sentences", max_sentences)
     assert ("only its first 5 sentences are read; --max-sentences" in caplog.text) == is_cut

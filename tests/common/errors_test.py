@@ -34,13 +34,6 @@ def test_the_error_says_where_the_file_is_named_and_how_to_name_another():
     assert json.loads(override) == {"dataset_reader.vectors.path": "/path/to/it"}
 
 
-def test_an_error_that_names_its_parameter_keeps_it():
-    params = Params({"indexer": {"archive_file": "model.tar.gz"}})["indexer"]
-    with pytest.raises(InvalidFileError) as raised, with_config_key(params, "archive_file"):
-        raise InvalidFileError("a.bin", "is empty", "Give another.", parameter="model_path")
-    assert raised.value.key == "indexer.model_path"
-
-
 def test_a_file_that_the_configuration_names_is_found_in_it():
     params = Params({"archive_file": "model.tar.gz", "table_path": "table.txt"})
 
@@ -56,7 +49,7 @@ def test_a_file_that_the_configuration_names_is_found_in_it():
 
 @pytest.mark.parametrize("key", [None, "model.path"])
 def test_a_pickled_copy_has_the_same_fields(key):
-    error = InvalidFileError("a.bin", "is empty", "Give another.", "model", "path", key)
+    error = InvalidFileError("a.bin", "is empty", "Give another.", "model", key)
     copied = pickle.loads(pickle.dumps(error))
     assert type(copied) is InvalidFileError
     assert vars(copied) == vars(error)

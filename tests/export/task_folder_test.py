@@ -16,6 +16,7 @@ from allennlp_semfit.export.model_folder import export_model
 from allennlp_semfit.export.task_folder import export_task
 from tests import VECTORS
 from tests.commands.running import error_of, run
+from tests.language_models import with_vectors
 from tests.tagging import tagging_config
 
 
@@ -99,8 +100,9 @@ def test_a_language_model_that_has_been_moved_is_given_once(home, tmp_path):
 
 
 def test_a_fasttext_file_that_has_been_moved_is_given_once(lm_archive, tmp_path):
-    vectors = str(shutil.copy(VECTORS, tmp_path / "old.bin"))
-    lm = {"type": "elmo_semfit", "archive_file": lm_archive, "fasttext_model_path": vectors}
+    vectors = shutil.copy(VECTORS, tmp_path / "old.bin")
+    language_model = with_vectors(vectors, lm_archive, tmp_path / "lm")
+    lm = {"type": "elmo_semfit", "archive_file": str(language_model)}
     config = tagging_config(
         tmp_path, {"lm": lm}, {"lm": lm}, {"type": "pass_through", "input_dim": 12}
     )

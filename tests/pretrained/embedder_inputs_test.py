@@ -14,6 +14,7 @@ from allennlp.models import Model, load_archive
 from allennlp.modules import TextFieldEmbedder
 
 from allennlp_semfit.common.errors import InvalidFileError
+from allennlp_semfit.export.model_folder import export_model
 from allennlp_semfit.pretrained.embedder import ElmoSemfitEmbedder
 from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
 from tests import FIXTURES, VECTORS
@@ -142,12 +143,10 @@ class TestInATask:
         away = home.rename(tmp_path / "away")
         indexer = "dataset_reader.token_indexers.elmo"
         embedder = "model.text_field_embedder.token_embedders.elmo"
+        keys = [f"{indexer}.archive_file", f"{embedder}.archive_file"]
         overrides = {}
-        # What is missing is said one after the other, but what several read at once.
-        for keys, file in (
-            ([f"{indexer}.archive_file", f"{embedder}.archive_file"], "model.tar.gz"),
-            ([f"{indexer}.tokenizer_path"], "tokenizer.json"),
-        ):
+        # The language model's archive is missing, and then its tokenizer.
+        for _ in range(2):
             with pytest.raises(InvalidFileError) as raised:
                 self.predict(tmp_path / "task" / "model.tar.gz", **overrides)
             message = str(raised.value)
@@ -155,7 +154,10 @@ class TestInATask:
             assert message.count("-o '") == 1
             override = json.loads(message.partition("-o '")[2].partition("'")[0])
             assert override == dict.fromkeys(keys, "/path/to/it")
-            overrides.update(dict.fromkeys(keys, str(away / "lm" / file)))
+            overrides = dict.fromkeys(keys, str(away / "lm" / "model.tar.gz"))
+        tokenizer_path = str(away / "lm" / "tokenizer.json")
+        export_model(overrides[keys[0]], tmp_path / "lm", tokenizer_path=tokenizer_path)
+        overrides = dict.fromkeys(keys, str(tmp_path / "lm"))
         assert self.predict(tmp_path / "task" / "model.tar.gz", **overrides) == expected
 
     def test_a_reader_for_validation_is_named_too(self, tmp_path):

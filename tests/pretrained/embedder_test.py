@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from allennlp_semfit.data.fasttext_indexer import FastTextIndexer
 from tests import FIXTURES, VECTORS
-from tests.language_models import tensors_of
+from tests.language_models import tensors_of, with_vectors
 from tests.tagging import tagging_config
 from tests.tolerance import assert_same_but_for_rounding
 
@@ -163,11 +163,13 @@ def test_fine_tuning_reaches_the_language_model_and_its_dropout(build):
     assert torch.equal(embedder(**tensors), embedder(**tensors))
 
 
-def test_a_copy_needs_no_file(build, tmp_path):
+def test_a_copy_needs_no_file(build, lm_archive, tmp_path):
     vectors = shutil.copy(VECTORS, tmp_path / "vectors.bin")
-    embedder = build(fasttext_model_path=str(vectors)).eval()
+    language_model = with_vectors(vectors, lm_archive, tmp_path / "lm")
+    embedder = build(archive_file=str(language_model)).eval()
     pickled = pickle.dumps(embedder)
-    (tmp_path / "vectors.bin").unlink()
+    vectors.unlink()
+    shutil.rmtree(language_model)
     tensors = indexed(SENTENCES)
     for copied in (pickle.loads(pickled), copy.deepcopy(embedder)):
         assert torch.equal(copied(**tensors), embedder(**tensors))
@@ -235,22 +237,6 @@ class TestInAModel(ModelTestCase):
         )
 
 
-def config_in(directory):
-    vectors = str(directory / "vectors.bin")
-    return tagging_config(
-        directory,
-        {"words": {"type": "fasttext", "model_path": vectors}},
-        {
-            "words": {
-                "type": "elmo_semfit",
-                "archive_file": str(directory / "lm.tar.gz"),
-                "fasttext_model_path": vectors,
-            }
-        },
-        {"type": "pass_through", "input_dim": 12},
-    )
-
-
 def predict(archive_file, **overrides):
     archive = load_archive(archive_file, overrides=overrides)
     instance = archive.dataset_reader.text_to_instance(
@@ -263,13 +249,18 @@ def predict(archive_file, **overrides):
 def test_the_tasks_weights_are_taken_and_not_those_of_the_language_model_found(
     lm_archive, tmp_path
 ):
-    shutil.copy(VECTORS, tmp_path / "vectors.bin")
-    shutil.copy(lm_archive, tmp_path / "lm.tar.gz")
-    train_model(Params(config_in(tmp_path)), str(tmp_path / "task"))
+    language_model = shutil.copy(lm_archive, tmp_path / "lm.tar.gz")
+    config = tagging_config(
+        tmp_path,
+        {"words": {"type": "fasttext", "model_path": VECTORS}},
+        {"words": {"type": "elmo_semfit", "archive_file": str(language_model)}},
+        {"type": "pass_through", "input_dim": 12},
+    )
+    train_model(Params(config), str(tmp_path / "task"))
     expected = predict(tmp_path / "task" / "model.tar.gz")
     config = Params.from_file(FIXTURES / "language_model.jsonnet", {"pytorch_seed": 3})
     train_model(config, str(tmp_path / "other"))
-    (tmp_path / "lm.tar.gz").unlink()
+    language_model.unlink()
     key = "model.text_field_embedder.token_embedders.words.archive_file"
     moved = {key: str(tmp_path / "other" / "model.tar.gz")}
     assert predict(tmp_path / "task" / "model.tar.gz", **moved) == expected

@@ -1,6 +1,5 @@
 import json
 import pickle
-import shutil
 import tarfile
 from unittest.mock import Mock
 
@@ -34,7 +33,8 @@ from allennlp_semfit.pretrained.embedder import ElmoSemfitEmbedder
 from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
 from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
 from tests.batches import with_all_vectors
-from tests.language_models import KINDS, tensors_of, write_language_model
+from tests.commands.running import run
+from tests.language_models import KINDS, rewritten, tensors_of, write_language_model
 
 SENTENCES = [
     ["The", "captain", "closed", "the", "gate", "."],
@@ -234,50 +234,38 @@ def test_a_missing_archive_is_named_with_its_place():
 
 
 @pytest.mark.parametrize(
-    ("kind", "parameter", "missing"),
+    ("kind", "option", "missing"),
     [
-        ("fasttext", "fasttext_model_path", "fastText model gone does not exist"),
-        ("subwords", "tokenizer_path", "chunks gone does not exist"),
+        ("fasttext", "--fasttext-model-path", "fastText model gone does not exist"),
+        ("subwords", "--tokenizer-path", "chunks gone does not exist"),
     ],
 )
-def test_a_file_of_the_language_model_that_is_missing_can_be_named(
-    kind, parameter, missing, language_models, indexers, tmp_path
+def test_a_file_of_the_language_model_that_has_been_moved_can_be_exported_with_it(
+    kind, option, missing, language_models, indexers, tmp_path
 ):
-    # The configuration that names it is the language model's, and not the user's.
-    directory = tmp_path / "lm"
-    shutil.copytree(language_models[kind], directory)
-    config = json.loads((directory / "config.json").read_text())
-    reader = config["dataset_reader"]
-    section = reader["token_indexers"]["fasttext"] if kind == "fasttext" else reader["tokenizer"]
-    here, section["model_path"] = section["model_path"], "gone"
-    (directory / "config.json").write_text(json.dumps(config))
+    def change(config):
+        reader = config["dataset_reader"]
+        of_fasttext = reader["token_indexers"].get("fasttext")
+        section = of_fasttext if kind == "fasttext" else reader["tokenizer"]
+        moved.append(section["model_path"])
+        section["model_path"] = "gone"
+
+    moved = []
+    directory = rewritten(language_models[kind], tmp_path / "lm", change)
     with pytest.raises(InvalidFileError) as raised:
         build(archive_file=str(directory))
     message = str(raised.value)
     assert missing in message
-    assert f"`{parameter}`" in message
+    # The configuration that names the file is the language model's, and not the user's.
     assert "dataset_reader" not in message
-    assert message.count("-o '") == 1
-    assert override_in(message) == {f"{PLACE}.{parameter}": "/path/to/it"}
-    indexer = build(archive_file=str(directory), **{parameter: here})
+    assert override_in(message) == {f"{PLACE}.archive_file": "/path/to/it"}
+    command = f"export-model {directory} FOLDER {option} PATH"
+    assert f"run `allennlp {command}`, and use FOLDER" in message
+    folder = str(tmp_path / "folder")
+    run(*command.replace("FOLDER", folder).replace("PATH", moved[0]).split())
+    indexer = build(archive_file=folder)
     for name, tensor in tensors_of(indexers[kind], SENTENCES).items():
         assert torch.equal(tensors_of(indexer, SENTENCES)[name], tensor)
-
-
-@pytest.mark.parametrize(
-    ("kind", "parameter"), [("subwords", "fasttext_model_path"), ("fasttext", "tokenizer_path")]
-)
-def test_a_file_that_the_language_model_does_not_read_is_refused(kind, parameter, language_models):
-    with pytest.raises(ConfigurationError, match=f"`{parameter}` is x.bin, but .*uses no such"):
-        build(archive_file=str(language_models[kind]), **{parameter: "x.bin"})
-
-
-def rewritten(language_model, directory, change):
-    shutil.copytree(language_model, directory)
-    config = json.loads((directory / "config.json").read_text())
-    change(config)
-    (directory / "config.json").write_text(json.dumps(config))
-    return directory
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 import json
 import shutil
-import tarfile
 
 import pytest
 import torch
@@ -19,7 +18,7 @@ from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
 from allennlp_semfit.pretrained.layers import LanguageModelLayers, add_boundary_tokens
 from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
 from tests import FIXTURES, VECTORS
-from tests.language_models import KINDS, write_language_model
+from tests.language_models import KINDS, rewritten, with_vectors, write_language_model
 from tests.language_models import tensors_of as indexed_by
 from tests.tolerance import assert_as_exact_as, assert_same_but_for_rounding
 
@@ -29,17 +28,6 @@ SENTENCES = ["The captain closed the gate .", "Snow .", "Nobody had seen so much
 def tensors_of(archive_file, sentences):
     indexer = ElmoSemfitIndexer(archive_file)
     return indexed_by(indexer, [sentence.split() for sentence in sentences])
-
-
-def rewritten(archive_file, directory, change):
-    """A copy of the archive whose configuration went through `change`."""
-    with tarfile.open(archive_file) as archive:
-        archive.extractall(directory)
-    config = directory / "config.json"
-    params = json.loads(config.read_text())
-    change(params)
-    config.write_text(json.dumps(params))
-    return directory
 
 
 @pytest.mark.parametrize("kind", ["trained", *KINDS])
@@ -268,12 +256,12 @@ def test_the_boundaries_can_come_with_a_state_dict_instead_of_the_fasttext_file(
     lm_archive, tmp_path
 ):
     layers = LanguageModelLayers.from_archive(lm_archive).eval()
-    missing = str(tmp_path / "gone.bin")
-    travelled = LanguageModelLayers.from_archive(lm_archive, fasttext_model_path=missing).eval()
+    moved = with_vectors("gone.bin", lm_archive, tmp_path / "moved")
+    travelled = LanguageModelLayers.from_archive(moved).eval()
     tensors = tensors_of(lm_archive, SENTENCES)
     with pytest.raises(
         ConfigurationError,
-        match=r"gone.bin does not exist.*`fasttext_model_path`.* In a configuration, that is a",
+        match="boundary tokens are unknown.*gone.bin does not exist.*--fasttext-model-path",
     ):
         travelled(tensors)
     travelled.load_state_dict(layers.state_dict())
@@ -286,7 +274,7 @@ def test_a_fasttext_file_of_another_dimension_is_refused_with_both(lm_archive, t
     vectors = tmp_path / "vectors.bin"
     train_fasttext([FIXTURES / "corpus" / "train"], vectors, dim=11, bucket=100)
     with pytest.raises(ConfigurationError, match=r"dimension 10, but .*vectors.bin .*dimension 11"):
-        LanguageModelLayers.from_archive(lm_archive, fasttext_model_path=str(vectors))
+        LanguageModelLayers.from_archive(with_vectors(vectors, lm_archive, tmp_path / "other"))
 
 
 @pytest.mark.parametrize("missing", ["vocabulary", "non_padded_namespaces.txt"])

@@ -18,7 +18,6 @@ from allennlp_semfit.pretrained import sentence_embedder
 from allennlp_semfit.pretrained.embedder import ElmoSemfitEmbedder
 from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
 from allennlp_semfit.pretrained.sentence_embedder import batches_by_length
-from tests import FIXTURES, VECTORS
 from tests.language_models import KINDS, tensors_of
 from tests.processes import threads_in_a_fork
 from tests.tolerance import assert_same_but_for_rounding
@@ -126,10 +125,9 @@ def test_a_word_must_be_a_string(embedder, words):
         embedder.embed_sentence(words)
 
 
-@pytest.mark.parametrize("kind", ["trained", "subwords"])
+@pytest.mark.parametrize("kind", ["fasttext", "subwords"])
 def test_is_pickled_without_its_weights(kind, language_models, tmp_path, monkeypatch):
-    vectors = os.path.relpath(FIXTURES / "vectors.bin") if kind == "trained" else None
-    embedder = SentenceEmbedder(os.path.relpath(language_models[kind]), -1, vectors, None, "avg")
+    embedder = SentenceEmbedder(os.path.relpath(language_models[kind]), -1, "avg")
     pickled = pickle.dumps(embedder)
     assert len(pickled) < 1000
     expected = embedder.embed_sentence(WORDS[0])
@@ -215,7 +213,7 @@ def test_a_missing_gpu_is_an_error(lm_archive):
 
 @requires_gpu
 def test_a_gpu_gives_what_the_cpu_gives(embedder, lm_archive):
-    on_gpu = SentenceEmbedder(lm_archive, cuda_device=0, fasttext_model_path=VECTORS)
+    on_gpu = SentenceEmbedder(lm_archive, cuda_device=0)
     for one, other in zip(on_gpu.embed_batch(WORDS), embedder.embed_batch(WORDS)):
         assert_same_but_for_rounding(one, other)
     vectors = on_gpu.sentence_vectors(WORDS, convert_to_tensor=True)
