@@ -232,7 +232,7 @@ class Archive:
 
         def locate(value: str) -> str:
             # `Path("a") / ""` is a directory.
-            return str(path.parent / value) if (path.parent / value).is_file() else value
+            return str(path.parent / value) if value else value
 
         contents = config.as_dict(quiet=True)
         contents.update({key: map_paths(contents[key], locate) for key in expected})

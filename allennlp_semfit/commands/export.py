@@ -112,9 +112,14 @@ class ExportVectors(Command):
             "--contexts",
             metavar="SENTENCES",
             help="UTF-8 text, one tokenized sentence per line; words that do not occur in it get "
-            "no vector. Without it, only --average is possible",
+            "no vector",
         )
-        add_layers_options(subparser, default="average", all="all layers side by side")
+        add_layers_options(
+            subparser,
+            default=None,
+            all="all layers side by side",
+            average="the mean of the layers; the default with --contexts",
+        )
         add_language_model_options(subparser)
         subparser.add_argument("--force", action="store_true", help="replace an existing OUT.txt")
 
@@ -122,6 +127,10 @@ class ExportVectors(Command):
         # All is checked before the model, which takes a while to load.
         inputs = filter(None, [args.archive_file, args.words_file, args.contexts])
         check_output_path(Path(args.out_file), force=args.force, inputs=[*inputs])
+        if args.layers and not args.contexts:
+            raise ConfigurationError(
+                f"--{args.layers} needs --contexts; without it, the vectors are those of layer 0"
+            )
         given = dict.fromkeys(_read_words(Path(args.words_file)))
         if not given:
             raise ConfigurationError(f"{args.words_file}: it has no word to export")

@@ -201,10 +201,12 @@ def call(function: Callable[..., T], args: argparse.Namespace, **others: Any) ->
     return function(**{**given, **others})
 
 
-def add_layers_options(subparser: argparse.ArgumentParser, default: str, **overrides: str) -> None:
+def add_layers_options(
+    subparser: argparse.ArgumentParser, default: Optional[str], **overrides: str
+) -> None:
     """
     Adds mutually exclusive options that set the argument `layers`, whose default is one of their
-    names. `overrides` are help texts.
+    names or `None`. `overrides` are help texts.
     """
     texts = {
         "all": "all layers",

@@ -105,13 +105,13 @@ class ShowNeighbors(Command):
         file = SentencesFile(Path(args.text))
         num_lines, _ = file.summarize()
         sentences = distinct_sentences(file, args.max_sentences)
-        occurrences = find_occurrences(sentences, words, args.max_occurrences)
         if len(sentences) == args.max_sentences and max(sentences) < num_lines - 1:
             logger.warning(
                 "%s: only its first %s sentences are read; --max-sentences changes this.",
                 args.text,
                 f"{len(sentences):,}",
             )
+        occurrences = find_occurrences(sentences, words, args.max_occurrences)
         text = TextVectors(load_language_model(args), sentences, args.batch_size)
         selected = str(text.num_layers - 1) if args.layers == "top" else args.layers
         choices = text.choices_of_layers if args.html or selected == "all" else [selected]

@@ -128,6 +128,7 @@ def _check_result(writer: CorpusWriter, sources: Sequence[Source], options: Corp
         )
     if options.validation_fraction != 0 and not writer.validation_sentences:
         raise ConfigurationError(
-            f"There is no validation text: {writer.documents} documents are too few for this "
-            "fraction. Give more text, a larger --validation-fraction, or 0 for no validation text."
+            f"There is no validation text: the input has only {writer.documents} articles, rows or "
+            "blocks of lines, and each is used as a whole. Give more text, a larger "
+            "--validation-fraction, or 0 for no validation text."
         )

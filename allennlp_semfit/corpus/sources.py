@@ -111,9 +111,13 @@ def find_sources(
             dataset = open_table(name, options.field, subset=options.subset, split=options.split)
             sources.append(_table(name, dataset, options, size_of_table(dataset)))
         else:
-            sources += [
-                _inspect(path, options) for path in find_text_files([name], outputs=outputs)
-            ]
+            paths = find_text_files([name], outputs=outputs)
+            # An empty file alone is an error, but one of many is not.
+            full = [path for path in paths if path.stat().st_size] or paths
+            if len(full) < len(paths):
+                num_empty = len(paths) - len(full)
+                logger.warning("%s: %s of %s files are empty.", name, num_empty, len(paths))
+            sources += [_inspect(path, options) for path in full]
     return sources
 
 

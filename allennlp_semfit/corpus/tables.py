@@ -2,6 +2,7 @@
 
 import csv
 import glob
+import io
 import re
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -62,10 +63,20 @@ def open_table(
         arguments = [_builder(head)]
         options = {"split": "train", "data_files": glob.escape(name)}
         if arguments == ["csv"]:
-            header = head.decode("utf-8-sig", errors="replace").splitlines()[0]
-            separator = max(",\t;|", key=header.count)
-            _check_field(name, field, next(csv.reader([header], delimiter=separator)))
-            options.update(sep=separator, keep_default_na=False)
+            text = head.decode("utf-8-sig", errors="replace")
+            separator = max(",\t;|", key=text.splitlines()[0].count)
+            # Most TSV files are not quoted, and a lone quote would take all up to the next one.
+            quoting: Any = csv.QUOTE_NONE if separator == "\t" else csv.QUOTE_MINIMAL
+            rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator, quoting=quoting)
+            header, first = next(rows), next(rows, [])
+            _check_field(name, field, header)
+            if len(first) > len(header):
+                # pandas would take the first column for names of rows, and not tell.
+                raise ConfigurationError(
+                    f"{name}: its first line names {len(header)} fields, but the second one has "
+                    f"{len(first)}; quote fields that contain {separator!r}, or give JSON lines"
+                )
+            options.update(sep=separator, quoting=quoting, keep_default_na=False)
     with _explain_errors(name):
         return datasets.load_dataset(*arguments, **options, streaming=True)
 

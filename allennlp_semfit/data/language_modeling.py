@@ -63,6 +63,7 @@ class LanguageModelingReader(DatasetReader, KnownParams):
 
     ```json
     "data_loader": {
+        "type": "watched",
         "batch_sampler": {
             "type": "max_tokens_sampler", "max_tokens": 2000, "sorting_keys": ["source"]
         },

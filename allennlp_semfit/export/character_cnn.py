@@ -28,7 +28,7 @@ def export_character_cnn(
 ) -> Dict[str, Any]:
     """
     Writes the character CNN of a language model in ELMo's format, which the `elmo_character_cnn`
-    embedder and AllenNLP's own ELMo read. The model must read words with the `elmo_characters`
+    embedder reads. The model must read words with the `elmo_characters`
     indexer and a `character_encoding` embedder whose encoder is `cnn-highway`.
 
     # Parameters

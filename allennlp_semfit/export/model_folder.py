@@ -192,14 +192,15 @@ def name_files(
 ) -> Tuple[Any, Dict[str, str]]:
     """
     Replaces the paths of files in a configuration by their names in a `folder`, which are unique
-    and not `reserved`. Also returns the paths by their names. Refuses URLs, the directories of
-    archives and, if there is a `folder`, missing files.
+    and not `reserved`. Also returns the paths by their names. Refuses URLs, members of archives,
+    the directories of models and, if there is a `folder`, missing files.
     """
     files: Dict[str, str] = {}
 
     def to_name(value: str) -> str:
-        if "://" in value:
-            raise ConfigurationError(f"{value}: fetch this file first, and give its path")
+        # AllenNLP reads a member of an archive by "(archive.zip)#member".
+        if "://" in value or value.startswith("("):
+            raise ConfigurationError(f"{value}: fetch or extract this file first; give its path")
         # AllenNLP expands `~` as well.
         path = os.path.expanduser(value)
         if os.path.isfile(os.path.join(path, CONFIG_NAME)):

@@ -5,6 +5,7 @@ from itertools import tee
 from typing import Iterable, List, Optional, Sequence, Tuple
 
 import numpy
+from allennlp.common import Tqdm
 from allennlp.common.checks import ConfigurationError
 
 from allennlp_semfit.pretrained.pooling import check_pooling, join_layers, pool_layers
@@ -15,7 +16,7 @@ def word_vectors(
     embedder: SentenceEmbedder,
     words: Iterable[str],
     contexts: Optional[Iterable[Sequence[str]]] = None,
-    layers: str = "average",
+    layers: Optional[str] = None,
     batch_size: int = DEFAULT_BATCH_SIZE,
 ) -> Tuple[List[str], numpy.ndarray]:
     """
@@ -29,10 +30,10 @@ def word_vectors(
         They match words of `contexts` with the same Unicode normalization form C.
     contexts : `Optional[Iterable[Sequence[str]]]`, optional (default = `None`)
         Sentences, as lists of words.
-    layers : `str`, optional (default = `"average"`)
-        How the layers of an occurrence are pooled: `"all"`, which concatenates them; `"average"`,
-        their mean; `"normalized"`, their mean after layer normalization of each; or `"top"`, the
-        last one.
+    layers : `str`, optional (default = `None`)
+        How the layers of an occurrence in `contexts` are pooled: `"average"`, their mean, which is
+        the default; `"all"`, which concatenates them; `"normalized"`, their mean after layer
+        normalization of each; or `"top"`, the last one.
     batch_size : `int`, optional (default = `64`)
         See `SentenceEmbedder.embed_sentences`.
 
@@ -48,11 +49,12 @@ def word_vectors(
     `ConfigurationError`
         If `layers` is unknown or given without `contexts`; also, what `embed_sentences` raises.
     """
-    check_pooling(layers)
-    if contexts is None and layers != "average":
+    if contexts is None and layers is not None:
         raise ConfigurationError(
             f"layers: {layers!r} needs `contexts`; without them, vectors are those of layer 0"
         )
+    layers = layers or "average"
+    check_pooling(layers)
     rows = {word: row for row, word in enumerate(dict.fromkeys(map(_normalize, words)))}
     sentences: Iterable[Sequence[str]] = ([word] for word in rows)
     if contexts is not None:
@@ -64,8 +66,9 @@ def word_vectors(
     given, read = tee(sentences)
     counts = numpy.zeros(len(rows), int)
     means = numpy.zeros((len(rows), embedder.get_sentence_dim(layers)), numpy.float32)
-    embedded = embedder.embed_sentences(given, batch_size, show_progress_bar=True)
-    for sentence, of_words in zip(read, embedded):
+    pairs = zip(read, embedder.embed_sentences(given, batch_size))
+    total = len(rows) if contexts is None else None
+    for sentence, of_words in Tqdm.tqdm(pairs, desc="embedding", total=total, unit=" sentences"):
         pooled = of_words[0] if contexts is None else join_layers(pool_layers(of_words, layers))
         for word, vector in zip(map(_normalize, sentence), pooled):
             if word in rows:

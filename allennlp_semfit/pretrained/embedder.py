@@ -174,7 +174,7 @@ class ElmoSemfitEmbedder(TokenEmbedder, NamesConfigKey):
             f'Use the indexer {{"type": "elmo_semfit", "archive_file": "{self._archive_file}"}} in '
             "each dataset reader."
         )
-        if expected is not None and expected != set(tensors):
+        if expected != set(tensors):
             raise ConfigurationError(
                 f"The language model {self._archive_file} of the elmo_semfit embedder takes "
                 f"{sorted(expected)}, but the indexer of the same name gave it {sorted(tensors)}. "

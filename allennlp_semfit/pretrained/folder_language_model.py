@@ -104,7 +104,11 @@ class FolderLanguageModel(torch.nn.Module):
             found = f"cannot be read ({first_line(error)})"
             raise InvalidFileError(folder, found, _REMEDY, _KIND) from error
         path = str(directory / config.vectors)
-        vectors = open_fasttext(path)
+        try:
+            vectors = open_fasttext(path)
+        except InvalidFileError as error:
+            # Do not suggest to make the file again: its vectors would differ.
+            raise InvalidFileError(error.file, error.found, _REMEDY, error.kind) from None
         if vectors.dim != contextualizer.input_dim:
             raise InvalidFileError(
                 path,

@@ -15,7 +15,7 @@ from allennlp_semfit.archives.language_model_archive import (
     add_prefix,
     remove_prefix,
 )
-from allennlp_semfit.common.errors import InvalidFileError, check_choice
+from allennlp_semfit.common.errors import check_choice
 from allennlp_semfit.modules.token_embedders.cached_embedder import CachedEmbedder
 from allennlp_semfit.pretrained.folder_language_model import add_boundary_tokens
 from allennlp_semfit.pretrained.pooling import SubTokenMode
@@ -27,9 +27,7 @@ _CHARACTER_CNNS = ("character_encoding", "elmo_character_cnn")
 class LanguageModelLayers(torch.nn.Module):
     """
     The layers of a trained language model, without its output layer. Adds the boundary tokens of
-    its training to each sentence, and pools the vectors of subwords to words. If the language
-    model's fastText file is missing, the vectors of the boundary tokens must come from a state dict
-    before the first `forward`.
+    its training to each sentence, and pools the vectors of subwords to words.
 
     # Parameters
 
@@ -67,18 +65,10 @@ class LanguageModelLayers(torch.nn.Module):
                 # Otherwise AllenNLP extends this embedding to the task's vocabulary when it loads
                 # the task's model.
                 module._vocab_namespace = None
-        self._input_names: Optional[Set[str]] = None
-        self._start = _BoundaryTokens()
-        self._end = _BoundaryTokens()
-        self._missing_file: Optional[InvalidFileError] = None
         self._is_frozen = False
         # In a tuple, because its parameters are already registered by the text field embedder.
         self._cached_embedder: Optional[Tuple[CachedEmbedder]] = None
-        try:
-            indexer: Any = archive.open_indexer()
-        except InvalidFileError as error:
-            self._missing_file = error
-            return
+        indexer: Any = archive.open_indexer()
         # Only indexers that look up vectors have an `embedding_dim`.
         dim = getattr(indexer, "embedding_dim", self.get_input_dim())
         if dim != self.get_input_dim():
@@ -90,8 +80,10 @@ class LanguageModelLayers(torch.nn.Module):
         self._input_names = set(add_prefix(self.prefix, indexer.get_empty_token_list()))
         if self.is_subword:
             self._input_names |= {WORD_MASK, SUBWORD_SPANS}
-        for boundary, tokens in zip((self._start, self._end), archive.boundary_tokens):
-            boundary.index(tokens, indexer, model.vocab)
+        self._start, self._end = (
+            _BoundaryTokens(tokens, indexer, model.vocab, archive.file)
+            for tokens in archive.boundary_tokens
+        )
 
     @classmethod
     def from_archive(
@@ -103,8 +95,8 @@ class LanguageModelLayers(torch.nn.Module):
         archive = LanguageModelArchive.open(archive_file)
         return cls(archive, archive.build_model(), sub_token_mode)
 
-    def input_names(self) -> Optional[Set[str]]:
-        """The names of the input tensors; `None` if the fastText file is missing."""
+    def input_names(self) -> Set[str]:
+        """The names of the input tensors."""
         return self._input_names
 
     def get_input_dim(self) -> int:
@@ -162,16 +154,7 @@ class LanguageModelLayers(torch.nn.Module):
             shape `(batch_size, start + length + end, get_output_dim())`.
         `torch.BoolTensor`
             Their mask. Shape `(batch_size, start + length + end)`.
-
-        # Raises
-
-        `ConfigurationError`
-            If the vectors of the boundary tokens are unknown.
         """
-        if not (self._start.is_known and self._end.is_known):
-            raise ConfigurationError(
-                f"The vectors of the boundary tokens are unknown. {self._missing_file}"
-            )
         read = remove_prefix(self.prefix, tensors)
         mask = get_text_field_mask({self.indexer_name: read})
         lengths = mask.sum(dim=1, keepdim=True)
@@ -229,14 +212,14 @@ def _pool_subwords(tensor: torch.Tensor, spans: torch.Tensor, mode: str) -> torc
 class _BoundaryTokens(torch.nn.Module):
     """
     The tensors of the tokens on one side of a sentence, as buffers. Vectors are part of the state
-    dict, so that a trained task does not need the fastText file for them.
+    dict, by which a trained task recognizes other vectors in the place of those of its training.
     """
 
-    def __init__(self) -> None:
+    def __init__(
+        self, tokens: Sequence[str], indexer: TokenIndexer, vocab: Vocabulary, archive_file: str
+    ) -> None:
         super().__init__()
-        self.is_known = False
-
-    def index(self, tokens: Sequence[str], indexer: TokenIndexer, vocab: Vocabulary) -> None:
+        self._archive_file = archive_file
         # Add a token, because some indexers return wrong shapes for an empty list.
         indexed = indexer.tokens_to_indices([Token(token) for token in (".", *tokens)], vocab)
         tensors = indexer.as_padded_tensor_dict(indexed, indexer.get_padding_lengths(indexed))
@@ -246,7 +229,6 @@ class _BoundaryTokens(torch.nn.Module):
                 # Remove the padding of `token_min_padding_length`.
                 boundary = tensor[1 : 1 + len(tokens)].clone()
                 self.register_buffer(name, boundary, persistent=tensor.is_floating_point())
-        self.is_known = True
 
     def __getitem__(self, name: str) -> torch.Tensor:
         tensor = self._buffers.get(name)
@@ -260,8 +242,15 @@ class _BoundaryTokens(torch.nn.Module):
     def _load_from_state_dict(
         self, state_dict: Dict[str, Any], prefix: str, *args: Any, **kwargs: Any
     ) -> None:
-        if not self.is_known:
-            for key in [key for key in state_dict if key.startswith(prefix)]:
-                self.register_buffer(key[len(prefix) :], torch.empty_like(state_dict[key]))
-                self.is_known = True
+        for name, vectors in self.state_dict().items():
+            trained = state_dict.get(prefix + name, vectors).to(vectors)
+            # Those of another training have another direction. `export-model --compact` rounds.
+            if trained.shape == vectors.shape and bool(
+                ((vectors - trained).norm(dim=-1) > 0.5 * trained.norm(dim=-1)).any()
+            ):
+                raise ConfigurationError(
+                    f"The language model {self._archive_file} reads other word vectors than in the "
+                    "training of this model: it is another one, or its file of vectors has been "
+                    "replaced. Put the old one there."
+                )
         super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)

@@ -1,15 +1,11 @@
-import operator
 import os
-from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import (
     Any,
-    Callable,
     Dict,
     Iterable,
     Iterator,
     List,
-    Optional,
     Sequence,
     Tuple,
     Union,
@@ -28,6 +24,7 @@ from allennlp_semfit.common.errors import (
     resolve_path,
 )
 from allennlp_semfit.common.parallel import use_one_thread_in_forks
+from allennlp_semfit.common.text_files import FOLDER_WEIGHTS
 from allennlp_semfit.pretrained.folder_language_model import FolderLanguageModel
 from allennlp_semfit.pretrained.pooling import (
     SubTokenMode,
@@ -121,14 +118,14 @@ class SentenceEmbedder:
 
     def identify(self) -> List[Any]:
         """
-        The constructor's arguments other than the device, and the time at which `archive_file` was
-        modified, if it is local.
+        The constructor's arguments other than the device, and the time at which the weights of
+        `archive_file` were modified, if it is local.
         """
         archive_file, _, *others = self._arguments
         # The modification time of a directory changes with any file in it.
-        config = os.path.join(str(archive_file), "config.json")
-        path = config if os.path.exists(config) else str(archive_file)
-        return [archive_file, os.path.getmtime(path) if os.path.exists(path) else 0, *others]
+        names = ("", FOLDER_WEIGHTS, "weights.th", "best.th")
+        files = filter(os.path.isfile, (os.path.join(str(archive_file), name) for name in names))
+        return [archive_file, max(map(os.path.getmtime, files), default=0), *others]
 
     @property
     def num_layers(self) -> int:
@@ -222,7 +219,6 @@ class SentenceEmbedder:
         sentences: Iterable[Sequence[str]],
         batch_size: int = DEFAULT_BATCH_SIZE,
         *,
-        show_progress_bar: bool = False,
         convert_to_tensor: bool = False,
     ) -> Iterator[Any]:
         """
@@ -236,7 +232,6 @@ class SentenceEmbedder:
         batch_size : `int`, optional (default = `64`)
             The maximum number of sentences in a batch. Including padding, a batch of several
             sentences has at most 50 times as many words.
-        show_progress_bar : `bool`, optional (default = `False`)
         convert_to_tensor : `bool`, optional (default = `False`)
             See `embed_sentence`.
 
@@ -251,19 +246,16 @@ class SentenceEmbedder:
             If a sentence is not a list of strings, or `batch_size` is less than 1.
         """
         check_bounds({"batch_size": batch_size}, at_least=1)
-        num_sentences = operator.length_hint(sentences) or None
-        with _progress(show_progress_bar, num_sentences, " sentences") as update:
-            for window in windows_of(sentences):
-                batches = batches_by_length(list(map(len, window)), batch_size)
-                vectors: Dict[int, Any] = {}
-                for index in range(len(window)):
-                    while index not in vectors:
-                        batch = next(batches)
-                        words = [window[number] for number in batch]
-                        of_words = self.embed_batch(words, convert_to_tensor=convert_to_tensor)
-                        vectors.update(zip(batch, of_words))
-                        update(len(batch))
-                    yield vectors.pop(index)
+        for window in windows_of(sentences):
+            batches = batches_by_length(list(map(len, window)), batch_size)
+            vectors: Dict[int, Any] = {}
+            for index in range(len(window)):
+                while index not in vectors:
+                    batch = next(batches)
+                    words = [window[number] for number in batch]
+                    of_words = self.embed_batch(words, convert_to_tensor=convert_to_tensor)
+                    vectors.update(zip(batch, of_words))
+                yield vectors.pop(index)
 
     def sentence_vectors(
         self,
@@ -293,6 +285,7 @@ class SentenceEmbedder:
         batch_size : `int`, optional (default = `64`)
             See `embed_sentences`.
         show_progress_bar : `bool`, optional (default = `False`)
+            Whether to show one, with the package tqdm.
         convert_to_tensor : `bool`, optional (default = `False`)
             See `embed_sentence`.
 
@@ -305,19 +298,17 @@ class SentenceEmbedder:
         # Raises
 
         `ConfigurationError`
-            If `pool` or `layers` is unknown, a sentence is not a list of strings, or `batch_size`
-            is less than 1.
+            If `pool` or `layers` is unknown, a sentence is not a list of strings, `batch_size` is
+            less than 1, or tqdm is missing.
         """
         check_pooling(layers, pool)
         check_bounds({"batch_size": batch_size}, at_least=1)
         all_words = list(sentences)
         vectors = numpy.zeros((len(all_words), self.get_sentence_dim(layers)), numpy.float32)
         batches = list(batches_by_length([len(words) for words in all_words], batch_size))
-        with _progress(show_progress_bar, len(batches), " batches") as update:
-            for batch in batches:
-                for index, words in zip(batch, self.embed_batch([all_words[i] for i in batch])):
-                    vectors[index] = pool_words(pool_layers(words, layers), pool)
-                update(1)
+        for batch in _with_progress_bar(batches) if show_progress_bar else batches:
+            for index, words in zip(batch, self.embed_batch([all_words[i] for i in batch])):
+                vectors[index] = pool_words(pool_layers(words, layers), pool)
         if convert_to_tensor:
             return torch.from_numpy(vectors).to(next(self._layers.parameters()).device)
         return vectors
@@ -388,16 +379,15 @@ def batches_by_length(
         yield batch
 
 
-@contextmanager
-def _progress(is_shown: bool, total: Optional[int], unit: str) -> Iterator[Callable[[int], Any]]:
-    """A context manager that yields the function to report progress with."""
-    if not is_shown:
-        yield lambda count: None
-        return
-    from tqdm import tqdm
-
-    with tqdm(total=total, desc="embedding", unit=unit) as bar:
-        yield bar.update
+def _with_progress_bar(batches: Sequence[List[int]]) -> Iterable[List[int]]:
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        raise ConfigurationError(
+            "`show_progress_bar` needs the package tqdm. Install it: pip install tqdm"
+        ) from None
+    progress_bar: Iterable[List[int]] = tqdm(batches, desc="embedding", unit=" batches")
+    return progress_bar
 
 
 def _to_device(value: Union[int, str, torch.device]) -> torch.device:

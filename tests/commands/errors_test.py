@@ -32,10 +32,7 @@ ERRORS = [
         "export-model ARCHIVE out --fasttext-model-path missing.bin",
         "fastText model missing.bin does not exist",
     ),
-    (
-        "export-model ARCHIVE out --tokenizer-path in.txt",
-        "reads no such file. Leave it out.",
-    ),
+    ("export-model ARCHIVE out --tokenizer-path in.txt", "reads no such file. Leave it out."),
     ("export-task missing.tar.gz out", "task model missing.tar.gz does not exist"),
     ("export-vectors missing.tar.gz out.txt --words-file in.txt", "in.txt: line 1 has 5 words"),
     ("export-vectors missing.tar.gz out.txt --words-file missing.txt", "it cannot be read"),
@@ -46,7 +43,7 @@ ERRORS = [
     ),
     ("export-vectors missing.tar.gz out.txt --words-file empty.txt", "it has no word to export"),
     ("export-vectors missing.tar.gz out.txt --words-file one.txt", "missing.tar.gz does not exist"),
-    ("export-vectors ARCHIVE out.txt --words-file one.txt --top", "'top' needs `contexts`"),
+    ("export-vectors missing.tar.gz out.txt --words-file one.txt --top", "--top needs --contexts"),
     (
         "export-vectors ARCHIVE out.txt --words-file one.txt --contexts in.txt",
         "one.txt: none of its 1 words occurs in in.txt; give words as they are",
@@ -84,10 +81,7 @@ ERRORS = [
     ("train-fasttext missing.txt out.bin", "missing.txt: there is no such file"),
     ("train-fasttext in.txt out.bin --lr 0", "--lr must be greater than 0, got 0.0"),
     ("train-svd in.txt one.txt", "one.txt: it exists; give another name, or --force"),
-    (
-        "train-svd in.txt out.txt --pca-of in.txt",
-        "in.txt is truncated after 22 bytes",
-    ),
+    ("train-svd in.txt out.txt --pca-of in.txt", "in.txt is truncated after 22 bytes"),
     ("train-svd in.txt out.txt --min-count 1", "--dim must be less than the number of words"),
 ]
 

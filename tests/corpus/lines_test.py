@@ -172,8 +172,7 @@ class TestCheckText:
         assert not caplog.records
 
     @pytest.mark.parametrize(
-        "remains",
-        ["&amp;", "&#39;", "can &apos;t", "well @-@ known", "<br/>", "[[c]]", "{{x|y}}"],
+        "remains", ["&amp;", "&#39;", "can &apos;t", "well @-@ known", "<br/>", "[[c]]", "{{x|y}}"]
     )
     def test_entities_and_markup_are_named(self, caplog, remains):
         check_text("in", [*ROWS * 9, f"It {remains} was."])

@@ -38,10 +38,7 @@ class TestSentenceSplitter:
                 "en",
                 "Dr. J. Smith left the U.S. in May.| It has vitamin C.| It came at 5 p.m. today.",
             ),
-            (
-                "en",
-                "The cat left...| Nobody saw it…| It… was No. 5 in 1990.| 1991 was worse.",
-            ),
+            ("en", "The cat left...| Nobody saw it…| It… was No. 5 in 1990.| 1991 was worse."),
             ("en", "Really?!| Yes.| He left (at six.)| (She came.)| No mark at the end"),
             ("en", "It is to (1) measure it, and (2) compare.| See (a) or (b). ...| Go! .| No."),
             ("en", "It came back…| Everyone cheered.| “Well…”| She … left.| She… left."),
@@ -103,15 +100,7 @@ class TestSentenceSplitter:
 
     @pytest.mark.parametrize("language", ["en", "xx", "zh"])
     def test_a_grapheme_cluster_is_a_token(self, language):
-        clusters = [
-            "❤️",
-            "👩‍💻",
-            "🏳️‍🌈",
-            "1️⃣",
-            "🇩🇪",
-            "👍🏽",
-            "🏴\U000e0067\U000e0062\U000e007f",
-        ]
+        clusters = ["❤️", "👩‍💻", "🏳️‍🌈", "1️⃣", "🇩🇪", "👍🏽", "🏴\U000e0067\U000e0062\U000e007f"]
         splitter = SentenceSplitter(language)
         assert splitter.split("love " + " ".join(clusters)) == ["love " + " ".join(clusters)]
         assert splitter.split("".join(clusters)) == [" ".join(clusters)]

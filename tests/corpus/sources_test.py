@@ -169,6 +169,14 @@ def test_lines_end_in_any_way(tmp_path):
     assert texts == [["One.", "Two.", "Three."]] * 3
 
 
+def test_an_empty_file_of_a_directory_is_left_out(tmp_path, caplog):
+    (tmp_path / "a.txt").write_text("One.")
+    (tmp_path / "b.txt").touch()
+    (source,) = find(tmp_path)
+    assert source.name == str(tmp_path / "a.txt")
+    assert "1 of 2 files are empty" in caplog.text
+
+
 def test_what_is_no_text_is_an_error_unless_asked_for(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text('{"text": "One."}\n' * 9)

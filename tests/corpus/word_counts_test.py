@@ -33,11 +33,6 @@ def counted_by_the_reader(path):
     return counts, num_sentences
 
 
-def write_lines(path, lines):
-    path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
-    return path
-
-
 @given(st.lists(st.text(CHARACTERS, max_size=40), max_size=3), st.integers(1, 12))
 @example(["\ufeff\ufeffone\n\ufefftwo"], 1)
 @example(["one\rtwo\r\nthree\x85four\u2028five\x1csix"], 1)

@@ -48,12 +48,6 @@ def _small_windows(monkeypatch):
     monkeypatch.setattr(sentence_embedder, "WINDOW_SENTENCES", 3)
 
 
-def contents(path):
-    with h5py.File(path, "r") as file:
-        vectors = {name: file[name][...].tobytes() for name in file if name != "sentence_to_index"}
-        return vectors, json.loads(file["sentence_to_index"][0])
-
-
 @pytest.mark.usefixtures("_small_windows")
 @pytest.mark.parametrize(
     ("layers", "dtype"),
@@ -294,3 +288,6 @@ def test_the_vectors_may_lie_in_a_new_directory_in_that_of_the_model(
     before = embedder.identify()
     embed_file(embedder, sentences, tmp_path / "model" / "new" / "vectors.h5")
     assert embedder.identify() == before
+    # A further training writes other weights, and not the configuration.
+    os.utime(tmp_path / "model" / "model.safetensors", (0, 2_000_000_000))
+    assert embedder.identify() != before

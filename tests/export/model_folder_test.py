@@ -1,4 +1,5 @@
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from allennlp_semfit.export.model_folder import export_model
 from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
 from tests import FIXTURES, TABLE, VECTORS
 from tests.commands.running import run
-from tests.language_models import KINDS, tensors_of, write_language_model
+from tests.language_models import KINDS, tensors_of, with_vectors, write_language_model
 from tests.mimick_archive import write_mimick
 
 SENTENCES = [["The", "boats", "café"], [], ["river"]]
@@ -189,16 +190,24 @@ def test_names_that_are_no_paths_may_be_those_of_files(tmp_path, monkeypatch):
     assert SentenceEmbedder(tmp_path / "out").embed_sentence(["river"]).any()
 
 
-def test_a_url_is_refused_because_a_folder_is_complete(tmp_path):
-    url = "https://host.invalid/vectors.bin"
-    model = write_language_model(tmp_path / "lm", "fasttext")
-    with pytest.raises(ConfigurationError, match=f"{url}: fetch this file"):
-        export_model(model, tmp_path / "out", url)
-    config = json.loads((model / "config.json").read_text())
-    config["dataset_reader"]["token_indexers"]["fasttext"]["model_path"] = url
-    (model / "config.json").write_text(json.dumps(config))
-    with pytest.raises(ConfigurationError, match=f"{url}: fetch this file"):
-        export_model(model, tmp_path / "out")
+@pytest.mark.parametrize("path", ["https://host.invalid/vectors.bin", "(a.zip)#vectors.bin"])
+def test_what_cannot_be_copied_is_refused_because_a_folder_is_complete(path, tmp_path):
+    model = with_vectors(path, write_language_model(tmp_path / "lm", "fasttext"), tmp_path / "copy")
+    message = re.escape(f"{path}: fetch or extract this file first")
+    for moved in ([], [path]):
+        with pytest.raises(ConfigurationError, match=message):
+            export_model(model, tmp_path / "out", *moved)
+
+
+def test_a_folder_without_its_vectors_does_not_take_others(tmp_path, monkeypatch):
+    export_model(write_language_model(tmp_path / "lm", "fasttext"), tmp_path / "folder")
+    (tmp_path / "folder" / "vectors.bin").rename(tmp_path / "vectors.bin")
+    monkeypatch.chdir(tmp_path)
+    missing = f"{tmp_path / 'folder'}/vectors.bin does not exist"
+    for build in (SentenceEmbedder, ElmoSemfitIndexer):
+        with pytest.raises(InvalidFileError, match=missing) as raised:
+            build(tmp_path / "folder")
+        assert "train-fasttext" not in str(raised.value)
 
 
 def test_names_of_files_may_be_equal(tmp_path):

@@ -106,11 +106,7 @@ def test_it_is_what_allennlps_elmo_makes_of_the_same_layers(build, lm_archive):
     boundary = torch.from_numpy(indexer._model.get_word_vector("</s>").copy()).unsqueeze(0)
     model = load_archive(lm_archive).model
     # With a vocabulary to cache, `Elmo` hands on a second tensor.
-    elmo = Elmo(
-        *(None, None, 1),
-        vocab_to_cache=[],
-        module=AsElmo(model, boundary),
-    ).eval()
+    elmo = Elmo(*(None, None, 1), vocab_to_cache=[], module=AsElmo(model, boundary)).eval()
     for mix in (embedder._scalar_mix, elmo.scalar_mix_0):
         for parameter, value in zip(mix.parameters(), [1.7, 0.3, -0.4, 0.9]):
             parameter.data.fill_(value)

@@ -7,14 +7,7 @@ import pytest
 import torch
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import (
-    Batch,
-    DatasetReader,
-    Instance,
-    Token,
-    TokenIndexer,
-    Vocabulary,
-)
+from allennlp.data import Batch, DatasetReader, Instance, Token, TokenIndexer, Vocabulary
 from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.data.dataset_readers import SequenceTaggingDatasetReader
 from allennlp.data.fields import ListField, TextField
@@ -175,8 +168,7 @@ def test_a_pickled_copy_gives_the_same(kind, indexers, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("kind", "start_method"),
-    [("words", "fork"), ("mimick", "fork"), ("subwords", "forkserver")],
+    ("kind", "start_method"), [("words", "fork"), ("mimick", "fork"), ("subwords", "forkserver")]
 )
 def test_it_works_in_workers(kind, start_method, language_models, indexers, tmp_path):
     data = tmp_path / "tagged.tsv"

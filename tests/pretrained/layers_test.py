@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from allennlp_semfit.common.errors import InvalidFileError
+from allennlp_semfit.export.model_folder import export_model
 from allennlp_semfit.fasttext.train import train_fasttext
 from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
 from allennlp_semfit.pretrained.layers import LanguageModelLayers, add_boundary_tokens
@@ -252,22 +253,17 @@ def test_boundaries_stand_right_round_the_words(lengths, padding, num_start, num
         assert torch.equal(sentence[: len(expected)], expected)
 
 
-def test_the_boundaries_can_come_with_a_state_dict_instead_of_the_fasttext_file(
-    lm_archive, tmp_path
-):
-    layers = LanguageModelLayers.from_archive(lm_archive).eval()
-    moved = with_vectors("gone.bin", lm_archive, tmp_path / "moved")
-    travelled = LanguageModelLayers.from_archive(moved).eval()
-    tensors = tensors_of(lm_archive, SENTENCES)
-    with pytest.raises(
-        ConfigurationError,
-        match="boundary tokens are unknown.*gone.bin does not exist.*--fasttext-model-path",
-    ):
-        travelled(tensors)
-    travelled.load_state_dict(layers.state_dict())
-    with torch.no_grad():
-        for ours, theirs in zip(travelled(tensors)[0], layers(tensors)[0]):
-            assert torch.equal(ours, theirs)
+def test_vectors_that_have_been_replaced_are_told_by_those_of_the_boundaries(lm_archive, tmp_path):
+    layers = LanguageModelLayers.from_archive(lm_archive)
+    state = layers.state_dict()
+    layers.load_state_dict(state)
+    export_model(lm_archive, tmp_path / "compact", compact=True)
+    LanguageModelLayers.from_archive(tmp_path / "compact").load_state_dict(state)
+    vectors = tmp_path / "vectors.bin"
+    train_fasttext([FIXTURES / "corpus" / "train"], vectors, dim=10, bucket=100)
+    other = with_vectors(vectors, lm_archive, tmp_path / "other")
+    with pytest.raises(ConfigurationError, match=f"{other} reads other word vectors than in the"):
+        LanguageModelLayers.from_archive(other).load_state_dict(state)
 
 
 def test_a_fasttext_file_of_another_dimension_is_refused_with_both(lm_archive, tmp_path):

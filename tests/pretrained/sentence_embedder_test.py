@@ -2,6 +2,7 @@ import itertools
 import os
 import pickle
 import random
+import sys
 
 import numpy
 import pytest
@@ -167,14 +168,14 @@ def test_tensors_on_request(embedder, lm_archive):
         torch.testing.assert_close(tensor, torch.from_numpy(array), rtol=0, atol=0)
 
 
-def test_progress_on_request(embedder, capsys):
-    list(embedder.embed_sentences(WORDS))
+def test_progress_on_request(embedder, capsys, monkeypatch):
     embedder.sentence_vectors(WORDS)
     assert "embedding" not in capsys.readouterr().err
-    list(embedder.embed_sentences(WORDS, 2, show_progress_bar=True))
-    assert "embedding: 100%" in capsys.readouterr().err
     embedder.sentence_vectors(WORDS, batch_size=2, show_progress_bar=True)
     assert "embedding: 100%" in capsys.readouterr().err
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    with pytest.raises(ConfigurationError, match="pip install tqdm"):
+        embedder.sentence_vectors(WORDS, show_progress_bar=True)
 
 
 def test_reads_no_more_sentences_than_it_must(embedder, monkeypatch):
