@@ -248,28 +248,6 @@ class TextVectors:
             for each in zip(values.tolist(), rows.tolist())
         ]
 
-    def project(self, occurrences: Sequence[Occurrence], layers: str) -> numpy.ndarray:
-        """
-        The first two principal components of the vectors of occurrences, for a map.
-
-        # Returns
-
-        `numpy.ndarray`
-            Shape `(len(occurrences), 2)`.
-        """
-        # Imported here, because importing scikit-learn takes time.
-        from sklearn.decomposition import PCA
-
-        rows = numpy.array([self._rows[occurrence] for occurrence in occurrences])
-        vectors = self._unit_vectors(rows, layers).double().numpy()
-        num_components = min(2, *vectors.shape)
-        components = numpy.zeros((len(rows), 2))
-        # Equal vectors have no variance to explain.
-        with numpy.errstate(invalid="ignore"):
-            pca = PCA(num_components, svd_solver="full")
-            components[:, :num_components] = pca.fit_transform(vectors)
-        return components
-
     def _blocks(self) -> Iterator[slice]:
         for start in range(0, len(self._occurrences), _BLOCK_SIZE):
             yield slice(start, start + _BLOCK_SIZE)

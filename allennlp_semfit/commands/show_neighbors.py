@@ -3,7 +3,6 @@ The `show-neighbors` subcommand prints the occurrences of words in a text with t
 neighbors: other words of the text, in their contexts, that a language model gives similar vectors.
 
     allennlp show-neighbors output/elmo_semfit/model.tar.gz sentences.txt --words bank,play
-    allennlp show-neighbors … --words bank,play --html neighbors.html
 """
 
 import argparse
@@ -25,7 +24,6 @@ from allennlp_semfit.analysis.neighbors import (
     distinct_sentences,
     find_occurrences,
 )
-from allennlp_semfit.commands.neighbors_page import WordMap, render_page
 from allennlp_semfit.commands.options import (
     Command,
     add_language_model_options,
@@ -34,7 +32,6 @@ from allennlp_semfit.commands.options import (
     load_language_model,
 )
 from allennlp_semfit.common.errors import check_bounds
-from allennlp_semfit.common.output import check_output_path, write_file
 from allennlp_semfit.export.sentences_file import SentencesFile
 from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
 
@@ -75,19 +72,12 @@ class ShowNeighbors(Command):
             default="normalized",
             all="each layer by itself, and the means of the layers",
         )
-        formats = subparser.add_mutually_exclusive_group()
-        formats.add_argument(
+        subparser.add_argument(
             "--json",
             action="store_true",
             help="print a JSON object per line: an occurrence with its neighbors",
         )
-        formats.add_argument(
-            "--html",
-            metavar="OUT.html",
-            help="write a web page, which shows all choices of layers and a map of the occurrences",
-        )
         add_language_model_options(subparser)
-        subparser.add_argument("--force", action="store_true", help="replace an existing OUT.html")
 
     def run(self, args: argparse.Namespace) -> None:
         # All is checked before the model, which takes a while to load.
@@ -99,9 +89,6 @@ class ShowNeighbors(Command):
             raise ConfigurationError(
                 f"--words must be words separated by commas, got {args.words!r}"
             )
-        if args.html:
-            inputs = [args.text, args.archive_file]
-            check_output_path(Path(args.html), force=args.force, inputs=inputs)
         file = SentencesFile(Path(args.text))
         num_lines, _ = file.summarize()
         sentences = distinct_sentences(file, args.max_sentences)
@@ -114,7 +101,7 @@ class ShowNeighbors(Command):
         occurrences = find_occurrences(sentences, words, args.max_occurrences)
         text = TextVectors(load_language_model(args), sentences, args.batch_size)
         selected = str(text.num_layers - 1) if args.layers == "top" else args.layers
-        choices = text.choices_of_layers if args.html or selected == "all" else [selected]
+        choices = text.choices_of_layers if selected == "all" else [selected]
         found: _Found = {}
         for layers in choices:
             # All words in one pass over the text.
@@ -123,17 +110,7 @@ class ShowNeighbors(Command):
             found[layers] = {
                 word: [*islice(neighborhoods, len(occurrences[word]))] for word in words
             }
-        if args.html:
-            shown = "normalized" if selected == "all" else selected
-            page = render_page(
-                args.archive_file, args.text, sentences, _maps(text, found), _name_of(shown, text)
-            )
-            with write_file(Path(args.html)) as out:
-                # Names of files may be in another encoding.
-                out.write_text(page, encoding="utf-8", errors="backslashreplace")
-            logger.info("%s: %s occurrences", args.html, sum(map(len, occurrences.values())))
-        else:
-            sys.stdout.writelines((_to_json if args.json else _to_text)(text, found, sentences))
+        sys.stdout.writelines((_to_json if args.json else _to_text)(text, found, sentences))
 
 
 def _to_json(text: TextVectors, found: _Found, sentences: _Sentences) -> Iterator[str]:
@@ -174,23 +151,6 @@ def _in_context(occurrence: Occurrence, sentences: _Sentences) -> str:
     left = f"…{left[1 - _WIDTH :]}" if len(left) > _WIDTH else left
     right = f"{right[: _WIDTH - 1]}…" if len(right) > _WIDTH else right
     return f"{left:>{_WIDTH}} [{words[position]}] {right}  (line {occurrence.line + 1:,})"
-
-
-def _maps(text: TextVectors, found: _Found) -> Dict[str, List[WordMap]]:
-    return {
-        _name_of(layers, text): [
-            _map(text, word, neighborhoods, layers) for word, neighborhoods in words.items()
-        ]
-        for layers, words in found.items()
-    }
-
-
-def _map(text: TextVectors, word: str, neighborhoods: List[Neighborhood], layers: str) -> WordMap:
-    near = (neighbor for each in neighborhoods for neighbor in each.same_word + each.other_words)
-    shown = (each.occurrence for each in neighborhoods)
-    # Each once.
-    places = list(dict.fromkeys(chain(shown, (neighbor.occurrence for neighbor in near))))
-    return WordMap(word, neighborhoods, dict(zip(places, text.project(places, layers))))
 
 
 def _name_of(layers: str, text: TextVectors) -> str:

@@ -1,5 +1,4 @@
 import unicodedata
-import warnings
 
 import numpy
 import pytest
@@ -15,9 +14,9 @@ from allennlp_semfit.analysis.neighbors import (
     find_occurrences,
 )
 from allennlp_semfit.pretrained.pooling import pool_layers
-from tests import FIXTURES
+from tests import TRAIN
 
-LINES = (FIXTURES / "corpus" / "train" / "shard-00.txt").read_text("utf-8").splitlines()
+LINES = (TRAIN / "shard-00.txt").read_text("utf-8").splitlines()
 # Three occurrences of "river", one of "zxqv".
 LINES += ["", LINES[0], "RIVER жук 漢字 River zxqv river", "snow"]
 
@@ -91,28 +90,6 @@ def test_there_can_be_fewer_neighbors_than_wanted(text, sentences):
     assert len({near for near, _ in found.other_words}) == num_words - 1
     cosines = [cosine for _, cosine in found.other_words]
     assert cosines == sorted(cosines, reverse=True)
-
-
-@pytest.mark.parametrize("layers", ["1", "normalized"])
-def test_the_projection_has_the_principal_components(text, embedder, sentences, layers):
-    occurrences = find_occurrences(sentences, ["the"], 20)["the"]
-    vectors = expected_vectors(embedder, sentences, layers)
-    matrix = numpy.array([vectors[occurrence] for occurrence in occurrences])
-    matrix -= matrix.mean(axis=0)
-    u, s, _ = numpy.linalg.svd(matrix, full_matrices=False)
-    expected = u[:, :2] * s[:2]
-    points = text.project(occurrences, layers)
-    numpy.testing.assert_allclose(abs(points), abs(expected), atol=0.01)
-    numpy.testing.assert_array_equal(text.project(occurrences, layers), points)
-
-
-@pytest.mark.parametrize("number", [1, 2])
-def test_the_projection_of_one_point_or_of_equal_ones(text, number):
-    line = LINES.index("RIVER жук 漢字 River zxqv river")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        points = text.project([Occurrence(line, 2)] * number, "top")
-    numpy.testing.assert_allclose(points, numpy.zeros((number, 2)), atol=1e-12)
 
 
 @given(st.lists(st.text("ab \t", max_size=4), max_size=30), st.integers(1, 9))

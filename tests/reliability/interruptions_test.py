@@ -16,13 +16,12 @@ import torch
 from allennlp.common import Params
 
 from allennlp_semfit.fasttext.model import FastTextModel
-from tests import FIXTURES, VECTORS
+from tests import FIXTURES, ROOT, TRAIN, VECTORS
 from tests.commands import running
 from tests.language_models import write_language_model
-from tests.processes import ROOT, is_running, start_module, wait_until
+from tests.processes import is_running, start_module, wait_until
 from tests.reliability import REPEATS
 
-CORPUS = FIXTURES / "corpus" / "train"
 EMBED = "embed {inputs}/lm/model.tar.gz {inputs}/sentences.txt {out} --batch-size 8"
 COMMANDS = {
     "train": ("run", "train {inputs}/train.json -s {out}"),
@@ -33,20 +32,16 @@ COMMANDS = {
     ),
     "train-fasttext": (
         "vectors.bin",
-        f"train-fasttext {CORPUS} {{out}} --dim 10 --bucket 1000 --epoch 2 --min-count 1",
+        f"train-fasttext {TRAIN} {{out}} --dim 10 --bucket 1000 --epoch 2 --min-count 1",
     ),
     "embed --pool": ("v.npy", f"{EMBED} --pool mean"),
-    "train-svd": ("table.txt", f"train-svd {CORPUS} {{out}} --dim 5 --num-workers 2"),
+    "train-svd": ("table.txt", f"train-svd {TRAIN} {{out}} --dim 5 --num-workers 2"),
     "export-model": ("model", "export-model {inputs}/characters {out}"),
     "export-vectors": (
         "table.txt",
         "export-vectors {inputs}/characters {out} --words-file {inputs}/words.txt",
     ),
     "export-character-cnn": ("elmo", "export-character-cnn {inputs}/characters {out}"),
-    "show-neighbors": (
-        "neighbors.html",
-        "show-neighbors {inputs}/lm/model.tar.gz {inputs}/sentences.txt --words the --html {out}",
-    ),
     "copy-configs": ("configs", "copy-configs {out}"),
 }
 """The name of the output, and the arguments."""
@@ -151,7 +146,7 @@ def inputs(tmp_path_factory):
     inputs = tmp_path_factory.mktemp("inputs")
     write_language_model(inputs / "lm", "fasttext", archive=True)
     write_language_model(inputs / "characters", "characters")
-    lines = "".join(shard.read_text("utf-8") for shard in sorted(CORPUS.iterdir()))
+    lines = "".join(shard.read_text("utf-8") for shard in sorted(TRAIN.iterdir()))
     (inputs / "sentences.txt").write_text(lines * 5, "utf-8")
     (inputs / "text.txt").write_text(lines * 20, "utf-8")
     (inputs / "words.txt").write_text("\n".join(lines.split()), "utf-8")
