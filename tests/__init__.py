@@ -1,6 +1,7 @@
 import os
 import sys
 from pathlib import Path
+from typing import Dict
 
 # A user's settings. tqdm reads its own when it is imported.
 for _name in ("ALLENNLP_DEBUG", "ALLENNLP_LOG_LEVEL", "TQDM_DISABLE"):
@@ -12,10 +13,22 @@ if os.environ.setdefault("SEMFIT_TEST_ON_GPU", str("gpu" in sys.argv)) == "False
 
 import torch  # noqa: E402
 
-FIXTURES = Path(__file__).parent.parent / "test_fixtures"
+ROOT = Path(__file__).parent.parent
+FIXTURES = ROOT / "test_fixtures"
+TRAIN = FIXTURES / "corpus" / "train"
+VALIDATION = FIXTURES / "corpus" / "validation.txt"
 VECTORS = str(FIXTURES / "vectors.bin")
 TABLE = str(FIXTURES / "table.txt")
 
 if not torch.cuda.is_available():
     # Triton's kernels then run on the CPU, if it is said before anything imports Triton.
     os.environ.setdefault("TRITON_INTERPRET", "1")
+
+
+def files_in(directory: Path) -> Dict[str, str]:
+    """The text of each file in a directory and below it."""
+    return {
+        str(path.relative_to(directory)): path.read_bytes().decode()
+        for path in directory.rglob("*")
+        if path.is_file()
+    }

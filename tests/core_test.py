@@ -10,7 +10,7 @@ import pytest
 from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.export.model_folder import export_model
 from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
-from tests import FIXTURES
+from tests import ROOT
 from tests.language_models import write_language_model
 
 SENTENCES = [["The", "river", "rose", "."], [], ["e\u0301", ""], ["slept"] * 90]
@@ -56,7 +56,7 @@ def test_without_allennlp(tmp_path):
     folders = [*exported, others, tmp_path / "none"]
     process = subprocess.run(
         [sys.executable, "-c", SCRIPT, repr(SENTENCES), str(tmp_path), *map(str, folders)],
-        cwd=FIXTURES.parent,
+        cwd=ROOT,
         capture_output=True,
         text=True,
     )

@@ -3,7 +3,7 @@
 import json
 import shutil
 from pathlib import Path
-from typing import Any, Dict, List, Sequence, Tuple
+from typing import Any, Dict, List, Sequence, Tuple, Union
 
 import torch
 from allennlp.data import Batch, Instance, Token, TokenIndexer, Tokenizer, Vocabulary
@@ -11,7 +11,7 @@ from allennlp.data.fields import TextField
 
 from allennlp_semfit.common.config_params import NamesConfigKey
 from allennlp_semfit.common.errors import InvalidFileError
-from tests import FIXTURES, TABLE, VECTORS
+from tests import TABLE, TRAIN, VECTORS
 from tests.elmo_weights import write_elmo
 from tests.mimick_archive import write_mimick
 from tests.untrained import write_untrained
@@ -32,8 +32,9 @@ CHARACTER_ENCODING = {
     },
 }
 
-# The indexers, the embedders, the dimension of the input and the head of each kind.
-KINDS: Dict[str, Tuple[Dict[str, Any], Dict[str, Any], int, Dict[str, Any]]] = {
+# The indexers, the embedders, the dimension of the input and the head.
+Kind = Tuple[Dict[str, Any], Dict[str, Any], int, Dict[str, Any]]
+KINDS: Dict[str, Kind] = {
     "fasttext": (
         {"tokens": TARGETS, "fasttext": {"type": "fasttext", "model_path": VECTORS}},
         {"tokens": EMPTY, "fasttext": {"type": "fasttext", "embedding_dim": 10}},
@@ -124,16 +125,17 @@ def with_vectors(model_path, archive_file, directory: Path) -> Path:
 
 
 def write_language_model(
-    directory: Path, kind: str, *, hidden_dim: int = 6, archive: bool = False, **reader
+    directory: Path, kind: Union[str, Kind], *, hidden_dim: int = 6, archive: bool = False, **reader
 ) -> Path:
     """
     Writes a `bidirectional_lm` with random weights, whose vocabulary is that of the fixtures'
     corpus. A subword model's tokenizer is `tokenizer.json` in the directory; the files of frozen
-    characters and of MIMICK are beside it. `kind` is one of `KINDS`, and `reader` more
-    parameters of the dataset reader. Returns the directory or, with `archive`, the `model.tar.gz`
-    in it.
+    characters and of MIMICK are beside it. `kind` is a name in `KINDS` or like its values,
+    and `reader` more parameters of the dataset reader. Returns the directory or, with `archive`,
+    the `model.tar.gz` in it.
     """
-    indexers, embedders, input_dim, head = json.loads(json.dumps(KINDS[kind]))
+    parts = KINDS[kind] if isinstance(kind, str) else kind
+    indexers, embedders, input_dim, head = json.loads(json.dumps(parts))
     directory.mkdir(parents=True)
     reader_config = {"type": "language_modeling", "token_indexers": indexers, **reader}
     if kind == "subwords":
@@ -161,7 +163,7 @@ def write_language_model(
             "head": {**head, "input_dim": hidden_dim},
         },
     }
-    return write_untrained(directory, config, FIXTURES / "corpus" / "train", archive)
+    return write_untrained(directory, config, TRAIN, archive)
 
 
 def tensors_of(

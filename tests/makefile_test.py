@@ -3,7 +3,7 @@
 import os
 import subprocess
 
-from tests import FIXTURES
+from tests import ROOT
 
 STUB = """\
 #!/bin/sh
@@ -20,7 +20,7 @@ def make_train(directory, fails=""):
     stub = directory / "allennlp"
     stub.write_text(STUB)
     stub.chmod(0o755)
-    makefile = FIXTURES.parent / "Makefile"
+    makefile = ROOT / "Makefile"
     command = ["make", "-f", makefile, "-o", ".venv/synced", f"BIN={directory}", "train"]
     environment = {**os.environ, "FAILS": fails}
     return subprocess.run(command, cwd=directory, env=environment, capture_output=True, text=True)

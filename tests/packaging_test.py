@@ -14,9 +14,8 @@ import pytest
 from packaging.requirements import Requirement
 
 import allennlp_semfit
-from tests import FIXTURES
+from tests import ROOT
 
-ROOT = FIXTURES.parent
 SOURCES = ["allennlp_semfit", "requirements", "training_config", ".allennlp_plugins"]
 SOURCES += ["CHANGELOG.md", "LICENSE", "Makefile", "MANIFEST.in", "README.md"]
 SOURCES += ["pyproject.toml", "setup.py"]

@@ -26,10 +26,7 @@ from allennlp.common.testing.distributed_test import init_process
 from allennlp.common.util import find_open_port
 from torch.multiprocessing import start_processes
 
-from tests import FIXTURES
-
 PROC = Path("/proc")
-ROOT = FIXTURES.parent
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(["tests.preload"])
 

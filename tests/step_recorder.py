@@ -9,8 +9,7 @@ from allennlp.training.callbacks import TrainerCallback
 class StepRecorder(TrainerCallback):
     """
     Writes the learning rate of each step to `steps.txt`, and kills the process, as a power
-    failure would, after the step that the environment variable `KILL_AFTER_STEP` names. With
-    `KILL_SIGNAL`, it sends another signal, in a distributed training to the parent process.
+    failure would, after the step that the environment variable `KILL_AFTER_STEP` names.
     """
 
     def on_batch(self, trainer, *args, is_training, is_primary, batch_grad_norm=None, **kwargs):
@@ -21,5 +20,4 @@ class StepRecorder(TrainerCallback):
         with open(Path(self.serialization_dir) / "steps.txt", "a") as file:
             file.write(f"{step} {rate!r}\n")
         if str(step) == os.environ.get("KILL_AFTER_STEP"):
-            process = os.getppid() if trainer._distributed else os.getpid()
-            os.kill(process, int(os.environ.get("KILL_SIGNAL", signal.SIGKILL)))
+            os.kill(os.getpid(), signal.SIGKILL)

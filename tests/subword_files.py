@@ -7,9 +7,7 @@ from unittest import mock
 from allennlp.data import Vocabulary
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
-from tests import FIXTURES
-
-CORPUS = FIXTURES / "corpus" / "train"
+from tests import TRAIN
 
 
 def write_subwords(directory: Path) -> None:
@@ -26,7 +24,7 @@ def write_subwords(directory: Path) -> None:
     )
     # `tokenizers` warns of a fork after it used threads.
     with mock.patch.dict(os.environ, TOKENIZERS_PARALLELISM="false"):
-        tokenizer.train(sorted(map(str, CORPUS.iterdir())), trainer)
+        tokenizer.train(sorted(map(str, TRAIN.iterdir())), trainer)
     ids = tokenizer.get_vocab()
     vocabulary = Vocabulary(tokens_to_add={"subwords": sorted(ids, key=ids.get)})
     vocabulary.save_to_files(str(directory / "vocabulary"))

@@ -2,7 +2,10 @@
 
 import json
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any, Dict, Sequence
+
+from allennlp.data import Token
+from allennlp.models import load_archive
 
 SENTENCES = "The###D gate###N closed###V\nSnow###N fell###V\n" * 3
 
@@ -31,3 +34,15 @@ def tagging_config(
     }
     # What indexers and embedders share is copied, because AllenNLP empties what it reads.
     return json.loads(json.dumps(config))
+
+
+def predict(
+    archive_file,
+    words: Sequence[str] = ("The", "snow", "closed", "the", "gate"),
+    **overrides: Any,
+):
+    """The scores of the tags for the words of a sentence, by the model of an archive."""
+    archive = load_archive(archive_file, overrides=overrides)
+    instance = archive.dataset_reader.text_to_instance([Token(word) for word in words])
+    archive.dataset_reader.apply_token_indexers(instance)
+    return archive.model.eval().forward_on_instance(instance)["logits"].tolist()

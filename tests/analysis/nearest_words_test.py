@@ -7,7 +7,7 @@ from allennlp_semfit.analysis.nearest_words import find_nearest_words
 from allennlp_semfit.analysis.word_scorer import WordScorer
 from allennlp_semfit.fasttext.model import FastTextModel
 from tests import VECTORS
-from tests.language_models import KINDS, write_language_model
+from tests.language_models import write_language_model
 
 # "quagga" is not a candidate.
 WORDS = [".", "harbour", "of", "the", "zebra", "captain", "gate", "snow", "a", "in", "sea", "it"]
@@ -28,9 +28,7 @@ FASTTEXT = (
 @pytest.fixture(scope="module")
 def scorer(tmp_path_factory):
     directory = tmp_path_factory.mktemp("semfit") / "model"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(KINDS, "vectors", FASTTEXT)
-        archive = load_archive(write_language_model(directory, "vectors", archive=True))
+    archive = load_archive(write_language_model(directory, FASTTEXT, archive=True))
     # An untrained head predicts the same everywhere.
     torch.nn.init.normal_(archive.model._head.projection.weight)
     return WordScorer(archive.model, archive.dataset_reader, WORDS)

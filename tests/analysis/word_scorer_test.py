@@ -7,9 +7,11 @@ from allennlp.data import Batch
 from allennlp.models import load_archive
 
 from allennlp_semfit.analysis.word_scorer import WordScorer
+from allennlp_semfit.data.language_modeling import LanguageModelingReader
 from allennlp_semfit.fasttext.model import FastTextModel
 from tests import VECTORS
-from tests.language_models import EMPTY, KINDS, TARGETS, write_language_model
+from tests.language_models import EMPTY, TARGETS, write_language_model
+from tests.models.masked_lm_test import build as build_masked_lm
 
 # The vocabulary has neither "zebra" nor "quagga".
 WORDS = [".", "harbour", "of", "quagga", "the", "zebra"]
@@ -63,9 +65,9 @@ def forward(archive, words):
     return output["lm_embeddings"][0], targets[0]
 
 
-@pytest.mark.parametrize("kind", ["fasttext", "characters", "words", *MORE_KINDS])
-def test_words_score_by_the_loss_that_they_would_be(kind, tmp_path, monkeypatch):
-    monkeypatch.setitem(KINDS, kind, {**KINDS, **MORE_KINDS}[kind])
+@pytest.mark.parametrize("name", ["fasttext", "characters", "words", *MORE_KINDS])
+def test_words_score_by_the_loss_that_they_would_be(name, tmp_path):
+    kind = MORE_KINDS.get(name, name)
     archive = load_archive(write_language_model(tmp_path / "model", kind, archive=True))
     scores = WordScorer(archive.model, archive.dataset_reader, WORDS)
     contexts = scores.contexts(SENTENCES, LOCATIONS)
@@ -82,7 +84,7 @@ def test_words_score_by_the_loss_that_they_would_be(kind, tmp_path, monkeypatch)
             for column, index in enumerate(candidates[row].tolist()):
                 target = forward(archive, [WORDS[index]])[1][1]
                 expected[row, column] = -head(context[None], target[None])
-                if "semfit" not in str(KINDS[kind]) and WORDS[index] in ("zebra", "quagga"):
+                if "semfit" not in name and WORDS[index] in ("zebra", "quagga"):
                     # The two share what the unknown word has.
                     expected[row, column] -= math.log(2)
         torch.testing.assert_close(
@@ -91,15 +93,14 @@ def test_words_score_by_the_loss_that_they_would_be(kind, tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize("center_targets", [False, True])
-def test_a_contrastive_head_scores_by_the_cosine(center_targets, tmp_path, monkeypatch):
+def test_a_contrastive_head_scores_by_the_cosine(center_targets, tmp_path):
     kind = (
         {"fasttext": FASTTEXT},
         {"fasttext": FASTTEXT_EMBEDDER},
         10,
         {"type": "contrastive", "embedding_dim": 10, "center_targets": center_targets},
     )
-    monkeypatch.setitem(KINDS, "contrastive", kind)
-    archive = load_archive(write_language_model(tmp_path / "model", "contrastive", archive=True))
+    archive = load_archive(write_language_model(tmp_path / "model", kind, archive=True))
     head = archive.model._head
     mean = torch.zeros(10)
     if center_targets:
@@ -135,4 +136,12 @@ def test_a_language_model_without_boundaries_is_refused(side, tmp_path):
     file = write_language_model(tmp_path / "model", "words", archive=True, **{side: []})
     archive = load_archive(file)
     with pytest.raises(ConfigurationError, match=side):
+        WordScorer(archive.model, archive.dataset_reader, WORDS)
+
+
+def test_a_language_model_that_does_not_predict_the_next_word_is_refused(tmp_path):
+    with pytest.raises(ConfigurationError, match="is a MaskedLm, .*; give a bidirectional_lm"):
+        WordScorer(build_masked_lm(), LanguageModelingReader(), WORDS)
+    archive = load_archive(write_language_model(tmp_path / "model", "subwords", archive=True))
+    with pytest.raises(ConfigurationError, match="reads subwords, .*`tokenizer` splits at spaces"):
         WordScorer(archive.model, archive.dataset_reader, WORDS)

@@ -1,4 +1,4 @@
-import json
+import os
 
 import pytest
 import torch
@@ -6,7 +6,7 @@ import torch
 from allennlp_semfit.archives.language_model_archive import LanguageModelArchive
 from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.modules.kernels import projected_lstm
-from tests.language_models import write_language_model
+from tests.language_models import rewritten, write_language_model
 
 
 def test_weights_that_are_loaded_are_not_initialised_first(lm_archive, monkeypatch):
@@ -17,10 +17,10 @@ def test_weights_that_are_loaded_are_not_initialised_first(lm_archive, monkeypat
 
 
 def test_a_component_of_a_package_that_was_not_imported_is_named_with_the_option(tmp_path):
-    model = write_language_model(tmp_path / "lm", "words")
-    config = json.loads((model / "config.json").read_text())
-    config["model"]["contextualizer"] = {"type": "of_a_package"}
-    (model / "config.json").write_text(json.dumps(config))
+    def change(config):
+        config["model"]["contextualizer"] = {"type": "of_a_package"}
+
+    model = rewritten(write_language_model(tmp_path / "lm", "words"), tmp_path / "other", change)
     error = "a configuration that does not work .of_a_package not in .* with --include-package"
     with pytest.raises(InvalidFileError, match=error):
         assert LanguageModelArchive.open(model).build_model()
@@ -31,3 +31,15 @@ def test_what_is_no_folder_of_a_language_model_is_not_called_damaged(tmp_path):
     (tmp_path / "config.json").write_text("local folder = std.thisFile; {}")
     with pytest.raises(InvalidFileError, match="It must be .* or a folder of `export-model`"):
         LanguageModelArchive.open(tmp_path)
+
+
+def test_weights_that_would_run_code_are_refused(tmp_path):
+    class Code:
+        def __reduce__(self):
+            return os.mkdir, (str(tmp_path / "made"),)
+
+    model = write_language_model(tmp_path / "lm", "words")
+    torch.save({"weights": Code()}, model / "best.th")
+    with pytest.raises(InvalidFileError, match="weights that are not only tensors, and is not"):
+        LanguageModelArchive.open(model).build_model()
+    assert not (tmp_path / "made").exists()

@@ -4,20 +4,12 @@ from functools import partial
 from allennlp.common import Params
 
 from allennlp_semfit.commands import copy_configs
-from tests import FIXTURES
+from tests import ROOT, files_in
 from tests.commands import running
 
 run = partial(running.run, "copy-configs")
 
-CONFIGS = FIXTURES.parent / "training_config"
-
-
-def files(directory):
-    return {
-        str(path.relative_to(directory)): path.read_bytes()
-        for path in directory.rglob("*")
-        if path.is_file()
-    }
+CONFIGS = ROOT / "training_config"
 
 
 def test_a_config_of_ones_own_can_import_a_copy(tmp_path, monkeypatch, caplog):
@@ -26,7 +18,7 @@ def test_a_config_of_ones_own_can_import_a_copy(tmp_path, monkeypatch, caplog):
     run()
     line = "(import 'training_config/elmo_semfit.jsonnet') + { corpus:: 'data/mine' }"
     assert line in caplog.text
-    assert files(tmp_path / "training_config") == files(CONFIGS)
+    assert files_in(tmp_path / "training_config") == files_in(CONFIGS)
     mine = tmp_path / "mine.jsonnet"
     config = "(import 'training_config/language_models/elmo_semfit_l2.jsonnet')"
     mine.write_text(f"{config} + {{ train_data_path: 'train' }}")

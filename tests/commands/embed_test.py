@@ -6,14 +6,12 @@ from functools import partial
 import h5py
 
 from allennlp_semfit import SentenceEmbedder
-from tests import FIXTURES
+from tests import ROOT, VALIDATION
 from tests.commands import running
 from tests.language_models import write_language_model
 from tests.tolerance import assert_same_but_for_rounding
 
 run = partial(running.run, "embed")
-
-VALIDATION = FIXTURES / "corpus" / "validation.txt"
 
 
 def test_every_option_arrives(lm_archive, tmp_path, caplog):
@@ -48,7 +46,7 @@ def test_the_user_sees_what_it_does(lm_archive, tmp_path):
     out = tmp_path / "vectors.h5"
     # In a fresh interpreter, which finds the command by `.allennlp_plugins` alone.
     command = [sys.executable, "-m", "allennlp", "embed", lm_archive, str(VALIDATION), str(out)]
-    done = subprocess.run(command, cwd=FIXTURES.parent, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "embedding: 100%" in done.stderr
     assert f"{out}: 8 sentences, " in done.stderr

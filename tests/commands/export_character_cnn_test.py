@@ -13,7 +13,7 @@ from allennlp_semfit.modules.token_embedders.elmo_character_cnn_embedder import 
     ElmoCharacterCnnEmbedder,
 )
 from tests.commands import running
-from tests.language_models import KINDS, write_language_model
+from tests.language_models import write_language_model
 
 run = partial(running.run, "export-character-cnn")
 
@@ -50,15 +50,7 @@ def write(directory, **overrides):
         for parent in parents:
             inner = inner[parent]
         inner[last] = value
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(KINDS, "exported", tuple(kind.values()))
-        return write_language_model(directory, "exported")
-
-
-@pytest.fixture(scope="module")
-def language_model(tmp_path_factory):
-    torch.manual_seed(1)
-    return write(tmp_path_factory.mktemp("trained") / "lm")
+    return write_language_model(directory, tuple(kind.values()))
 
 
 def files_in(directory):
@@ -143,17 +135,16 @@ def test_of_several_character_cnns_none_is_chosen(tmp_path):
         export_character_cnn(str(language_model), tmp_path / "out")
 
 
-class TestCommand:
-    def test_it_says_what_it_made_and_what_is_next(self, language_model, tmp_path, caplog):
-        caplog.set_level("INFO")
-        out_dir = tmp_path / "deep" / "out"
-        run(language_model, out_dir)
-        assert sorted(path.name for path in out_dir.iterdir()) == ["options.json", "weights.hdf5"]
-        assert (
-            f"{out_dir}: a character CNN of 9 filters, 2 highway layers, 5 dimensions."
-            in caplog.messages
-        )
-        (message,) = (text for text in caplog.messages if text.startswith("Next: "))
-        params = json.loads(message[message.index("{") :])
-        assert params.pop("type") == "elmo_character_cnn"
-        assert ElmoCharacterCnnEmbedder(**params).get_output_dim() == 5
+def test_the_command_says_what_it_made_and_what_is_next(tmp_path, caplog):
+    caplog.set_level("INFO")
+    out_dir = tmp_path / "deep" / "out"
+    run(write(tmp_path / "lm"), out_dir)
+    assert sorted(path.name for path in out_dir.iterdir()) == ["options.json", "weights.hdf5"]
+    assert (
+        f"{out_dir}: a character CNN of 9 filters, 2 highway layers, 5 dimensions."
+        in caplog.messages
+    )
+    (message,) = (text for text in caplog.messages if text.startswith("Next: "))
+    params = json.loads(message[message.index("{") :])
+    assert params.pop("type") == "elmo_character_cnn"
+    assert ElmoCharacterCnnEmbedder(**params).get_output_dim() == 5

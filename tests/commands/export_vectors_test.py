@@ -7,13 +7,11 @@ from gensim.models import KeyedVectors
 
 from allennlp_semfit import SentenceEmbedder
 from allennlp_semfit.pretrained.pooling import join_layers, pool_layers
-from tests import FIXTURES
+from tests import VALIDATION
 from tests.commands import running
 from tests.language_models import write_language_model
 
 run = partial(running.run, "export-vectors")
-
-VALIDATION = FIXTURES / "corpus" / "validation.txt"
 
 
 def check(path, words, vectors):
@@ -39,16 +37,8 @@ def test_the_mean_over_contexts(layers, tmp_path, caplog):
     archive = write_language_model(tmp_path / "lm", "subwords")
     words, out = tmp_path / "words.txt", tmp_path / "out.txt"
     words.write_text("the\nnowhere\n.\n")
-    options = [
-        "--contexts",
-        VALIDATION,
-        f"--{layers}",
-        "--sub-token-mode",
-        "avg",
-        "--batch-size",
-        3,
-    ]
-    run(archive, out, "--words-file", words, *options)
+    options = f"--{layers} --sub-token-mode avg --batch-size 3".split()
+    run(archive, out, "--words-file", words, "--contexts", VALIDATION, *options)
     embedder = SentenceEmbedder(archive, sub_token_mode="avg")
     occurrences = {"the": [], ".": []}
     for sentence in map(str.split, VALIDATION.read_text().splitlines()):

@@ -5,11 +5,8 @@ from functools import partial
 
 import pytest
 
-from tests import FIXTURES, VECTORS
+from tests import TRAIN, VALIDATION, VECTORS
 from tests.commands import running
-
-VALIDATION = FIXTURES / "corpus" / "validation.txt"
-TRAIN = FIXTURES / "corpus" / "train"
 
 
 @pytest.fixture

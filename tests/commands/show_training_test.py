@@ -16,11 +16,7 @@ COSINES = {
     "validation_baseline_cosine": 0.375,
 }
 PERPLEXITIES = {"training_perplexity": 1234.5, "validation_perplexity": 2345.25}
-HEADS = {
-    "semfit": COSINES,
-    "softmax": PERPLEXITIES,
-    "contrastive": {**COSINES, **PERPLEXITIES},
-}
+HEADS = {"semfit": COSINES, "softmax": PERPLEXITIES, "contrastive": {**COSINES, **PERPLEXITIES}}
 
 
 def write_epochs(directory, *epochs):

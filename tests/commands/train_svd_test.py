@@ -6,7 +6,6 @@ from functools import partial
 import pytest
 import torch
 from allennlp.common import Params
-from allennlp.common import logging as common_logging
 from allennlp.data import Vocabulary
 
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
@@ -27,14 +26,13 @@ def test_trains_and_says_what_is_next(corpus, tmp_path, caplog):
     caplog.set_level(logging.INFO, logger="allennlp_semfit")
     out, vocabulary = tmp_path / "the table.txt", tmp_path / "vocabulary"
     options = ["--dim", 4, "--vocabulary-dir", vocabulary, "--num-workers", 2]
-    run(corpus, corpus, out, *options, "--file-friendly-logging")
+    run(corpus, corpus, out, *options)
     shown = re.search(
         rf"{out}: 880 words in the corpus, 10 vectors, (\d+) nonzeros, 4 dimensions with "
         r"\d\d\.\d% of the matrix's squared Frobenius norm, \d+\.\d seconds\.",
         caplog.text,
     )
     assert shown
-    assert common_logging.FILE_FRIENDLY_LOGGING
 
     following = re.search(
         'Next: ("target_embedder": .*) in the head and "vocabulary": ({.*}), as in '

@@ -9,11 +9,10 @@ from allennlp.commands.train import train_model_from_file
 from allennlp.common.checks import ConfigurationError
 from allennlp.data.data_loaders.multiprocess_data_loader import WorkerError
 
-from tests import FIXTURES, VECTORS
+from tests import FIXTURES, ROOT, VALIDATION, VECTORS
 from tests.processes import run_module
 from tests.training.large_batch_test import closed_form
 
-ROOT = FIXTURES.parent
 CONFIG = str(FIXTURES / "language_model.jsonnet")
 
 
@@ -60,8 +59,7 @@ def test_training_learns_something(trained):
 
 def test_evaluate_gives_the_validation_figures_again(trained, tmp_path):
     output = tmp_path / "metrics.json"
-    validation = FIXTURES / "corpus" / "validation.txt"
-    arguments = ["evaluate", trained / "model.tar.gz", validation, "--output-file", output]
+    arguments = ["evaluate", trained / "model.tar.gz", VALIDATION, "--output-file", output]
     allennlp(*arguments, output=tmp_path / "log")
     metrics = metrics_of(trained)
     for name, value in json.loads(output.read_text()).items():
@@ -88,10 +86,6 @@ def test_show_training_tells_the_figures_and_the_next_commands(trained, tmp_path
     assert str(trained / "model.tar.gz") in shown
     for command in ("evaluate", "predict", "embed"):
         assert f"allennlp {command}" in shown
-    process = allennlp("show-training", tmp_path, check=False, output=tmp_path / "log")
-    assert process.returncode == 1
-    assert f"{tmp_path} holds no completed epoch" in process.output
-    assert "Traceback" not in process.output
 
 
 def test_a_killed_run_goes_on_from_its_last_checkpoint_at_the_same_step_of_the_schedule(tmp_path):
@@ -155,26 +149,12 @@ def test_an_archive_of_another_directory_takes_the_vectors_from_where_it_is_told
     trained, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
-    arguments = ["evaluate", trained / "model.tar.gz", FIXTURES / "corpus" / "validation.txt"]
+    arguments = ["evaluate", trained / "model.tar.gz", VALIDATION]
     process = allennlp(*arguments, check=False, output=tmp_path / "log")
     assert "fastText model test_fixtures/vectors.bin does not exist" in process.output
     key = "dataset_reader.token_indexers.fasttext.model_path"
     assert f'-o \'{{"{key}"' in process.output
     allennlp(*arguments, "-o", json.dumps({key: VECTORS}), output=tmp_path / "log")
-
-
-def test_strange_lines_do_not_stop_a_run(tmp_path):
-    corpus = tmp_path / "corpus.txt"
-    lines = ["river " * 100_000, "", "   ", "ж" * 10_000, "\t", "a", "the river is wide ."]
-    corpus.write_text("\n".join(lines), "utf-8")
-    overrides = {
-        "train_data_path": str(corpus),
-        "dataset_reader.max_sequence_length": 128,
-        "data_loader.batch_size": 64,
-        "trainer.num_epochs": 1,
-    }
-    train(tmp_path / "run", overrides)
-    assert (tmp_path / "run" / "model.tar.gz").exists()
 
 
 @pytest.mark.parametrize(
@@ -184,10 +164,7 @@ def test_strange_lines_do_not_stop_a_run(tmp_path):
             {"dataset_reader.token_indexers.fasttext.model_path": "no/such.bin"},
             "fastText model no/such.bin does not exist",
         ),
-        (
-            {"train_data_path": "LATIN"},
-            "LATIN: not UTF-8: byte 0xf6 in line 1",
-        ),
+        ({"train_data_path": "LATIN"}, "LATIN: not UTF-8: byte 0xf6 in line 1"),
         (
             {
                 "train_data_path": "LATIN",

@@ -7,22 +7,11 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from allennlp_semfit.common.output import (
-    check_output_path,
-    write_directory,
-    write_file,
-)
+from allennlp_semfit.common.output import check_output_path, write_directory, write_file
+from tests import files_in
 from tests.processes import error_in_fork, fork
 
 CONTENTS = ("shards/", "extra.txt", "record.json")
-
-
-def files_in(directory):
-    return {
-        str(path.relative_to(directory)): path.read_text()
-        for path in directory.rglob("*")
-        if path.is_file()
-    }
 
 
 def write_output(directory, text):

@@ -11,12 +11,15 @@ from tests.processes import fork, is_running, wait_until
 
 
 def test_all_workers_end_if_one_is_killed_while_they_are_stopped():
+    # Another test may have left some.
+    others = multiprocessing.active_children()
     # As when SIGTERM is sent to all processes.
     results = ordered_map(time.sleep, [0] + [1] * 20, num_workers=2, items_per_worker=4)
     next(results)
-    Timer(0.3, multiprocessing.active_children()[0].kill).start()
+    workers = [each for each in multiprocessing.active_children() if each not in others]
+    Timer(0.3, workers[0].kill).start()
     results.close()
-    left = multiprocessing.active_children()
+    left = [each for each in multiprocessing.active_children() if each not in others]
     for process in left:
         process.kill()
     assert not left

@@ -16,6 +16,7 @@ from allennlp_semfit.corpus import tokenization
 from allennlp_semfit.corpus.options import CorpusOptions
 from allennlp_semfit.corpus.prepare import prepare_corpus
 from allennlp_semfit.corpus.writer import CorpusWriter
+from tests import files_in
 
 WIKIS = Path(gensim.__path__[0]) / "test" / "test_data"
 ENGLISH = next(WIKIS.glob("enwiki-latest-pages-articles1*.bz2"))
@@ -38,11 +39,7 @@ def text(tmp_path):
 
 def files(directory):
     """Everything but how long it took, and from where."""
-    return {
-        str(path.relative_to(directory)): path.read_bytes()
-        for path in directory.rglob("*")
-        if path.is_file() and path.name != "corpus.json"
-    }
+    return {name: text for name, text in files_in(directory).items() if name != "corpus.json"}
 
 
 def lines(directory):
@@ -85,6 +82,8 @@ class TestText:
         options = CorpusOptions(already_tokenized=True, num_shards=3)
         prepare_corpus([tmp_path / "in.txt"], tmp_path / "out", options, num_workers=2)
         assert sorted(lines(tmp_path / "out")) == sorted(" ".join(s.split()) for s in sentences)
+        record = json.loads((tmp_path / "out/corpus.json").read_text())
+        assert record["options"]["num_shards"] == record["summary"]["shards"] == 3
 
     @pytest.mark.parametrize("fraction", [0.0, 0.01, 0.1, 0.5])
     def test_the_validation_fraction_is_met_and_the_rest_spread_evenly(
@@ -200,17 +199,6 @@ class TestOutput:
             assert summary == expected._replace(seconds=summary.seconds)
         with pytest.raises(ConfigurationError, match="validation.txt: the output would replace it"):
             prepare_corpus([tmp_path / "validation.txt"], tmp_path, num_workers=1, force=True)
-
-    def test_an_existing_corpus_needs_force(self, text, tmp_path):
-        prepare_corpus([text], tmp_path / "out", num_workers=1)
-        (tmp_path / "out/vectors.bin").write_text("vectors")
-        with pytest.raises(ConfigurationError, match="it is not empty; .*--force"):
-            prepare_corpus([text], tmp_path / "out", num_workers=1)
-        options = CorpusOptions(num_shards=2)
-        prepare_corpus([text], tmp_path / "out", options, num_workers=1, force=True)
-        assert len(files(tmp_path / "out")) == 4
-        record = json.loads((tmp_path / "out/corpus.json").read_text())
-        assert record["options"]["num_shards"] == record["summary"]["shards"] == 2
 
     @pytest.mark.parametrize("num_workers", [1, 2])
     def test_a_failed_run_leaves_nothing(self, text, tmp_path, monkeypatch, num_workers):

@@ -39,8 +39,14 @@ def read(*paths, **options):
     return documents
 
 
-@pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress, lzma.compress])
-@pytest.mark.parametrize("name", ["a", "a.gz", "a.txt"])
+# Each packing with the name that it has, or with another, or with none.
+@pytest.mark.parametrize(
+    ("name", "pack"),
+    [
+        *(("a", bytes), ("a.gz", bytes), ("a", gzip.compress), ("a.txt", gzip.compress)),
+        *(("a", bz2.compress), ("a.gz", lzma.compress)),
+    ],
+)
 class TestWhatAFileIs:
     def test_text_is_detected_from_its_content(self, tmp_path, pack, name):
         path = tmp_path / name
@@ -159,14 +165,6 @@ class TestWrappedLines:
         documents = read(tmp_path / "a.txt", **(options or {"lines": "wrapped"}))
         assert (len(documents) > 9) == bool(options)
         assert not caplog.records
-
-
-def test_lines_end_in_any_way(tmp_path):
-    texts = []
-    for name, end in (("lf", "\n"), ("crlf", "\r\n"), ("cr", "\r")):
-        (tmp_path / name).write_bytes(end.join(["One.", "Two.", "", "Three."]).encode())
-        texts.append([document.text for document in read(tmp_path / name)])
-    assert texts == [["One.", "Two.", "Three."]] * 3
 
 
 def test_an_empty_file_of_a_directory_is_left_out(tmp_path, caplog):

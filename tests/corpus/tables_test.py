@@ -35,26 +35,28 @@ def csv(separator):
     return f"id{separator}text\n" + "".join(rows)
 
 
+CONTENTS = [
+    json_lines(),
+    "\ufeff" + json_lines(),
+    json_lines().replace("\n", "\r\n"),
+    json.dumps(ROWS, indent=2),
+    # The lines of a dump for search engines
+    json_lines([{"index": {"_id": "1"}}, *ROWS, {"index": {"_id": "2"}}]),
+    csv(","),
+    # As spreadsheets save it, with the text in the first column
+    "\ufeff"
+    + "".join(f'"{row["text"]}",{row["id"]}\n' for row in [{"text": "text", "id": "id"}, *ROWS]),
+    csv(";"),
+]
+
+
 @pytest.mark.parametrize(
-    "content",
+    ("content", "name", "pack"),
     [
-        json_lines(),
-        "\ufeff" + json_lines(),
-        json_lines().replace("\n", "\r\n"),
-        json.dumps(ROWS, indent=2),
-        # The lines of a dump for search engines
-        json_lines([{"index": {"_id": "1"}}, *ROWS, {"index": {"_id": "2"}}]),
-        csv(","),
-        # As spreadsheets save it, with the text in the first column
-        "\ufeff"
-        + "".join(
-            f'"{row["text"]}",{row["id"]}\n' for row in [{"text": "text", "id": "id"}, *ROWS]
-        ),
-        csv(";"),
+        *((content, "a[1].txt", bytes) for content in CONTENTS),
+        (CONTENTS[0], "rows", gzip.compress),
+        (CONTENTS[0], "rows.txt.gz", gzip.compress),
     ],
-)
-@pytest.mark.parametrize(
-    ("name", "pack"), [("a[1].txt", bytes), ("rows", gzip.compress), ("rows.txt.gz", gzip.compress)]
 )
 def test_a_dataset_is_detected_from_its_content(tmp_path, content, name, pack):
     (tmp_path / name).write_bytes(pack(content.encode()))

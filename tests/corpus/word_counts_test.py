@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from allennlp_semfit.common import text_files
 from allennlp_semfit.corpus.word_counts import count_words, sort_by_frequency
 from allennlp_semfit.data.language_modeling import LanguageModelingReader
-from tests import FIXTURES
+from tests import TRAIN
 
-CORPUS = sorted((FIXTURES / "corpus" / "train").iterdir())
+CORPUS = sorted(TRAIN.iterdir())
 
 # What splits words or lines in some function of Python's or other, and what looks like it.
 WHITE_SPACE = "\n\r\t\x0b\x0c\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2028\u2029\u202f\u3000\u200b\u2060"

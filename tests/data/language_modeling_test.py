@@ -15,10 +15,8 @@ from hypothesis import strategies as st
 
 from allennlp_semfit.data.fasttext_indexer import FastTextIndexer
 from allennlp_semfit.data.language_modeling import LanguageModelingReader
-from tests import FIXTURES, VECTORS
+from tests import TRAIN, VALIDATION, VECTORS
 from tests.batches import with_all_vectors
-
-TRAIN = FIXTURES / "corpus" / "train"
 
 
 def sentences(reader, path):
@@ -34,9 +32,9 @@ def bare(**kwargs):
 
 
 def test_each_line_is_a_sentence_between_boundaries():
-    expected = [["</s>", *words, "</s>"] for words in lines_of(FIXTURES / "corpus/validation.txt")]
+    expected = [["</s>", *words, "</s>"] for words in lines_of(VALIDATION)]
     reader = DatasetReader.by_name("language_modeling")()
-    assert sentences(reader, FIXTURES / "corpus" / "validation.txt") == expected
+    assert sentences(reader, VALIDATION) == expected
     instance = reader.text_to_instance("Nobody watered the roses .")
     assert [token.text for token in instance["source"].tokens] == [
         *["</s>", "Nobody", "watered", "the", "roses", ".", "</s>"]
@@ -157,8 +155,7 @@ def test_streamed_batches_by_number_of_words_contain_every_sentence(num_workers)
 
 
 @pytest.mark.parametrize(
-    "indexer",
-    [FastTextIndexer(VECTORS), SingleIdTokenIndexer(), ELMoTokenCharactersIndexer()],
+    "indexer", [FastTextIndexer(VECTORS), SingleIdTokenIndexer(), ELMoTokenCharactersIndexer()]
 )
 def test_splitting_on_whitespace_gives_the_same_batches_as_tokens(indexer):
     class Tokens(WhitespaceTokenizer):

@@ -17,8 +17,9 @@ from tokenizers import models, normalizers, pre_tokenizers, trainers
 from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.data.language_modeling import LanguageModelingReader
 from allennlp_semfit.data.subword_tokenizer import SubwordTokenizer
+from tests import TRAIN
 from tests.data.naive_bpe import decode, encode
-from tests.subword_files import CORPUS, write_subwords
+from tests.subword_files import write_subwords
 
 
 @pytest.fixture(scope="module")
@@ -54,9 +55,7 @@ def texts(tokens):
 
 # Words that the merges are of, words around boundary tokens, and any others.
 WORDS = st.one_of(
-    st.sampled_from(
-        [word for path in CORPUS.iterdir() for word in path.read_text("utf-8").split()]
-    ),
+    st.sampled_from([word for path in TRAIN.iterdir() for word in path.read_text("utf-8").split()]),
     st.text("aeghinrst", min_size=1),
     st.text(st.sampled_from("</s>S a"), min_size=1),
     st.sampled_from(["</s>", "<S>", "x</s>", "</s></s>", "<S>y", "@@UNKNOWN@@", "@@NEWLINE@@"]),
@@ -142,10 +141,9 @@ def test_the_truncation_and_padding_of_the_file_are_not_used(tokenizer, path, tm
 
 def loaded(tokenizer, vocabulary, **kwargs):
     reader = LanguageModelingReader(
-        tokenizer=tokenizer,
-        token_indexers={"subwords": SingleIdTokenIndexer(namespace="subwords")},
+        tokenizer=tokenizer, token_indexers={"subwords": SingleIdTokenIndexer(namespace="subwords")}
     )
-    loader = MultiProcessDataLoader(reader, CORPUS, batch_size=8, quiet=True, **kwargs)
+    loader = MultiProcessDataLoader(reader, TRAIN, batch_size=8, quiet=True, **kwargs)
     loader.index_with(vocabulary)
     batches = [batch["source"]["subwords"]["tokens"] for batch in loader]
     return sorted(tuple(filter(None, ids)) for batch in batches for ids in batch.tolist())
@@ -164,7 +162,7 @@ class TestProcesses:
                 *(index[subword] for word in line.split() for subword in encode(word, merges)),
                 boundary,
             )
-            for path in CORPUS.iterdir()
+            for path in TRAIN.iterdir()
             for line in path.read_text("utf-8").splitlines()
             if line.strip()
         ]

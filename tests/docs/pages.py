@@ -1,35 +1,10 @@
 """The pages of the documentation."""
 
-from tests import FIXTURES
+import re
 
-ROOT = FIXTURES.parent
-# In the order in which a reader meets them.
-PAGES = [
-    ROOT / "README.md",
-    *(
-        ROOT / "docs" / f"{name}.md"
-        for name in (
-            "install",
-            "tutorial",
-            "concepts",
-            "howto/corpus",
-            "howto/models",
-            "howto/training",
-            "howto/gpus",
-            "howto/continue",
-            "howto/vectors",
-            "howto/inspect",
-            "howto/tasks",
-            "howto/integrations",
-            "reference/components",
-            "reference/commands",
-            "reference/python",
-            "results",
-            "performance",
-            "security",
-            "reliability",
-            "troubleshooting",
-        )
-    ),
-    ROOT / "CONTRIBUTING.md",
-]
+from tests import ROOT
+
+_NAVIGATION = (ROOT / "mkdocs.yml").read_text("utf-8").partition("\nnav:")[2]
+_FILES = (ROOT / "docs" / name for name in re.findall(r": (\S+\.md)$", _NAVIGATION, re.MULTILINE))
+# In the order in which a reader meets them. The site makes some from files in the root.
+PAGES = [ROOT / "README.md", *(file for file in _FILES if file.exists()), ROOT / "CONTRIBUTING.md"]

@@ -8,7 +8,7 @@ from allennlp.commands.subcommand import Subcommand
 from allennlp.common import Registrable
 
 from allennlp_semfit import functional
-from tests.docs.pages import ROOT
+from tests import ROOT
 
 COMPONENTS = (ROOT / "docs" / "reference" / "components.md").read_text("utf-8")
 COMMANDS = (ROOT / "docs" / "reference" / "commands.md").read_text("utf-8")

@@ -22,18 +22,15 @@ import h5py
 import pytest
 from allennlp.commands import main
 
-from tests import FIXTURES
-from tests.docs.pages import PAGES, ROOT
+from tests import ROOT, TRAIN
+from tests.docs.pages import PAGES
 
 SNIPPET = re.compile(
     r"^<!-- runnable(?: with (\w+))?(?:: (\S+))? -->\n```(\w+)\n(.*?)^```$",
     re.DOTALL | re.MULTILINE,
 )
 # What a user trains in an hour, in a second.
-SMALLER = {
-    "--dim 100": "--dim 10 --bucket 2000",
-    "2 * 128": "2 * 6",
-}
+SMALLER = {"--dim 100": "--dim 10 --bucket 2000", "2 * 128": "2 * 6"}
 # The same in the config that the snippets train.
 SMALLER_CONFIG = {
     "embedding_dim:: 100": "embedding_dim:: 10",
@@ -81,7 +78,7 @@ def run_shell(code, monkeypatch):
 @pytest.fixture
 def directory(tmp_path, monkeypatch):
     """With what the snippets take for granted: a user's own text, and the repository's configs."""
-    sentences = (FIXTURES / "corpus" / "train" / "shard-00.txt").read_text("utf-8")
+    sentences = (TRAIN / "shard-00.txt").read_text("utf-8")
     (tmp_path / "my-text.txt.gz").write_bytes(gzip.compress((10 * sentences).encode()))
     for name in ("brown.txt", "my-domain.txt"):
         (tmp_path / name).write_text(4 * sentences, "utf-8")

@@ -2,11 +2,11 @@ import os
 import re
 import subprocess
 
-from tests import FIXTURES
+from tests import ROOT
 
 
 def test_the_makefile_trains_each_table(tmp_path):
-    directory = FIXTURES.parent / "experiments"
+    directory = ROOT / "experiments"
     command = ["make", "-C", directory, f"OUT={tmp_path}", "--dry-run", "SEED=3"]
     environment = {**os.environ, "SEMFIT_DATA": "/data"}
     commands = subprocess.check_output([*command, "all"], env=environment, text=True)

@@ -1,13 +1,6 @@
 import pytest
 
-from experiments.pages import (
-    PAGES,
-    PLOTTED,
-    fill_page,
-    plot_amounts,
-    plot_benchmark,
-    read_results,
-)
+from experiments.pages import PAGES, PLOTTED, fill_page, plot_amounts, plot_benchmark, read_results
 
 
 @pytest.fixture(scope="module")

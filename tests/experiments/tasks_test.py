@@ -3,11 +3,11 @@
 import pytest
 
 from allennlp_semfit.fasttext.train import train_fasttext
-from tests import FIXTURES
+from tests import ROOT, TRAIN
 from tests.language_models import write_language_model
-from tests.training_config.tasks_test import config_of, train
+from tests.training_config.tasks_test import config_of, pretrained_of, train
 
-CONFIGS = FIXTURES.parent / "experiments" / "tasks"
+CONFIGS = ROOT / "experiments" / "tasks"
 
 
 def task_of(task, representation, **variables):
@@ -20,17 +20,9 @@ def ours(tmp_path_factory):
     """A language model, and fastText vectors of the dimension in the configs."""
     directory = tmp_path_factory.mktemp("representations")
     language_model = write_language_model(directory / "fasttext", "fasttext", hidden_dim=128)
-    vectors, corpus = directory / "vectors.bin", FIXTURES / "corpus" / "train"
-    train_fasttext([corpus], vectors, dim=100, bucket=2000, min_count=1)
+    vectors = directory / "vectors.bin"
+    train_fasttext([TRAIN], vectors, dim=100, bucket=2000, min_count=1)
     return {"LM_ARCHIVE_PATH": str(language_model), "FASTTEXT_MODEL_PATH": str(vectors)}
-
-
-def pretrained_of(model):
-    return [
-        parameter.requires_grad
-        for name, parameter in model.named_parameters()
-        if "elmo_semfit" in name and "scalar_mix" not in name
-    ]
 
 
 @pytest.mark.parametrize(

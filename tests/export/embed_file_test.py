@@ -249,16 +249,6 @@ def test_damaged_vectors_of_an_interrupted_run_are_not_used(options, embedder, s
     assert not out.exists()
 
 
-def test_an_existing_file_is_replaced_only_on_request(embedder, sentences, out):
-    out.write_text("mine")
-    with pytest.raises(ConfigurationError, match="vectors.h5: it exists; .*--force to replace it"):
-        embed_file(embedder, sentences, out)
-    assert out.read_text() == "mine"
-    embed_file(embedder, sentences, out, force=True, forget_sentences=True)
-    with h5py.File(out, "r") as file:
-        assert list(file) == [*map(str, sorted(range(len(LINES)), key=str))]
-
-
 def test_errors_before_anything_is_written(embedder, sentences, out, monkeypatch):
     def complaint(**options):
         with pytest.raises(ConfigurationError) as error:

@@ -17,9 +17,9 @@ from allennlp_semfit import SentenceEmbedder
 from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.export.model_folder import export_model
 from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
-from tests import FIXTURES, TABLE, VECTORS
+from tests import TABLE, VALIDATION, VECTORS
 from tests.commands.running import run
-from tests.language_models import KINDS, tensors_of, with_vectors, write_language_model
+from tests.language_models import KINDS, rewritten, tensors_of, with_vectors, write_language_model
 from tests.mimick_archive import write_mimick
 
 SENTENCES = [["The", "boats", "café"], [], ["river"]]
@@ -84,10 +84,10 @@ def test_the_card_says_what_it_is_and_how_to_load_it(lm_archive, tmp_path):
 
 
 def test_the_indexer_may_be_the_default(tmp_path):
-    model = write_language_model(tmp_path / "lm", "words")
-    config = json.loads((model / "config.json").read_text())
-    assert config["dataset_reader"].pop("token_indexers")["tokens"]["type"] == "single_id"
-    (model / "config.json").write_text(json.dumps(config))
+    def change(config):
+        assert config["dataset_reader"].pop("token_indexers")["tokens"]["type"] == "single_id"
+
+    model = rewritten(write_language_model(tmp_path / "lm", "words"), tmp_path / "other", change)
     export_model(model, tmp_path / "out")
     expected = SentenceEmbedder(model).embed_sentence(["The", "river"])
     assert (SentenceEmbedder(tmp_path / "out").embed_sentence(["The", "river"]) == expected).all()
@@ -98,7 +98,7 @@ def test_allennlps_own_commands_say_what_they_take(command, lm_archive, tmp_path
     export_model(lm_archive, tmp_path / "model", VECTORS)
     error = f"{tmp_path / 'model'}: it is a folder of `allennlp export-model`.*`model.tar.gz`"
     with pytest.raises(ConfigurationError, match=error):
-        run(command, tmp_path / "model", FIXTURES / "corpus" / "validation.txt")
+        run(command, tmp_path / "model", VALIDATION)
 
 
 def test_a_compact_folder_has_rounded_vectors_in_a_smaller_file(lm_archive, embedder, tmp_path):
@@ -117,16 +117,6 @@ def test_a_compact_folder_has_rounded_vectors_in_a_smaller_file(lm_archive, embe
     for other in (compact.parent, write_language_model(tmp_path / "characters", "characters")):
         with pytest.raises(ConfigurationError, match="--compact: .* reads no fastText `.bin`"):
             export_model(other, tmp_path / "third", compact=True)
-
-
-def test_an_existing_model_is_replaced_only_on_request(lm_archive, tmp_path):
-    export_model(lm_archive, tmp_path, VECTORS)
-    with pytest.raises(ConfigurationError, match="force"):
-        export_model(lm_archive, tmp_path, VECTORS)
-    export_model(lm_archive, tmp_path, VECTORS, force=True)
-    (tmp_path / "model.safetensors").write_bytes(b"damaged")
-    with pytest.raises(InvalidFileError, match="cannot be read"):
-        SentenceEmbedder(tmp_path)
 
 
 def test_a_model_is_not_written_over_itself(tmp_path):
@@ -210,21 +200,32 @@ def test_a_folder_without_its_vectors_does_not_take_others(tmp_path, monkeypatch
         assert "train-fasttext" not in str(raised.value)
 
 
+@pytest.mark.parametrize("path", ["../vectors.bin", VECTORS], ids=["relative", "absolute"])
+def test_a_file_that_is_not_in_the_folder_is_not_read(path, tmp_path):
+    export_model(write_language_model(tmp_path / "lm", "fasttext"), tmp_path / "folder")
+    shutil.copy(VECTORS, tmp_path)
+    changed = with_vectors(path, tmp_path / "folder", tmp_path / "changed")
+    with pytest.raises(InvalidFileError, match="names the file '.*', which is not in the folder"):
+        SentenceEmbedder(changed)
+
+
+def test_other_boundaries_than_one_token_on_each_side(tmp_path):
+    boundaries = {"start_tokens": ["<s>", "<s>"], "end_tokens": []}
+    model = write_language_model(tmp_path / "lm", "fasttext", **boundaries)
+    export_model(model, tmp_path / "folder")
+    expected = SentenceEmbedder(model).embed_sentences(SENTENCES)
+    for vectors in SentenceEmbedder(tmp_path / "folder").embed_sentences(SENTENCES):
+        numpy.testing.assert_array_equal(vectors, next(expected))
+
+
 def test_names_of_files_may_be_equal(tmp_path):
-    model = write_language_model(tmp_path / "lm", "fasttext")
-    config = json.loads((model / "config.json").read_text())
-    (tmp_path / "other").mkdir()
-    indexers = config["dataset_reader"]["token_indexers"]
-    indexers["others"] = {
-        "type": "fasttext",
-        "model_path": shutil.copy(VECTORS, tmp_path / "other"),
-    }
-    embedders = config["model"]["text_field_embedder"]["token_embedders"]
-    embedders["others"] = {"type": "empty"}
-    (model / "config.json").write_text(json.dumps(config))
+    def change(config):
+        vectors = {"type": "fasttext", "model_path": shutil.copy(VECTORS, tmp_path)}
+        config["dataset_reader"]["token_indexers"]["others"] = vectors
+        config["model"]["text_field_embedder"]["token_embedders"]["others"] = {"type": "empty"}
+
+    model = rewritten(write_language_model(tmp_path / "lm", "fasttext"), tmp_path / "other", change)
     export_model(model, tmp_path / "out")
-    assert {path.name for path in (tmp_path / "out").glob("*.bin")} == {
-        "vectors.bin",
-        "_vectors.bin",
-    }
+    names = {path.name for path in (tmp_path / "out").glob("*.bin")}
+    assert names == {"vectors.bin", "_vectors.bin"}
     assert Vocabulary.from_files(str(tmp_path / "out" / "vocabulary"))

@@ -1,36 +1,20 @@
 import json
 import shutil
 import tarfile
-from pathlib import Path
 
 import numpy
 import pytest
 from allennlp.commands.train import train_model
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Token
-from allennlp.predictors import Predictor
 
 from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.export.model_folder import export_model
 from allennlp_semfit.export.task_folder import export_task
 from tests import VECTORS
 from tests.commands.running import error_of, run
-from tests.language_models import with_vectors
-from tests.tagging import tagging_config
-
-
-@Predictor.register("words")
-class WordsPredictor(Predictor):
-    def _json_to_instance(self, json_dict):
-        return self._dataset_reader.text_to_instance([Token(word) for word in json_dict["words"]])
-
-
-WORDS = ["The", "snow", "closed", "the", "gate"]
-
-
-def predict(path):
-    return Predictor.from_path(str(path), "words").predict_json({"words": WORDS})["logits"]
+from tests.language_models import with_vectors, write_language_model
+from tests.tagging import predict, tagging_config
 
 
 @pytest.fixture
@@ -51,35 +35,17 @@ def home(lm_archive, tmp_path):
     return home
 
 
-@pytest.mark.parametrize("again", [False, True])
-def test_a_moved_folder_predicts_the_same_without_the_files_of_its_training(home, tmp_path, again):
+def test_a_moved_folder_predicts_the_same_without_the_files_of_its_training(home, tmp_path):
     expected = predict(home / "tagger" / "model.tar.gz")
-    export_task(home / "tagger" / "model.tar.gz", tmp_path / "exported")
-    if again:
-        export_task(tmp_path / "exported", tmp_path / "exported again")
-        shutil.rmtree(tmp_path / "exported")
-        (tmp_path / "exported again").rename(tmp_path / "exported")
-    text = shutil.move(home / "tagged.tsv", tmp_path)
+    export_task(home / "tagger" / "model.tar.gz", tmp_path / "first")
+    # Another folder can be made from a folder.
+    export_task(tmp_path / "first", tmp_path / "exported")
+    shutil.rmtree(tmp_path / "first")
     shutil.rmtree(home)
     moved = tmp_path / "elsewhere"
     moved.mkdir()
     folder = (tmp_path / "exported").rename(moved / "my tagger")
     assert predict(folder) == expected
-
-    run("evaluate", folder, text, "--output-file", tmp_path / "metrics.json")
-    assert "accuracy" in json.loads((tmp_path / "metrics.json").read_text())
-    out = tmp_path / "predictions"
-    run(
-        "predict",
-        folder,
-        text,
-        "--use-dataset-reader",
-        "--predictor",
-        "words",
-        "--output-file",
-        out,
-    )
-    assert len(out.read_text().splitlines()) == len(Path(text).read_text().splitlines())
 
     # AllenNLP deletes what it unpacks as soon as the model is loaded.
     with tarfile.open(tmp_path / "model.tar.gz", "w:gz") as tar:
@@ -96,6 +62,23 @@ def test_a_language_model_that_has_been_moved_is_given_once(home, tmp_path):
     assert "--language-model" in error
     assert not (tmp_path / "out").exists()
     run("export-task", home / "tagger", tmp_path / "out", "--language-model", lm)
+    assert predict(tmp_path / "out") == expected
+
+
+def test_each_of_two_language_models_is_in_the_folder(tmp_path):
+    home = tmp_path / "home"
+    models = {
+        kind: {
+            "type": "elmo_semfit",
+            "archive_file": str(write_language_model(home / kind, kind, archive=True)),
+        }
+        for kind in ("words", "characters")
+    }
+    config = tagging_config(home, models, models, {"type": "pass_through", "input_dim": 24})
+    train_model(Params(config), str(home / "tagger"))
+    expected = predict(home / "tagger")
+    export_task(home / "tagger", tmp_path / "out")
+    shutil.rmtree(home)
     assert predict(tmp_path / "out") == expected
 
 

@@ -2,7 +2,6 @@ import os
 import random
 import signal
 import subprocess
-from pathlib import Path
 
 import fasttext
 import numpy
@@ -31,10 +30,6 @@ def corpus(tmp_path):
 @pytest.fixture
 def out(tmp_path):
     return tmp_path / "made" / "for this" / "vectors.bin"
-
-
-def input_matrix(path: Path) -> numpy.ndarray:
-    return fasttext.load_model(str(path)).get_input_matrix()
 
 
 class TestTrainFastText:
@@ -74,7 +69,7 @@ class TestTrainFastText:
         # No n-gram falls into most of so many rows: they keep what they were initialized with. Ten
         # threads would miss the last values, because their number is not a multiple of ten.
         train_fasttext([corpus], out, dim=7, bucket=20_001, epoch=1, threads=threads)
-        matrix = input_matrix(out)
+        matrix = fasttext.load_model(str(out)).get_input_matrix()
         assert matrix.size % 10
         assert numpy.isfinite(matrix).all()
         assert (matrix != 0).all()

@@ -101,5 +101,3 @@ def test_errors(lm_archive):
         ConfigurationError, match="layers must be one of all, top, average, normalized, got 'last'"
     ):
         ContextualWordEmbeddings(lm_archive, "last")
-    with pytest.raises(ConfigurationError, match="no.tar.gz does not exist"):
-        ContextualWordEmbeddings("no.tar.gz")

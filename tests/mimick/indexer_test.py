@@ -1,13 +1,10 @@
 import copy
-import json
 import pickle
 import shutil
 
 import numpy
 import pytest
 import torch
-from allennlp.commands.evaluate import evaluate_from_archive
-from allennlp.commands.train import train_model
 from allennlp.common import Params
 from allennlp.data import Batch, DatasetReader, Instance, Token, Vocabulary
 from allennlp.data.fields import TextField
@@ -19,16 +16,12 @@ from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.data.sentence_field import SentenceField
 from allennlp_semfit.mimick import indexer as module
 from allennlp_semfit.mimick.indexer import MimickIndexer
-from allennlp_semfit.pretrained.embedder import ElmoSemfitEmbedder
-from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
-from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
 from allennlp_semfit.static_vectors.table import read_table
-from tests import FIXTURES, TABLE
+from tests import TABLE
 from tests.batches import with_all_vectors
 from tests.mimick_archive import write_mimick
 from tests.processes import threads_in_a_fork
 
-CORPUS = str(FIXTURES / "corpus" / "train")
 WORDS, VECTORS = read_table(TABLE)
 
 
@@ -188,43 +181,3 @@ def test_a_missing_or_wrong_file_is_an_error_with_its_key(archive, tmp_path, lm_
         full_key = rf"that is `dataset_reader\.token_indexers\.mimick\.{key}`"
         with pytest.raises(InvalidFileError, match=rf"{message}(?s:.)*{full_key}"):
             from_params(*files)
-
-
-def language_model_config(archive):
-    config = Params.from_file(str(FIXTURES / "language_model.jsonnet")).as_dict()
-    indexer = {"type": "mimick", "archive_file": archive, "table_path": TABLE}
-    config["dataset_reader"]["token_indexers"] = {"mimick": indexer}
-    embedder = {"mimick": {"type": "mimick", "embedding_dim": 10}}
-    config["model"]["text_field_embedder"]["token_embedders"] = embedder
-    return config
-
-
-@pytest.fixture(scope="module")
-def language_model(archive, tmp_path_factory):
-    directory = tmp_path_factory.mktemp("language_model")
-    train_model(Params(language_model_config(archive)), directory)
-    return directory / "model.tar.gz"
-
-
-def test_its_archive_scores_predicts_and_embeds_the_same(language_model):
-    metrics = json.loads((language_model.parent / "metrics.json").read_text())
-    scores = evaluate_from_archive(language_model, str(FIXTURES / "corpus" / "validation.txt"))
-    assert scores["cosine"] == pytest.approx(metrics["best_validation_cosine"], rel=1e-4)
-
-    sentence = "The zebras crossed the river"
-    archive = load_archive(language_model)
-    archive.model.eval()
-    archive.model.return_all_layers = True
-    instance = archive.dataset_reader.text_to_instance(sentence)
-    archive.dataset_reader.apply_token_indexers(instance)
-    expected = archive.model.forward_on_instance(instance)["lm_embeddings"][:, 1:-1]
-    layers = SentenceEmbedder(language_model).embed_sentence(sentence.split())
-    numpy.testing.assert_allclose(layers, expected, rtol=1e-4, atol=1e-5)
-
-    indexer = ElmoSemfitIndexer(language_model)
-    embedder = ElmoSemfitEmbedder(language_model, scalar_mix_parameters=[-1e4, -1e4, 1e4]).eval()
-    field = TextField([Token(word) for word in sentence.split()], {"elmo": indexer})
-    batch = Batch([Instance({"text": field})])
-    batch.index_instances(Vocabulary())
-    embedded = embedder(**batch.as_tensor_dict()["text"]["elmo"])
-    numpy.testing.assert_allclose(embedded[0].detach(), expected[2], rtol=1e-4, atol=1e-5)

@@ -14,7 +14,7 @@ from torch.nn.functional import cosine_similarity
 
 from allennlp_semfit.data.language_modeling import LanguageModelingReader
 from allennlp_semfit.predictors.language_model_vectors import LanguageModelVectorsPredictor
-from tests import FIXTURES
+from tests import FIXTURES, VALIDATION
 
 TRAINABLE = {"type": "embedding", "embedding_dim": 10, "num_embeddings": 3}
 
@@ -22,9 +22,7 @@ TRAINABLE = {"type": "embedding", "embedding_dim": 10, "num_embeddings": 3}
 class TestBidirectionalLm(ModelTestCase):
     def setup_method(self):
         super().setup_method()
-        self.set_up_model(
-            FIXTURES / "language_model.jsonnet", FIXTURES / "corpus" / "validation.txt"
-        )
+        self.set_up_model(FIXTURES / "language_model.jsonnet", VALIDATION)
         # An untrained head answers every context with nothing.
         torch.nn.init.normal_(self.model._head.projection.weight)
 

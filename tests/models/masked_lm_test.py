@@ -13,7 +13,7 @@ from allennlp.predictors import Predictor
 from torch.nn.functional import cosine_similarity
 
 from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
-from tests import FIXTURES
+from tests import FIXTURES, VALIDATION
 
 SIZES = {
     "hidden_size": 8,
@@ -42,7 +42,7 @@ def param_file(tmp_path_factory):
 class TestMaskedLm(ModelTestCase):
     @pytest.fixture(autouse=True)
     def _set_up(self, param_file):
-        self.set_up_model(param_file, FIXTURES / "corpus" / "validation.txt")
+        self.set_up_model(param_file, VALIDATION)
         torch.nn.init.normal_(self.model._head.projection.weight)
         torch.nn.init.normal_(self.model.mask_vector)
 

@@ -12,10 +12,12 @@ from allennlp.models import Model
 from allennlp.models.archival import archive_model
 
 from tests import FIXTURES
+from tests.models.masked_lm_test import MASKED
 
 
-def config_of(overrides=None):
+def config_of(overrides=None, others=None):
     config = Params.from_file(FIXTURES / "language_model.jsonnet").as_dict(quiet=True)["model"]
+    config.update(others or {})
     return with_overrides(config, {"head.whiten_targets": True, **(overrides or {})})
 
 
@@ -23,25 +25,25 @@ def build(config):
     return Model.from_params(Params(config), vocab=Vocabulary.empty())
 
 
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory):
+def write_trained(directory, config):
     """A model as a training leaves it, and its archive."""
-    directory = tmp_path_factory.mktemp("trained")
-    model = build(config_of())
+    archived = {"dataset_reader": {"type": "language_modeling"}, "model": config}
+    (directory / "config.json").write_text(json.dumps(archived))
+    model = build(config)
     for tensor in model.state_dict().values():
         tensor.copy_(torch.rand(tensor.shape) * 10)
-    config = {"dataset_reader": {"type": "language_modeling"}, "model": config_of()}
-    (directory / "config.json").write_text(json.dumps(config))
     torch.save(model.state_dict(), directory / "best.th")
     Vocabulary.empty().save_to_files(str(directory / "vocabulary"))
     return model, archive_model(directory)
 
 
-def test_it_has_the_weights_and_the_statistics_of_the_archive(trained):
-    model, archive = trained
-    weights = build(config_of({"pretrained_file": archive})).state_dict()
+@pytest.mark.parametrize("others", [{}, MASKED], ids=["bidirectional_lm", "masked_lm"])
+def test_it_has_the_weights_and_the_statistics_of_the_archive(others, tmp_path):
+    model, archive = write_trained(tmp_path, config_of(others=others))
+    weights = build(config_of({"pretrained_file": archive}, others)).state_dict()
     expected = model.state_dict()
     assert "_head.target_transform.mean" in expected
+    assert ("mask_vector" in expected) == bool(others)
     assert list(weights) == list(expected)
     for name, value in weights.items():
         torch.testing.assert_close(value, expected[name], rtol=0, atol=0)
@@ -56,8 +58,8 @@ def test_it_has_the_weights_and_the_statistics_of_the_archive(trained):
     ],
     ids=["size", "fewer", "more"],
 )
-def test_an_archive_with_other_parameters_is_refused(overrides, message, trained):
-    _, archive = trained
+def test_an_archive_with_other_parameters_is_refused(overrides, message, tmp_path):
+    _, archive = write_trained(tmp_path, config_of())
     with pytest.raises(ConfigurationError, match=message) as error:
         build(config_of({**overrides, "pretrained_file": archive}))
     assert f"Language model {archive} has other parameters" in str(error.value)

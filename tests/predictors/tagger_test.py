@@ -28,7 +28,7 @@ from allennlp_semfit.export.model_folder import export_model
 from allennlp_semfit.export.task_folder import export_task
 from allennlp_semfit.predictors.tagger import _to_bio
 from tests import FIXTURES
-from tests.commands.running import error_of, run
+from tests.commands.running import run
 from tests.language_models import write_language_model
 
 DATA = str(FIXTURES / "downstream" / "ner.conll")
@@ -97,6 +97,17 @@ def predict(monkeypatch, capsys, no_spacy_model):
     return predict
 
 
+def check_entities(words, tags, entities):
+    """Each has the words and the label of its place, and no other word has a label."""
+    with_label = []
+    for entity in entities:
+        place = range(entity["start"], entity["end"])
+        assert entity["text"] == " ".join(words[index] for index in place)
+        assert {tags[index].partition("-")[2] for index in place} == {entity["label"]}
+        with_label += place
+    assert with_label == [index for index, tag in enumerate(tags) if tag != "O"]
+
+
 @pytest.mark.parametrize(("model", "again"), [("crf_tagger", False), ("simple_tagger", True)])
 def test_a_moved_folder_tags_text_as_the_tagger_was_evaluated(model, again, predict, tmp_path):
     home = tmp_path / "home"
@@ -122,13 +133,9 @@ def test_a_moved_folder_tags_text_as_the_tagger_was_evaluated(model, again, pred
         assert [output["words"] for output in outputs] == words
         assert [output["tags"] for output in outputs if output["words"]] == expected
         assert outputs[2] == {"words": [], "tags": [], "entities": []}
-    assert outputs[0]["entities"] == [
-        {"text": "Mrs. Okafor", "label": "PER", "start": 0, "end": 2},
-        {"text": "Lisbon", "label": "LOC", "start": 4, "end": 5},
-    ]
-    assert outputs[3]["entities"] == [
-        {"text": "Harbour Trust", "label": "ORG", "start": 1, "end": 3}
-    ]
+    assert any(output["entities"] for output in outputs)
+    for output in outputs:
+        check_entities(**output)
 
     # A test set as sentences, as its reader reads it, and as it is evaluated.
     instances = [*archive.dataset_reader.read(DATA)]
@@ -214,11 +221,6 @@ class TestLanguage:
         # The card of any other language has no code.
         run("export-model", tmp_path / "lm", tmp_path / "any", "--language", "xx")
         assert "Next: fill in the language and the license in its README.md" in caplog.text
-
-    @pytest.mark.parametrize("command", ["export-model", "export-task"])
-    def test_spacy_does_not_support_it(self, command, tmp_path):
-        error = error_of(command, "model.tar.gz", tmp_path / "out", "--language", "wolof")
-        assert "no tokenizer for the language 'wolof'" in error
 
     def test_an_archive_that_was_not_exported_can_have_the_predictor(
         self, home, no_spacy_model, predict

@@ -19,7 +19,7 @@ from allennlp_semfit.pretrained.embedder import ElmoSemfitEmbedder
 from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
 from tests import FIXTURES, VECTORS
 from tests.language_models import KINDS, tensors_of, write_language_model
-from tests.tagging import tagging_config
+from tests.tagging import predict, tagging_config
 from tests.tolerance import assert_same_but_for_rounding
 
 SENTENCES = [
@@ -139,7 +139,7 @@ class TestInATask:
         home = tmp_path / "home"
         language_model = write_language_model(home / "lm", "subwords", archive=True)
         train_model(Params(self.config(tmp_path, FEW, language_model)), str(tmp_path / "task"))
-        expected = self.predict(tmp_path / "task" / "model.tar.gz")
+        expected = predict(tmp_path / "task" / "model.tar.gz")
         away = home.rename(tmp_path / "away")
         indexer = "dataset_reader.token_indexers.elmo"
         embedder = "model.text_field_embedder.token_embedders.elmo"
@@ -148,7 +148,7 @@ class TestInATask:
         # The language model's archive is missing, and then its tokenizer.
         for _ in range(2):
             with pytest.raises(InvalidFileError) as raised:
-                self.predict(tmp_path / "task" / "model.tar.gz", **overrides)
+                predict(tmp_path / "task" / "model.tar.gz", **overrides)
             message = str(raised.value)
             assert "does not exist" in message
             assert message.count("-o '") == 1
@@ -158,7 +158,7 @@ class TestInATask:
         tokenizer_path = str(away / "lm" / "tokenizer.json")
         export_model(overrides[keys[0]], tmp_path / "lm", tokenizer_path=tokenizer_path)
         overrides = dict.fromkeys(keys, str(tmp_path / "lm"))
-        assert self.predict(tmp_path / "task" / "model.tar.gz", **overrides) == expected
+        assert predict(tmp_path / "task" / "model.tar.gz", **overrides) == expected
 
     def test_a_reader_for_validation_is_named_too(self, tmp_path):
         place = "dataset_reader.token_indexers.elmo"
@@ -188,7 +188,7 @@ class TestInATask:
         train_model(Params(self.config(tmp_path, FEW, ours)), str(tmp_path / "task"))
         override = {"dataset_reader.token_indexers.elmo.archive_file": str(other)}
         with pytest.raises(ConfigurationError, match="Give both the same language model"):
-            self.predict(tmp_path / "task" / "model.tar.gz", **override)
+            predict(tmp_path / "task" / "model.tar.gz", **override)
 
     def test_tasks_of_one_process_may_have_different_language_models(
         self, language_models, tmp_path
@@ -201,9 +201,3 @@ class TestInATask:
             archives.append(load_archive(task / "model.tar.gz"))
         for archive in archives:
             Model.from_params(archive.config["model"].duplicate(), vocab=archive.model.vocab)
-
-    def predict(self, archive_file, **overrides):
-        archive = load_archive(archive_file, overrides=overrides)
-        instance = archive.dataset_reader.text_to_instance([Token(word) for word in SENTENCES[2]])
-        archive.dataset_reader.apply_token_indexers(instance)
-        return archive.model.eval().forward_on_instance(instance)["logits"].tolist()

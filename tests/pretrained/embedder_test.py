@@ -10,7 +10,6 @@ from allennlp.commands.train import train_model
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.testing import ModelTestCase
-from allennlp.data.tokenizers import Token
 from allennlp.models import load_archive
 from allennlp.modules import Elmo
 from allennlp.modules.token_embedders import TokenEmbedder
@@ -20,7 +19,7 @@ from hypothesis import strategies as st
 from allennlp_semfit.data.fasttext_indexer import FastTextIndexer
 from tests import FIXTURES, VECTORS
 from tests.language_models import tensors_of, with_vectors
-from tests.tagging import tagging_config
+from tests.tagging import predict, tagging_config
 from tests.tolerance import assert_same_but_for_rounding
 
 SENTENCES = [
@@ -231,15 +230,6 @@ class TestInAModel(ModelTestCase):
             # What a softmax normalizes does not depend on it, so but for rounding it has none.
             gradients_to_ignore={"arc_attention._bias"},
         )
-
-
-def predict(archive_file, **overrides):
-    archive = load_archive(archive_file, overrides=overrides)
-    instance = archive.dataset_reader.text_to_instance(
-        [Token(word) for word in ["The", "snow", "closed", "the", "gate"]]
-    )
-    archive.dataset_reader.apply_token_indexers(instance)
-    return archive.model.eval().forward_on_instance(instance)["logits"].tolist()
 
 
 def test_the_tasks_weights_are_taken_and_not_those_of_the_language_model_found(

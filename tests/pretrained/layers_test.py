@@ -1,4 +1,3 @@
-import json
 import shutil
 
 import pytest
@@ -18,7 +17,7 @@ from allennlp_semfit.fasttext.train import train_fasttext
 from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
 from allennlp_semfit.pretrained.layers import LanguageModelLayers, add_boundary_tokens
 from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
-from tests import FIXTURES, VECTORS
+from tests import TRAIN, VECTORS
 from tests.language_models import KINDS, rewritten, with_vectors, write_language_model
 from tests.language_models import tensors_of as indexed_by
 from tests.tolerance import assert_as_exact_as, assert_same_but_for_rounding
@@ -155,6 +154,11 @@ def test_no_boundary_at_all(kind, tmp_path):
         given, mask = layers(tensors)
     assert torch.equal(mask.sum(dim=1), get_text_field_mask({"": _of_subwords(tensors)}).sum(dim=1))
     assert layers.pool_to_words(given[-1], tensors).shape == (3, 8, 12)
+    predictor = Predictor.from_path(str(directory), "language_model_vectors")
+    for index, sentence in enumerate(SENTENCES):
+        expected = torch.tensor(predictor.predict(sentence)["layers"])
+        found = torch.stack(given)[:, index, : expected.size(1)]
+        assert_same_but_for_rounding(found, expected)
 
 
 def _of_subwords(tensors):
@@ -220,14 +224,14 @@ def test_one_word_of_many_subwords_takes_no_memory_for_the_others(subword_layers
 
 @pytest.mark.parametrize("kind", ["frozen_characters", "subwords"])
 def test_files_that_it_does_not_need_are_not_looked_for(kind, language_models, tmp_path):
-    directory = shutil.copytree(language_models[kind], tmp_path / "lm")
-    config = json.loads((directory / "config.json").read_text())
-    if kind == "subwords":
-        config["dataset_reader"]["tokenizer"]["model_path"] = "gone"
-    else:
-        embedders = config["model"]["text_field_embedder"]["token_embedders"]
-        embedders["characters"]["pretrained_file"] = "gone.hdf5"
-    (directory / "config.json").write_text(json.dumps(config))
+    def change(config):
+        if kind == "subwords":
+            config["dataset_reader"]["tokenizer"]["model_path"] = "gone"
+        else:
+            embedders = config["model"]["text_field_embedder"]["token_embedders"]
+            embedders["characters"]["pretrained_file"] = "gone.hdf5"
+
+    directory = rewritten(language_models[kind], tmp_path / "lm", change)
     layers = LanguageModelLayers.from_archive(directory).eval()
     tensors = tensors_of(language_models[kind], SENTENCES)
     expected = LanguageModelLayers.from_archive(language_models[kind]).eval()
@@ -260,7 +264,7 @@ def test_vectors_that_have_been_replaced_are_told_by_those_of_the_boundaries(lm_
     export_model(lm_archive, tmp_path / "compact", compact=True)
     LanguageModelLayers.from_archive(tmp_path / "compact").load_state_dict(state)
     vectors = tmp_path / "vectors.bin"
-    train_fasttext([FIXTURES / "corpus" / "train"], vectors, dim=10, bucket=100)
+    train_fasttext([TRAIN], vectors, dim=10, bucket=100)
     other = with_vectors(vectors, lm_archive, tmp_path / "other")
     with pytest.raises(ConfigurationError, match=f"{other} reads other word vectors than in the"):
         LanguageModelLayers.from_archive(other).load_state_dict(state)
@@ -268,7 +272,7 @@ def test_vectors_that_have_been_replaced_are_told_by_those_of_the_boundaries(lm_
 
 def test_a_fasttext_file_of_another_dimension_is_refused_with_both(lm_archive, tmp_path):
     vectors = tmp_path / "vectors.bin"
-    train_fasttext([FIXTURES / "corpus" / "train"], vectors, dim=11, bucket=100)
+    train_fasttext([TRAIN], vectors, dim=11, bucket=100)
     with pytest.raises(ConfigurationError, match=r"dimension 10, but .*vectors.bin .*dimension 11"):
         LanguageModelLayers.from_archive(with_vectors(vectors, lm_archive, tmp_path / "other"))
 
@@ -331,9 +335,8 @@ PADDED = {
 
 
 @pytest.mark.parametrize("kind", PADDED)
-def test_padded_indexers_give_what_the_language_model_predicts(kind, tmp_path, monkeypatch):
-    monkeypatch.setitem(KINDS, "padded", PADDED[kind])
-    archive = write_language_model(tmp_path / "lm", "padded", archive=True)
+def test_padded_indexers_give_what_the_language_model_predicts(kind, tmp_path):
+    archive = write_language_model(tmp_path / "lm", PADDED[kind], archive=True)
     predictor = Predictor.from_path(str(archive), "language_model_vectors")
     embedder = SentenceEmbedder(archive)
     for sentence in ("a", "unbelievably long words"):

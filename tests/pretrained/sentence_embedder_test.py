@@ -3,6 +3,7 @@ import os
 import pickle
 import random
 import sys
+from unittest import mock
 
 import numpy
 import pytest
@@ -195,6 +196,20 @@ def test_what_it_gives_is_neither_the_batch_nor_part_of_a_graph(embedder):
     torch.testing.assert_close(weights.grad, vectors.sum(dim=(0, 1)))
 
 
+@given(st.lists(st.integers(0, 12), max_size=20))
+def test_a_window_is_as_large_as_the_limits_of_sentences_and_words_allow(lengths):
+    sentences = [[str(index)] * length for index, length in enumerate(lengths)]
+    with mock.patch.multiple(sentence_embedder, WINDOW_SENTENCES=4, WINDOW_WORDS=10):
+        windows = list(sentence_embedder.windows_of(iter(sentences)))
+    assert [*itertools.chain(*windows)] == sentences
+    for window, following in itertools.zip_longest(windows, windows[1:]):
+        num_words = sum(map(len, window))
+        assert 1 <= len(window) <= 4
+        assert num_words <= 10 or len(window) == 1
+        # The next sentence was one too many.
+        assert not following or len(window) == 4 or num_words + len(following[0]) > 10
+
+
 @given(st.lists(st.integers(0, 200), max_size=60), st.integers(1, 8))
 def test_batches_have_similar_lengths_and_a_bounded_size(lengths, batch_size):
     batches = list(batches_by_length(lengths, batch_size))
@@ -205,11 +220,6 @@ def test_batches_have_similar_lengths_and_a_bounded_size(lengths, batch_size):
         assert len(batch) == 1 or longest * len(batch) <= 50 * batch_size
     in_order = [lengths[index] for batch in batches for index in batch]
     assert in_order == sorted(lengths, reverse=True)
-
-
-def test_a_missing_gpu_is_an_error(lm_archive):
-    with pytest.raises(ConfigurationError, match="There is no GPU 99: PyTorch finds"):
-        SentenceEmbedder(lm_archive, cuda_device=99)
 
 
 @requires_gpu

@@ -39,7 +39,6 @@ from tests.reliability import REPEATS
 from tests.subword_files import write_subwords
 
 WORDS = ["the", "river", "Zürich", "x" * 60, "</s>", ""]
-CORPUS = FIXTURES / "corpus" / "train"
 DUMP = b"""<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/"><siteinfo><namespaces>
 <namespace key="6">File</namespace><namespace key="0" /></namespaces></siteinfo>
 <page><title>T</title><ns>0</ns><revision><text>'''Rain''' fell on the [[harbour|old harbour]]

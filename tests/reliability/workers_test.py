@@ -12,10 +12,11 @@ from contextlib import suppress
 
 import pytest
 
-from tests import FIXTURES, VECTORS
-from tests.processes import ROOT, is_running, start_module, wait_until
+from tests import FIXTURES, ROOT, TRAIN, VECTORS
+from tests.processes import is_running, start_module, wait_until
 
-SECONDS = 120
+SECONDS = 600
+"""A training that takes longer hangs, even on a busy machine."""
 LOADER = {
     "type": "watched",
     "batch_size": 8,
@@ -31,7 +32,7 @@ FAILS = {"trainer.validation_metric": "+unknown"}
 def corpus(tmp_path_factory):
     """More sentences than the workers' queues hold."""
     path = tmp_path_factory.mktemp("corpus") / "corpus.txt"
-    shards = sorted((FIXTURES / "corpus" / "train").iterdir())
+    shards = sorted(TRAIN.iterdir())
     path.write_text("".join(shard.read_text("utf-8") for shard in shards) * 300, "utf-8")
     return path
 

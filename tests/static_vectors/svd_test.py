@@ -18,10 +18,9 @@ from allennlp_semfit.static_vectors.cooccurrence import (
     positive_pmi,
 )
 from allennlp_semfit.static_vectors.svd import train_svd
-from tests import FIXTURES, VECTORS
+from tests import TRAIN, VECTORS
 
-CORPUS = FIXTURES / "corpus" / "train"
-FILES = sorted(CORPUS.iterdir())
+FILES = sorted(TRAIN.iterdir())
 
 
 def table(path):
@@ -63,11 +62,11 @@ def test_a_matrix_of_any_rank_is_decomposed(num_rows, num_columns, rank, seed):
 @pytest.mark.parametrize("matrix", ["ppmi", "conditional"])
 def test_the_table_has_the_matrix_of_the_corpus(matrix, tmp_path):
     result = train_svd(
-        [CORPUS], tmp_path / "svd.txt", matrix=matrix, dim=6, alpha=1, min_count=3, num_workers=1
+        [TRAIN], tmp_path / "svd.txt", matrix=matrix, dim=6, alpha=1, min_count=3, num_workers=1
     )
     words, vectors = table(tmp_path / "svd.txt")
     reader = LanguageModelingReader(token_indexers={"tokens": SingleIdTokenIndexer()})
-    instances = list(reader.read(CORPUS))
+    instances = list(reader.read(TRAIN))
     for instance in instances:
         reader.apply_token_indexers(instance)
     vocab = Vocabulary.from_instances(instances, min_count={"tokens": 3})
@@ -100,7 +99,7 @@ def test_each_option_is_used(tmp_path, monkeypatch):
 
     monkeypatch.setattr(svd, "count_cooccurrences", count)
     out = tmp_path / "svd.vec"
-    train_svd([CORPUS], out, dim=5, window=3, alpha=0, min_count=2, max_size=40, num_workers=1)
+    train_svd([TRAIN], out, dim=5, window=3, alpha=0, min_count=2, max_size=40, num_workers=1)
     assert windows == [3]
     words, vectors = table(out)
     assert len(words) == 41
@@ -142,7 +141,7 @@ def test_without_rare_words_the_unknown_word_is_zero(tmp_path):
 
 def test_pca_is_that_of_fasttexts_vectors(tmp_path):
     out = tmp_path / "pca.txt"
-    result = train_svd([CORPUS], out, pca_of=VECTORS, dim=4, min_count=3, num_workers=1)
+    result = train_svd([TRAIN], out, pca_of=VECTORS, dim=4, min_count=3, num_workers=1)
     words, vectors = table(out)
     model = FastTextModel.open(VECTORS)
     original = numpy.array([model.get_word_vector(word) for word in words[1:]], dtype=float)
@@ -171,7 +170,7 @@ def test_pca_is_that_of_fasttexts_vectors(tmp_path):
             {"pca_of": VECTORS, "dim": 11},
             "--dim must be at most 10, the dimension of .*vectors.bin, got 11",
         ),
-        ({"vocabulary_dir": CORPUS}, "train: it is not empty"),
+        ({"vocabulary_dir": TRAIN}, "train: it is not empty"),
         ({"vocabulary_dir": ".."}, "svd.txt: it is in .., which is for the vocabulary alone"),
     ],
 )
@@ -181,7 +180,7 @@ def test_wrong_options_are_reported_before_the_corpus_is_read(
     monkeypatch.setattr(svd, "count_words", lambda *_, **__: pytest.fail("it counts"))
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ConfigurationError, match=message):
-        train_svd([CORPUS], tmp_path / "svd.txt", **options)
+        train_svd([TRAIN], tmp_path / "svd.txt", **options)
     assert not list(tmp_path.iterdir())
 
 

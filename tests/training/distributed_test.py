@@ -12,13 +12,12 @@ from allennlp.common.util import find_open_port, prepare_environment
 from allennlp.data import Vocabulary
 
 import allennlp_semfit  # noqa: F401 (registers what configs name, in spawned processes too)
-from tests import FIXTURES
+from tests import FIXTURES, ROOT, VALIDATION
 from tests.processes import run_in_two_processes
 
-ROOT = FIXTURES.parent
 CONFIG = FIXTURES / "language_model.jsonnet"
 SENTENCES_PER_STEP = 8
-WORDS = (FIXTURES / "corpus" / "validation.txt").read_text("utf-8").split()
+WORDS = VALIDATION.read_text("utf-8").split()
 
 HEADS = {
     "semfit": {},
@@ -38,16 +37,11 @@ HEADS = {
             "input_dim": 6,
             "cutoffs": [10, 45],
             "div_value": 2.0,
-        },
+        }
     },
     "sampled": {"model.head": {"type": "sampled_softmax", "input_dim": 6, "num_samples": 8}},
     "sparse": {
-        "model.head": {
-            "type": "sampled_softmax",
-            "input_dim": 6,
-            "num_samples": 8,
-            "sparse": True,
-        },
+        "model.head": {"type": "sampled_softmax", "input_dim": 6, "num_samples": 8, "sparse": True},
         "trainer.grad_norm": False,
     },
 }
@@ -76,10 +70,7 @@ def overrides_of(inputs, num_processes, head="semfit"):
         **HEADS[head],
     }
     if head not in ("semfit", "contrastive", "whitened"):
-        overrides["vocabulary"] = {
-            "type": "from_files",
-            "directory": str(inputs / "vocabulary"),
-        }
+        overrides["vocabulary"] = {"type": "from_files", "directory": str(inputs / "vocabulary")}
         overrides["trainer.validation_metric"] = "-perplexity"
         overrides["dataset_reader.token_indexers.tokens"] = {"type": "single_id"}
         overrides["model.text_field_embedder.token_embedders.tokens"] = {"type": "empty"}
@@ -118,9 +109,7 @@ def train_here(global_rank, world_size, gpu_id, inputs, directory):
         params = Params.from_file(CONFIG, overrides)
         prepare_environment(params)
         loop = TrainModel.from_params(
-            params=params,
-            serialization_dir=serialization_dir,
-            local_rank=global_rank,
+            params=params, serialization_dir=serialization_dir, local_rank=global_rank
         )
         metrics = loop.run()
         if global_rank == 0:

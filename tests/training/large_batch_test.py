@@ -1,5 +1,3 @@
-import copy
-
 import mpmath
 import pytest
 import torch
@@ -68,20 +66,9 @@ def test_no_size_overflows(num_replicas, warmup_steps, held, length, step):
 def test_epochs_do_not_change_the_learning_rate():
     optimizer, scheduler = scheduler_of(PAPER)
     scheduler.step_batch(7)
-    before = copy.deepcopy([group["lr"] for group in optimizer.param_groups])
+    before = [group["lr"] for group in optimizer.param_groups]
     scheduler.step(0.3)
     assert [group["lr"] for group in optimizer.param_groups] == before
-
-
-def test_a_restored_schedule_continues_from_the_same_step():
-    optimizer, scheduler = scheduler_of(PAPER)
-    for step in range(1, 41):
-        scheduler.step_batch(step)
-    new_optimizer, new_scheduler = scheduler_of(PAPER)
-    new_optimizer.load_state_dict(optimizer.state_dict())
-    new_scheduler.load_state_dict(scheduler.state_dict())
-    new_scheduler.step_batch(41)
-    assert new_optimizer.param_groups[0]["lr"] == pytest.approx(0.01 * closed_form(41, **PAPER))
 
 
 @pytest.mark.parametrize(

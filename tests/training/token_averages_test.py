@@ -56,8 +56,5 @@ def test_all_processes_report_the_same():
         average(batch[:, 0])
         direction(batch)
     run_in_two_processes(
-        _check_in_each_process,
-        values,
-        average.get_metric(),
-        direction.get_metric(),
+        _check_in_each_process, values, average.get_metric(), direction.get_metric()
     )

@@ -4,12 +4,10 @@ import pytest
 
 from allennlp_semfit.fasttext.train import train_fasttext
 from allennlp_semfit.static_vectors.svd import train_svd
-from tests import FIXTURES
+from tests import TRAIN, VALIDATION
 from tests.elmo_weights import write_elmo
 from tests.mimick_archive import write_mimick
 from tests.subword_files import write_subwords
-
-CORPUS = FIXTURES / "corpus" / "train"
 
 
 @pytest.fixture(scope="session")
@@ -18,13 +16,13 @@ def workspace(tmp_path_factory):
     directory = tmp_path_factory.mktemp("workspace")
     data, output = directory / "data" / "sample", directory / "output"
     data.mkdir(parents=True)
-    (data / "train").symlink_to(CORPUS)
-    (data / "validation.txt").symlink_to(FIXTURES / "corpus" / "validation.txt")
-    train_fasttext([CORPUS], data / "vectors.bin", dim=100, bucket=2000, min_count=1, epoch=5)
+    (data / "train").symlink_to(TRAIN)
+    (data / "validation.txt").symlink_to(VALIDATION)
+    train_fasttext([TRAIN], data / "vectors.bin", dim=100, bucket=2000, min_count=1, epoch=5)
     svd = {"min_count": 1, "vocabulary_dir": data / "svd_vocabulary"}
-    train_svd([CORPUS], data / "svd.txt", dim=100, **svd)
+    train_svd([TRAIN], data / "svd.txt", dim=100, **svd)
     pca = {"min_count": 1, "vocabulary_dir": data / "pca_vocabulary"}
-    train_svd([CORPUS], data / "pca.txt", dim=50, pca_of=data / "vectors.bin", **pca)
+    train_svd([TRAIN], data / "pca.txt", dim=50, pca_of=data / "vectors.bin", **pca)
     write_subwords(data / "subwords")
     write_elmo(
         output / "character_cnn",

@@ -15,11 +15,10 @@ from allennlp.models import Model
 from allennlp.models.model import remove_weights_related_keys_from_params
 
 from allennlp_semfit.export.model_folder import export_model
-from tests import FIXTURES, TABLE
+from tests import ROOT, TABLE, TRAIN
 from tests.modules.lm_heads.vocabularies import vocabulary_of
-from tests.training_config.conftest import CORPUS
 
-CONFIGS = FIXTURES.parent / "training_config"
+CONFIGS = ROOT / "training_config"
 VARIATIONS = sorted(path.stem for path in (CONFIGS / "language_models").glob("*.jsonnet"))
 CONTEXTUALIZERS = [
     f"elmo_semfit_{name}" for name in ("gated_cnn", "qrnn", "sru", "torch_lstm", "transformer")
@@ -37,12 +36,7 @@ OVERRIDES = {
 }
 PAPER_VARIABLES = {
     name: f"/{name}"
-    for name in (
-        "ONE_BILLION_WORD",
-        "FASTTEXT_MODEL_PATH",
-        "SUBWORDS_PATH",
-        "ELMO_WEIGHTS_PATH",
-    )
+    for name in ("ONE_BILLION_WORD", "FASTTEXT_MODEL_PATH", "SUBWORDS_PATH", "ELMO_WEIGHTS_PATH")
 }
 # Millions of trainable parameters. Table 2 of the paper has the first three.
 PAPER_PARAMETERS = {
@@ -95,12 +89,12 @@ def test_its_training_continues_on_other_text(name, workspace, tmp_path, monkeyp
     trained = train(config_of(name), tmp_path / "trained").state_dict()
 
     archive = tmp_path / "trained" / "model.tar.gz"
-    validation = str(CORPUS / "shard-00.txt")
+    validation = str(TRAIN / "shard-00.txt")
     config = evaluate(
         CONFIGS / "continue.jsonnet",
         LM_ARCHIVE_PATH=str(archive),
         LM_CONFIG=(tmp_path / "trained" / "config.json").read_text("utf-8"),
-        LM_TRAIN_DATA_PATH=str(CORPUS / "shard-01.txt"),
+        LM_TRAIN_DATA_PATH=str(TRAIN / "shard-01.txt"),
         LM_VALIDATION_DATA_PATH=validation,
     )
     # So small a rate that the weights remain those of the archive, but for the last digits.
@@ -132,8 +126,8 @@ def test_the_training_of_an_exported_folder_continues(workspace, tmp_path, monke
         CONFIGS / "continue.jsonnet",
         LM_ARCHIVE_PATH=str(folder),
         LM_CONFIG=(folder / "config.json").read_text("utf-8"),
-        LM_TRAIN_DATA_PATH=str(CORPUS / "shard-01.txt"),
-        LM_VALIDATION_DATA_PATH=str(CORPUS / "shard-00.txt"),
+        LM_TRAIN_DATA_PATH=str(TRAIN / "shard-01.txt"),
+        LM_VALIDATION_DATA_PATH=str(TRAIN / "shard-00.txt"),
     )
     indexers = config["dataset_reader"]["token_indexers"]
     indexers["fasttext"]["model_path"] = str(folder / "vectors.bin")

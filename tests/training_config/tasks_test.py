@@ -14,10 +14,10 @@ from allennlp.commands.train import train_model
 from allennlp.common.params import Params
 from allennlp.data import DatasetReader
 
-from tests import FIXTURES
+from tests import FIXTURES, ROOT
 from tests.language_models import write_language_model
 
-CONFIGS = FIXTURES.parent / "training_config" / "tasks"
+CONFIGS = ROOT / "training_config" / "tasks"
 DATA = {
     "coref": "coref.gold_conll",
     "ner": "ner.conll",
@@ -45,6 +45,15 @@ def train(config, directory):
     assert math.isfinite(metrics["test_loss"])
     assert f"best_validation_{metric}" in metrics
     return model
+
+
+def pretrained_of(model):
+    """Whether each parameter of the language model is trained."""
+    return [
+        parameter.requires_grad
+        for name, parameter in model.named_parameters()
+        if "elmo_semfit" in name and "scalar_mix" not in name
+    ]
 
 
 @pytest.mark.parametrize(
@@ -77,11 +86,6 @@ def test_a_task_trains_and_is_tested(task, tmp_path):
     # With as many dimensions as that of the main job.
     language_model = write_language_model(tmp_path / "lm", kind, hidden_dim=128)
     config = config_of(CONFIGS / f"{task}.jsonnet", LM_ARCHIVE_PATH=str(language_model))
-    model = train(config, tmp_path / "task")
-    pretrained = [
-        parameter.requires_grad
-        for name, parameter in model.named_parameters()
-        if "elmo_semfit" in name and "scalar_mix" not in name
-    ]
+    pretrained = pretrained_of(train(config, tmp_path / "task"))
     assert pretrained
     assert not any(pretrained)

@@ -3,8 +3,6 @@
 import random
 from pathlib import Path
 
-__all__ = ["BAD", "GOOD", "REST", "write_data"]
-
 GOOD = ["fine", "snow", "roses", "bright"]
 BAD = ["grey", "road", "dose", "broken"]
 REST = ["the", "a", ".", "heron", "bridge", "captain", "of"]

@@ -164,10 +164,7 @@ def test_compiled_it_has_the_same_states_and_gradients(kind):
     torch.testing.assert_close(compiled, plain)
 
 
-CHECKPOINTED = [
-    *((kind, {}) for kind in CONTEXTUALIZERS),
-    ("lstm", {"implementation": "torch"}),
-]
+CHECKPOINTED = [*((kind, {}) for kind in CONTEXTUALIZERS), ("lstm", {"implementation": "torch"})]
 
 
 @pytest.mark.parametrize(("kind", "options"), CHECKPOINTED)

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from allennlp_semfit.modules.kernels import native_ops, torch_ops
+from allennlp_semfit.modules.kernels.native_ops import native_kernels
 from tests.tolerance import assert_as_exact_as
 
 DTYPES = st.sampled_from([torch.float32, torch.bfloat16])
@@ -15,6 +16,20 @@ ROWS = st.integers(1, 3)
 SIZES = st.one_of(st.integers(1, 40), st.sampled_from([128, 1_000]))
 # And beyond what one thread takes.
 CELLS = st.one_of(SIZES, st.just(70_000))
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        width
+        for width in (4, 8, 16)
+        if native_kernels is not None and native_kernels.select_vector_width(width) == width
+    ],
+)
+def vector_width(request):
+    """Each width of vectors that this CPU has, of those that the kernels are compiled for."""
+    yield native_kernels.select_vector_width(request.param)
+    native_kernels.select_vector_width(16)
 
 
 def cell_tensors(rows, cells, dtype):
@@ -102,10 +117,7 @@ def test_states(vector_width, rows, size, dtype, clip_value, has_norm):
     # Of no sentence, or of fewer.
     grad_recurrent = torch.randn(rows - 1, size).to(dtype) if rows > 1 else None
     read = {"grad_recurrent": grad_recurrent, "projected": projected, "weight": weight}
-    written = {
-        "grad_state": grad_state,
-        "grad_projected": torch.zeros(rows, size, dtype=dtype),
-    }
+    written = {"grad_state": grad_state, "grad_projected": torch.zeros(rows, size, dtype=dtype)}
     assert_as_exact("state_backward", read, written, clip_value, eps=eps)
 
 

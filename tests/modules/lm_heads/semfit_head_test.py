@@ -5,7 +5,8 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.params import Params
 from allennlp.modules.token_embedders import Embedding, TokenEmbedder
 
-from allennlp_semfit.functional import semfit_loss
+from allennlp_semfit.functional import nllvmf_distance, semfit_loss
+from allennlp_semfit.modules.lm_heads.distances import Distance
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 from allennlp_semfit.modules.lm_heads.semfit_head import SemfitHead
 
@@ -35,6 +36,15 @@ def test_it_is_the_default_head_and_the_cosine_its_default_distance():
     same = head_of(type="semfit", distance="cosine")
     same.load_state_dict(head.state_dict())
     assert head(context, targets) == same(context, targets)
+
+
+def test_a_distance_has_the_parameters_of_its_configuration():
+    vmf = Distance.from_params(Params({"type": "nllvmf", "lambda_1": 0.5, "lambda_2": 2.0}))
+    predicted, targets = torch.randn(3, 10), torch.randn(3, 10)
+    expected = nllvmf_distance(predicted, targets, 0.5, 2.0)
+    assert torch.equal(vmf(predicted, targets), expected)
+    with pytest.raises(ConfigurationError, match="lambda_2 must be at least 0, got -1"):
+        Distance.from_params(Params({"type": "nllvmf", "lambda_2": -1}))
 
 
 @pytest.mark.parametrize("distance", ["cosine", "l2", "nllvmf"])
