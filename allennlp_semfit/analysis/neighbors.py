@@ -187,7 +187,7 @@ class TextVectors:
 
     @property
     def choices_of_layers(self) -> List[str]:
-        """The choices of `layers` for the other methods: each layer, and two means of them."""
+        """The choices of `layers`: each layer, and two means of them."""
         return [*map(str, range(self.num_layers)), "average", "normalized"]
 
     def neighborhoods(

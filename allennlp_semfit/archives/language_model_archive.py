@@ -120,6 +120,8 @@ class LanguageModelArchive(Archive):
             If a file is given, but the language model reads none.
         """
         moved = copy.copy(self)
+        # One of the two builds the model, and then forgets the weights.
+        self._weights = None
         moved.config = copy.deepcopy(self.config)
         if fasttext_model_path is not None:
             self._check_reads("fasttext_model_path", fasttext_model_path, self.reads_fasttext)

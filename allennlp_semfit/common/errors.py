@@ -202,11 +202,9 @@ def resolve_file(path: Union[str, os.PathLike], remedy: str, kind: str) -> str:
     return resolved
 
 
-def absolute_path(path: Optional[Union[str, os.PathLike]]) -> Optional[str]:
+def absolute_path(path: Union[str, os.PathLike]) -> str:
     """
     The path for another process, which may have another working directory: absolute if it exists,
     as a URL does not.
     """
-    if path is None:
-        return None
     return os.path.abspath(path) if os.path.exists(path) else os.fspath(path)

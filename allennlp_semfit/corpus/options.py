@@ -39,7 +39,8 @@ class CorpusOptions:
         The number of files for the training text.
     validation_fraction : `Optional[float]`, optional (default = `None`)
         The fraction of sentences for validation, from 0 to 0.5, in whole articles or blocks of
-        lines. By default, 5% of up to 20,000 sentences; of more, n, it is 7/√n, but at least 1%.
+        lines. By default, 5% for up to 20,000 sentences; for n sentences beyond that, 7/√n, but at
+        least 1%.
     min_words : `int`, optional (default = `1`)
         Skip sentences with fewer tokens.
     max_sentences : `Optional[int]`, optional (default = `None`)

@@ -128,7 +128,7 @@ def _check_result(writer: CorpusWriter, sources: Sequence[Source], options: Corp
         )
     if options.validation_fraction != 0 and not writer.validation_sentences:
         raise ConfigurationError(
-            f"There is no validation text: the input has only {writer.documents} articles, rows or "
-            "blocks of lines, and each is used as a whole. Give more text, a larger "
-            "--validation-fraction, or 0 for no validation text."
+            f"There is no validation text: only {writer.documents} articles, rows or blocks of "
+            "lines were read, and each is used as a whole. Give more text or a larger "
+            "--max-sentences, a larger --validation-fraction, or 0 for no validation text."
         )

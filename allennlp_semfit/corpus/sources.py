@@ -112,7 +112,7 @@ def find_sources(
             sources.append(_table(name, dataset, options, size_of_table(dataset)))
         else:
             paths = find_text_files([name], outputs=outputs)
-            # An empty file alone is an error, but one of many is not.
+            # An empty file of a directory or glob is left out. One that is named is an error.
             full = [path for path in paths if path.stat().st_size] or paths
             if len(full) < len(paths):
                 num_empty = len(paths) - len(full)

@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 HUB = "hf://datasets/"
 PARQUET = b"PAR1"
 
+# The beginning of a TSV file with a quoted field, and in which each quoted field is complete.
+_FIELD = r'"(?:[^"\t]|"")*+"|[^"\t\r\n][^\t\r\n]*+|'
+_QUOTED_TSV = re.compile(
+    rf'(?=(?:[^"]*[\t\n])?")(?:(?:{_FIELD})(?:\t|\r?\n))*+(?:{_FIELD}|"(?:[^"\t]|"")*+)'
+)
+
 
 def open_table(
     name: str,
@@ -45,7 +51,8 @@ def open_table(
     # Raises
 
     `ConfigurationError`
-        If the package `datasets`, the dataset or the field of a CSV file is missing.
+        If the package `datasets`, the dataset or the field of a CSV file is missing, or the second
+        line of a CSV file has more fields than the first.
     """
     if find_spec("datasets") is None:
         raise ConfigurationError(
@@ -66,14 +73,15 @@ def open_table(
             text = head.decode("utf-8-sig", errors="replace")
             separator = max(",\t;|", key=text.splitlines()[0].count)
             # Most TSV files are not quoted, and a lone quote would take all up to the next one.
-            quoting: Any = csv.QUOTE_NONE if separator == "\t" else csv.QUOTE_MINIMAL
+            is_literal = separator == "\t" and not _QUOTED_TSV.fullmatch(text)
+            quoting: Any = csv.QUOTE_NONE if is_literal else csv.QUOTE_MINIMAL
             rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator, quoting=quoting)
             header, first = next(rows), next(rows, [])
             _check_field(name, field, header)
             if len(first) > len(header):
                 # pandas would take the first column for names of rows, and not tell.
                 raise ConfigurationError(
-                    f"{name}: its first line names {len(header)} fields, but the second one has "
+                    f"{name}: its first line names {len(header)} field(s), but the second one has "
                     f"{len(first)}; quote fields that contain {separator!r}, or give JSON lines"
                 )
             options.update(sep=separator, quoting=quoting, keep_default_na=False)

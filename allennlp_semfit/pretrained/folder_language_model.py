@@ -32,7 +32,8 @@ _FAULTS = (
     *(AttributeError, ConfigurationError, LookupError, OSError),
     *(RuntimeError, SafetensorError, TypeError, ValueError),
 )
-_REMEDY = "It must be a folder of `allennlp export-model`. Copy it again."
+_COPY = "Copy the folder again."
+_REMEDY = f"It must be a folder of `allennlp export-model`. {_COPY}"
 
 
 class _Config(NamedTuple):
@@ -108,13 +109,13 @@ class FolderLanguageModel(torch.nn.Module):
             vectors = open_fasttext(path)
         except InvalidFileError as error:
             # Do not suggest to make the file again: its vectors would differ.
-            raise InvalidFileError(error.file, error.found, _REMEDY, error.kind) from None
+            raise InvalidFileError(error.file, error.found, _COPY, error.kind) from None
         if vectors.dim != contextualizer.input_dim:
             raise InvalidFileError(
                 path,
                 f"has vectors of dimension {vectors.dim}, but the language model {folder} was "
                 f"trained on vectors of dimension {contextualizer.input_dim}",
-                _REMEDY,
+                _COPY,
                 vectors.kind,
             )
         return cls(contextualizer, vectors, config.start_tokens, config.end_tokens)

@@ -123,9 +123,10 @@ class SentenceEmbedder:
         """
         archive_file, _, *others = self._arguments
         # The modification time of a directory changes with any file in it.
-        names = ("", FOLDER_WEIGHTS, "weights.th", "best.th")
-        files = filter(os.path.isfile, (os.path.join(str(archive_file), name) for name in names))
-        return [archive_file, max(map(os.path.getmtime, files), default=0), *others]
+        weights = (FOLDER_WEIGHTS, "weights.th", "best.th")
+        paths = [archive_file, *(os.path.join(archive_file, name) for name in weights)]
+        times = [os.path.getmtime(path) for path in paths if os.path.isfile(path)]
+        return [archive_file, max(times, default=0), *others]
 
     @property
     def num_layers(self) -> int:

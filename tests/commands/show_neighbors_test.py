@@ -10,14 +10,10 @@ from tests.commands import running
 
 run = partial(running.run, "show-neighbors")
 
-SCRIPT = "<script>alert(1)</script>"
-QUOTES = """"'&amp;"""
-# With what HTML must escape, and with words written from right to left and without spaces.
+# With words written from right to left and without spaces.
 LINES = [
     "a river is a river , and the river was wide .",
     *(TRAIN / "shard-00.txt").read_text("utf-8").splitlines(),
-    f"the {SCRIPT} is {QUOTES} and {SCRIPT} was {QUOTES}",
-    f"</section></body> {SCRIPT}",
     "השלום על השולחן היום השלום",
     "漢字 の 漢字",
     " ".join(f"word{index}" for index in range(30)) + " river " + "x" * 500 + " the" * 20,

@@ -90,10 +90,13 @@ class TestResolvePath:
         assert str(raised.value) == message
 
     @pytest.mark.parametrize("url", ["hf://nobody/model", "hf://nobody/model/vectors.bin"])
-    def test_without_the_hub(self, url, tmp_path, monkeypatch):
+    def test_without_the_hub(self, url, tmp_path, monkeypatch, request):
         monkeypatch.setattr(file_utils, "CACHE_DIRECTORY", str(tmp_path))
         # Its client tries for half a minute to reach it.
         monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+        # Close the sessions of other tests, which are not offline, and that of this one.
+        huggingface_hub.configure_http_backend()
+        request.addfinalizer(huggingface_hub.configure_http_backend)
         with pytest.raises(InvalidFileError) as raised:
             resolve_path(url, "Train one.", "model")
         message = str(raised.value)

@@ -216,7 +216,7 @@ class TestOutput:
     [
         ("One.\n", {"language": "zz"}, r"no tokenizer for the language 'zz'.*\. Use a code"),
         (" \n\u2028\nA b.\n", {"min_words": 9}, "no sentence of at least 9 words in .*in.txt"),
-        ("A sentence.\n" * 5, {}, "has only 5 articles, rows or blocks"),
+        ("A sentence.\n" * 5, {}, "only 5 articles, rows or blocks"),
         (DUMP, {"already_tokenized": True}, "in.txt.*leave already_tokenized out"),
     ],
 )

@@ -47,6 +47,7 @@ CONTENTS = [
     "\ufeff"
     + "".join(f'"{row["text"]}",{row["id"]}\n' for row in [{"text": "text", "id": "id"}, *ROWS]),
     csv(";"),
+    csv("\t"),
 ]
 
 
@@ -64,7 +65,7 @@ def test_a_dataset_is_detected_from_its_content(tmp_path, content, name, pack):
 
 
 def test_quotes_of_a_tsv_file_are_text(tmp_path):
-    texts = ['"Hello, he said.', "Fine.", 'She said "no".']
+    texts = ['"Hello, he said.', "Fine.", 'She said "no".', '"One" or "two"?']
     (tmp_path / "rows.tsv").write_text("text\tid\n" + "".join(f"{text}\t1\n" for text in texts))
     assert read(tmp_path / "rows.tsv", field="text") == texts
 
@@ -136,7 +137,7 @@ class TestErrors:
             (csv(","), "no 'body', but the fields 'id', 'text'.*leave --field out"),
             (json_lines() + '{"text": "cut', "the package datasets cannot read it: "),
             ("id,body\n1,a\n2,b,c\n", "cannot read it: .*line 3"),
-            ("body\nOne, two.\n", "names 1 fields, but the second one has 2; quote fields"),
+            ("body\nOne, two.\n", "names 1 field.s., but the second one has 2; quote fields"),
             (json_lines([{"body": ["a", "b"]}]), "field body: it must have text, but has .*'a'"),
             ("[Verse 1]\nOne, two.\n", "no 'body'.*For text without fields, leave"),
         ],

@@ -148,11 +148,8 @@ def read_all(last, lazy, start_method="fork", after_batch=lambda: None, exit_cod
         quiet=True,
     )
     loader.index_with(Vocabulary())
-    count = 0
-    for batch in loader:
-        count += len(batch["row"])
+    for _ in loader:
         after_batch()
-    return count
 
 
 @pytest.mark.usefixtures("fail_instead_of_hanging")

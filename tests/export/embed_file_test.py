@@ -18,6 +18,7 @@ from allennlp_semfit.export.embed_file import embed_file
 from allennlp_semfit.export.model_folder import export_model
 from allennlp_semfit.pretrained import sentence_embedder
 from tests import VECTORS
+from tests.language_models import write_language_model
 from tests.tolerance import assert_same_but_for_rounding
 
 LINES = [
@@ -278,6 +279,13 @@ def test_the_vectors_may_lie_in_a_new_directory_in_that_of_the_model(
     before = embedder.identify()
     embed_file(embedder, sentences, tmp_path / "model" / "new" / "vectors.h5")
     assert embedder.identify() == before
+
+
+@pytest.mark.parametrize("weights", ["", "best.th"])
+def test_other_weights_are_another_model(weights, tmp_path):
     # A further training writes other weights, and not the configuration.
-    os.utime(tmp_path / "model" / "model.safetensors", (0, 2_000_000_000))
+    archive = write_language_model(tmp_path / "lm", "fasttext", archive=not weights)
+    embedder = SentenceEmbedder(archive)
+    before = embedder.identify()
+    os.utime(archive / weights, (0, 2_000_000_000))
     assert embedder.identify() != before

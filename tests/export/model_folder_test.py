@@ -229,3 +229,9 @@ def test_names_of_files_may_be_equal(tmp_path):
     names = {path.name for path in (tmp_path / "out").glob("*.bin")}
     assert names == {"vectors.bin", "_vectors.bin"}
     assert Vocabulary.from_files(str(tmp_path / "out" / "vocabulary"))
+
+
+def test_a_file_that_the_language_model_does_not_read_is_refused(tmp_path):
+    model = write_language_model(tmp_path / "lm", "subwords")
+    with pytest.raises(ConfigurationError, match="is x.bin, but .* reads no such file"):
+        export_model(model, tmp_path / "out", fasttext_model_path="x.bin")
