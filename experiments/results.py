@@ -257,6 +257,12 @@ def amounts_table(scores: Scores) -> List[Row]:
             "ELMo-S": describe([*ours.values()]),
             "difference": difference(ours, fasttext),
             "minutes": scores.minutes("elmo_semfit", row["corpus"]),
+            **{
+                REPRESENTATIONS[name]: describe(
+                    [*scores.of(row["task"], name, f"{row['corpus']}_300d").values()]
+                )
+                for name in ("fasttext_300d", "elmo_semfit_300d")
+            },
         }
         for row in amounts(scores)
         for fasttext, ours in [row["scores"]]
