@@ -5,12 +5,14 @@ from typing import (
     Dict,
     Iterator,
     List,
+    Mapping,
     NamedTuple,
     Optional,
     Sequence,
     Tuple,
 )
 
+import torch
 from allennlp.common import Tqdm
 from allennlp.common.util import lazy_groups_of
 
@@ -75,32 +77,39 @@ def find_nearest_words(
                 for position in range(len(sentence))
             ]
             contexts = scorer.contexts(group, locations)
-            found = []
-            for start in range(0, len(locations), _CONTEXTS):
-                some = contexts[start : start + _CONTEXTS]
-                forward, backward = (scorer(some[:, direction]) for direction in (0, 1))
-                by_direction = dict(zip(DIRECTIONS, (forward, backward, forward + backward)))
-                best = {name: scores.topk(number) for name, scores in by_direction.items()}
-                for index, (row, position) in enumerate(locations[start : start + _CONTEXTS]):
-                    word = group[row][position]
-                    nearest = {
-                        name: [
-                            (scorer.words[candidate], score)
-                            for candidate, score in zip(
-                                top.indices[index].tolist(), top.values[index].tolist()
-                            )
-                        ]
-                        for name, top in best.items()
-                    }
-                    itself = indices.get(unicodedata.normalize("NFC", word))
-                    ranks: Dict[str, Optional[int]] = {
-                        name: None
-                        if itself is None
-                        else int((scores[index] >= scores[index, itself]).sum())
-                        for name, scores in by_direction.items()
-                    }
-                    found.append(NearestWords(word, nearest, ranks))
+            words = [group[row][position] for row, position in locations]
+            found: List[NearestWords] = []
+            for start in range(0, len(words), _CONTEXTS):
+                end = start + _CONTEXTS
+                found += _rank(scorer, words[start:end], contexts[start:end], number, indices)
             for sentence in group:
                 yield found[: len(sentence)]
                 found = found[len(sentence) :]
             progress.update(len(group))
+
+
+def _rank(
+    scorer: WordScorer,
+    words: Sequence[str],
+    contexts: torch.Tensor,
+    number: int,
+    indices: Mapping[str, int],
+) -> Iterator[NearestWords]:
+    """`indices` are those of the candidates, by their normalization form C."""
+    forward, backward = (scorer(contexts[:, direction]) for direction in (0, 1))
+    by_direction = dict(zip(DIRECTIONS, (forward, backward, forward + backward)))
+    best = {name: scores.topk(number) for name, scores in by_direction.items()}
+    for row, word in enumerate(words):
+        nearest = {
+            name: [
+                (scorer.words[index], score)
+                for index, score in zip(top.indices[row].tolist(), top.values[row].tolist())
+            ]
+            for name, top in best.items()
+        }
+        index = indices.get(unicodedata.normalize("NFC", word))
+        ranks: Dict[str, Optional[int]] = {
+            name: None if index is None else int((scores[row] >= scores[row, index]).sum())
+            for name, scores in by_direction.items()
+        }
+        yield NearestWords(word, nearest, ranks)
