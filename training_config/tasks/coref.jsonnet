@@ -8,12 +8,12 @@
 // scratch, and what Lee et al. 2018 change: the inference, the maximum span width, the number of antecedents and the truncation
 // of training documents.
 local language_model = { type: 'elmo_semfit', archive_file: std.extVar('LM_ARCHIVE_PATH') };
-// Twice the language model's `hidden_dim`.
-local language_model_dim = 2 * 128;
 
 local max_span_width = 30;
 
 {
+  language_model_dim:: 2 * 128,  // twice the language model's `hidden_dim`
+
   dataset_reader: {
     type: 'coref',
     token_indexers: {
@@ -51,7 +51,7 @@ local max_span_width = 30;
     },
     context_layer: {
       type: 'lstm',
-      input_size: 300 + 100 + language_model_dim,
+      input_size: 300 + 100 + $.language_model_dim,
       hidden_size: 200,
       num_layers: 1,
       bidirectional: true,

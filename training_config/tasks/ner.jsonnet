@@ -6,10 +6,10 @@
 //
 // This is allennlp-models' `ner_elmo` with the language model in place of ELMo, and a word embedding from scratch.
 local language_model = { type: 'elmo_semfit', archive_file: std.extVar('LM_ARCHIVE_PATH') };
-// Twice the language model's `hidden_dim`.
-local language_model_dim = 2 * 128;
 
 {
+  language_model_dim:: 2 * 128,  // twice the language model's `hidden_dim`
+
   dataset_reader: {
     type: 'conll2003',
     tag_label: 'ner',
@@ -53,7 +53,7 @@ local language_model_dim = 2 * 128;
     },
     encoder: {
       type: 'lstm',
-      input_size: 50 + 128 + language_model_dim,
+      input_size: 50 + 128 + $.language_model_dim,
       hidden_size: 200,
       num_layers: 2,
       dropout: 0.5,

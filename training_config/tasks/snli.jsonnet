@@ -6,10 +6,10 @@
 //
 // This is allennlp-models' `esim_elmo` with the language model in place of ELMo.
 local language_model = { type: 'elmo_semfit', archive_file: std.extVar('LM_ARCHIVE_PATH') };
-// Twice the language model's `hidden_dim`.
-local language_model_dim = 2 * 128;
 
 {
+  language_model_dim:: 2 * 128,  // twice the language model's `hidden_dim`
+
   dataset_reader: {
     type: 'snli',
     // The sentences must be tokenized like the language model's corpus: this only splits them at white space.
@@ -34,7 +34,7 @@ local language_model_dim = 2 * 128;
     },
     encoder: {
       type: 'lstm',
-      input_size: language_model_dim,
+      input_size: $.language_model_dim,
       hidden_size: 300,
       num_layers: 1,
       bidirectional: true,

@@ -6,10 +6,10 @@
 //
 // This is allennlp-models' `srl_elmo` with the language model in place of ELMo. The official scorer needs Perl.
 local language_model = { type: 'elmo_semfit', archive_file: std.extVar('LM_ARCHIVE_PATH') };
-// Twice the language model's `hidden_dim`.
-local language_model_dim = 2 * 128;
 
 {
+  language_model_dim:: 2 * 128,  // twice the language model's `hidden_dim`
+
   dataset_reader: { type: 'srl', token_indexers: { elmo_semfit: language_model } },
   train_data_path: std.extVar('SRL_TRAIN_DATA_PATH'),
   validation_data_path: std.extVar('SRL_VALIDATION_DATA_PATH'),
@@ -28,7 +28,7 @@ local language_model_dim = 2 * 128;
     },
     encoder: {
       type: 'alternating_lstm',
-      input_size: language_model_dim + 100,
+      input_size: $.language_model_dim + 100,
       hidden_size: 300,
       num_layers: 8,
       recurrent_dropout_probability: 0.1,

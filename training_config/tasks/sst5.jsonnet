@@ -7,10 +7,10 @@
 // This is allennlp-models' `biattentive_classification_network_elmo` with the language model in place of ELMo, and a word
 // embedding from scratch.
 local language_model = { type: 'elmo_semfit', archive_file: std.extVar('LM_ARCHIVE_PATH') };
-// Twice the language model's `hidden_dim`.
-local language_model_dim = 2 * 128;
 
 {
+  language_model_dim:: 2 * 128,  // twice the language model's `hidden_dim`
+
   dataset_reader: {
     type: 'sst_tokens',
     granularity: '5-class',
@@ -36,7 +36,7 @@ local language_model_dim = 2 * 128;
     },
     embedding_dropout: 0.5,
     pre_encode_feedforward: {
-      input_dim: 300 + language_model_dim,
+      input_dim: 300 + $.language_model_dim,
       num_layers: 1,
       hidden_dims: [hidden_dim],
       activations: ['relu'],
