@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Callable, Iterator, List, Optional, Sequence, Tuple, Union
 
-from allennlp_semfit.common.errors import ConfigurationError
+from allennlp_semfit.common.errors import ConfigurationError, check_not_compressed
 
 DEFAULT_BOUNDARY_TOKEN = "</s>"
 """The only boundary token that every fastText model knows: fastText counts it at each line end."""
@@ -44,8 +44,8 @@ def find_text_files(
     # Raises
 
     `ConfigurationError`
-        If a path matches no file, is or is in one of `outputs`, or is the output of
-        `prepare-corpus` instead of the `train` in it.
+        If a path matches no file or a broken link, is or is in one of `outputs`, or is the output
+        of `prepare-corpus` instead of the `train` in it.
     """
     replaced = {Path(os.path.realpath(path)) for path in outputs}
 
@@ -74,13 +74,13 @@ def find_text_files(
         candidates = (
             path.iterdir() if path.is_dir() else map(Path, glob.glob(entry, recursive=True))
         )
-        found = [
-            candidate
-            for candidate in sorted(candidates)
-            if candidate.is_file()
-            and not candidate.name.startswith(".")
-            and not is_output(candidate)
-        ]
+        visible = [path for path in sorted(candidates) if not path.name.startswith(".")]
+        for candidate in visible:
+            if candidate.is_symlink() and not candidate.exists():
+                raise ConfigurationError(
+                    f"{candidate}: the file that this link names is missing; correct or delete it"
+                )
+        found = [path for path in visible if path.is_file() and not is_output(path)]
         if not found:
             problem = "there is no such file or directory, and as a glob it matches nothing"
             if path.exists():
@@ -142,6 +142,8 @@ def read_text(
             try:
                 text = chunk.decode("utf-8", errors)
             except UnicodeDecodeError as error:
+                if not num_lines:
+                    check_not_compressed(chunk, path, "It must be text.", "file")
                 line = num_lines + chunk.count(b"\n", 0, error.start) + 1
                 raise ConfigurationError(
                     f"{path}: not UTF-8: byte 0x{chunk[error.start]:02x} in line {line}; if the "

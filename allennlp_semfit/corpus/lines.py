@@ -55,14 +55,14 @@ _FRAMES = [
     ),
     _Frame(
         # <unk> is a word.
-        _starts_with(r"</?(?!(?i:unk)>)[A-Za-z!?][^<>]*>|\{\\rtf|%PDF-|\\documentclass\b"),
+        _starts_with(r"</?(?!(?i:unk)>)[A-Za-z!?][^<>]*>|\{\\rtf|\\documentclass\b"),
         0.02,
         "markup",
         "Extract the text first. A MediaWiki dump begins with <mediawiki>.",
         may_be_first=True,
     ),
     _Frame(
-        _starts_with(r"\d[\d.:]*\t"),
+        _starts_with(r"\d[\d.:]*\t[^\t]*$"),
         0.3,
         "numbered lines",
         "Remove the numbers first, for instance with `cut -f 2-`.",

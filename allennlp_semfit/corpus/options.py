@@ -30,7 +30,8 @@ class CorpusOptions:
         that ends at the next blank line (wrapped). `"auto"` decides by the start of each input,
         warns where it joins lines, and raises an error where they are not text.
     field : `Optional[str]`, optional (default = `None`)
-        The field with the text, of JSON lines, CSV, Parquet or a dataset of the Hugging Face Hub.
+        The field with the text, of JSON lines, CSV, TSV, Parquet or a dataset of the Hugging Face
+        Hub.
     subset : `Optional[str]`, optional (default = `None`)
         The subset (configuration) of the Hub's dataset, such as `"20231101.yo"`.
     split : `str`, optional (default = `"train"`)

@@ -46,9 +46,9 @@ def prepare_corpus(
     # Parameters
 
     inputs : `Sequence[Union[str, os.PathLike]]`
-        UTF-8 text, JSON lines, CSV, Parquet or the `pages-articles.xml` dump of a wiki, optionally
-        compressed with gzip, bzip2 or xz; a directory of such files; or a dataset of the Hugging
-        Face Hub, such as `"hf://datasets/wikimedia/wikipedia"`.
+        UTF-8 text, JSON lines, CSV, TSV, Parquet or the `pages-articles.xml` dump of a wiki,
+        optionally compressed with gzip, bzip2 or xz; a directory of such files; or a dataset of the
+        Hugging Face Hub, such as `"hf://datasets/wikimedia/wikipedia"`.
     out_dir : `Union[str, os.PathLike]`
         The output directory, created if missing.
     options : `Optional[CorpusOptions]`, optional (default = `None`)

@@ -37,7 +37,16 @@ from allennlp_semfit.common.text_files import find_text_files, read_lines, read_
 from allennlp_semfit.corpus.lines import are_wrapped, check_text, join_wrapped
 from allennlp_semfit.corpus.options import CorpusOptions
 from allennlp_semfit.corpus.sentences import split_text
-from allennlp_semfit.corpus.tables import HUB, PARQUET, open_table, read_texts, size_of_table
+from allennlp_semfit.corpus.tables import (
+    HEAD_ROWS,
+    HUB,
+    PARQUET,
+    is_json,
+    open_table,
+    read_json,
+    read_texts,
+    size_of_table,
+)
 from allennlp_semfit.corpus.wikipedia import read_articles
 
 logger = logging.getLogger(__name__)
@@ -55,7 +64,6 @@ _DUMP_START = re.compile(
 )
 
 _HEAD_BYTES = 1 << 16
-_HEAD_ROWS = 100
 _MAX_LINE_CHARACTERS = 1 << 20
 _MAX_BLOCK_LINES = 64
 _MAX_BLOCK_CHARACTERS = 1 << 18
@@ -109,7 +117,7 @@ def find_sources(
     for name in names:
         if name.startswith(HUB):
             dataset = open_table(name, options.field, subset=options.subset, split=options.split)
-            sources.append(_table(name, dataset, options, size_of_table(dataset)))
+            sources.append(_table(name, partial(iter, dataset), options, size_of_table(dataset)))
         else:
             paths = find_text_files([name], outputs=outputs)
             # An empty file of a directory or glob is left out. One that is named is an error.
@@ -158,6 +166,10 @@ def _inspect(path: Path, options: CorpusOptions) -> Source:
     if _DUMP_START.match(head.decode(encoding, errors="replace")):
         _check_dump(path, options)
         return source(partial(_read_file, path, decompress, _read_articles))
+    if head.startswith(b"%PDF-"):
+        raise ConfigurationError(
+            f"The input {path} is a PDF. Extract its text first, for instance with pdftotext."
+        )
     if not head.startswith(PARQUET):
         # In UTF-16, every other byte of most text is zero. Text in UTF-8 contains no zeros.
         if encoding == "utf-16" or head.count(0) * 4 > len(head):
@@ -167,9 +179,12 @@ def _inspect(path: Path, options: CorpusOptions) -> Source:
             )
         with open(path, "rb") as raw, _explain_read_errors(path):
             next(read_text(path, decompress(raw)), None)
+    if options.field is not None and is_json(head):
+        rows = partial(_read_rows, path, decompress, head)
+        return _table(str(path), rows, options, size)
     if options.field is not None or head.startswith(PARQUET):
         dataset = open_table(str(path), options.field, head=head)
-        return _table(str(path), dataset, options, size)
+        return _table(str(path), partial(iter, dataset), options, size)
     # The last line may be incomplete.
     lines = head.decode("utf-8-sig", errors="ignore").splitlines()
     lines = lines[: -1 if len(head) == _HEAD_BYTES else None] or lines
@@ -177,14 +192,19 @@ def _inspect(path: Path, options: CorpusOptions) -> Source:
     return source(partial(_read_file, path, decompress, blocks))
 
 
-def _table(name: str, dataset: Any, options: CorpusOptions, size: int) -> Source:
-    head = islice(read_texts(dataset, name, options.field), _HEAD_ROWS)
+def _table(
+    name: str,
+    read_rows: Callable[[], Iterable[Dict[str, Any]]],
+    options: CorpusOptions,
+    size: int,
+) -> Source:
+    head = islice(read_texts(read_rows(), name, options.field), HEAD_ROWS)
     lines = [line for text in head for line in (*text.splitlines(), "")]
     is_wrapped = _is_wrapped(name, lines, options)
 
     def read() -> Iterator[Tuple[Document, int]]:
         position = 0
-        for text in read_texts(dataset, name, options.field):
+        for text in read_texts(read_rows(), name, options.field):
             # The position in the file is not known.
             position = min(position + len(text), size)
             yield Document("\n".join(_paragraphs(text.splitlines(), is_wrapped))), position
@@ -227,6 +247,13 @@ def _read_file(
     with open(path, "rb") as raw, _explain_read_errors(path):
         for document in read(decompress(raw)):
             yield document, raw.tell()
+
+
+def _read_rows(
+    path: Path, decompress: Callable[[IO[bytes]], IO[bytes]], head: bytes
+) -> Iterator[Dict[str, Any]]:
+    with open(path, "rb") as raw, _explain_read_errors(path):
+        yield from read_json(path, decompress(raw), head)
 
 
 def _read_articles(stream: IO[bytes]) -> Iterator[Document]:

@@ -3,12 +3,17 @@
 import csv
 import glob
 import io
+import json
 import re
 from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Collection, Dict, Iterator, List, Optional
+from itertools import chain, islice
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Collection, Dict, Iterable, Iterator, List, Optional
 
 from allennlp.common.checks import ConfigurationError
+
+from allennlp_semfit.common.text_files import read_lines
 
 # The package is an extra, and `--include-package` imports this module for every command.
 if TYPE_CHECKING:
@@ -16,6 +21,9 @@ if TYPE_CHECKING:
 
 HUB = "hf://datasets/"
 PARQUET = b"PAR1"
+_JSON = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:\{|\[\s*\{)")
+# The format of a dataset is detected from this number of rows.
+HEAD_ROWS = 100
 
 # The beginning of a TSV file with a quoted field, and in which each quoted field is complete.
 _FIELD = r'"(?:[^"\t]|"")*+"|[^"\t\r\n][^\t\r\n]*+|'
@@ -33,7 +41,7 @@ def open_table(
     split: str = "train",
 ) -> "IterableDataset":
     """
-    Opens a dataset, to be read as a stream.
+    Opens a CSV or Parquet file, or a dataset of the Hub, to be read as a stream.
 
     # Parameters
 
@@ -67,16 +75,17 @@ def open_table(
         arguments: List[Any] = [repository, subset]
         options: Dict[str, Any] = {"split": split}
     else:
-        arguments = [_builder(head)]
+        is_parquet = head.startswith(PARQUET)
+        arguments = ["parquet" if is_parquet else "csv"]
         options = {"split": "train", "data_files": glob.escape(name)}
-        if arguments == ["csv"]:
+        if not is_parquet:
             text = head.decode("utf-8-sig", errors="replace")
-            separator = max(",\t;|", key=text.splitlines()[0].count)
+            separator = max(",\t;|", key=text.partition("\n")[0].count)
             # Most TSV files are not quoted, and a lone quote would take all up to the next one.
             is_literal = separator == "\t" and not _QUOTED_TSV.fullmatch(text)
             quoting: Any = csv.QUOTE_NONE if is_literal else csv.QUOTE_MINIMAL
             rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator, quoting=quoting)
-            header, first = next(rows), next(rows, [])
+            header, first = next(rows, []), next(rows, [])
             _check_field(name, field, header)
             if len(first) > len(header):
                 # pandas would take the first column for names of rows, and not tell.
@@ -86,31 +95,69 @@ def open_table(
                 )
             options.update(sep=separator, quoting=quoting, keep_default_na=False)
     with _explain_errors(name):
-        return datasets.load_dataset(*arguments, **options, streaming=True)
+        dataset = datasets.load_dataset(*arguments, **options, streaming=True)
+        if field not in (dataset.features or ()):
+            return dataset
+        # Otherwise, it would decode the pictures and recordings of other columns.
+        return dataset.select_columns([field])
 
 
-def read_texts(dataset: "IterableDataset", name: str, field: Optional[str]) -> Iterator[str]:
+def is_json(head: bytes) -> bool:
+    """Whether a file that begins with `head` has JSON lines, or is an array of objects."""
+    return _JSON.match(head) is not None
+
+
+def read_json(path: Path, stream: IO[bytes], head: bytes) -> Iterator[Dict[str, Any]]:
+    """
+    Yields the objects of JSON lines or of one array. The package `datasets` would require that a
+    field has the same type in all rows, also if nobody reads it.
+
+    # Raises
+
+    `ConfigurationError`
+        If the file is not JSON.
+    """
+    lines: Iterable[str] = read_lines(path, stream)
+    is_array = head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
+    texts = ["\n".join(lines)] if is_array else lines
+    for number, text in enumerate(texts, start=1):
+        if not text or text.isspace():
+            continue
+        try:
+            found = json.loads(text)
+            rows = found if is_array else [found]
+            if not all(isinstance(row, dict) for row in rows):
+                raise ValueError("there is a value that is not an object")
+        except ValueError as error:
+            place = "" if is_array else f"line {number}: "
+            raise ConfigurationError(
+                f"{path}: {place}it must be JSON lines or an array of objects, but {error}"
+            ) from error
+        yield from rows
+
+
+def read_texts(rows: Iterable[Dict[str, Any]], name: str, field: Optional[str]) -> Iterator[str]:
     """
     Yields the text in a field.
 
     # Raises
 
     `ConfigurationError`
-        If the field is missing or does not contain text, or reading fails.
+        If no early row has the field, if it does not contain text, or if reading fails.
     """
-    is_known = False
     with _explain_errors(name):
-        for row in dataset:
-            if not is_known:
-                _check_field(name, field, row)
-            is_known = True
-            text = row.get(field)
+        iterator = iter(rows)
+        if head := list(islice(iterator, HEAD_ROWS)):
+            _check_field(name, field, dict.fromkeys(chain.from_iterable(head)))
+        for row in chain(head, iterator):
+            text = row.get(field or "")
             if isinstance(text, (dict, list)):
                 raise ConfigurationError(
                     f"{name}: --field {field}: it must have text, but has {str(text)[:60]!r}"
                 )
             if text is not None:
-                yield str(text)
+                # Half of a character beyond 16 bits cannot be written.
+                yield str(text).encode("utf-8", errors="replace").decode()
 
 
 def size_of_table(dataset: "IterableDataset") -> int:
@@ -140,9 +187,3 @@ def _explain_errors(name: str) -> Iterator[None]:
         raise ConfigurationError(
             f"{name}: the package datasets cannot read it: {message}"
         ) from error
-
-
-def _builder(head: bytes) -> str:
-    if head.startswith(PARQUET):
-        return "parquet"
-    return "json" if re.match(rb"(?:\xef\xbb\xbf)?\s*(?:\{|\[\s*\{)", head) else "csv"

@@ -62,6 +62,8 @@ _LETTER = re.compile(r"[^\W\d_]")
 _FILE = re.compile(r"[^:].*:.*\.(jpe?g|png|svg|gif|tiff?|og[gav]|web[mp]|pdf|djvu|mp[34]|wav)$")
 # A link to another wiki, in contrast to a title such as "CSI: Miami".
 _OTHER_WIKI = re.compile(r"([a-z]{2,3}|simple)(-[a-z-]+)?:(?! )")
+# A line break within a paragraph, which is displayed as a space.
+_LINE_BREAK = re.compile(r"^([^\s*#;:|!{][^\n]*)\n(?=[^\s*#;:|!{])", re.MULTILINE)
 # From each bracket or tag that is not closed, the parser reads to the end of the text. It reads
 # this number of characters in about a second.
 _MAX_CHARACTERS_READ = 10_000_000
@@ -82,7 +84,7 @@ def strip_markup(markup: str, hidden: Collection[str], dropped: CounterType[str]
             if code is None:
                 dropped[BROKEN] += 1
             else:
-                lines += _render(code, hidden, dropped).split("\n")
+                lines += _LINE_BREAK.sub(r"\1 ", _render(code, hidden, dropped)).split("\n")
     return [line for line in map(_clean_line, lines) if _LETTER.search(line)]
 
 
@@ -138,7 +140,9 @@ def _render(code: Any, hidden: Collection[str], dropped: CounterType[str]) -> st
                 text += node.wiki_markup
             elif name == "nowiki" or definitions.is_parsable(name) and name not in _DROPPED_TAGS:
                 content = _render(node.contents, hidden, dropped)
-                text += f"\n{content}\n" if name in _BREAKING_TAGS else content
+                if name == "poem":
+                    content = content.replace("\n", "\n\n")
+                text += f"\n\n{content}\n\n" if name in _BREAKING_TAGS else content
     return text
 
 

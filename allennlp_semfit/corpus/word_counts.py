@@ -12,7 +12,7 @@ from allennlp.common.checks import ConfigurationError
 
 from allennlp_semfit.common import text_files
 from allennlp_semfit.common.parallel import ordered_map
-from allennlp_semfit.common.text_files import open_file, read_text
+from allennlp_semfit.common.text_files import read_text
 
 _CHUNKS_PER_WORKER = 2
 
@@ -84,9 +84,6 @@ def map_chunks(
     `ConfigurationError`
         If a file cannot be read, is not UTF-8, or if a worker dies.
     """
-    for path in files:
-        # Report an unreadable file before any file is read.
-        open_file(path).close()
     size = sum(path.stat().st_size for path in files)
     progress = Tqdm.tqdm(total=size, unit="B", unit_scale=True, desc=description)
     results = ordered_map(

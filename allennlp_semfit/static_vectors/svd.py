@@ -3,6 +3,7 @@
 import logging
 import os
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Dict, Literal, NamedTuple, Optional, Sequence, Tuple, Union
 
@@ -114,7 +115,7 @@ def train_svd(
         Where to write the table's words as AllenNLP's vocabulary.
 
         Use it with an `embedding` with the table as its `pretrained_file`, which would give random
-        vectors to other words. The table is written last.
+        vectors to other words.
     num_workers : `int`, optional (default = `None`)
         The number of processes that count; by default, one per CPU.
     force : `bool`, optional (default = `False`)
@@ -182,10 +183,11 @@ def train_svd(
         vectors, explained_share = _truncated_svd(decomposed, dim, alpha=alpha)
     else:
         vectors, explained_share = _pca(fasttext, words, counts, dim)
-    if vocabulary is not None:
-        with write_directory(vocabulary, _VOCABULARY_FILES) as new:
+    with ExitStack() as stack:
+        if vocabulary is not None:
+            new = stack.enter_context(write_directory(vocabulary, _VOCABULARY_FILES))
             Vocabulary(tokens_to_add={"tokens": words}).save_to_files(str(new))
-    write_table(out, [DEFAULT_OOV_TOKEN, *words], vectors)
+        write_table(out, [DEFAULT_OOV_TOKEN, *words], vectors)
     return SvdTrainingResult(
         num_words=num_words,
         table_size=len(vectors),

@@ -1,3 +1,4 @@
+import gzip
 import io
 import os
 from unittest import mock
@@ -58,6 +59,9 @@ def test_it_names_what_is_missing(tmp_path):
         find_text_files([tmp_path / "*.txt"])
     with pytest.raises(ConfigurationError, match="it contains no files"):
         find_text_files([tmp_path])
+    (tmp_path / "link.txt").symlink_to(tmp_path / "unmounted")
+    with pytest.raises(ConfigurationError, match="link.txt: the file that this link names is miss"):
+        find_text_files([tmp_path])
     # As the shell makes it of <(zcat text.gz).
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(ConfigurationError, match="pipe: it is not a regular file"):
@@ -117,3 +121,9 @@ def test_it_says_where_a_text_is_not_utf8(broken, end, chunk_size, tmp_path, mon
     found = f"not UTF-8: byte 0x{broken[0]:02x} in line 3"
     with pytest.raises(ConfigurationError, match=rf"corpus\.txt: {found}; .*iconv"):
         list(read_lines(tmp_path / "corpus.txt"))
+
+
+def test_compressed_text_is_not_called_text_in_another_encoding(tmp_path):
+    (tmp_path / "corpus.txt.gz").write_bytes(gzip.compress(TEXT.encode()))
+    with pytest.raises(ConfigurationError, match="corpus.txt.gz is compressed; .*`gunzip`"):
+        list(read_lines(tmp_path / "corpus.txt.gz"))

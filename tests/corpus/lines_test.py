@@ -130,7 +130,6 @@ class TestCheckText:
             "<doc id=1>",
             "WEBVTT",
             r"{\rtf1\ansi",
-            "%PDF-1.4",
             r"\documentclass{article}",
         ],
     )

@@ -209,6 +209,7 @@ LATIN = "text\nBärentöter\n".encode("latin-1") * 10
         (gzip.compress(tar(), mtime=0), " is compressed; .* `tar -xf`"),
         (b"PK\x03\x04rest", " is compressed; .* `unzip`"),
         (b"7z\xbc\xaf\x27\x1crest", " is compressed; .* `7z x`"),
+        (b"%PDF-1.5\n%\xac\xdc\n", " is a PDF"),
         (b"", " is empty"),
         (gzip.compress(b"", mtime=0), " is empty"),
         # Where the file begins with it, it is found at once.

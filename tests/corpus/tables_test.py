@@ -64,6 +64,28 @@ def test_a_dataset_is_detected_from_its_content(tmp_path, content, name, pack):
     assert read(tmp_path / name, field="text") == TEXTS
 
 
+def test_other_fields_of_json_lines_may_have_any_type(tmp_path):
+    others = [1, 4.5, None, "x", {"id": 1}, [1]]
+    rows = [{"text": f"text {number}", "other": other} for number, other in enumerate(others)]
+    # `datasets` would read these 12 MB in more than one piece.
+    (tmp_path / "rows").write_text("".join(json_lines([row]) * 50_000 for row in rows))
+    texts = read(tmp_path / "rows", field="text", lines="paragraphs")
+    assert texts == [row["text"] for row in rows for _ in range(50_000)]
+
+
+def test_half_of_a_character_is_replaced(tmp_path):
+    (tmp_path / "rows").write_text('{"text": "cut \\ud83d"}\n')
+    assert read(tmp_path / "rows", field="text") == ["cut ?"]
+
+
+def test_other_columns_are_not_decoded(tmp_path):
+    columns = {"text": datasets.Value("string"), "picture": datasets.Image()}
+    rows = [{"text": text, "picture": {"bytes": b"no picture", "path": None}} for text in TEXTS]
+    dataset = datasets.Dataset.from_list(rows, features=datasets.Features(columns))
+    dataset.to_parquet(tmp_path / "rows")
+    assert read(tmp_path / "rows", field="text") == TEXTS
+
+
 def test_quotes_of_a_tsv_file_are_text(tmp_path):
     texts = ['"Hello, he said.', "Fine.", 'She said "no".', '"One" or "two"?']
     (tmp_path / "rows.tsv").write_text("text\tid\n" + "".join(f"{text}\t1\n" for text in texts))
@@ -135,7 +157,10 @@ class TestErrors:
         [
             (json_lines(), "no 'body', but the fields 'id', 'text', 'tags'"),
             (csv(","), "no 'body', but the fields 'id', 'text'.*leave --field out"),
-            (json_lines() + '{"text": "cut', "the package datasets cannot read it: "),
+            (json_lines([{"body": ""}]) + '{"body": "cut', "line 2: it must be JSON lines or an"),
+            (json.dumps([{"body": ""}])[:-3], "it must be JSON lines or an array of objects, but"),
+            ('{"body": ""}\n["a"]\n', "line 2: .* a value that is not an object"),
+            ("\ufeff", "no 'body', but the fields"),
             ("id,body\n1,a\n2,b,c\n", "cannot read it: .*line 3"),
             ("body\nOne, two.\n", "names 1 field.s., but the second one has 2; quote fields"),
             (json_lines([{"body": ["a", "b"]}]), "field body: it must have text, but has .*'a'"),
@@ -149,7 +174,7 @@ class TestErrors:
 
     def test_the_package_is_an_extra(self, tmp_path, monkeypatch):
         monkeypatch.setitem(sys.modules, "datasets", None)
-        (tmp_path / "rows").write_text(json_lines())
+        (tmp_path / "rows").write_text(csv(","))
         with pytest.raises(ConfigurationError, match="rows: .*pip install datasets"):
             read(tmp_path / "rows", field="text")
 

@@ -39,6 +39,11 @@ def strip(markup):
         ),
         ("H<sub>2</sub>O <nowiki>[a]</nowiki> is<math>x^{2}</math>.", ["H2O [a] is."]),
         ("one<br />two <span>three</span>", ["one", "two three"]),
+        (
+            "One line\n[[break|is]]\n''a'' space.\n* Not here.",
+            ["One line is a space.", "Not here."],
+        ),
+        ("<poem>\nOne verse\nand another\n</poem>", ["One verse", "and another"]),
         ("== Head ==\nText.\n----\n__NOTOC__\n__БЕЗ_ОГЛАВЛЕНИЯ__\n__目次非表示__", ["Text."]),
         (
             "* [[Cat]]\n* It is a cat.\n# ''A book'' 1990\n:: Indented\n; term\n; a : b.",
