@@ -229,6 +229,8 @@ class Archive:
                 raise self.error(f"has a {key} of type {found!r}", f"It must be a {names}.")
         if not (path.parent / FOLDER_WEIGHTS).exists():
             return config
+        if not self.identity[0].is_dir():
+            raise self.error("is a packed folder of `export-model`", "Unpack it; give the folder.")
 
         def locate(value: str) -> str:
             # `Path("a") / ""` is a directory.
@@ -241,7 +243,7 @@ class Archive:
     def _read_vocabulary(self, directory: Path) -> Vocabulary:
         if not directory.is_dir():
             raise self.error(f"has no {VOCABULARY}", _EXPECTED)
-        for path in (directory / NAMESPACE_PADDING_FILE, *directory.iterdir()):
+        for path in (directory / NAMESPACE_PADDING_FILE, *directory.glob("[!.]*")):
             self._check_is_file(path)
         params = self.config.duplicate().get("vocabulary", Params({}))
         if not isinstance(params, Params):

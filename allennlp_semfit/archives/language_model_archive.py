@@ -91,6 +91,15 @@ class LanguageModelArchive(Archive):
         reader: Any = self.build(DatasetReader, params)
         return reader.start_tokens, reader.end_tokens
 
+    def build_reader(self) -> DatasetReader:
+        """As `open_indexer`."""
+        option = self._indexer_option if not self.is_subword else "--tokenizer-path"
+        return self.build(DatasetReader, self.config["dataset_reader"].duplicate(), option)
+
+    @property
+    def _indexer_option(self) -> str:
+        return "--fasttext-model-path" if self.reads_fasttext else ""
+
     def open_indexer(self) -> TokenIndexer:
         """
         Opens the language model's indexer.
@@ -100,8 +109,8 @@ class LanguageModelArchive(Archive):
         `InvalidFileError`
             If a file is missing or invalid.
         """
-        option = "--fasttext-model-path" if self.reads_fasttext else ""
-        return self.build(TokenIndexer, copy.deepcopy(self._indexers[self.input_name]), option)
+        params = copy.deepcopy(self._indexers[self.input_name])
+        return self.build(TokenIndexer, params, self._indexer_option)
 
     def open_tokenizer(self) -> Optional[Tokenizer]:
         """Opens a subword model's tokenizer, like `open_indexer`; `None` for other models."""

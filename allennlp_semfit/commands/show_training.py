@@ -12,13 +12,11 @@ import sys
 from contextlib import suppress
 from typing import Any, Dict, List, NamedTuple
 
-import torch
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError
 from allennlp.models.archival import CONFIG_NAME
 
 from allennlp_semfit.commands.options import Command
-from allennlp_semfit.common.cpu import has_bfloat16_instructions
 from allennlp_semfit.common.errors import first_line
 from allennlp_semfit.modules.lm_heads.vector_head_base import HIGH_BASELINE, MORE_PASSES
 
@@ -93,13 +91,6 @@ def describe_training(serialization_dir: str) -> str:
             lines.append(f"  {epoch['epoch']:5}  " + "  ".join(cells))
         margin = _describe_margin(epochs, config) if table is _COSINE else []
         lines += ["", *table.notes, *margin, ""]
-    bf16 = config.get("trainer", {}).get("bf16")
-    if config and not bf16 and not torch.cuda.is_available() and has_bfloat16_instructions():
-        lines += [
-            "This CPU has instructions for bfloat16. A training on it would be faster with",
-            '"bf16": true in the `trainer` of the config.',
-            "",
-        ]
     archive = os.path.join(serialization_dir, "model.tar.gz")
     has_archive = os.path.exists(archive)
     # AllenNLP also makes an archive when a training is interrupted, but no metrics.json.
@@ -160,12 +151,17 @@ def _next_commands(config: Dict[str, Any], archive: str) -> List[str]:
     program = "allennlp"
     if not shutil.which(program) and os.path.basename(sys.argv[0]) == program:
         program = os.path.relpath(sys.argv[0])
+    # AllenNLP's own commands need it where no file names the plugin; ours are not found there.
     plugin = "--include-package allennlp_semfit"
     text = config.get("validation_data_path")
     text = shlex.quote(text) if isinstance(text, str) and os.path.isfile(text) else "TEXT"
     model = shlex.quote(archive)
     folder = os.path.join(os.path.dirname(archive), "model")
-    is_exported = os.path.exists(os.path.join(folder, CONFIG_NAME))
+    exported = os.path.join(folder, CONFIG_NAME)
+    is_exported = os.path.exists(exported)
+    # A resumed training replaces the archive.
+    is_outdated = is_exported and os.path.getmtime(exported) < os.path.getmtime(archive)
+    is_exported = is_exported and not is_outdated
     whole = folder if is_exported else archive
     embedder = {"type": "elmo_semfit", "archive_file": whole, "do_layer_norm": True}
     lines = [f"The model of the best epoch: {archive}"]
@@ -175,7 +171,8 @@ def _next_commands(config: Dict[str, Any], archive: str) -> List[str]:
         lines += [
             "",
             "As one folder, which you can move and share:",
-            f"  {program} export-model {model} {shlex.quote(folder)} {plugin}",
+            f"  {program} export-model {model} {shlex.quote(folder)}"
+            + (" --force" if is_outdated else ""),
         ]
     return [
         *lines,
@@ -185,7 +182,7 @@ def _next_commands(config: Dict[str, Any], archive: str) -> List[str]:
         '  echo \'{"sentence": "The cat sat on the mat ."}\' | '
         f"{program} predict {model} - --silent --output-file vectors.json {plugin}",
         "Those of all sentences of a file, as HDF5:",
-        f"  {program} embed {shlex.quote(whole)} {text} vectors.h5 {plugin}",
+        f"  {program} embed {shlex.quote(whole)} {text} vectors.h5",
         "As a token embedder, in a task's config:",
         f"  {json.dumps(embedder)}",
     ]

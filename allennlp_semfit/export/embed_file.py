@@ -179,8 +179,6 @@ def embed_file(
         for number, window in windows:
             embed_window(unfinished / str(number), window)
     words_per_second = (num_words - resumed) / (time.monotonic() - start)
-    # Check again, because HDF5 can crash on a full disk.
-    _check_disk(unfinished, size)
     with write_file(out) as new, progress_bar("copying", num_words) as bar:
         if pool is None:
             index = None if forget_sentences else sentences

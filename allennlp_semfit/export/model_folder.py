@@ -4,7 +4,7 @@ import re
 import shutil
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Collection, Dict, List, Optional, Tuple, Union
+from typing import Any, Collection, Dict, Iterable, List, Optional, Tuple, Union
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.models import Model
@@ -115,6 +115,7 @@ def export_model(
     archive = LanguageModelArchive.open(archive_file)
     archive = archive.with_files(fasttext_model_path, tokenizer_path)
     config, files = _portable(archive, [*contents, _COMPACT] if compact else contents)
+    check_files_are_new(folder, files, FOLDER_WEIGHTS)
     model = archive.build_model()
     # Check that all files exist and fit the model.
     layers = LanguageModelLayers(archive, model)
@@ -149,15 +150,16 @@ def export_model(
     exported = Path(archive.file)
     if (exported / FOLDER_WEIGHTS).is_file() and (exported / _CARD).is_file():
         # Keep the card: the user may have completed it, and the folder lacks the training facts.
-        old, name = exported.resolve().name, folder.resolve().name
-        card = (exported / _CARD).read_text("utf-8").replace(f"# {old}\n", f"# {name}\n")
-        card = card.replace(f'"{old}"', f'"{name}"')
+        card, name = (exported / _CARD).read_text("utf-8"), folder.resolve().name
+        if heading := re.search(r"^# (.*)$", card, re.MULTILINE):
+            # The folder may have been renamed.
+            card = card.replace(heading[0], f"# {name}").replace(f'"{heading[1]}"', f'"{name}"')
         if tag:
             card = re.sub(r"\nlanguage:.*\n", f"\nlanguage:{tag}\n", card, count=1)
             card = card.replace("Language and license: ", "License: ")
     with write_directory(folder, [*files, _COMPACT, *contents]) as new:
         for name, path in files.items():
-            link_or_copy(path, new / name)
+            shutil.copyfile(path, new / name)
         if fasttext is not None:
             write_compact(fasttext, new / _COMPACT)
         archive.vocabulary.save_to_files(str(new / VOCABULARY))
@@ -221,12 +223,16 @@ def name_files(
     return map_paths(config, to_name), files
 
 
-def link_or_copy(source: str, target: Path) -> None:
-    try:
-        # `os.link` would link a symbolic link itself. The Hub's cache consists of these.
-        os.link(os.path.realpath(source), target)
-    except OSError:
-        shutil.copyfile(source, target)
+def check_files_are_new(folder: Path, files: Iterable[str], weights: str) -> None:
+    """
+    Raises a `ConfigurationError` if a folder has one of `files`, but no `weights`: then it is not
+    that of an earlier model, which may be replaced.
+    """
+    for path in map(folder.joinpath, files):
+        if path.exists() and not (folder / weights).exists():
+            raise ConfigurationError(
+                f"{path}: it exists, and is not of an exported model; give another directory"
+            )
 
 
 def check_language(language: Optional[str]) -> None:

@@ -15,9 +15,9 @@ from allennlp_semfit.archives.language_model_archive import LanguageModelArchive
 from allennlp_semfit.common.errors import InvalidFileError, first_line, resolve_path
 from allennlp_semfit.common.output import check_output_path, copy_files, write_directory
 from allennlp_semfit.export.model_folder import (
+    check_files_are_new,
     check_language,
     export_model,
-    link_or_copy,
     name_files,
 )
 from allennlp_semfit.predictors.tagger import ANY_LANGUAGE
@@ -127,6 +127,7 @@ def export_task(
         contents = [*map(_name, range(len(models))), *_CONTENTS]
         named, files = name_files({key: config[key] for key in keys}, contents, _HERE)
         config.update(named)
+        check_files_are_new(folder, files, _WEIGHTS)
         languages = [language]
         with write_directory(folder, [*files, *contents]) as new:
             for number, path in enumerate(models):
@@ -137,8 +138,7 @@ def export_task(
                 languages.append(json.loads((exported / CONFIG_NAME).read_text()).get("language"))
             _name_language(config["model"], next(filter(None, languages), None))
             for name, path in files.items():
-                link_or_copy(path, new / name)
-            # Copied, not linked, because a further training may overwrite the file.
+                shutil.copyfile(path, new / name)
             shutil.copyfile(weights, new / _WEIGHTS)
             copy_files(vocabulary, new / VOCABULARY)
             if (source / META_NAME).exists():

@@ -59,7 +59,8 @@ def write_word_vectors(
     `sentences`, `"sentence_to_index"` has a JSON object that maps each of them to the name of its
     dataset, a repeated sentence to its last one.
     """
-    with h5py.File(path, "w") as hdf5:
+    # Given a path, HDF5 can crash on a full disk.
+    with path.open("w+b") as file, h5py.File(file, "w") as hdf5:
         for index, values in enumerate(vectors):
             hdf5[str(index)] = values
         if sentences is not None:
@@ -76,14 +77,14 @@ def write_sentence_vectors(
     file, or the dataset `"vectors"` of an HDF5 file.
     """
     if path.suffix != ".npy":
-        with h5py.File(path, "w") as hdf5:
+        with path.open("w+b") as file, h5py.File(file, "w") as hdf5:
             dataset = hdf5.create_dataset("vectors", shape, dtype)
             for number, rows in enumerate(chunked(vectors, _CHUNK_ROWS)):
                 start = number * _CHUNK_ROWS
                 dataset[start : start + len(rows)] = rows
         return
     # `open_memmap` would kill the process if the disk is full.
-    with path.open("wb") as file:
+    with path.open("w+b") as file:
         descr = npy_format.dtype_to_descr(numpy.dtype(dtype))
         header = {"descr": descr, "fortran_order": False, "shape": shape}
         npy_format.write_array_header_1_0(file, header)

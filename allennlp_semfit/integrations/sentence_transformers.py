@@ -78,7 +78,11 @@ class ContextualWordEmbeddings(torch.nn.Module):
     def preprocess(
         self, inputs: List[str], prompt: Optional[str] = None, **kwargs: Any
     ) -> Dict[str, Any]:
-        return {"words": [((prompt or "") + text).split() for text in inputs]}
+        features: Dict[str, Any] = {"words": [((prompt or "") + text).split() for text in inputs]}
+        if prompt:
+            # `Pooling` may leave these words out.
+            features["prompt_length"] = len(prompt.split())
+        return features
 
     # The name of this method in older versions of sentence-transformers.
     tokenize = preprocess

@@ -25,6 +25,8 @@ class LanguageModelBase(Model, KnownParams):
     name: str
     """The registered name."""
 
+    boundary_vector: torch.Tensor
+
     num_directions: int
     """The number of equal parts of the contextualizer's output. The head reads each part."""
 
@@ -42,6 +44,9 @@ class LanguageModelBase(Model, KnownParams):
         self._text_field_embedder = text_field_embedder
         self._contextualizer = contextualizer
         self._head = head
+        # The input vector of the first boundary token in the training.
+        self.register_buffer("boundary_vector", torch.zeros(text_field_embedder.get_output_dim()))
+        self._has_boundary_vector = False
         self._check_compatible()
         head.tie_weights(text_field_embedder)
         self._initialize(initializer, pretrained_file)
@@ -58,6 +63,15 @@ class LanguageModelBase(Model, KnownParams):
                     "Use the `model` of the archive's `config.json`, as "
                     "training_config/continue.jsonnet does.",
                 )
+
+    def _keep_boundary_vector(self, embeddings: torch.Tensor) -> None:
+        """
+        Keeps the first vector of the first batch of a training, by which an archive recognizes
+        other vectors in the place of those of its training. Shape `(batch_size, length, dim)`.
+        """
+        if self.training and not self._has_boundary_vector:
+            self.boundary_vector.copy_(embeddings[0, 0].detach())
+            self._has_boundary_vector = True
 
     def _check_finite(self, loss: torch.Tensor) -> torch.Tensor:
         """Returns the loss of a batch; in training, raises a `ConfigurationError` if not finite."""

@@ -1,4 +1,4 @@
-"""Taggers of raw text, which `export-task` writes."""
+"""Taggers of raw sentences, which `export-task` writes."""
 
 import json
 from functools import cached_property
@@ -59,7 +59,7 @@ class SemfitTagger(Model):
 class SemfitTaggerPredictor(SentenceTaggerPredictor):
     """
     Tags the words of a sentence. Unlike AllenNLP's `sentence_tagger`, it needs no spaCy model: it
-    splits sentences as `allennlp prepare-corpus` does, by the rules of the language.
+    splits a sentence into words as `allennlp prepare-corpus` does, by the rules of the language.
 
     Registered as a `Predictor` with name "semfit_tagger", the default for folders of
     `allennlp export-task` with a `crf_tagger` or `simple_tagger`.

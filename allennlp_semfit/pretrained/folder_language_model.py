@@ -81,6 +81,9 @@ class FolderLanguageModel(torch.nn.Module):
         self.register_buffer("_end", self._look_up(end_tokens), persistent=False)
         self.requires_grad_(False).eval()
 
+    def train(self, mode: bool = True) -> "FolderLanguageModel":
+        return super().train(False)
+
     @classmethod
     def open(cls, folder: Union[str, os.PathLike]) -> Optional["FolderLanguageModel"]:
         """

@@ -84,6 +84,17 @@ class LanguageModelLayers(torch.nn.Module):
             _BoundaryTokens(tokens, indexer, model.vocab, archive.file)
             for tokens in archive.boundary_tokens
         )
+        for vectors in self._start.state_dict().values():
+            # It is zero before the training.
+            if (
+                len(vectors)
+                and model.boundary_vector.any()
+                and (_are_others(vectors[0], model.boundary_vector))
+            ):
+                raise archive.error(
+                    f"was trained on other vectors than those of {indexer.path}",
+                    "Put the file of its training there.",
+                )
 
     @classmethod
     def from_archive(
@@ -209,6 +220,11 @@ def _pool_subwords(tensor: torch.Tensor, spans: torch.Tensor, mode: str) -> torc
     return torch.bmm(is_within.to(tensor), tensor) / (last - first + 1)
 
 
+def _are_others(vectors: torch.Tensor, trained: torch.Tensor) -> bool:
+    """Whether vectors are of another training: `export-model --compact` only rounds them."""
+    return bool(((vectors - trained).norm(dim=-1) > 0.5 * trained.norm(dim=-1)).any())
+
+
 class _BoundaryTokens(torch.nn.Module):
     """
     The tensors of the tokens on one side of a sentence, as buffers. Vectors are part of the state
@@ -244,10 +260,7 @@ class _BoundaryTokens(torch.nn.Module):
     ) -> None:
         for name, vectors in self.state_dict().items():
             trained = state_dict.get(prefix + name, vectors).to(vectors)
-            # Those of another training have another direction. `export-model --compact` rounds.
-            if trained.shape == vectors.shape and bool(
-                ((vectors - trained).norm(dim=-1) > 0.5 * trained.norm(dim=-1)).any()
-            ):
+            if trained.shape == vectors.shape and _are_others(vectors, trained):
                 raise ConfigurationError(
                     f"The language model {self._archive_file} reads other word vectors than in the "
                     "training of this model: it is another one, or its file of vectors has been "

@@ -1,6 +1,7 @@
 """Of the directories that AllenNLP's trainer writes; train_test.py has the command as a process."""
 
 import json
+import os
 import shlex
 
 import pytest
@@ -126,6 +127,11 @@ def test_an_exported_model_comes_first(tmp_path):
     assert f" embed {folder} " in shown
     assert json.dumps(str(folder)) in shown
     assert "export-model" not in shown
+    # A resumed training replaces the archive.
+    os.utime(folder / "config.json", (0, 0))
+    shown = describe_training(str(tmp_path))
+    assert f"export-model {tmp_path / 'model.tar.gz'} {folder} --force\n" in shown
+    assert f" embed {tmp_path / 'model.tar.gz'} " in shown
 
 
 def test_an_epoch_without_training_metrics_has_blanks(tmp_path):

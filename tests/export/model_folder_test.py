@@ -78,7 +78,7 @@ def test_the_card_says_what_it_is_and_how_to_load_it(lm_archive, tmp_path):
 
     completed = card.replace("language:", "language: yo")
     (tmp_path / "my-model" / "README.md").write_text(completed)
-    export_model(tmp_path / "my-model", tmp_path / "other")
+    export_model((tmp_path / "my-model").rename(tmp_path / "renamed"), tmp_path / "other")
     expected = completed.replace("my-model", "other")
     assert (tmp_path / "other" / "README.md").read_text() == expected
 
@@ -113,10 +113,39 @@ def test_a_compact_folder_has_rounded_vectors_in_a_smaller_file(lm_archive, embe
             atol=0.01,
         )
     export_model(compact.parent, tmp_path / "again")
-    assert (tmp_path / "again" / compact.name).samefile(compact)
+    assert (tmp_path / "again" / compact.name).read_bytes() == compact.read_bytes()
     for other in (compact.parent, write_language_model(tmp_path / "characters", "characters")):
         with pytest.raises(ConfigurationError, match="--compact: .* reads no fastText `.bin`"):
             export_model(other, tmp_path / "third", compact=True)
+
+
+def test_a_copy_does_not_change_with_its_original(lm_archive, embedder, tmp_path):
+    vectors = tmp_path / "vectors.bin"
+    shutil.copyfile(VECTORS, vectors)
+    export_model(lm_archive, tmp_path / "model", str(vectors))
+    vectors.write_bytes(b"")
+    found = SentenceEmbedder(tmp_path / "model").embed_sentence(SENTENCES[0])
+    assert (found == embedder.embed_sentence(SENTENCES[0])).all()
+
+
+def test_only_the_files_of_a_model_are_replaced(lm_archive, tmp_path):
+    (tmp_path / "vectors.bin").write_text("of something else")
+    with pytest.raises(ConfigurationError, match="vectors.bin: it exists, and is not of an expo"):
+        export_model(lm_archive, tmp_path, VECTORS, force=True)
+    assert [*tmp_path.iterdir()] == [tmp_path / "vectors.bin"]
+
+
+def test_a_packed_folder_is_to_be_unpacked(lm_archive, tmp_path):
+    export_model(lm_archive, tmp_path / "model", VECTORS)
+    packed = shutil.make_archive(str(tmp_path / "packed"), "gztar", tmp_path / "model")
+    with pytest.raises(InvalidFileError, match="is a packed folder of `export-model`. Unpack it;"):
+        SentenceEmbedder(packed)
+
+
+def test_hidden_files_are_not_of_the_vocabulary(tmp_path):
+    model = write_language_model(tmp_path / "lm", "words")
+    (model / "vocabulary" / ".ipynb_checkpoints").mkdir()
+    assert SentenceEmbedder(model).embed_sentence(["The"]).any()
 
 
 def test_a_model_is_not_written_over_itself(tmp_path):

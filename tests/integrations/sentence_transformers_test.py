@@ -42,6 +42,12 @@ def test_encodes_as_the_embedder_does(embedder, lm_archive, pool, layers):
     assert_same_but_for_rounding(
         model.encode(["on the bridge ."], prompt="The heron stood "), expected[:1]
     )
+    if pool == "mean":
+        model[1].include_prompt = False
+        vectors = model.encode(TEXTS, prompt="A heron : ")
+        assert_same_but_for_rounding(
+            vectors[0], embedder.embed_sentence(["A", "heron", ":", *WORDS[0]])[:, 3:].mean((0, 1))
+        )
     layers = embedder.embed_sentence(WORDS[1])
     if words.layers == "average":
         (tokens,) = model.encode(TEXTS[1:2], output_value="token_embeddings")

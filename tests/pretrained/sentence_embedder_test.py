@@ -16,10 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allennlp_semfit import SentenceEmbedder
+from allennlp_semfit.export.model_folder import export_model
 from allennlp_semfit.pretrained import sentence_embedder
 from allennlp_semfit.pretrained.embedder import ElmoSemfitEmbedder
+from allennlp_semfit.pretrained.folder_language_model import FolderLanguageModel
 from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
 from allennlp_semfit.pretrained.sentence_embedder import batches_by_length
+from tests import VECTORS
 from tests.language_models import KINDS, tensors_of
 from tests.processes import threads_in_a_fork
 from tests.tolerance import assert_same_but_for_rounding
@@ -230,3 +233,9 @@ def test_a_gpu_gives_what_the_cpu_gives(embedder, lm_archive):
     vectors = on_gpu.sentence_vectors(WORDS, convert_to_tensor=True)
     assert on_gpu.embed_sentence(WORDS[0], convert_to_tensor=True).device == vectors.device
     assert vectors.device == torch.device("cuda", 0)
+
+
+def test_training_mode_does_not_turn_dropout_on(lm_archive, tmp_path):
+    export_model(lm_archive, tmp_path / "model", VECTORS)
+    model = FolderLanguageModel.open(tmp_path / "model")
+    assert not any(module.training for module in model.train().modules())
