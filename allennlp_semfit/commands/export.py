@@ -1,11 +1,10 @@
 """
-The subcommands that export a trained model, or a part of it, for use elsewhere.
+The subcommands that export a trained model, or vectors of it, for use elsewhere.
 
     allennlp export-model output/elmo_semfit/model.tar.gz my-model
     allennlp export-task output/ner/model.tar.gz my-tagger
     allennlp export-vectors output/elmo_semfit/model.tar.gz vectors.txt --words-file words.txt
     allennlp export-vectors … --words-file words.txt --contexts sentences.txt --top
-    allennlp export-character-cnn output/elmo/model.tar.gz output/character_cnn
 """
 
 import argparse
@@ -30,7 +29,6 @@ from allennlp_semfit.commands.options import (
 )
 from allennlp_semfit.common.output import check_output_path
 from allennlp_semfit.common.text_files import read_lines
-from allennlp_semfit.export.character_cnn import export_character_cnn
 from allennlp_semfit.export.model_folder import export_model
 from allennlp_semfit.export.sentences_file import SentencesFile
 from allennlp_semfit.export.task_folder import export_task
@@ -158,30 +156,3 @@ def _read_words(path: Path) -> Iterator[str]:
                 f"{path}: line {number} has {len(words)} words, {line[:50]!r}; give one per line"
             )
         yield from words
-
-
-@Subcommand.register("export-character-cnn")
-class ExportCharacterCnn(Command):
-    """Registered as a "Subcommand" with name "export-character-cnn"."""
-
-    help = "Export a language model's character CNN."
-    function = staticmethod(export_character_cnn)
-    shows_progress = False
-
-    def run(self, args: argparse.Namespace) -> None:
-        with no_params_logged():
-            options = call(export_character_cnn, args)
-        cnn = options["char_cnn"]
-        logger.info(
-            f"{args.out_dir}: a character CNN of {sum(n for _, n in cnn['filters']):,} filters, "
-            f"{cnn['n_highway']} highway layers, {options['lstm']['projection_dim']} dimensions."
-        )
-        embedder = {
-            "type": "elmo_character_cnn",
-            "options": options,
-            "pretrained_file": str(Path(args.out_dir) / "weights.hdf5"),
-        }
-        logger.info(
-            "Next: with an indexer of type `elmo_characters`, use the embedder %s",
-            json.dumps(embedder),
-        )

@@ -22,11 +22,9 @@ ERRORS = [
     ("embed missing.tar.gz in.txt out.txt", "out.txt: the suffix chooses the format; give a name"),
     ("embed missing.tar.gz in.txt out --pool max", "out: the suffix chooses the format"),
     (
-        "export-character-cnn missing.tar.gz taken",
+        "export-model missing.tar.gz taken",
         "taken: it is not empty; give another directory, or --force",
     ),
-    ("export-character-cnn missing.tar.gz out", "Language model missing.tar.gz does not exist"),
-    ("export-model missing.tar.gz taken", "taken: it is not empty; give another directory"),
     ("export-model missing.tar.gz out --language zz", "'zz'"),
     (
         "export-model ARCHIVE out --fasttext-model-path missing.bin",

@@ -41,7 +41,6 @@ COMMANDS = {
         "table.txt",
         "export-vectors {inputs}/characters {out} --words-file {inputs}/words.txt",
     ),
-    "export-character-cnn": ("elmo", "export-character-cnn {inputs}/characters {out}"),
     "copy-configs": ("configs", "copy-configs {out}"),
 }
 """The name of the output, and the arguments."""

@@ -47,7 +47,6 @@ class ElmoCharacterCnnEmbedder(TokenEmbedder, NamesConfigKey):
         The path or URL of ELMo's `options.json`. Give either this or `options`.
     pretrained_file : `str`
         ELMo's weights as HDF5, a path or a URL. The weights of the LSTM are not read.
-        `allennlp export-character-cnn` writes both files.
 
     # Raises
 

@@ -34,7 +34,7 @@ ADAPTER = {"type": "bidirectional_language_model_adapter", "input_dim": 5}
 CONTEXTUALIZERS = {
     **{
         kind: {"type": f"bidirectional_language_model_{kind}", **SIZES}
-        for kind in ("lstm", "sru", "qrnn", "torch_lstm")
+        for kind in ("lstm", "sru", "qrnn")
     },
     "transformer": {**ADAPTER, "encoder": TRANSFORMER},
     "gated_cnn": {**ADAPTER, "encoder": GATED_CNN},
@@ -125,7 +125,7 @@ def test_a_sentence_has_the_same_states_in_any_batch(kind, lengths, extra):
         torch.testing.assert_close(together[row, :length], alone[0])
 
 
-@pytest.mark.parametrize("kind", ["lstm", "sru", "qrnn", "torch_lstm"])
+@pytest.mark.parametrize("kind", ["lstm", "sru", "qrnn"])
 def test_with_padding_among_the_words_and_stacked_layers_as_on_a_gpu(kind, monkeypatch):
     encoder = build(kind).double()
     mask = ragged_mask(4, 9, 0, 1)
@@ -151,7 +151,7 @@ def test_a_batch_without_words(kind, shape):
     assert outputs.shape == (*shape, 16)
 
 
-@pytest.mark.parametrize("kind", ["lstm", "sru", "torch_lstm"])
+@pytest.mark.parametrize("kind", ["lstm", "sru"])
 def test_compiled_it_has_the_same_states_and_gradients(kind):
     encoder = build(kind)
     inputs, mask = torch.randn(3, 9, 5, requires_grad=True), ragged_mask(4, 9, 1)
@@ -213,7 +213,7 @@ def test_under_autocast_the_states_are_float32_and_close(kind):
     ("kind", "key", "value"),
     [
         ("lstm", "input_dim", 0),
-        ("torch_lstm", "num_layers", 0),
+        ("sru", "num_layers", 0),
         ("qrnn", "window_size", 0),
         ("lstm", "dropout", 1.0),
         ("lstm", "memory_cell_clip_value", 0.0),
