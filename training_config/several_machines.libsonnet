@@ -12,9 +12,11 @@ local num_machines = std.parseInt(std.extVar('NUM_MACHINES'));
     then { batches_per_epoch: std.floor(super.batches_per_epoch / num_machines) }
     else {},
   trainer+: { learning_rate_scheduler+: { num_replicas: super.num_replicas * num_machines } },
-  distributed+: {
-    // Without devices in the config, the first GPU of each machine. On CPUs, add `+ { distributed+: { cuda_devices: [-1] } }`.
-    cuda_devices: if 'cuda_devices' in super then super.cuda_devices else [0],
+  // Without devices in the config, the first GPU of each machine. On CPUs, add `+ { distributed+: { cuda_devices: [-1] } }`.
+  // `:::` also shows the field if the config hides it with `distributed:: null`.
+  local devices = if 'distributed' in super && super.distributed != null then super.distributed.cuda_devices else [0],
+  distributed::: {
+    cuda_devices: devices,
     num_nodes: num_machines,
     primary_address: std.extVar('PRIMARY_ADDRESS'),
     // It must be free on the first machine, and open to the others in its firewall.

@@ -1,4 +1,3 @@
-from copy import deepcopy
 from typing import Any, Dict, List, Optional, Tuple
 
 from allennlp.common.checks import ConfigurationError
@@ -79,12 +78,6 @@ class SentenceField(TextField):
 
     def __len__(self) -> int:
         return len(self.words)
-
-    def duplicate(self) -> "SentenceField":
-        indexers = self._token_indexers
-        new = SentenceField(list(self.words), None if indexers is None else dict(indexers))
-        new._indexed_tokens = deepcopy(self._indexed_tokens)
-        return new
 
     # Without these, pickling would read `tokens` and fail to set them.
     def __getstate__(self) -> Tuple[Any, ...]:

@@ -13,8 +13,6 @@ from typing import Any, Callable, Iterable, Iterator, List, Optional, Sequence, 
 
 import numpy
 import torch
-import torch.distributed as dist
-from allennlp.common.util import is_distributed
 from allennlp.data import Instance
 from allennlp.data.data_loaders import DataLoader, MultiProcessDataLoader, TensorDict
 from allennlp.data.data_loaders.multiprocess_data_loader import WorkerError
@@ -102,7 +100,6 @@ class WatchedDataLoader(MultiProcessDataLoader):
             # Use the random state at the first start: a resumed run does not repeat later states.
             self._seed = random.getstate()[1]
         self._times_started += 1
-        rank = dist.get_rank() if is_distributed() else 0
         # Create the directory for the workers' sockets, because a killed worker would not remove
         # its own.
         get_temp_dir()
@@ -112,7 +109,9 @@ class WatchedDataLoader(MultiProcessDataLoader):
         stop = Finalize(None, _stop, args=(workers, stopped), exitpriority=0)
         try:
             for worker_id, queue in enumerate(queues):
-                seed = [*self._seed, self._times_started, rank, worker_id]
+                # All processes of a training have the same seed, so that the batches of a step have
+                # sentences of similar length: the longest batch decides how long the step takes.
+                seed = [*self._seed, self._times_started, worker_id]
                 worker: BaseProcess = context.Process(  # type: ignore[attr-defined]
                     target=_run_worker, args=(work, seed, worker_id, queue, lock), daemon=True
                 )
@@ -146,6 +145,8 @@ class WatchedDataLoader(MultiProcessDataLoader):
 
 def _run_worker(work: Callable, seed: Sequence[int], worker_id: int, queue: Any, lock: Any) -> None:
     initialize_worker()
+    # PyTorch's other threads do not survive a fork.
+    torch.set_num_threads(1)
     # Clusters send SIGTERM to all processes. Only the parent handles it, as Ctrl-C.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     # After a fork, Python reseeds `random`, and the other generators are copies of the parent's.

@@ -13,6 +13,7 @@ from allennlp_semfit.archives.language_model_archive import (
     WORD_MASK,
     LanguageModelArchive,
     add_prefix,
+    are_other_vectors,
     remove_prefix,
 )
 from allennlp_semfit.common.errors import check_choice
@@ -89,7 +90,7 @@ class LanguageModelLayers(torch.nn.Module):
             if (
                 len(vectors)
                 and model.boundary_vector.any()
-                and (_are_others(vectors[0], model.boundary_vector))
+                and (are_other_vectors(vectors[0], model.boundary_vector))
             ):
                 raise archive.error(
                     f"was trained on other vectors than those of {indexer.path}",
@@ -220,11 +221,6 @@ def _pool_subwords(tensor: torch.Tensor, spans: torch.Tensor, mode: str) -> torc
     return torch.bmm(is_within.to(tensor), tensor) / (last - first + 1)
 
 
-def _are_others(vectors: torch.Tensor, trained: torch.Tensor) -> bool:
-    """Whether vectors are of another training: `export-model --compact` only rounds them."""
-    return bool(((vectors - trained).norm(dim=-1) > 0.5 * trained.norm(dim=-1)).any())
-
-
 class _BoundaryTokens(torch.nn.Module):
     """
     The tensors of the tokens on one side of a sentence, as buffers. Vectors are part of the state
@@ -260,7 +256,7 @@ class _BoundaryTokens(torch.nn.Module):
     ) -> None:
         for name, vectors in self.state_dict().items():
             trained = state_dict.get(prefix + name, vectors).to(vectors)
-            if trained.shape == vectors.shape and _are_others(vectors, trained):
+            if trained.shape == vectors.shape and are_other_vectors(vectors, trained):
                 raise ConfigurationError(
                     f"The language model {self._archive_file} reads other word vectors than in the "
                     "training of this model: it is another one, or its file of vectors has been "

@@ -3,6 +3,7 @@ from typing import List, Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError
+from allennlp.nn.util import dist_reduce
 from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 
 from allennlp_semfit.common.errors import check_bounds
@@ -94,6 +95,8 @@ class LargeBatchLearningRateScheduler(LearningRateScheduler):
                     "streams the text. Set `data_loader.batches_per_epoch`, or `warmup_steps`, "
                     "`decay_start` and `decay_end` here."
                 )
+            # Otherwise, a process with more batches would have other learning rates.
+            num_steps_per_epoch = dist_reduce(num_steps_per_epoch, torch.distributed.ReduceOp.MIN)
             # In batches of the original size.
             length = num_replicas * num_epochs * num_steps_per_epoch
             if warmup_steps is None:

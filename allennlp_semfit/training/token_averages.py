@@ -36,12 +36,9 @@ class _RunningMean(Metric):
         self._sums = None
 
 
-@Metric.register("token_average")
 class TokenAverage(_RunningMean):
     """
     The mean of one value for each token.
-
-    Registered as a `Metric` with name "token_average".
     """
 
     def __call__(self, values: torch.Tensor) -> None:  # type: ignore[override]
@@ -53,13 +50,10 @@ class TokenAverage(_RunningMean):
         return self._get_mean(reset).item()
 
 
-@Metric.register("baseline_cosine")
 class BaselineCosine(_RunningMean):
     """
     The mean cosine of the best constant prediction: the largest mean cosine between a constant
     vector and the given directions. It is the norm of the mean direction.
-
-    Registered as a `Metric` with name "baseline_cosine".
     """
 
     def __call__(self, directions: torch.Tensor) -> None:  # type: ignore[override]

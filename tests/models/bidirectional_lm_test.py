@@ -64,6 +64,17 @@ class TestBidirectionalLm(ModelTestCase):
         with pytest.raises(ConfigurationError, match="loss of a batch is nan.* Lower the learning"):
             self.model.train()(**self.batch())
 
+    def test_other_vectors_than_those_of_the_training_are_told(self, caplog):
+        self.model.boundary_vector.fill_(1.0)
+        batch = self.batch()
+        batch["source"]["fasttext"]["vectors"].fill_(1.0)
+        self.model.eval()(**batch)
+        assert not caplog.messages
+        self.model._has_read = False
+        batch["source"]["fasttext"]["vectors"].fill_(-1.0)
+        self.model(**batch)
+        assert "vectors are not those that this model was trained on" in caplog.text
+
     def test_all_layers_are_returned_on_request(self):
         self.model.eval()
         last = self.model(**self.batch())["lm_embeddings"]

@@ -60,8 +60,20 @@ def test_the_papers_training_is_ten_epochs_of_one_billion_words(num_machines):
     assert Path(config["train_data_path"]).name == "news.en-*"
 
 
-def test_any_config_goes_to_several_machines():
-    snippet = f"(import '{MAIN}') + (import '{CONFIGS}/several_machines.libsonnet')"
+@pytest.mark.parametrize("hidden_dim", [16, 1024])
+@pytest.mark.parametrize("name", ["elmo_semfit_gated_cnn", "elmo_semfit_transformer", "masked_lm"])
+def test_any_size_has_a_layer(name, hidden_dim):
+    path = f"{CONFIGS}/language_models/{name}.jsonnet"
+    snippet = f"(import '{path}') + {{ hidden_dim:: {hidden_dim} }}"
+    config = json.loads(_jsonnet.evaluate_snippet("snippet", snippet))
+    encoder = config["model"]["contextualizer"]
+    sizes = encoder.get("encoder") or encoder["config"]
+    assert sizes.get("layers") or sizes.get("num_layers") or sizes["num_hidden_layers"]
+
+
+@pytest.mark.parametrize("one_device", ["{}", "{ distributed:: null }"])
+def test_any_config_goes_to_several_machines(one_device):
+    snippet = f"(import '{MAIN}') + {one_device} + (import '{CONFIGS}/several_machines.libsonnet')"
     variables = {"NUM_MACHINES": "2", "PRIMARY_ADDRESS": "10.0.0.1"}
     config = json.loads(_jsonnet.evaluate_snippet("snippet", snippet, ext_vars=variables))
     assert config["distributed"] == {

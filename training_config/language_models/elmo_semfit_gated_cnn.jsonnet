@@ -7,7 +7,7 @@ local width = 5;
 
 config {
   // A layer of an LSTM has 9 matrices of `cell_size` × `hidden_dim`.
-  local num_layers = std.round(9 * lstm.num_layers * lstm.cell_size / (2 * width * $.hidden_dim)),
+  local num_layers = std.max(1, std.round(9 * lstm.num_layers * lstm.cell_size / (2 * width * $.hidden_dim))),
 
   model+: {
     contextualizer: {

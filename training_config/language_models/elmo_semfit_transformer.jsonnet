@@ -14,7 +14,7 @@ config {
         input_dim: $.hidden_dim,
         hidden_dim: 4 * $.hidden_dim,
         // A layer of an LSTM has 9 matrices of `cell_size` × `hidden_dim`, one of a Transformer 12 of `hidden_dim` squared.
-        num_layers: std.round(9 * lstm.num_layers * lstm.cell_size / (12 * $.hidden_dim)),
+        num_layers: std.max(1, std.round(9 * lstm.num_layers * lstm.cell_size / (12 * $.hidden_dim))),
         dropout: lstm.dropout,
         input_dropout: 0.0,
       },

@@ -9,7 +9,7 @@ config {
   local hidden_size = 2 * $.hidden_dim,
   // About as many parameters as the LSTMs: in so many layers, whose feed-forward layers would be 4 × `hidden_size` wide.
   local size = 3 * lstm.num_layers * lstm.cell_size / (8 * $.hidden_dim),
-  local num_layers = std.round(size),
+  local num_layers = std.max(1, std.round(size)),
 
   model+: {
     type: 'masked_lm',
@@ -21,7 +21,7 @@ config {
         hidden_size: hidden_size,
         num_hidden_layers: num_layers,
         num_attention_heads: std.ceil(hidden_size / 64),
-        intermediate_size: std.round(hidden_size * (6 * size / num_layers - 2)),
+        intermediate_size: std.max(hidden_size, std.round(hidden_size * (6 * size / num_layers - 2))),
         hidden_dropout_prob: lstm.dropout,
         attention_probs_dropout_prob: lstm.dropout,
         // For vectors of longer sentences than those in training.

@@ -4,13 +4,13 @@ hundreds of kernels, which takes longer on the CPU than their work on the GPU; a
 once.
 """
 
-from collections import OrderedDict
-from typing import Any, Callable, Hashable, List, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, Hashable, List, Optional, Sequence, Set, Tuple
 from weakref import ref
 
 import torch
 
-# One graph per batch length.
+# One graph per batch length. Further lengths have none: where batches have hundreds of shapes,
+# capturing would take longer than the graphs save.
 _MAX_GRAPHS = 32
 
 
@@ -25,6 +25,8 @@ class _Memory:
 
     def __init__(self) -> None:
         self.pool = torch.cuda.graph_pool_handle()
+        # PyTorch's own is on the device of the first capture of the process.
+        self.stream = torch.cuda.Stream()
         self.grads: Optional[List[torch.Tensor]] = None
         self.lease: Callable[[], Optional[_Lease]] = lambda: None
 
@@ -66,8 +68,8 @@ class CapturedPass:
         outputs, saved = forward(inputs)
         self._grad_outputs = torch.zeros_like(outputs)
         backward(self._grad_outputs, saved)
-        (self._outputs, saved), self._forward = _capture(lambda: forward(inputs), memory.pool)
-        self._grad_inputs, self._backward = _capture(run_backward, memory.pool)
+        (self._outputs, saved), self._forward = _capture(lambda: forward(inputs), memory)
+        self._grad_inputs, self._backward = _capture(run_backward, memory)
         # The memory of `saved` and of all other intermediate values is now free for the next graph
         # with the same pool to be captured.
 
@@ -115,7 +117,7 @@ class GraphCache:
     """
 
     def __init__(self) -> None:
-        self._passes: OrderedDict[Hashable, CapturedPass] = OrderedDict()
+        self._passes: Dict[Hashable, CapturedPass] = {}
         self._seen: Set[Hashable] = set()
         self._memory: Optional[_Memory] = None
         self._parameters: Hashable = None
@@ -124,8 +126,8 @@ class GraphCache:
         self, parameters: Hashable, shape: Hashable, capture: Callable[[_Memory], CapturedPass]
     ) -> Optional[CapturedPass]:
         """
-        Returns the pass for a shape, or `None` if another pass is in progress or the shape occurs
-        for the first time: many shapes occur only once.
+        Returns the pass for a shape, or `None` if another pass is in progress, if there are too
+        many, or if the shape occurs for the first time: many shapes occur only once.
 
         # Parameters
 
@@ -142,17 +144,13 @@ class GraphCache:
         if parameters != self._parameters:
             self._passes.clear()
             self._parameters = parameters
-        if shape in self._passes:
-            self._passes.move_to_end(shape)
-        elif shape in self._seen:
+        is_new = shape not in self._passes and len(self._passes) < _MAX_GRAPHS
+        if is_new and shape in self._seen:
             # A memory pool cannot be reused once all its graphs are deleted.
             if self._memory is None or not self._passes:
                 self._memory = _Memory()
             self._passes[shape] = capture(self._memory)
-            if len(self._passes) > _MAX_GRAPHS:
-                self._passes.popitem(last=False)
-        else:
-            self._seen.add(shape)
+        self._seen.add(shape)
         return self._passes.get(shape)
 
 
@@ -162,10 +160,10 @@ def _copy_words(words: torch.Tensor, buffer: torch.Tensor) -> None:
         buffer[:, words.size(1) :].zero_()
 
 
-def _capture(function: Callable[[], Any], pool: Any) -> Tuple[Any, Callable[[], None]]:
+def _capture(function: Callable[[], Any], memory: _Memory) -> Tuple[Any, Callable[[], None]]:
     """Returns the result of `function`, and a function that recomputes it in place."""
     graph = torch.cuda.CUDAGraph()
     # Other threads may use the GPU during the capture.
-    with torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"):
+    with torch.cuda.graph(graph, memory.pool, memory.stream, capture_error_mode="thread_local"):
         result = function()
     return result, graph.replay

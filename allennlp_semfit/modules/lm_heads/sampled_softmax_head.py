@@ -36,7 +36,7 @@ class SampledSoftmaxHead(SoftmaxHeadBase):
         The number of words in a sample.
     sparse : `bool`, optional (default = `False`)
         Whether the gradient is sparse. This requires an optimizer such as `dense_sparse_adam`, no
-        `grad_norm` on a CPU, and at most one GPU: NCCL does not support sparse gradients.
+        `grad_norm`, and at most one GPU: NCCL does not support sparse gradients.
     namespace, indexer
         See `softmax`.
 

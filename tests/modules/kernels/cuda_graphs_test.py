@@ -3,7 +3,7 @@ import torch
 from allennlp.common.testing import requires_gpu
 from torch.utils.checkpoint import checkpoint
 
-from allennlp_semfit.modules.kernels import projected_lstm
+from allennlp_semfit.modules.kernels import cuda_graphs, projected_lstm
 from tests.modules.kernels.common import results_of
 from tests.modules.kernels.projected_lstm_test import layers_of
 
@@ -88,3 +88,23 @@ def test_a_checkpoint_has_no_graph():
     weight = torch.zeros(1, requires_grad=True)
     assert has_graph(weight)[0]
     assert not checkpoint(has_graph, weight, use_reentrant=False)[0]
+
+
+def test_many_shapes_are_not_captured_again_and_again(monkeypatch):
+    class Memory:
+        def lease(self):
+            return None
+
+    monkeypatch.setattr(cuda_graphs, "_Memory", Memory)
+    monkeypatch.setattr(cuda_graphs, "_MAX_GRAPHS", 3)
+    graphs, captured = cuda_graphs.GraphCache(), []
+
+    def capture(memory):
+        captured.append(shape)
+        return shape
+
+    for _ in range(5):
+        for shape in range(10):
+            assert graphs.get("weights", shape, capture) in (None, shape)
+    assert captured == [0, 1, 2]
+    assert [graphs.get("weights", shape, None) for shape in range(4)] == [0, 1, 2, None]
