@@ -128,7 +128,7 @@ def read_json(path: Path, stream: IO[bytes], head: bytes) -> Iterator[Dict[str, 
             rows = found if is_array else [found]
             if not all(isinstance(row, dict) for row in rows):
                 raise ValueError("there is a value that is not an object")
-        except ValueError as error:
+        except (RecursionError, ValueError) as error:
             place = "" if is_array else f"line {number}: "
             raise ConfigurationError(
                 f"{path}: {place}it must be JSON lines or an array of objects, but {error}"

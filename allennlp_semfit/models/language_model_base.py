@@ -1,4 +1,3 @@
-import logging
 from typing import Any, Dict, Optional
 
 import torch
@@ -9,12 +8,10 @@ from allennlp.models import Model
 from allennlp.modules import Seq2SeqEncoder, TextFieldEmbedder
 from allennlp.nn import InitializerApplicator
 
-from allennlp_semfit.archives.language_model_archive import LanguageModelArchive, are_other_vectors
+from allennlp_semfit.archives.language_model_archive import LanguageModelArchive
 from allennlp_semfit.common.config_params import KnownParams, with_config_key
 from allennlp_semfit.common.errors import check_dims
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
-
-logger = logging.getLogger(__name__)
 
 
 class LanguageModelBase(Model, KnownParams):
@@ -49,7 +46,7 @@ class LanguageModelBase(Model, KnownParams):
         self._head = head
         # The input vector of the first boundary token in the training.
         self.register_buffer("boundary_vector", torch.zeros(text_field_embedder.get_output_dim()))
-        self._has_read = False
+        self._has_boundary_vector = False
         self._check_compatible()
         head.tie_weights(text_field_embedder)
         self._initialize(initializer, pretrained_file)
@@ -70,22 +67,13 @@ class LanguageModelBase(Model, KnownParams):
     def _keep_boundary_vector(self, embeddings: torch.Tensor) -> None:
         """
         Keeps the first vector of the first batch of a training, by which an archive recognizes
-        other vectors in the place of those of its training. Warns if a trained model reads others.
-        Shape `(batch_size, length, dim)`.
+        other vectors in the place of those of its training. Shape `(batch_size, length, dim)`.
         """
-        if self._has_read:
-            return
-        self._has_read = True
-        first = embeddings[0, 0].detach()
-        # Without a training, it is zero.
-        is_trained = self.boundary_vector.any() and not embeddings.requires_grad
-        if is_trained and are_other_vectors(first, self.boundary_vector):
-            logger.warning(
-                "The word vectors are not those that this model was trained on, so it will hardly "
-                "work. Was their file replaced, or is its path another one?"
-            )
-        if self.training:
-            self.boundary_vector.copy_(first)
+        if self.training and not self._has_boundary_vector:
+            self._has_boundary_vector = True
+            # A resumed training has that of its beginning.
+            if not self.boundary_vector.any():
+                self.boundary_vector.copy_(embeddings[0, 0].detach())
 
     def _check_finite(self, loss: torch.Tensor) -> torch.Tensor:
         """Returns the loss of a batch; in training, raises a `ConfigurationError` if not finite."""

@@ -64,16 +64,18 @@ class TestBidirectionalLm(ModelTestCase):
         with pytest.raises(ConfigurationError, match="loss of a batch is nan.* Lower the learning"):
             self.model.train()(**self.batch())
 
-    def test_other_vectors_than_those_of_the_training_are_told(self, caplog):
-        self.model.boundary_vector.fill_(1.0)
+    def test_the_vector_of_the_first_batch_is_kept(self):
+        first = self.batch()["source"]["fasttext"]["vectors"].flatten(0, -2)
+        self.model.eval()(**self.batch())
+        assert not self.model.boundary_vector.any()
+        self.model.train()(**self.batch())
+        kept = self.model.boundary_vector.clone()
+        assert (first == kept).all(dim=-1).any()
+        self.model._has_boundary_vector = False
         batch = self.batch()
-        batch["source"]["fasttext"]["vectors"].fill_(1.0)
-        self.model.eval()(**batch)
-        assert not caplog.messages
-        self.model._has_read = False
-        batch["source"]["fasttext"]["vectors"].fill_(-1.0)
+        batch["source"]["fasttext"]["vectors"] += 1
         self.model(**batch)
-        assert "vectors are not those that this model was trained on" in caplog.text
+        assert torch.equal(self.model.boundary_vector, kept)
 
     def test_all_layers_are_returned_on_request(self):
         self.model.eval()
