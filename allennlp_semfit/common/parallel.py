@@ -77,10 +77,14 @@ def use_one_thread_in_forks() -> None:
 
 
 def initialize_worker() -> None:
-    """Lets this process ignore Ctrl-C, and end on SIGTERM and when its parent process ends."""
+    """
+    Lets this process ignore Ctrl-C, end on SIGTERM and when its parent process ends, and use one
+    thread, as `use_one_thread_in_forks` does.
+    """
     # The terminal sends SIGINT to all processes, but only the parent handles it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    torch.set_num_threads(1)
     threading.Thread(target=_exit_with_parent, daemon=True).start()
 
 

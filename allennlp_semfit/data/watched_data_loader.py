@@ -145,8 +145,6 @@ class WatchedDataLoader(MultiProcessDataLoader):
 
 def _run_worker(work: Callable, seed: Sequence[int], worker_id: int, queue: Any, lock: Any) -> None:
     initialize_worker()
-    # PyTorch's other threads do not survive a fork.
-    torch.set_num_threads(1)
     # Clusters send SIGTERM to all processes. Only the parent handles it, as Ctrl-C.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     # After a fork, Python reseeds `random`, and the other generators are copies of the parent's.

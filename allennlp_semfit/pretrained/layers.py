@@ -85,13 +85,10 @@ class LanguageModelLayers(torch.nn.Module):
             _BoundaryTokens(tokens, indexer, model.vocab, archive.file)
             for tokens in archive.boundary_tokens
         )
+        # It is zero before the training.
+        is_trained = model.boundary_vector.any()
         for vectors in self._start.state_dict().values():
-            # It is zero before the training.
-            if (
-                len(vectors)
-                and model.boundary_vector.any()
-                and (are_other_vectors(vectors[0], model.boundary_vector))
-            ):
+            if is_trained and are_other_vectors(vectors[:1], model.boundary_vector):
                 raise archive.error(
                     f"was trained on other vectors than those of {indexer.path}",
                     "Put the file of its training there.",

@@ -37,9 +37,7 @@ class _RunningMean(Metric):
 
 
 class TokenAverage(_RunningMean):
-    """
-    The mean of one value for each token.
-    """
+    """The mean of one value for each token."""
 
     def __call__(self, values: torch.Tensor) -> None:  # type: ignore[override]
         """Adds one value for each token, in a tensor of any shape."""
