@@ -40,7 +40,10 @@ _CHARACTERS |= {"spaced ndash": " – ", "' \"": "'\""}
 
 # Elements that are removed, besides those whose content is not wiki markup, such as formulas.
 _DROPPED_TAGS = frozenset(["ref", "references", "table", "mapframe", "maplink", "indicator"])
-_BREAKING_TAGS = frozenset(["br", "p", "div", "center", "blockquote", "poem", "li", "dd", "dt"])
+_BREAKING_TAGS = frozenset(
+    ["br", "p", "div", "center", "blockquote", "poem", "li", "dd", "dt", "tr", "td", "th"]
+    + [f"h{level}" for level in range(1, 7)]
+)
 # Comments, and magic words such as __NOTOC__ in any language.
 _INVISIBLE = regex.compile(r"<!--(?:(?!<!--).)*?-->|__[\p{Lu}\p{Lo}_]+?__", regex.DOTALL)
 # In Chinese and some other wikis: a rule for the page, or a word in several language variants.

@@ -151,9 +151,11 @@ def export_model(
     if (exported / FOLDER_WEIGHTS).is_file() and (exported / _CARD).is_file():
         # Keep the card: the user may have completed it, and the folder lacks the training facts.
         card, name = (exported / _CARD).read_text("utf-8"), folder.resolve().name
-        if heading := re.search(r"^# (.*)$", card, re.MULTILINE):
-            # The folder may have been renamed.
-            card = card.replace(heading[0], f"# {name}").replace(f'"{heading[1]}"', f'"{name}"')
+        # The folder may have been renamed, and the title be another one.
+        if old := re.search(r'SentenceEmbedder\("(.*?)"\)', card):
+            card = card.replace(f"\n# {old[1]}\n", f"\n# {name}\n").replace(
+                f'"{old[1]}"', f'"{name}"'
+            )
         if tag:
             card = re.sub(r"\nlanguage:.*\n", f"\nlanguage:{tag}\n", card, count=1)
             card = card.replace("Language and license: ", "License: ")

@@ -43,6 +43,7 @@ def strip(markup):
             "One line\n[[break|is]]\n''a'' space.\n* Not here.",
             ["One line is a space.", "Not here."],
         ),
+        ("<h2>Head</h2>\nText.", ["Head", "Text."]),
         ("<poem>\nOne verse\nand another\n</poem>", ["One verse", "and another"]),
         ("== Head ==\nText.\n----\n__NOTOC__\n__БЕЗ_ОГЛАВЛЕНИЯ__\n__目次非表示__", ["Text."]),
         (

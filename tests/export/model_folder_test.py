@@ -76,7 +76,7 @@ def test_the_card_says_what_it_is_and_how_to_load_it(lm_archive, tmp_path):
     assert f"| validation cosine | {metrics['best_validation_cosine']:.4f} |" in card
     assert "Set the encoder's `input_size` to 12," in card
 
-    completed = card.replace("language:", "language: yo")
+    completed = card.replace("language:", "language: yo").replace("# my-model", "# Of rivers")
     (tmp_path / "my-model" / "README.md").write_text(completed)
     export_model((tmp_path / "my-model").rename(tmp_path / "renamed"), tmp_path / "other")
     expected = completed.replace("my-model", "other")
