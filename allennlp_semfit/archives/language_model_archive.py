@@ -154,7 +154,7 @@ def are_other_vectors(vectors: torch.Tensor, trained: torch.Tensor) -> bool:
     Whether vectors, shape `(..., dim)`, are of another training. `export-model --compact` only
     rounds them.
     """
-    return bool(((vectors - trained).norm(dim=-1) > 0.5 * trained.norm(dim=-1)).any())
+    return bool(((vectors - trained).norm(dim=-1) > 0.1 * trained.norm(dim=-1)).any())
 
 
 def add_prefix(prefix: str, values: Mapping[str, T]) -> Dict[str, T]:
