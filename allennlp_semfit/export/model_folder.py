@@ -33,13 +33,16 @@ _MOVED = (
 _CARD_TEXT = """---
 language:{language}
 license:
-library_name: allennlp
+library_name: allennlp_semfit
 ---
 
 # {name}
 
 A language model whose layers are contextual word vectors:
 {num_layers} layers of {dim} dimensions. {unknown}: *fill in, here and above*.
+
+The Python package `allennlp_semfit` opens it; for fastText vectors and LSTMs, it needs only PyTorch,
+NumPy and safetensors. Sentences are lists of words, split as the training text was:
 
 ```python
 from allennlp_semfit import SentenceEmbedder
