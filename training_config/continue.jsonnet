@@ -11,6 +11,7 @@ local archive = std.extVar('LM_ARCHIVE_PATH');
 // An exported folder does not have the settings of its training.
 local defaults = {
   type: 'resumable',
+  validation_data_loader: { batch_size: 64 },
   trainer: {
     optimizer: { type: 'fused_adam' },
     grad_norm: 5.0,

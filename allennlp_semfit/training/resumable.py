@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import random
 import warnings
 import zipfile
 from contextlib import nullcontext, suppress
@@ -15,6 +16,7 @@ import torch.distributed as dist
 from allennlp.commands.train import TrainModel
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
+from allennlp.nn.util import dist_reduce
 from allennlp.training import Checkpointer, GradientDescentTrainer, Trainer
 from allennlp.training.trainer import TrainerCheckpoint
 
@@ -55,8 +57,8 @@ class ResumableTrainer(GradientDescentTrainer, KnownParams):
     # Raises
 
     `ConfigurationError`
-        If `bf16` is not a Boolean, if `use_amp` is set too or, when training starts, if the last
-        checkpoints of distributed processes differ.
+        If `bf16` is not a Boolean, if `use_amp` is set too, if there is a `moving_average` or, when
+        training starts, if the last checkpoints of distributed processes differ.
 
     # Example
 
@@ -77,6 +79,12 @@ class ResumableTrainer(GradientDescentTrainer, KnownParams):
             raise ConfigurationError(f"`bf16` must be true or false, got {bf16!r}")
         if bf16 and kwargs.get("use_amp"):
             raise ConfigurationError("`bf16` and `use_amp` are both set; set only one of them.")
+        if kwargs.get("moving_average") is not None:
+            # After loading a checkpoint, AllenNLP averages a copy of the weights, which stays as it is.
+            raise ConfigurationError(
+                "A training with `moving_average` cannot be resumed. Leave it out, or use the trainer "
+                "`gradient_descent`."
+            )
         super().__init__(*args, **kwargs)
         self._bf16 = bf16
         if bf16 and not _has_bfloat16(self.cuda_device):
@@ -140,7 +148,20 @@ class ResumableTrainer(GradientDescentTrainer, KnownParams):
             vars(self.model).pop("get_metrics", None)
         if is_resumed:
             metrics = {name: metrics[name] for name in metrics if name.endswith("_memory_MB")}
+        if self._distributed and epoch < self._start_after_epochs_completed:
+            # Each process has skipped all its batches, but trained on no more than the others.
+            self._total_batches_completed = dist_reduce(
+                self._total_batches_completed, dist.ReduceOp.MIN
+            )
         return metrics
+
+    def _validation_loss(self, epoch: int) -> Any:
+        # The loader may shuffle, and a resumed run does not repeat earlier validations.
+        state = random.getstate()
+        try:
+            return super()._validation_loss(epoch)
+        finally:
+            random.setstate(state)
 
     def _maybe_restore_checkpoint(self) -> None:
         super()._maybe_restore_checkpoint()
@@ -155,7 +176,6 @@ class ResumableTrainer(GradientDescentTrainer, KnownParams):
             self._start_after_epochs_completed
             and not self._start_after_batches_in_epoch_completed
             and self._metric_tracker.is_best_so_far()
-            and self._moving_average is None
             and not is_sharded
         ):
             # AllenNLP writes the best weights after the checkpoint, of which this is a copy.
@@ -165,6 +185,9 @@ class ResumableTrainer(GradientDescentTrainer, KnownParams):
                 with suppress(FileNotFoundError):
                     os.remove(self._best_model_filename)
                 self._save_model_state(self._best_model_filename)
+        if self._distributed:
+            # The others may load the best weights at once.
+            dist.barrier()
 
     def _check_agreement(self) -> None:
         point = torch.tensor(

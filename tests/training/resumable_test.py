@@ -5,17 +5,19 @@ import multiprocessing
 import os
 import shutil
 import sys
+import time
 from argparse import Namespace
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
-from allennlp.commands.train import train_model
+from allennlp.commands.train import TrainModel, train_model
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.testing import requires_gpu
-from allennlp.common.util import int_to_device
+from allennlp.common.util import int_to_device, prepare_environment
 from allennlp.models import SimpleTagger, load_archive
 from allennlp.training import GradientDescentTrainer
 
@@ -48,7 +50,7 @@ def train(*, recover=False, num_epochs=3, data_loader=None, **trainer):
     # Its order of batches is random.
     sampler = {"type": "bucket", "batch_size": 4}
     config["data_loader"] = {"batch_sampler": sampler, **(data_loader or {})}
-    config["validation_data_loader"] = {"batch_size": 8}
+    config["validation_data_loader"] = {"batch_size": 4, "shuffle": True}
     config["trainer"] = {
         "type": "resumable",
         "checkpointer": "resumable",
@@ -241,6 +243,55 @@ def test_all_processes_resume_from_one_checkpoint():
         run_in_two_processes(check_agreement, [3, 4])
 
 
+def train_in_a_process(rank, world_size, device, directory, stop_at):
+    """Of three sentences, the first process has two, and so skips one more in each epoch."""
+    config = Params.from_file(
+        FIXTURES / "language_model.jsonnet",
+        {
+            "train_data_path": str(directory / "text"),
+            "validation_data_path": str(directory / "text"),
+            "data_loader": {"batch_size": 1},
+            "trainer.num_epochs": 6,
+            "trainer.optimizer": {"type": "sgd", "lr": 0.1},
+            "trainer.learning_rate_scheduler": {"type": "large_batch", "num_replicas": 4},
+            "trainer.distributed": True,
+            "trainer.world_size": world_size,
+            "trainer.cuda_device": device,
+        },
+    )
+    prepare_environment(config)
+    trainer = TrainModel.from_params(
+        params=config, serialization_dir=directory / "run", local_rank=rank
+    ).trainer
+    validate, save = trainer._validation_loss, trainer._save_model_state
+
+    def stop(epoch):
+        if epoch == stop_at:
+            raise InterruptedError
+        return validate(epoch)
+
+    def save_slowly(path):
+        time.sleep(0.5)
+        save(path)
+
+    trainer._validation_loss, trainer._save_model_state = stop, save_slowly
+    trainer._metric_tracker.is_best_so_far = lambda: True
+    with suppress(InterruptedError):
+        trainer.train()
+    torch.save(trainer.model.state_dict(), directory / f"{rank}.th")
+
+
+def test_two_processes_remain_the_same_when_resumed(tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    (tmp_path / "text").write_text("a b c d\ne f g h\ni j k l\n")
+    (tmp_path / "run").mkdir()
+    # The last run resumes after the last epoch.
+    for stop_at in (4, None, None):
+        run_in_two_processes(train_in_a_process, tmp_path, stop_at)
+        weights = [torch.load(tmp_path / f"{rank}.th") for rank in (0, 1)]
+        torch.testing.assert_close(*weights, rtol=0, atol=0)
+
+
 @pytest.mark.filterwarnings("error::FutureWarning", "error::UserWarning")
 def test_no_warning_breaks_the_progress_bar(tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
@@ -316,9 +367,10 @@ def test_bf16_on_a_cpu(bf16, is_fast, tmp_path, monkeypatch, caplog):
         ({"bf16": True, "use_amp": True}, "`bf16` and `use_amp` are both set"),
         ({"bf16": "false"}, "`bf16` must be true or false, got 'false'"),
         ({"bf_16": True}, "bf_16"),
+        ({"moving_average": {"type": "exponential"}}, "`moving_average` cannot be resumed"),
     ],
 )
-def test_wrong_precisions(options, message, tmp_path, monkeypatch):
+def test_wrong_options(options, message, tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
     overrides = {f"trainer.{key}": value for key, value in options.items()}
     params = Params.from_file(FIXTURES / "language_model.jsonnet", overrides)
