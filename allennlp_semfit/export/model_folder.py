@@ -41,8 +41,8 @@ library_name: allennlp_semfit
 A language model whose layers are contextual word vectors:
 {num_layers} layers of {dim} dimensions. {unknown}: *fill in, here and above*.
 
-The Python package `allennlp_semfit` opens it; for fastText vectors and LSTMs, it needs only PyTorch,
-NumPy and safetensors. Sentences are lists of words, split as the training text was:
+The Python package `allennlp_semfit` opens it; for fastText vectors and LSTMs, it needs only
+PyTorch, NumPy and safetensors. Sentences are lists of words, split as the training text was:
 
 ```python
 from allennlp_semfit import SentenceEmbedder

@@ -80,10 +80,10 @@ class ResumableTrainer(GradientDescentTrainer, KnownParams):
         if bf16 and kwargs.get("use_amp"):
             raise ConfigurationError("`bf16` and `use_amp` are both set; set only one of them.")
         if kwargs.get("moving_average") is not None:
-            # After loading a checkpoint, AllenNLP averages a copy of the weights, which stays as it is.
+            # From a checkpoint on, AllenNLP averages a copy of the weights, which never changes.
             raise ConfigurationError(
-                "A training with `moving_average` cannot be resumed. Leave it out, or use the trainer "
-                "`gradient_descent`."
+                "A training with `moving_average` cannot be resumed. Leave it out, or use the "
+                "trainer `gradient_descent`."
             )
         super().__init__(*args, **kwargs)
         self._bf16 = bf16
