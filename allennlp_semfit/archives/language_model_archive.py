@@ -2,7 +2,6 @@ import copy
 from functools import cached_property
 from typing import Any, Dict, List, Mapping, Optional, Self, Tuple, TypeVar
 
-import torch
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, TokenIndexer, Tokenizer
@@ -147,14 +146,6 @@ class LanguageModelArchive(Archive):
                 f"`{parameter}` is {path}, but the language model {self.file} reads no such file. "
                 "Leave it out."
             )
-
-
-def are_other_vectors(vectors: torch.Tensor, trained: torch.Tensor) -> bool:
-    """
-    Whether vectors, shape `(..., dim)`, are of another training. `export-model --compact` only
-    rounds them.
-    """
-    return bool(((vectors - trained).norm(dim=-1) > 0.1 * trained.norm(dim=-1)).any())
 
 
 def add_prefix(prefix: str, values: Mapping[str, T]) -> Dict[str, T]:

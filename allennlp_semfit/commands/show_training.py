@@ -136,13 +136,14 @@ def _describe_high_baseline(config: Dict[str, Any]) -> List[str]:
     fasttext = indexers.get("fasttext", {}).get("model_path")
     if fasttext is None or "target_indexer" in head:
         return lines
-    text = str(config.get("train_data_path", "TEXT"))
+    text = config.get("train_data_path", "TEXT")
+    texts = text if isinstance(text, list) else [text]
     options = ["--dim", str(head.get("embedding_dim")), "--epoch", str(MORE_PASSES), "--force"]
     return [
         *lines,
         "They are fastText's, which has read too little text. Train it with more passes, and then",
         "train the language model again:",
-        f"  allennlp {shlex.join(['train-fasttext', text, fasttext, *options])}",
+        f"  allennlp {shlex.join(['train-fasttext', *texts, fasttext, *options])}",
     ]
 
 

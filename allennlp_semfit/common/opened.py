@@ -17,7 +17,7 @@ class OpenedOnce:
     _opened: "WeakValueDictionary[Any, Any]" = WeakValueDictionary()
 
     def __init__(self, *paths: Union[str, os.PathLike]) -> None:
-        self._paths = tuple(map(str, paths))
+        self._paths = tuple(map(absolute_path, paths))
 
     @classmethod
     def open(cls, *paths: Union[str, os.PathLike]) -> Self:
@@ -31,7 +31,7 @@ class OpenedOnce:
         return opened
 
     def __reduce__(self) -> Tuple[Any, ...]:
-        return type(self).open, tuple(map(absolute_path, self._paths))
+        return type(self).open, self._paths
 
     def __deepcopy__(self, memo: Dict[int, Any]) -> Self:
         return self

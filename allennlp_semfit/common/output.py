@@ -78,6 +78,7 @@ def write_file(path: Path) -> Iterator[Path]:
     `ConfigurationError`
         If the disk is full.
     """
+    path = path.resolve()
     with _temporary_directory(path, path.parent) as temporary:
         yield temporary / path.name
         os.replace(temporary / path.name, path)

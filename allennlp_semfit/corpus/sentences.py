@@ -43,7 +43,7 @@ _CONTINUED_SPEECH = regex.compile(r"(?V1)(?=\s*+[^\w\s])\W{1,9}+[\p{Ll}--\p{Geor
 _CONTINUATION = regex.compile(r"([。．｡！？])[\da-z]")
 # The time of sentencex is quadratic in the length of text without spaces: 20 seconds for 260,000
 # characters of Japanese.
-_PART = regex.compile(r".{,8000}[。．｡！？][」』”’）]*+|.+")
+_PART = regex.compile(r"(?:.{,8000}|[^。．｡！？]*+)[。．｡！？][」』”’）]*+|.+")
 # For languages without rules, sentencex uses English abbreviations, such as "mi." and "kan.", which
 # are words in Yoruba. The rules for Amharic contain no abbreviations in Latin letters.
 _RULES = {"yo": "am"}
@@ -215,7 +215,8 @@ class _Tokenizer(DummyTokenizer):
         start = end = 0
         for part in (part for doc in docs for token in doc for part in token.text.split()):
             end += len(part)
-            if end in ends:
+            # After some characters, such as an Arabic end of ayah, a space is part of the cluster.
+            if end in ends or text[end : end + 1] in ("", " "):
                 words.append(text[start:end])
                 spaces.append(text.startswith(" ", end))
                 start = end = end + spaces[-1]

@@ -43,6 +43,7 @@ from allennlp_semfit.corpus.tables import (
     PARQUET,
     is_json,
     open_table,
+    read_csv,
     read_json,
     read_texts,
     size_of_table,
@@ -179,12 +180,11 @@ def _inspect(path: Path, options: CorpusOptions) -> Source:
             )
         with open(path, "rb") as raw, _explain_read_errors(path):
             next(read_text(path, decompress(raw)), None)
-    if options.field is not None and is_json(head):
-        rows = partial(_read_rows, path, decompress, head)
-        return _table(str(path), rows, options, size)
-    if options.field is not None or head.startswith(PARQUET):
-        dataset = open_table(str(path), options.field, head=head)
+    if head.startswith(PARQUET):
+        dataset = open_table(str(path), options.field)
         return _table(str(path), partial(iter, dataset), options, size)
+    if options.field is not None:
+        return _table(str(path), partial(_read_rows, path, decompress, head), options, size)
     # The last line may be incomplete.
     lines = head.decode("utf-8-sig", errors="ignore").splitlines()
     lines = lines[: -1 if len(head) == _HEAD_BYTES else None] or lines
@@ -253,7 +253,8 @@ def _read_rows(
     path: Path, decompress: Callable[[IO[bytes]], IO[bytes]], head: bytes
 ) -> Iterator[Dict[str, Any]]:
     with open(path, "rb") as raw, _explain_read_errors(path):
-        yield from read_json(path, decompress(raw), head)
+        read = read_json if is_json(head) else read_csv
+        yield from read(path, decompress(raw), head)
 
 
 def _read_articles(stream: IO[bytes]) -> Iterator[Document]:

@@ -2,7 +2,6 @@
 
 import csv
 import glob
-import io
 import json
 import re
 from contextlib import contextmanager
@@ -24,6 +23,8 @@ PARQUET = b"PAR1"
 _JSON = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:\{|\[\s*\{)")
 # The format of a dataset is detected from this number of rows.
 HEAD_ROWS = 100
+# Of a field of a CSV file: a quote that is not closed would take all that follows.
+_MAX_CHARACTERS = 100_000_000
 
 # The beginning of a TSV file with a quoted field, and in which each quoted field is complete.
 _FIELD = r'"(?:[^"\t]|"")*+"|[^"\t\r\n][^\t\r\n]*+|'
@@ -36,12 +37,11 @@ def open_table(
     name: str,
     field: Optional[str],
     *,
-    head: bytes = b"",
     subset: Optional[str] = None,
     split: str = "train",
 ) -> "IterableDataset":
     """
-    Opens a CSV or Parquet file, or a dataset of the Hub, to be read as a stream.
+    Opens a Parquet file, or a dataset of the Hub, to be read as a stream.
 
     # Parameters
 
@@ -49,8 +49,6 @@ def open_table(
         The path of a file, or a dataset such as `"hf://datasets/wikimedia/wikipedia"`.
     field : `Optional[str]`
         The field with the text.
-    head : `bytes`, optional (default = `b""`)
-        The beginning of the file, after decompression.
     subset : `Optional[str]`, optional (default = `None`)
         The configuration of the Hub's dataset, such as `"20231101.yo"`.
     split : `str`, optional (default = `"train"`)
@@ -59,8 +57,7 @@ def open_table(
     # Raises
 
     `ConfigurationError`
-        If the package `datasets`, the dataset or the field of a CSV file is missing, or the second
-        line of a CSV file has more fields than the first.
+        If the package `datasets` or the dataset is missing.
     """
     if find_spec("datasets") is None:
         raise ConfigurationError(
@@ -75,31 +72,50 @@ def open_table(
         arguments: List[Any] = [repository, subset]
         options: Dict[str, Any] = {"split": split}
     else:
-        is_parquet = head.startswith(PARQUET)
-        arguments = ["parquet" if is_parquet else "csv"]
+        arguments = ["parquet"]
         options = {"split": "train", "data_files": glob.escape(name)}
-        if not is_parquet:
-            text = head.decode("utf-8-sig", errors="replace")
-            separator = max(",\t;|", key=text.partition("\n")[0].count)
-            # Most TSV files are not quoted, and a lone quote would take all up to the next one.
-            is_literal = separator == "\t" and not _QUOTED_TSV.fullmatch(text)
-            quoting: Any = csv.QUOTE_NONE if is_literal else csv.QUOTE_MINIMAL
-            rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator, quoting=quoting)
-            header, first = next(rows, []), next(rows, [])
-            _check_field(name, field, header)
-            if len(first) > len(header):
-                # pandas would take the first column for names of rows, and not tell.
-                raise ConfigurationError(
-                    f"{name}: its first line names {len(header)} field(s), but the second one has "
-                    f"{len(first)}; quote fields that contain {separator!r}, or give JSON lines"
-                )
-            options.update(sep=separator, quoting=quoting, keep_default_na=False)
     with _explain_errors(name):
         dataset = datasets.load_dataset(*arguments, **options, streaming=True)
         if field not in (dataset.features or ()):
             return dataset
         # Otherwise, it would decode the pictures and recordings of other columns.
         return dataset.select_columns([field])
+
+
+def read_csv(path: Path, stream: IO[bytes], head: bytes) -> Iterator[Dict[str, Any]]:
+    """
+    Yields the rows of a CSV or TSV file that begins with `head`.
+
+    # Raises
+
+    `ConfigurationError`
+        If a row has more fields than the first line, or its quotation marks are wrong.
+    """
+    text = head.decode("utf-8-sig", errors="replace")
+    separator = max(",\t;|", key=text.partition("\n")[0].count)
+    # Most TSV files are not quoted, and a lone quote would take all up to the next one.
+    is_literal = separator == "\t" and not _QUOTED_TSV.fullmatch(text)
+    csv.field_size_limit(_MAX_CHARACTERS)
+    rows = csv.DictReader(
+        (f"{line}\n" for line in read_lines(path, stream)),
+        delimiter=separator,
+        quoting=csv.QUOTE_NONE if is_literal else csv.QUOTE_MINIMAL,
+        strict=True,
+    )
+    try:
+        for row in rows:
+            if None in row:
+                raise ConfigurationError(
+                    f"{path}: line {rows.line_num}: it has more fields than the {len(row) - 1} of "
+                    f"the first line; quote fields that contain {separator!r}, or leave --field "
+                    "out for text without fields"
+                )
+            yield row
+    except csv.Error as error:
+        raise ConfigurationError(
+            f"{path}: line {rows.line_num + 1}: a quotation mark is missing, or one in a field is "
+            f"not doubled ({error})"
+        ) from error
 
 
 def is_json(head: bytes) -> bool:
@@ -151,6 +167,8 @@ def read_texts(rows: Iterable[Dict[str, Any]], name: str, field: Optional[str]) 
             _check_field(name, field, dict.fromkeys(chain.from_iterable(head)))
         for row in chain(head, iterator):
             text = row.get(field or "")
+            if isinstance(text, bytes):
+                text = text.decode("utf-8", errors="replace")
             if isinstance(text, (dict, list)):
                 raise ConfigurationError(
                     f"{name}: --field {field}: it must have text, but has {str(text)[:60]!r}"

@@ -78,10 +78,11 @@ class ContextualWordEmbeddings(torch.nn.Module):
     def preprocess(
         self, inputs: List[str], prompt: Optional[str] = None, **kwargs: Any
     ) -> Dict[str, Any]:
-        features: Dict[str, Any] = {"words": [((prompt or "") + text).split() for text in inputs]}
-        if prompt:
+        start = (prompt or "").split()
+        features: Dict[str, Any] = {"words": [[*start, *text.split()] for text in inputs]}
+        if start:
             # `Pooling` may leave these words out.
-            features["prompt_length"] = len(prompt.split())
+            features["prompt_length"] = len(start)
         return features
 
     # The name of this method in older versions of sentence-transformers.

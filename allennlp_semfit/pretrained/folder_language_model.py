@@ -103,7 +103,8 @@ class FolderLanguageModel(torch.nn.Module):
             config = _read_config(directory / _CONFIG)
             if config is None:
                 return None
-            contextualizer = _read_contextualizer(config, directory / FOLDER_WEIGHTS)
+            tensors = load_file(directory / FOLDER_WEIGHTS)
+            contextualizer = _read_contextualizer(config, tensors)
         except _FAULTS as error:
             found = f"cannot be read ({first_line(error)})"
             raise InvalidFileError(folder, found, _REMEDY, _KIND) from error
@@ -121,7 +122,11 @@ class FolderLanguageModel(torch.nn.Module):
                 _COPY,
                 vectors.kind,
             )
-        return cls(contextualizer, vectors, config.start_tokens, config.end_tokens)
+        model = cls(contextualizer, vectors, config.start_tokens, config.end_tokens)
+        trained = tensors.get("boundary_vector", torch.zeros(0)).float()
+        if are_other_vectors(model._start[:1], trained):
+            raise InvalidFileError(path, "has not the vectors of the training", _COPY, vectors.kind)
+        return model
 
     def get_output_dim(self) -> int:
         return self._contextualizer.get_output_dim()
@@ -190,11 +195,21 @@ def _read_config(path: Path) -> Optional[_Config]:
     return _Config(model["contextualizer"], vectors, *tokens)
 
 
-def _read_contextualizer(config: _Config, path: Path) -> BidirectionalLstm:
+def are_other_vectors(vectors: torch.Tensor, trained: torch.Tensor) -> bool:
+    """
+    Whether vectors, shape `(..., dim)`, are of another training than `trained`, shape `(dim,)` or
+    the same, which is zero before a training. `export-model --compact` only rounds them.
+    """
+    if trained.shape[-1:] != vectors.shape[-1:] or not trained.any():
+        return False
+    return bool(((vectors - trained).norm(dim=-1) > 0.1 * trained.norm(dim=-1)).any())
+
+
+def _read_contextualizer(config: _Config, weights: Dict[str, torch.Tensor]) -> BidirectionalLstm:
     # Copy the tensors: matrix products round differently with unaligned weights.
     tensors = {
         key.removeprefix(_PREFIX): tensor.clone()
-        for key, tensor in load_file(path).items()
+        for key, tensor in weights.items()
         if key.startswith(_PREFIX)
     }
     sizes = {**config.contextualizer, "return_all_layers": True}

@@ -13,12 +13,14 @@ from allennlp_semfit.archives.language_model_archive import (
     WORD_MASK,
     LanguageModelArchive,
     add_prefix,
-    are_other_vectors,
     remove_prefix,
 )
 from allennlp_semfit.common.errors import check_choice
 from allennlp_semfit.modules.token_embedders.cached_embedder import CachedEmbedder
-from allennlp_semfit.pretrained.folder_language_model import add_boundary_tokens
+from allennlp_semfit.pretrained.folder_language_model import (
+    add_boundary_tokens,
+    are_other_vectors,
+)
 from allennlp_semfit.pretrained.pooling import SubTokenMode
 
 # The output of these depends only on the word. A subclass might differ.
@@ -85,10 +87,8 @@ class LanguageModelLayers(torch.nn.Module):
             _BoundaryTokens(tokens, indexer, model.vocab, archive.file)
             for tokens in archive.boundary_tokens
         )
-        # It is zero before the training.
-        is_trained = model.boundary_vector.any()
         for vectors in self._start.state_dict().values():
-            if is_trained and are_other_vectors(vectors[:1], model.boundary_vector):
+            if are_other_vectors(vectors[:1], model.boundary_vector):
                 raise archive.error(
                     f"was trained on other vectors than those of {indexer.path}",
                     "Put the file of its training there.",

@@ -96,6 +96,7 @@ class SentenceEmbedder:
         sub_token_mode: SubTokenMode = "first",
         bf16: bool = False,
     ) -> None:
+        archive_file = os.path.expanduser(archive_file)
         # Constructor arguments for `__reduce__`, with absolute paths.
         self._arguments = (
             absolute_path(archive_file),

@@ -54,7 +54,7 @@ def test_the_margin_over_the_baseline_is_told(tmp_path):
 def test_a_high_baseline_is_not_praised(tmp_path):
     write_epochs(tmp_path, {"validation_cosine": 0.97, "validation_baseline_cosine": 0.94})
     config = {
-        "train_data_path": "my text/train",
+        "train_data_path": ["my text/train", "more"],
         "dataset_reader": {
             "token_indexers": {"fasttext": {"type": "fasttext", "model_path": "my text/v.bin"}}
         },
@@ -66,7 +66,7 @@ def test_a_high_baseline_is_not_praised(tmp_path):
     assert "WARNING: a baseline above 0.9 means" in shown
     (command,) = (shlex.split(line) for line in shown.splitlines() if "train-fasttext" in line)
     arguments = running.parse(*command[1:])
-    assert (arguments.corpus, arguments.out_path) == (["my text/train"], "my text/v.bin")
+    assert (arguments.corpus, arguments.out_path) == (["my text/train", "more"], "my text/v.bin")
     assert (arguments.dim, arguments.epoch, arguments.force) == (30, 200, True)
     # These are not fastText's.
     config["model"]["head"]["target_indexer"] = "tokens"

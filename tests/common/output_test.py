@@ -154,6 +154,14 @@ class TestWriteDirectory:
         assert files_in(data) == {"0.txt": "data"}
 
 
+def test_a_link_to_a_file_remains(tmp_path):
+    (tmp_path / "big").mkdir()
+    (tmp_path / "link").symlink_to("big/out")
+    write(tmp_path / "link", "new", write_file, ())
+    assert (tmp_path / "link").is_symlink()
+    assert files_in(tmp_path / "big") == {"out": "new"}
+
+
 @both_writers
 @pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
 @pytest.mark.parametrize("exists", [False, True])

@@ -12,9 +12,9 @@ from allennlp_semfit.corpus.sources import find_sources, read_documents
 ROWS = [
     {"id": 1, "text": "The river rose.\n\nNobody slept, “ever”.", "tags": ["a"]},
     {"id": 2, "text": "ọ̀rẹ́ NA", "tags": []},
-    {"id": 3, "text": "NA", "tags": ["b"]},
+    {"id": 3, "text": "007", "tags": ["b"]},
 ]
-TEXTS = ["The river rose.\nNobody slept, “ever”.", "ọ̀rẹ́ NA", "NA"]
+TEXTS = ["The river rose.\nNobody slept, “ever”.", "ọ̀rẹ́ NA", "007"]
 NAME = "hf://datasets/someone/rivers"
 
 
@@ -57,6 +57,8 @@ CONTENTS = [
         *((content, "a[1].txt", bytes) for content in CONTENTS),
         (CONTENTS[0], "rows", gzip.compress),
         (CONTENTS[0], "rows.txt.gz", gzip.compress),
+        (CONTENTS[-1], "rows [1] #%41.csv.gz", gzip.compress),
+        (CONTENTS[-1], "rows.csv.gz", bytes),
     ],
 )
 def test_a_dataset_is_detected_from_its_content(tmp_path, content, name, pack):
@@ -83,6 +85,13 @@ def test_other_columns_are_not_decoded(tmp_path):
     rows = [{"text": text, "picture": {"bytes": b"no picture", "path": None}} for text in TEXTS]
     dataset = datasets.Dataset.from_list(rows, features=datasets.Features(columns))
     dataset.to_parquet(tmp_path / "rows")
+    assert read(tmp_path / "rows", field="text") == TEXTS
+
+
+def test_bytes_are_text(tmp_path):
+    columns = datasets.Features({"text": datasets.Value("binary")})
+    rows = [{"text": text.encode()} for text in TEXTS]
+    datasets.Dataset.from_list(rows, features=columns).to_parquet(tmp_path / "rows")
     assert read(tmp_path / "rows", field="text") == TEXTS
 
 
@@ -160,11 +169,11 @@ class TestErrors:
             (json_lines([{"body": ""}]) + '{"body": "cut', "line 2: it must be JSON lines or an"),
             (json.dumps([{"body": ""}])[:-3], "it must be JSON lines or an array of objects, but"),
             ('{"body": ""}\n["a"]\n', "line 2: .* a value that is not an object"),
-            ("\ufeff", "no 'body', but the fields"),
-            ("id,body\n1,a\n2,b,c\n", "cannot read it: .*line 3"),
-            ("body\nOne, two.\n", "names 1 field.s., but the second one has 2; quote fields"),
+            ("id,body\n1,a\n2,b,c\n", "line 3: it has more fields than the 2 of the first line"),
+            ("body\nOne, two.\n", "line 2: .* than the 1 of the first line; quote fields that"),
+            ('id,body\n1,a\n2,"b\n3,c\n', "line 3: a quotation mark is missing, or"),
             (json_lines([{"body": ["a", "b"]}]), "field body: it must have text, but has .*'a'"),
-            ("[Verse 1]\nOne, two.\n", "no 'body'.*For text without fields, leave"),
+            ("[Verse 1]\nOne.\n", "no 'body'.*For text without fields, leave"),
         ],
     )
     def test_an_error_says_what_is_wrong(self, tmp_path, content, message):
@@ -173,8 +182,8 @@ class TestErrors:
             read(tmp_path / "rows", field="body")
 
     def test_the_package_is_an_extra(self, tmp_path, monkeypatch):
+        datasets.Dataset.from_list(ROWS).to_parquet(tmp_path / "rows")
         monkeypatch.setitem(sys.modules, "datasets", None)
-        (tmp_path / "rows").write_text(csv(","))
         with pytest.raises(ConfigurationError, match="rows: .*pip install datasets"):
             read(tmp_path / "rows", field="text")
 

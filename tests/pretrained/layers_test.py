@@ -242,6 +242,10 @@ def test_vectors_that_have_been_replaced_are_told_by_those_of_the_boundaries(lm_
     other = with_vectors(vectors, lm_archive, tmp_path / "other")
     with pytest.raises(InvalidFileError, match=f"{other} was trained on other .*{vectors}.* Put"):
         LanguageModelLayers.from_archive(other)
+    export_model(lm_archive, tmp_path / "folder")
+    shutil.copyfile(vectors, tmp_path / "folder" / "vectors.bin")
+    with pytest.raises(InvalidFileError, match="vectors.bin has not the vectors of the train"):
+        SentenceEmbedder(tmp_path / "folder")
     # Without a training, it has no vectors to be compared with.
     untrained = with_vectors(
         vectors, write_language_model(tmp_path / "lm", "fasttext"), tmp_path / "untrained"

@@ -235,6 +235,14 @@ def test_a_gpu_gives_what_the_cpu_gives(embedder, lm_archive):
     assert vectors.device == torch.device("cuda", 0)
 
 
+def test_a_folder_in_the_home_directory_is_read_as_data(lm_archive, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    export_model(lm_archive, tmp_path / "model", VECTORS)
+    opened = SentenceEmbedder("~/model")
+    assert isinstance(opened._layers, FolderLanguageModel)
+    assert opened.identify()[0] == str(tmp_path / "model")
+
+
 def test_training_mode_does_not_turn_dropout_on(lm_archive, tmp_path):
     export_model(lm_archive, tmp_path / "model", VECTORS)
     model = FolderLanguageModel.open(tmp_path / "model")
