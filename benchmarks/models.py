@@ -224,7 +224,8 @@ def main() -> None:
     for name in args.candidates:
         logger.info("Building %s", name)
         # To save memory, a model is the same in both precisions.
-        same = models.get(name.replace(", bfloat16", ""))
+        # On a GPU, a change of the precision would capture all CUDA graphs again.
+        same = device.type == "cpu" and models.get(name.replace(", bfloat16", ""))
         models[name] = same or build_language_model(name, args.vocabulary, args.size).to(device)
     # Shared parameters occur only once.
     parameters = dict.fromkeys(p for model in models.values() for p in model.parameters())

@@ -51,9 +51,10 @@ def _measure(
     so many bytes, but at most `max_checked`. `build` builds the model from `arguments` and returns
     a function from the number of sentences in a batch to a training step.
 
-    On CUDA this is `torch.cuda.max_memory_allocated`. On a CPU it is the peak resident set size
-    less the resident set size before the model was built (Linux only). A step with a small model,
-    from the arguments `warmup`, excludes what libraries and compilers load at the first step.
+    On CUDA this is `torch.cuda.max_memory_reserved`, which includes CUDA graphs. On a CPU it is the
+    peak resident set size less the resident set size before the model was built (Linux only). A
+    step with a small model, from the arguments `warmup`, excludes what libraries and compilers load
+    at the first step.
     """
     build(*warmup)(batch_sizes[0])()
     base = _reset_peak(device)
@@ -63,7 +64,9 @@ def _measure(
 
     def peak_of(batch_size: int) -> int:
         _trim_heap()
-        make_step(batch_size)()
+        # CUDA graphs are captured in the second step.
+        for _ in range(3 if device.type == "cuda" else 1):
+            make_step(batch_size)()
         return _peak(device) - base
 
     small, large = batch_sizes
@@ -88,6 +91,7 @@ def _reset_peak(device: torch.device) -> int:
     """Resets the peak and returns the bytes in use."""
     _trim_heap()
     if device.type == "cuda":
+        torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats(device)
     else:
         # Resets the peak of the resident memory: proc_pid_clear_refs(5).
@@ -98,6 +102,6 @@ def _reset_peak(device: torch.device) -> int:
 def _peak(device: torch.device) -> int:
     """The peak since the last reset, in bytes."""
     if device.type == "cuda":
-        return torch.cuda.max_memory_allocated(device)
+        return torch.cuda.max_memory_reserved(device)
     status = Path("/proc/self/status").read_text()
     return int(status.split("VmHWM:", 1)[1].split(maxsplit=1)[0]) * 1024

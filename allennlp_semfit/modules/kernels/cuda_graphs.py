@@ -4,6 +4,7 @@ hundreds of kernels, which takes longer on the CPU than their work on the GPU; a
 once.
 """
 
+from math import prod
 from typing import Any, Callable, Dict, Hashable, List, Optional, Sequence, Set, Tuple
 from weakref import ref
 
@@ -21,14 +22,25 @@ class _Lease:
 
 
 class _Memory:
-    """The memory that all graphs of a cache share."""
+    """
+    The memory that all graphs of a cache share. The first graph is the largest: in a pool, smaller
+    graphs fit into the memory of a larger one, but not a larger one into that of several smaller.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, size: int) -> None:
+        self.size = size
         self.pool = torch.cuda.graph_pool_handle()
         # PyTorch's own is on the device of the first capture of the process.
         self.stream = torch.cuda.Stream()
         self.grads: Optional[List[torch.Tensor]] = None
         self.lease: Callable[[], Optional[_Lease]] = lambda: None
+        self._buffers: Dict[str, torch.Tensor] = {}
+
+    def buffer(self, name: str, like: torch.Tensor) -> torch.Tensor:
+        """A tensor of the shape of `like`, in the memory of that of the first graph."""
+        if name not in self._buffers:
+            self._buffers[name] = like.new_zeros(like.numel())
+        return self._buffers[name][: like.numel()].view(like.shape)
 
 
 class CapturedPass:
@@ -39,7 +51,7 @@ class CapturedPass:
 
     memory : `_Memory`
     inputs : `torch.Tensor`
-        Zeros. The second dimension, as that of the gradients, is the words.
+        Any. The second dimension, as that of the gradients, is the words.
     forward : `Callable[[torch.Tensor], Tuple[torch.Tensor, Any]]`
         Given the inputs, returns the outputs and the values that `backward` needs.
     backward : `Callable[[torch.Tensor, Any], Sequence[Any]]`
@@ -54,22 +66,32 @@ class CapturedPass:
         forward: Callable[[torch.Tensor], Tuple[torch.Tensor, Any]],
         backward: Callable[[torch.Tensor, Any], Sequence[Any]],
     ) -> None:
-        def run_backward() -> Any:
-            grad_inputs, *grads = backward(self._grad_outputs, saved)
-            # All graphs write to the same gradient buffers.
-            if memory.grads is None:
-                memory.grads = grads
-            elif grads:
-                torch._foreach_copy_(memory.grads, grads)
-            return grad_inputs
-
-        self._memory, self._inputs = memory, inputs
+        self._memory, self._inputs = memory, memory.buffer("inputs", inputs)
         # Run once before the capture, because kernels cannot be loaded during a capture.
-        outputs, saved = forward(inputs)
-        self._grad_outputs = torch.zeros_like(outputs)
-        backward(self._grad_outputs, saved)
-        (self._outputs, saved), self._forward = _capture(lambda: forward(inputs), memory)
-        self._grad_inputs, self._backward = _capture(run_backward, memory)
+        outputs, saved = forward(self._inputs)
+        self._outputs = memory.buffer("outputs", outputs)
+        self._grad_outputs = memory.buffer("grad_outputs", outputs)
+        grad_inputs, *grads = backward(self._grad_outputs, saved)
+        self._grad_inputs: Optional[torch.Tensor] = None
+        if grad_inputs is not None:
+            self._grad_inputs = memory.buffer("grad_inputs", grad_inputs)
+        memory.grads = memory.grads or grads
+        del outputs, saved, grad_inputs, grads
+
+        def run_forward() -> Any:
+            outputs, saved = forward(self._inputs)
+            self._outputs.copy_(outputs)
+            return saved
+
+        def run_backward() -> None:
+            grad_inputs, *grads = backward(self._grad_outputs, saved)
+            if self._grad_inputs is not None:
+                self._grad_inputs.copy_(grad_inputs)
+            if grads:
+                torch._foreach_copy_(memory.grads, grads)
+
+        saved, self._forward = _capture(run_forward, memory)
+        _, self._backward = _capture(run_backward, memory)
         # The memory of `saved` and of all other intermediate values is now free for the next graph
         # with the same pool to be captured.
 
@@ -123,7 +145,10 @@ class GraphCache:
         self._parameters: Hashable = None
 
     def get(
-        self, parameters: Hashable, shape: Hashable, capture: Callable[[_Memory], CapturedPass]
+        self,
+        parameters: Hashable,
+        shape: Tuple[int, ...],
+        capture: Callable[[_Memory], CapturedPass],
     ) -> Optional[CapturedPass]:
         """
         Returns the pass for a shape, or `None` if another pass is in progress, if there are too
@@ -133,7 +158,7 @@ class GraphCache:
 
         parameters : `Hashable`
             If these differ from those of the last call, all graphs are captured again.
-        shape : `Hashable`
+        shape : `Tuple[int, ...]`
         capture : `Callable[[_Memory], CapturedPass]`
             Captures the pass.
         """
@@ -146,9 +171,11 @@ class GraphCache:
             self._parameters = parameters
         is_new = shape not in self._passes and len(self._passes) < _MAX_GRAPHS
         if is_new and shape in self._seen:
-            # A memory pool cannot be reused once all its graphs are deleted.
-            if self._memory is None or not self._passes:
-                self._memory = _Memory()
+            size = prod(shape)
+            if self._memory is None or not self._passes or size > self._memory.size:
+                # A memory pool cannot be reused once all its graphs are deleted.
+                self._passes.clear()
+                self._memory = _Memory(size)
             self._passes[shape] = capture(self._memory)
         self._seen.add(shape)
         return self._passes.get(shape)

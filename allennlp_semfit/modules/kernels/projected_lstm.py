@@ -112,7 +112,7 @@ def run_in_lockstep(
         *(inf if clip_value is None else clip_value for clip_value in clip_values),
         getattr(first.layer_norm, "eps", 0.0),
         first.implementation,
-        _graphs_of(first, batch_sizes) if inputs.device.type == "cuda" else None,
+        _graphs_of(first, batch_sizes) if inputs.is_cuda else None,
         *(weight for same_weights in zip(*weights) for weight in same_weights),
     )
 
@@ -125,19 +125,13 @@ _GRAPH_STEPS = 4
 _graphs: "WeakKeyDictionary[ProjectedLstm, GraphCache]" = WeakKeyDictionary()
 
 
-# Returns the hooks of saved tensors that are in effect. PyTorch has this function since 2.8.
-_saved_tensors_hooks = getattr(
-    torch._C._autograd, "_top_saved_tensors_default_hooks", lambda ignore_is_tracing: None
-)
-
-
 def _graphs_of(layer: ProjectedLstm, batch_sizes: List[int]) -> Optional[GraphCache]:
     is_rectangular = len(set(batch_sizes)) == 1
     if not torch.is_grad_enabled() or not is_rectangular or batch_sizes[0] > _MAX_GRAPH_SIZE:
         return None
     # A checkpoint runs the forward pass twice and needs the same saved tensors both times, but the
     # second time the graph is in use.
-    if _saved_tensors_hooks(False) is not None:
+    if torch._C._autograd._top_saved_tensors_default_hooks(False) is not None:
         return None
     return _graphs.setdefault(layer, GraphCache())
 

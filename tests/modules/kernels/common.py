@@ -28,6 +28,7 @@ def device_for(implementation, monkeypatch):
 
         monkeypatch.setattr(torch.Tensor, "is_cuda", True)
         monkeypatch.setattr(projected_lstm, "select_ops", lambda *_: triton_ops)
+        monkeypatch.setattr(projected_lstm, "_MAX_GRAPH_SIZE", 0)
     return "cpu"
 
 

@@ -1,37 +1,61 @@
 import pytest
 import torch
-from allennlp.common.testing import requires_gpu
+from torch.utils import _pytree
 from torch.utils.checkpoint import checkpoint
 
-from allennlp_semfit.modules.kernels import cuda_graphs, projected_lstm
+from allennlp_semfit.modules.kernels import cuda_graphs, projected_lstm, torch_ops
 from tests.modules.kernels.common import results_of
 from tests.modules.kernels.projected_lstm_test import layers_of
 
 
-@requires_gpu
+def capture_on_a_cpu(function, memory):
+    """Recomputes the results in place, as a graph does."""
+    result = function()
+
+    def replay():
+        for old, new in zip(_pytree.tree_leaves(result), _pytree.tree_leaves(function())):
+            if isinstance(old, torch.Tensor) and old.data_ptr() != new.data_ptr():
+                old.copy_(new)
+
+    return result, replay
+
+
+@pytest.fixture
+def device(monkeypatch):
+    if torch.cuda.is_available():
+        return "cuda"
+    monkeypatch.setattr(torch.Tensor, "is_cuda", True)
+    monkeypatch.setattr(projected_lstm, "select_ops", lambda *_: torch_ops)
+    monkeypatch.setattr(cuda_graphs, "_capture", capture_on_a_cpu)
+    monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: None)
+    monkeypatch.setattr(torch.cuda, "Stream", lambda: None)
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
+    return "cpu"
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize(
     ("hidden_dim", "cell_size", "batch_size"), [(24, 40, 3), (23, 37, 10), (24, 40, 300)]
 )
 def test_layers_have_the_same_states_and_gradients_as_without_graphs(
-    dtype, hidden_dim, cell_size, batch_size, monkeypatch
+    dtype, hidden_dim, cell_size, batch_size, device, monkeypatch
 ):
     # The limit is one of speed: larger batches have graphs that are as right.
     monkeypatch.setattr(projected_lstm, "_MAX_GRAPH_SIZE", 300)
-    layers = layers_of(2, hidden_dim, cell_size).cuda()
+    layers = layers_of(2, hidden_dim, cell_size).to(device)
     batches = [
-        torch.randn(2, length * batch_size, hidden_dim, device="cuda")
-        for length in (6, 6, 8, 5, 6, 9)
+        torch.randn(2, length * batch_size, hidden_dim, device=device)
+        for length in (6, 6, 8, 5, 6, 9, 10, 12, 7, 6, 13)
     ]
 
     def read(layers, inputs):
-        with torch.autocast("cuda", dtype=dtype, enabled=dtype != torch.float32):
+        with torch.autocast(device, dtype=dtype, enabled=dtype != torch.float32):
             batch_sizes = [batch_size] * (inputs.size(1) // batch_size)
             return projected_lstm.run_in_lockstep(layers, inputs, batch_sizes)
 
     actual = [results_of(read, layers, inputs) for inputs in batches]
-    # Of 8 steps. Those of 12 came only once.
-    assert len(projected_lstm._graphs[layers[0]]._passes) == 1
+    # Of 8 steps and, since the third batch of more, of 12. Those of 16 came only once.
+    assert {steps for _, steps in projected_lstm._graphs[layers[0]]._passes} == {8, 12}
     monkeypatch.setattr(projected_lstm, "_MAX_GRAPH_SIZE", 0)
     for results, inputs in zip(actual, batches):
         for ours, expected in zip(results, results_of(read, layers, inputs)):
@@ -40,10 +64,9 @@ def test_layers_have_the_same_states_and_gradients_as_without_graphs(
             assert (ours - expected).norm() <= tolerance * expected.norm()
 
 
-@requires_gpu
-def test_layers_may_be_used_twice_in_a_step():
-    layers = layers_of(2, 23, 37).cuda()
-    inputs = torch.randn(2, 10 * 6, 23, device="cuda")
+def test_layers_may_be_used_twice_in_a_step(device):
+    layers = layers_of(2, 23, 37).to(device)
+    inputs = torch.randn(2, 10 * 6, 23, device=device)
 
     def read(layers, inputs):
         return projected_lstm.run_in_lockstep(layers, inputs, [10] * 6)
@@ -61,10 +84,40 @@ def test_layers_may_be_used_twice_in_a_step():
             assert (ours - exact).norm() <= 1e-5 * exact.norm()
 
 
-@requires_gpu
-def test_checkpointed_layers_have_the_same_states_and_gradients():
-    layers = layers_of(2, 23, 37).cuda()
-    inputs = torch.randn(2, 10 * 6, 23, device="cuda")
+def test_a_graph_reads_the_weights_of_each_step(device):
+    layers = layers_of(2, 23, 37).to(device)
+    inputs = torch.randn(2, 10 * 6, 23, device=device)
+
+    def read(layers, inputs):
+        return projected_lstm.run_in_lockstep(layers, inputs, [10] * 6)
+
+    for _ in range(3):
+        before = results_of(read, layers, inputs)
+    with torch.no_grad():
+        for parameter in layers.parameters():
+            parameter.mul_(0.9)
+    actual = results_of(read, layers, inputs)
+    assert (actual[0] - before[0]).norm() > 0.01 * before[0].norm()
+    with pytest.MonkeyPatch.context() as patches:
+        patches.setattr(projected_lstm, "_MAX_GRAPH_SIZE", 0)
+        for ours, expected in zip(actual, results_of(read, layers, inputs)):
+            assert (ours - expected).norm() <= 1e-5 * expected.norm()
+
+
+def test_gradients_cannot_be_computed_again_after_another_pass(device):
+    layers = layers_of(2, 23, 37).to(device)
+    inputs = torch.randn(2, 10 * 6, 23, device=device)
+    for _ in range(3):
+        states = projected_lstm.run_in_lockstep(layers, inputs, [10] * 6).sum()
+        states.backward(retain_graph=True)
+    projected_lstm.run_in_lockstep(layers, inputs, [10] * 6)
+    with pytest.raises(RuntimeError, match="another forward pass has since"):
+        states.backward()
+
+
+def test_checkpointed_layers_have_the_same_states_and_gradients(device):
+    layers = layers_of(2, 23, 37).to(device)
+    inputs = torch.randn(2, 10 * 6, 23, device=device)
 
     def read(layers, inputs):
         return projected_lstm.run_in_lockstep(layers, inputs, [10] * 6)
@@ -90,12 +143,7 @@ def test_a_checkpoint_has_no_graph():
     assert not checkpoint(has_graph, weight, use_reentrant=False)[0]
 
 
-def test_many_shapes_are_not_captured_again_and_again(monkeypatch):
-    class Memory:
-        def lease(self):
-            return None
-
-    monkeypatch.setattr(cuda_graphs, "_Memory", Memory)
+def test_many_shapes_are_not_captured_again_and_again(device, monkeypatch):
     monkeypatch.setattr(cuda_graphs, "_MAX_GRAPHS", 3)
     graphs, captured = cuda_graphs.GraphCache(), []
 
@@ -103,8 +151,9 @@ def test_many_shapes_are_not_captured_again_and_again(monkeypatch):
         captured.append(shape)
         return shape
 
+    shapes = [(8, 5), (8, 3), (8, 9), (8, 4), (8, 2)]
     for _ in range(5):
-        for shape in range(10):
+        for shape in shapes:
             assert graphs.get("weights", shape, capture) in (None, shape)
-    assert captured == [0, 1, 2]
-    assert [graphs.get("weights", shape, None) for shape in range(4)] == [0, 1, 2, None]
+    # The memory of smaller graphs has no room for a larger one, so they are captured again.
+    assert captured == [(8, 5), (8, 3), (8, 9), (8, 4), (8, 2)]
