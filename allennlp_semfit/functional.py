@@ -7,7 +7,7 @@ Inputs in half precision are converted to `float32` after the linear map.
 
 import math
 from random import Random
-from typing import Any, Optional, Tuple, Union
+from typing import Optional, Tuple, Union
 
 import torch
 from torch.nn import functional
@@ -257,11 +257,14 @@ def negative_log_likelihoods(
         return losses.masked_fill(indices < 0, 0.0).view(shape)
 
 
+# From this order on, five terms of Debye's expansion are accurate to 1e-9.
+_LARGE_ORDER = 30
+
+
 def log_vmf_normalizer(concentration: torch.Tensor, dim: int) -> torch.Tensor:
     """
     `log C_m(k) = (m/2 - 1) log k - (m/2) log 2 pi - log I_{m/2-1}(k)`, where `I` is the modified
-    Bessel function of the first kind. The derivative is exact, `-I_{m/2}(k) / I_{m/2-1}(k)`.
-    Neither value nor derivative over- or underflows.
+    Bessel function of the first kind. Neither value nor derivatives over- or underflow.
 
     `concentration` is `k`, non-negative and of any shape, which is also the shape of the result;
     `dim` is `m`.
@@ -270,64 +273,26 @@ def log_vmf_normalizer(concentration: torch.Tensor, dim: int) -> torch.Tensor:
     """
     if dim < 2:
         raise ValueError(f"`dim` is {dim}; it must be 2 or more.")
-    # The terms cancel, so compute in float64. log k is infinite at k = 0, but log C is finite and
-    # flat there.
-    log_normalizer, _ = _LogVmfNormalizer.apply(concentration.double().clamp_min(1e-8), dim)
-    return log_normalizer.to(concentration.dtype)
-
-
-class _LogVmfNormalizer(torch.autograd.Function):
-    """`log C_m(k)`, and the ratio of the Bessel functions, which is minus its derivative."""
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(k: torch.Tensor, dim: int) -> Tuple[torch.Tensor, torch.Tensor]:
-        order = dim / 2 - 1
-        log_bessel, ratio = _log_bessel_and_ratio(order, k)
-        return order * k.log() - dim / 2 * math.log(2 * math.pi) - log_bessel, ratio
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: Tuple[Any, ...], output: Tuple[torch.Tensor, ...]) -> None:
-        k, ctx.dim = inputs
-        ctx.save_for_backward(k, output[1])
-
-    @staticmethod
-    def backward(
-        ctx: Any, grad_log_normalizer: torch.Tensor, grad_ratio: torch.Tensor
-    ) -> Tuple[torch.Tensor, None]:
-        k, ratio = ctx.saved_tensors
-        # From the recurrences of the Bessel functions (DLMF 10.29.2).
-        slope = 1 - ratio * (ratio + (ctx.dim - 1) / k)
-        return slope * grad_ratio - ratio * grad_log_normalizer, None
-
-
-# From this order on, five terms of Debye's expansion are accurate to 1e-9.
-_LARGE_ORDER = 30
-
-
-def _log_bessel_and_ratio(order: float, x: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
-    """
-    `log I_v(x)` and `I_{v+1}(x) / I_v(x)` for `x > 0`. Starts at an order that is large enough for
-    Debye's expansion and steps down to `v` with the recurrence of the ratios,
-    `I_v / I_{v-1} = 1 / (2 v / x + I_{v+1} / I_v)`, which is stable in this direction
-    (DLMF 10.29.1).
-    """
+    k, order = concentration.double(), dim / 2 - 1
+    # Start at an order `v` that is large enough for Debye's expansion and step down with the
+    # recurrence of the ratios, `k I_v / I_{v-1} = k^2 / (2 v + k I_{v+1} / I_v)`, which is stable
+    # in this direction (DLMF 10.29.1).
     steps = max(0, math.ceil(_LARGE_ORDER - order))
-    start_order = order + steps
-    log_bessel = _debye_log_bessel(start_order, x)
-    ratio = (_debye_log_bessel(start_order + 1, x) - log_bessel).exp()
+    log_bessel = _debye_log_bessel(order + steps, k)
+    ratio = k * k * (_debye_log_bessel(order + steps + 1, k) - log_bessel).exp()
     for step in range(steps):
-        ratio = 1 / (2 * (start_order - step) / x + ratio)
-        log_bessel = log_bessel - ratio.log()
-    return log_bessel, ratio
+        divisor = 2 * (order + steps - step) + ratio
+        log_bessel, ratio = log_bessel + divisor.log(), k * k / divisor
+    return (-dim / 2 * math.log(2 * math.pi) - log_bessel).to(concentration.dtype)
 
 
 def _debye_log_bessel(order: float, x: torch.Tensor) -> torch.Tensor:
-    """`log I_v(x)` by Debye's uniform expansion (DLMF 10.41.3, the polynomials 10.41.10)."""
-    z = x / order
-    root = (1 + z * z).sqrt()
-    p = 1 / root
+    """
+    `log(I_v(x) / x^v)` by Debye's uniform expansion (DLMF 10.41.3, the polynomials 10.41.10). All
+    terms and their derivatives are finite at 0.
+    """
+    root = (order * order + x * x).sqrt()
+    p = order / root
     p2 = p * p
     u1 = p * (3 - 5 * p2) / 24
     u2 = p2 * (81 - 462 * p2 + 385 * p2**2) / 1152
@@ -338,8 +303,8 @@ def _debye_log_bessel(order: float, x: torch.Tensor) -> torch.Tensor:
         / 39813120
     )
     series = u1 / order + u2 / order**2 + u3 / order**3 + u4 / order**4
-    exponent = order * (root + (z / (1 + root)).log())
-    return exponent - 0.5 * math.log(2 * math.pi * order) - 0.5 * root.log() + series.log1p()
+    prefactor = -0.5 * (2 * math.pi * root).log() + series.log1p()
+    return root - order * (order + root).log() + prefactor
 
 
 def _dot(predicted: torch.Tensor, directions: torch.Tensor) -> torch.Tensor:

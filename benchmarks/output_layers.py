@@ -6,7 +6,7 @@ import torch
 from allennlp.common import Params
 
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
-from allennlp_semfit.modules.lm_heads.softmax_head_base import SoftmaxHeadBase
+from allennlp_semfit.modules.lm_heads.softmax_heads import SoftmaxHeadBase
 from allennlp_semfit.modules.lm_heads.vector_head_base import VectorHeadBase
 from benchmarks.synthetic import SizedVocabulary
 

@@ -3,6 +3,8 @@
 import argparse
 import logging
 import os
+import platform
+import re
 import statistics
 import time
 from pathlib import Path
@@ -12,7 +14,7 @@ import pandas
 import torch
 from allennlp.common import Tqdm
 
-from allennlp_semfit.common.cpu import has_bfloat16_instructions, processor_name
+from allennlp_semfit.training.resumable import has_bfloat16_instructions
 from experiments.json_files import write_json
 
 RESULTS = Path(__file__).parent / "results"
@@ -108,7 +110,10 @@ def report(
     table = pandas.DataFrame(rows).T.map(lambda x: f"{x:.3f}" if abs(x) < 1000 else f"{x:,.0f}")
     logger.info("\n%s", table.to_string())
     device = args.device
-    hardware = torch.cuda.get_device_name(device) if device.type == "cuda" else processor_name()
+    processor = re.search(r"^model name\s*: *(.+)$", Path("/proc/cpuinfo").read_text(), re.M)
+    hardware = processor[1] if processor else platform.machine()
+    if device.type == "cuda":
+        hardware = torch.cuda.get_device_name(device)
     machine = {
         "hardware": hardware,
         "cpu_capability": torch.backends.cpu.get_cpu_capability(),

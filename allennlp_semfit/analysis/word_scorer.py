@@ -13,15 +13,17 @@ from allennlp.models import Model
 from allennlp.nn.util import get_text_field_mask
 from torch.nn.functional import normalize
 
+from allennlp_semfit.data.fasttext_indexer import SentenceField
 from allennlp_semfit.data.language_modeling import LanguageModelingReader
-from allennlp_semfit.data.sentence_field import SentenceField
 from allennlp_semfit.models.bidirectional_lm import BidirectionalLm
-from allennlp_semfit.modules.lm_heads.adaptive_softmax_head import AdaptiveSoftmaxHead
-from allennlp_semfit.modules.lm_heads.distances import L2Distance, NllVmfDistance
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
-from allennlp_semfit.modules.lm_heads.sampled_softmax_head import SampledSoftmaxHead
-from allennlp_semfit.modules.lm_heads.softmax_head import SoftmaxHead
-from allennlp_semfit.modules.lm_heads.softmax_head_base import SoftmaxHeadBase
+from allennlp_semfit.modules.lm_heads.semfit_head import L2Distance, NllVmfDistance
+from allennlp_semfit.modules.lm_heads.softmax_heads import (
+    AdaptiveSoftmaxHead,
+    SampledSoftmaxHead,
+    SoftmaxHead,
+    SoftmaxHeadBase,
+)
 from allennlp_semfit.modules.lm_heads.vector_head_base import VectorHeadBase
 from allennlp_semfit.pretrained.sentence_embedder import batches_by_length
 

@@ -1,7 +1,7 @@
-"""The options and the summary of a corpus."""
+"""The options for preparing a corpus."""
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Optional, get_args
+from typing import Literal, Optional, get_args
 
 from allennlp.common.checks import ConfigurationError
 
@@ -75,17 +75,3 @@ class CorpusOptions:
         check_bounds(
             {"--min-words": self.min_words, "--max-sentences": self.max_sentences}, at_least=1
         )
-
-
-class CorpusSummary(NamedTuple):
-    """
-    The size of a prepared corpus. `documents` (articles or blocks of lines), `sentences` and
-    `words` include the validation text.
-    """
-
-    documents: int
-    sentences: int
-    words: int
-    shards: int
-    validation_sentences: int
-    seconds: float

@@ -5,29 +5,131 @@ import logging
 import os
 import time
 from collections import Counter
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import asdict
+from functools import lru_cache, partial
 from itertools import chain
 from pathlib import Path
+from typing import IO, Any, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Union
 from typing import Counter as CounterType
-from typing import Optional, Sequence, Union
 
 from allennlp.common import Tqdm
 from allennlp.common.checks import ConfigurationError
+from more_itertools import constrained_batches
 
 from allennlp_semfit.common.output import check_output_path, write_directory
-from allennlp_semfit.common.parallel import number_of_workers
-from allennlp_semfit.common.text_files import RECORD
-from allennlp_semfit.corpus.options import CorpusOptions, CorpusSummary
-from allennlp_semfit.corpus.sentences import SentenceSplitter
+from allennlp_semfit.common.parallel import number_of_workers, ordered_map
+from allennlp_semfit.common.text_files import RECORD, TRAIN
+from allennlp_semfit.corpus.options import CorpusOptions
+from allennlp_semfit.corpus.sentences import SentenceSplitter, normalize
 from allennlp_semfit.corpus.sources import Source, find_sources, read_documents
-from allennlp_semfit.corpus.tokenization import split_documents
-from allennlp_semfit.corpus.wiki_markup import BROKEN
-from allennlp_semfit.corpus.writer import CONTENTS, CorpusWriter
+from allennlp_semfit.corpus.wikipedia import BROKEN, Document, strip_markup
 
 logger = logging.getLogger(__name__)
 
+VALIDATION = "validation.txt"
+CONTENTS = (f"{TRAIN}/", VALIDATION, RECORD)
+_BATCH_CHARACTERS = 1 << 17
+_BATCHES_PER_WORKER = 4
 _MAX_NAMES = 15
+
+
+class CorpusSummary(NamedTuple):
+    """
+    The size of a prepared corpus. `documents` (articles or blocks of lines), `sentences` and
+    `words` include the validation text.
+    """
+
+    documents: int
+    sentences: int
+    words: int
+    shards: int
+    validation_sentences: int
+    seconds: float
+
+
+class CorpusWriter:
+    """
+    A context manager that writes documents to shards and to a validation file.
+
+    # Parameters
+
+    directory : `Path`
+        An empty directory.
+    num_shards : `int`
+        A document goes to the shard with the fewest words so far, so that processes that read one
+        shard each have the same amount of work.
+    validation_fraction : `Optional[float]`
+        See `CorpusOptions`. Whole documents are taken at regular intervals or, with the default
+        fraction, at growing ones.
+    """
+
+    def __init__(
+        self, directory: Path, *, num_shards: int, validation_fraction: Optional[float]
+    ) -> None:
+        self._directory = directory
+        self._num_shards = num_shards
+        self._validation_fraction = validation_fraction
+        self._files = ExitStack()
+        self.shards: List[IO[str]] = []
+        self._shard_words: List[int] = []
+        self._validation_file: Optional[IO[str]] = None
+        self.documents = 0
+        self.sentences = 0
+        self.words = 0
+        self.validation_sentences = 0
+
+    def __enter__(self) -> "CorpusWriter":
+        (self._directory / TRAIN).mkdir()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self._files.close()
+
+    def add(self, lines: str, sentences: int, words: int) -> None:
+        """Writes a document. `lines` contains its sentences, each with a line end."""
+        if not sentences:
+            return
+        if self._is_for_validation():
+            if self._validation_file is None:
+                self._validation_file = self._open(VALIDATION)
+            self._validation_file.write(lines)
+            self.validation_sentences += sentences
+        else:
+            shard = self._emptiest_shard()
+            self.shards[shard].write(lines)
+            self._shard_words[shard] += words
+        self.documents += 1
+        self.sentences += sentences
+        self.words += words
+
+    def _is_for_validation(self) -> bool:
+        # Ignore the length of the document itself, or long documents would never be chosen.
+        if not self.documents:
+            return False
+        half_a_document = self.sentences / self.documents / 2
+        return (
+            self.validation_sentences + half_a_document <= self._current_fraction() * self.sentences
+        )
+
+    def _current_fraction(self) -> float:
+        if self._validation_fraction is not None:
+            return self._validation_fraction
+        # The larger the text, the smaller the fraction that gives stable validation metrics.
+        return min(max(7 / self.sentences**0.5, 0.01), 0.05)
+
+    def _emptiest_shard(self) -> int:
+        if len(self.shards) < self._num_shards:
+            width = max(2, len(str(self._num_shards - 1)))
+            self.shards.append(self._open(f"{TRAIN}/shard-{len(self.shards):0{width}d}.txt"))
+            self._shard_words.append(0)
+            return len(self.shards) - 1
+        return self._shard_words.index(min(self._shard_words))
+
+    def _open(self, name: str) -> IO[str]:
+        return self._files.enter_context(
+            open(self._directory / name, "w", encoding="utf-8", newline="\n")
+        )
 
 
 def prepare_corpus(
@@ -104,8 +206,18 @@ def _fill(
     total = sum(source.size for source in sources) or None
     with Tqdm.tqdm(total=total, unit="B", unit_scale=True, desc="reading") as bar:
         documents = read_documents(sources, bar.update)
-        with closing(split_documents(documents, options, num_workers)) as batches:
-            for document in chain.from_iterable(batches):
+        batches = constrained_batches(
+            documents, _BATCH_CHARACTERS, get_len=lambda document: len(document.text), strict=False
+        )
+        results = ordered_map(
+            partial(_split_batch, options),
+            batches,
+            num_workers=num_workers,
+            items_per_worker=_BATCHES_PER_WORKER,
+        )
+        # The worker processes, none with `num_workers` 1, run until the generator is closed.
+        with closing(results):
+            for document in chain.from_iterable(results):
                 dropped.update(document.dropped)
                 writer.add(document.lines, document.sentences, document.words)
                 bar.set_postfix_str(f"{writer.sentences:,} sentences", refresh=False)
@@ -132,3 +244,41 @@ def _check_result(writer: CorpusWriter, sources: Sequence[Source], options: Corp
             "lines were read, and each is used as a whole. Give more text or a larger "
             "--max-sentences, a larger --validation-fraction, or 0 for no validation text."
         )
+
+
+class Sentences(NamedTuple):
+    """
+    A document. `lines` contains its sentences, each with a line end. `dropped` counts the templates
+    of each name that were left out.
+    """
+
+    lines: str
+    sentences: int
+    words: int
+    dropped: Mapping[str, int] = {}
+
+
+def _split_batch(options: CorpusOptions, batch: Iterable[Document]) -> List[Sentences]:
+    return [_split_document(options, document) for document in batch]
+
+
+def _split_document(options: CorpusOptions, document: Document) -> Sentences:
+    dropped: CounterType[str] = Counter()
+    paragraphs = document.text.split("\n")
+    if document.hidden_namespaces is not None:
+        paragraphs = strip_markup(document.text, document.hidden_namespaces, dropped)
+    if options.already_tokenized:
+        sentences = list(filter(None, map(normalize, paragraphs)))
+    else:
+        split = _splitter(options.language).split
+        sentences = [sentence for paragraph in paragraphs for sentence in split(paragraph)]
+    lines = [f"{sentence}\n" for sentence in sentences if _length(sentence) >= options.min_words]
+    return Sentences("".join(lines), len(lines), sum(map(_length, lines)), dropped)
+
+
+def _length(sentence: str) -> int:
+    return sentence.count(" ") + 1
+
+
+# One for each process, created on demand.
+_splitter = lru_cache(maxsize=1)(SentenceSplitter)

@@ -18,12 +18,10 @@ from typing import (
     Any,
     Callable,
     Dict,
-    FrozenSet,
     Iterable,
     Iterator,
     List,
     NamedTuple,
-    Optional,
     Sequence,
     Tuple,
     Union,
@@ -48,7 +46,7 @@ from allennlp_semfit.corpus.tables import (
     read_texts,
     size_of_table,
 )
-from allennlp_semfit.corpus.wikipedia import read_articles
+from allennlp_semfit.corpus.wikipedia import Document, read_articles
 
 logger = logging.getLogger(__name__)
 
@@ -68,19 +66,6 @@ _HEAD_BYTES = 1 << 16
 _MAX_LINE_CHARACTERS = 1 << 20
 _MAX_BLOCK_LINES = 64
 _MAX_BLOCK_CHARACTERS = 1 << 18
-
-
-class Document(NamedTuple):
-    """
-    The wiki markup of an article, the text of a row of a dataset, or a block of lines of a text
-    file. It is used for either training or validation as a whole.
-
-    `hidden_namespaces` is `None` for text. For an article, it contains the prefixes of links that
-    are not displayed as text, such as `file` and `category`, in lower case and the dump's language.
-    """
-
-    text: str
-    hidden_namespaces: Optional[FrozenSet[str]] = None
 
 
 class Source(NamedTuple):
@@ -166,7 +151,7 @@ def _inspect(path: Path, options: CorpusOptions) -> Source:
     encoding = "utf-16" if head.startswith(_UTF16_MARKS) else "utf-8"
     if _DUMP_START.match(head.decode(encoding, errors="replace")):
         _check_dump(path, options)
-        return source(partial(_read_file, path, decompress, _read_articles))
+        return source(partial(_read_file, path, decompress, read_articles))
     if head.startswith(b"%PDF-"):
         raise ConfigurationError(
             f"The input {path} is a PDF. Extract its text first, for instance with pdftotext."
@@ -255,10 +240,6 @@ def _read_rows(
     with open(path, "rb") as raw, _explain_read_errors(path):
         read = read_json if is_json(head) else read_csv
         yield from read(path, decompress(raw), head)
-
-
-def _read_articles(stream: IO[bytes]) -> Iterator[Document]:
-    return (Document(*article) for article in read_articles(stream))
 
 
 @contextmanager

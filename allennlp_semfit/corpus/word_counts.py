@@ -63,26 +63,10 @@ def map_chunks(
     whole_lines: bool = False,
 ) -> Iterator[Iterator[Result]]:
     """
-    A context manager that yields the results of `function` for all chunks, in order, and shows
-    progress. The workers run until the end of the block.
-
-    # Parameters
-
-    function : `Callable[[str], Result]`
-        Pickled for each chunk.
-    files : `Sequence[Path]`
-        Read once.
-    num_workers : `int`, optional (default = `1`)
-        The maximum number of worker processes. With 1, none are started.
-    description : `str`
-        The description of the progress bar.
-    whole_lines : `bool`, optional (default = `False`)
-        See `read_text`, which makes the chunks.
-
-    # Raises
-
-    `ConfigurationError`
-        If a file cannot be read, is not UTF-8, or if a worker dies.
+    A context manager that yields the results of `function`, which is pickled, for all chunks of
+    `read_text`, in order, and shows progress. The workers run until the end of the block. With 1,
+    none are started. Raises `ConfigurationError` if a file cannot be read, is not UTF-8, or if a
+    worker dies.
     """
     size = sum(path.stat().st_size for path in files)
     progress = Tqdm.tqdm(total=size, unit="B", unit_scale=True, desc=description)

@@ -21,7 +21,7 @@ from allennlp_semfit.common.text_files import (
     find_text_files,
     read_lines,
 )
-from allennlp_semfit.data.sentence_field import SentenceField
+from allennlp_semfit.data.fasttext_indexer import SentenceField
 
 logger = logging.getLogger(__name__)
 

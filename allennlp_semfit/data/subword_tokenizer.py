@@ -15,6 +15,7 @@ from allennlp_semfit.common.errors import InvalidFileError, first_line, resolve_
 
 _KIND = "subword tokenizer"
 _WORD_START = "Ġ"
+_CACHE_SIZE = 2**17
 
 
 @Tokenizer.register("subword")
@@ -37,8 +38,6 @@ class SubwordTokenizer(Tokenizer, NamesConfigKey):
         A `tokenizer.json`, as a path or URL for AllenNLP's `cached_path`. "Prepare a corpus" in the
         documentation shows how to train one. Its truncation and padding are ignored. Pickled
         copies, as in the workers of a data loader, do not need the file.
-    cache_size : `int`, optional (default = `131072`)
-        The maximum number of cached words.
 
     # Raises
 
@@ -59,9 +58,8 @@ class SubwordTokenizer(Tokenizer, NamesConfigKey):
 
     file_parameter = "model_path"
 
-    def __init__(self, model_path: Union[str, os.PathLike], cache_size: int = 2**17) -> None:
+    def __init__(self, model_path: Union[str, os.PathLike]) -> None:
         self._path = str(model_path)
-        self._cache_size = cache_size
         remedy = "Train one as docs/howto/corpus.md shows."
         file = resolve_file(self._path, remedy, _KIND)
         try:
@@ -76,11 +74,10 @@ class SubwordTokenizer(Tokenizer, NamesConfigKey):
             raise InvalidFileError(self._path, found, remedy, _KIND)
 
     def __getstate__(self) -> Dict[str, Any]:
-        return {"path": self._path, "cache_size": self._cache_size, "model": self._model}
+        return {"path": self._path, "model": self._model}
 
     def __setstate__(self, state: Dict[str, Any]) -> None:
         self._path = state["path"]
-        self._cache_size = state["cache_size"]
         self._set_up(state["model"])
 
     def tokenize(self, text: str) -> List[Token]:
@@ -113,7 +110,7 @@ class SubwordTokenizer(Tokenizer, NamesConfigKey):
         self._tokens = {subword: Token(subword) for subword in subwords}
         self._boundaries = {token: (self._tokens[token],) for token in added}
         self._unknown = (Token(DEFAULT_OOV_TOKEN),)
-        self._encode = lru_cache(maxsize=self._cache_size)(self._encode_word)
+        self._encode = lru_cache(maxsize=_CACHE_SIZE)(self._encode_word)
 
     def _marks_words(self) -> bool:
         return self._tokens.keys() >= set(ByteLevel.alphabet()) and all(

@@ -10,8 +10,14 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from allennlp_semfit.common.errors import resolve_file
-from allennlp_semfit.fasttext.model import END_OF_SENTENCE, UNKNOWN, FastTextModel, ngram_hashes
-from allennlp_semfit.fasttext.vectors import FastTextVectors, encode
+from allennlp_semfit.fasttext.model import (
+    END_OF_SENTENCE,
+    UNKNOWN,
+    FastTextModel,
+    FastTextVectors,
+    encode,
+    ngram_hashes,
+)
 
 _SUFFIX = ".safetensors"
 _INT8_MAX = 127

@@ -30,23 +30,18 @@ class MaskedLm(LanguageModelBase):
 
     # Parameters
 
-    vocab, text_field_embedder, head, initializer
+    vocab, text_field_embedder, head, initializer, pretrained_file
         See `bidirectional_lm`.
     contextualizer : `Seq2SeqEncoder`
         It must be bidirectional. Every state may depend on the whole sentence, as in
         `hugging_face_encoder`.
     masking_probability : `float`, optional (default = `0.15`)
         The probability that a word is a target. Each batch contains at least one target.
-    pretrained_file : `str`, optional (default = `None`)
-        The archive of a `masked_lm` with the same parameters, to continue its training on other
-        text. See `bidirectional_lm`.
 
     # Raises
 
     `ConfigurationError`
-        If `masking_probability` is not above 0 and at most 1; otherwise as `bidirectional_lm`.
-    `InvalidFileError`
-        If `pretrained_file` does not exist, cannot be read, or has other parameters.
+        If `masking_probability` is not above 0 and at most 1. See also `bidirectional_lm`.
 
     # Example
 
@@ -90,22 +85,9 @@ class MaskedLm(LanguageModelBase):
 
     def forward(self, source: TextFieldTensors) -> Dict[str, Any]:
         """
-        # Parameters
-
-        source : `TextFieldTensors`
-            Sentences of `length` tokens, including the boundary tokens.
-
-        # Returns
-
-        `Dict[str, Any]`
-            - `"loss"`: the head's loss, averaged over the targets. A scalar.
-            - `"batch_weight"`: the number of targets, for
-              `allennlp evaluate --batch-weight-key batch_weight`. A scalar.
-            - In evaluation with `return_all_layers`, `"lm_embeddings"`: the layers of the sentences
-              without masking, a list of `num_layers()` tensors of shape
-              `(batch_size, length, dim)`.
-            - `"noncontextual_token_embeddings"`: shape `(batch_size, length, embedding_dim)`.
-            - `"mask"`: shape `(batch_size, length)`.
+        As `bidirectional_lm`, but with one `"loss"`, averaged over the targets. `"lm_embeddings"`,
+        the layers of the sentences without masking, are only returned in evaluation, with
+        `return_all_layers`.
         """
         mask = get_text_field_mask(source)
         embeddings = self._text_field_embedder(source)

@@ -21,8 +21,8 @@ from allennlp_semfit.common.initialization import weights_follow
 from allennlp_semfit.common.model_config import input_names, type_of
 from allennlp_semfit.common.text_files import DEFAULT_BOUNDARY_TOKEN, FOLDER_WEIGHTS
 from allennlp_semfit.fasttext.compact import open_fasttext
-from allennlp_semfit.fasttext.vectors import FastTextVectors
-from allennlp_semfit.modules.contextualizers.bidirectional_lstm import BidirectionalLstm
+from allennlp_semfit.fasttext.model import FastTextVectors
+from allennlp_semfit.modules.contextualizers.contextualizer import BidirectionalLstm
 
 _CONFIG = "config.json"
 _KIND = "Language model"

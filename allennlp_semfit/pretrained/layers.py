@@ -177,7 +177,7 @@ class LanguageModelLayers(torch.nn.Module):
         if self._cached_embedder is None:
             embedded = self._text_field_embedder(source)
         else:
-            embedded = self._cached_embedder[0](**source[self.indexer_name])
+            embedded = self._cached_embedder[0](*source[self.indexer_name].values())
         return self._contextualizer(embedded, mask), mask
 
     def pool_to_words(self, tensor: torch.Tensor, tensors: Dict[str, torch.Tensor]) -> torch.Tensor:

@@ -32,8 +32,6 @@ class LargeBatchLearningRateScheduler(LearningRateScheduler):
 
     # Parameters
 
-    optimizer : `torch.optim.Optimizer`
-        This argument does not get an entry in a configuration file for the object.
     num_replicas : `int`
         The ratio of the batch size of a step to the original batch size. All factors count: the
         number of processes, `num_gradient_accumulation_steps` and the batch size of each process.
@@ -45,11 +43,6 @@ class LargeBatchLearningRateScheduler(LearningRateScheduler):
         By default, after half of the training.
     decay_end : `float`, optional (default = `None`)
         When the decay ends, in the same unit; by default, at the end of the training.
-    num_epochs : `int`, optional (default = `None`)
-        This and `num_steps_per_epoch` give the length of the training. The trainer sets them; they
-        do not get an entry in a configuration file for the object.
-    num_steps_per_epoch : `int`, optional (default = `None`)
-        The number of steps per epoch.
 
     # Raises
 
@@ -62,18 +55,6 @@ class LargeBatchLearningRateScheduler(LearningRateScheduler):
 
     ```json
     "learning_rate_scheduler": {"type": "large_batch", "num_replicas": 4}
-    ```
-
-    With a decay that ends before the training does:
-
-    ```json
-    "learning_rate_scheduler": {
-        "type": "large_batch",
-        "num_replicas": 8,
-        "warmup_steps": 500,
-        "decay_start": 600000,
-        "decay_end": 1200000
-    }
     ```
     """
 

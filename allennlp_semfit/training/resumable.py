@@ -4,6 +4,7 @@ import json
 import logging
 import os
 import random
+import re
 import warnings
 import zipfile
 from contextlib import nullcontext, suppress
@@ -21,10 +22,10 @@ from allennlp.training import Checkpointer, GradientDescentTrainer, Trainer
 from allennlp.training.trainer import TrainerCheckpoint
 
 from allennlp_semfit.common.config_params import KnownParams
-from allennlp_semfit.common.cpu import has_bfloat16_instructions
 
 logger = logging.getLogger(__name__)
 
+_CPUINFO = Path("/proc/cpuinfo")
 # On a GPU, the progress bar's metrics are refreshed every this many batches.
 _BATCHES_PER_METRICS = 20
 
@@ -218,6 +219,11 @@ class ResumableTrainer(GradientDescentTrainer, KnownParams):
             self._load_model_state(self._best_model_filename)
         path = Path(str(self._serialization_dir), f"metrics_epoch_{completed - 1}.json")
         return json.loads(path.read_text("utf-8")), completed - 1
+
+
+def has_bfloat16_instructions() -> bool:
+    """Whether the CPU multiplies matrices in `bfloat16`: AVX512 or AMX of x86, or BF16 of Arm."""
+    return bool(re.search(r"\b(avx512_bf16|amx_bf16|bf16)\b", _CPUINFO.read_text("utf-8")))
 
 
 def _has_bfloat16(device: torch.device) -> bool:

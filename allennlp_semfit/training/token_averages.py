@@ -1,5 +1,3 @@
-"""Averages over tokens, independent of how the tokens are batched."""
-
 from typing import Optional
 
 import torch
@@ -7,57 +5,35 @@ from allennlp.nn.util import dist_reduce_sum
 from allennlp.training.metrics import Metric
 
 
-class _RunningMean(Metric):
-    """The mean of vectors over all batches and processes since the last reset."""
+class TokenAverage(Metric):
+    """
+    The mean over all tokens since the last reset, however they are batched: of one value for each
+    token, or of one direction. The latter is reported as its norm, which is the mean cosine of the
+    directions and the best constant prediction.
+    """
 
     def __init__(self) -> None:
-        # The sum of the vectors and, as the last element, their number, in one tensor, so that the
-        # processes exchange one message per batch.
+        # The sum of the values or vectors and, as the last element, their number, in one tensor, so
+        # that the processes exchange one message per batch.
         self._sums: Optional[torch.Tensor] = None
 
-    def _add(self, vectors: torch.Tensor) -> None:
+    def __call__(self, values: torch.Tensor) -> None:  # type: ignore[override]
+        """Adds values, shape `(N,)`, or vectors of unit norm, shape `(N, dim)`."""
+        values = values.detach().flatten(1) if values.dim() > 1 else values.detach().unsqueeze(-1)
         # A sum in `float64` would first convert all vectors.
-        dtype = torch.promote_types(vectors.dtype, torch.float32)
-        sums = vectors.detach().sum(dim=0, dtype=dtype).double()
-        count = sums.new_full((1,), vectors.size(0))
-        sums = dist_reduce_sum(torch.cat([sums, count]))
-        if self._sums is not None:
-            # The model may have been moved since.
-            sums = sums + self._sums.to(sums.device)
-        self._sums = sums
+        dtype = torch.promote_types(values.dtype, torch.float32)
+        sums = values.sum(dim=0, dtype=dtype).double()
+        sums = dist_reduce_sum(torch.cat([sums, sums.new_full((1,), len(values))]))
+        # The model may have been moved since.
+        self._sums = sums if self._sums is None else sums + self._sums.to(sums.device)
 
-    def _get_mean(self, reset: bool) -> torch.Tensor:
+    def get_metric(self, reset: bool = False) -> float:
+        """The mean, or its norm; 0 without any tokens."""
         sums = torch.zeros(2) if self._sums is None else self._sums
         if reset:
             self.reset()
-        return sums[:-1] / sums[-1].clamp_min(1)
+        mean = sums[:-1] / sums[-1].clamp_min(1)
+        return (mean if len(mean) == 1 else torch.linalg.vector_norm(mean)).item()
 
     def reset(self) -> None:
         self._sums = None
-
-
-class TokenAverage(_RunningMean):
-    """The mean of one value for each token."""
-
-    def __call__(self, values: torch.Tensor) -> None:  # type: ignore[override]
-        """Adds one value for each token, in a tensor of any shape."""
-        self._add(values.reshape(-1, 1))
-
-    def get_metric(self, reset: bool = False) -> float:
-        """The mean; 0 without any tokens."""
-        return self._get_mean(reset).item()
-
-
-class BaselineCosine(_RunningMean):
-    """
-    The mean cosine of the best constant prediction: the largest mean cosine between a constant
-    vector and the given directions. It is the norm of the mean direction.
-    """
-
-    def __call__(self, directions: torch.Tensor) -> None:  # type: ignore[override]
-        """Adds directions: vectors of unit norm, shape `(N, dim)`."""
-        self._add(directions)
-
-    def get_metric(self, reset: bool = False) -> float:
-        """The cosine, between 0 and 1; 0 without any directions."""
-        return torch.linalg.vector_norm(self._get_mean(reset)).item()

@@ -12,10 +12,9 @@ import spacy
 from allennlp.common.checks import ConfigurationError
 
 from allennlp_semfit.common import text_files
-from allennlp_semfit.corpus import tokenization
+from allennlp_semfit.corpus import prepare
 from allennlp_semfit.corpus.options import CorpusOptions
-from allennlp_semfit.corpus.prepare import prepare_corpus
-from allennlp_semfit.corpus.writer import CorpusWriter
+from allennlp_semfit.corpus.prepare import CorpusWriter, prepare_corpus
 from tests import files_in
 
 WIKIS = Path(gensim.__path__[0]) / "test" / "test_data"
@@ -65,7 +64,7 @@ class TestText:
     def test_the_corpus_does_not_depend_on_workers_nor_on_packing(
         self, text, tmp_path, monkeypatch
     ):
-        monkeypatch.setattr(tokenization, "_BATCH_CHARACTERS", 1000)
+        monkeypatch.setattr(prepare, "_BATCH_CHARACTERS", 1000)
         packed = {"gz": gzip.compress(text.read_bytes()), "bz2": bz2.compress(text.read_bytes())}
         for name, data in packed.items():
             (tmp_path / f"packed.{name}").write_bytes(data)

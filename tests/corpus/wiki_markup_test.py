@@ -2,7 +2,7 @@ from collections import Counter
 
 import pytest
 
-from allennlp_semfit.corpus.wiki_markup import BROKEN, strip_markup
+from allennlp_semfit.corpus.wikipedia import BROKEN, strip_markup
 
 HIDDEN = frozenset({"file", "image", "category", "файл"})
 

@@ -10,8 +10,7 @@ from allennlp.nn.util import get_text_field_mask
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allennlp_semfit.data.fasttext_indexer import FastTextIndexer
-from allennlp_semfit.data.sentence_field import SentenceField
+from allennlp_semfit.data.fasttext_indexer import FastTextIndexer, SentenceField
 from tests import VECTORS
 from tests.batches import with_all_vectors
 

@@ -15,6 +15,7 @@ from tokenizers import Tokenizer as HuggingFaceTokenizer
 from tokenizers import models, normalizers, pre_tokenizers, trainers
 
 from allennlp_semfit.common.errors import InvalidFileError
+from allennlp_semfit.data import subword_tokenizer
 from allennlp_semfit.data.language_modeling import LanguageModelingReader
 from allennlp_semfit.data.subword_tokenizer import SubwordTokenizer
 from tests import TRAIN
@@ -115,8 +116,9 @@ class TestOffsets:
         assert offsets[1] == (len(tokens) - 1, len(tokens) - 1)
 
 
-def test_a_word_is_encoded_once_while_it_is_cached(path):
-    tokenizer = SubwordTokenizer(path, cache_size=2)
+def test_a_word_is_encoded_once_while_it_is_cached(path, monkeypatch):
+    monkeypatch.setattr(subword_tokenizer, "_CACHE_SIZE", 2)
+    tokenizer = SubwordTokenizer(path)
     subwords = tokenizer.tokenize("unseen")
     assert all(a is b for a, b in zip(subwords, tokenizer.tokenize("unseen")))
     tokenizer.tokenize("unseen other unseen third unseen")
@@ -172,13 +174,12 @@ class TestProcesses:
     def test_copies_do_not_need_the_file(self, path, tmp_path):
         moved = tmp_path / "tokenizer.json"
         moved.write_bytes(Path(path).read_bytes())
-        original = SubwordTokenizer(moved, cache_size=7)
+        original = SubwordTokenizer(moved)
         pickled = pickle.dumps(original)
         moved.unlink()
         text = "the boats </s> and unseen words"
         for each in (pickle.loads(pickled), copy.deepcopy(original), copy.copy(original)):
             assert each.tokenize(text) == original.tokenize(text) != []
-            assert each._encode.cache_info().maxsize == 7
 
 
 class TestErrors:

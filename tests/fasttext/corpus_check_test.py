@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from allennlp_semfit.common import text_files
-from allennlp_semfit.fasttext.corpus_check import read_corpus
+from allennlp_semfit.fasttext.train import read_corpus
 
 TEXT = "The river froze .\nNo boat left the harbour .\n" * 5
 

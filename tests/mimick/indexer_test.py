@@ -12,10 +12,10 @@ from allennlp.models.archival import load_archive
 from hypothesis import given
 from hypothesis import strategies as st
 
+from allennlp_semfit import mimick as module
 from allennlp_semfit.common.errors import InvalidFileError
-from allennlp_semfit.data.sentence_field import SentenceField
-from allennlp_semfit.mimick import indexer as module
-from allennlp_semfit.mimick.indexer import MimickIndexer
+from allennlp_semfit.data.fasttext_indexer import SentenceField
+from allennlp_semfit.mimick import MimickIndexer
 from allennlp_semfit.static_vectors.table import read_table
 from tests import TABLE
 from tests.batches import with_all_vectors

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allennlp_semfit.common import text_files
-from allennlp_semfit.static_vectors.cooccurrence import (
+from allennlp_semfit.static_vectors.svd import (
     conditional_probabilities,
     count_cooccurrences,
     positive_pmi,

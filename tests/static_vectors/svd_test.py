@@ -12,12 +12,12 @@ from sklearn.decomposition import PCA
 from allennlp_semfit.data.language_modeling import LanguageModelingReader
 from allennlp_semfit.fasttext.model import FastTextModel
 from allennlp_semfit.static_vectors import svd
-from allennlp_semfit.static_vectors.cooccurrence import (
+from allennlp_semfit.static_vectors.svd import (
     conditional_probabilities,
     count_cooccurrences,
     positive_pmi,
+    train_svd,
 )
-from allennlp_semfit.static_vectors.svd import train_svd
 from tests import TRAIN, VECTORS
 
 FILES = sorted(TRAIN.iterdir())

@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from allennlp_semfit.functional import unit_vectors
-from allennlp_semfit.training.token_averages import BaselineCosine, TokenAverage
+from allennlp_semfit.training.token_averages import TokenAverage
 from tests.processes import run_in_two_processes
 
 
@@ -23,7 +23,7 @@ def test_the_mean_is_over_tokens_for_any_batches():
 
 
 def test_no_search_finds_a_better_constant_prediction():
-    metric = BaselineCosine()
+    metric = TokenAverage()
     assert metric.get_metric() == 0.0
     vectors = [unit_vectors(batch) for batch in batches()]
     for batch in vectors:
@@ -41,7 +41,7 @@ def test_no_search_finds_a_better_constant_prediction():
 
 
 def _check_in_each_process(global_rank, world_size, gpu_id, values, expected, expected_direction):
-    average, direction = TokenAverage(), BaselineCosine()
+    average, direction = TokenAverage(), TokenAverage()
     average(values[global_rank][:, 0])
     direction(values[global_rank])
     assert average.get_metric() == pytest.approx(expected)
@@ -50,7 +50,7 @@ def _check_in_each_process(global_rank, world_size, gpu_id, values, expected, ex
 
 def test_all_processes_report_the_same():
     values = batches()[:2]
-    average, direction = TokenAverage(), BaselineCosine()
+    average, direction = TokenAverage(), TokenAverage()
     for batch in values:
         average(batch[:, 0])
         direction(batch)

@@ -1,16 +1,107 @@
-import logging
 from typing import Any, Optional
 
 import torch
-from allennlp.common.util import is_distributed
+from allennlp.common import Registrable
 from allennlp.data import TextFieldTensors
+from allennlp.nn.util import dist_reduce_sum
 
-from allennlp_semfit.functional import cosine_distance, unit_vectors
-from allennlp_semfit.modules.lm_heads.distances import CosineDistance, Distance
+from allennlp_semfit.common.errors import check_bounds
+from allennlp_semfit.functional import (
+    cosine_distance,
+    nllvmf_distance,
+    squared_l2_distance,
+    unit_vectors,
+)
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 from allennlp_semfit.modules.lm_heads.vector_head_base import VectorHeadBase
 
-logger = logging.getLogger(__name__)
+
+class Distance(Registrable):
+    """
+    The loss of the `semfit` head. Subclasses implement `__call__`, which returns the distances,
+    shape `(...)`, between predicted vectors and targets, both of shape `(..., m)`.
+    """
+
+    default_implementation = "cosine"
+
+    has_unit_targets = True
+    """Whether the head scales the targets to unit norm."""
+
+    def __call__(self, predicted: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        raise NotImplementedError
+
+    def initial_scale(self, dim: int) -> float:
+        """
+        Training starts from a constant prediction, this times the mean of the targets. An optimizer
+        such as Adam changes each element by about the learning rate in a step, so with a much
+        smaller norm than the default's the direction would change too fast at first, and with a
+        larger one too slowly.
+        """
+        return dim**0.5 / 3
+
+
+@Distance.register("cosine")
+class CosineDistance(Distance):
+    """
+    The paper's distance, minus the cosine: see `cosine_distance`.
+
+    Registered as a `Distance` with name "cosine", the default.
+    """
+
+    def __call__(self, predicted: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        return cosine_distance(predicted, targets)
+
+
+@Distance.register("l2")
+class L2Distance(Distance):
+    """
+    `|c - w|^2`; the target is not normalized.
+
+    Registered as a `Distance` with name "l2".
+    """
+
+    has_unit_targets = False
+
+    def __call__(self, predicted: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        return squared_l2_distance(predicted, targets)
+
+    def initial_scale(self, dim: int) -> float:
+        return 1.0
+
+
+@Distance.register("nllvmf")
+class NllVmfDistance(Distance):
+    """
+    The negative log-likelihood of the target's direction under a von Mises-Fisher distribution: see
+    `nllvmf_distance`.
+
+    Registered as a `Distance` with name "nllvmf".
+
+    # Parameters
+
+    lambda_1 : `float`, optional (default = `0.02`)
+        The weight of the penalty on the norm of the prediction, at least 0.
+    lambda_2 : `float`, optional (default = `0.1`)
+        The weight of the dot product, at least 0.
+
+    # Example
+
+    ```json
+    "distance": {"type": "nllvmf", "lambda_1": 0.02, "lambda_2": 0.1}
+    ```
+    """
+
+    def __init__(self, lambda_1: float = 0.02, lambda_2: float = 0.1) -> None:
+        check_bounds({"lambda_1": lambda_1, "lambda_2": lambda_2}, at_least=0)
+        self.lambda_1 = lambda_1
+        self.lambda_2 = lambda_2
+
+    def __call__(self, predicted: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        return nllvmf_distance(predicted, targets, self.lambda_1, self.lambda_2)
+
+    def initial_scale(self, dim: int) -> float:
+        # The norm is the concentration of the predicted distribution.
+        return dim**0.5
 
 
 @LmHead.register("semfit")
@@ -21,10 +112,9 @@ class SemfitHead(VectorHeadBase):
     equation 3. Its cost does not depend on the vocabulary size. The only trainable parameters are
     those of a linear map from the context to the vector. `VectorHeadBase` provides the targets.
 
-    The weights start at zero. The first training batch sets the bias to
-    `Distance.initial_prediction`, approximately the best constant prediction, unless a checkpoint
-    or an `initializer` has set it. Otherwise, the contextualizer would have to learn the common
-    component of all word vectors.
+    The weights start at zero. The first training batch sets the bias to the mean of the targets,
+    times `Distance.initial_scale`, unless a checkpoint or an `initializer` has set it. Otherwise,
+    the contextualizer would have to learn the common component of all word vectors.
 
     The loss yields no perplexity (section 4.3 of the paper). The metrics are, for any distance:
 
@@ -108,10 +198,8 @@ class SemfitHead(VectorHeadBase):
         # A word without any known n-gram has a zero vector.
         targets = targets[targets.any(dim=-1)].float()  # (num_words, embedding_dim)
         count = targets.new_tensor([len(targets)])
-        sums = torch.cat([targets.sum(0), count])  # (embedding_dim + 1,)
-        if is_distributed():
-            torch.distributed.all_reduce(sums)
-        if sums[-1] == 0:
-            return
-        self.projection.bias.copy_(self.distance.initial_prediction(sums[:-1] / sums[-1]))
-        self._bias_initialized = True
+        sums = dist_reduce_sum(torch.cat([targets.sum(0), count]))  # (embedding_dim + 1,)
+        if sums[-1] > 0:
+            scale = self.distance.initial_scale(self.embedding_dim)
+            self.projection.bias.copy_(scale * sums[:-1] / sums[-1])
+            self._bias_initialized = True

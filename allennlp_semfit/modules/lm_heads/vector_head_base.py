@@ -1,18 +1,18 @@
 import logging
-from typing import Dict, Optional
+from typing import Any, Dict, Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import TextFieldTensors
 from allennlp.modules.text_field_embedders import BasicTextFieldEmbedder
 from allennlp.modules.token_embedders import Embedding, TokenEmbedder
-from allennlp.nn.util import get_text_field_mask
+from allennlp.nn.util import dist_reduce_sum, get_text_field_mask
 
 from allennlp_semfit.common.errors import check_dims
+from allennlp_semfit.functional import unit_vectors
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
-from allennlp_semfit.modules.lm_heads.target_transforms import TargetCentering, TargetWhitening
 from allennlp_semfit.modules.token_embedders.cached_embedder import CachedEmbedder
-from allennlp_semfit.training.token_averages import BaselineCosine, TokenAverage
+from allennlp_semfit.training.token_averages import TokenAverage
 
 logger = logging.getLogger(__name__)
 
@@ -20,6 +20,12 @@ HIGH_BASELINE = 0.9
 """Above this `baseline_cosine`, the targets are nearly the same."""
 MORE_PASSES = 200
 """The passes of `train-fasttext` that messages suggest: more than the default of a small text."""
+
+
+# The number of tokens, for each dimension, from which mean and covariance are estimated.
+_MIN_TOKENS_PER_DIM = 1000
+# Below this variance, treat all targets as identical.
+_MIN_VARIANCE = 1e-12
 
 
 class VectorHeadBase(LmHead):
@@ -43,9 +49,9 @@ class VectorHeadBase(LmHead):
         If the model's input does not read this indexer, add `{"type": "empty"}` under this name to
         the `text_field_embedder`.
     center_targets : `bool`, optional (default = `False`)
-        Whether to subtract the targets' mean first: see `TargetCentering`.
+        Whether to subtract the targets' mean first: see `TargetTransform`.
     whiten_targets : `bool`, optional (default = `False`)
-        Whether to whiten the targets first: see `TargetWhitening`.
+        Whether to whiten the targets first: see `TargetTransform`.
 
     # Raises
 
@@ -71,7 +77,7 @@ class VectorHeadBase(LmHead):
         self.embedding_dim = embedding_dim
         self.projection = ScaledLinear(input_dim, embedding_dim)
         self._cosine = TokenAverage()
-        self._baseline_cosine = BaselineCosine()
+        self._baseline_cosine = TokenAverage()
         self._baseline_is_checked = False
         self.target_indexer = target_indexer
         self.target_embedder: Optional[BasicTextFieldEmbedder] = None
@@ -91,10 +97,9 @@ class VectorHeadBase(LmHead):
             if computes and not isinstance(target_embedder, (Embedding, CachedEmbedder)):
                 target_embedder = CachedEmbedder(target_embedder)
             self.target_embedder = BasicTextFieldEmbedder({target_indexer: target_embedder})
-        self.target_transform: Optional[TargetCentering] = None
+        self.target_transform: Optional[TargetTransform] = None
         if center_targets or whiten_targets:
-            transform = TargetWhitening if whiten_targets else TargetCentering
-            self.target_transform = transform(embedding_dim)
+            self.target_transform = TargetTransform(embedding_dim, whiten_targets)
 
     def train(self, mode: bool = True) -> "VectorHeadBase":
         super().train(mode)
@@ -166,6 +171,95 @@ class VectorHeadBase(LmHead):
                 "trainable parameters; its vectors would drift to where they are easy to predict. "
                 'Freeze it: an `embedding` with "trainable": false.'
             )
+
+
+class TargetTransform(torch.nn.Module):
+    """
+    Centers vectors after scaling them to unit norm, `w / |w| - mean`, because word vectors share a
+    common direction: after training on a small corpus, the norm of their mean can exceed half of
+    theirs. With `whiten`, multiplies them by `covariance^(-1/2) / sqrt(m)` too: the variance is
+    then the same in all directions, and the mean squared norm is about 1. This symmetric root is
+    the whitening matrix that changes the vectors least (Kessy et al. 2018, "Optimal Whitening and
+    Decorrelation").
+
+    Mean and covariance are estimated from the first training batches with `1000 m` tokens in total,
+    boundary tokens included, and then stay fixed. All processes share them, and an archive contains
+    them. The training text must be in random order, so that its start is representative. The
+    covariance is regularized as if `m` more tokens had been seen whose variance is the same in all
+    directions. If all targets are the same, whitening only scales them to unit norm.
+
+    # Parameters
+
+    dim : `int`
+        `m`, the dimension of the vectors.
+    whiten : `bool`
+    """
+
+    def __init__(self, dim: int, whiten: bool) -> None:
+        super().__init__()
+        self.dim = dim
+        self.mean: torch.Tensor
+        self.sums: torch.Tensor
+        self.transform: Optional[torch.Tensor]
+        self.register_buffer("mean", torch.zeros(dim))
+        self.register_buffer("transform", torch.eye(dim) if whiten else None)
+        # The number of targets so far, and the sums of them and, to whiten, of their products. In
+        # float64, because the moments of similar vectors cancel in the covariance.
+        num_sums = 1 + dim + (dim * dim if whiten else 0)
+        self.register_buffer("sums", torch.zeros(num_sums, dtype=torch.double))
+        self._is_fitted = False
+
+    @torch.no_grad()
+    def update(self, targets: torch.Tensor, mask: Optional[torch.Tensor] = None) -> None:
+        """
+        Adds targets, shape `(..., m)`, to the estimates, unless the estimates are final. Targets
+        where `mask`, shape `(...)`, is `False` do not count. In distributed training, all processes
+        must call this method equally often.
+        """
+        # Cached, because reading `sums` waits for the device.
+        self._is_fitted = self._is_fitted or bool(self.sums[0] >= _MIN_TOKENS_PER_DIM * self.dim)
+        if self._is_fitted:
+            return
+        with torch.autocast(targets.device.type, enabled=False):
+            directions = unit_vectors(targets.double())  # (..., dim)
+            # Skip zero vectors.
+            is_used = directions.any(dim=-1)
+            # (num_targets, dim)
+            directions = directions[is_used if mask is None else is_used & mask]
+            sums = [directions.new_full((1,), len(directions)), directions.sum(0)]
+            if self.transform is not None:
+                sums.append((directions.T @ directions).flatten())
+            self.sums += dist_reduce_sum(torch.cat(sums))
+            if self.sums[0] > 0:
+                self._fit(self.sums[1:] / self.sums[0])
+
+    def _fit(self, means: torch.Tensor) -> None:
+        mean = means[: self.dim]
+        if self.transform is not None:
+            covariance = means[self.dim :].view(self.dim, self.dim) - torch.outer(mean, mean)
+            variance = covariance.trace() / self.dim
+            if variance < _MIN_VARIANCE:
+                return
+            covariance.diagonal().add_(self.dim / self.sums[0] * variance)
+            variances, directions = torch.linalg.eigh(covariance)
+            self.transform.copy_(directions * (self.dim * variances).rsqrt() @ directions.T)
+        self.mean.copy_(mean)
+
+    def forward(self, targets: torch.Tensor) -> torch.Tensor:
+        """
+        The transformed targets, shape `(..., m)`, of type `float32` or, if it is more precise, the
+        targets' type. Zero vectors stay zero.
+        """
+        with torch.autocast(targets.device.type, enabled=False):
+            directions = unit_vectors(targets)  # (..., dim)
+            transformed = directions - self.mean.to(directions.dtype)
+            if self.transform is not None:
+                transformed = transformed @ self.transform.to(directions.dtype)
+            return transformed * directions.any(dim=-1, keepdim=True)
+
+    def _load_from_state_dict(self, *args: Any, **kwargs: Any) -> None:
+        self._is_fitted = False
+        super()._load_from_state_dict(*args, **kwargs)
 
 
 class ScaledLinear(torch.nn.Linear):

@@ -1,5 +1,4 @@
-import inspect
-from typing import Any, Dict, List
+from typing import Any, Dict
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -22,12 +21,11 @@ class CachedEmbedder(TokenEmbedder):
     # Parameters
 
     embedder : `TokenEmbedder`
-        It must be frozen, and a word's vector must not depend on its context.
+        It must be frozen and read one tensor; a word's vector must not depend on its context.
     max_words : `int`, optional (default = `100000`)
         The maximum number of cached vectors. When the cache is full, it is emptied. The vectors
         take up to `4 * max_words * get_output_dim()` bytes on the device of the inputs, 205 MB at
-        512 dimensions and the default. The keys take main memory, for each word the bytes of its
-        tensors and about 700 more: 112 MB for the default with `elmo_characters`.
+        512 dimensions and the default, and about 112 MB of main memory with `elmo_characters`.
 
     # Raises
 
@@ -85,68 +83,30 @@ class CachedEmbedder(TokenEmbedder):
         self.clear_cache()
         super()._load_from_state_dict(*args, **kwargs)
 
-    def forward(self, *args: torch.Tensor, **tensors: torch.Tensor) -> torch.Tensor:
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
         """
-        # Parameters
-
-        args, tensors : `torch.Tensor`
-            The embedder's inputs, each of shape `(batch_size, length, ...)`. If the embedder has
-            only one argument, the name of a single tensor is ignored, as in
-            `BasicTextFieldEmbedder`.
-
-        # Returns
-
-        `torch.Tensor`
-            The embedder's output, without a gradient. Shape
-            `(batch_size, length, get_output_dim())`.
-
-        # Raises
-
-        `ConfigurationError`
-            If a tensor does not have the shape `(batch_size, length, ...)`.
+        The embedder's output, without a gradient: shape `(batch_size, length, get_output_dim())`.
+        `tokens` is the embedder's input, of shape `(batch_size, length, ...)`.
         """
-        num_arguments = len(inspect.signature(self.embedder.forward).parameters)
-        if len(tensors) == num_arguments == 1 and not args:
-            args, tensors = tuple(tensors.values()), {}
-        inputs = [*args, *tensors.values()]
-        shapes = [tuple(tensor.shape) for tensor in inputs]
-        if len({shape[:2] for shape in shapes}) != 1 or len(shapes[0]) < 2:
-            raise ConfigurationError(
-                "cached: all tensors of the indexer must have the shape (batch, length, ...), with "
-                f"the same batch and length, but their shapes are {shapes}"
-            )
-        shape = inputs[0].shape[:2]
-        if shape.numel() == 0:
-            return torch.zeros(*shape, self.get_output_dim(), device=inputs[0].device)
+        shape, words = tokens.shape[:2], tokens.flatten(0, 1)
+        if not len(words):
+            return torch.zeros(*shape, self.get_output_dim(), device=tokens.device)
         # Tensors made in inference mode cannot be used in training later.
         with (
             torch.inference_mode(False),
             torch.no_grad(),
-            torch.autocast(inputs[0].device.type, enabled=False),
+            torch.autocast(tokens.device.type, enabled=False),
         ):
-            words = [tensor.flatten(0, 1) for tensor in inputs]
-            keys = _keys(words)
+            # Like `torch.unique`, this waits for the device, but it is ten times as fast on a CPU.
+            rows = words.reshape(len(words), -1).contiguous().view(torch.uint8).cpu().numpy()
+            keys = rows.view(f"V{rows.shape[1]}").ravel().tolist()
             cache = self._cache
             new = {key: position for position, key in enumerate(keys) if key not in cache}
             if new:
                 # Embed the new words as one sentence.
-                positions = torch.tensor(list(new.values()), device=inputs[0].device)
-                sentence = [tensor[positions].unsqueeze(0) for tensor in words]
-                named = dict(zip(tensors, sentence[len(args) :]))
-                vectors = self.embedder(*sentence[: len(args)], **named).squeeze(0)
+                positions = torch.tensor(list(new.values()), device=tokens.device)
+                vectors = self.embedder(words[positions].unsqueeze(0)).squeeze(0)
                 cache.update(zip(new, vectors.unbind()))
             if len(cache) > self.max_words:
                 self.clear_cache()
             return torch.stack([cache[key] for key in keys]).view(*shape, -1)
-
-
-def _keys(words: List[torch.Tensor]) -> List[bytes]:
-    """
-    The bytes of each word's tensors. Like `torch.unique`, this waits for the device, but it is ten
-    times as fast on a CPU.
-    """
-    # Bytes alone identify a word only among tensors of the same shapes.
-    shapes = str([tuple(tensor.shape[1:]) for tensor in words]).encode()
-    columns = [x.reshape(len(x), -1).contiguous().view(torch.uint8) for x in words]
-    table = torch.cat(columns, dim=1).cpu().numpy()
-    return [word + shapes for word in table.view(f"V{table.shape[1]}").ravel().tolist()]

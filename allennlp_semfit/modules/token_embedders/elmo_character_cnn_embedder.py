@@ -1,6 +1,6 @@
 import json
 from pathlib import Path
-from typing import Any, Dict, Optional
+from typing import Any, Dict, Iterator, Optional, Tuple
 
 import h5py
 import torch
@@ -14,15 +14,8 @@ from allennlp_semfit.common.config_params import NamesConfigKey
 from allennlp_semfit.common.errors import InvalidFileError, check_bounds, first_line, resolve_file
 from allennlp_semfit.functional import distinct_vectors
 
-MAX_CHARACTERS: int = ELMoCharacterMapper.max_word_length
-"""The characters of a word, as the `elmo_characters` indexer gives them."""
-
-NUM_CHARACTERS: int = ELMoCharacterMapper.padding_character + 1
-"""
-The number of character embeddings: 256 bytes, four marks for the ends of words and sentences, and
-the padding within words. The indexer adds 1 to their ids, because 0 is the padding of sentences.
-"""
-
+# The characters of a word, as the `elmo_characters` indexer gives them.
+_MAX_CHARACTERS: int = ELMoCharacterMapper.max_word_length
 # The largest convolution of the published ELMo takes 180 kB per word.
 _MAX_WORDS_AT_ONCE = 1024
 
@@ -104,8 +97,9 @@ class ElmoCharacterCnnEmbedder(TokenEmbedder, NamesConfigKey):
                 "projection_dim": read["lstm"]["projection_dim"],
             }
             self._encoder = CnnHighwayEncoder.from_params(Params(sizes))
-            # The indexer's ids are ELMo's plus 1, for the padding.
-            self._embedding = Embedding(cnn["embedding"]["dim"], NUM_CHARACTERS + 1)
+            # The indexer's ids are ELMo's plus 1, because 0 is the padding of sentences.
+            num_characters = ELMoCharacterMapper.padding_character + 2
+            self._embedding = Embedding(cnn["embedding"]["dim"], num_characters)
         # PyTorch raises many types of errors for invalid sizes.
         except Exception as error:
             found = f"there is no {error}" if isinstance(error, KeyError) else first_line(error)
@@ -126,7 +120,7 @@ class ElmoCharacterCnnEmbedder(TokenEmbedder, NamesConfigKey):
         path = resolve_file(pretrained_file, "Give the path of the file.", kind)
         try:
             with h5py.File(path, "r") as file:
-                for name, weight in elmo_weights(self._embedding.weight[1:], self._encoder).items():
+                for name, weight in self._elmo_weights():
                     found, wanted = getattr(file.get(name), "shape", None), tuple(weight.shape)
                     if found != wanted:
                         has = f"has `{name}` of the shape {found}" if found else f"has no `{name}`"
@@ -139,6 +133,24 @@ class ElmoCharacterCnnEmbedder(TokenEmbedder, NamesConfigKey):
             remedy = "Copy it again from an intact file."
             raise InvalidFileError(pretrained_file, found, remedy, kind) from None
 
+    def _elmo_weights(self) -> Iterator[Tuple[str, torch.Tensor]]:
+        """
+        The weights as views with ELMo's names and shapes. AllenNLP's gate is the share of the input
+        that is carried, ELMo's the share that is transformed, so the former has the opposite sign.
+        """
+        encoder: Any = self._encoder
+        yield "char_embed", self._embedding.weight[1:]
+        for index, convolution in enumerate(encoder._convolutions):
+            yield f"CNN/W_cnn_{index}", convolution.weight.permute(2, 1, 0).unsqueeze(0)
+            yield f"CNN/b_cnn_{index}", convolution.bias
+        for index, layer in enumerate(encoder._highways._layers):
+            for kind, values in (("W", layer.weight.t()), ("b", layer.bias)):
+                transform, carry = values.chunk(2, dim=-1)
+                yield f"CNN_high_{index}/{kind}_transform", transform
+                yield f"CNN_high_{index}/{kind}_carry", carry
+        yield "CNN_proj/W_proj", encoder._projection.weight.t()
+        yield "CNN_proj/b_proj", encoder._projection.bias
+
     def _load_from_state_dict(self, *args: Any, **kwargs: Any) -> None:
         super()._load_from_state_dict(*args, **kwargs)
         self._has_weights = True
@@ -148,26 +160,13 @@ class ElmoCharacterCnnEmbedder(TokenEmbedder, NamesConfigKey):
 
     def forward(self, elmo_tokens: torch.Tensor) -> torch.Tensor:
         """
-        # Parameters
-
-        elmo_tokens : `torch.Tensor`
-            The output of the `elmo_characters` indexer: shape `(batch_size, length, 50)`, zero
-            where padded.
-
-        # Returns
-
-        `torch.Tensor`
-            Shape `(batch_size, length, get_output_dim())`, zero where padded. It has no gradient.
-
-        # Raises
-
-        `ConfigurationError`
-            If the tensor is not from the `elmo_characters` indexer, or there are no weights.
+        The vectors, without gradients and zero where padded, of the output of the `elmo_characters`
+        indexer. Shapes `(batch_size, length, 50)` and `(batch_size, length, get_output_dim())`.
         """
-        if elmo_tokens.dim() != 3 or elmo_tokens.size(-1) != MAX_CHARACTERS:
+        if elmo_tokens.dim() != 3 or elmo_tokens.size(-1) != _MAX_CHARACTERS:
             raise ConfigurationError(
                 f"The elmo_character_cnn embedder takes a tensor of shape (batch, length, "
-                f"{MAX_CHARACTERS}), but the indexer of the same name gave it one of shape "
+                f"{_MAX_CHARACTERS}), but the indexer of the same name gave it one of shape "
                 f'{tuple(elmo_tokens.shape)}. Let that indexer be {{"type": "elmo_characters"}}.'
             )
         if not self._has_weights:
@@ -184,23 +183,3 @@ class ElmoCharacterCnnEmbedder(TokenEmbedder, NamesConfigKey):
             # The padding has the index -1.
             padding = vectors[0].new_zeros(1, self.get_output_dim())
             return torch.cat([*vectors, padding])[indices]
-
-
-def elmo_weights(char_embed: torch.Tensor, encoder: Any) -> Dict[str, torch.Tensor]:
-    """
-    Returns the weights of a `CnnHighwayEncoder` and its character embeddings as views with ELMo's
-    names and shapes. AllenNLP's gate is the share of the input that is carried, ELMo's the share
-    that is transformed, so weights whose names end in `_carry` have the opposite sign.
-    """
-    views = {"char_embed": char_embed}
-    for index, convolution in enumerate(encoder._convolutions):
-        views[f"CNN/W_cnn_{index}"] = convolution.weight.permute(2, 1, 0).unsqueeze(0)
-        views[f"CNN/b_cnn_{index}"] = convolution.bias
-    for index, layer in enumerate(encoder._highways._layers):
-        for kind, values in (("W", layer.weight.t()), ("b", layer.bias)):
-            transform, carry = values.chunk(2, dim=-1)
-            views[f"CNN_high_{index}/{kind}_transform"] = transform
-            views[f"CNN_high_{index}/{kind}_carry"] = carry
-    views["CNN_proj/W_proj"] = encoder._projection.weight.t()
-    views["CNN_proj/b_proj"] = encoder._projection.bias
-    return views

@@ -216,7 +216,6 @@ def test_under_autocast_the_states_are_float32_and_close(kind):
     [
         ("lstm", "input_dim", 0),
         ("sru", "num_layers", 0),
-        ("qrnn", "window_size", 0),
         ("lstm", "dropout", 1.0),
         ("lstm", "memory_cell_clip_value", 0.0),
         ("lstm", "implementation", "fast"),

@@ -2,7 +2,7 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from allennlp_semfit.modules.lm_heads.adaptive_softmax_head import AdaptiveSoftmaxHead
+from allennlp_semfit.modules.lm_heads.softmax_heads import AdaptiveSoftmaxHead
 from tests.modules.lm_heads.vocabularies import vocabulary_of
 
 

@@ -4,7 +4,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.modules.sampled_softmax_loss import SampledSoftmaxLoss
 
-from allennlp_semfit.modules.lm_heads.sampled_softmax_head import SampledSoftmaxHead
+from allennlp_semfit.modules.lm_heads.softmax_heads import SampledSoftmaxHead
 from tests.modules.lm_heads.vocabularies import vocabulary_of
 
 

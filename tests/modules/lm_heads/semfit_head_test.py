@@ -6,9 +6,8 @@ from allennlp.common.params import Params
 from allennlp.modules.token_embedders import Embedding, TokenEmbedder
 
 from allennlp_semfit.functional import nllvmf_distance, semfit_loss
-from allennlp_semfit.modules.lm_heads.distances import Distance
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
-from allennlp_semfit.modules.lm_heads.semfit_head import SemfitHead
+from allennlp_semfit.modules.lm_heads.semfit_head import Distance, SemfitHead
 
 
 def head_of(**config):

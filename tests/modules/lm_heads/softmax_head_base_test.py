@@ -6,11 +6,13 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
-from allennlp_semfit.modules.lm_heads import softmax_head_base
-from allennlp_semfit.modules.lm_heads.adaptive_softmax_head import AdaptiveSoftmaxHead
+from allennlp_semfit.modules.lm_heads import softmax_heads
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
-from allennlp_semfit.modules.lm_heads.sampled_softmax_head import SampledSoftmaxHead
-from allennlp_semfit.modules.lm_heads.softmax_head import SoftmaxHead
+from allennlp_semfit.modules.lm_heads.softmax_heads import (
+    AdaptiveSoftmaxHead,
+    SampledSoftmaxHead,
+    SoftmaxHead,
+)
 from tests.modules.lm_heads.vocabularies import vocabulary_of
 
 INPUT_DIM = 8
@@ -55,7 +57,7 @@ def scores_of(head, context):
 def test_the_perplexity_is_that_of_the_definition_whatever_the_batching(
     head, max_logits, monkeypatch
 ):
-    monkeypatch.setattr(softmax_head_base, "_MAX_LOGITS", max_logits)
+    monkeypatch.setattr(softmax_heads, "_MAX_LOGITS", max_logits)
     for parameter in head.parameters():
         parameter.data.normal_()
     classes = NUM_WORDS + 1

@@ -6,7 +6,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.modules.text_field_embedders import BasicTextFieldEmbedder
 from allennlp.modules.token_embedders import Embedding, EmptyEmbedder
 
-from allennlp_semfit.modules.lm_heads.softmax_head import SoftmaxHead
+from allennlp_semfit.modules.lm_heads.softmax_heads import SoftmaxHead
 from tests.modules.lm_heads.vocabularies import vocabulary_of
 
 

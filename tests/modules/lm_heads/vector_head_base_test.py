@@ -4,7 +4,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allennlp_semfit.modules.lm_heads.target_transforms import TargetCentering, TargetWhitening
+from allennlp_semfit.modules.lm_heads.vector_head_base import TargetTransform
 
 
 def vectors(num, dim=7, seed=1):
@@ -30,7 +30,7 @@ def whitened_by_numpy(targets):
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=6).filter(any))
 def test_it_equals_the_formula_after_any_updates(sizes):
     targets = vectors(sum(sizes))
-    whitening = TargetWhitening(7)
+    whitening = TargetTransform(7, True)
     for part in targets.split(sizes):
         whitening.update(part)
     if len(targets) < 30:
@@ -43,16 +43,16 @@ def test_it_equals_the_formula_after_any_updates(sizes):
 @pytest.mark.parametrize(
     ("mean", "spectrum"), [(18.0, torch.ones(300)), (7.0, torch.logspace(0, -2, 300)), (1e3, 1.0)]
 )
-@pytest.mark.parametrize("build", [TargetWhitening, TargetCentering])
-def test_vectors_that_share_a_direction(build, mean, spectrum):
+@pytest.mark.parametrize("whiten", [True, False])
+def test_vectors_that_share_a_direction(whiten, mean, spectrum):
     noise = torch.randn(3000, 300, generator=torch.Generator().manual_seed(1)) * spectrum
     direction = torch.nn.functional.normalize(torch.linspace(-1, 1, 300), dim=0)
     targets = noise + mean * noise.norm(dim=1).mean() * direction
-    transform = build(300)
+    transform = TargetTransform(300, whiten)
     for part in targets.split(400):
         transform.update(part)
     expected = whitened_by_numpy(targets)
-    if build is TargetCentering:
+    if not whiten:
         directions = targets.double().numpy()
         directions /= numpy.linalg.norm(directions, axis=1, keepdims=True)
         expected = directions - directions.mean(axis=0)
@@ -62,12 +62,12 @@ def test_vectors_that_share_a_direction(build, mean, spectrum):
 
 
 def test_the_estimates_become_final_and_are_archived():
-    final = TargetWhitening(7)
+    final = TargetTransform(7, True)
     final.update(vectors(7000))
     before = final(vectors(10))
     final.update(-vectors(500, seed=2))
     assert torch.equal(final(vectors(10)), before)
-    whitening, fresh = TargetWhitening(7), TargetWhitening(7)
+    whitening, fresh = TargetTransform(7, True), TargetTransform(7, True)
     whitening.update(vectors(3000))
     # Of these, loading makes what is final open again.
     for each in (fresh, final):
@@ -81,26 +81,26 @@ def test_the_estimates_become_final_and_are_archived():
 
 @pytest.mark.parametrize("num", [0, 1, 5])
 def test_identical_targets_are_not_whitened(num):
-    whitening = TargetWhitening(3)
+    whitening = TargetTransform(3, True)
     whitening.update(torch.tensor([[3.0, 0.0, 4.0], [0.0, 0.0, 0.0]])[[0] * num + [1]])
     expected = torch.tensor([[0.6, 0.0, 0.8]])
     torch.testing.assert_close(whitening(10 * expected), expected)
 
 
 def test_zero_vectors_stay_zero_and_are_not_counted():
-    whitening, other = TargetWhitening(7), TargetWhitening(7)
+    whitening, other = TargetTransform(7, True), TargetTransform(7, True)
     targets = vectors(100)
     whitening.update(torch.cat([targets, torch.zeros(50, 7)]))
     mask = torch.arange(300).view(3, 100) >= 200
     other.update(torch.cat([torch.randn(200, 7), targets]).view(3, 100, 7), mask)
     torch.testing.assert_close(whitening(targets), other(targets))
-    for transform in (whitening, TargetCentering(7)):
+    for transform in (whitening, TargetTransform(7, False)):
         assert not transform(torch.zeros(2, 7)).any()
 
 
 @pytest.mark.parametrize("dtype", [torch.half, torch.bfloat16, torch.double])
 def test_it_computes_in_at_least_single_precision(dtype):
-    whitening = TargetWhitening(7)
+    whitening = TargetTransform(7, True)
     whitening.update(vectors(50))
     targets = vectors(50).to(dtype)
     found = whitening.to(dtype)(targets)
