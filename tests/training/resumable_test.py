@@ -146,17 +146,28 @@ def results():
     return metrics, {name: tensor.tolist() for name, tensor in weights.items()}
 
 
-@pytest.mark.parametrize("best", SCORES)
-def test_a_run_killed_anywhere_has_the_result_of_an_uninterrupted_one(best, monkeypatch):
+def checkpoints():
+    return {
+        path: torch.load(path.replace("training", "model"))
+        for path in glob.glob("run/training_state_*.th")
+    }
+
+
+@pytest.mark.parametrize(("best", "kept"), [("last", 2), ("first", 1)])
+def test_a_run_killed_anywhere_has_the_result_of_an_uninterrupted_one(best, kept, monkeypatch):
     train_with_scores(best, monkeypatch)
-    expected = results()
+    expected, weights = results(), checkpoints()
+    checkpointer = {"type": "resumable", "keep_most_recent_by_count": kept}
+    run = partial(train_with_scores, best, monkeypatch, checkpointer=checkpointer)
     step = 1
     while True:
         shutil.rmtree("run")
-        if not is_killed_at(step, partial(train_with_scores, best, monkeypatch)):
+        if not is_killed_at(step, run):
             break
-        train_with_scores(best, monkeypatch, recover=True)
+        run(recover=True)
         assert results() == expected, step
+        for path, state in checkpoints().items():
+            torch.testing.assert_close(state, weights[path], rtol=0, atol=0)
         step += 1
     assert step > 5
 
@@ -175,15 +186,26 @@ def interruption_after(steps):
     return stop
 
 
+SCHEDULE = {
+    "learning_rate_scheduler": {"type": "large_batch", "num_replicas": 2},
+    "num_gradient_accumulation_steps": 2,
+}
+
+
 @pytest.mark.parametrize(
-    "data_loader",
+    ("data_loader", "options"),
     # Two batches are a pass over the sentences.
-    [{}, WORKER, {"batches_per_epoch": 3}],
-    ids=["alone", "worker", "batches_per_epoch"],
+    [
+        ({}, {}),
+        (WORKER, {}),
+        ({"batches_per_epoch": 3}, {}),
+        ({"batch_sampler": {"type": "bucket", "batch_size": 2}}, SCHEDULE),
+    ],
+    ids=["alone", "worker", "batches_per_epoch", "schedule"],
 )
-def test_a_run_killed_in_an_epoch_has_the_same_weights(data_loader, monkeypatch):
-    """The batches come in the same random order."""
-    trainer = {"checkpointer": {"type": "resumable", "save_every_num_batches": 1}}
+def test_a_run_killed_in_an_epoch_has_the_same_weights(data_loader, options, monkeypatch):
+    """The batches come in the same random order, at the same learning rates."""
+    trainer = {"checkpointer": {"type": "resumable", "save_every_num_batches": 1}, **options}
     run = partial(train, data_loader=data_loader, **trainer)
     run()
     expected = torch.load("run/model_state_e3_b0.th")
@@ -376,26 +398,3 @@ def test_wrong_options(options, message, tmp_path, monkeypatch):
     params = Params.from_file(FIXTURES / "language_model.jsonnet", overrides)
     with pytest.raises(ConfigurationError, match=message):
         train_model(params, tmp_path / "run")
-
-
-XEON = """vendor_id\t: GenuineIntel
-model name\t: Intel(R) Xeon(R) CPU
-flags\t\t: fpu avx512f {} avx512vl
-"""
-
-
-@pytest.mark.parametrize(
-    ("cpuinfo", "expected"),
-    [
-        (XEON.format(""), False),
-        (XEON.format("avx512_bf16"), True),
-        (XEON.format("amx_bf16 amx_tile"), True),
-        ("Features\t: fp asimd bf16 i8mm\n", True),
-        ("Features\t: fp asimd\n", False),
-    ],
-)
-def test_bfloat16_instructions(monkeypatch, tmp_path, cpuinfo, expected):
-    path = tmp_path / "cpuinfo"
-    path.write_text(cpuinfo)
-    monkeypatch.setattr(resumable, "_CPUINFO", path)
-    assert resumable.has_bfloat16_instructions() is expected

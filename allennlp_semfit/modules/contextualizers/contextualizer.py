@@ -7,8 +7,8 @@ from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
 
 import torch
 
-from allennlp_semfit.common.errors import check_bounds
-from allennlp_semfit.modules.kernels.implementation import check_implementation
+from allennlp_semfit.common.errors import check_bounds, check_choice
+from allennlp_semfit.modules.kernels.implementation import IMPLEMENTATIONS
 from allennlp_semfit.modules.kernels.projected_lstm import ProjectedLstm, run_in_lockstep
 
 
@@ -230,7 +230,7 @@ class BidirectionalLstm(BidirectionalStack):
         super().__init__(
             input_dim, hidden_dim, cell_size, num_layers, layer_norm, dropout, return_all_layers
         )
-        check_implementation(implementation)
+        check_choice("contextualizer.implementation", implementation, IMPLEMENTATIONS)
         clips = {
             "memory_cell_clip_value": memory_cell_clip_value,
             "state_projection_clip_value": state_projection_clip_value,

@@ -6,35 +6,11 @@ from types import ModuleType
 
 import torch
 
-from allennlp_semfit.common.errors import ConfigurationError, check_choice
-from allennlp_semfit.modules.kernels.native_ops import load_error, native_kernels
+from allennlp_semfit.common.errors import ConfigurationError
 
 logger = logging.getLogger(__name__)
 
 IMPLEMENTATIONS = ("auto", "torch", "native", "triton")
-
-
-def check_implementation(implementation: str) -> None:
-    """
-    # Raises
-
-    `ConfigurationError`
-        If `implementation` is none of `IMPLEMENTATIONS` or is not available here.
-    """
-    check_choice("contextualizer.implementation", implementation, IMPLEMENTATIONS)
-    if implementation == "native" and native_kernels is None:
-        raise ConfigurationError(
-            "contextualizer.implementation: 'native', but the kernels were not built when this "
-            "package was installed. Install a C++ compiler and reinstall it, or use 'auto'."
-        )
-    if implementation == "triton":
-        try:
-            import triton  # noqa: F401
-        except ImportError as error:
-            raise ConfigurationError(
-                "contextualizer.implementation: 'triton', but Triton is not installed. Install it, "
-                "or use 'auto'."
-            ) from error
 
 
 def select_ops(
@@ -57,55 +33,43 @@ def select_ops(
     # Raises
 
     `ConfigurationError`
-        If the implementation does not support the device or the type.
+        If the implementation is not available for the device and the types.
     """
-    has_native = (
-        device.type == "cpu"
+    supported = {
+        "triton": device.type == "cuda" and dtype != torch.float64,
+        "native": device.type == "cpu"
         and dtype in (torch.float32, torch.bfloat16)
-        and parameter_dtype == torch.float32
+        and parameter_dtype == torch.float32,
+        "torch": True,
+    }
+    for name in supported if implementation == "auto" else [implementation]:
+        if supported[name] and _runs(name, device):
+            return _ops(name)
+    raise ConfigurationError(
+        f'contextualizer.implementation: "{implementation}" is not available for {dtype} with '
+        f'parameters of {parameter_dtype} on the device "{device}". Use "auto".'
     )
-    has_triton = device.type == "cuda" and dtype != torch.float64
-    if implementation == "auto":
-        if has_triton and _triton_runs(device):
-            implementation = "triton"
-        else:
-            implementation = "native" if has_native and _native_is_built() else "torch"
-    elif not {"torch": True, "native": has_native, "triton": has_triton}[implementation]:
-        raise ConfigurationError(
-            f'`implementation` is "{implementation}", which does not support {dtype} with '
-            f'parameters of {parameter_dtype} on the device "{device}". Use "auto".'
-        )
+
+
+def _ops(implementation: str) -> ModuleType:
     # This import is not at the top, because Triton may be missing.
     return import_module(f"{__package__}.{implementation}_ops")
 
 
 @cache
-def _native_is_built() -> bool:
-    if native_kernels is None:
-        logger.warning(
-            "The CPU kernels were not built when this package was installed, for example because "
-            "there was no C++ compiler (%s). The contextualizer uses PyTorch's operations instead, "
-            "which are slower.",
-            load_error,
-        )
-    return native_kernels is not None
-
-
-@cache
-def _triton_runs(device: torch.device) -> bool:
-    # Launch a kernel: Triton may be missing or lack a compiler, or the device may be too old.
+def _runs(implementation: str, device: torch.device) -> bool:
+    # Launch a kernel: those of C++ may not have been built, Triton may be missing or lack a
+    # compiler, or the device may be too old.
+    probe = torch.zeros((1, 1) if implementation == "native" else (1, 1, 1), device=device)
     try:
-        import triton  # noqa: F401
-
-        from allennlp_semfit.modules.kernels import triton_ops
-
-        probe = torch.zeros(1, 1, 1, device=device)
         with torch.cuda.device_of(probe):
-            triton_ops.state_forward(probe, None, None, 0.0, inf, probe.clone(), probe.clone())
+            copies = probe.clone(), probe.clone()
+            _ops(implementation).state_forward(probe, None, None, 0.0, inf, *copies)
     except Exception as error:
         logger.warning(
-            "Triton cannot run the contextualizer's kernels on %s (%s). It uses PyTorch's "
-            "operations instead, which are slower.",
+            "The %s kernels of the contextualizer cannot run on the device %s (%s). PyTorch's "
+            "operations, which are used instead by default, are slower.",
+            implementation,
             device,
             error,
         )

@@ -6,6 +6,7 @@ arithmetic is in `float32`.
 
 import os
 from ctypes import CDLL, c_bool, c_float, c_int64, c_void_p
+from functools import cache
 from pathlib import Path
 from typing import Optional, Union
 
@@ -24,7 +25,9 @@ _ARGUMENTS = {
 _WIDTHS = {"default": 4, "avx2": 8}
 
 
-def _load() -> CDLL:
+@cache
+def native_kernels() -> CDLL:
+    """Raises `OSError` if the library was not built: see `setup.py`."""
     library = CDLL(str(Path(__file__).with_name("_native_kernels.so")))
     for name, arguments in _ARGUMENTS.items():
         function = getattr(library, name)
@@ -36,20 +39,12 @@ def _load() -> CDLL:
     return library
 
 
-native_kernels: Optional[CDLL] = None
-load_error: Optional[OSError] = None
-try:
-    native_kernels = _load()
-except OSError as error:  # The library was not built: see `setup.py`.
-    load_error = error
-
-
 def _run(name: str, values: torch.Tensor, *arguments: Union[torch.Tensor, float, None]) -> None:
     """
     Runs a kernel on the rows of `values`. Tensors in `arguments` are passed as addresses.
     """
     rows, columns = values.shape
-    getattr(native_kernels, name)(
+    getattr(native_kernels(), name)(
         values.dtype == torch.bfloat16,
         rows,
         columns,
