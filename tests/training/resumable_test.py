@@ -398,3 +398,26 @@ def test_wrong_options(options, message, tmp_path, monkeypatch):
     params = Params.from_file(FIXTURES / "language_model.jsonnet", overrides)
     with pytest.raises(ConfigurationError, match=message):
         train_model(params, tmp_path / "run")
+
+
+XEON = """vendor_id\t: GenuineIntel
+model name\t: Intel(R) Xeon(R) CPU
+flags\t\t: fpu avx512f {} avx512vl
+"""
+
+
+@pytest.mark.parametrize(
+    ("cpuinfo", "expected"),
+    [
+        (XEON.format(""), False),
+        (XEON.format("avx512_bf16"), True),
+        (XEON.format("amx_bf16 amx_tile"), True),
+        ("Features\t: fp asimd bf16 i8mm\n", True),
+        ("Features\t: fp asimd\n", False),
+    ],
+)
+def test_bfloat16_instructions(monkeypatch, tmp_path, cpuinfo, expected):
+    path = tmp_path / "cpuinfo"
+    path.write_text(cpuinfo)
+    monkeypatch.setattr(resumable, "_CPUINFO", path)
+    assert resumable.has_bfloat16_instructions() is expected
