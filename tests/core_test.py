@@ -8,8 +8,9 @@ import pytest
 
 from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.export.model_folder import export_model
+from allennlp_semfit.fasttext.train import train_fasttext
 from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
-from tests import ROOT
+from tests import ROOT, TRAIN
 from tests.language_models import with_vectors, write_language_model
 
 SENTENCES = [["The", "river", "rose", "."], [], ["e\u0301", ""], ["slept"] * 90]
@@ -29,6 +30,7 @@ for name in packages_distributions():
         sys.modules[name] = None
 
 import numpy
+import allennlp_semfit.functional
 from allennlp_semfit import SentenceEmbedder
 
 sentences, out, *folders = sys.argv[1:]
@@ -85,4 +87,8 @@ def test_weights_of_other_sizes_are_named(tmp_path):
     path = tmp_path / "folder/config.json"
     path.write_text(path.read_text().replace('"cell_size": 8', '"cell_size": 1000000000'))
     with pytest.raises(InvalidFileError, match="cannot be read .its weights differ: size mismatch"):
+        SentenceEmbedder(tmp_path / "folder")
+    path.write_text(path.read_text().replace("1000000000", "8"))
+    train_fasttext([TRAIN], tmp_path / "folder/vectors.bin", dim=11, bucket=100, force=True)
+    with pytest.raises(InvalidFileError, match="vectors of dimension 11, but the language model"):
         SentenceEmbedder(tmp_path / "folder")

@@ -196,6 +196,21 @@ def test_distinct_vectors_are_the_words_of_a_batch(numbers, dtype):
     assert words[indices[mask]].equal(vectors[mask])
 
 
+def test_words_with_the_same_values_in_another_order_are_distinct():
+    words, indices = distinct_vectors(torch.tensor([[1.0, 2.0], [2.0, 1.0], [1.0, 2.0]]))
+    assert len(words) == 2
+    assert indices[0] == indices[2] != indices[1]
+
+
+def test_likelihoods_are_exact_under_autocast():
+    predicted, words = unit_vectors(torch.randn(7, 50)), unit_vectors(torch.randn(9, 50))
+    indices = torch.arange(7)
+    expected = negative_log_likelihoods(100 * predicted, words, indices)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        losses = negative_log_likelihoods(100 * predicted, words, indices)
+    torch.testing.assert_close(losses, expected)
+
+
 def test_words_get_no_gradient():
     context, weight = torch.randn(5, 3), torch.randn(4, 3, requires_grad=True)
     vectors = torch.randn(5, 4, requires_grad=True)

@@ -75,8 +75,3 @@ def test_words_with_the_same_score_have_the_last_rank(tmp_path):
         scores = dict(found.nearest["forward"])
         assert scores["quagga"] == scores["zebra"]
         assert found.ranks["forward"] == 2 + (scores["the"] > scores["quagga"])
-
-
-def test_more_words_than_there_are(scorer):
-    ((only,),) = find_nearest_words(scorer, [["the"]], top_k=100)
-    assert sorted(word for word, _ in only.nearest["both"]) == sorted(WORDS)

@@ -116,14 +116,6 @@ def test_a_contrastive_head_scores_by_the_cosine(center_targets, tmp_path):
     torch.testing.assert_close(found, expected, check_dtype=False)
 
 
-def test_unknown_words_are_exactly_as_good_as_each_other(tmp_path):
-    archive = load_archive(write_language_model(tmp_path / "model", "fasttext", archive=True))
-    scores = WordScorer(archive.model, archive.dataset_reader, WORDS)
-    context = scores.contexts(SENTENCES, LOCATIONS)[:, 0]
-    found = scores(context)
-    assert torch.equal(found[:, WORDS.index("quagga")], found[:, WORDS.index("zebra")])
-
-
 def test_no_places_have_no_contexts(tmp_path):
     archive = load_archive(write_language_model(tmp_path / "model", "words", archive=True))
     assert WordScorer(archive.model, archive.dataset_reader, WORDS).contexts(

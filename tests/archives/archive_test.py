@@ -1,4 +1,5 @@
 import os
+import tarfile
 
 import pytest
 import torch
@@ -31,6 +32,15 @@ def test_what_is_no_folder_of_a_language_model_is_not_called_damaged(tmp_path):
     (tmp_path / "config.json").write_text("local folder = std.thisFile; {}")
     with pytest.raises(InvalidFileError, match="It must be .* or a folder of `export-model`"):
         LanguageModelArchive.open(tmp_path)
+
+
+def test_a_packed_file_outside_of_the_archive_is_refused(tmp_path):
+    file = tmp_path / "model.tar.gz"
+    (tmp_path / "evil").write_text("evil")
+    with tarfile.open(file, "w:gz") as tar:
+        tar.add(tmp_path / "evil", f"../{tmp_path.name}.evil")
+    with pytest.raises(InvalidFileError, match="cannot be unpacked .*outside"):
+        LanguageModelArchive.open(file)
 
 
 def test_weights_that_would_run_code_are_refused(tmp_path):

@@ -1,7 +1,6 @@
 """A small run of each benchmark."""
 
 import json
-import os
 import statistics
 import sys
 
@@ -11,7 +10,6 @@ import torch
 from benchmarks import (
     contextualizer,
     fasttext_memory,
-    first_vector,
     heads,
     loader,
     models,
@@ -20,7 +18,6 @@ from benchmarks import (
     semfit_head,
 )
 from benchmarks.models import build_batch, build_language_model, training_step
-from benchmarks.peak_memory import measure_peak_memory
 
 CPU = torch.device("cpu")
 # More than the cutoffs of the adaptive softmax.
@@ -35,7 +32,7 @@ def run(tmp_path, monkeypatch):
     def run(module, arguments):
         out = tmp_path / "results" / "out.json"
         arguments = [*arguments.split(), "--repeats", "1", "--out", str(out)]
-        if module not in (fasttext_memory, first_vector, loader):
+        if module not in (fasttext_memory, loader):
             arguments += ["--device", "cpu"]
         monkeypatch.setattr(sys, "argv", [module.__name__, *arguments])
         module.main()
@@ -90,17 +87,6 @@ def test_fasttext_memory(run, monkeypatch):
     assert 0 < row["forked_worker_bytes"] < 10**8
 
 
-def test_first_vector(run, monkeypatch):
-    # The real imports take ten seconds.
-    path, *_ = first_vector.CANDIDATES[first_vector.REFERENCE]
-    candidate = (path, "import os", "os.stat(path)")
-    monkeypatch.setattr(first_vector, "CANDIDATES", {first_vector.REFERENCE: candidate})
-    monkeypatch.setattr(first_vector, "write_bert", lambda directory: None)
-    (row,) = run(first_vector, "--size small")["timings"].values()
-    assert 0 < row["import_seconds"] < row["median_seconds"]
-    assert row["model_bytes"] > 10**6
-
-
 @pytest.mark.parametrize("name", [*models.CANDIDATES[2:5], "elmo, sparse gradients"])
 def test_a_step_of_a_model_moves_every_parameter_and_leaves_no_gradient(name):
     torch.manual_seed(1)
@@ -147,36 +133,3 @@ def test_the_model_has_the_parameters_of_table_5(layer, num_classes, millions):
         model = heads.SpeedTableModel(layer, num_classes, 2048)
     number = sum(parameter.numel() for parameter in model.parameters())
     assert number / 1e6 == pytest.approx(millions, rel=0.05)
-
-
-def build(model_bytes, sentence_bytes):
-    """A model that holds so many bytes, and takes so many for each sentence."""
-    model = torch.ones(model_bytes, dtype=torch.uint8)
-
-    def make_step(batch_size):
-        def step():
-            batch = torch.ones(batch_size, sentence_bytes, dtype=torch.uint8)
-            return model[0] + batch[0, 0]
-
-        return step
-
-    return make_step
-
-
-@pytest.mark.skipif(
-    not os.access("/proc/self/clear_refs", os.W_OK), reason="Linux resets the peak of a process."
-)
-def test_the_peak_memory_and_the_largest_batch():
-    peaks, largest = measure_peak_memory(
-        build,
-        (200_000_000, 5_000_000),
-        # What was before does not count.
-        warmup=(400_000_000, 10_000_000),
-        batch_sizes=(2, 8),
-        budget=300e6,
-        device=CPU,
-        max_checked=12,
-    )
-    assert largest == pytest.approx(20, abs=2)
-    for sentences in (2, 8, 12):
-        assert peaks[sentences] == pytest.approx(200e6 + 5e6 * sentences, rel=0.05)

@@ -5,11 +5,8 @@ from functools import partial
 
 import h5py
 
-from allennlp_semfit import SentenceEmbedder
 from tests import ROOT, VALIDATION
 from tests.commands import running
-from tests.language_models import write_language_model
-from tests.tolerance import assert_same_but_for_rounding
 
 run = partial(running.run, "embed")
 
@@ -29,17 +26,6 @@ def test_every_option_arrives(lm_archive, tmp_path, caplog):
     assert " words/s" in caplog.text
     # A line for each of the model's parameters would hide the rest.
     assert "model.contextualizer" not in caplog.text
-
-
-def test_the_option_of_a_subword_model_arrives(tmp_path):
-    language_model = write_language_model(tmp_path / "lm", "subwords")
-    out = tmp_path / "vectors.h5"
-    run(language_model, VALIDATION, out, "--sub-token-mode", "avg")
-    embedder = SentenceEmbedder(language_model, sub_token_mode="avg")
-    with h5py.File(out, "r") as file:
-        for index, line in enumerate(VALIDATION.read_text().splitlines()):
-            expected = embedder.embed_sentence(line.split())
-            assert_same_but_for_rounding(file[str(index)][...], expected)
 
 
 def test_the_user_sees_what_it_does(lm_archive, tmp_path):

@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from tests import TRAIN, VALIDATION, VECTORS
+from tests import TRAIN
 from tests.commands import running
 
 
@@ -60,14 +60,3 @@ def test_words_are_compared_in_form_c(form, run, tmp_path, capsys):
     assert [each["word"] for each in found] == sentences.read_text().split()
     assert sorted(word for word, _ in found[0]["nearest"]["both"]) == expected
     assert all(None not in each["ranks"].values() for each in found)
-
-
-def test_a_model_whose_fasttext_file_has_moved(lm_archive, tmp_path, monkeypatch, capsys):
-    # The path in the config is relative.
-    monkeypatch.chdir(tmp_path)
-    line = running.error_of("nearest-words", lm_archive, VALIDATION)
-    assert "test_fixtures/vectors.bin does not exist" in line
-    assert "export-model" in line
-    running.run("export-model", lm_archive, "folder", "--fasttext-model-path", VECTORS)
-    running.run("nearest-words", "folder", VALIDATION)
-    assert "  forward " in capsys.readouterr().out

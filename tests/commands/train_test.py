@@ -1,7 +1,6 @@
 """`allennlp train` and what follows it, as a user runs them: in processes of their own."""
 
 import json
-import signal
 
 import pytest
 import torch
@@ -9,9 +8,8 @@ from allennlp.commands.train import train_model_from_file
 from allennlp.common.checks import ConfigurationError
 from allennlp.data.data_loaders.multiprocess_data_loader import WorkerError
 
-from tests import FIXTURES, ROOT, VALIDATION, VECTORS
+from tests import FIXTURES, ROOT, VALIDATION
 from tests.processes import run_module
-from tests.training.large_batch_test import closed_form
 
 CONFIG = str(FIXTURES / "language_model.jsonnet")
 
@@ -66,64 +64,6 @@ def test_evaluate_gives_the_validation_figures_again(trained, tmp_path):
         assert value == pytest.approx(metrics[f"best_validation_{name}"], rel=1e-4), name
 
 
-def test_predict_gives_the_layers_of_a_sentence(trained, tmp_path):
-    sentences = tmp_path / "sentences.jsonl"
-    sentences.write_text('{"sentence": "The captain closed the gate ."}\n{"sentence": "Snow ."}\n')
-    output = tmp_path / "layers.jsonl"
-    arguments = ["predict", trained / "model.tar.gz", sentences, "--output-file", output]
-    allennlp(*arguments, "--silent", output=tmp_path / "log")
-    first, second = (json.loads(line) for line in output.read_text().splitlines())
-    assert second["tokens"] == ["Snow", "."]
-    assert [len(layer) for layer in first["layers"]] == [6, 6, 6]
-    assert {len(vector) for layer in first["layers"] for vector in layer} == {12}
-
-
-def test_show_training_tells_the_figures_and_the_next_commands(trained, tmp_path):
-    shown = allennlp("show-training", trained, output=tmp_path / "log").output
-    metrics = metrics_of(trained)
-    assert f"{metrics['validation_cosine']:.4f}" in shown
-    assert f"{metrics['validation_baseline_cosine']:.4f}" in shown
-    assert str(trained / "model.tar.gz") in shown
-    for command in ("evaluate", "predict", "embed"):
-        assert f"allennlp {command}" in shown
-
-
-def test_a_killed_run_goes_on_from_its_last_checkpoint_at_the_same_step_of_the_schedule(tmp_path):
-    schedule = {"num_replicas": 2, "warmup_steps": 3, "decay_start": 14, "decay_end": 24}
-    overrides = {
-        "data_loader.batch_size": 6,  # 54 sentences, 9 batches, and 5 steps per epoch
-        "trainer.num_gradient_accumulation_steps": 2,
-        "trainer.num_epochs": 3,
-        "trainer.learning_rate_scheduler": {"type": "large_batch", **schedule},
-        "trainer.checkpointer.save_every_num_batches": 2,
-        "trainer.callbacks": ["step_recorder", {"type": "tensorboard", "summary_interval": 1}],
-    }
-    recorder = ("--include-package", "tests.step_recorder")
-    directory = tmp_path / "run"
-    # In the middle of the second epoch.
-    process = train(directory, overrides, *recorder, check=False, KILL_AFTER_STEP="9")
-    assert process.returncode == -signal.SIGKILL, process.output
-    assert not (directory / "model.tar.gz").exists()
-    records = directory / "steps.txt"
-    before = [line.split() for line in records.read_text().splitlines()]
-    assert [int(step) for step, _ in before] == list(range(1, 10))
-    records.unlink()
-
-    train(directory, overrides, "--recover", *recorder)
-    assert (directory / "model.tar.gz").exists()
-    after = [line.split() for line in records.read_text().splitlines()]
-    first = int(after[0][0])
-    # Past the end of the first epoch, and no later than where the run was killed.
-    assert 5 < first <= 10
-    assert [int(step) for step, _ in after] == list(range(first, 16))
-    for step, rate in before + after:
-        expected = 0.01 * closed_form(int(step), **schedule)
-        assert float(rate) == pytest.approx(expected), step
-    # The resumed run's file of TensorBoard's, which replaces one of the same second.
-    last = sorted((directory / "log" / "train").iterdir())[-1]
-    assert b"train/batch_cosine" in last.read_bytes()
-
-
 def test_the_seed_determines_a_run_with_two_workers(tmp_path, trained):
     overrides = {
         "data_loader": {
@@ -143,18 +83,6 @@ def test_the_seed_determines_a_run_with_two_workers(tmp_path, trained):
     # These depend on the words of an epoch and on nothing else, so that each was there once.
     for name in ("training_baseline_cosine", "validation_baseline_cosine"):
         assert metrics_of(tmp_path / "run")[name] == pytest.approx(one_process[name], rel=1e-6)
-
-
-def test_an_archive_of_another_directory_takes_the_vectors_from_where_it_is_told(
-    trained, tmp_path, monkeypatch
-):
-    monkeypatch.chdir(tmp_path)
-    arguments = ["evaluate", trained / "model.tar.gz", VALIDATION]
-    process = allennlp(*arguments, check=False, output=tmp_path / "log")
-    assert "fastText model test_fixtures/vectors.bin does not exist" in process.output
-    key = "dataset_reader.token_indexers.fasttext.model_path"
-    assert f'-o \'{{"{key}"' in process.output
-    allennlp(*arguments, "-o", json.dumps({key: VECTORS}), output=tmp_path / "log")
 
 
 @pytest.mark.parametrize(

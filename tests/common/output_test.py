@@ -141,6 +141,22 @@ class TestWriteDirectory:
             "out/notes.txt": "mine",
         }
 
+    def test_the_last_of_the_contents_is_never_there_without_the_others(
+        self, tmp_path, monkeypatch
+    ):
+        path = tmp_path / "out"
+        replace = os.replace
+
+        def check(*names):
+            replace(*names)
+            if (path / "record.json").exists():
+                texts = [(path / name).read_text() for name in ("record.json", "shards/0.txt")]
+                assert texts[0] == texts[1]
+
+        monkeypatch.setattr(os, "replace", check)
+        for text in ("old", "new"):
+            write(path, text, write_directory, (CONTENTS,))
+
     def test_links_are_followed_to_the_directory_but_not_from_it(self, tmp_path):
         path, data = tmp_path / "link", tmp_path / "data"
         (tmp_path / "out").mkdir()

@@ -8,6 +8,7 @@ from allennlp.common.checks import ConfigurationError
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from allennlp_semfit.common import text_files
 from allennlp_semfit.common.text_files import find_text_files, read_lines, read_text
 
 TEXT = "The river froze .\nNo boat left the harbour .\n"
@@ -75,36 +76,21 @@ def _with_line_feeds(text):
     return io.StringIO(text, newline=None).read()
 
 
-@given(
-    text=st.text(st.sampled_from("aä三 \t\r\n\x1c\u3000"), max_size=40),
-    chunk_size=st.integers(1, 9),
-)
-@example(text="One\r\nTwo\rThree\r\r\nFour\r", chunk_size=9)
-def test_chunks_join_to_the_file_and_end_where_a_line_ends(text, chunk_size, tmp_path_factory):
+@pytest.mark.parametrize("max_rest", [None, 4, 7])
+@given(text=st.text(st.sampled_from("aä三 \t\r\n\x1c\u3000"), max_size=60), size=st.integers(1, 9))
+@example(text="One\r\nTwo\rThree\r\r\nFour\r", size=9)
+@example(text="三" * 20, size=4)
+def test_chunks_join_to_the_file(text, size, max_rest, tmp_path_factory):
     path = tmp_path_factory.mktemp("text") / "text.txt"
     path.write_bytes(text.encode())
     text = _with_line_feeds(text)
-    with mock.patch("allennlp_semfit.common.text_files.CHUNK_SIZE", chunk_size):
+    limit = max_rest or 2**21
+    with mock.patch.multiple(text_files, CHUNK_SIZE=size, MAX_REST=limit):
         chunks = list(read_text(path))
         lines = list(read_lines(path))
     assert "".join(chunks) == text + "\n" * (text != "" and not text.endswith("\n"))
-    assert all(chunk.endswith("\n") for chunk in chunks)
-    assert lines == text.removesuffix("\n").split("\n") if text else lines == []
-
-
-@given(text=st.text(st.sampled_from("aä三 \t\r\n"), max_size=60), limit=st.integers(4, 9))
-def test_a_long_line_is_cut_before_a_word(text, limit, tmp_path_factory):
-    path = tmp_path_factory.mktemp("text") / "text.txt"
-    path.write_bytes(text.encode())
-    text = _with_line_feeds(text)
-    with (
-        mock.patch("allennlp_semfit.common.text_files.CHUNK_SIZE", limit),
-        mock.patch("allennlp_semfit.common.text_files.MAX_REST", limit),
-    ):
-        chunks = list(read_text(path))
-        lines = list(read_lines(path))
-    assert "".join(chunks) == text + "\n" * (text != "" and not text.endswith("\n"))
-    assert all(len(chunk.encode()) < 5 * limit for chunk in chunks)
+    assert max_rest or all(chunk.endswith("\n") for chunk in chunks)
+    assert all(len(chunk.encode()) < 3 * limit + 2 * size for chunk in chunks)
     # Only a word that is longer than the limit is cut.
     if max(map(len, text.encode().split()), default=0) < limit:
         assert [word for chunk in chunks for word in chunk.split()] == text.split()

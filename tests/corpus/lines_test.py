@@ -171,6 +171,26 @@ class TestCheckText:
         assert not caplog.records
 
     @pytest.mark.parametrize(
+        ("line", "percent"),
+        [
+            ('{"text": "One."}', 29),
+            ("<p>One.</p>", 1.5),
+            ("7.\tIt rained.", 29),
+            ("__label__a It rained.", 29),
+            ("00:01 --> 00:02", 9),
+            ("12", 29),
+            ("rained VBD O", 49),
+            ("pos\tIt rained.", 49),
+            ("1;It rained", 69),
+            ("It &amp; was.", 1.5),
+        ],
+    )
+    def test_some_lines_of_another_kind_pass(self, caplog, line, percent):
+        check_text("in", [*["Nobody slept."] * 1000, *[line] * int(10 * percent)])
+        check_text("in", ["Nobody slept.", "12", "It rained."])
+        assert not caplog.records
+
+    @pytest.mark.parametrize(
         "remains", ["&amp;", "&#39;", "can &apos;t", "well @-@ known", "<br/>", "[[c]]", "{{x|y}}"]
     )
     def test_entities_and_markup_are_named(self, caplog, remains):

@@ -78,6 +78,12 @@ def strip(markup):
             "{{As of|2014}} and {{as of|lc=y|2015}}",
             ["Said so. And so. As of 2014 and as of 2015"],
         ),
+        (
+            "{{nobr|a}} {{small|b}} {{big|c}} {{sc|d}} {{angbr|e}} {{cquote|f}} {{quotation|g}} "
+            "{{chem|H|2|O}} {{nihongo|h}} {{transl|el|i}}",
+            ["a b c d e f g H2O h i"],
+        ),
+        ("a<p>b</p>c<div>d</div><center>e</center>f<li>g</li><h1>h</h1>", [*"abcdefgh"]),
     ],
 )
 def test_what_is_left_is_text(markup, paragraphs):

@@ -6,8 +6,7 @@ import unicodedata
 import numpy
 import pytest
 import torch
-from allennlp.data import Instance, Token, Vocabulary
-from allennlp.data.fields import ListField, TextField
+from allennlp.data import Token, Vocabulary
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -62,25 +61,11 @@ def test_a_decomposed_word_has_the_vector_of_the_composed_one(word, monkeypatch)
     assert not numpy.array_equal(vector, vectors[0])
 
 
-def test_an_empty_field_pads_a_list_field():
-    fields = [TextField([Token("river")], {"f": INDEXER}), TextField([], {"f": INDEXER})]
-    field = ListField(fields)
-    field.index(Vocabulary())
-    tensors = field.as_tensor(field.get_padding_lengths())["f"]
-    assert tensors["vectors"].shape == (2, 1, 10)
-    assert tensors["word_mask"].tolist() == [[True], [False]]
-
-
 def test_padding_may_cut():
     indexed = INDEXER.tokens_to_indices([Token("a"), Token("river")], Vocabulary())
     tensors = INDEXER.as_padded_tensor_dict(indexed, {"vectors": 1, "word_mask": 1})
     assert tensors["vectors"].shape == (1, 10)
     assert tensors["word_mask"].tolist() == [True]
-
-
-def test_it_counts_nothing():
-    instance = Instance({"source": TextField([Token("river")], {"f": INDEXER})})
-    assert Vocabulary.from_instances([instance])._index_to_token == {}
 
 
 def test_it_pickles_small_and_equal():

@@ -1,15 +1,13 @@
 from itertools import chain
 
 import pytest
-import torch
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Vocabulary
 from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.data.dataset_readers.dataset_reader import DistributedInfo, WorkerInfo
 from allennlp.data.samplers import MaxTokensBatchSampler
-from allennlp.data.token_indexers import ELMoTokenCharactersIndexer, SingleIdTokenIndexer
-from allennlp.data.tokenizers import CharacterTokenizer, WhitespaceTokenizer
+from allennlp.data.tokenizers import CharacterTokenizer
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -148,29 +146,6 @@ def test_streamed_batches_by_number_of_words_contain_every_sentence(num_workers)
     lengths = [length for mask in masks for length in mask.sum(1).tolist()]
     expected = [len(words) for words in lines_of(*sorted(TRAIN.iterdir()))]
     assert sorted(lengths) == sorted(expected)
-    # An epoch of another number of batches than there are goes on where the last one ended.
-    loader.batches_per_epoch = len(masks) - 1
-    assert [len(list(loader)) for _ in range(3)] == [len(masks) - 1] * 3
-    loader._batch_generator.close()
-
-
-@pytest.mark.parametrize(
-    "indexer", [FastTextIndexer(VECTORS), SingleIdTokenIndexer(), ELMoTokenCharactersIndexer()]
-)
-def test_splitting_on_whitespace_gives_the_same_batches_as_tokens(indexer):
-    class Tokens(WhitespaceTokenizer):
-        """Splits the same way, but is not known to."""
-
-    batches = []
-    for tokenizer in (None, Tokens()):
-        reader = LanguageModelingReader(tokenizer, {"words": indexer})
-        loader = MultiProcessDataLoader(reader, TRAIN, batch_size=8, quiet=True)
-        loader.index_with(Vocabulary.from_instances(loader.iter_instances()))
-        batches.append([with_all_vectors(batch["source"]["words"]) for batch in loader])
-    for ours, expected in zip(*batches):
-        assert list(ours) == list(expected)
-        assert all(torch.equal(ours[key], expected[key]) for key in expected)
-    assert len(batches[0]) == len(batches[1]) > 1
 
 
 def test_a_tokenizer_that_keeps_white_space_does_not_get_the_end_of_the_line(tmp_path):

@@ -165,20 +165,14 @@ def read_all(last, lazy, start_method="fork", after_batch=lambda: None, exit_cod
 
 @pytest.mark.usefixtures("fail_instead_of_hanging")
 @pytest.mark.parametrize(
-    ("last", "lazy", "start_method"),
-    [(0, True, "fork"), (20, False, "fork"), (20, True, "forkserver")],
+    ("last", "lazy", "start_method", "exit_code"),
+    [(0, True, "fork", None), (20, False, "fork", 3), (20, True, "forkserver", None)],
 )
-def test_a_killed_worker_ends_the_run(last, lazy, start_method, caplog):
+def test_a_worker_that_ends_ends_the_run(last, lazy, start_method, exit_code, caplog):
     with pytest.raises(KeyboardInterrupt):
-        read_all(last, lazy, start_method)
-    assert "was killed by SIGKILL, most likely because the memory" in caplog.text
-
-
-@pytest.mark.usefixtures("fail_instead_of_hanging")
-def test_a_worker_that_exits_ends_the_run(caplog):
-    with pytest.raises(KeyboardInterrupt):
-        read_all(20, lazy=True, exit_code=3)
-    assert "ended with exit code 3" in caplog.text
+        read_all(last, lazy, start_method, exit_code=exit_code)
+    killed = "was killed by SIGKILL, most likely because the memory"
+    assert ("ended with exit code 3" if exit_code else killed) in caplog.text
 
 
 @pytest.mark.usefixtures("fail_instead_of_hanging")

@@ -191,15 +191,25 @@ def test_resumes_after_an_interruption_at_the_end(embedder, sentences, out, monk
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    for name, is_written in (("write_word_vectors", False), ("shutil.rmtree", True)):
+    def remove_half(path, **kwargs):
+        if path.suffix == ".unfinished":
+            (path / "0").unlink()
+            raise KeyboardInterrupt
+        rmtree(path, **kwargs)
+
+    rmtree = shutil.rmtree
+    for name, interrupt, is_written in (
+        ("write_word_vectors", interrupt, False),
+        ("shutil.rmtree", remove_half, True),
+    ):
         with monkeypatch.context() as patch:
             patch.setattr(f"{module.__name__}.{name}", interrupt)
             with pytest.raises(KeyboardInterrupt):
                 embed_file(embedder, sentences, out)
         assert out.exists() == is_written
-    recorder = Recorder(embedder)
-    embed_file(recorder, sentences, out, force=True)
-    assert not recorder.embedded
+    before = out.read_bytes()
+    embed_file(embedder, sentences, out, force=True)
+    assert out.read_bytes() == before
     assert sorted(os.listdir(out.parent)) == ["sentences.txt", "vectors.h5"]
 
 
@@ -269,6 +279,15 @@ def test_errors_before_anything_is_written(embedder, sentences, out, monkeypatch
     assert f"the vectors and their copy need {needed} more, and 100B are free" in message
     needed = format_size(2 * 4 * 3 * 12 * len(LINES))
     assert f"need {needed} more" in complaint(pool="mean")
+
+
+@pytest.mark.usefixtures("_small_windows")
+def test_a_resumed_run_needs_less_room(embedder, sentences, out, monkeypatch):
+    interrupt(embedder, 3, sentences, out)
+    written = sum(len(line.split()) for line in LINES[:3])
+    needed = 4 * 3 * 12 * (2 * len(" ".join(LINES).split()) - written)
+    monkeypatch.setattr(module.shutil, "disk_usage", lambda path: SimpleNamespace(free=needed))
+    embed_file(embedder, sentences, out)
 
 
 def test_the_vectors_may_lie_in_a_new_directory_in_that_of_the_model(

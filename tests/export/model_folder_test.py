@@ -75,6 +75,9 @@ def test_the_card_says_what_it_is_and_how_to_load_it(lm_archive, tmp_path):
     metrics = json.loads((Path(lm_archive).parent / "metrics.json").read_text())
     assert f"| validation cosine | {metrics['best_validation_cosine']:.4f} |" in card
     assert "Set the encoder's `input_size` to 12," in card
+    export_model(Path(lm_archive).parent, tmp_path / "of-directory", VECTORS)
+    of_directory = (tmp_path / "of-directory" / "README.md").read_text()
+    assert of_directory.replace("of-directory", "my-model") == card
 
     completed = card.replace("language:", "language: yo").replace("# my-model", "# Of rivers")
     (tmp_path / "my-model" / "README.md").write_text(completed)
@@ -117,15 +120,6 @@ def test_a_compact_folder_has_rounded_vectors_in_a_smaller_file(lm_archive, embe
     for other in (compact.parent, write_language_model(tmp_path / "characters", "characters")):
         with pytest.raises(ConfigurationError, match="--compact: .* reads no fastText `.bin`"):
             export_model(other, tmp_path / "third", compact=True)
-
-
-def test_a_copy_does_not_change_with_its_original(lm_archive, embedder, tmp_path):
-    vectors = tmp_path / "vectors.bin"
-    shutil.copyfile(VECTORS, vectors)
-    export_model(lm_archive, tmp_path / "model", str(vectors))
-    vectors.write_bytes(b"")
-    found = SentenceEmbedder(tmp_path / "model").embed_sentence(SENTENCES[0])
-    assert (found == embedder.embed_sentence(SENTENCES[0])).all()
 
 
 def test_only_the_files_of_a_model_are_replaced(lm_archive, tmp_path):
@@ -238,9 +232,14 @@ def test_a_file_that_is_not_in_the_folder_is_not_read(path, tmp_path):
         SentenceEmbedder(changed)
 
 
-def test_other_boundaries_than_one_token_on_each_side(tmp_path):
-    boundaries = {"start_tokens": ["<s>", "<s>"], "end_tokens": []}
-    model = write_language_model(tmp_path / "lm", "fasttext", **boundaries)
+@pytest.mark.parametrize("option", ["boundaries", "tokenizer"])
+def test_other_readers(option, tmp_path):
+    (tmp_path / "chunks.json").write_text('{"size": 3}')
+    options = {
+        "boundaries": {"start_tokens": ["<s>", "<s>"], "end_tokens": []},
+        "tokenizer": {"tokenizer": {"type": "chunks", "model_path": str(tmp_path / "chunks.json")}},
+    }
+    model = write_language_model(tmp_path / "lm", "fasttext", **options[option])
     export_model(model, tmp_path / "folder")
     expected = SentenceEmbedder(model).embed_sentences(SENTENCES)
     for vectors in SentenceEmbedder(tmp_path / "folder").embed_sentences(SENTENCES):

@@ -1,9 +1,6 @@
 import pytest
 from allennlp.common.checks import ConfigurationError
-from hypothesis import given
-from hypothesis import strategies as st
 
-from allennlp_semfit.common import text_files
 from allennlp_semfit.export.sentences_file import SentencesFile
 
 
@@ -27,19 +24,6 @@ def test_lines_and_words(tmp_path, content, lines, num_words):
     sentences = write(tmp_path, content)
     assert list(sentences) == lines
     assert sentences.summarize() == (len(lines), num_words)
-
-
-@given(text=st.text(st.sampled_from("ab \n\x85\u3000ж\ufeff漢"), max_size=30))
-def test_the_summary_does_not_depend_on_the_chunks_that_are_read(text, tmp_path_factory):
-    path = tmp_path_factory.mktemp("sentences") / "sentences.txt"
-    path.write_text("first " + text, "utf-8")
-    sentences = SentencesFile(path)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(text_files, "CHUNK_SIZE", 5)
-        num_sentences, num_words = sentences.summarize()
-    lines = list(sentences)
-    assert num_sentences == len(lines)
-    assert num_words == sum(len(line.split()) for line in lines)
 
 
 @pytest.mark.parametrize("content", [b"", b"\n \n", b"\xef\xbb\xbf\n"])

@@ -66,6 +66,15 @@ def test_without_ngrams_unknown_words_have_the_vector_of_the_unknown_word(tmp_pa
     assert compact.dim == model.dim
 
 
+def test_an_ngram_beyond_the_stored_ones_adds_nothing(compact, tmp_path):
+    tensors = load_file(compact.path)
+    for name in ("buckets", "bucket_scales", "bucket_rows"):
+        tensors[name] = tensors[name][:1]
+    path = tmp_path / "vectors.safetensors"
+    save_file(tensors, path, {"bucket": "1000", "minn": "3", "maxn": "6"})
+    assert not CompactFastText.open(path).get_word_vector("unheard").any()
+
+
 def test_another_file_is_refused_with_its_name(compact, tmp_path):
     path = tmp_path / "vectors.safetensors"
     tensors = load_file(compact.path)

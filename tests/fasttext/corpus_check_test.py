@@ -6,18 +6,11 @@ from allennlp.common.checks import ConfigurationError
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from allennlp_semfit.common import text_files
 from allennlp_semfit.fasttext.train import read_corpus
 
 TEXT = "The river froze .\nNo boat left the harbour .\n" * 5
 
 
-@pytest.fixture(params=[5, 2**20], ids=["small chunks", "large chunks"])
-def _chunk_size(request, monkeypatch):
-    monkeypatch.setattr(text_files, "CHUNK_SIZE", request.param)
-
-
-@pytest.mark.usefixtures("_chunk_size")
 class TestReadCorpus:
     def test_counts_words_and_joins_files(self, tmp_path):
         first, second = tmp_path / "1.txt", tmp_path / "2.txt"

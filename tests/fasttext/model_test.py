@@ -1,13 +1,9 @@
-import bz2
 import copy
 import gc
 import gzip
-import io
-import lzma
 import os
 import pickle
 import shutil
-import zipfile
 from pathlib import Path
 
 import fasttext
@@ -79,6 +75,19 @@ def test_words_with_one_hash_have_their_own_vectors(monkeypatch):
         numpy.testing.assert_array_equal(
             model.get_word_vector(word), reference.get_word_vector(word)
         )
+
+
+def test_a_word_that_occurs_twice_or_is_not_utf8(tmp_path):
+    content = Path(VECTORS).read_bytes()
+    assert content.count(b"\0roses\0") + content.count(b"roses\0")
+    assert b"river\0" in content
+    path = tmp_path / "vectors.bin"
+    path.write_bytes(content.replace(b"river\0", b"roses\0").replace(b"bridge\0", b"bridg\xff\0"))
+    model, reference = FastTextModel(path), fasttext.load_model(str(path))
+    numpy.testing.assert_array_equal(
+        model.get_word_vector("roses"), reference.get_word_vector("roses")
+    )
+    assert "bridg\ufffd" in model.words
 
 
 def test_a_lone_surrogate_is_read_as_a_question_mark():
@@ -161,7 +170,6 @@ def test_bad_files_are_refused_with_their_names_and_a_remedy(tmp_path):
         tmp_path: "is a directory",
         empty: "is truncated after 0 bytes, or damaged. Train it or copy it again",
         text: "is not a fastText model. Use the `.bin` file",
-        FIXTURES / "quantised.ftz": "is a supervised model .*Train an unsupervised one",
         FIXTURES / "supervised.bin": "is a supervised model .*Train an unsupervised one",
     }.items():
         with pytest.raises(ConfigurationError, match=f"(?s){path} {message}"):
@@ -170,19 +178,10 @@ def test_bad_files_are_refused_with_their_names_and_a_remedy(tmp_path):
 
 @pytest.mark.parametrize("content", [Path(VECTORS).read_bytes(), b"x"], ids=["model", "short"])
 def test_a_compressed_file_says_how_to_decompress_it(content, tmp_path):
-    archived = io.BytesIO()
-    with zipfile.ZipFile(archived, "w") as archive:
-        archive.writestr("vectors.bin", content)
-    for name, program, data in (
-        ("vectors.bin.gz", "gunzip", gzip.compress(content)),
-        # By its content, because a download may have lost the suffix.
-        ("vectors.bin", "gunzip", gzip.compress(content)),
-        ("vectors.bin.bz2", "bunzip2", bz2.compress(content)),
-        ("vectors.bin.xz", "unxz", lzma.compress(content)),
-        ("vectors.zip", "unzip", archived.getvalue()),
-    ):
-        (tmp_path / name).write_bytes(data)
-        message = f"{name} is compressed; decompress it with `{program}`. Use the `.bin` file"
+    # By its content, because a download may have lost the suffix.
+    for name in ("vectors.bin.gz", "vectors.bin"):
+        (tmp_path / name).write_bytes(gzip.compress(content))
+        message = f"{name} is compressed; decompress it with `gunzip`. Use the `.bin` file"
         with pytest.raises(InvalidFileError, match=message):
             FastTextModel.open(tmp_path / name)
 

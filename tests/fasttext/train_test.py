@@ -80,6 +80,11 @@ class TestTrainFastText:
         assert trained.get_input_matrix().shape == (len(trained.get_words()), 20)
         assert not trained.get_word_vector("unseen").any()
 
+    def test_a_word_may_begin_like_a_label(self, corpus, out):
+        corpus.write_text(corpus.read_text() + "__label__x and so on\n" * 9)
+        train_fasttext([corpus], out, **SMALL)
+        assert "__label__x" in fasttext.load_model(str(out)).get_words()
+
     def test_does_not_take_what_it_makes_for_the_corpus(self, corpus):
         out = corpus.with_name("vectors.bin")
         for _ in range(2):

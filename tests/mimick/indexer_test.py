@@ -6,19 +6,17 @@ import numpy
 import pytest
 import torch
 from allennlp.common import Params
-from allennlp.data import Batch, DatasetReader, Instance, Token, Vocabulary
-from allennlp.data.fields import TextField
+from allennlp.data import DatasetReader
 from allennlp.models.archival import load_archive
 from hypothesis import given
 from hypothesis import strategies as st
 
 from allennlp_semfit import mimick as module
 from allennlp_semfit.common.errors import InvalidFileError
-from allennlp_semfit.data.fasttext_indexer import SentenceField
 from allennlp_semfit.mimick import MimickIndexer
 from allennlp_semfit.static_vectors.table import read_table
 from tests import TABLE
-from tests.batches import with_all_vectors
+from tests.language_models import tensors_of
 from tests.mimick_archive import write_mimick
 from tests.processes import threads_in_a_fork
 
@@ -52,26 +50,19 @@ def expected_vector(archive):
     return vector
 
 
-def batch_of(indexer, *sentences, field=TextField):
-    words = [
-        [Token(word) for word in sentence] if field is TextField else sentence
-        for sentence in sentences
-    ]
-    batch = Batch([Instance({"source": field(tokens, {"m": indexer})}) for tokens in words])
-    batch.index_instances(Vocabulary())
-    return with_all_vectors(batch.as_tensor_dict()["source"]["m"])
+def batch_of(indexer, *sentences):
+    return tensors_of(indexer, sentences)
 
 
-@pytest.mark.parametrize("field", [TextField, SentenceField])
 @given(
     st.lists(
         st.lists(st.one_of(st.sampled_from(WORDS), st.text()), max_size=5), min_size=1, max_size=4
     )
 )
 def test_a_batch_holds_each_words_vector_and_zeros_where_padded(
-    indexer, expected_vector, field, sentences
+    indexer, expected_vector, sentences
 ):
-    tensors = batch_of(indexer, *sentences, field=field)
+    tensors = batch_of(indexer, *sentences)
     length = max(map(len, sentences))
     assert tensors["vectors"].shape == (len(sentences), length, 10)
     assert tensors["vectors"].dtype == torch.float32
@@ -98,6 +89,10 @@ def test_a_letter_may_be_decomposed(archive):
     known, composed, decomposed = vectors.get_word_vectors(["Cafe\u0301", "nö", "no\u0308"])
     numpy.testing.assert_array_equal(known, VECTORS[3])
     numpy.testing.assert_array_equal(composed, decomposed)
+
+
+def test_of_a_long_word_the_beginning_is_read(indexer):
+    numpy.testing.assert_array_equal(*indexer.get_word_vectors([100 * "x", 100 * "x" + "yz"]))
 
 
 def test_a_prediction_does_not_depend_on_the_batch(archive, monkeypatch):

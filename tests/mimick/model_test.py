@@ -81,13 +81,6 @@ class TestMimick(ModelTestCase):
         }
         assert self.model.get_metrics()["cosine"] == 0
 
-    def test_without_vectors_there_is_no_loss(self):
-        batch = self.dataset.as_tensor_dict()
-        del batch["vector"]
-        outputs = self.model(**batch)
-        assert list(outputs) == ["vectors"]
-        assert outputs["vectors"].shape == (len(WORDS), self.model.get_output_dim())
-
     def test_vectors_of_another_dimension_are_refused(self):
         batch = self.dataset.as_tensor_dict()
         batch["vector"] = batch["vector"][:, :7]

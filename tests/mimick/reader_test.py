@@ -22,6 +22,7 @@ def test_it_reads_each_word_and_its_vector():
     assert [spelling(instance) for instance in instances] == WORDS
     found = numpy.stack([instance["vector"].tensor.numpy() for instance in instances])
     numpy.testing.assert_array_equal(found, VECTORS)
+    assert [*map(spelling, WordVectorsReader(max_words=3).read(TABLE))] == WORDS[:3]
 
 
 def test_a_batch_has_the_indices_of_the_characters():

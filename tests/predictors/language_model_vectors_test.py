@@ -39,9 +39,3 @@ def test_a_batch_gives_the_same_as_single_sentences(archive):
         alone = predictor.predict(sentence)
         assert output["tokens"] == alone["tokens"]
         assert_same_but_for_rounding(output["layers"], alone["layers"])
-
-
-def test_a_sentence_of_no_words_has_no_representation(archive):
-    output = Predictor.from_archive(archive).predict("  ")
-    assert output["tokens"] == []
-    assert numpy.array(output["layers"]).shape == (3, 0)

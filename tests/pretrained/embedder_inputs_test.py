@@ -19,14 +19,9 @@ from allennlp_semfit.pretrained.embedder import ElmoSemfitEmbedder
 from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
 from tests import FIXTURES, VECTORS
 from tests.language_models import KINDS, tensors_of, write_language_model
+from tests.pretrained.texts import SENTENCES
 from tests.tagging import predict, tagging_config
 from tests.tolerance import assert_same_but_for_rounding
-
-SENTENCES = [
-    ["The", "captain", "closed", "the", "gate", "."],
-    ["Snow", "."],
-    ["Nobody", "had", "seen", "so", "much", "of", "it", "before"],
-]
 
 
 @pytest.mark.parametrize("requires_grad", [False, True])
@@ -169,9 +164,8 @@ class TestInATask:
         named = f"`validation_{place}.archive_file` and `{place}.archive_file` and `model."
         assert named in str(raised.value)
 
-    @pytest.mark.parametrize("kind", ["fasttext", "words"])
-    def test_two_language_models_are_refused(self, kind, language_models, tmp_path):
-        ours = language_models[kind]
+    def test_two_language_models_are_refused(self, language_models, tmp_path):
+        ours = language_models["fasttext"]
         other = other_language_model(ours, tmp_path / "other")
         config = self.config(tmp_path, FEW, ours, indexed_by=other)
         with pytest.raises(ConfigurationError, match="Give both the same") as raised:
@@ -179,16 +173,6 @@ class TestInATask:
         indexer = f"`dataset_reader.token_indexers.elmo.archive_file` is {other}"
         embedder = f"`model.text_field_embedder.token_embedders.elmo.archive_file` is {ours}"
         assert f"{indexer}, but {embedder}" in str(raised.value)
-
-    def test_another_language_model_for_the_indexer_of_an_archive_is_refused(
-        self, language_models, tmp_path
-    ):
-        ours = language_models["fasttext"]
-        other = other_language_model(ours, tmp_path / "other")
-        train_model(Params(self.config(tmp_path, FEW, ours)), str(tmp_path / "task"))
-        override = {"dataset_reader.token_indexers.elmo.archive_file": str(other)}
-        with pytest.raises(ConfigurationError, match="Give both the same language model"):
-            predict(tmp_path / "task" / "model.tar.gz", **override)
 
     def test_tasks_of_one_process_may_have_different_language_models(
         self, language_models, tmp_path

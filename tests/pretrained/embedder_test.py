@@ -19,14 +19,10 @@ from hypothesis import strategies as st
 from allennlp_semfit.data.fasttext_indexer import FastTextIndexer
 from tests import FIXTURES, VECTORS
 from tests.language_models import tensors_of, with_vectors
+from tests.pretrained.texts import SENTENCES
 from tests.tagging import predict, tagging_config
 from tests.tolerance import assert_same_but_for_rounding
 
-SENTENCES = [
-    ["The", "captain", "closed", "the", "gate", "."],
-    ["Snow", "."],
-    ["Nobody", "had", "seen", "so", "much", "of", "it", "before"],
-]
 CONLLU = "\n\n".join(
     "\n".join(
         f"{i}\t{word}\t{word}\t{tag}\t{tag}\t_\t{head}\t{relation}\t_\t_"
@@ -183,6 +179,8 @@ def test_scalar_mix_parameters_are_one_a_layer(build):
     error = r"scalar_parameters \[1.0, 2.0\] differs from mixture_size 3"
     with pytest.raises(ConfigurationError, match=error):
         build(scalar_mix_parameters=[1.0, 2.0])
+    fixed = build(scalar_mix_parameters=[1.0, 2.0, 3.0])
+    assert not any(parameter.requires_grad for parameter in fixed.parameters())
 
 
 class TestInAModel(ModelTestCase):

@@ -299,16 +299,3 @@ def test_an_indexer_of_subwords_with_a_mask_of_its_own(language_models, tmp_path
     embedded = ElmoSemfitEmbedder(language_model).eval()(**tensors)
     assert embedded.shape[:2] == (2, 2)
     assert embedded.any(dim=-1).tolist() == [[True, True], [True, False]]
-
-
-def test_the_readers_defaults(language_models, tmp_path):
-    # A word's index, and white space between words.
-    language_model = rewritten(
-        language_models["words"],
-        tmp_path / "lm",
-        lambda config: config["dataset_reader"].pop("token_indexers"),
-    )
-    expected = tensors_of(ElmoSemfitIndexer(language_models["words"]), SENTENCES)
-    assert torch.equal(
-        tensors_of(ElmoSemfitIndexer(language_model), SENTENCES)["lm_tokens"], expected["lm_tokens"]
-    )

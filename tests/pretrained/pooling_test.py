@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from allennlp_semfit.pretrained.pooling import join_layers, pool_words
+from allennlp_semfit.pretrained.pooling import pool_words
 
 # With and without layers.
 SHAPES = st.tuples(st.integers(1, 3), st.integers(0, 5), st.integers(1, 4))
@@ -29,12 +29,3 @@ def test_the_words_of_any_sentence(vectors, pool):
         numpy.testing.assert_allclose(pooled, expected, rtol=0, atol=5 * 100 * 2**-23)
     else:
         numpy.testing.assert_array_equal(pooled, expected)
-
-
-def test_layers_side_by_side():
-    layers = numpy.arange(24, dtype=numpy.float32).reshape(2, 3, 4)
-    joined = join_layers(layers)
-    assert joined.shape == (3, 8)
-    for word in range(3):
-        assert joined[word].tolist() == [*layers[0, word], *layers[1, word]]
-    numpy.testing.assert_array_equal(join_layers(layers[0]), layers[0])

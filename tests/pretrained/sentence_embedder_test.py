@@ -1,7 +1,6 @@
 import itertools
 import os
 import pickle
-import random
 import sys
 from unittest import mock
 
@@ -139,21 +138,6 @@ def test_is_pickled_without_its_weights(kind, language_models, tmp_path, monkeyp
     # Another process may have another working directory.
     monkeypatch.chdir(tmp_path)
     numpy.testing.assert_array_equal(pickle.loads(pickled).embed_sentence(WORDS[0]), expected)
-
-
-def test_sentences_of_similar_length_share_a_batch(embedder, monkeypatch):
-    lengths = [1 + round(19 * random.expovariate(1)) for _ in range(1000)]
-    sentences = [["Snow"] * (length - 1) + [str(length)] for length in lengths]
-    batches = []
-    embed_batch = embedder.embed_batch
-    monkeypatch.setattr(
-        embedder, "embed_batch", lambda batch, **_: batches.append(batch) or embed_batch(batch)
-    )
-    vectors = [of_words.shape[1] for of_words in embedder.embed_sentences(iter(sentences))]
-    assert vectors == lengths
-    padded = sum(len(batch) * max(map(len, batch)) for batch in batches)
-    # In batches of 64 in the order given, they would be 2.7 times the words.
-    assert padded < 1.2 * sum(lengths)
 
 
 def test_tensors_on_request(embedder, lm_archive):

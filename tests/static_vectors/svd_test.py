@@ -90,18 +90,11 @@ def test_the_table_has_the_matrix_of_the_corpus(matrix, tmp_path):
     assert result.explained_share == pytest.approx(share, rel=1e-4)
 
 
-def test_each_option_is_used(tmp_path, monkeypatch):
-    windows = []
-
-    def count(*args, window, **kwargs):
-        windows.append(window)
-        return count_cooccurrences(*args, window=window, **kwargs)
-
-    monkeypatch.setattr(svd, "count_cooccurrences", count)
-    out = tmp_path / "svd.vec"
-    train_svd([TRAIN], out, dim=5, window=3, alpha=0, min_count=2, max_size=40, num_workers=1)
-    assert windows == [3]
-    words, vectors = table(out)
+def test_each_option_is_used(tmp_path):
+    options = {"dim": 5, "window": 3, "alpha": 0, "min_count": 2, "max_size": 40}
+    result = train_svd([TRAIN], tmp_path / "svd.vec", **options, num_workers=1)
+    words, vectors = table(tmp_path / "svd.vec")
+    assert result.num_nonzeros == positive_pmi(count_cooccurrences(FILES, words, window=3)).nnz
     assert len(words) == 41
     numpy.testing.assert_allclose(vectors.T @ vectors, numpy.eye(5), atol=1e-5)
 

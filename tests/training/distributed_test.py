@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 import random
+from functools import partial
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ from allennlp.commands.train import TrainModel, train_model, train_model_from_fi
 from allennlp.common import Params
 from allennlp.common.util import find_open_port, prepare_environment
 from allennlp.data import Vocabulary
+from torch.multiprocessing import start_processes
 
 import allennlp_semfit  # noqa: F401 (registers what configs name, in spawned processes too)
 from tests import FIXTURES, ROOT, VALIDATION
@@ -145,8 +147,10 @@ def test_two_machines_learn_what_one_process_learns(inputs, alone, tmp_path, mon
         # Here a step has as many sentences as before.
         "trainer.learning_rate_scheduler.num_replicas": 1,
     }
+    # A spawned process would import all again.
+    start = partial(start_processes, start_method="fork")
+    monkeypatch.setattr("torch.multiprocessing.spawn", start)
     machines = [
-        # Forked, so that it need not import all again, as the processes do that it spawns.
         multiprocessing.get_context("fork").Process(
             target=train_model_from_file,
             args=(config, tmp_path / f"machine-{rank}", overrides),

@@ -2,7 +2,6 @@
 
 import json
 
-import numpy
 import pytest
 from allennlp.commands.evaluate import evaluate_from_archive
 from allennlp.commands.train import train_model
@@ -40,23 +39,6 @@ def test_it_trains_and_its_archive_scores_the_same(tmp_path):
     lower, upper = TokenIndexer.from_params(Params(indexer)).get_word_vectors(words)
     assert lower.shape == (10,)
     assert (lower == upper).all()
-
-
-def test_it_learns_what_spelling_tells(tmp_path):
-    """A word's vector says which letters it has."""
-    letters = numpy.random.default_rng(1).integers(0, 6, size=(200, 5))
-    words = {"".join("abcdef"[letter] for letter in row) for row in letters}
-    table = tmp_path / "table.txt"
-    table.write_text(
-        "\n".join(
-            " ".join([word, *(str(word.count(letter) - 5 / 6) for letter in "abcdef")])
-            for word in sorted(words)
-        )
-    )
-    metrics = train(table, tmp_path / "out", dim=6, epochs=50)
-    assert (
-        metrics["best_validation_cosine"] > 0.8 > 0.2 > metrics["best_validation_baseline_cosine"]
-    )
 
 
 def test_a_table_must_have_words_to_hold_out(tmp_path):

@@ -149,8 +149,12 @@ def test_with_padding_among_the_words_and_stacked_layers_as_on_a_gpu(kind, monke
 @each_kind
 @pytest.mark.parametrize("shape", [(0, 3), (2, 0), (0, 0)])
 def test_a_batch_without_words(kind, shape):
-    outputs = build(kind)(torch.zeros(*shape, 5), torch.zeros(shape, dtype=torch.bool))
+    encoder, inputs = build(kind), torch.zeros(*shape, 5, requires_grad=True)
+    outputs = encoder(inputs, torch.zeros(shape, dtype=torch.bool))
     assert outputs.shape == (*shape, 16)
+    if kind != "bert":
+        outputs.sum().backward()
+        assert not inputs.grad.any()
 
 
 @pytest.mark.parametrize("kind", ["lstm", "sru"])
@@ -247,6 +251,15 @@ def test_without_layer_norm_every_layer_is_that_of_elmo_lstm(clips):
     projected = encoder.forward_input_projection(inputs)
     torch.testing.assert_close(layers[0], torch.cat([projected] * 2, -1) * mask.unsqueeze(-1))
     torch.testing.assert_close(torch.stack(layers[1:]), elmo(projected, mask))
+
+
+@pytest.mark.parametrize("kind", ["lstm", "sru", "qrnn"])
+def test_at_first_it_forgets_little(kind):
+    layer = build(kind).forward_layers[0]
+    bias = layer.state_linearity.bias if kind == "lstm" else layer.input_linearity.bias
+    assert bias[11:22].eq(1).all()
+    assert not bias[:11].any()
+    assert not bias[22:].any()
 
 
 def test_dropout_does_not_affect_residual_connections_and_evaluation():

@@ -73,13 +73,3 @@ def test_the_error_is_at_most_twice_that_of_the_plain_path(is_sru, dtype):
         torch.randn(sum(lengths), 33, device=device),
         dtype,
     )
-
-
-@KINDS
-def test_no_words_at_all(is_sru):
-    layer = layer_of(5, 6, is_sru=is_sru)
-    outputs, *gradients = results_of(
-        lambda layer, words: layer(words, []), layer, torch.zeros(0, 5)
-    )
-    assert outputs.shape == (0, 5)
-    assert not any(gradient.any() for gradient in gradients)

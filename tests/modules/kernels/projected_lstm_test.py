@@ -141,13 +141,6 @@ def test_one_forward_pass_serves_several_backward_passes():
     torch.testing.assert_close(torch.autograd.grad(loss, targets), first, rtol=0, atol=0)
 
 
-def test_no_words_at_all():
-    read, _ = both_ways([])
-    outputs, *gradients = results_of(read, layers_of(2, 5, 6), torch.zeros(2, 0, 5))
-    assert outputs.shape == (2, 0, 5)
-    assert not any(gradient.any() for gradient in gradients)
-
-
 def test_changing_a_weight_before_the_backward_pass_is_an_error():
     (layer,) = layers = layers_of(1, 5, 6)
     loss = run_in_lockstep(layers, torch.randn(1, 12, 5), [3] * 4).sum()

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allennlp_semfit.modules.lm_heads.vector_head_base import TargetTransform
+from tests.processes import run_in_two_processes
 
 
 def vectors(num, dim=7, seed=1):
@@ -106,3 +107,25 @@ def test_it_computes_in_at_least_single_precision(dtype):
     found = whitening.to(dtype)(targets)
     assert found.dtype == (torch.double if dtype == torch.double else torch.float32)
     numpy.testing.assert_allclose(found, whitened_by_numpy(vectors(50)), atol=0.05)
+
+
+def test_autocast_changes_nothing():
+    targets, found = vectors(50), []
+    for enabled in (False, True):
+        whitening = TargetTransform(7, True)
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=enabled):
+            whitening.update(targets)
+            found.append(whitening(targets))
+    torch.testing.assert_close(*found)
+
+
+def check_in_each_process(rank, world_size, device, parts, expected):
+    whitening = TargetTransform(7, True)
+    whitening.update(parts[rank])
+    torch.testing.assert_close(whitening(torch.cat(parts)), expected)
+
+
+def test_all_processes_estimate_from_the_targets_of_all():
+    whitening = TargetTransform(7, True)
+    whitening.update(vectors(90))
+    run_in_two_processes(check_in_each_process, vectors(90).split([50, 40]), whitening(vectors(90)))
