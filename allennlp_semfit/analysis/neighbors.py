@@ -3,7 +3,7 @@
 import unicodedata
 from difflib import get_close_matches
 from itertools import islice
-from typing import Dict, Iterable, Iterator, List, Mapping, NamedTuple, Sequence, Tuple, Union
+from typing import Dict, Iterable, Iterator, List, Mapping, NamedTuple, Sequence, Tuple
 
 import numpy
 import torch
@@ -11,16 +11,12 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import lazy_groups_of
 from torch.nn.functional import normalize
 
-from allennlp_semfit.common.errors import check_choice
-from allennlp_semfit.export.vectors_file import progress_bar
-from allennlp_semfit.pretrained.pooling import pool_layers
+from allennlp_semfit.export.embed_file import progress_bar
+from allennlp_semfit.pretrained.pooling import check_pooling, pool_layers
 from allennlp_semfit.pretrained.sentence_embedder import DEFAULT_BATCH_SIZE, SentenceEmbedder
 
-# The numbers of words with vectors, and of occurrences with cosines, in memory at a time.
-_BLOCK_SIZE = 8_192
+# The number of occurrences with cosines in memory at a time.
 _QUERIES = 64
-
-_Rows = Union[slice, numpy.ndarray]
 
 
 class Occurrence(NamedTuple):
@@ -57,8 +53,8 @@ def distinct_sentences(lines: Iterable[str], max_sentences: int = 10_000) -> Dic
 
     lines : `Iterable[str]`
     max_sentences : `int`, optional (default = `10000`)
-        The maximum number of sentences to read, without repetitions. Their vectors take two bytes
-        of memory for each word, layer and dimension.
+        The maximum number of sentences to read, without repetitions. Their vectors take four
+        bytes of memory for each word and dimension.
 
     # Returns
 
@@ -127,144 +123,92 @@ def _key(word: str) -> str:
     return unicodedata.normalize("NFC", word.casefold())
 
 
-class TextVectors:
+def find_neighbors(
+    embedder: SentenceEmbedder,
+    sentences: Mapping[int, Sequence[str]],
+    occurrences: Sequence[Occurrence],
+    layers: str = "normalized",
+    top_k: int = 5,
+    batch_size: int = DEFAULT_BATCH_SIZE,
+) -> List[Neighborhood]:
     """
-    The vectors of all words of a text. The mean of all vectors is subtracted from each, because the
-    vectors of a language model have a large component in common, which makes all cosines similar.
-
-    The vectors of all layers are kept in memory in `float16`.
+    Finds the nearest neighbors of words in a text. The mean of all vectors of the text is
+    subtracted from each, because the vectors of a language model have a large component in common,
+    which makes all cosines similar.
 
     # Parameters
 
     embedder : `SentenceEmbedder`
     sentences : `Mapping[int, Sequence[str]]`
-        The words of each sentence by the index of its line: the output of `distinct_sentences`.
+        The output of `distinct_sentences`.
+    occurrences : `Sequence[Occurrence]`
+        Of the output of `find_occurrences`.
+    layers : `str`, optional (default = `"normalized"`)
+        See `SentenceEmbedder.sentence_vectors`.
+    top_k : `int`, optional (default = `5`)
+        The maximum number of neighbors of each kind, the same word and other words.
     batch_size : `int`, optional (default = `64`)
         See `SentenceEmbedder.embed_sentences`.
+
+    # Returns
+
+    `List[Neighborhood]`
+        For each occurrence, its neighbors in the whole text: a named tuple of the `occurrence` and
+        the lists `same_word` and `other_words`, whose items have an `occurrence` and its `cosine`.
+
+    # Raises
+
+    `ConfigurationError`
+        If `layers` is unknown.
 
     # Example
 
     ```python
+    embedder = SentenceEmbedder("output/elmo_semfit/model.tar.gz")
     sentences = distinct_sentences(open("sentences.txt", encoding="utf-8"), max_sentences=10_000)
-    text = TextVectors(SentenceEmbedder("output/elmo_semfit/model.tar.gz"), sentences)
     occurrences = find_occurrences(sentences, ["bank"], max_occurrences=10)["bank"]
-    for occurrence, same_word, other_words in text.neighborhoods(occurrences, "top", top_k=5):
+    for occurrence, same_word, other_words in find_neighbors(embedder, sentences, occurrences):
         ...
     ```
     """
+    check_pooling(layers)
+    places = [
+        Occurrence(line, position)
+        for line, words in sentences.items()
+        for position in range(len(words))
+    ]
+    ids: Dict[str, int] = {}
+    word_ids = torch.tensor(
+        [ids.setdefault(_key(word), len(ids)) for words in sentences.values() for word in words]
+    )
+    vectors = torch.empty(len(places), embedder.get_sentence_dim(layers))
+    end = 0
+    with progress_bar("embedding", len(places)) as bar:
+        for of_words in embedder.embed_sentences(sentences.values(), batch_size):
+            start, end = end, end + of_words.shape[1]
+            vectors[start:end] = torch.from_numpy(pool_layers(of_words, layers))
+            bar.update(end - start)
+    vectors -= vectors.mean(dim=0)
+    normalize(vectors, dim=-1, out=vectors)
+    row_of = {place: row for row, place in enumerate(places)}
 
-    def __init__(
-        self,
-        embedder: SentenceEmbedder,
-        sentences: Mapping[int, Sequence[str]],
-        batch_size: int = DEFAULT_BATCH_SIZE,
-    ) -> None:
-        self._occurrences = [
-            Occurrence(line, position)
-            for line, words in sentences.items()
-            for position in range(len(words))
-        ]
-        self._rows = {occurrence: row for row, occurrence in enumerate(self._occurrences)}
-        ids: Dict[str, int] = {}
-        self._word_ids = torch.tensor(
-            [ids.setdefault(_key(word), len(ids)) for words in sentences.values() for word in words]
-        )
-        num_words = len(self._occurrences)
-        shape = (embedder.num_layers, num_words, embedder.get_output_dim())
-        self._vectors = numpy.empty(shape, dtype=numpy.float16)
-        end = 0
-        with progress_bar("embedding", num_words) as bar:
-            for vectors in embedder.embed_sentences(sentences.values(), batch_size):
-                start, end = end, end + vectors.shape[1]
-                self._vectors[:, start:end] = vectors
-                bar.update(end - start)
-        self._means: Dict[str, torch.Tensor] = {}
-
-    @property
-    def num_layers(self) -> int:
-        """The number of layers of the language model, including its projected input."""
-        return len(self._vectors)
-
-    @property
-    def choices_of_layers(self) -> List[str]:
-        """The choices of `layers`: each layer, and two means of them."""
-        return [*map(str, range(self.num_layers)), "average", "normalized"]
-
-    def neighborhoods(
-        self, occurrences: Sequence[Occurrence], layers: str, top_k: int = 5
-    ) -> List[Neighborhood]:
-        """
-        # Parameters
-
-        occurrences : `Sequence[Occurrence]`
-        layers : `str`
-            The index of a layer, such as `"0"`; `"top"`, the last one; `"average"`, the mean of the
-            layers; or `"normalized"`, their mean after layer normalization of each.
-        top_k : `int`, optional (default = `5`)
-            The maximum number of neighbors of each kind, the same word and other words.
-
-        # Returns
-
-        `List[Neighborhood]`
-            For each occurrence, its neighbors in the whole text: a named tuple of the `occurrence`
-            and the lists `same_word` and `other_words`, whose items have an `occurrence` and its
-            `cosine`.
-
-        # Raises
-
-        `ConfigurationError`
-            If `layers` is unknown.
-        """
+    def nearest(cosines: torch.Tensor) -> List[List[Neighbor]]:
+        best = cosines.topk(min(top_k, len(places)))
         return [
-            found
-            for some in lazy_groups_of(occurrences, _QUERIES)
-            for found in self._neighborhoods(some, layers, top_k)
+            [Neighbor(places[row], cosine) for cosine, row in zip(*each) if cosine > -torch.inf]
+            for each in zip(best.values.tolist(), best.indices.tolist())
         ]
 
-    def _neighborhoods(
-        self, occurrences: Sequence[Occurrence], layers: str, number: int
-    ) -> List[Neighborhood]:
-        rows = torch.tensor([self._rows[occurrence] for occurrence in occurrences])
-        queries = self._unit_vectors(rows.numpy(), layers)
-        blocks = (self._unit_vectors(block, layers) for block in self._blocks())
-        cosines = torch.cat([queries @ block.T for block in blocks], dim=1)
+    found: List[Neighborhood] = []
+    for some in lazy_groups_of(occurrences, _QUERIES):
+        rows = torch.tensor([row_of[occurrence] for occurrence in some])
+        cosines = vectors[rows] @ vectors.T
         # An occurrence is not its own neighbor.
         cosines.scatter_(1, rows.unsqueeze(1), -torch.inf)
-        is_same = self._word_ids == self._word_ids[rows].unsqueeze(1)
+        is_same = word_ids == word_ids[rows].unsqueeze(1)
         same_word, other_words = (
-            self._nearest(cosines.masked_fill(is_excluded, -torch.inf), number)
+            nearest(cosines.masked_fill(is_excluded, -torch.inf))
             for is_excluded in (~is_same, is_same)
         )
-        return [Neighborhood(*each) for each in zip(occurrences, same_word, other_words)]
-
-    def _nearest(self, cosines: torch.Tensor, number: int) -> List[List[Neighbor]]:
-        values, rows = cosines.topk(min(number, cosines.size(1)))
-        return [
-            [
-                Neighbor(self._occurrences[row], cosine)
-                for cosine, row in zip(*each)
-                if cosine > -torch.inf
-            ]
-            for each in zip(values.tolist(), rows.tolist())
-        ]
-
-    def _blocks(self) -> Iterator[slice]:
-        for start in range(0, len(self._occurrences), _BLOCK_SIZE):
-            yield slice(start, start + _BLOCK_SIZE)
-
-    def _unit_vectors(self, rows: _Rows, layers: str) -> torch.Tensor:
-        """The centered vectors of the rows, scaled to length 1, shape `(num_rows, dim)`."""
-        if layers not in self._means:
-            check_choice("`layers`", layers, [*self.choices_of_layers, "top"])
-            total = torch.zeros((), dtype=torch.double)
-            for block in self._blocks():
-                total = total + self._pooled(block, layers).sum(dim=0, dtype=torch.double)
-            self._means[layers] = (total / len(self._occurrences)).float()
-        return normalize(self._pooled(rows, layers) - self._means[layers], dim=-1)
-
-    def _pooled(self, rows: _Rows, layers: str) -> torch.Tensor:
-        if layers.isdigit():
-            vectors = self._vectors[int(layers), rows].astype(numpy.float32)
-        else:
-            vectors = pool_layers(self._vectors[:, rows].astype(numpy.float32), layers)
-        return torch.from_numpy(vectors)
+        found += map(Neighborhood, some, same_word, other_words)
+    return found

@@ -139,12 +139,7 @@ class Archive:
         return self.build(DatasetReader, self.config["dataset_reader"].duplicate())
 
     def load_weights(self, model: Model, remedy: str) -> None:
-        """
-        # Raises
-
-        `InvalidFileError`
-            If the model has other parameters or buffers.
-        """
+        """Raises an `InvalidFileError` if the model has other parameters or buffers."""
         # The weights of a compressed archive stay in memory until the first model is built.
         weights, self._weights = self._weights, None
         if weights is None:
@@ -167,17 +162,9 @@ class Archive:
         **extras: Any,
     ) -> Component:
         """
-        Builds a component.
-
-        # Parameters
-
-        base : `Type[Component]`
-        params : `Any`
-            Its configuration. It is consumed.
-        moved_option : `str`, optional (default = `""`)
-            The option with which `export-model` takes the file of the component, if it has one.
-        **extras : `Any`
-            See `FromParams.from_params`.
+        Builds a component of a configuration, which is consumed. `moved_option` is the option with
+        which `export-model` takes the file of the component, if it has one. `extras` are as for
+        `FromParams.from_params`.
 
         # Raises
 

@@ -22,9 +22,7 @@ from allennlp_semfit.commands.options import (
     call,
     load_language_model,
 )
-from allennlp_semfit.export.embed_file import embed_file
-from allennlp_semfit.export.sentences_file import SentencesFile
-from allennlp_semfit.export.vectors_file import check_vectors_path
+from allennlp_semfit.export.embed_file import SentencesFile, check_vectors_path, embed_file
 from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
 
 logger = logging.getLogger(__name__)

@@ -25,12 +25,11 @@ from allennlp_semfit.commands.options import (
     add_parameters,
     call,
     load_language_model,
-    no_params_logged,
 )
 from allennlp_semfit.common.output import check_output_path
 from allennlp_semfit.common.text_files import read_lines
+from allennlp_semfit.export.embed_file import SentencesFile
 from allennlp_semfit.export.model_folder import export_model
-from allennlp_semfit.export.sentences_file import SentencesFile
 from allennlp_semfit.export.task_folder import export_task
 from allennlp_semfit.export.word_vectors import word_vectors
 from allennlp_semfit.predictors.tagger import ANY_LANGUAGE
@@ -55,8 +54,7 @@ class ExportModel(Command):
     arguments = _FOLDER
 
     def run(self, args: argparse.Namespace) -> None:
-        with no_params_logged():
-            call(export_model, args)
+        call(export_model, args)
         logger.info("%s is complete: you can move and share it.", args.out_dir)
         config = json.loads((Path(args.out_dir) / "config.json").read_text("utf-8"))
         # The card has a tag for any language but `xx`.
@@ -74,8 +72,7 @@ class ExportTask(Command):
     arguments = {**_FOLDER, "language_model": {"metavar": "ARCHIVE"}}
 
     def run(self, args: argparse.Namespace) -> None:
-        with no_params_logged():
-            model_type = call(export_task, args)
+        model_type = call(export_task, args)
         logger.info("%s is complete: you can move and share it.", args.out_dir)
         folder = shlex.quote(args.out_dir)
         plugin = "--include-package allennlp_semfit"

@@ -21,20 +21,18 @@ from allennlp.common.checks import ConfigurationError
 from allennlp_semfit.analysis.nearest_words import (
     DIRECTIONS,
     NearestWords,
+    WordScorer,
     find_nearest_words,
 )
-from allennlp_semfit.analysis.word_scorer import WordScorer
 from allennlp_semfit.archives.language_model_archive import LanguageModelArchive
 from allennlp_semfit.commands.options import (
     Command,
     add_parameters,
-    no_params_logged,
 )
 from allennlp_semfit.common.errors import check_bounds
 from allennlp_semfit.common.text_files import find_text_files
 from allennlp_semfit.corpus.word_counts import count_words, sort_by_frequency
-from allennlp_semfit.export.embed_file import embed_file
-from allennlp_semfit.export.sentences_file import SentencesFile
+from allennlp_semfit.export.embed_file import SentencesFile, embed_file
 from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
 
 logger = logging.getLogger(__name__)
@@ -90,8 +88,7 @@ class NearestWordsCommand(Command):
                 f"--min-count: {args.min_count}, but no word occurs that often; the most frequent "
                 f"one occurs {max(counts.values()):,} times"
             )
-        with no_params_logged():
-            scorer = WordScorer(archive.build_model(), archive.build_reader(), words)
+        scorer = WordScorer(archive.build_model(), archive.build_reader(), words)
         sentences = [line.split() for line in sentences_file]
         found: Dict[str, List[Tuple[int, str]]] = {direction: [] for direction in DIRECTIONS}
         for sentence in find_nearest_words(scorer, sentences, top_k=args.top_k):

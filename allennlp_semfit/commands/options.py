@@ -111,6 +111,8 @@ class Command(Subcommand):
             if self.shows_progress:
                 is_friendly = args.file_friendly_logging or not sys.stderr.isatty()
                 common_logging.FILE_FRIENDLY_LOGGING = is_friendly
+            # AllenNLP logs a line for each parameter of a model's configuration.
+            logging.getLogger("allennlp.common.params").setLevel(logging.WARNING)
             self.run(args)
 
 
@@ -231,17 +233,4 @@ def add_language_model_options(subparser: argparse.ArgumentParser) -> None:
 def load_language_model(args: argparse.Namespace) -> SentenceEmbedder:
     """Loads the language model of `archive_file`; raises what `SentenceEmbedder` raises."""
     check_bounds({"--batch-size": args.batch_size}, at_least=1)
-    with no_params_logged():
-        return call(SentenceEmbedder, args)
-
-
-@contextmanager
-def no_params_logged() -> Iterator[None]:
-    """Turns off AllenNLP's log line for each parameter of the model's configuration."""
-    params_logger = logging.getLogger("allennlp.common.params")
-    level = params_logger.level
-    params_logger.setLevel(max(level, logging.WARNING))
-    try:
-        yield
-    finally:
-        params_logger.setLevel(level)
+    return call(SentenceEmbedder, args)

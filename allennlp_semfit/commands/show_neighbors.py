@@ -9,9 +9,9 @@ import argparse
 import json
 import logging
 import sys
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Sequence
+from typing import Any, Dict, List, Mapping, Sequence
 
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError
@@ -20,8 +20,8 @@ from allennlp_semfit.analysis.neighbors import (
     Neighbor,
     Neighborhood,
     Occurrence,
-    TextVectors,
     distinct_sentences,
+    find_neighbors,
     find_occurrences,
 )
 from allennlp_semfit.commands.options import (
@@ -29,10 +29,11 @@ from allennlp_semfit.commands.options import (
     add_language_model_options,
     add_layers_options,
     add_parameters,
+    call,
     load_language_model,
 )
 from allennlp_semfit.common.errors import check_bounds
-from allennlp_semfit.export.sentences_file import SentencesFile
+from allennlp_semfit.export.embed_file import SentencesFile
 from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
 
 logger = logging.getLogger(__name__)
@@ -40,8 +41,6 @@ logger = logging.getLogger(__name__)
 # The characters of context on each side of a word.
 _WIDTH = 36
 
-# The occurrences of each word, by the choice of layers.
-_Found = Dict[str, Dict[str, List[Neighborhood]]]
 _Sentences = Mapping[int, Sequence[str]]
 
 
@@ -64,14 +63,10 @@ class ShowNeighbors(Command):
         subparser.add_argument(
             "--words", metavar="WORD,WORD", required=True, help="the words, separated by commas"
         )
-        add_parameters(subparser, TextVectors.neighborhoods, "top_k")
+        add_parameters(subparser, find_neighbors, "top_k")
         add_parameters(subparser, find_occurrences, "max_occurrences")
         add_parameters(subparser, distinct_sentences, "max_sentences")
-        add_layers_options(
-            subparser,
-            default="normalized",
-            all="each layer by itself, and the means of the layers",
-        )
+        add_layers_options(subparser, default="normalized", all="all layers side by side")
         subparser.add_argument(
             "--json",
             action="store_true",
@@ -99,50 +94,38 @@ class ShowNeighbors(Command):
                 f"{len(sentences):,}",
             )
         occurrences = find_occurrences(sentences, words, args.max_occurrences)
-        text = TextVectors(load_language_model(args), sentences, args.batch_size)
-        selected = str(text.num_layers - 1) if args.layers == "top" else args.layers
-        choices = text.choices_of_layers if selected == "all" else [selected]
-        found: _Found = {}
-        for layers in choices:
-            # All words in one pass over the text.
-            all_words = [*chain(*occurrences.values())]
-            neighborhoods = iter(text.neighborhoods(all_words, layers, args.top_k))
-            found[layers] = {
-                word: [*islice(neighborhoods, len(occurrences[word]))] for word in words
-            }
-        sys.stdout.writelines((_to_json if args.json else _to_text)(text, found, sentences))
+        neighborhoods = call(
+            find_neighbors,
+            args,
+            embedder=load_language_model(args),
+            sentences=sentences,
+            occurrences=[*chain(*occurrences.values())],
+        )
+        show = _as_json if args.json else _as_text
+        sys.stdout.writelines(show(each, sentences) for each in neighborhoods)
 
 
-def _to_json(text: TextVectors, found: _Found, sentences: _Sentences) -> Iterator[str]:
+def _as_json(found: Neighborhood, sentences: _Sentences) -> str:
     def place(occurrence: Occurrence) -> Dict[str, Any]:
         return {**occurrence._asdict(), "sentence": sentences[occurrence.line]}
 
     def scored(neighbors: List[Neighbor]) -> List[Dict[str, Any]]:
         return [{"cosine": cosine, **place(occurrence)} for occurrence, cosine in neighbors]
 
-    for layers, words in found.items():
-        for word, neighborhoods in words.items():
-            for occurrence, same_word, other_words in neighborhoods:
-                content = {
-                    "layers": layers,
-                    "word": word,
-                    **place(occurrence),
-                    "same_word": scored(same_word),
-                    "other_words": scored(other_words),
-                }
-                yield json.dumps(content, ensure_ascii=False) + "\n"
+    content = {
+        **place(found.occurrence),
+        "same_word": scored(found.same_word),
+        "other_words": scored(found.other_words),
+    }
+    return json.dumps(content, ensure_ascii=False) + "\n"
 
 
-def _to_text(text: TextVectors, found: _Found, sentences: _Sentences) -> Iterator[str]:
-    for layers, words in found.items():
-        yield f"{_name_of(layers, text)}:\n\n"
-        for occurrence, same_word, other_words in chain.from_iterable(words.values()):
-            yield f"       {_in_context(occurrence, sentences)}\n"
-            for title, neighbors in (("the same word", same_word), ("other words", other_words)):
-                yield f"  {title}:{'' if neighbors else ' none'}\n"
-                for near, cosine in neighbors:
-                    yield f"{cosine:6.2f} {_in_context(near, sentences)}\n"
-            yield "\n"
+def _as_text(found: Neighborhood, sentences: _Sentences) -> str:
+    lines = [f"       {_in_context(found.occurrence, sentences)}"]
+    for title, neighbors in (("the same word", found[1]), ("other words", found[2])):
+        lines.append(f"  {title}:{'' if neighbors else ' none'}")
+        lines += (f"{cosine:6.2f} {_in_context(near, sentences)}" for near, cosine in neighbors)
+    return "\n".join(lines) + "\n\n"
 
 
 def _in_context(occurrence: Occurrence, sentences: _Sentences) -> str:
@@ -151,11 +134,3 @@ def _in_context(occurrence: Occurrence, sentences: _Sentences) -> str:
     left = f"…{left[1 - _WIDTH :]}" if len(left) > _WIDTH else left
     right = f"{right[: _WIDTH - 1]}…" if len(right) > _WIDTH else right
     return f"{left:>{_WIDTH}} [{words[position]}] {right}  (line {occurrence.line + 1:,})"
-
-
-def _name_of(layers: str, text: TextVectors) -> str:
-    """For humans."""
-    if layers.isdigit():
-        notes = {0: ", the words without their context", text.num_layers - 1: ", the last"}
-        return f"layer {layers}{notes.get(int(layers), '')}"
-    return {"average": "mean of the layers", "normalized": "mean of the normalized layers"}[layers]

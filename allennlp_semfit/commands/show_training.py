@@ -18,7 +18,7 @@ from allennlp.models.archival import CONFIG_NAME
 
 from allennlp_semfit.commands.options import Command
 from allennlp_semfit.common.errors import first_line
-from allennlp_semfit.modules.lm_heads.vector_head_base import HIGH_BASELINE, MORE_PASSES
+from allennlp_semfit.modules.lm_heads.vector_head_base import HIGH_BASELINE
 
 
 class _Table(NamedTuple):
@@ -65,11 +65,6 @@ def describe_training(serialization_dir: str) -> str:
     serialization_dir : `str`
         The directory that `allennlp train -s` was given.
 
-    # Returns
-
-    `str`
-        A table of each metric with a line for each completed epoch, and the next commands.
-
     # Raises
 
     `ConfigurationError`
@@ -89,7 +84,7 @@ def describe_training(serialization_dir: str) -> str:
                 for key in table.columns
             )
             lines.append(f"  {epoch['epoch']:5}  " + "  ".join(cells))
-        margin = _describe_margin(epochs, config) if table is _COSINE else []
+        margin = _describe_margin(epochs) if table is _COSINE else []
         lines += ["", *table.notes, *margin, ""]
     archive = os.path.join(serialization_dir, "model.tar.gz")
     has_archive = os.path.exists(archive)
@@ -117,34 +112,19 @@ class ShowTraining(Command):
         sys.stdout.write(describe_training(args.serialization_dir))
 
 
-def _describe_margin(epochs: List[Dict[str, Any]], config: Dict[str, Any]) -> List[str]:
+def _describe_margin(epochs: List[Dict[str, Any]]) -> List[str]:
     best = max(epochs, key=lambda epoch: epoch.get("validation_cosine", -1.0))
     cosine, baseline = (best.get(f"validation_{key}") for key in ("cosine", "baseline_cosine"))
     if cosine is None or baseline is None:
         return []
     if baseline > HIGH_BASELINE:
-        return _describe_high_baseline(config)
+        return [
+            f"WARNING: a baseline above {HIGH_BASELINE} means that the targets hardly differ. If",
+            "fastText trained them, it has read too little text: give it a higher --epoch.",
+        ]
     if cosine <= baseline:
         return ["The model is no better than the baseline: it has learned nothing from context."]
     return [f"The margin over the baseline, {cosine - baseline:.3f}, was learned from context."]
-
-
-def _describe_high_baseline(config: Dict[str, Any]) -> List[str]:
-    lines = [f"WARNING: a baseline above {HIGH_BASELINE} means that the targets hardly differ."]
-    head = config.get("model", {}).get("head", {})
-    indexers = config.get("dataset_reader", {}).get("token_indexers", {})
-    fasttext = indexers.get("fasttext", {}).get("model_path")
-    if fasttext is None or "target_indexer" in head:
-        return lines
-    text = config.get("train_data_path", "TEXT")
-    texts = text if isinstance(text, list) else [text]
-    options = ["--dim", str(head.get("embedding_dim")), "--epoch", str(MORE_PASSES), "--force"]
-    return [
-        *lines,
-        "They are fastText's, which has read too little text. Train it with more passes, and then",
-        "train the language model again:",
-        f"  allennlp {shlex.join(['train-fasttext', *texts, fasttext, *options])}",
-    ]
 
 
 def _next_commands(config: Dict[str, Any], archive: str) -> List[str]:

@@ -36,8 +36,6 @@ class InvalidFileError(ConfigurationError):
         The expected kind of file: `"fastText model"`.
     key : `str`, optional (default = `None`)
         The full configuration key of the file; see `with_config_key`.
-    other_keys : `Sequence[str]`, optional (default = `()`)
-        Other keys that should name the same file.
     """
 
     def __init__(
@@ -47,7 +45,6 @@ class InvalidFileError(ConfigurationError):
         remedy: str,
         kind: str = "",
         key: Optional[str] = None,
-        other_keys: Sequence[str] = (),
     ) -> None:
         # `ConfigurationError`'s own constructor would store a message.
         super(ConfigurationError, self).__init__()
@@ -56,11 +53,9 @@ class InvalidFileError(ConfigurationError):
         self.remedy = remedy
         self.kind = kind
         self.key = key
-        self.other_keys = other_keys
 
     def __reduce__(self) -> Tuple[Any, ...]:
-        fields = (self.file, self.found, self.remedy, self.kind, self.key, self.other_keys)
-        return type(self), fields
+        return type(self), (self.file, self.found, self.remedy, self.kind, self.key)
 
     @property
     def statement(self) -> str:
@@ -72,12 +67,10 @@ class InvalidFileError(ConfigurationError):
         """The text of `str(error)`."""
         if self.key is None:
             return self.statement
-        keys = [self.key, *self.other_keys]
-        named = " and ".join(f"`{key}`" for key in keys)
-        override = json.dumps(dict.fromkeys(keys, "/path/to/it"))
+        override = json.dumps({self.key: "/path/to/it"})
         return (
-            f"{self.statement} In the configuration, that is {named}; to use another file, even "
-            f"with an archive, add -o '{override}' to any other overrides."
+            f"{self.statement} In the configuration, that is `{self.key}`; to use another file, "
+            f"even with an archive, add -o '{override}' to any other overrides."
         )
 
 
@@ -149,12 +142,8 @@ def first_line(error: BaseException) -> str:
 def resolve_path(path: Union[str, os.PathLike], remedy: str, kind: str) -> str:
     """
     Returns the local path of a file or directory, which AllenNLP's `cached_path` downloads first if
-    `path` is a URL. Without AllenNLP, `path` must be local.
-
-    # Parameters
-
-    remedy : `str`
-        What to do if there is none. This and `kind` are as for `InvalidFileError`.
+    `path` is a URL. Without AllenNLP, `path` must be local. `remedy` is what to do if there is
+    none; this and `kind` are as for `InvalidFileError`.
 
     # Raises
 

@@ -21,18 +21,10 @@ def check_output_path(
     inputs: Sequence[Union[str, os.PathLike]] = (),
 ) -> None:
     """
-    Checks that a command can write its output. Parent directories may be missing.
-
-    # Parameters
-
-    path : `Path`
-        The file to write, or the directory if `contents` is given.
-    contents : `Sequence[str]`, optional (default = `()`)
-        The names of the files in the directory, and of its subdirectories with a trailing `/`.
-    force : `bool`, optional (default = `False`)
-        Whether an existing file may be replaced or, in an existing directory, `contents`.
-    inputs : `Sequence[Union[str, os.PathLike]]`, optional (default = `()`)
-        Other files that the command reads. They may be missing.
+    Checks that a command can write the file `path` or, with `contents`, its files and
+    subdirectories, the latter with a trailing `/`, in the directory `path`. Parent directories may
+    be missing. With `force`, existing ones may be replaced. `inputs` are other files that the
+    command reads, which may be missing.
 
     # Raises
 
@@ -71,12 +63,7 @@ def write_file(path: Path) -> Iterator[Path]:
     """
     A context manager that yields the path of a temporary file with the same name, which replaces
     `path` at the end. If the block raises, the temporary file is removed and `path` is unchanged. A
-    missing directory is created.
-
-    # Raises
-
-    `ConfigurationError`
-        If the disk is full.
+    missing directory is created. Raises a `ConfigurationError` if the disk is full.
     """
     path = path.resolve()
     with _temporary_directory(path, path.parent) as temporary:
@@ -87,21 +74,10 @@ def write_file(path: Path) -> Iterator[Path]:
 @contextmanager
 def write_directory(path: Path, contents: Sequence[str]) -> Iterator[Path]:
     """
-    A context manager that yields a temporary directory, whose contents are moved to `path` at the
-    end. If the block raises, the contents are removed and `path` is unchanged.
-
-    # Parameters
-
-    path : `Path`
-        Created if missing. Other files in it stay.
-    contents : `Sequence[str]`
-        The names of the files and directories to move, if they were written. The last one marks
-        the directory as complete: it is removed first and moved last.
-
-    # Raises
-
-    `ConfigurationError`
-        If the disk is full.
+    A context manager that yields a temporary directory, whose `contents`, if they were written, are
+    moved to `path` at the end; the last one marks the directory as complete: it is removed first
+    and moved last. Other files in `path` stay. If the block raises, the contents are removed and
+    `path` is unchanged. Raises a `ConfigurationError` if the disk is full.
     """
     path = path.resolve()
     with _temporary_directory(path, path if path.exists() else path.parent) as temporary:

@@ -171,12 +171,7 @@ def _complete_line(chunk: bytes, file: IO[bytes], max_bytes: int) -> Tuple[bytes
 
 
 def open_file(path: Path) -> BinaryIO:
-    """
-    # Raises
-
-    `ConfigurationError`
-        If the file cannot be opened.
-    """
+    """Raises a `ConfigurationError` if the file cannot be opened."""
     try:
         return path.open("rb")
     except OSError as error:

@@ -1,43 +1,82 @@
 """Writes the vectors of a file of sentences to HDF5 or `.npy`."""
 
-import hashlib
 import json
-import logging
 import math
 import os
 import shutil
 import time
 from contextlib import suppress
-from itertools import accumulate, islice
 from pathlib import Path
-from typing import Any, Dict, Iterator, Literal, NamedTuple, Optional, Sequence, Union
+from typing import (
+    Any,
+    Dict,
+    Iterable,
+    Iterator,
+    Literal,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+    Union,
+)
 
+import h5py
 import numpy
+from allennlp.common import Tqdm
+from allennlp.common import logging as common_logging
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import format_size
+from more_itertools import chunked
+from numpy.lib import format as npy_format
 
 from allennlp_semfit.common.errors import check_bounds, check_choice
-from allennlp_semfit.common.output import write_file
-from allennlp_semfit.export.sentences_file import SentencesFile
-from allennlp_semfit.export.vectors_file import (
-    check_vectors_path,
-    progress_bar,
-    write_sentence_vectors,
-    write_word_vectors,
-)
+from allennlp_semfit.common.output import check_output_path, write_file
+from allennlp_semfit.common.text_files import read_lines, read_text
 from allennlp_semfit.pretrained.pooling import Pool, check_pooling, pool_layers, pool_words
 from allennlp_semfit.pretrained.sentence_embedder import (
     DEFAULT_BATCH_SIZE,
     SentenceEmbedder,
-    batches_by_length,
     windows_of,
 )
 
-logger = logging.getLogger(__name__)
+_CHUNK_ROWS = 500
 
-_RUN = "run.json"
-# Matches the windows of an unfinished run, but not their digests.
-_WINDOWS = "*[0-9]"
+
+class SentencesFile:
+    """
+    UTF-8 text with one tokenized sentence per line, which can be read repeatedly. Raises a
+    `ConfigurationError` if there is no such file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        if not path.is_file():
+            found = "it is not a regular file" if path.exists() else "there is no such file"
+            raise ConfigurationError(f"{path}: {found}; give text with one sentence per line")
+        self.path = path
+
+    def summarize(self) -> Tuple[int, int]:
+        """
+        The number of lines, including empty ones, and of words. Raises a `ConfigurationError` if
+        the file is not UTF-8, or has no word.
+        """
+        num_lines, num_words = 0, 0
+        for text in read_text(self.path):
+            num_lines += text.count("\n")
+            num_words += len(text.split())
+        if not num_words:
+            raise ConfigurationError(
+                f"{self.path}: it has no words; give text with a tokenized sentence per line"
+            )
+        return num_lines, num_words
+
+    def identify(self) -> Tuple[str, int, int]:
+        """The file's path, size and time of modification."""
+        stat = self.path.stat()
+        return str(self.path.resolve()), stat.st_size, stat.st_mtime_ns
+
+    def __iter__(self) -> Iterator[str]:
+        """Yields each line, without leading and trailing white space."""
+        return map(str.strip, read_lines(self.path))
 
 
 class EmbeddingSummary(NamedTuple):
@@ -69,11 +108,11 @@ def embed_file(
     named by the line's index from 0, of shape `(num_layers, length, dim)`, or `(length, dim)` if
     the layers are pooled. With `pool`, writes one vector per line: the dataset named `"vectors"` of
     an `.h5` file, or an `.npy` file, of shape `(num_lines, dim)`. Repeating the call resumes an
-    interrupted run. Until it is complete, the vectors are in a directory with the suffix
-    `.unfinished`; copying them takes twice the space.
+    interrupted run. Until it is complete, the vectors are in a file with the suffix `.unfinished`;
+    copying them takes twice the space.
 
-    The directory has a file for each window of sentences. Memory holds a few thousand sentences and
-    the vectors of a batch; at the end, unless `forget_sentences`, all sentences.
+    Memory holds what `SentenceEmbedder.embed_sentences` holds; at the end, unless
+    `forget_sentences`, all sentences.
 
     # Parameters
 
@@ -107,7 +146,7 @@ def embed_file(
 
     `ConfigurationError`
         If an option, the sentences or `out_file` cannot be used, or if the unfinished vectors were
-        written with other arguments or are damaged.
+        written with other arguments.
     """
     check_pooling(layers, "mean" if pool is None else pool)
     check_choice("dtype", dtype, ("float32", "float16"))
@@ -120,106 +159,139 @@ def embed_file(
         "language model or options of it": embedder.identify(),
         "options": [layers, pool, dtype],
     }
+    header = f"{json.dumps(run)}\n".encode()
     num_layers, dim = embedder.num_layers, embedder.get_output_dim()
     shape = (num_layers, -1, dim) if layers == "all" else (-1, dim)
     # The number of elements for a word or, with `pool`, for a sentence.
     vector_size = abs(math.prod(shape))
     vector_bytes = vector_size * numpy.dtype(dtype).itemsize
-    size = vector_bytes * (num_words if pool is None else num_sentences)
     unfinished = out.with_name(f"{out.name}.unfinished")
 
-    def count(words: Sequence[str]) -> int:
-        return len(words) if pool is None else 1
-
-    def embed_window(path: Path, window: Sequence[Sequence[str]]) -> None:
-        starts = [0, *accumulate(vector_bytes * count(words) for words in window)]
-        with write_file(path) as new, new.open("w+b") as file:
-            for batch in batches_by_length(list(map(len, window)), batch_size):
-                words = [window[index] for index in batch]
-                for index, vectors in zip(batch, embedder.embed_batch(words)):
-                    vectors = pool_layers(vectors, layers)
-                    if pool is not None:
-                        vectors = pool_words(vectors, pool)
-                    file.seek(starts[index])
-                    file.write(vectors.astype(dtype, copy=False).tobytes())
-                bar.update(sum(map(len, words)))
-            path.with_suffix(".digest").write_text(_digest(file))
+    def size_of(words: Sequence[str]) -> int:
+        return vector_bytes * (len(words) if pool is None else 1)
 
     def stored_vectors() -> Iterator[numpy.ndarray]:
-        for number, window in enumerate(windows_of(map(str.split, sentences))):
-            path = unfinished / str(number)
-            with path.open("rb") as file:
-                if _digest(file) != path.with_suffix(".digest").read_text():
-                    raise ConfigurationError(
-                        f"{path}: it is damaged; remove {unfinished}, and repeat the command"
-                    )
-                for words in window:
-                    vectors = numpy.frombuffer(file.read(vector_bytes * count(words)), dtype)
-                    yield vectors if pool is not None else vectors.reshape(shape)
-                    bar.update(len(words))
+        file.seek(len(header))
+        for words in map(str.split, sentences):
+            vectors = numpy.frombuffer(file.read(size_of(words)), dtype)
+            yield vectors if pool is not None else vectors.reshape(shape)
+            bar.update(len(words))
 
     out.parent.mkdir(parents=True, exist_ok=True)
-    found = _read_run(unfinished / _RUN)
-    if found and not force:
-        _check_run(unfinished, found, run)
-    _check_disk(unfinished, size)
-    if found != run:
-        _remove(unfinished)
-        with write_file(unfinished / _RUN) as new:
-            new.write_text(json.dumps(run))
-    start = time.monotonic()
-    windows = enumerate(windows_of(map(str.split, sentences)))
-    done = islice(windows, sum(1 for _ in unfinished.glob(_WINDOWS)))
-    resumed = sum(len(words) for _, window in done for words in window)
-    if resumed:
-        logger.info("Resuming after %s of %s words.", f"{resumed:,}", f"{num_words:,}")
-    with progress_bar("embedding", num_words) as bar:
-        bar.initial = resumed
-        bar.update(resumed)
-        for number, window in windows:
-            embed_window(unfinished / str(number), window)
-    words_per_second = (num_words - resumed) / (time.monotonic() - start)
-    with write_file(out) as new, progress_bar("copying", num_words) as bar:
-        if pool is None:
-            index = None if forget_sentences else sentences
-            write_word_vectors(new, stored_vectors(), index)
-        else:
-            matrix = (num_sentences, vector_size)
-            write_sentence_vectors(new, stored_vectors(), matrix, dtype)
-    _remove(unfinished)
-    return EmbeddingSummary(num_sentences, num_words, out.stat().st_size, words_per_second)
-
-
-def _digest(file: Any) -> str:
-    file.seek(0)
-    digest = hashlib.file_digest(file, "sha256").hexdigest()
-    file.seek(0)
-    return digest
-
-
-def _remove(unfinished: Path) -> None:
-    # The directory is not resumed without this file, even if it is removed only in part.
-    (unfinished / _RUN).unlink(missing_ok=True)
-    shutil.rmtree(unfinished, ignore_errors=True)
-
-
-def _read_run(path: Path) -> Dict[str, Any]:
-    with suppress(OSError, ValueError, TypeError):
-        return dict(json.loads(path.read_text()))
-    return {}
-
-
-def _check_run(unfinished: Path, found: Dict[str, Any], expected: Dict[str, Any]) -> None:
-    differences = [name for name, value in expected.items() if found.get(name) != value]
-    if differences:
+    found = _read_run(unfinished)
+    differences = [name for name, value in run.items() if found.get(name) != value]
+    if found and differences and not force:
         raise ConfigurationError(
             f"{unfinished}: it has vectors of a run with other {', '.join(differences)}; give "
             "another name, or --force to replace them"
         )
+    _check_disk(unfinished, 2 * vector_bytes * (num_words if pool is None else num_sentences))
+    with unfinished.open("w+b" if differences else "r+b") as file:
+        if differences:
+            file.write(header)
+        size = file.seek(0, os.SEEK_END)
+        file.seek(len(header))
+        start, resumed = time.monotonic(), 0
+        with progress_bar("embedding", num_words) as bar:
+            for window in windows_of(map(str.split, sentences)):
+                end = file.tell() + sum(map(size_of, window))
+                if end <= size:
+                    file.seek(end)
+                    resumed += sum(map(len, window))
+                    bar.initial = resumed
+                    bar.update(resumed - bar.n)
+                    continue
+                for words, vectors in zip(window, embedder.embed_sentences(window, batch_size)):
+                    if layers != "all" or pool is not None:
+                        vectors = pool_layers(vectors, layers)
+                    if pool is not None:
+                        vectors = pool_words(vectors, pool)
+                    file.write(vectors.astype(dtype, copy=False).tobytes())
+                    bar.update(len(words))
+        words_per_second = (num_words - resumed) / (time.monotonic() - start)
+        with write_file(out) as new, progress_bar("copying", num_words) as bar:
+            if pool is None:
+                index = None if forget_sentences else sentences
+                _write_word_vectors(new, stored_vectors(), index)
+            else:
+                matrix = (num_sentences, vector_size)
+                _write_sentence_vectors(new, stored_vectors(), matrix, dtype)
+    os.remove(unfinished)
+    return EmbeddingSummary(num_sentences, num_words, out.stat().st_size, words_per_second)
+
+
+def check_vectors_path(
+    path: Path, pool: Optional[str], inputs: Sequence[Union[str, os.PathLike]], *, force: bool
+) -> None:
+    """
+    Raises a `ConfigurationError` if a file of vectors cannot be written, is one of `inputs`, exists
+    without `force`, or if its suffix is not that of such a file. `pool` is how the words of a
+    sentence are pooled to one vector, if they are.
+    """
+    check_output_path(path, force=force, inputs=inputs)
+    if pool is None and path.suffix == ".npy":
+        raise ConfigurationError(
+            f"{path}: a .npy file has one vector per sentence; add --pool mean, or give the name "
+            "of an .h5 file"
+        )
+    if path.suffix not in (".h5", ".hdf5", ".npy"):
+        raise ConfigurationError(
+            f"{path}: the suffix chooses the format; give a name that ends in .h5, .hdf5 or, with "
+            "--pool, .npy"
+        )
+
+
+def _write_word_vectors(
+    path: Path, vectors: Iterable[numpy.ndarray], sentences: Optional[Iterable[str]]
+) -> None:
+    # Given a path, HDF5 can crash on a full disk.
+    with path.open("w+b") as file, h5py.File(file, "w") as hdf5:
+        for index, values in enumerate(vectors):
+            hdf5[str(index)] = values
+        if sentences is not None:
+            indices = {line: str(index) for index, line in enumerate(sentences)}
+            hdf5.create_dataset("sentence_to_index", (1,), h5py.string_dtype())
+            hdf5["sentence_to_index"][0] = json.dumps(indices, ensure_ascii=False)
+
+
+def _write_sentence_vectors(
+    path: Path, vectors: Iterable[numpy.ndarray], shape: Tuple[int, int], dtype: str
+) -> None:
+    if path.suffix != ".npy":
+        with path.open("w+b") as file, h5py.File(file, "w") as hdf5:
+            dataset = hdf5.create_dataset("vectors", shape, dtype)
+            for number, rows in enumerate(chunked(vectors, _CHUNK_ROWS)):
+                start = number * _CHUNK_ROWS
+                dataset[start : start + len(rows)] = rows
+        return
+    # `open_memmap` would kill the process if the disk is full.
+    with path.open("w+b") as file:
+        descr = npy_format.dtype_to_descr(numpy.dtype(dtype))
+        header = {"descr": descr, "fortran_order": False, "shape": shape}
+        npy_format.write_array_header_1_0(file, header)
+        file.writelines(row.tobytes() for row in vectors)
+
+
+def progress_bar(description: str, total: int) -> Any:
+    """Shows progress in words, less often with `--file-friendly-logging`."""
+    return Tqdm.tqdm(
+        total=total,
+        desc=description,
+        unit=" words",
+        unit_scale=True,
+        mininterval=10.0 if common_logging.FILE_FRIENDLY_LOGGING else 0.5,
+        smoothing=0,  # the mean speed, because lengths vary
+    )
+
+
+def _read_run(unfinished: Path) -> Dict[str, Any]:
+    with suppress(OSError, ValueError, TypeError), unfinished.open("rb") as file:
+        return dict(json.loads(file.readline()))
+    return {}
 
 
 def _check_disk(unfinished: Path, size: int) -> None:
-    needed = 2 * size - sum(path.stat().st_size for path in unfinished.glob(_WINDOWS))
+    needed = size - (unfinished.stat().st_size if unfinished.exists() else 0)
     free = shutil.disk_usage(unfinished.parent).free
     if needed > free:
         raise ConfigurationError(

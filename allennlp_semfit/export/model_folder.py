@@ -17,6 +17,7 @@ from allennlp_semfit.archives.language_model_archive import LanguageModelArchive
 from allennlp_semfit.common.errors import resolve_path
 from allennlp_semfit.common.output import check_output_path, write_directory
 from allennlp_semfit.common.text_files import FOLDER_WEIGHTS, RECORD
+from allennlp_semfit.corpus.sentences import blank_pipeline
 from allennlp_semfit.data.fasttext_indexer import FastTextIndexer
 from allennlp_semfit.fasttext.compact import open_fasttext, write_compact
 from allennlp_semfit.fasttext.model import FastTextModel
@@ -110,7 +111,8 @@ def export_model(
         language model or is a URL, spaCy does not support the language, or the language model of a
         `compact` folder reads no fastText `.bin`.
     """
-    check_language(language)
+    if language is not None:
+        blank_pipeline(language)
     folder = Path(out_dir)
     contents = [_CARD, VOCABULARY, FOLDER_WEIGHTS, CONFIG_NAME]
     inputs = [archive_file, Path(archive_file).parent]
@@ -238,15 +240,6 @@ def check_files_are_new(folder: Path, files: Iterable[str], weights: str) -> Non
             raise ConfigurationError(
                 f"{path}: it exists, and is not of an exported model; give another directory"
             )
-
-
-def check_language(language: Optional[str]) -> None:
-    """Raises a `ConfigurationError` if spaCy does not support a language that is given."""
-    if language is not None:
-        # Imported here, because it imports spaCy.
-        from allennlp_semfit.corpus.sentences import blank_pipeline
-
-        blank_pipeline(language)
 
 
 def _read_record(archive: Archive) -> Dict[str, Any]:

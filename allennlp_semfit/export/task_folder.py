@@ -14,9 +14,9 @@ from allennlp_semfit.archives.archive import VOCABULARY, unpacked
 from allennlp_semfit.archives.language_model_archive import LanguageModelArchive
 from allennlp_semfit.common.errors import InvalidFileError, first_line, resolve_path
 from allennlp_semfit.common.output import check_output_path, copy_files, write_directory
+from allennlp_semfit.corpus.sentences import blank_pipeline
 from allennlp_semfit.export.model_folder import (
     check_files_are_new,
-    check_language,
     export_model,
     name_files,
 )
@@ -100,7 +100,8 @@ def export_task(
         If `out_dir` cannot be used, a file does not fit the language model, or spaCy does not
         support the language.
     """
-    check_language(language)
+    if language is not None:
+        blank_pipeline(language)
     folder = Path(out_dir)
     inputs = [archive_file, Path(archive_file).parent]
     check_output_path(folder, contents=_CONTENTS, force=force, inputs=inputs)

@@ -8,7 +8,7 @@ import numpy
 from allennlp.common import Tqdm
 from allennlp.common.checks import ConfigurationError
 
-from allennlp_semfit.pretrained.pooling import check_pooling, join_layers, pool_layers
+from allennlp_semfit.pretrained.pooling import check_pooling, pool_layers
 from allennlp_semfit.pretrained.sentence_embedder import DEFAULT_BATCH_SIZE, SentenceEmbedder
 
 
@@ -69,7 +69,7 @@ def word_vectors(
     pairs = zip(read, embedder.embed_sentences(given, batch_size))
     total = len(rows) if contexts is None else None
     for sentence, of_words in Tqdm.tqdm(pairs, desc="embedding", total=total, unit=" sentences"):
-        pooled = of_words[0] if contexts is None else join_layers(pool_layers(of_words, layers))
+        pooled = of_words[0] if contexts is None else pool_layers(of_words, layers)
         for word, vector in zip(map(_normalize, sentence), pooled):
             if word in rows:
                 row = rows[word]

@@ -6,7 +6,7 @@ import torch
 from torch.nn.utils.rnn import pad_sequence
 
 from allennlp_semfit.common.errors import absolute_path
-from allennlp_semfit.pretrained.pooling import SubTokenMode, check_pooling, join_layers, pool_layers
+from allennlp_semfit.pretrained.pooling import SubTokenMode, check_pooling, pool_layers
 from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
 
 
@@ -95,7 +95,7 @@ class ContextualWordEmbeddings(torch.nn.Module):
         """
         device = next(self.parameters()).device
         texts = [
-            torch.from_numpy(join_layers(pool_layers(layers, self.layers)))
+            torch.from_numpy(pool_layers(layers, self.layers))
             if layers.shape[1]
             else torch.zeros(1, self.get_embedding_dimension())
             for layers in self._embedder.embed_batch(features["words"])

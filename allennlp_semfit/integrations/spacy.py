@@ -10,7 +10,6 @@ from spacy.util import minibatch
 from allennlp_semfit.pretrained.pooling import (
     SubTokenMode,
     check_pooling,
-    join_layers,
     pool_layers,
     pool_words,
 )
@@ -101,7 +100,7 @@ class SemfitVectors:
             sentences += [words for words in map(_words, spans) if words]
         texts = ([word.text for word in words] for words in sentences)
         for words, layers in zip(sentences, self._embedder.embed_sentences(texts, self.batch_size)):
-            vectors = join_layers(pool_layers(layers, self.layers))
+            vectors = pool_layers(layers, self.layers)
             words[0].doc.tensor[[word.i for word in words]] = vectors
 
 

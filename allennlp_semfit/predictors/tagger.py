@@ -12,6 +12,8 @@ from allennlp.data.dataset_readers.dataset_utils.span_utils import bio_tags_to_s
 from allennlp.models import Model
 from allennlp.predictors import Predictor, SentenceTaggerPredictor
 
+from allennlp_semfit.corpus.sentences import blank_pipeline
+
 ANY_LANGUAGE = "xx"
 """spaCy's code for language-independent rules."""
 
@@ -92,9 +94,7 @@ class SemfitTaggerPredictor(SentenceTaggerPredictor):
 
     @cached_property
     def _splitter(self) -> Any:
-        # Imported here, because it imports spaCy.
-        from allennlp_semfit.corpus.sentences import blank_pipeline
-
+        # Some languages need a package, which a list of words does not.
         return blank_pipeline(self._language).tokenizer
 
     def load_line(self, line: str) -> JsonDict:

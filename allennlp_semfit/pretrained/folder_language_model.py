@@ -48,18 +48,11 @@ class _Config(NamedTuple):
 class FolderLanguageModel(torch.nn.Module):
     """
     The layers of a language model with fastText input and the contextualizer
-    `bidirectional_language_model_lstm`. Gradients and dropout are off.
+    `bidirectional_language_model_lstm`, which must return all layers. Gradients and dropout are
+    off.
 
     A folder is data: of its configuration only sizes and names are read, and of its files only
     those in it.
-
-    # Parameters
-
-    contextualizer : `BidirectionalLstm`
-        It must return all layers.
-    vectors : `FastTextVectors`
-    start_tokens, end_tokens : `Sequence[str]`
-        The boundary tokens of a sentence in the training.
     """
 
     _start: torch.Tensor
@@ -87,12 +80,8 @@ class FolderLanguageModel(torch.nn.Module):
     @classmethod
     def open(cls, folder: Union[str, os.PathLike]) -> Optional["FolderLanguageModel"]:
         """
-        Opens a folder, or returns `None` if it is not one or has another kind of model.
-
-        # Raises
-
-        `InvalidFileError`
-            If a file is missing or damaged, or they do not fit together.
+        Opens a folder, or returns `None` if it is not one or has another kind of model. Raises an
+        `InvalidFileError` if a file is missing or damaged, or they do not fit together.
         """
         remedy = "`allennlp export-model` makes such a folder."
         is_url = "://" in os.fspath(folder)
@@ -133,12 +122,8 @@ class FolderLanguageModel(torch.nn.Module):
 
     def index(self, sentences: Sequence[Sequence[str]]) -> Dict[str, torch.Tensor]:
         """
-        # Returns
-
-        `Dict[str, torch.Tensor]`
-            The input of `forward`: `"vectors"`, those of the words, shape
-            `(batch_size, length, dim)`, zero where padded; `"lengths"`, the number of words in each
-            sentence, shape `(batch_size,)`.
+        The input of `forward`: `"vectors"`, those of the words, shape `(batch_size, length, dim)`,
+        zero where padded; `"lengths"`, the number of words in each sentence, shape `(batch_size,)`.
         """
         words = list(dict.fromkeys(word for sentence in sentences for word in sentence))
         table = torch.cat([torch.zeros(1, self._vectors.dim), self._look_up(words)])
@@ -151,11 +136,8 @@ class FolderLanguageModel(torch.nn.Module):
 
     def forward(self, tensors: Dict[str, torch.Tensor]) -> List[torch.Tensor]:
         """
-        # Returns
-
-        `List[torch.Tensor]`
-            The layers of the words, the projected input first. `num_layers` tensors of shape
-            `(batch_size, length, get_output_dim())`, zero where padded.
+        The layers of the words, the projected input first: `num_layers` tensors of shape
+        `(batch_size, length, get_output_dim())`, zero where padded.
         """
         vectors, lengths = tensors["vectors"], tensors["lengths"].unsqueeze(1)
         start, end = self._start.size(0), self._end.size(0)

@@ -29,16 +29,9 @@ _CHARACTER_CNNS = ("character_encoding", "elmo_character_cnn")
 
 class LanguageModelLayers(torch.nn.Module):
     """
-    The layers of a trained language model, without its output layer. Adds the boundary tokens of
-    its training to each sentence, and pools the vectors of subwords to words.
-
-    # Parameters
-
-    archive : `LanguageModelArchive`
-    model : `LanguageModelBase`
-        The archive's model.
-    sub_token_mode : `str`, optional (default = `"first"`)
-        The vector of a word: `"first"`, that of its first subword, or `"avg"`, their mean.
+    The layers of a trained language model, the `archive`'s `model`, without its output layer. Adds
+    the boundary tokens of its training to each sentence, and pools the vectors of subwords to
+    words. `sub_token_mode` is that of `SentenceEmbedder`.
 
     # Raises
 
@@ -145,24 +138,12 @@ class LanguageModelLayers(torch.nn.Module):
         if self._cached_embedder is not None:
             self._cached_embedder[0].clear_cache()
 
-    def forward(
-        self, tensors: Dict[str, torch.Tensor]
-    ) -> Tuple[List[torch.Tensor], torch.BoolTensor]:
+    def forward(self, tensors: Dict[str, torch.Tensor]) -> List[torch.Tensor]:
         """
-        # Parameters
-
-        tensors : `Dict[str, torch.Tensor]`
-            The tensors of the `elmo_semfit` indexer, without boundary tokens. Shape
-            `(batch_size, length, ...)`, where `length` counts words or, of a subword model,
-            subwords.
-
-        # Returns
-
-        `List[torch.Tensor]`
-            The layers, the projected input first, including boundaries. `num_layers` tensors of
-            shape `(batch_size, start + length + end, get_output_dim())`.
-        `torch.BoolTensor`
-            Their mask. Shape `(batch_size, start + length + end)`.
+        The layers, the projected input first, including boundaries: `num_layers` tensors of shape
+        `(batch_size, start + length + end, get_output_dim())`. `tensors` are those of the
+        `elmo_semfit` indexer, shape `(batch_size, length, ...)`, where `length` counts words or, of
+        a subword model, subwords.
         """
         read = remove_prefix(self.prefix, tensors)
         mask = get_text_field_mask({self.indexer_name: read})
@@ -178,23 +159,12 @@ class LanguageModelLayers(torch.nn.Module):
             embedded = self._text_field_embedder(source)
         else:
             embedded = self._cached_embedder[0](*source[self.indexer_name].values())
-        return self._contextualizer(embedded, mask), mask
+        return self._contextualizer(embedded, mask)
 
     def pool_to_words(self, tensor: torch.Tensor, tensors: Dict[str, torch.Tensor]) -> torch.Tensor:
         """
-        Removes the boundaries and pools subwords to words.
-
-        # Parameters
-
-        tensor : `torch.Tensor`
-            A layer, or a mix of layers. Shape `(batch_size, start + length + end, dim)`.
-        tensors : `Dict[str, torch.Tensor]`
-            The input of `forward`.
-
-        # Returns
-
-        `torch.Tensor`
-            Shape `(batch_size, num_words, dim)`, zero where padded.
+        Removes the boundaries of a layer or a mix of layers, the output of `forward(tensors)`, and
+        pools subwords to words. Shape `(batch_size, num_words, dim)`, zero where padded.
         """
         if self.is_subword:
             mask = tensors[WORD_MASK]

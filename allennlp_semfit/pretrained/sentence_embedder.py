@@ -300,15 +300,19 @@ class SentenceEmbedder:
         # Raises
 
         `ConfigurationError`
-            If `pool` or `layers` is unknown, a sentence is not a list of strings, `batch_size` is
-            less than 1, or tqdm is missing.
+            If `pool` or `layers` is unknown, a sentence is not a list of strings, or `batch_size`
+            is less than 1.
         """
         check_pooling(layers, pool)
         check_bounds({"batch_size": batch_size}, at_least=1)
         all_words = list(sentences)
         vectors = numpy.zeros((len(all_words), self.get_sentence_dim(layers)), numpy.float32)
-        batches = list(batches_by_length([len(words) for words in all_words], batch_size))
-        for batch in _with_progress_bar(batches) if show_progress_bar else batches:
+        batches: Any = list(batches_by_length(list(map(len, all_words)), batch_size))
+        if show_progress_bar:
+            from tqdm import tqdm
+
+            batches = tqdm(batches, desc="embedding", unit=" batches")
+        for batch in batches:
             for index, words in zip(batch, self.embed_batch([all_words[i] for i in batch])):
                 vectors[index] = pool_words(pool_layers(words, layers), pool)
         if convert_to_tensor:
@@ -328,7 +332,7 @@ def _open_with_allennlp(archive_file: Union[str, os.PathLike], *arguments: Any) 
             "allennlp==2.10.1 allennlp-models==2.10.1",
             "Language model",
         )
-    from allennlp_semfit.pretrained.archived_language_model import ArchivedLanguageModel
+    from allennlp_semfit.pretrained.elmo_semfit import ArchivedLanguageModel
 
     return ArchivedLanguageModel(archive_file, *arguments)
 
@@ -354,21 +358,14 @@ def batches_by_length(
     lengths: Sequence[int], batch_size: int = DEFAULT_BATCH_SIZE
 ) -> Iterator[List[int]]:
     """
-    Groups sentences into batches of similar length, the longest first, so that an out-of-memory
-    error occurs at once.
+    Groups sentences, of which it takes and gives the numbers of words and the indices, into batches
+    of similar length, the longest first, so that an out-of-memory error occurs at once.
 
     # Parameters
 
-    lengths : `Sequence[int]`
-        The number of words in each sentence.
     batch_size : `int`, optional (default = `64`)
         The maximum number of sentences in a batch. Including padding, a batch of several sentences
         has at most 50 times as many words.
-
-    # Returns
-
-    `Iterator[List[int]]`
-        The indices of the sentences of each batch.
     """
     batch: List[int] = []
     for index in sorted(range(len(lengths)), key=lambda index: (-lengths[index], index)):
@@ -379,17 +376,6 @@ def batches_by_length(
         batch.append(index)
     if batch:
         yield batch
-
-
-def _with_progress_bar(batches: Sequence[List[int]]) -> Iterable[List[int]]:
-    try:
-        from tqdm import tqdm
-    except ImportError:
-        raise ConfigurationError(
-            "`show_progress_bar` needs the package tqdm. Install it: pip install tqdm"
-        ) from None
-    progress_bar: Iterable[List[int]] = tqdm(batches, desc="embedding", unit=" batches")
-    return progress_bar
 
 
 def _to_device(value: Union[int, str, torch.device]) -> torch.device:

@@ -3,8 +3,7 @@ import pytest
 import torch
 from allennlp.models import load_archive
 
-from allennlp_semfit.analysis.nearest_words import find_nearest_words
-from allennlp_semfit.analysis.word_scorer import WordScorer
+from allennlp_semfit.analysis.nearest_words import WordScorer, find_nearest_words
 from allennlp_semfit.fasttext.model import FastTextModel
 from tests import VECTORS
 from tests.language_models import write_language_model
@@ -40,12 +39,11 @@ def unit(vectors):
 
 def cosines(scorer):
     """Those of all words with the candidates, shape `(2, num_words, len(WORDS))`, and the words."""
-    locations = [(row, at) for row, words in enumerate(SENTENCES) for at in range(len(words))]
-    contexts = scorer.contexts(SENTENCES, locations)
+    contexts = scorer.contexts(SENTENCES)
     both = scorer._head.projection(contexts.transpose(0, 1)).detach().double().numpy()
     model = FastTextModel.open(VECTORS)
     vectors = numpy.stack([model.get_word_vector(word) for word in WORDS]).astype(float)
-    return unit(both) @ unit(vectors).T, [SENTENCES[row][at] for row, at in locations]
+    return unit(both) @ unit(vectors).T, sum(SENTENCES, [])
 
 
 def test_they_are_those_of_a_brute_force_search(scorer, monkeypatch):

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from allennlp_semfit.analysis import neighbors
 from allennlp_semfit.analysis.neighbors import (
     Occurrence,
-    TextVectors,
     distinct_sentences,
+    find_neighbors,
     find_occurrences,
 )
 from allennlp_semfit.pretrained.pooling import pool_layers
@@ -26,17 +26,11 @@ def sentences():
     return distinct_sentences(LINES, 100)
 
 
-@pytest.fixture(scope="module")
-def text(embedder, sentences):
-    return TextVectors(embedder, sentences, batch_size=3)
-
-
 def expected_vectors(embedder, sentences, layers):
-    """The centered vectors of length 1 by occurrence, in float64, of vectors kept in float16."""
+    """The centered vectors of length 1 by occurrence, in float64."""
     vectors = {}
     for line, words in sentences.items():
-        all_layers = embedder.embed_sentence(words).astype("float16").astype("float32")
-        one = all_layers[int(layers)] if layers.isdigit() else pool_layers(all_layers, layers)
+        one = pool_layers(embedder.embed_sentence(words), layers)
         for position, vector in enumerate(one):
             vectors[Occurrence(line, position)] = vector.astype("float64")
     mean = numpy.mean(list(vectors.values()), axis=0)
@@ -44,12 +38,9 @@ def expected_vectors(embedder, sentences, layers):
     return {occurrence: v / numpy.linalg.norm(v) for occurrence, v in centered.items()}
 
 
-@pytest.mark.parametrize("block_size", [7, 10_000])
-@pytest.mark.parametrize("layers", ["0", "top", "average", "normalized"])
-def test_neighbors_are_those_of_brute_force(embedder, sentences, layers, block_size, monkeypatch):
-    monkeypatch.setattr(neighbors, "_BLOCK_SIZE", block_size)
+@pytest.mark.parametrize("layers", ["all", "top", "average", "normalized"])
+def test_neighbors_are_those_of_brute_force(embedder, sentences, layers, monkeypatch):
     monkeypatch.setattr(neighbors, "_QUERIES", 2)
-    text = TextVectors(embedder, sentences, batch_size=3)
     vectors = expected_vectors(embedder, sentences, layers)
     words = {place: sentences[place.line][place.position].casefold() for place in vectors}
     occurrences = [
@@ -57,7 +48,7 @@ def test_neighbors_are_those_of_brute_force(embedder, sentences, layers, block_s
         for chosen in find_occurrences(sentences, ["river", "the"], 9).values()
         for place in chosen
     ]
-    found = text.neighborhoods(occurrences, layers, 4)
+    found = find_neighbors(embedder, sentences, occurrences, layers, 4, 3)
     assert [each.occurrence for each in found] == occurrences
     for occurrence, same_word, other_words in found:
         cosines = {
@@ -72,9 +63,8 @@ def test_neighbors_are_those_of_brute_force(embedder, sentences, layers, block_s
                 if (words[place] == words[occurrence]) == is_same
             ]
             nearest = sorted(candidates, reverse=True)[:4]
-            # Equal vectors may come in any order. The text's vectors come from other batches, so
-            # their last digit in float16 can differ.
-            tolerance = 4 * float(numpy.finfo("float16").eps)
+            # Equal vectors may come in any order.
+            tolerance = 1e-5
             assert [n.cosine for n in given_ones] == pytest.approx(nearest, abs=tolerance)
             for near, cosine in given_ones:
                 assert cosine == pytest.approx(cosines[near], abs=tolerance)
@@ -82,10 +72,10 @@ def test_neighbors_are_those_of_brute_force(embedder, sentences, layers, block_s
             assert len({near for near, _ in given_ones}) == len(given_ones)
 
 
-def test_there_can_be_fewer_neighbors_than_wanted(text, sentences):
+def test_there_can_be_fewer_neighbors_than_wanted(embedder, sentences):
     (zxqv,) = find_occurrences(sentences, ["ZXQV"], 5)["ZXQV"]
     num_words = sum(map(len, sentences.values()))
-    (found,) = text.neighborhoods([zxqv], "top", 2 * num_words)
+    (found,) = find_neighbors(embedder, sentences, [zxqv], "top", 2 * num_words)
     assert found.same_word == []
     assert len({near for near, _ in found.other_words}) == num_words - 1
     cosines = [cosine for _, cosine in found.other_words]
@@ -127,7 +117,7 @@ def test_the_unicode_form_of_a_word_does_not_matter(embedder):
     sentences = {0: ["Ẹ̀", "e"], 1: [unicodedata.normalize("NFD", "ẹ̀"), "e"]}
     places = find_occurrences(sentences, ["ẹ̀"], 2)["ẹ̀"]
     assert places == [Occurrence(0, 0), Occurrence(1, 0)]
-    (found,) = TextVectors(embedder, sentences).neighborhoods(places[:1], "top", 9)
+    (found,) = find_neighbors(embedder, sentences, places[:1], "top", 9)
     assert [near.occurrence for near in found.same_word] == places[1:]
 
 

@@ -6,7 +6,7 @@ import pytest
 from gensim.models import KeyedVectors
 
 from allennlp_semfit import SentenceEmbedder
-from allennlp_semfit.pretrained.pooling import join_layers, pool_layers
+from allennlp_semfit.pretrained.pooling import pool_layers
 from tests import VALIDATION
 from tests.commands import running
 from tests.language_models import write_language_model
@@ -42,7 +42,7 @@ def test_the_mean_over_contexts(layers, tmp_path, caplog):
     embedder = SentenceEmbedder(archive, sub_token_mode="avg")
     occurrences = {"the": [], ".": []}
     for sentence in map(str.split, VALIDATION.read_text().splitlines()):
-        vectors = join_layers(pool_layers(embedder.embed_sentence(sentence), layers))
+        vectors = pool_layers(embedder.embed_sentence(sentence), layers)
         for word, vector in zip(sentence, vectors):
             occurrences.get(word, []).append(vector)
     assert min(map(len, occurrences.values())) > 1

@@ -4,7 +4,11 @@ from functools import partial
 import pytest
 
 from allennlp_semfit import SentenceEmbedder
-from allennlp_semfit.analysis.neighbors import TextVectors, distinct_sentences, find_occurrences
+from allennlp_semfit.analysis.neighbors import (
+    distinct_sentences,
+    find_neighbors,
+    find_occurrences,
+)
 from tests import TRAIN
 from tests.commands import running
 
@@ -32,46 +36,32 @@ def test_json_has_what_the_functions_give(lm_archive, text_file, capsys):
     run(lm_archive, text_file, "--words", "river, THE,river", *options.split())
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     sentences = distinct_sentences(LINES, 25)
-    embedder = SentenceEmbedder(lm_archive)
-    text = TextVectors(embedder, sentences, batch_size=4)
     occurrences = find_occurrences(sentences, ["river", "THE"], 2)
-    expected = []
-    for layers in ("0", "1", "2", "average", "normalized"):
-        found_of_all = text.neighborhoods(occurrences["river"] + occurrences["THE"], layers, 3)
-        for word, found in zip(("river", "river", "THE", "THE"), found_of_all):
-            expected.append(
-                {
-                    "layers": layers,
-                    "word": word,
-                    "line": found.occurrence.line,
-                    "position": found.occurrence.position,
-                    "sentence": LINES[found.occurrence.line].split(),
-                    **{
-                        kind: [
-                            {
-                                "cosine": cosine,
-                                "line": line,
-                                "position": position,
-                                "sentence": LINES[line].split(),
-                            }
-                            for (line, position), cosine in getattr(found, kind)
-                        ]
-                        for kind in ("same_word", "other_words")
-                    },
-                }
-            )
-    assert len(expected) == 20
-    assert lines == expected
+    places = occurrences["river"] + occurrences["THE"]
+    found = find_neighbors(SentenceEmbedder(lm_archive), sentences, places, "all", 3, 4)
+
+    def place(line, position):
+        return {"line": line, "position": position, "sentence": LINES[line].split()}
+
+    assert lines == [
+        {
+            **place(*each.occurrence),
+            **{
+                kind: [{"cosine": cosine, **place(*near)} for near, cosine in getattr(each, kind)]
+                for kind in ("same_word", "other_words")
+            },
+        }
+        for each in found
+    ]
+    assert len(lines) == 4
 
 
 def test_text_has_lines_with_the_word_in_its_context(lm_archive, text_file, capsys):
     command = (lm_archive, text_file, "--words", "River")
     run(*command, "--top", "--json", "--top-k", 2)
     objects = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert {each["layers"] for each in objects} == {"2"}
     run(*command, "--top", "--top-k", 2)
-    heading, _, *shown = capsys.readouterr().out.splitlines()
-    assert heading == "layer 2, the last:"
+    shown = capsys.readouterr().out.splitlines()
     for each in objects:
         assert "[river] " in shown[0]
         assert shown[1] == "  the same word:"
@@ -84,17 +74,10 @@ def test_text_has_lines_with_the_word_in_its_context(lm_archive, text_file, caps
         shown = shown[8:]
     assert not shown
     run(*command[:2], "--words", "word17", "--all")
-    shown = capsys.readouterr().out.splitlines()
-    assert [line for line in shown if line.endswith(":") and line[0] != " "] == [
-        "layer 0, the words without their context:",
-        "layer 1:",
-        "layer 2, the last:",
-        "mean of the layers:",
-        "mean of the normalized layers:",
-    ]
+    shown = capsys.readouterr().out
     # Long contexts are cut, and what the text does not have is said.
-    assert "       … word12 word13 word14 word15 word16 [word17] word18 " in "\n".join(shown)
-    assert "  the same word: none" in shown
+    assert "       … word12 word13 word14 word15 word16 [word17] word18 " in shown
+    assert "\n  the same word: none\n" in shown
 
 
 @pytest.mark.parametrize(("max_sentences", "is_cut"), [(5, True), (10_000, False)])

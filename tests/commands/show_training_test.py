@@ -8,7 +8,6 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 
 from allennlp_semfit.commands.show_training import describe_training
-from tests.commands import running
 
 COSINES = {
     "training_cosine": 0.5,
@@ -53,27 +52,9 @@ def test_the_margin_over_the_baseline_is_told(tmp_path):
 
 def test_a_high_baseline_is_not_praised(tmp_path):
     write_epochs(tmp_path, {"validation_cosine": 0.97, "validation_baseline_cosine": 0.94})
-    config = {
-        "train_data_path": ["my text/train", "more"],
-        "dataset_reader": {
-            "token_indexers": {"fasttext": {"type": "fasttext", "model_path": "my text/v.bin"}}
-        },
-        "model": {"head": {"type": "semfit", "embedding_dim": 30}},
-    }
-    (tmp_path / "config.json").write_text(json.dumps(config))
     shown = describe_training(str(tmp_path))
     assert "learned from context" not in shown
     assert "WARNING: a baseline above 0.9 means" in shown
-    (command,) = (shlex.split(line) for line in shown.splitlines() if "train-fasttext" in line)
-    arguments = running.parse(*command[1:])
-    assert (arguments.corpus, arguments.out_path) == (["my text/train", "more"], "my text/v.bin")
-    assert (arguments.dim, arguments.epoch, arguments.force) == (30, 200, True)
-    # These are not fastText's.
-    config["model"]["head"]["target_indexer"] = "tokens"
-    (tmp_path / "config.json").write_text(json.dumps(config))
-    shown = describe_training(str(tmp_path))
-    assert "WARNING: a baseline above 0.9" in shown
-    assert "train-fasttext" not in shown
 
 
 def test_a_model_below_its_baseline_is_not_praised(tmp_path):

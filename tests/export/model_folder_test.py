@@ -16,7 +16,7 @@ from requests import Response
 from allennlp_semfit import SentenceEmbedder
 from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.export.model_folder import export_model
-from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
+from allennlp_semfit.pretrained.elmo_semfit import ElmoSemfitIndexer
 from tests import TABLE, VALIDATION, VECTORS
 from tests.commands.running import run
 from tests.language_models import KINDS, rewritten, tensors_of, with_vectors, write_language_model

@@ -1,7 +1,7 @@
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from allennlp_semfit.export.sentences_file import SentencesFile
+from allennlp_semfit.export.embed_file import SentencesFile
 
 
 def write(tmp_path, content):

@@ -79,8 +79,6 @@ def test_words_with_one_hash_have_their_own_vectors(monkeypatch):
 
 def test_a_word_that_occurs_twice_or_is_not_utf8(tmp_path):
     content = Path(VECTORS).read_bytes()
-    assert content.count(b"\0roses\0") + content.count(b"roses\0")
-    assert b"river\0" in content
     path = tmp_path / "vectors.bin"
     path.write_bytes(content.replace(b"river\0", b"roses\0").replace(b"bridge\0", b"bridg\xff\0"))
     model, reference = FastTextModel(path), fasttext.load_model(str(path))

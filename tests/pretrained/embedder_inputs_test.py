@@ -8,15 +8,14 @@ import torch
 from allennlp.commands.train import train_model
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import TokenIndexer, Vocabulary
+from allennlp.data import Vocabulary
 from allennlp.data.tokenizers import Token
 from allennlp.models import Model, load_archive
 from allennlp.modules import TextFieldEmbedder
 
 from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.export.model_folder import export_model
-from allennlp_semfit.pretrained.embedder import ElmoSemfitEmbedder
-from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
+from allennlp_semfit.pretrained.elmo_semfit import ElmoSemfitEmbedder, ElmoSemfitIndexer
 from tests import FIXTURES, VECTORS
 from tests.language_models import KINDS, tensors_of, write_language_model
 from tests.pretrained.texts import SENTENCES
@@ -139,30 +138,19 @@ class TestInATask:
         indexer = "dataset_reader.token_indexers.elmo"
         embedder = "model.text_field_embedder.token_embedders.elmo"
         keys = [f"{indexer}.archive_file", f"{embedder}.archive_file"]
+        archive, exported = away / "lm" / "model.tar.gz", tmp_path / "lm"
+        export_model(archive, exported, tokenizer_path=str(away / "lm" / "tokenizer.json"))
         overrides = {}
-        # The language model's archive is missing, and then its tokenizer.
-        for _ in range(2):
+        # The archive of the indexer, its tokenizer, and the archive of the embedder are missing.
+        for key, given in ((keys[0], archive), (keys[0], exported), (keys[1], exported)):
             with pytest.raises(InvalidFileError) as raised:
                 predict(tmp_path / "task" / "model.tar.gz", **overrides)
             message = str(raised.value)
             assert "does not exist" in message
-            assert message.count("-o '") == 1
             override = json.loads(message.partition("-o '")[2].partition("'")[0])
-            assert override == dict.fromkeys(keys, "/path/to/it")
-            overrides = dict.fromkeys(keys, str(away / "lm" / "model.tar.gz"))
-        tokenizer_path = str(away / "lm" / "tokenizer.json")
-        export_model(overrides[keys[0]], tmp_path / "lm", tokenizer_path=tokenizer_path)
-        overrides = dict.fromkeys(keys, str(tmp_path / "lm"))
+            assert override == {key: "/path/to/it"}
+            overrides[key] = str(given)
         assert predict(tmp_path / "task" / "model.tar.gz", **overrides) == expected
-
-    def test_a_reader_for_validation_is_named_too(self, tmp_path):
-        place = "dataset_reader.token_indexers.elmo"
-        config = {"type": "elmo_semfit", "archive_file": "gone"}
-        params = Params({"validation_dataset_reader": {"token_indexers": {"elmo": config}}})
-        with pytest.raises(InvalidFileError) as raised:
-            TokenIndexer.from_params(params["validation_dataset_reader"]["token_indexers"]["elmo"])
-        named = f"`validation_{place}.archive_file` and `{place}.archive_file` and `model."
-        assert named in str(raised.value)
 
     def test_two_language_models_are_refused(self, language_models, tmp_path):
         ours = language_models["fasttext"]

@@ -84,7 +84,7 @@ def test_normalized_layers_count_alike_and_do_not_depend_on_the_batch(build):
     embedder = build(do_layer_norm=True).eval()
     tensors = indexed(SENTENCES)
     embedded = embedder(**tensors)
-    layers, _ = embedder._language_model(tensors)
+    layers = embedder._language_model(tensors)
     norm = torch.nn.LayerNorm(embedder.get_output_dim(), elementwise_affine=False)
     expected = sum(map(norm, layers))[:, 1:-1] / len(layers)
     for index, words in enumerate(SENTENCES):
@@ -140,7 +140,7 @@ def test_frozen_it_runs_without_a_graph_and_without_the_language_models_dropout(
     assert trained == {"_scalar_mix.gamma", *weights}
     assert {name for name, p in embedder.named_parameters() if p.requires_grad} == trained
     assert not embedder._language_model.training
-    layers, _ = embedder._language_model(tensors)
+    layers = embedder._language_model(tensors)
     assert all(not layer.requires_grad for layer in layers)
 
 

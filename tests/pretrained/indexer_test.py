@@ -22,8 +22,7 @@ from hypothesis import strategies as st
 
 from allennlp_semfit.archives.archive import Archive
 from allennlp_semfit.common.errors import InvalidFileError
-from allennlp_semfit.pretrained.embedder import ElmoSemfitEmbedder
-from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
+from allennlp_semfit.pretrained.elmo_semfit import ElmoSemfitEmbedder, ElmoSemfitIndexer
 from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
 from tests.batches import with_all_vectors
 from tests.commands.running import run

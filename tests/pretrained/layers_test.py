@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.export.model_folder import export_model
 from allennlp_semfit.fasttext.train import train_fasttext
-from allennlp_semfit.pretrained.indexer import ElmoSemfitIndexer
+from allennlp_semfit.pretrained.elmo_semfit import ElmoSemfitIndexer
 from allennlp_semfit.pretrained.layers import LanguageModelLayers, add_boundary_tokens
 from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
 from tests import TRAIN, VECTORS
@@ -46,8 +46,7 @@ def test_the_layers_are_those_that_the_language_model_gives_sentences_of_its_rea
     tensors = tensors_of(language_models[kind], SENTENCES)
     with torch.no_grad():
         expected = archive.model(**batch.as_tensor_dict())
-        given_layers, mask = layers(tensors)
-    assert torch.equal(mask, expected["mask"])
+        given_layers = layers(tensors)
     assert len(given_layers) == layers.num_layers == 3
     for layer, expected_layer in zip(given_layers, expected["lm_embeddings"]):
         assert_same_but_for_rounding(layer, expected_layer)
@@ -85,10 +84,10 @@ class TestFrozenCharacters:
         return layers, num_words
 
     def test_each_word_is_computed_once_and_is_what_it_was(self, archive_file, tensors):
-        expected, _ = LanguageModelLayers.from_archive(archive_file).eval()(tensors)
+        expected = LanguageModelLayers.from_archive(archive_file).eval()(tensors)
         layers, num_words = self.frozen(archive_file)
         for _ in range(2):
-            for layer, of_expected in zip(layers.train()(tensors)[0], expected):
+            for layer, of_expected in zip(layers.train()(tensors), expected):
                 assert_same_but_for_rounding(layer, of_expected)
         different = {word for sentence in SENTENCES for word in sentence.split()}
         # And `</s>`, which stands on both sides, and the padding.
@@ -104,7 +103,7 @@ class TestFrozenCharacters:
         for parameter in other.parameters():
             parameter.data.mul_(1.5)
         layers.load_state_dict(other.state_dict())
-        for layer, expected in zip(layers(tensors)[0], other(tensors)[0]):
+        for layer, expected in zip(layers(tensors), other(tensors)):
             assert_same_but_for_rounding(layer, expected)
 
     def test_what_changes_the_vectors_on_their_way_is_not_passed_over(self, archive_file, tensors):
@@ -114,9 +113,9 @@ class TestFrozenCharacters:
 
         layers = LanguageModelLayers.from_archive(archive_file).eval()
         layers._text_field_embedder.__class__ = Doubling
-        expected, _ = layers(tensors)
+        expected = layers(tensors)
         layers.freeze()
-        assert torch.equal(layers(tensors)[0][0], expected[0])
+        assert torch.equal(layers(tensors)[0], expected[0])
 
 
 @pytest.mark.parametrize("kind", ["fasttext", "characters", "subwords"])
@@ -125,8 +124,8 @@ def test_no_boundary_at_all(kind, tmp_path):
     layers = LanguageModelLayers.from_archive(directory).eval()
     tensors = tensors_of(directory, SENTENCES)
     with torch.no_grad():
-        given, mask = layers(tensors)
-    assert torch.equal(mask.sum(dim=1), get_text_field_mask({"": _of_subwords(tensors)}).sum(dim=1))
+        given = layers(tensors)
+    assert given[-1].size(1) == get_text_field_mask({"": _of_subwords(tensors)}).size(1)
     assert layers.pool_to_words(given[-1], tensors).shape == (3, 8, 12)
     predictor = Predictor.from_path(str(directory), "language_model_vectors")
     for index, sentence in enumerate(SENTENCES):
@@ -209,7 +208,7 @@ def test_files_that_it_does_not_need_are_not_looked_for(kind, language_models, t
     layers = LanguageModelLayers.from_archive(directory).eval()
     tensors = tensors_of(language_models[kind], SENTENCES)
     expected = LanguageModelLayers.from_archive(language_models[kind]).eval()
-    assert torch.equal(layers(tensors)[0][-1], expected(tensors)[0][-1])
+    assert torch.equal(layers(tensors)[-1], expected(tensors)[-1])
 
 
 @given(

@@ -3,11 +3,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from allennlp_semfit.pretrained.pooling import pool_words
+from allennlp_semfit.pretrained.pooling import pool_layers, pool_words
 
-# With and without layers.
-SHAPES = st.tuples(st.integers(1, 3), st.integers(0, 5), st.integers(1, 4))
-VECTORS = st.one_of(SHAPES, SHAPES.map(lambda shape: shape[1:])).flatmap(
+VECTORS = st.tuples(st.integers(0, 5), st.integers(1, 4)).flatmap(
     lambda shape: arrays(numpy.float32, shape, elements=st.floats(-100, 100, width=32))
 )
 
@@ -18,14 +16,21 @@ def test_the_words_of_any_sentence(vectors, pool):
     assert pooled.dtype == numpy.float32
     assert not numpy.shares_memory(pooled, vectors)
     expected = []
-    for layer in vectors if vectors.ndim == 3 else [vectors]:
-        for column in layer.T.tolist():
-            values = {"mean": sum(column) / max(len(column), 1), "max": max(column, default=0)}
-            values["first"] = column[0] if column else 0
-            expected.append(values[pool])
+    for column in vectors.T.tolist():
+        values = {"mean": sum(column) / max(len(column), 1), "max": max(column, default=0)}
+        values["first"] = column[0] if column else 0
+        expected.append(values[pool])
     assert pooled.shape == (len(expected),)
     if pool == "mean":
         # Rounding is relative to the largest.
         numpy.testing.assert_allclose(pooled, expected, rtol=0, atol=5 * 100 * 2**-23)
     else:
         numpy.testing.assert_array_equal(pooled, expected)
+
+
+def test_layers_side_by_side():
+    layers = numpy.arange(24, dtype=numpy.float32).reshape(2, 3, 4)
+    joined = pool_layers(layers, "all")
+    assert joined.shape == (3, 8)
+    for word in range(3):
+        assert joined[word].tolist() == [*layers[0, word], *layers[1, word]]

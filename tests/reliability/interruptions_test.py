@@ -133,7 +133,7 @@ class Work:
             options = ["--recover"]
         elif is_complete and self.out_name == "configs":
             return
-        elif is_complete and not self.out_name.startswith("v."):
+        elif is_complete:
             options = ["--force"]
         ended = self.run(*options)
         assert ended.code == 0, ended.output

@@ -18,8 +18,6 @@ logger = logging.getLogger(__name__)
 
 HIGH_BASELINE = 0.9
 """Above this `baseline_cosine`, the targets are nearly the same."""
-MORE_PASSES = 200
-"""The passes of `train-fasttext` that messages suggest: more than the default of a small text."""
 
 
 # The number of tokens, for each dimension, from which mean and covariance are estimated.
@@ -149,10 +147,9 @@ class VectorHeadBase(LmHead):
                     "The target vectors are nearly the same: in the first batch, a constant vector "
                     "has a mean cosine of %.3f with them. If they are fastText's, it has read too "
                     "little text. Train it with more passes: allennlp train-fasttext TEXT "
-                    "VECTORS.bin --dim %d --epoch %d --force",
+                    "VECTORS.bin --dim %d --epoch 200 --force",
                     baseline,
                     self.embedding_dim,
-                    MORE_PASSES,
                 )
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:

@@ -20,9 +20,12 @@ def capture_on_a_cpu(function, memory):
     return result, replay
 
 
-@pytest.fixture
-def device(monkeypatch):
-    if torch.cuda.is_available():
+NO_GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="No CUDA device registered.")
+
+
+@pytest.fixture(params=["cpu", pytest.param("cuda", marks=[pytest.mark.gpu, NO_GPU])])
+def device(request, monkeypatch):
+    if request.param == "cuda":
         return "cuda"
     monkeypatch.setattr(torch.Tensor, "is_cuda", True)
     monkeypatch.setattr(projected_lstm, "select_ops", lambda *_: torch_ops)
