@@ -8,7 +8,7 @@
 local trained = std.parseJson(std.extVar('LM_CONFIG'));
 local archive = std.extVar('LM_ARCHIVE_PATH');
 
-// An exported folder does not have the settings of its training.
+// An exported folder does not have the settings of its training, and not every archive has these.
 local defaults = {
   type: 'resumable',
   validation_data_loader: { batch_size: 64 },

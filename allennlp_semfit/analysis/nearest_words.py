@@ -31,12 +31,10 @@ from allennlp_semfit.pretrained.sentence_embedder import batches_by_length
 DIRECTIONS = ("forward", "backward", "both")
 
 _UNKNOWN = 0
-# The numbers of sentences and contexts in a batch.
+# The numbers of sentences, of contexts, and of words to look up in a batch.
 _SENTENCES = 256
 _CONTEXTS = 128
-
-# Of words to look up.
-_BATCH_SIZE = 512
+_WORDS = 512
 
 
 class WordScorer:
@@ -132,8 +130,8 @@ class WordScorer:
         """The target of each word for the head. Shape `(len(words), ...)`."""
         targets = []
         first = len(self._reader.start_tokens)
-        for start in Tqdm.tqdm(range(0, len(words), _BATCH_SIZE), desc="looking up words"):
-            some_words = words[start : start + _BATCH_SIZE]
+        for start in Tqdm.tqdm(range(0, len(words), _WORDS), desc="looking up words"):
+            some_words = words[start : start + _WORDS]
             source = self._index([some_words])
             vectors = torch.empty(0)
             if self._head.get_target_dim() is not None:
@@ -157,10 +155,10 @@ class WordScorer:
 
 class NearestWords(NamedTuple):
     """
-    The words that a language model expects in place of the `word` of a text: by each of
-    `DIRECTIONS`, the `nearest`, those with the highest scores, and these; and the `ranks` of the
-    word among the candidates, from 1, or the last one of those with the same score; `None` if it is
-    not one of them. They are compared in Unicode's normalization form C.
+    A `word` of a text, and what a language model expects in its place. For each of `DIRECTIONS`,
+    `nearest` contains the words with the highest scores, with these scores, and `ranks` the rank of
+    the word among the candidates, from 1, or `None` if it is none of them. Words with the same
+    score all have the last of their ranks. Words are compared in Unicode's normalization form C.
     """
 
     word: str

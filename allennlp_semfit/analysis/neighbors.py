@@ -142,7 +142,7 @@ def find_neighbors(
     sentences : `Mapping[int, Sequence[str]]`
         The output of `distinct_sentences`.
     occurrences : `Sequence[Occurrence]`
-        Of the output of `find_occurrences`.
+        Items of a list in the output of `find_occurrences`.
     layers : `str`, optional (default = `"normalized"`)
         See `SentenceEmbedder.sentence_vectors`.
     top_k : `int`, optional (default = `5`)

@@ -70,7 +70,8 @@ class InvalidFileError(ConfigurationError):
         override = json.dumps({self.key: "/path/to/it"})
         return (
             f"{self.statement} In the configuration, that is `{self.key}`; to use another file, "
-            f"even with an archive, add -o '{override}' to any other overrides."
+            f"even with an archive, add -o '{override}' to any other overrides; repeat this for "
+            "every key that names the file."
         )
 
 

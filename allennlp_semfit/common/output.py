@@ -113,7 +113,17 @@ def _temporary_directory(path: Path, place: Path) -> Iterator[Path]:
     _remove(temporary)
     temporary.mkdir(parents=True)
     try:
-        yield temporary
+        with explain_full_disk(path):
+            yield temporary
+    finally:
+        _remove(temporary)
+
+
+@contextmanager
+def explain_full_disk(path: Path) -> Iterator[None]:
+    """Raises a `ConfigurationError` in place of the errors of a full disk."""
+    try:
+        yield
     except (OSError, RuntimeError) as error:
         # HDF5's errors lack an `errno`, and those of `torch.save` lack the reason.
         reason = next((text for text in _NO_ROOM if text in str(error)), "")
@@ -123,8 +133,6 @@ def _temporary_directory(path: Path, place: Path) -> Iterator[Path]:
             f"{path}: it cannot be written ({reason or 'the disk may be full'}); make room, then "
             "repeat the command"
         ) from error
-    finally:
-        _remove(temporary)
 
 
 def _remove(path: Path) -> None:

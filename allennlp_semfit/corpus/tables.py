@@ -23,7 +23,7 @@ PARQUET = b"PAR1"
 _JSON = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:\{|\[\s*\{)")
 # The format of a dataset is detected from this number of rows.
 HEAD_ROWS = 100
-# Of a field of a CSV file: a quote that is not closed would take all that follows.
+# The maximum length of a CSV field: a quote that is not closed would take all that follows.
 _MAX_CHARACTERS = 100_000_000
 
 # The beginning of a TSV file with a quoted field, and in which each quoted field is complete.
@@ -100,6 +100,7 @@ def read_csv(path: Path, stream: IO[bytes], head: bytes) -> Iterator[Dict[str, A
         (f"{line}\n" for line in read_lines(path, stream)),
         delimiter=separator,
         quoting=csv.QUOTE_NONE if is_literal else csv.QUOTE_MINIMAL,
+        skipinitialspace=separator != "\t",
         strict=True,
     )
     try:
@@ -113,8 +114,8 @@ def read_csv(path: Path, stream: IO[bytes], head: bytes) -> Iterator[Dict[str, A
             yield row
     except csv.Error as error:
         raise ConfigurationError(
-            f"{path}: line {rows.line_num + 1}: a quotation mark is missing, or one in a field is "
-            f"not doubled ({error})"
+            f"{path}: after line {rows.line_num}: a quotation mark is missing, or one in a field "
+            f"is not doubled ({error})"
         ) from error
 
 

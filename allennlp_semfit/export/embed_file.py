@@ -1,6 +1,7 @@
 """Writes the vectors of a file of sentences to HDF5 or `.npy`."""
 
 import json
+import logging
 import math
 import os
 import shutil
@@ -30,7 +31,7 @@ from more_itertools import chunked
 from numpy.lib import format as npy_format
 
 from allennlp_semfit.common.errors import check_bounds, check_choice
-from allennlp_semfit.common.output import check_output_path, write_file
+from allennlp_semfit.common.output import check_output_path, explain_full_disk, write_file
 from allennlp_semfit.common.text_files import read_lines, read_text
 from allennlp_semfit.pretrained.pooling import Pool, check_pooling, pool_layers, pool_words
 from allennlp_semfit.pretrained.sentence_embedder import (
@@ -38,6 +39,8 @@ from allennlp_semfit.pretrained.sentence_embedder import (
     SentenceEmbedder,
     windows_of,
 )
+
+logger = logging.getLogger(__name__)
 
 _CHUNK_ROWS = 500
 
@@ -151,7 +154,7 @@ def embed_file(
     check_pooling(layers, "mean" if pool is None else pool)
     check_choice("dtype", dtype, ("float32", "float16"))
     check_bounds({"--batch-size": batch_size}, at_least=1)
-    sentences, out = SentencesFile(Path(sentences_file)), Path(out_file)
+    sentences, out = SentencesFile(Path(sentences_file)), Path(out_file).resolve()
     check_vectors_path(out, pool, [sentences.path], force=force)
     num_sentences, num_words = sentences.summarize()
     run = {
@@ -178,6 +181,7 @@ def embed_file(
             bar.update(len(words))
 
     out.parent.mkdir(parents=True, exist_ok=True)
+    check_output_path(unfinished, force=True)
     found = _read_run(unfinished)
     differences = [name for name, value in run.items() if found.get(name) != value]
     if found and differences and not force:
@@ -186,7 +190,8 @@ def embed_file(
             "another name, or --force to replace them"
         )
     _check_disk(unfinished, 2 * vector_bytes * (num_words if pool is None else num_sentences))
-    with unfinished.open("w+b" if differences else "r+b") as file:
+    mode = "w+b" if differences else "r+b"
+    with explain_full_disk(unfinished), unfinished.open(mode) as file:
         if differences:
             file.write(header)
         size = file.seek(0, os.SEEK_END)
@@ -208,6 +213,8 @@ def embed_file(
                         vectors = pool_words(vectors, pool)
                     file.write(vectors.astype(dtype, copy=False).tobytes())
                     bar.update(len(words))
+        if resumed:
+            logger.info("Resumed after %s of %s words.", f"{resumed:,}", f"{num_words:,}")
         words_per_second = (num_words - resumed) / (time.monotonic() - start)
         with write_file(out) as new, progress_bar("copying", num_words) as bar:
             if pool is None:

@@ -345,5 +345,5 @@ class ArchivedLanguageModel(torch.nn.Module):
 
 
 def _name_in(key: str) -> str:
-    """The name of an indexer or embedder in its place in the configuration, with a full stop."""
+    """The name of an indexer or embedder, given its place; empty if the place is unknown."""
     return key.rstrip(".").rpartition(".")[2]

@@ -114,7 +114,8 @@ class FolderLanguageModel(torch.nn.Module):
         model = cls(contextualizer, vectors, config.start_tokens, config.end_tokens)
         trained = tensors.get("boundary_vector", torch.zeros(0)).float()
         if are_other_vectors(model._start[:1], trained):
-            raise InvalidFileError(path, "has not the vectors of the training", _COPY, vectors.kind)
+            found = "does not have the vectors of the training"
+            raise InvalidFileError(path, found, _COPY, vectors.kind)
         return model
 
     def get_output_dim(self) -> int:
@@ -179,8 +180,9 @@ def _read_config(path: Path) -> Optional[_Config]:
 
 def are_other_vectors(vectors: torch.Tensor, trained: torch.Tensor) -> bool:
     """
-    Whether vectors, shape `(..., dim)`, are of another training than `trained`, shape `(dim,)` or
-    the same, which is zero before a training. `export-model --compact` only rounds them.
+    Whether `vectors`, shape `(..., dim)`, are not those of the training, `trained`, of the same
+    shape or `(dim,)`. The latter are zero before a training. `export-model --compact` only rounds
+    vectors.
     """
     if trained.shape[-1:] != vectors.shape[-1:] or not trained.any():
         return False

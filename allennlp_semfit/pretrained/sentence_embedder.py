@@ -358,8 +358,9 @@ def batches_by_length(
     lengths: Sequence[int], batch_size: int = DEFAULT_BATCH_SIZE
 ) -> Iterator[List[int]]:
     """
-    Groups sentences, of which it takes and gives the numbers of words and the indices, into batches
-    of similar length, the longest first, so that an out-of-memory error occurs at once.
+    Groups sentences into batches of similar length, the longest first, so that an out-of-memory
+    error occurs at once. Takes the number of words of each sentence and yields the indices of the
+    sentences in each batch.
 
     # Parameters
 

@@ -16,10 +16,12 @@ class TokenAverage(Metric):
         # The sum of the values or vectors and, as the last element, their number, in one tensor, so
         # that the processes exchange one message per batch.
         self._sums: Optional[torch.Tensor] = None
+        self._has_directions = False
 
     def __call__(self, values: torch.Tensor) -> None:  # type: ignore[override]
         """Adds values, shape `(N,)`, or vectors of unit norm, shape `(N, dim)`."""
-        values = values.detach().flatten(1) if values.dim() > 1 else values.detach().unsqueeze(-1)
+        self._has_directions = values.dim() > 1
+        values = values.detach() if self._has_directions else values.detach().unsqueeze(-1)
         # A sum in `float64` would first convert all vectors.
         dtype = torch.promote_types(values.dtype, torch.float32)
         sums = values.sum(dim=0, dtype=dtype).double()
@@ -33,7 +35,7 @@ class TokenAverage(Metric):
         if reset:
             self.reset()
         mean = sums[:-1] / sums[-1].clamp_min(1)
-        return (mean if len(mean) == 1 else torch.linalg.vector_norm(mean)).item()
+        return (torch.linalg.vector_norm(mean) if self._has_directions else mean).item()
 
     def reset(self) -> None:
         self._sums = None

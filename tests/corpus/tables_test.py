@@ -171,7 +171,7 @@ class TestErrors:
             ('{"body": ""}\n["a"]\n', "line 2: .* a value that is not an object"),
             ("id,body\n1,a\n2,b,c\n", "line 3: it has more fields than the 2 of the first line"),
             ("body\nOne, two.\n", "line 2: .* than the 1 of the first line; quote fields that"),
-            ('id,body\n1,a\n2,"b\n3,c\n', "line 3: a quotation mark is missing, or"),
+            ('id,body\n1,a\n2,"b\n3,c\n', "after line 2: a quotation mark is missing, or"),
             (json_lines([{"body": ["a", "b"]}]), "field body: it must have text, but has .*'a'"),
             ("[Verse 1]\nOne.\n", "no 'body'.*For text without fields, leave"),
         ],

@@ -1,6 +1,7 @@
 import json
 import os
 import shutil
+from pathlib import Path
 from types import SimpleNamespace
 
 import h5py
@@ -254,6 +255,24 @@ def test_errors_before_anything_is_written(embedder, sentences, out, monkeypatch
     assert f"the vectors and their copy need {needed} more, and 100B are free" in message
     needed = format_size(2 * 4 * 3 * 12 * len(LINES))
     assert f"need {needed} more" in complaint(pool="mean")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="There is no /dev/full.")
+def test_a_disk_that_is_full_is_named(embedder, sentences, out):
+    unfinished = out.with_name(f"{out.name}.unfinished")
+    unfinished.mkdir()
+    with pytest.raises(ConfigurationError, match=f"{unfinished}: it is a directory"):
+        embed_file(embedder, sentences, out, force=True)
+    unfinished.rmdir()
+    opened = Path.open
+
+    def open_full(path, mode="r", *args, **kwargs):
+        return opened(Path("/dev/full") if "+" in mode else path, mode, *args, **kwargs)
+
+    with pytest.MonkeyPatch.context() as patches:
+        patches.setattr(Path, "open", open_full)
+        with pytest.raises(ConfigurationError, match=f"{unfinished}: it cannot be written .No spa"):
+            embed_file(embedder, sentences, out)
 
 
 @pytest.mark.usefixtures("_small_windows")

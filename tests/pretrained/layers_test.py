@@ -243,7 +243,7 @@ def test_vectors_that_have_been_replaced_are_told_by_those_of_the_boundaries(lm_
         LanguageModelLayers.from_archive(other)
     export_model(lm_archive, tmp_path / "folder")
     shutil.copyfile(vectors, tmp_path / "folder" / "vectors.bin")
-    with pytest.raises(InvalidFileError, match="vectors.bin has not the vectors of the train"):
+    with pytest.raises(InvalidFileError, match="vectors.bin does not have the vectors of"):
         SentenceEmbedder(tmp_path / "folder")
     # Without a training, it has no vectors to be compared with.
     untrained = with_vectors(

@@ -62,8 +62,8 @@ class BidirectionalLanguageModelLstm(BidirectionalLstm, Seq2SeqEncoder):
     # Raises
 
     `ConfigurationError`
-        If a size is less than 1, `dropout` is not in [0, 1), a clip value is not positive or the
-        implementation is not available.
+        If a size is less than 1, `dropout` is not in [0, 1) or a clip value is not positive; at the
+        first batch, if the implementation is not available.
 
     # Example
 

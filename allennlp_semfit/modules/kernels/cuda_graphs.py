@@ -37,7 +37,7 @@ class _Memory:
         self._buffers: Dict[str, torch.Tensor] = {}
 
     def buffer(self, name: str, like: torch.Tensor) -> torch.Tensor:
-        """A tensor of the shape of `like`, in the memory of that of the first graph."""
+        """A view, in the shape of `like`, of the buffer of that name, which all graphs share."""
         if name not in self._buffers:
             self._buffers[name] = like.new_zeros(like.numel())
         return self._buffers[name][: like.numel()].view(like.shape)
@@ -51,7 +51,7 @@ class CapturedPass:
 
     memory : `_Memory`
     inputs : `torch.Tensor`
-        Any. The second dimension, as that of the gradients, is the words.
+        Their values do not matter. The second dimension, like that of the gradients, is the words.
     forward : `Callable[[torch.Tensor], Tuple[torch.Tensor, Any]]`
         Given the inputs, returns the outputs and the values that `backward` needs.
     backward : `Callable[[torch.Tensor, Any], Sequence[Any]]`

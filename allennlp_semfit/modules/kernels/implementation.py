@@ -43,7 +43,8 @@ def select_ops(
         "torch": True,
     }
     for name in supported if implementation == "auto" else [implementation]:
-        if supported[name] and _runs(name, device):
+        # PyTorch's own operations need no trial.
+        if supported[name] and (name == "torch" or _runs(name, device)):
             return _ops(name)
     raise ConfigurationError(
         f'contextualizer.implementation: "{implementation}" is not available for {dtype} with '
