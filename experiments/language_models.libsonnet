@@ -4,13 +4,14 @@ local num_sentences = 235008;
 {
   local sentences_per_step = super.data_loader.batch_sampler.batch_size,
 
+  corpus:: std.extVar('CORPUS'),
   num_steps:: std.ceil(num_sentences / sentences_per_step),
-  train_data_path: std.extVar('LM_TRAIN_DATA_PATH'),
-  validation_data_path: std.extVar('LM_VALIDATION_DATA_PATH'),
+  train_data_path: $.corpus + '/train',
+  validation_data_path: $.corpus + '/validation.txt',
   dataset_reader+: {
     token_indexers+:
       if std.objectHas(super.token_indexers, 'fasttext')
-      then { fasttext+: { model_path: std.extVar('FASTTEXT_MODEL_PATH') } }
+      then { fasttext+: { model_path: $.corpus + '/vectors.bin' } }
       else {},
   },
   data_loader+: {

@@ -13,6 +13,7 @@ def test_the_makefile_trains_each_table(tmp_path):
     assert '"random_seed": 3, "numpy_seed": 3, "pytorch_seed": 3' in commands
     for run in (
         "coref.minilm",
+        "ner.masked_lm.novels",
         "bc5cdr.elmo_semfit.pubmed",
         "bc5cdr.elmo_semfit_300d.pubmed_300d",
         "ner.fasttext.novels_4000",
@@ -21,6 +22,8 @@ def test_the_makefile_trains_each_table(tmp_path):
     ):
         assert f"{tmp_path}/tasks/{run} starts" in commands
     assert f"FASTTEXT_MODEL_PATH={tmp_path}/novels/vectors.bin" in commands
+    for table in ("svd.txt", "pca.txt"):
+        assert re.search(f"train-svd .* {tmp_path}/novels/{table} ", commands)
     assert f"sample_lines 4000 {tmp_path}/novels_4000/train" in commands
     # One pass over many sentences, and no fewer steps than by default over few.
     for corpus, steps in (("pubmed_80000", 2500), ("pubmed_4000", 1500)):
