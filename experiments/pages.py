@@ -20,10 +20,12 @@ from experiments.results import (
     Scores,
     amounts,
     amounts_table,
+    configs_table,
     domain_summary,
     domain_table,
     languages_table,
     larger_table,
+    senteval_table,
     tasks_table,
 )
 
@@ -31,7 +33,6 @@ ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / page for page in ("README.md", "docs/results.md", "docs/performance.md")]
 IMAGES = ROOT / "docs" / "images"
 
-SENTEVAL = ["MR", "CR", "SUBJ", "MPQA", "SST-2", "SST-5", "TREC", "MRPC", "SICK-E", "SICK-R"]
 OURS = "bidirectional_language_model_lstm"
 # The benchmarks with plots: bars, or lines over a quantity, of some contextualizers.
 X_LABELS = {
@@ -41,7 +42,7 @@ X_LABELS = {
 PLOTTED = ["models", "loader", *X_LABELS]
 CONTEXTUALIZERS = ["ElmoLstm, float32", f"{OURS}, float32", f"{OURS}, bfloat16"]
 
-# The scores of the experiments, the rows of SentEval, and the results of the benchmarks.
+# The scores of the experiments, and the results of the benchmarks.
 Results = Mapping[str, Any]
 
 
@@ -49,7 +50,6 @@ def read_results() -> Results:
     files = sorted((ROOT / "benchmarks" / "results").glob("*.json"))
     return {
         "scores": Scores(read_json(RUNS)),
-        "senteval": read_json(RUNS.with_name("senteval.json")),
         "benchmarks": {file.stem.replace("-cpu", ""): read_json(file) for file in files},
     }
 
@@ -59,18 +59,6 @@ def _markdown(rows: Iterable[Mapping[str, Any]]) -> str:
     table = pandas.DataFrame(rows).fillna("").astype(str)
     table = table.loc[:, (table != "").any()]
     return table.to_markdown(index=False, disable_numparse=True)
-
-
-def _senteval(results: Results) -> str:
-    return _markdown(
-        {
-            "representation": REPRESENTATIONS[row["representation"]]
-            + ", all layers" * (row["layers"] == "all"),
-            "average": f"{row['average']:.1f}",
-            **{task: f"{row['scores'][task]:.1f}" for task in SENTEVAL},
-        }
-        for row in results["senteval"]
-    )
 
 
 def _timings(results: Results, benchmark: str) -> Dict[str, Any]:
@@ -270,7 +258,8 @@ TABLES: Dict[str, Callable[[Results], str]] = {
     "amounts": lambda results: _markdown(amounts_table(results["scores"])),
     "languages": lambda results: _markdown(languages_table(results["scores"])),
     "larger": lambda results: _markdown(larger_table(results["scores"])),
-    "senteval": _senteval,
+    "configs": lambda results: _markdown(configs_table(results["scores"])),
+    "senteval": lambda results: _markdown(senteval_table(results["scores"])),
     "speed": _speed,
     "speed on a GPU": _gpu,
     "speed of output layers": _output_layers,

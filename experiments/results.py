@@ -34,6 +34,20 @@ REPRESENTATIONS = {
     "elmo_semfit_larger": "ELMo-S, 512 cells",
     "minilm": "MiniLM-L6, frozen",
 }
+# Those of the other configs in `training_config/language_models/`.
+CONFIGS = {
+    "elmo_semfit_whitened": "whitened targets",
+    "elmo_semfit_l2": "distance `l2`",
+    "elmo_semfit_nllvmf": "distance `nllvmf`",
+    "elmo_semfit_svd": "targets by SVD",
+    "elmo_semfit_svd_input": "vectors by SVD, as input and targets",
+    "elmo_semfit_pca": "principal components as targets",
+    "elmo_semfit_sru": "SRU",
+    "elmo_semfit_qrnn": "QRNN",
+    "elmo_semfit_gated_cnn": "gated CNN",
+    "elmo_semfit_transformer": "Transformer",
+    "masked_lm": "masked language model",
+}
 # The tasks of the main table, with the names and metrics of their scores.
 TASKS = {
     "snli": ("SNLI, accuracy", "accuracy"),
@@ -42,6 +56,7 @@ TASKS = {
     "srl": ("SRL, F1", "f1-measure-overall"),
     "coref": ("coreference, F1", "coref_f1"),
 }
+SENTEVAL = ["MR", "CR", "SUBJ", "MPQA", "SST-2", "SST-5", "TREC", "MRPC", "SICK-E", "SICK-R"]
 LANGUAGES = {"yor": "Yoruba", "wol": "Wolof"}
 METRICS = {
     **{task: metric for task, (_, metric) in TASKS.items()},
@@ -73,7 +88,11 @@ def collect(out: Path) -> Dict[str, List[Row]]:
             groups = read_json(entities)
             row.update({group: scores["f1"] for group, scores in groups.items()})
         tasks.append(row)
-    return {"models": models, "tasks": tasks}
+    senteval = []
+    for file in sorted(out.glob("senteval/*.json")):
+        representation, layers = file.stem.split(".")
+        senteval.append({"representation": representation, "layers": layers, **read_json(file)})
+    return {"models": models, "tasks": tasks, "senteval": senteval}
 
 
 @lru_cache
@@ -89,7 +108,7 @@ def merge(new: Mapping[str, List[Row]], old: Mapping[str, List[Row]]) -> Dict[st
     """The rows of `old` that `new` does not have, and all rows of `new`."""
 
     def identity(row: Row) -> Tuple[Any, ...]:
-        keys = ("model", "task", "representation", "corpus", "seed")
+        keys = ("model", "task", "representation", "layers", "corpus", "seed")
         return tuple(row.get(key, "") for key in keys)
 
     merged = {}
@@ -125,6 +144,14 @@ class Scores:
             and row["corpus"] in (corpus, "")
             and group in row
         }
+
+    def senteval(self, representation: str, layers: str) -> pandas.DataFrame:
+        """A row for each training, and a column for each task."""
+        return pandas.DataFrame(
+            row["scores"]
+            for row in self._runs["senteval"]
+            if (row["representation"], row["layers"]) == (representation, layers)
+        )
 
     def mean(self, tasks: Iterable[str], representation: str, corpus: str) -> Dict[int, float]:
         """The mean of tasks, of seeds that all have."""
@@ -306,8 +333,39 @@ def larger_table(scores: Scores) -> List[Row]:
     return rows
 
 
+def configs_table(scores: Scores) -> List[Row]:
+    """ELMo-S, and what differs from it, of novels."""
+    compared = ("fasttext", "elmo_semfit_random", "elmo_adaptive", "elmo_semfit")
+    titles = {**{name: REPRESENTATIONS[name] for name in compared}, **CONFIGS}
+    return [
+        {
+            "language model": title,
+            **{
+                TASKS[task][0]: describe([*scores.of(task, name, "novels").values()])
+                for task in ("ner", "srl")
+            },
+            "minutes": scores.minutes(name, "novels"),
+            "trained parameters": scores.parameters(name, "novels"),
+        }
+        for name, title in titles.items()
+        if scores.of("ner", name, "novels")
+    ]
+
+
+def senteval_table(scores: Scores) -> List[Row]:
+    rows = []
+    for name, title in REPRESENTATIONS.items():
+        for layers, suffix in (("average", ""), ("all", ", all layers")):
+            found = scores.senteval(name, layers)
+            if not found.empty:
+                tasks = {task: f"{found[task].mean():.1f}" for task in SENTEVAL}
+                average = describe(found.mean(axis=1))
+                rows.append({"representation": title + suffix, "average": average, **tasks})
+    return rows
+
+
 def main() -> None:
-    runs = read_json(RUNS) if RUNS.exists() else {"models": [], "tasks": []}
+    runs = read_json(RUNS) if RUNS.exists() else {}
     for out in sys.argv[1:]:
         runs = merge(collect(Path(out)), runs)
     write_json(RUNS, runs)

@@ -1,27 +1,27 @@
 """
 Scores sentence vectors on the ten tasks of SentEval with logistic regression:
 
-    python -m experiments.senteval MODEL DATA_DIR OUT.json [--layers all] [--tasks MR TREC]
+    python -m experiments.senteval MODEL DATA_DIR OUT.json [--layers all]
 
 A sentence's vector is the mean over its words of the mean of the language model's layers, or of the
 words' fastText vectors. Scores are in percent: the accuracy or, for SICK-R, 100 times Pearson's
-correlation. OUT.json is written after each task, and the same command resumes an interrupted run.
+correlation.
 """
 
 import argparse
 import logging
 import sys
-import time
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, Callable, Dict, Sequence
+from typing import Callable, Dict, Sequence
 
 import numpy
 
 from allennlp_semfit import SentenceEmbedder
 from allennlp_semfit.fasttext.model import FastTextModel
-from experiments.json_files import read_json, write_json
+from experiments.json_files import write_json
+from experiments.run_record import describe_commit
 from experiments.senteval.protocols import LabeledFeatures
 from experiments.senteval.tasks import TASKS, Sentence, Splits, read_task
 
@@ -38,8 +38,8 @@ def main() -> None:
     )
     parser.add_argument("data_dir", type=Path, metavar="DATA_DIR", help="SentEval's downstream")
     parser.add_argument("out", type=Path, metavar="OUT.json")
-    parser.add_argument("--tasks", nargs="+", choices=TASKS, default=list(TASKS), metavar="TASK")
     parser.add_argument("--folds", type=int, default=10, help="for cross-validation; default 10")
+    parser.add_argument("--seed", type=int, default=1, help="that of the model, for OUT.json")
     parser.add_argument("--cuda-device", type=int, default=-1, help="the GPU; -1 for the CPU")
     parser.add_argument(
         "--layers",
@@ -50,7 +50,8 @@ def main() -> None:
     args = parser.parse_args()
     logging.basicConfig(level=logging.WARNING)
     embed = open_model(args.model, args.layers, args.cuda_device)
-    evaluate(embed, args.data_dir, args.out, args.tasks, args.folds)
+    scores = evaluate(embed, args.data_dir, args.folds)
+    write_json(args.out, {"seed": args.seed, "commit": describe_commit(), "scores": scores})
 
 
 def open_model(path: str, layers: str = "average", cuda_device: int = -1) -> Embed:
@@ -67,22 +68,14 @@ def open_model(path: str, layers: str = "average", cuda_device: int = -1) -> Emb
     return embed
 
 
-def evaluate(embed: Embed, data_dir: Path, out: Path, tasks: Sequence[str], folds: int) -> None:
-    """Adds the results of the tasks to `out`, and the average once it has those of all tasks."""
-    results: Dict[str, Any] = read_json(out) if out.exists() else {"tasks": {}}
-    scores = results["tasks"]
-    for name in tasks:
-        if name in scores:
-            continue
-        start = time.monotonic()
-        features = features_of(embed, read_task(name, data_dir))
-        outcome = TASKS[name].protocol(features, folds)
-        scores[name] = {**outcome._asdict(), "seconds": round(time.monotonic() - start, 1)}
-        if len(scores) == len(TASKS):
-            average = sum(each["score"] for each in scores.values()) / len(scores)
-            results["average"] = round(average, 2)
-        write_json(out, results)
+def evaluate(embed: Embed, data_dir: Path, folds: int) -> Dict[str, float]:
+    """Returns the scores by task."""
+    scores = {}
+    for name, task in TASKS.items():
+        outcome = task.protocol(features_of(embed, read_task(name, data_dir)), folds)
+        scores[name] = outcome.score
         sys.stdout.write(f"{name}: {outcome.score:.2f}\n")
+    return scores
 
 
 def features_of(embed: Embed, splits: Splits) -> Dict[str, LabeledFeatures]:

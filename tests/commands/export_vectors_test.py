@@ -36,17 +36,18 @@ def test_the_mean_over_contexts(layers, tmp_path, caplog):
     caplog.set_level("INFO")
     archive = write_language_model(tmp_path / "lm", "subwords")
     words, out = tmp_path / "words.txt", tmp_path / "out.txt"
-    words.write_text("the\nnowhere\n.\n")
+    # One subword, and two.
+    words.write_text("the\nnowhere\nclosed\n")
     options = f"--{layers} --sub-token-mode avg --batch-size 3".split()
     run(archive, out, "--words-file", words, "--contexts", VALIDATION, *options)
     embedder = SentenceEmbedder(archive, sub_token_mode="avg")
-    occurrences = {"the": [], ".": []}
+    occurrences = {"the": [], "closed": []}
     for sentence in map(str.split, VALIDATION.read_text().splitlines()):
         vectors = pool_layers(embedder.embed_sentence(sentence), layers)
         for word, vector in zip(sentence, vectors):
             occurrences.get(word, []).append(vector)
     assert min(map(len, occurrences.values())) > 1
-    check(out, ["the", "."], [numpy.mean(each, axis=0) for each in occurrences.values()])
+    check(out, ["the", "closed"], [numpy.mean(each, axis=0) for each in occurrences.values()])
     assert f"2 of 3 words, {36 if layers == 'all' else 12} dimensions" in caplog.text
 
 

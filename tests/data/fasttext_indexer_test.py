@@ -68,6 +68,12 @@ def test_padding_may_cut():
     assert tensors["word_mask"].tolist() == [True]
 
 
+def test_it_counts_nothing():
+    counter = {}
+    INDEXER.count_vocab_items(Token("river"), counter)
+    assert not counter
+
+
 def test_it_pickles_small_and_equal():
     assert len(pickle.dumps(INDEXER)) < 1000
     assert pickle.loads(pickle.dumps(INDEXER)) == INDEXER == copy.deepcopy(INDEXER)

@@ -171,7 +171,8 @@ def interrupt(embedder, batches, sentences, out, **options):
         (".npy", {"pool": "max", "layers": "top", "dtype": "float16"}),
     ],
 )
-def test_resumes_after_an_interruption(embedder, sentences, tmp_path, suffix, options):
+def test_resumes_after_an_interruption(embedder, sentences, tmp_path, suffix, options, caplog):
+    caplog.set_level("INFO")
     out, whole = tmp_path / f"vectors{suffix}", tmp_path / f"whole{suffix}"
     embed_file(embedder, sentences, whole, batch_size=2, **options)
     # Windows of 3 sentences, each 2 batches: it is interrupted after the first half of the third.
@@ -181,6 +182,8 @@ def test_resumes_after_an_interruption(embedder, sentences, tmp_path, suffix, op
     embed_file(recorder, sentences, out, batch_size=2, **options)
     words = [line.split() for line in LINES]
     assert sorted(recorder.embedded) == sorted(words[6:])
+    resumed, num_words = (len(" ".join(lines).split()) for lines in (LINES[:6], LINES))
+    assert f"Resumed after {resumed} of {num_words} words." in caplog.text
     assert out.read_bytes() == whole.read_bytes()
     assert sorted(os.listdir(tmp_path)) == ["sentences.txt", out.name, whole.name]
 

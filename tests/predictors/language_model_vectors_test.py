@@ -39,3 +39,4 @@ def test_a_batch_gives_the_same_as_single_sentences(archive):
         alone = predictor.predict(sentence)
         assert output["tokens"] == alone["tokens"]
         assert_same_but_for_rounding(output["layers"], alone["layers"])
+    assert predictor.predict("  ") == {"tokens": [], "layers": [[], [], []]}

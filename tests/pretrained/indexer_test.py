@@ -298,3 +298,12 @@ def test_an_indexer_of_subwords_with_a_mask_of_its_own(language_models, tmp_path
     embedded = ElmoSemfitEmbedder(language_model).eval()(**tensors)
     assert embedded.shape[:2] == (2, 2)
     assert embedded.any(dim=-1).tolist() == [[True, True], [True, False]]
+
+
+def test_the_default_indexer_of_the_reader(language_models, tmp_path):
+    language_model = rewritten(
+        language_models["words"],
+        tmp_path / "lm",
+        lambda config: config["dataset_reader"].pop("token_indexers"),
+    )
+    assert [*tensors_of(ElmoSemfitIndexer(language_model), SENTENCES)] == ["lm_tokens"]
