@@ -322,19 +322,7 @@ class MimickIndexer(WordVectorIndexer):
     def __init__(
         self, archive_file: str, table_path: str, token_min_padding_length: int = 0
     ) -> None:
-        super().__init__(token_min_padding_length)
-        self._vectors = _MimickVectors.open(archive_file, table_path)
-
-    @property
-    def embedding_dim(self) -> int:
-        return self._vectors.dim
-
-    @property
-    def path(self) -> str:
-        return self._vectors.table_path
-
-    def get_word_vectors(self, words: List[str]) -> List[numpy.ndarray]:
-        return self._vectors.get_word_vectors(words)
+        super().__init__(_MimickVectors.open(archive_file, table_path), token_min_padding_length)
 
 
 class _MimickVectors(OpenedOnce):
@@ -343,7 +331,7 @@ class _MimickVectors(OpenedOnce):
     def __init__(self, archive_file: str, table_path: str) -> None:
         super().__init__(archive_file, table_path)
         self.archive_file = str(archive_file)
-        self.table_path = str(table_path)
+        self.path = str(table_path)
         # The workers of a data loader are forked.
         use_one_thread_in_forks()
         archive = MimickArchive.open(self.archive_file)
@@ -352,10 +340,10 @@ class _MimickVectors(OpenedOnce):
         # In float64, so that a prediction, rounded to float32, does not depend on its batch.
         self._model = model.double().eval()
         self._reader = archive.build_reader()
-        words, self._table = read_table(self.table_path)
+        words, self._table = read_table(self.path)
         if self.dim != model.get_output_dim():
             raise InvalidFileError(
-                self.table_path,
+                self.path,
                 f"has vectors of dimension {self.dim}, but the MIMICK model {self.archive_file} "
                 f"predicts vectors of dimension {model.get_output_dim()}",
                 "Give the table that it was trained on.",

@@ -23,22 +23,13 @@ class WordVectorIndexer(TokenIndexer, NamesConfigKey):
     table of vectors nor a vocabulary. It indexes strings and pads a whole batch at once, so that
     `SentenceField` needs neither `Token`s nor tensors of single sentences.
 
-    Subclasses implement `embedding_dim`, `path` and `get_word_vectors`.
+    `vectors` has the `dim` of the vectors, the `path` of their file, and `get_word_vectors(words)`,
+    which returns an array of shape `(dim,)`, `float32`, for each word.
     """
 
-    @property
-    def embedding_dim(self) -> int:
-        """The dimension of the vectors."""
-        raise NotImplementedError
-
-    @property
-    def path(self) -> str:
-        """The file with the vectors."""
-        raise NotImplementedError
-
-    def get_word_vectors(self, words: List[str]) -> List[numpy.ndarray]:
-        """An array of shape `(dim,)`, `float32`, for each word."""
-        raise NotImplementedError
+    def __init__(self, vectors: Any, token_min_padding_length: int) -> None:
+        super().__init__(token_min_padding_length)
+        self.vectors = vectors
 
     def count_vocab_items(self, token: Token, counter: Dict[str, Dict[str, int]]) -> None:
         # Every word has a vector, so there is nothing to count.
@@ -88,10 +79,11 @@ class WordVectorIndexer(TokenIndexer, NamesConfigKey):
             words += sentence["vectors"][:length]
         distinct = list(dict.fromkeys(words))
         rows = dict(zip(distinct, range(1, len(distinct) + 1)))
-        table = _empty(len(distinct) + 1, self.embedding_dim)
+        table = _empty(len(distinct) + 1, self.vectors.dim)
         table[0] = 0
         if distinct:
-            numpy.concatenate(self.get_word_vectors(distinct), out=table[1:].view(-1).numpy())
+            vectors = self.vectors.get_word_vectors(distinct)
+            numpy.concatenate(vectors, out=table[1:].view(-1).numpy())
         num_words = numpy.array([len(sentence["vectors"]) for sentence in sentences])
         indices = numpy.zeros((len(sentences), length), dtype=numpy.int64)
         indices[numpy.arange(length) < num_words[:, None]] = list(map(rows.__getitem__, words))
@@ -220,16 +212,4 @@ class FastTextIndexer(WordVectorIndexer):
     file_parameter = "model_path"
 
     def __init__(self, model_path: str, token_min_padding_length: int = 0) -> None:
-        super().__init__(token_min_padding_length)
-        self._model = open_fasttext(model_path)
-
-    @property
-    def embedding_dim(self) -> int:
-        return self._model.dim
-
-    @property
-    def path(self) -> str:
-        return self._model.path
-
-    def get_word_vectors(self, words: List[str]) -> List[numpy.ndarray]:
-        return list(map(self._model.get_normalized_word_vector, words))
+        super().__init__(open_fasttext(model_path), token_min_padding_length)

@@ -18,8 +18,7 @@ from allennlp_semfit.common.errors import resolve_path
 from allennlp_semfit.common.output import check_output_path, write_directory
 from allennlp_semfit.common.text_files import FOLDER_WEIGHTS, RECORD
 from allennlp_semfit.corpus.sentences import blank_pipeline
-from allennlp_semfit.data.fasttext_indexer import FastTextIndexer
-from allennlp_semfit.fasttext.compact import open_fasttext, write_compact
+from allennlp_semfit.fasttext.compact import write_compact
 from allennlp_semfit.fasttext.model import FastTextModel
 from allennlp_semfit.predictors.tagger import ANY_LANGUAGE
 from allennlp_semfit.pretrained.layers import LanguageModelLayers
@@ -124,17 +123,14 @@ def export_model(
     model = archive.build_model()
     # Check that all files exist and fit the model.
     layers = LanguageModelLayers(archive, model)
-    indexer = archive.open_indexer()
+    vectors: Any = getattr(archive.open_indexer(), "vectors", None)
     archive.open_tokenizer()
-    fasttext: Optional[FastTextModel] = None
     if compact:
-        opened = open_fasttext(indexer.path) if isinstance(indexer, FastTextIndexer) else None
-        if not isinstance(opened, FastTextModel):
+        if not isinstance(vectors, FastTextModel):
             raise ConfigurationError(
                 f"--compact: the language model {archive.file} reads no fastText `.bin`; leave it "
                 "out"
             )
-        fasttext = opened
         name = config["dataset_reader"]["token_indexers"][archive.input_name]["model_path"]
         del files[name]
         config = map_paths(config, lambda value: _COMPACT if value == name else value)
@@ -167,8 +163,8 @@ def export_model(
     with write_directory(folder, [*files, _COMPACT, *contents]) as new:
         for name, path in files.items():
             shutil.copyfile(path, new / name)
-        if fasttext is not None:
-            write_compact(fasttext, new / _COMPACT)
+        if compact:
+            write_compact(vectors, new / _COMPACT)
         archive.vocabulary.save_to_files(str(new / VOCABULARY))
         # Tied weights share memory, which the format does not allow.
         tensors = {name: value.clone() for name, value in model.state_dict().items()}

@@ -96,6 +96,10 @@ class FastTextVectors(OpenedOnce):
             word = unicodedata.normalize("NFC", word)
         return self.get_word_vector(word)
 
+    def get_word_vectors(self, words: Sequence[str]) -> List[numpy.ndarray]:
+        """Returns the result of `get_normalized_word_vector` for each word."""
+        return list(map(self.get_normalized_word_vector, words))
+
     def _read_only_vector(self, word: str) -> numpy.ndarray:
         vector = self._load_vector(word)
         if not numpy.isfinite(vector).all():

@@ -149,8 +149,8 @@ class FolderLanguageModel(torch.nn.Module):
         return [layer[:, start : layer.size(1) - end] * is_word for layer in layers]
 
     def _look_up(self, words: Sequence[str]) -> torch.Tensor:
-        vectors = [self._vectors.get_normalized_word_vector(word) for word in words]
-        return torch.from_numpy(numpy.array(vectors)).view(len(words), self._vectors.dim)
+        vectors = numpy.array(self._vectors.get_word_vectors(words))
+        return torch.from_numpy(vectors).view(len(words), self._vectors.dim)
 
 
 def _read_config(path: Path) -> Optional[_Config]:

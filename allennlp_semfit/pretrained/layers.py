@@ -65,13 +65,13 @@ class LanguageModelLayers(torch.nn.Module):
         # In a tuple, because its parameters are already registered by the text field embedder.
         self._cached_embedder: Optional[Tuple[CachedEmbedder]] = None
         indexer: Any = archive.open_indexer()
-        # Only indexers that look up vectors have an `embedding_dim`.
-        dim = getattr(indexer, "embedding_dim", self.get_input_dim())
-        if dim != self.get_input_dim():
+        # Only indexers that look up vectors have some.
+        vectors: Any = getattr(indexer, "vectors", None)
+        if vectors is not None and vectors.dim != self.get_input_dim():
             raise ConfigurationError(
                 f"The language model {archive.file} was trained on vectors of dimension "
-                f"{self.get_input_dim()}, but those of {indexer.path} have dimension {dim}. Put "
-                "the file of its training there."
+                f"{self.get_input_dim()}, but those of {vectors.path} have dimension "
+                f"{vectors.dim}. Put the file of its training there."
             )
         self._input_names = set(add_prefix(self.prefix, indexer.get_empty_token_list()))
         if self.is_subword:
@@ -80,10 +80,10 @@ class LanguageModelLayers(torch.nn.Module):
             _BoundaryTokens(tokens, indexer, model.vocab, archive.file)
             for tokens in archive.boundary_tokens
         )
-        for vectors in self._start.state_dict().values():
-            if are_other_vectors(vectors[:1], model.boundary_vector):
+        for boundary in self._start.state_dict().values():
+            if are_other_vectors(boundary[:1], model.boundary_vector):
                 raise archive.error(
-                    f"was trained on other vectors than those of {indexer.path}",
+                    f"was trained on other vectors than those of {vectors.path}",
                     "Put the file of its training there.",
                 )
 

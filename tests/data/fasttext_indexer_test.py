@@ -51,12 +51,12 @@ def test_a_batch_of_a_loaders_worker_is_the_same_in_shared_memory(sentences, mon
 def test_a_decomposed_word_has_the_vector_of_the_composed_one(word, monkeypatch):
     indexer = FastTextIndexer(VECTORS)
     composed, decomposed = (unicodedata.normalize(form, word) for form in ("NFC", "NFD"))
-    vectors = indexer.get_word_vectors([composed, decomposed])
+    vectors = indexer.vectors.get_word_vectors([composed, decomposed])
     assert numpy.array_equal(*vectors)
     assert numpy.array_equal(vectors[0], FastTextModel.open(VECTORS).get_word_vector(composed))
     # Unless the vectors were trained on decomposed words.
     monkeypatch.setattr(FastTextModel, "__contains__", lambda self, word: True)
-    (vector,) = indexer.get_word_vectors([decomposed])
+    (vector,) = indexer.vectors.get_word_vectors([decomposed])
     assert numpy.array_equal(vector, FastTextModel.open(VECTORS).get_word_vector(decomposed))
     assert not numpy.array_equal(vector, vectors[0])
 

@@ -92,7 +92,9 @@ def test_a_letter_may_be_decomposed(archive):
 
 
 def test_of_a_long_word_the_beginning_is_read(indexer):
-    numpy.testing.assert_array_equal(*indexer.get_word_vectors([100 * "x", 100 * "x" + "yz"]))
+    numpy.testing.assert_array_equal(
+        *indexer.vectors.get_word_vectors([100 * "x", 100 * "x" + "yz"])
+    )
 
 
 def test_a_prediction_does_not_depend_on_the_batch(archive, monkeypatch):

@@ -22,7 +22,7 @@ def test_all_layers_of_each_word(archive):
     layers = numpy.array(output["layers"])
     assert layers.shape == (3, 7, 12)
 
-    vectors = archive.dataset_reader._token_indexers["fasttext"].get_word_vectors(
+    vectors = archive.dataset_reader._token_indexers["fasttext"].vectors.get_word_vectors(
         archive.dataset_reader.text_to_instance(SENTENCE)["source"].words
     )
     mask = torch.ones(1, 9, dtype=torch.bool)

@@ -98,7 +98,7 @@ def test_normalized_layers_count_alike_and_do_not_depend_on_the_batch(build):
 def test_it_is_what_allennlps_elmo_makes_of_the_same_layers(build, lm_archive):
     embedder = build().eval()
     indexer = FastTextIndexer(VECTORS)
-    boundary = torch.from_numpy(indexer._model.get_word_vector("</s>").copy()).unsqueeze(0)
+    boundary = torch.from_numpy(indexer.vectors.get_word_vector("</s>").copy()).unsqueeze(0)
     model = load_archive(lm_archive).model
     # With a vocabulary to cache, `Elmo` hands on a second tensor.
     elmo = Elmo(*(None, None, 1), vocab_to_cache=[], module=AsElmo(model, boundary)).eval()

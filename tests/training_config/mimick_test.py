@@ -36,7 +36,7 @@ def test_it_trains_and_its_archive_scores_the_same(tmp_path):
     indexer = {"type": "mimick", "archive_file": str(archive), "table_path": TABLE}
     # The table has neither, so these are predictions.
     words = ["zebra", "ZEBRA"]
-    lower, upper = TokenIndexer.from_params(Params(indexer)).get_word_vectors(words)
+    lower, upper = TokenIndexer.from_params(Params(indexer)).vectors.get_word_vectors(words)
     assert lower.shape == (10,)
     assert (lower == upper).all()
 
