@@ -44,16 +44,7 @@ class CompactFastText(FastTextVectors):
     their random initial values, are left out and count as zero.
 
     Opening a file reads everything but the vectors: for a million words, 20 MB in 20 milliseconds.
-
-    # Parameters
-
-    path : `Union[str, os.PathLike]`
-        See `FastTextVectors`.
-
-    # Raises
-
-    `InvalidFileError`
-        If the file is missing, damaged or of another kind.
+    Raises an `InvalidFileError` if the file is missing, damaged or of another kind.
     """
 
     def __init__(self, path: Union[str, os.PathLike]) -> None:
@@ -83,13 +74,6 @@ class CompactFastText(FastTextVectors):
         is_empty = self._bucket and not num_buckets
         if is_empty or found != ((num_words,), (num_buckets,), [num_buckets, self._dim]):
             raise self._error("has tables of different lengths")
-
-    @property
-    def dim(self) -> int:
-        return self._dim
-
-    def __contains__(self, word: str) -> bool:
-        return self._row_of(encode(word)) is not None
 
     def _load_vector(self, word: str) -> numpy.ndarray:
         row = self._row_of(encode(word))

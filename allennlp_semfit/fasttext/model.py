@@ -46,7 +46,7 @@ class FastTextVectors(OpenedOnce):
     Use `open(path)`, which returns the same object for the same file while it is referenced in this
     process. The object is pickled as its path, and `copy.deepcopy` returns the object itself.
 
-    Subclasses implement `dim`, `__contains__` and `_load_vector`.
+    Subclasses set `_dim` and implement `_row_of` and `_load_vector`.
 
     # Parameters
 
@@ -57,6 +57,8 @@ class FastTextVectors(OpenedOnce):
     kind = "fastText model"
     """The kind of file in error messages."""
 
+    _dim: int
+
     def __init__(self, path: Union[str, os.PathLike]) -> None:
         super().__init__(path)
         self.path = str(path)
@@ -65,11 +67,11 @@ class FastTextVectors(OpenedOnce):
     @property
     def dim(self) -> int:
         """The dimension of the vectors."""
-        raise NotImplementedError
+        return self._dim
 
     def __contains__(self, word: str) -> bool:
         """Whether the dictionary contains the word."""
-        raise NotImplementedError
+        return self._row_of(encode(word)) is not None
 
     def get_word_vector(self, word: str) -> numpy.ndarray:
         """
@@ -112,6 +114,10 @@ class FastTextVectors(OpenedOnce):
         return vector
 
     def _load_vector(self, word: str) -> numpy.ndarray:
+        raise NotImplementedError
+
+    def _row_of(self, word: bytes) -> Optional[int]:
+        """The row of a word of the dictionary, the last row if there are several."""
         raise NotImplementedError
 
     def _error(self, found: str, remedy: str = "Train it or copy it again.") -> InvalidFileError:
@@ -180,18 +186,11 @@ class FastTextModel(FastTextVectors):
         os.posix_fadvise(self._file, 0, 0, os.POSIX_FADV_RANDOM)
 
     @property
-    def dim(self) -> int:
-        return self._dim
-
-    @property
     def words(self) -> List[str]:
         """The words of the dictionary, sorted by decreasing frequency."""
         # The labels follow the words.
         words = dict.fromkeys(map(self._word, range(self._num_words)))
         return [word.decode("utf-8", errors="replace") for word in words]
-
-    def __contains__(self, word: str) -> bool:
-        return self._row_of(encode(word)) is not None
 
     def buckets_of(self, word: bytes) -> List[int]:
         """The bucket of each n-gram of a word, which is given in UTF-8."""
@@ -214,7 +213,6 @@ class FastTextModel(FastTextVectors):
         return rows + [self._num_words + bucket for bucket in self.buckets_of(word)]
 
     def _row_of(self, word: bytes) -> Optional[int]:
-        """The row of a word of the dictionary, the last row if there are several."""
         hashed = crc32(word)
         first, end = bisect_left(self._hashes, hashed), bisect_right(self._hashes, hashed)
         rows = self._rows_by_hash[first:end].tolist()
