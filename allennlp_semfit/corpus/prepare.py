@@ -10,7 +10,7 @@ from dataclasses import asdict
 from functools import lru_cache, partial
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Union
+from typing import IO, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Union
 from typing import Counter as CounterType
 
 from allennlp.common import Tqdm
@@ -48,29 +48,24 @@ class CorpusSummary(NamedTuple):
     seconds: float
 
 
-class CorpusWriter:
+class CorpusWriter(ExitStack):
     """
-    A context manager that writes documents to shards and to a validation file.
+    A context manager that writes documents to shards and to a validation file in an empty
+    directory. `num_shards` and `validation_fraction` are those of `CorpusOptions`.
 
-    # Parameters
-
-    directory : `Path`
-        An empty directory.
-    num_shards : `int`
-        A document goes to the shard with the fewest words so far, so that processes that read one
-        shard each have the same amount of work.
-    validation_fraction : `Optional[float]`
-        See `CorpusOptions`. Whole documents are taken at regular intervals or, with the default
-        fraction, at growing ones.
+    A document goes to the shard with the fewest words so far, so that processes that read one shard
+    each have the same amount of work. For validation, whole documents are taken at regular
+    intervals or, with the default fraction, at growing ones.
     """
 
     def __init__(
         self, directory: Path, *, num_shards: int, validation_fraction: Optional[float]
     ) -> None:
+        super().__init__()
+        (directory / TRAIN).mkdir()
         self._directory = directory
         self._num_shards = num_shards
         self._validation_fraction = validation_fraction
-        self._files = ExitStack()
         self.shards: List[IO[str]] = []
         self._shard_words: List[int] = []
         self._validation_file: Optional[IO[str]] = None
@@ -78,13 +73,6 @@ class CorpusWriter:
         self.sentences = 0
         self.words = 0
         self.validation_sentences = 0
-
-    def __enter__(self) -> "CorpusWriter":
-        (self._directory / TRAIN).mkdir()
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        self._files.close()
 
     def add(self, lines: str, sentences: int, words: int) -> None:
         """Writes a document. `lines` contains its sentences, each with a line end."""
@@ -127,9 +115,8 @@ class CorpusWriter:
         return self._shard_words.index(min(self._shard_words))
 
     def _open(self, name: str) -> IO[str]:
-        return self._files.enter_context(
-            open(self._directory / name, "w", encoding="utf-8", newline="\n")
-        )
+        path = self._directory / name
+        return self.enter_context(open(path, "w", encoding="utf-8", newline="\n"))
 
 
 def prepare_corpus(
