@@ -12,7 +12,6 @@ import sys
 import unicodedata
 from collections import Counter
 from pathlib import Path
-from typing import Counter as CounterType
 from typing import Dict, Iterator, List, Sequence, Tuple
 
 from allennlp.commands.subcommand import Subcommand
@@ -102,12 +101,12 @@ class NearestWordsCommand(Command):
                 logger.info(line)
 
 
-def _merge_forms(counts: CounterType[str]) -> CounterType[str]:
+def _merge_forms(counts: Counter[str]) -> Counter[str]:
     """
     Adds up the counts of words that are the same in Unicode's normalization form C. The most
     frequent of them, which the language model is most likely to know, stands for all.
     """
-    merged: CounterType[str] = Counter()
+    merged: Counter[str] = Counter()
     spellings: Dict[str, str] = {}
     for word, count in counts.most_common():
         merged[spellings.setdefault(unicodedata.normalize("NFC", word), word)] += count

@@ -11,7 +11,6 @@ from functools import lru_cache, partial
 from itertools import chain
 from pathlib import Path
 from typing import IO, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Union
-from typing import Counter as CounterType
 
 from allennlp.common import Tqdm
 from allennlp.common.checks import ConfigurationError
@@ -189,7 +188,7 @@ def prepare_corpus(
 def _fill(
     writer: CorpusWriter, sources: Sequence[Source], options: CorpusOptions, num_workers: int
 ) -> None:
-    dropped: CounterType[str] = Counter()
+    dropped: Counter[str] = Counter()
     total = sum(source.size for source in sources) or None
     with Tqdm.tqdm(total=total, unit="B", unit_scale=True, desc="reading") as bar:
         documents = read_documents(sources, bar.update)
@@ -250,7 +249,7 @@ def _split_batch(options: CorpusOptions, batch: Iterable[Document]) -> List[Sent
 
 
 def _split_document(options: CorpusOptions, document: Document) -> Sentences:
-    dropped: CounterType[str] = Counter()
+    dropped: Counter[str] = Counter()
     paragraphs = document.text.split("\n")
     if document.hidden_namespaces is not None:
         paragraphs = strip_markup(document.text, document.hidden_namespaces, dropped)

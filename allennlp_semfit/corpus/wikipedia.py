@@ -5,6 +5,7 @@ lists, and removes the words of {{lang}} and others.
 """
 
 import re
+from collections import Counter
 from contextlib import suppress
 from itertools import chain, takewhile
 from typing import (
@@ -19,7 +20,6 @@ from typing import (
     NamedTuple,
     Optional,
 )
-from typing import Counter as CounterType
 from xml.etree.ElementTree import Element, iterparse
 
 import regex
@@ -160,7 +160,7 @@ _MAX_CHARACTERS_READ = 10_000_000
 BROKEN = "(broken markup)"
 
 
-def strip_markup(markup: str, hidden: Collection[str], dropped: CounterType[str]) -> List[str]:
+def strip_markup(markup: str, hidden: Collection[str], dropped: Counter[str]) -> List[str]:
     """
     Returns an article's paragraphs of running text, without tables, footnotes, formulas, pictures,
     captions, headings, most templates, and list items that do not end like a sentence. `hidden`
@@ -193,7 +193,7 @@ def _parse(markup: str) -> Any:
     return None
 
 
-def _render(code: Any, hidden: Collection[str], dropped: CounterType[str]) -> str:
+def _render(code: Any, hidden: Collection[str], dropped: Counter[str]) -> str:
     """Returns the text of a `Wikicode` or `None`, with the marks of list items."""
     from mwparserfromhell import definitions, nodes
 

@@ -5,7 +5,6 @@ from contextlib import closing, contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Callable, Dict, Iterator, List, NamedTuple, Sequence, TypeVar
-from typing import Counter as CounterType
 
 from allennlp.common import Tqdm
 from allennlp.common.checks import ConfigurationError
@@ -22,7 +21,7 @@ Result = TypeVar("Result")
 class WordCounts(NamedTuple):
     """How often each word occurs, and the number of lines with at least one word."""
 
-    counts: CounterType[str]
+    counts: Counter[str]
     num_sentences: int
 
 
@@ -37,7 +36,7 @@ def count_words(files: Sequence[Path], *, num_workers: int = 1) -> WordCounts:
     `ConfigurationError`
         If there are no words, or `map_chunks` raises.
     """
-    counts: CounterType[str] = Counter()
+    counts: Counter[str] = Counter()
     num_sentences = 0
     with map_chunks(
         _count, files, num_workers=num_workers, description="counting words"

@@ -11,7 +11,6 @@ import time
 from collections import Counter
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Dict, Literal, NamedTuple, Optional, Sequence, Set, Union
-from typing import Counter as CounterType
 
 from allennlp.common import Tqdm
 from allennlp.common import logging as common_logging
@@ -261,7 +260,7 @@ def read_corpus(
     """
     num_words = 0
     # Counting all words of a large corpus would take gigabytes.
-    counts: CounterType[bytes] = Counter()
+    counts: Counter[bytes] = Counter()
     has_two_frequent = False
     total = sum(path.stat().st_size for path in files)
     with Tqdm.tqdm(total=total, unit="B", unit_scale=True, desc="reading the corpus") as progress:
