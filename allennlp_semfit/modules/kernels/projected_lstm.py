@@ -4,6 +4,7 @@ from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple, U
 from weakref import WeakKeyDictionary
 
 import torch
+from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from allennlp_semfit.common.initialization import weights_follow
 from allennlp_semfit.common.parallel import run_in_threads
@@ -106,7 +107,12 @@ def run_in_lockstep(
     ]
     first = layers[0]
     clip_values = (first.memory_cell_clip_value, first.state_projection_clip_value)
-    return _apply(
+    apply = _ProjectedLstmFunction.apply
+    # `torch.compile` must not trace the function, because it overwrites tensors that the backward
+    # pass reads. Importing the compiler takes seconds.
+    if torch.compiler.is_compiling():
+        apply = torch.compiler.disable(apply)
+    return apply(
         inputs,
         batch_sizes,
         *(inf if clip_value is None else clip_value for clip_value in clip_values),
@@ -185,7 +191,8 @@ class _ProjectedLstmFunction(torch.autograd.Function):
             ctx.save_for_backward(*weights)
         else:
             states, saved = _forward_all_layers(inputs, weights, options)
-            ctx.save_for_backward(*weights, *saved.flatten())
+            tensors, ctx.structure = tree_flatten(saved)
+            ctx.save_for_backward(*weights, *tensors)
         ctx.num_weights = len(weights)
         return states
 
@@ -207,7 +214,7 @@ class _ProjectedLstmFunction(torch.autograd.Function):
                 grad_inputs, grads = ctx.graph.backward(grad_outputs, ctx.lease)
         else:
             grad_inputs, *grads = _backward_all_layers(
-                grad_outputs, _Saved.unflatten(*saved), ctx.options, *ctx.needs
+                grad_outputs, tree_unflatten(saved, ctx.structure), ctx.options, *ctx.needs
             )
         # Weights are sorted by kind, then by layer.
         grad_weights = [
@@ -218,14 +225,6 @@ class _ProjectedLstmFunction(torch.autograd.Function):
         # An absent layer norm has no gradients, nor has any weight if none needs one.
         missing = [None] * (len(weights) - len(grad_weights))
         return (grad_inputs, None, None, None, None, None, None, *grad_weights, *missing)
-
-
-def _apply(*args: Any) -> torch.Tensor:
-    # `torch.compile` must not trace the function, because it overwrites tensors that the backward
-    # pass reads. Importing the compiler takes seconds.
-    if torch.compiler.is_compiling():
-        return torch.compiler.disable(_ProjectedLstmFunction.apply)(*args)
-    return _ProjectedLstmFunction.apply(*args)
 
 
 def _get_graph(
@@ -301,19 +300,6 @@ class _Saved(NamedTuple):
     # On a GPU, one item with the tensors of all layers, stacked.
     layers: List[_SavedLayer]
 
-    def flatten(self) -> List[Optional[torch.Tensor]]:
-        layers = [(*activations, *weights) for *activations, weights in self.layers]
-        return [self.inputs, self.recurrent, *chain.from_iterable(layers)]
-
-    @classmethod
-    def unflatten(cls, inputs: torch.Tensor, recurrent: torch.Tensor, *others: Any) -> "_Saved":
-        size = len(others) // len(_layer_indices(inputs))
-        layers = [
-            _SavedLayer(gates, cell_state, projected, _LayerWeights(*weights))
-            for gates, cell_state, projected, *weights in _groups(others, size)
-        ]
-        return cls(inputs, recurrent, layers)
-
 
 def _layer_indices(inputs: torch.Tensor) -> Sequence[Union[int, slice]]:
     """Indices into a buffer of all layers: one slice on a GPU, one index per layer on a CPU."""
@@ -382,12 +368,9 @@ def _weights_of_layers(weights: Sequence[Any], inputs: torch.Tensor) -> List[_La
             for weight in weights
         ]
         return [_LayerWeights(*converted[index::num_layers]) for index in range(num_layers)]
-    stacks: List[Any] = [_stack(kind, dtype) for kind in _groups(weights, num_layers)]
+    starts = range(0, len(weights), num_layers)
+    stacks: List[Any] = [_stack(weights[start : start + num_layers], dtype) for start in starts]
     return [_LayerWeights(*stacks)]
-
-
-def _groups(items: Sequence[Any], size: int) -> List[Sequence[Any]]:
-    return [items[start : start + size] for start in range(0, len(items), size)]
 
 
 def _stack(weights: Sequence[Any], dtype: torch.dtype) -> Optional[torch.Tensor]:
