@@ -99,12 +99,8 @@ class Archive:
     @classmethod
     def open(cls, file: Union[str, os.PathLike]) -> Self:
         """
-        Opens an archive, a serialization directory or an exported folder.
-
-        # Raises
-
-        `InvalidFileError`
-            If it does not exist, cannot be read, or has another model.
+        Opens an archive, a serialization directory or an exported folder. Raises an
+        `InvalidFileError` if it does not exist, cannot be read, or has another model.
         """
         path = Path(resolve_path(file, cls.remedy, cls.kind)).resolve()
         config = path / CONFIG_NAME
@@ -164,12 +160,8 @@ class Archive:
         """
         Builds a component of a configuration, which is consumed. `moved_option` is the option with
         which `export-model` takes the file of the component, if it has one. `extras` are as for
-        `FromParams.from_params`.
-
-        # Raises
-
-        `InvalidFileError`
-            If it needs a file that is missing or invalid, or the configuration does not work.
+        `FromParams.from_params`. Raises an `InvalidFileError` if it needs a file that is missing or
+        invalid, or the configuration does not work.
         """
         try:
             return base.from_params(params, **extras)
@@ -274,12 +266,7 @@ class Archive:
 def unpacked(path: Path, file: Union[str, os.PathLike], remedy: str, kind: str) -> Iterator[Path]:
     """
     A context manager for the directory with the files of an archive, which may be one itself.
-    `file`, `remedy` and `kind` are as for `InvalidFileError`.
-
-    # Raises
-
-    `InvalidFileError`
-        If it cannot be unpacked.
+    `file`, `remedy` and `kind` are those of the `InvalidFileError` if it cannot be unpacked.
     """
     if path.is_dir():
         yield path

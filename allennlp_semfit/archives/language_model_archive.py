@@ -31,12 +31,8 @@ class LanguageModelArchive(Archive):
     @cached_property
     def input_name(self) -> str:
         """
-        The name of the indexer that the model reads.
-
-        # Raises
-
-        `ConfigurationError`
-            If there is not exactly one.
+        The name of the indexer that the model reads. Raises a `ConfigurationError` if there is not
+        exactly one.
         """
         embedder = self.config["model"].get("text_field_embedder")
         embedders = embedder.get("token_embedders", {}) if isinstance(embedder, Params) else {}
@@ -102,12 +98,8 @@ class LanguageModelArchive(Archive):
 
     def open_indexer(self) -> TokenIndexer:
         """
-        Opens the language model's indexer.
-
-        # Raises
-
-        `InvalidFileError`
-            If a file is missing or invalid.
+        Opens the language model's indexer. Raises an `InvalidFileError` if a file is missing or
+        invalid.
         """
         params = copy.deepcopy(self._indexers[self.input_name])
         return self.build(TokenIndexer, params, self._indexer_option)
@@ -121,12 +113,8 @@ class LanguageModelArchive(Archive):
 
     def with_files(self, fasttext_model_path: Optional[str], tokenizer_path: Optional[str]) -> Self:
         """
-        The same language model with other paths of its files, where they are given.
-
-        # Raises
-
-        `ConfigurationError`
-            If a file is given, but the language model reads none.
+        The same language model with other paths of its files, where they are given. Raises a
+        `ConfigurationError` if a file is given, but the language model reads none.
         """
         moved = copy.copy(self)
         # One of the two builds the model, and then forgets the weights.

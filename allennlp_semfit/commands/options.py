@@ -29,7 +29,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import SigTermReceived
 
 from allennlp_semfit.common.errors import check_bounds, first_line
-from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder, batches_by_length
+from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
 
 T = TypeVar("T")
 
@@ -226,7 +226,7 @@ def add_layers_options(
 
 def add_language_model_options(subparser: argparse.ArgumentParser) -> None:
     """Adds the options that `load_language_model` reads."""
-    add_parameters(subparser, batches_by_length, "batch_size")
+    add_parameters(subparser, SentenceEmbedder.embed_sentences, "batch_size")
     add_parameters(subparser, SentenceEmbedder)
 
 

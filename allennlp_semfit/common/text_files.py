@@ -30,22 +30,13 @@ def find_text_files(
     paths: Sequence[Union[str, os.PathLike]], *, outputs: Sequence[Path] = ()
 ) -> List[Path]:
     """
-    Expands paths to a list of files.
+    Expands files, directories and globs to a list of files. A directory is expanded to the files
+    directly in it; in a glob, `**` matches any depth. The files of a directory or glob are sorted.
+    Hidden files are skipped, and so are `outputs`, the files and directories that the command
+    replaces.
 
-    # Parameters
-
-    paths : `Sequence[Union[str, os.PathLike]]`
-        Files, directories or globs. A directory is expanded to the files directly in it; in a glob,
-        `**` matches any depth. The files of a directory or glob are sorted, and hidden files are
-        skipped.
-    outputs : `Sequence[Path]`, optional (default = `()`)
-        The files and directories that the command replaces, which directories and globs skip.
-
-    # Raises
-
-    `ConfigurationError`
-        If a path matches no file or a broken link, is or is in one of `outputs`, or is the output
-        of `prepare-corpus` instead of the `train` in it.
+    Raises a `ConfigurationError` if a path matches no file or a broken link, is or is in one of
+    `outputs`, or is the output of `prepare-corpus` instead of the `train` in it.
     """
     replaced = {Path(os.path.realpath(path)) for path in outputs}
 
@@ -113,24 +104,14 @@ def read_text(
     """
     Yields chunks of about two megabytes, without a byte order mark. Lines may end in CR, CRLF or
     LF; in the chunks, they end in LF. Each chunk ends with LF, even if the file does not, except
-    within a line of megabytes, where a chunk ends before a word or within a word of megabytes.
+    within a line of megabytes, where a chunk ends before a word or within a word of megabytes. With
+    `whole_lines`, a line is kept in one chunk, however long it is.
 
-    # Parameters
+    `stream` is the text, if it differs from the content of the file, such as a decompressed stream.
+    `on_bytes` is called with the number of bytes of each chunk. `errors` is that of `bytes.decode`.
 
-    path : `Path`
-    stream : `Optional[IO[bytes]]`, optional (default = `None`)
-        The text, if it differs from the content of the file, such as a decompressed stream.
-    on_bytes : `Optional[Callable[[int], Any]]`, optional (default = `None`)
-        Called with the number of bytes of each chunk.
-    whole_lines : `bool`, optional (default = `False`)
-        Whether to keep a line in one chunk, however long it is.
-    errors : `str`, optional (default = `"strict"`)
-        How to handle bytes that are not UTF-8; see `bytes.decode`.
-
-    # Raises
-
-    `ConfigurationError`
-        If the file cannot be read or, with `errors` `"strict"`, is not UTF-8.
+    Raises a `ConfigurationError` if the file cannot be read or, with `errors` `"strict"`, is not
+    UTF-8.
     """
     num_lines = 0
     with nullcontext(stream) if stream else open_file(path) as file:

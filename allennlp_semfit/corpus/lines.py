@@ -109,12 +109,8 @@ _MAX_PARAGRAPH_CHARACTERS = 1 << 14
 
 def check_text(name: str, lines: Iterable[str]) -> None:
     """
-    Warns if the first lines of an input contain markup.
-
-    # Raises
-
-    `ConfigurationError`
-        If the lines are not text.
+    Warns if the first lines of an input contain markup. Raises a `ConfigurationError` if they are
+    not text.
     """
     lines = list(filter(None, map(str.strip, lines)))
     for frame in _FRAMES if lines else []:

@@ -87,13 +87,8 @@ def find_sources(
     """
     Finds files with the arguments of `find_text_files` and datasets of the Hugging Face Hub, and
     detects the formats of files: from the start of a file, not from its name. Warns if lines are
-    hard-wrapped or contain markup.
-
-    # Raises
-
-    `ConfigurationError`
-        If an input is missing, empty or an output, or is neither UTF-8 text, a MediaWiki dump nor a
-        dataset with the given field.
+    hard-wrapped or contain markup. Raises a `ConfigurationError` if an input is missing, empty or
+    an output, or is neither UTF-8 text, a MediaWiki dump nor a dataset with the given field.
     """
     names = [os.fspath(entry) for entry in inputs]
     is_default = options.subset is None and options.split == CorpusOptions.split
@@ -118,12 +113,8 @@ def find_sources(
 def read_documents(sources: Iterable[Source], on_bytes: Callable[[int], Any]) -> Iterator[Document]:
     """
     Yields the documents in the order of the input, with one at a time in memory. Calls `on_bytes`
-    with the number of bytes that were read since the last call.
-
-    # Raises
-
-    `ConfigurationError`
-        If a file is truncated, damaged or not UTF-8.
+    with the number of bytes that were read since the last call. Raises a `ConfigurationError` if a
+    file is truncated, damaged or not UTF-8.
     """
     for source in sources:
         position = 0

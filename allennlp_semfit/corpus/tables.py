@@ -41,23 +41,10 @@ def open_table(
     split: str = "train",
 ) -> "IterableDataset":
     """
-    Opens a Parquet file, or a dataset of the Hub, to be read as a stream.
-
-    # Parameters
-
-    name : `str`
-        The path of a file, or a dataset such as `"hf://datasets/wikimedia/wikipedia"`.
-    field : `Optional[str]`
-        The field with the text.
-    subset : `Optional[str]`, optional (default = `None`)
-        The configuration of the Hub's dataset, such as `"20231101.yo"`.
-    split : `str`, optional (default = `"train"`)
-        The split of the Hub's dataset.
-
-    # Raises
-
-    `ConfigurationError`
-        If the package `datasets` or the dataset is missing.
+    Opens the Parquet file `name`, or a dataset of the Hub, such as
+    `"hf://datasets/wikimedia/wikipedia"`, to be read as a stream. The other parameters are those of
+    `CorpusOptions`. Raises a `ConfigurationError` if the package `datasets` or the dataset is
+    missing.
     """
     if find_spec("datasets") is None:
         raise ConfigurationError(
@@ -84,12 +71,8 @@ def open_table(
 
 def read_csv(path: Path, stream: IO[bytes], head: bytes) -> Iterator[Dict[str, Any]]:
     """
-    Yields the rows of a CSV or TSV file that begins with `head`.
-
-    # Raises
-
-    `ConfigurationError`
-        If a row has more fields than the first line, or its quotation marks are wrong.
+    Yields the rows of a CSV or TSV file that begins with `head`. Raises a `ConfigurationError` if a
+    row has more fields than the first line, or its quotation marks are wrong.
     """
     text = head.decode("utf-8-sig", errors="replace")
     separator = max(",\t;|", key=text.partition("\n")[0].count)
@@ -127,12 +110,8 @@ def is_json(head: bytes) -> bool:
 def read_json(path: Path, stream: IO[bytes], head: bytes) -> Iterator[Dict[str, Any]]:
     """
     Yields the objects of JSON lines or of one array. The package `datasets` would require that a
-    field has the same type in all rows, also if nobody reads it.
-
-    # Raises
-
-    `ConfigurationError`
-        If the file is not JSON.
+    field has the same type in all rows, also if nobody reads it. Raises a `ConfigurationError` if
+    the file is not JSON.
     """
     lines: Iterable[str] = read_lines(path, stream)
     is_array = head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
@@ -155,12 +134,8 @@ def read_json(path: Path, stream: IO[bytes], head: bytes) -> Iterator[Dict[str, 
 
 def read_texts(rows: Iterable[Dict[str, Any]], name: str, field: Optional[str]) -> Iterator[str]:
     """
-    Yields the text in a field.
-
-    # Raises
-
-    `ConfigurationError`
-        If no early row has the field, if it does not contain text, or if reading fails.
+    Yields the text in a field. Raises a `ConfigurationError` if no early row has the field, if it
+    does not contain text, or if reading fails.
     """
     with _explain_errors(name):
         iterator = iter(rows)

@@ -55,10 +55,7 @@ def read_articles(stream: IO[bytes]) -> Iterator[Document]:
     gensim's `extract_pages` is not used because it keeps an empty element for each page (84 MB for
     a million pages), and returns neither which pages are redirects nor the names of the namespaces.
 
-    # Raises
-
-    `xml.etree.ElementTree.ParseError`
-        If the XML is damaged or truncated.
+    Raises a `ParseError` of `xml.etree.ElementTree` if the XML is damaged or truncated.
     """
     events = iterparse(stream, events=("start", "end"))
     _, root = next(events)

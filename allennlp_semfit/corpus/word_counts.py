@@ -29,12 +29,8 @@ def count_words(files: Sequence[Path], *, num_workers: int = 1) -> WordCounts:
     """
     Counts the words as the `language_modeling` reader reads them by default: `str.split()`
     separates words, and a byte order mark at the start of a file is skipped. All counts are in
-    memory, about 120 bytes for each distinct word of ten letters.
-
-    # Raises
-
-    `ConfigurationError`
-        If there are no words, or `map_chunks` raises.
+    memory, about 120 bytes for each distinct word of ten letters. Raises a `ConfigurationError` if
+    there are no words, and what `map_chunks` raises.
     """
     counts: Counter[str] = Counter()
     num_sentences = 0

@@ -152,16 +152,8 @@ class LanguageModelingReader(DatasetReader, KnownParams):
 
     def text_to_instance(self, sentence: str) -> Instance:
         """
-        # Parameters
-
-        sentence : `str`
-            A sentence of any length. It is not split.
-
-        # Returns
-
-        `Instance`
-            `"source"`: a `TextField` of the words and boundary tokens; with a
-            `WhitespaceTokenizer`, a `SentenceField`, which is faster.
+        The field `"source"` for a sentence of any length, which is not split: a `TextField` of the
+        words and boundary tokens; with a `WhitespaceTokenizer`, a `SentenceField`, which is faster.
         """
         return self._make_instance(self._split(sentence))
 

@@ -135,7 +135,7 @@ def embed_file(
     dtype : `Literal["float32", "float16"]`, optional (default = `"float32"`)
         The type of the vectors' elements. `"float16"` takes half the space.
     batch_size : `int`, optional (default = `64`)
-        See `batches_by_length`. It changes the vectors only by rounding.
+        See `SentenceEmbedder.embed_sentences`. It changes the vectors only by rounding.
     forget_sentences : `bool`, optional (default = `False`)
         Whether to omit the dataset named `"sentence_to_index"`, JSON that maps each sentence to its
         dataset, which needs all sentences in memory.

@@ -31,9 +31,8 @@ def word_vectors(
     contexts : `Optional[Iterable[Sequence[str]]]`, optional (default = `None`)
         Sentences, as lists of words.
     layers : `str`, optional (default = `None`)
-        How the layers of an occurrence in `contexts` are pooled: `"average"`, their mean, which is
-        the default; `"all"`, which concatenates them; `"normalized"`, their mean after layer
-        normalization of each; or `"top"`, the last one.
+        How the layers of an occurrence in `contexts` are pooled, by default `"average"`: see
+        `SentenceEmbedder.sentence_vectors`.
     batch_size : `int`, optional (default = `64`)
         See `SentenceEmbedder.embed_sentences`.
 

@@ -46,12 +46,8 @@ class FastTextVectors(OpenedOnce):
     Use `open(path)`, which returns the same object for the same file while it is referenced in this
     process. The object is pickled as its path, and `copy.deepcopy` returns the object itself.
 
-    Subclasses set `_dim` and implement `_row_of` and `_load_vector`.
-
-    # Parameters
-
-    path : `Union[str, os.PathLike]`
-        A path, or a URL that AllenNLP's `cached_path` can download.
+    Subclasses set `_dim` and implement `_row_of` and `_load_vector`. `path` may be a URL that
+    AllenNLP's `cached_path` can download.
     """
 
     kind = "fastText model"
@@ -75,17 +71,8 @@ class FastTextVectors(OpenedOnce):
 
     def get_word_vector(self, word: str) -> numpy.ndarray:
         """
-        Returns the vector of any word, as a read-only array that all callers share.
-
-        # Returns
-
-        `numpy.ndarray`
-            Shape `(dim,)`, `float32`.
-
-        # Raises
-
-        `InvalidFileError`
-            If the vector is not finite, because the model is damaged.
+        Returns the vector of any word, as a read-only array that all callers share. Shape `(dim,)`,
+        `float32`. Raises an `InvalidFileError` if it is not finite, because the model is damaged.
         """
         return self._cached_vector(word)
 

@@ -275,13 +275,8 @@ class ElmoSemfitEmbedder(TokenEmbedder, NamesConfigKey):
         """
         Takes the tensors of the `elmo_semfit` indexer by name; see its `tokens_to_indices`. The
         output has the shape `(batch_size, length, get_output_dim())` and, without a projection, is
-        zero where padded.
-
-        # Raises
-
-        `ConfigurationError`
-            If the names of the tensors or the dimension of the vectors are not those that the
-            language model was trained on.
+        zero where padded. Raises a `ConfigurationError` if the names of the tensors or the
+        dimension of the vectors are not those that the language model was trained on.
         """
         found = {"word_mask": word_mask, "subword_spans": subword_spans, **others}
         tensors = {name: tensor for name, tensor in found.items() if tensor is not None}

@@ -219,17 +219,10 @@ def add_boundary_tokens(
     tensor: torch.Tensor, start: torch.Tensor, end: torch.Tensor, lengths: torch.Tensor
 ) -> torch.Tensor:
     """
-    Adds boundary tokens to sentences: `start` before the first word, `end` right after the last.
-    Pads the characters of words to the same number.
-
-    # Parameters
-
-    tensor : `torch.Tensor`
-        Shape `(batch_size, length, ...)`. Without words, it may lack further dimensions.
-    start, end : `torch.Tensor`
-        Shape `(num_tokens, ...)`.
-    lengths : `torch.Tensor`
-        The number of words in each sentence. Shape `(batch_size, 1)`.
+    Adds boundary tokens to sentences, shape `(batch_size, length, ...)`: `start` before the first
+    word, `end` right after the last, both of shape `(num_tokens, ...)`. Without words, `tensor` may
+    lack further dimensions. `lengths` has the number of words in each sentence, shape
+    `(batch_size, 1)`. Pads the characters of words to the same number.
     """
     if not tensor.size(1):
         tensor = tensor.new_zeros(tensor.size(0), 0, *start.size()[1:])

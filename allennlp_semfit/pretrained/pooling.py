@@ -22,23 +22,9 @@ def check_pooling(layers: str, pool: str = "mean") -> None:
 
 def pool_layers(layers: numpy.ndarray, mode: str) -> numpy.ndarray:
     """
-    Pools the layers of the words of a sentence.
-
-    # Parameters
-
-    layers : `numpy.ndarray`
-        Shape `(num_layers, length, dim)`.
-    mode : `str`
-        - `"all"`: all layers side by side (Perone et al. 2018, https://arxiv.org/abs/1806.06259);
-        - `"top"`: the last layer;
-        - `"average"`: the mean of the layers;
-        - `"normalized"`: the mean of the layers after layer normalization of each, so that layers
-          with longer vectors do not dominate (Peters et al. 2018).
-
-    # Returns
-
-    `numpy.ndarray`
-        Shape `(length, num_layers * dim)` with `"all"`, otherwise `(length, dim)`.
+    Pools the layers of the words of a sentence, shape `(num_layers, length, dim)`. The modes are
+    the `layers` of `SentenceEmbedder.sentence_vectors`. Shape `(length, num_layers * dim)` with
+    `"all"`, otherwise `(length, dim)`.
     """
     if mode == "all":
         return numpy.concatenate(layers, axis=-1)

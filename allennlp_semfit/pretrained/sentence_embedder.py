@@ -52,7 +52,8 @@ class SentenceEmbedder:
 
     Tokenize sentences in the same way as the language model's training text. They can have any
     length, and their vectors do not depend on the other sentences of a batch. `""` is a word like
-    any other, so split text with `text.split()`, not with `text.split(" ")`.
+    any other, so split text with `text.split()`, not with `text.split(" ")`. The methods raise a
+    `ConfigurationError` if a sentence is not a list of strings.
 
     An embedder can be pickled; the copy reads the files again.
 
@@ -156,11 +157,6 @@ class SentenceEmbedder:
         `Union[numpy.ndarray, torch.Tensor]`
             The layers, the projected input first; in each vector, the forward half first. Shape
             `(num_layers, length, get_output_dim())`, `float32`.
-
-        # Raises
-
-        `ConfigurationError`
-            If the sentence is not a list of strings.
         """
         return self.embed_batch([sentence], convert_to_tensor=convert_to_tensor)[0]
 
@@ -168,24 +164,8 @@ class SentenceEmbedder:
         self, batch: Sequence[Sequence[str]], *, convert_to_tensor: bool = False
     ) -> List[Any]:
         """
-        Embeds sentences in one batch, padded to the length of the longest.
-
-        # Parameters
-
-        batch : `Sequence[Sequence[str]]`
-            Sentences may be empty.
-        convert_to_tensor : `bool`, optional (default = `False`)
-            See `embed_sentence`.
-
-        # Returns
-
-        `List[Union[numpy.ndarray, torch.Tensor]]`
-            For each sentence, the output of `embed_sentence`.
-
-        # Raises
-
-        `ConfigurationError`
-            If a sentence is not a list of strings.
+        Embeds sentences, which may be empty, in one batch, padded to the length of the longest.
+        Returns the output of `embed_sentence` for each, where `convert_to_tensor` is described.
         """
         for sentence in batch:
             if isinstance(sentence, str):
@@ -245,7 +225,7 @@ class SentenceEmbedder:
         # Raises
 
         `ConfigurationError`
-            If a sentence is not a list of strings, or `batch_size` is less than 1.
+            If `batch_size` is less than 1.
         """
         check_bounds({"batch_size": batch_size}, at_least=1)
         for window in windows_of(sentences):
@@ -300,8 +280,7 @@ class SentenceEmbedder:
         # Raises
 
         `ConfigurationError`
-            If `pool` or `layers` is unknown, a sentence is not a list of strings, or `batch_size`
-            is less than 1.
+            If `pool` or `layers` is unknown, or `batch_size` is less than 1.
         """
         check_pooling(layers, pool)
         check_bounds({"batch_size": batch_size}, at_least=1)
@@ -360,13 +339,7 @@ def batches_by_length(
     """
     Groups sentences into batches of similar length, the longest first, so that an out-of-memory
     error occurs at once. Takes the number of words of each sentence and yields the indices of the
-    sentences in each batch.
-
-    # Parameters
-
-    batch_size : `int`, optional (default = `64`)
-        The maximum number of sentences in a batch. Including padding, a batch of several sentences
-        has at most 50 times as many words.
+    sentences in each batch. `batch_size` is that of `SentenceEmbedder.embed_sentences`.
     """
     batch: List[int] = []
     for index in sorted(range(len(lengths)), key=lambda index: (-lengths[index], index)):

@@ -161,16 +161,8 @@ def write_table(path: Path, words: Sequence[str], vectors: numpy.ndarray) -> Non
     Writes vectors in word2vec's text format, which AllenNLP's `embedding` reads as a
     `pretrained_file` and gensim with `KeyedVectors.load_word2vec_format`: the line `N D`, then one
     line per word, with its vector to six significant digits, all separated by spaces. The file
-    appears when it is complete.
-
-    # Parameters
-
-    path : `Path`
-        A missing directory is created.
-    words : `Sequence[str]`
-        Without white space.
-    vectors : `numpy.ndarray`
-        Shape `(len(words), dim)`.
+    appears when it is complete; a missing directory is created. `words` have no white space, and
+    `vectors` the shape `(len(words), dim)`.
     """
     num_words, dim = vectors.shape
     with (

@@ -14,23 +14,8 @@ from allennlp_semfit.modules.kernels.projected_lstm import ProjectedLstm, run_in
 
 class Contextualizer(torch.nn.Module):
     """
-    A base class for contextualizers of language models.
-
-    # Parameters
-
-    input_dim : `int`
-        The dimension of the word vectors.
-    output_dim : `int`
-        The dimension of the states.
-    num_layers : `int`
-        The number of layers, not counting the input.
-    return_all_layers : `bool`
-        Whether `forward` returns all layers or only the last one. The attribute can be set.
-
-    # Raises
-
-    `ConfigurationError`
-        If a size is less than 1.
+    A base class for contextualizers of language models. `num_layers` does not count the input.
+    `return_all_layers`, whether `forward` returns all layers or only the last one, can be set.
     """
 
     max_length: Optional[int] = None

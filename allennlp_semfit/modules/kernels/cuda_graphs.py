@@ -45,18 +45,12 @@ class _Memory:
 
 class CapturedPass:
     """
-    A forward pass and its backward pass.
+    A forward pass and its backward pass. The values of `inputs` do not matter; their second
+    dimension, like that of the gradients, is the words.
 
-    # Parameters
-
-    memory : `_Memory`
-    inputs : `torch.Tensor`
-        Their values do not matter. The second dimension, like that of the gradients, is the words.
-    forward : `Callable[[torch.Tensor], Tuple[torch.Tensor, Any]]`
-        Given the inputs, returns the outputs and the values that `backward` needs.
-    backward : `Callable[[torch.Tensor, Any], Sequence[Any]]`
-        Given the outputs' gradient and these values, returns the gradient of the inputs, or `None`,
-        and the gradients of the parameters.
+    Given the inputs, `forward` returns the outputs and the values that `backward` needs. Given the
+    outputs' gradient and these values, `backward` returns the gradient of the inputs, or `None`,
+    and the gradients of the parameters.
     """
 
     def __init__(
@@ -111,12 +105,8 @@ class CapturedPass:
         self, grad_outputs: torch.Tensor, lease: _Lease
     ) -> Tuple[Optional[torch.Tensor], List[torch.Tensor]]:
         """
-        The gradients of the inputs and the parameters. The next pass overwrites the latter.
-
-        # Raises
-
-        `RuntimeError`
-            If another forward pass has overwritten the tensors.
+        The gradients of the inputs and the parameters. The next pass overwrites the latter. Raises
+        a `RuntimeError` if another forward pass has overwritten the tensors.
         """
         if self._memory.lease() is not lease:
             raise RuntimeError(
@@ -152,15 +142,8 @@ class GraphCache:
     ) -> Optional[CapturedPass]:
         """
         Returns the pass for a shape, or `None` if another pass is in progress, if there are too
-        many, or if the shape occurs for the first time: many shapes occur only once.
-
-        # Parameters
-
-        parameters : `Hashable`
-            If these differ from those of the last call, all graphs are captured again.
-        shape : `Tuple[int, ...]`
-        capture : `Callable[[_Memory], CapturedPass]`
-            Captures the pass.
+        many, or if the shape occurs for the first time: many shapes occur only once. `capture`
+        captures it. If `parameters` differ from those of the last call, all are captured again.
         """
         if self._memory is not None:
             lease = self._memory.lease()

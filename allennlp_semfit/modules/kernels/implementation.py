@@ -18,22 +18,10 @@ def select_ops(
 ) -> ModuleType:
     """
     Returns the module with the operations between the matrix products: `torch_ops`, which defines
-    them, `native_ops` or `triton_ops`.
+    them, `native_ops` or `triton_ops`. `implementation` is one of `IMPLEMENTATIONS`, where "auto"
+    selects the fastest available one, and `dtype` is the type of the matrix products.
 
-    # Parameters
-
-    implementation : `str`
-        One of `IMPLEMENTATIONS`. "auto" selects the fastest available one.
-    device : `torch.device`
-    dtype : `torch.dtype`
-        The type of the matrix products.
-    parameter_dtype : `torch.dtype`
-        The type of the parameters.
-
-    # Raises
-
-    `ConfigurationError`
-        If the implementation is not available for the device and the types.
+    Raises a `ConfigurationError` if it is not available for the device and the types.
     """
     supported = {
         "triton": device.type == "cuda" and dtype != torch.float64,

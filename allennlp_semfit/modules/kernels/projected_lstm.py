@@ -24,21 +24,8 @@ class ProjectedLstm(torch.nn.Module):
     Without the layer norm, it is equivalent to AllenNLP's `LstmCellWithProjection` and its weights
     have the same names and layout: the gates are input, forget, candidate, output.
 
-    # Parameters
-
-    hidden_dim : `int`
-        The dimension of the input, the state and the output.
-    cell_size : `int`
-        The number of memory cells.
-    layer_norm : `bool`
-        Whether to normalize the state.
-    memory_cell_clip_value : `float`
-        The maximum magnitude of the cell state; `None` for no clipping.
-    state_projection_clip_value : `float`
-        The maximum magnitude of the projected output; `None` for no clipping.
-    implementation : `str`, optional (default = `"auto"`)
-        The implementation of the operations between the matrix products: see
-        [`select_ops`](../implementation#select_ops).
+    See `bidirectional_language_model_lstm` for the parameters. `hidden_dim` is the dimension of the
+    input, the state and the output.
     """
 
     def __init__(
@@ -77,22 +64,11 @@ def run_in_lockstep(
     layers: Sequence[ProjectedLstm], inputs: torch.Tensor, batch_sizes: List[int]
 ) -> torch.Tensor:
     """
-    Runs several layers of the same sizes in parallel, each on its own input.
-
-    # Parameters
-
-    layers : `Sequence[ProjectedLstm]`
-    inputs : `torch.Tensor`
-        Shape `(len(layers), sum(batch_sizes), hidden_dim)`. For each layer, in the layout of
-        `torch.nn.utils.rnn.PackedSequence.data`: all first words, all second words, and so on, with
-        the sentences sorted by decreasing length.
-    batch_sizes : `List[int]`
-        The number of sentences that have a first word, a second word, and so on.
-
-    # Returns
-
-    `torch.Tensor`
-        The states, in the shape and layout of `inputs`.
+    Runs several layers of the same sizes in parallel, each on its own input. The shape of `inputs`
+    is `(len(layers), sum(batch_sizes), hidden_dim)`. For each layer, they have the layout of
+    `torch.nn.utils.rnn.PackedSequence.data`: all first words, all second words, and so on, with the
+    sentences sorted by decreasing length. `batch_sizes` has the numbers of sentences with a first
+    word, a second word, and so on. The states have the shape and layout of `inputs`.
     """
     weights = [
         (

@@ -24,12 +24,8 @@ class BatchWords:
     """
     The distinct words of a batch, and the targets as indices into them. Indexing selects targets.
 
-    # Parameters
-
-    directions : `torch.Tensor`
-        The vectors of the words, of unit norm. Shape `(num_words, embedding_dim)`.
-    indices : `torch.Tensor`
-        The words of the targets, or -1 for positions without a target. Shape `(...)`.
+    `directions` has the vectors of the words, of unit norm, shape `(num_words, embedding_dim)`.
+    `indices` has the words of the targets, or -1 for positions without a target, of any shape.
     """
 
     directions: torch.Tensor

@@ -40,25 +40,10 @@ class FastTextEmbedder(TokenEmbedder):
         indices: Optional[torch.Tensor] = None,
     ) -> torch.Tensor:
         """
-        # Parameters
-
-        vectors : `torch.Tensor`
-            Shape `(batch_size, length, embedding_dim)`, or `(num_vectors + 1, embedding_dim)` with
-            `indices`.
-        word_mask : `torch.BoolTensor`, optional (default = `None`)
-            Not used. Shape `(batch_size, length)`.
-        indices : `torch.Tensor`, optional (default = `None`)
-            The row of each word in `vectors`. Shape `(batch_size, length)`.
-
-        # Returns
-
-        `torch.Tensor`
-            The vector of each word. Shape `(batch_size, length, embedding_dim)`.
-
-        # Raises
-
-        `ConfigurationError`
-            If the dimension of the vectors is not `embedding_dim`.
+        The vector of each word, shape `(batch_size, length, embedding_dim)`. `vectors` has the same
+        shape or, with `indices`, the row of each word in it, the shape
+        `(num_vectors + 1, embedding_dim)`. Raises a `ConfigurationError` if the dimension of the
+        vectors is not `embedding_dim`.
         """
         if vectors.size(-1) != self._embedding_dim:
             raise ConfigurationError(
