@@ -1,11 +1,3 @@
-"""
-The `copy-configs` subcommand copies the package's configs, for use without a clone of the
-repository.
-
-    allennlp copy-configs
-    allennlp train training_config/elmo_semfit.jsonnet --include-package allennlp_semfit -s output
-"""
-
 import argparse
 import logging
 from pathlib import Path

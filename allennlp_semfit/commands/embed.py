@@ -1,12 +1,3 @@
-"""
-The `embed` subcommand writes a language model's vectors for the words of tokenized sentences to an
-HDF5 file, as AllenNLP's `elmo` subcommand did, or one vector for each sentence.
-
-    allennlp embed output/elmo_semfit/model.tar.gz sentences.txt vectors.h5
-    allennlp embed output/elmo_semfit/model.tar.gz sentences.txt vectors.h5 --top --dtype float16
-    allennlp embed output/elmo_semfit/model.tar.gz sentences.txt vectors.npy --pool mean --average
-"""
-
 import argparse
 import logging
 from pathlib import Path

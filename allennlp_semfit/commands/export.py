@@ -1,11 +1,4 @@
-"""
-The subcommands that export a trained model, or vectors of it, for use elsewhere.
-
-    allennlp export-model output/elmo_semfit/model.tar.gz my-model
-    allennlp export-task output/ner/model.tar.gz my-tagger
-    allennlp export-vectors output/elmo_semfit/model.tar.gz vectors.txt --words-file words.txt
-    allennlp export-vectors … --words-file words.txt --contexts sentences.txt --top
-"""
+"""The subcommands that export a trained model, or vectors of it, for use elsewhere."""
 
 import argparse
 import json

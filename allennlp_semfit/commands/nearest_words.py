@@ -1,10 +1,3 @@
-"""
-The `nearest-words` subcommand shows which words a language model predicts at each position of a
-text.
-
-    allennlp nearest-words output/elmo_semfit/model.tar.gz sentences.txt --candidates corpus/train
-"""
-
 import argparse
 import json
 import logging

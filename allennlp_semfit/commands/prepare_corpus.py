@@ -1,14 +1,3 @@
-r"""
-The `prepare-corpus` subcommand converts text, a dataset or a Wikipedia dump into a corpus for
-training a language model: shards with one tokenized sentence per line, and a validation file.
-
-    allennlp prepare-corpus novels/ letters.txt.gz corpus/ --language de
-    allennlp prepare-corpus reviews.jsonl.gz corpus/ --field text
-    allennlp prepare-corpus hf://datasets/wikimedia/wikipedia corpus/ --field text \
-        --subset 20231101.yo --language yo
-    allennlp prepare-corpus enwiki-latest-pages-articles.xml.bz2 corpus/
-"""
-
 import argparse
 import logging
 import shlex

@@ -1,10 +1,3 @@
-"""
-The `show-neighbors` subcommand prints the occurrences of words in a text with their nearest
-neighbors: other words of the text, in their contexts, that a language model gives similar vectors.
-
-    allennlp show-neighbors output/elmo_semfit/model.tar.gz sentences.txt --words bank,play
-"""
-
 import argparse
 import json
 import logging

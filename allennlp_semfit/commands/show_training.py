@@ -1,8 +1,3 @@
-"""
-The `show-training` subcommand prints a language model's metrics for each epoch, the path of its
-archive, and commands that use it.
-"""
-
 import argparse
 import json
 import os

@@ -1,12 +1,4 @@
-"""
-The subcommands that make what a language model needs from text with one tokenized sentence per
-line: word vectors.
-
-    allennlp train-fasttext corpus/train corpus/vectors.bin --dim 100
-    allennlp train-svd corpus/train svd.txt --vocabulary-dir svd_vocabulary
-    allennlp train-svd corpus/train svd.txt --matrix conditional --dim 100
-    allennlp train-svd corpus/train pca.txt --pca-of vectors.bin --dim 100
-"""
+"""The subcommands that train word vectors."""
 
 import argparse
 import json
