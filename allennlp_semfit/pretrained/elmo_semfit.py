@@ -20,7 +20,6 @@ from allennlp_semfit.archives.language_model_archive import (
     WORD_MASK,
     LanguageModelArchive,
     add_prefix,
-    remove_prefix,
 )
 from allennlp_semfit.common.config_params import NamesConfigKey
 from allennlp_semfit.pretrained.layers import LanguageModelLayers
@@ -92,51 +91,49 @@ class ElmoSemfitIndexer(TokenIndexer, NamesConfigKey):
 
     def tokens_to_indices(self, tokens: List[Token], vocabulary: Vocabulary) -> IndexedTokenList:
         """
-        The output of the language model's indexer for words, without boundary tokens: `"vectors"`
-        and `"word_mask"` of `fasttext` and `mimick`, `"elmo_tokens"` of `elmo_characters`. The
-        names of other indexers get the prefix `lm_`, because AllenNLP interprets some of them:
-        `"lm_tokens"` of `single_id`. The task's `vocabulary` is not used.
-
-        For a subword model, `"word_mask"`, `True` for each word; `"subword_spans"`, the first and
-        last subword of each word; and the output for the subwords, with the prefix `lm_`.
+        The output of the language model's indexer for words, without boundary tokens; for a subword
+        model, that for their subwords, and `"subword_spans"`, the first and last subword of each
+        word. The task's `vocabulary` is not used.
         """
         if self._tokenizer is None:
-            return add_prefix(self._prefix, self._indexer.tokens_to_indices(tokens, self._vocab))
+            return self._indexer.tokens_to_indices(tokens, self._vocab)
         subwords, spans = self._tokenizer.intra_word_tokenize(
             [token.ensure_text() for token in tokens]
         )
-        indexed = add_prefix(self._prefix, self._indexer.tokens_to_indices(subwords, self._vocab))
-        return {WORD_MASK: [True] * len(tokens), SUBWORD_SPANS: spans, **indexed}
+        return {**self._indexer.tokens_to_indices(subwords, self._vocab), SUBWORD_SPANS: spans}
 
     def get_empty_token_list(self) -> IndexedTokenList:
-        empty = add_prefix(self._prefix, self._indexer.get_empty_token_list())
-        return empty if self._tokenizer is None else {WORD_MASK: [], SUBWORD_SPANS: [], **empty}
+        empty = self._indexer.get_empty_token_list()
+        return empty if self._tokenizer is None else {**empty, SUBWORD_SPANS: []}
 
     def get_padding_lengths(self, indexed_tokens: IndexedTokenList) -> Dict[str, int]:
-        indexed = remove_prefix(self._prefix, indexed_tokens)
-        lengths = add_prefix(self._prefix, self._indexer.get_padding_lengths(indexed))
+        lengths = self._indexer.get_padding_lengths(indexed_tokens)
         if self._tokenizer is not None:
-            lengths[WORD_MASK] = lengths[SUBWORD_SPANS] = len(indexed_tokens[WORD_MASK])
+            # Without the indexer's `token_min_padding_length`, which counts subwords.
+            lengths[SUBWORD_SPANS] = len(indexed_tokens[SUBWORD_SPANS])
         return lengths
 
     def as_padded_tensor_dict(
         self, tokens: IndexedTokenList, padding_lengths: Dict[str, int]
     ) -> Dict[str, torch.Tensor]:
         """
-        The tensors of the language model's indexer, with words as the first dimension. For a
-        subword model, it is subwords, and there are `"word_mask"`, shape `(num_words,)`, and
-        `"subword_spans"`, shape `(num_words, 2)`, zero where padded.
+        The tensors of the language model's indexer, with words as the first dimension: `"vectors"`
+        and `"word_mask"` of `fasttext` and `mimick`, `"elmo_tokens"` of `elmo_characters`. The
+        names of other indexers get the prefix `lm_`, because AllenNLP interprets some of them:
+        `"lm_tokens"` of `single_id`.
+
+        For a subword model, the first dimension is subwords, all names get the prefix, and there
+        are `"word_mask"`, shape `(num_words,)`, and `"subword_spans"`, shape `(num_words, 2)`, zero
+        where padded.
         """
-        tensors = add_prefix(
-            self._prefix,
-            self._indexer.as_padded_tensor_dict(
-                remove_prefix(self._prefix, tokens), remove_prefix(self._prefix, padding_lengths)
-            ),
-        )
+        indexed = dict(tokens)
+        subword_spans = indexed.pop(SUBWORD_SPANS, [])
+        tensors = self._indexer.as_padded_tensor_dict(indexed, padding_lengths)
+        tensors = add_prefix(self._prefix, tensors)
         if self._tokenizer is None:
             return tensors
-        length = padding_lengths[WORD_MASK]
-        words = torch.tensor(tokens[SUBWORD_SPANS][:length], dtype=torch.long).view(-1, 2)
+        length = padding_lengths[SUBWORD_SPANS]
+        words = torch.tensor(subword_spans[:length], dtype=torch.long).view(-1, 2)
         spans = torch.zeros(length, 2, dtype=torch.long)
         spans[: len(words)] = words
         return {WORD_MASK: torch.arange(length) < len(words), SUBWORD_SPANS: spans, **tensors}
@@ -273,7 +270,7 @@ class ElmoSemfitEmbedder(TokenEmbedder, NamesConfigKey):
         **others: torch.Tensor,
     ) -> torch.Tensor:
         """
-        Takes the tensors of the `elmo_semfit` indexer by name; see its `tokens_to_indices`. The
+        Takes the tensors of the `elmo_semfit` indexer by name; see its `as_padded_tensor_dict`. The
         output has the shape `(batch_size, length, get_output_dim())` and, without a projection, is
         zero where padded. Raises a `ConfigurationError` if the names of the tensors or the
         dimension of the vectors are not those that the language model was trained on.
@@ -290,7 +287,7 @@ class ElmoSemfitEmbedder(TokenEmbedder, NamesConfigKey):
         return representation if self._projection is None else self._projection(representation)
 
     def _check(self, tensors: Dict[str, torch.Tensor]) -> None:
-        expected = self._language_model.input_names()
+        expected = self._language_model.input_names
         remedy = (
             f'Use the indexer {{"type": "elmo_semfit", "archive_file": "{self._archive_file}"}} in '
             "each dataset reader."

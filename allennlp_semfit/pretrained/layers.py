@@ -1,5 +1,5 @@
 import os
-from typing import Any, Dict, List, Optional, Sequence, Set, Tuple, Union, get_args
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union, get_args
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -73,9 +73,9 @@ class LanguageModelLayers(torch.nn.Module):
                 f"{self.get_input_dim()}, but those of {vectors.path} have dimension "
                 f"{vectors.dim}. Put the file of its training there."
             )
-        self._input_names = set(add_prefix(self.prefix, indexer.get_empty_token_list()))
+        self.input_names = set(add_prefix(self.prefix, indexer.get_empty_token_list()))
         if self.is_subword:
-            self._input_names |= {WORD_MASK, SUBWORD_SPANS}
+            self.input_names |= {WORD_MASK, SUBWORD_SPANS}
         self._start, self._end = (
             _BoundaryTokens(tokens, indexer, model.vocab, archive.file)
             for tokens in archive.boundary_tokens
@@ -96,10 +96,6 @@ class LanguageModelLayers(torch.nn.Module):
         """Opens an archive, serialization directory or exported folder; see the class."""
         archive = LanguageModelArchive.open(archive_file)
         return cls(archive, archive.build_model(), sub_token_mode)
-
-    def input_names(self) -> Set[str]:
-        """The names of the input tensors."""
-        return self._input_names
 
     def get_input_dim(self) -> int:
         """The dimension of the word vectors that the language model was trained on."""

@@ -129,7 +129,7 @@ def test_the_tasks_vocabulary_is_neither_asked_nor_changed(indexers):
         assert ours == indexers[kind].tokens_to_indices(tokens, Vocabulary.empty())
     # Both have the index 1 in the language model's vocabulary, where the corpus has no such word.
     unknown = indexers["words"].tokens_to_indices([Token("zxqv")], others)
-    assert unknown == {"lm_tokens": [1]}
+    assert unknown == {"tokens": [1]}
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
