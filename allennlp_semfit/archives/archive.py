@@ -63,27 +63,17 @@ _COPY_AGAIN = "Copy it again from an intact file, or train it again."
 class Archive:
     """
     A trained model: an archive of `allennlp train`, its serialization directory or an exported
-    folder. The subclasses have the kinds of model. A process reads each file once.
+    folder. A process reads each file once. `file` is its path or URL, as the user gave it, and
+    `identity` its local path, size and time of modification.
 
-    # Parameters
-
-    file : `str`
-        The path or URL, as the user gave it.
-    identity : `Tuple[Path, int, int]`
-        Its local path, size and time of modification.
+    A subclass is for one `kind` of model, as messages call it. It has the types of `models` and of
+    the dataset `reader` that the configuration may have, and the `remedy`, how to make one.
     """
 
     kind: ClassVar[str]
-    """What messages call it."""
-
     models: ClassVar[Tuple[str, ...]]
-    """The types of model that its configuration may have."""
-
     reader: ClassVar[str]
-    """The type of dataset reader that it must have."""
-
     remedy: ClassVar[str]
-    """How to make one."""
 
     def __init__(self, file: str, identity: Tuple[Path, int, int]) -> None:
         self.file = file
