@@ -363,16 +363,12 @@ class _MimickVectors(OpenedOnce):
         words = [
             word if word in self._rows else unicodedata.normalize("NFC", word) for word in words
         ]
-        rows = [self._row(word) for word in words]
+        rows = [self._rows.get(word, self._rows.get(word.lower())) for word in words]
         unknown = [word for word, row in zip(words, rows) if row is None]
         predictions = self._predict(unknown) if unknown else {}
         return [
             predictions[word] if row is None else self._table[row] for word, row in zip(words, rows)
         ]
-
-    def _row(self, word: str) -> Optional[int]:
-        row = self._rows.get(word)
-        return self._rows.get(word.lower()) if row is None else row
 
     def _predict(self, words: List[str]) -> Dict[str, numpy.ndarray]:
         """Returns predictions for `words` and possibly other words."""
