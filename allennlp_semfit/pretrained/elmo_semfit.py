@@ -315,7 +315,8 @@ class ArchivedLanguageModel(torch.nn.Module):
 
     def __init__(self, archive_file: Union[str, os.PathLike], sub_token_mode: str) -> None:
         super().__init__()
-        self._layers = LanguageModelLayers.from_archive(archive_file, sub_token_mode)
+        archive = LanguageModelArchive.open(archive_file)
+        self._layers = LanguageModelLayers(archive, archive.build_model(), sub_token_mode)
         self._layers.freeze()
         self._indexer = ElmoSemfitIndexer(archive_file)
         self.num_layers = self._layers.num_layers

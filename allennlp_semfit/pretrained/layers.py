@@ -1,5 +1,4 @@
-import os
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Union, get_args
+from typing import Any, Dict, List, Optional, Sequence, Tuple, get_args
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -86,16 +85,6 @@ class LanguageModelLayers(torch.nn.Module):
                     f"was trained on other vectors than those of {vectors.path}",
                     "Put the file of its training there.",
                 )
-
-    @classmethod
-    def from_archive(
-        cls,
-        archive_file: Union[str, os.PathLike],
-        sub_token_mode: str = "first",
-    ) -> "LanguageModelLayers":
-        """Opens an archive, serialization directory or exported folder; see the class."""
-        archive = LanguageModelArchive.open(archive_file)
-        return cls(archive, archive.build_model(), sub_token_mode)
 
     def get_input_dim(self) -> int:
         """The dimension of the word vectors that the language model was trained on."""

@@ -11,6 +11,7 @@ from allennlp.predictors import Predictor
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from allennlp_semfit.archives.language_model_archive import LanguageModelArchive
 from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.export.model_folder import export_model
 from allennlp_semfit.fasttext.train import train_fasttext
@@ -25,6 +26,11 @@ from tests.tolerance import assert_as_exact_as, assert_same_but_for_rounding
 SENTENCES = ["The captain closed the gate .", "Snow .", "Nobody had seen so much of it before"]
 
 
+def open_layers(archive_file):
+    archive = LanguageModelArchive.open(archive_file)
+    return LanguageModelLayers(archive, archive.build_model())
+
+
 def tensors_of(archive_file, sentences):
     indexer = ElmoSemfitIndexer(archive_file)
     return indexed_by(indexer, [sentence.split() for sentence in sentences])
@@ -34,7 +40,7 @@ def tensors_of(archive_file, sentences):
 def test_the_layers_are_those_that_the_language_model_gives_sentences_of_its_reader(
     kind, language_models
 ):
-    layers = LanguageModelLayers.from_archive(language_models[kind]).eval()
+    layers = open_layers(language_models[kind]).eval()
     archive = load_archive(language_models[kind])
     archive.model.eval()
     instances = [archive.dataset_reader.text_to_instance(sentence) for sentence in SENTENCES]
@@ -74,7 +80,7 @@ class TestFrozenCharacters:
         return tensors_of(archive_file, SENTENCES)
 
     def frozen(self, archive_file):
-        layers = LanguageModelLayers.from_archive(archive_file)
+        layers = open_layers(archive_file)
         layers.freeze()
         num_words = []
         characters = layers._text_field_embedder.token_embedder_characters
@@ -84,7 +90,7 @@ class TestFrozenCharacters:
         return layers, num_words
 
     def test_each_word_is_computed_once_and_is_what_it_was(self, archive_file, tensors):
-        expected = LanguageModelLayers.from_archive(archive_file).eval()(tensors)
+        expected = open_layers(archive_file).eval()(tensors)
         layers, num_words = self.frozen(archive_file)
         for _ in range(2):
             for layer, of_expected in zip(layers.train()(tensors), expected):
@@ -98,7 +104,7 @@ class TestFrozenCharacters:
     def test_a_state_dict_is_the_same_and_makes_it_forget(self, archive_file, tensors):
         layers, _ = self.frozen(archive_file)
         layers(tensors)
-        other = LanguageModelLayers.from_archive(archive_file).eval()
+        other = open_layers(archive_file).eval()
         assert layers.state_dict().keys() == other.state_dict().keys()
         for parameter in other.parameters():
             parameter.data.mul_(1.5)
@@ -111,7 +117,7 @@ class TestFrozenCharacters:
             def forward(self, *args, **kwargs):
                 return 2 * super().forward(*args, **kwargs)
 
-        layers = LanguageModelLayers.from_archive(archive_file).eval()
+        layers = open_layers(archive_file).eval()
         layers._text_field_embedder.__class__ = Doubling
         expected = layers(tensors)
         layers.freeze()
@@ -121,7 +127,7 @@ class TestFrozenCharacters:
 @pytest.mark.parametrize("kind", ["fasttext", "characters", "subwords"])
 def test_no_boundary_at_all(kind, tmp_path):
     directory = write_language_model(tmp_path / "lm", kind, start_tokens=[], end_tokens=[])
-    layers = LanguageModelLayers.from_archive(directory).eval()
+    layers = open_layers(directory).eval()
     tensors = tensors_of(directory, SENTENCES)
     with torch.no_grad():
         given = layers(tensors)
@@ -179,7 +185,7 @@ def test_subwords_are_joined_as_a_loop_joins_them(
 
 @pytest.fixture
 def subword_layers(language_models):
-    return LanguageModelLayers.from_archive(language_models["subwords"])
+    return open_layers(language_models["subwords"])
 
 
 def test_one_word_of_many_subwords_takes_no_memory_for_the_others(subword_layers):
@@ -205,9 +211,9 @@ def test_files_that_it_does_not_need_are_not_looked_for(kind, language_models, t
             embedders["characters"]["pretrained_file"] = "gone.hdf5"
 
     directory = rewritten(language_models[kind], tmp_path / "lm", change)
-    layers = LanguageModelLayers.from_archive(directory).eval()
+    layers = open_layers(directory).eval()
     tensors = tensors_of(language_models[kind], SENTENCES)
-    expected = LanguageModelLayers.from_archive(language_models[kind]).eval()
+    expected = open_layers(language_models[kind]).eval()
     assert torch.equal(layers(tensors)[-1], expected(tensors)[-1])
 
 
@@ -231,16 +237,16 @@ def test_boundaries_stand_right_round_the_words(lengths, padding, num_start, num
 
 
 def test_vectors_that_have_been_replaced_are_told_by_those_of_the_boundaries(lm_archive, tmp_path):
-    layers = LanguageModelLayers.from_archive(lm_archive)
+    layers = open_layers(lm_archive)
     state = layers.state_dict()
     layers.load_state_dict(state)
     export_model(lm_archive, tmp_path / "compact", compact=True)
-    LanguageModelLayers.from_archive(tmp_path / "compact").load_state_dict(state)
+    open_layers(tmp_path / "compact").load_state_dict(state)
     vectors = tmp_path / "vectors.bin"
     train_fasttext([TRAIN], vectors, dim=10, bucket=100)
     other = with_vectors(vectors, lm_archive, tmp_path / "other")
     with pytest.raises(InvalidFileError, match=f"{other} was trained on other .*{vectors}.* Put"):
-        LanguageModelLayers.from_archive(other)
+        open_layers(other)
     export_model(lm_archive, tmp_path / "folder")
     shutil.copyfile(vectors, tmp_path / "folder" / "vectors.bin")
     with pytest.raises(InvalidFileError, match="vectors.bin does not have the vectors of"):
@@ -250,14 +256,14 @@ def test_vectors_that_have_been_replaced_are_told_by_those_of_the_boundaries(lm_
         vectors, write_language_model(tmp_path / "lm", "fasttext"), tmp_path / "untrained"
     )
     with pytest.raises(ConfigurationError, match=f"{untrained} reads other word vectors than in"):
-        LanguageModelLayers.from_archive(untrained).load_state_dict(state)
+        open_layers(untrained).load_state_dict(state)
 
 
 def test_a_fasttext_file_of_another_dimension_is_refused_with_both(lm_archive, tmp_path):
     vectors = tmp_path / "vectors.bin"
     train_fasttext([TRAIN], vectors, dim=11, bucket=100)
     with pytest.raises(ConfigurationError, match=r"dimension 10, but .*vectors.bin .*dimension 11"):
-        LanguageModelLayers.from_archive(with_vectors(vectors, lm_archive, tmp_path / "other"))
+        open_layers(with_vectors(vectors, lm_archive, tmp_path / "other"))
 
 
 @pytest.mark.parametrize("missing", ["vocabulary", "non_padded_namespaces.txt"])
@@ -266,7 +272,7 @@ def test_what_an_archive_lacks_is_named_with_it(lm_archive, tmp_path, missing):
     (path,) = directory.rglob(missing)
     shutil.rmtree(path) if path.is_dir() else path.unlink()
     with pytest.raises(InvalidFileError, match=f"{tmp_path} has no {missing}"):
-        LanguageModelLayers.from_archive(directory)
+        open_layers(directory)
 
 
 def test_another_file_that_an_archive_needs_is_named_with_it(lm_archive, tmp_path):
@@ -279,7 +285,7 @@ def test_another_file_that_an_archive_needs_is_named_with_it(lm_archive, tmp_pat
     with pytest.raises(
         InvalidFileError, match=f"{tmp_path} needs another file.*gone.json"
     ) as raised:
-        LanguageModelLayers.from_archive(directory)
+        open_layers(directory)
     # A key of the archive's configuration, which would be taken for one of the user's own.
     assert raised.value.key is None
 
