@@ -105,16 +105,10 @@ def contrastive_loss(
     max_negatives : `int`, optional (default = `None`)
         If there are more negatives, this many are sampled without replacement.
 
-    # Returns
-
-    `torch.Tensor`
-        See `semfit_loss`.
-
     # Raises
 
     `ValueError`
-        If `reduction` is unknown, `max_negatives` is less than 1, or the leading
-        dimensions of `context` and `vectors` differ.
+        If `max_negatives` is less than 1. See also `semfit_loss`, whose result has the same form.
 
     # Example
 

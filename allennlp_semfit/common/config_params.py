@@ -13,13 +13,8 @@ class KnownParams(FromParams):
     """
     A base class for components whose constructor passes `**kwargs` to that of its base. AllenNLP
     accepts any parameter for such a constructor, even a misspelled one. This class must come after
-    AllenNLP's own base class.
-
-    # Raises
-
-    `ConfigurationError`
-        By `from_params`, if a parameter belongs neither to the constructor nor to those of the base
-        classes.
+    AllenNLP's own base class. `from_params` raises a `ConfigurationError` if a parameter belongs
+    neither to the constructor nor to those of the base classes.
     """
 
     @classmethod

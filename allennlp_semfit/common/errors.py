@@ -144,12 +144,8 @@ def resolve_path(path: Union[str, os.PathLike], remedy: str, kind: str) -> str:
     """
     Returns the local path of a file or directory, which AllenNLP's `cached_path` downloads first if
     `path` is a URL. Without AllenNLP, `path` must be local. `remedy` is what to do if there is
-    none; this and `kind` are as for `InvalidFileError`.
-
-    # Raises
-
-    `InvalidFileError`
-        If it does not exist, cannot be downloaded, or is a pipe or device, which may never end.
+    none; this and `kind` are as for `InvalidFileError`, which is raised if it does not exist,
+    cannot be downloaded, or is a pipe or device, which may never end.
     """
     try:
         resolved = _fetch(path)

@@ -24,13 +24,9 @@ def check_output_path(
     Checks that a command can write the file `path` or, with `contents`, its files and
     subdirectories, the latter with a trailing `/`, in the directory `path`. Parent directories may
     be missing. With `force`, existing ones may be replaced. `inputs` are other files that the
-    command reads, which may be missing.
-
-    # Raises
-
-    `ConfigurationError`
-        If the output cannot be written, is one of `inputs` or, without `force`, exists. A directory
-        may exist if it is empty except for hidden files.
+    command reads, which may be missing. Raises a `ConfigurationError` if the output cannot be
+    written, is one of `inputs` or, without `force`, exists. A directory may exist if it is empty
+    except for hidden files.
     """
     path = path.absolute()
     if path.exists():

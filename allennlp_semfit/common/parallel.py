@@ -41,12 +41,8 @@ def ordered_map(
     `items_per_worker` items ahead for each worker, it raises the error of the first failed item,
     and it raises an error when a worker is killed instead of waiting forever. The workers run until
     the generator is closed, and complete the items that were read ahead: if items were cancelled
-    and a worker killed, the pool would hang.
-
-    # Raises
-
-    `ConfigurationError`
-        If a worker dies. Errors of `items` and `function` are raised too.
+    and a worker killed, the pool would hang. Raises a `ConfigurationError` if a worker dies, and
+    the errors of `items` and `function`.
     """
     if num_workers <= 1:
         yield from map(function, items)

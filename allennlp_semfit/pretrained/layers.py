@@ -30,13 +30,9 @@ class LanguageModelLayers(torch.nn.Module):
     """
     The layers of a trained language model, the `archive`'s `model`, without its output layer. Adds
     the boundary tokens of its training to each sentence, and pools the vectors of subwords to
-    words. `sub_token_mode` is that of `SentenceEmbedder`.
-
-    # Raises
-
-    `ConfigurationError`
-        If `sub_token_mode` is unknown, or the model does not fit the fastText file or has not
-        exactly one indexer whose embedder is not `empty`.
+    words. `sub_token_mode` is that of `SentenceEmbedder`. Raises a `ConfigurationError` if it is
+    unknown, or if the model does not fit the fastText file or has not exactly one indexer whose
+    embedder is not `empty`.
     """
 
     def __init__(

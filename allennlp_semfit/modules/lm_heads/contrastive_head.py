@@ -66,11 +66,7 @@ class ContrastiveHead(VectorHeadBase):
 
     # Parameters
 
-    input_dim : `int`
-        The dimension of a context vector.
-    embedding_dim : `int`
-        The dimension of the target vectors.
-    target_embedder, target_indexer, center_targets, whiten_targets
+    input_dim, embedding_dim, target_embedder, target_indexer, center_targets, whiten_targets
         See [`VectorHeadBase`](../vector_head_base#vectorheadbase).
     max_negatives : `int`, optional (default = `4096`)
         If a batch has more negatives, this many are sampled in each training step, without

@@ -126,12 +126,8 @@ class SemfitHead(VectorHeadBase):
 
     # Parameters
 
-    input_dim : `int`
-        The dimension of a context vector.
-    embedding_dim : `int`
-        The dimension of the target vectors.
     distance : `Distance`, optional (default = `CosineDistance()`)
-    target_embedder, target_indexer, center_targets, whiten_targets
+    input_dim, embedding_dim, target_embedder, target_indexer, center_targets, whiten_targets
         See `VectorHeadBase`. The paper neither centers nor whitens the targets.
 
     # Example

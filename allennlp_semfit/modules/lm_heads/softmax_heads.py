@@ -30,13 +30,8 @@ class SoftmaxHeadBase(LmHead):
     words of both directions.
 
     The `single_id` indexer named `indexer`, in the reader's `token_indexers`, provides the words'
-    indices in the namespace.
-
-    # Raises
-
-    `ConfigurationError`
-        If the vocabulary lacks the namespace, or the namespace has no padding; in training, if the
-        reader lacks the indexer.
+    indices in the namespace. Raises a `ConfigurationError` if the vocabulary lacks the namespace,
+    or the namespace has no padding; in training, if the reader lacks the indexer.
     """
 
     def __init__(
@@ -233,9 +228,8 @@ class AdaptiveSoftmaxHead(SoftmaxHeadBase):
 
     # Parameters
 
-    vocab : `Vocabulary`
-    input_dim : `int`
-        The dimension of a context vector.
+    vocab, input_dim, namespace, indexer
+        See `softmax`.
     cutoffs : `List[int]`
         The index at which each cluster after the first starts. With `[2000, 10000]` there are
         three: the 2,000 most frequent words, the next 8,000 and the rest.
@@ -243,8 +237,6 @@ class AdaptiveSoftmaxHead(SoftmaxHeadBase):
         The dimension of the vectors is divided by this from each cluster to the next.
     head_bias : `bool`, optional (default = `False`)
         Whether the most frequent words and the clusters have a bias.
-    namespace, indexer
-        See `softmax`.
 
     # Raises
 
@@ -316,16 +308,13 @@ class SampledSoftmaxHead(SoftmaxHeadBase):
 
     # Parameters
 
-    vocab : `Vocabulary`
-    input_dim : `int`
-        The dimension of a context vector.
+    vocab, input_dim, namespace, indexer
+        See `softmax`.
     num_samples : `int`, optional (default = `8192`)
         The number of words in a sample.
     sparse : `bool`, optional (default = `False`)
         Whether the gradient is sparse. This requires an optimizer such as `dense_sparse_adam`, no
         `grad_norm`, and at most one GPU: NCCL does not support sparse gradients.
-    namespace, indexer
-        See `softmax`.
 
     # Raises
 
