@@ -16,8 +16,6 @@ _NAME = "training_config"
 
 @Subcommand.register("copy-configs")
 class CopyConfigs(Command):
-    """Registered as a "Subcommand" with name "copy-configs"."""
-
     help = "Copy the configs of allennlp_semfit."
     description = """Copies the configs of allennlp_semfit, to change them or to import them in
         your own. A clone of the repository already has them."""

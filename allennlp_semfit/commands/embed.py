@@ -21,8 +21,6 @@ logger = logging.getLogger(__name__)
 
 @Subcommand.register("embed")
 class Embed(Command):
-    """Registered as a "Subcommand" with name "embed"."""
-
     help = "Write the vectors of sentences to a file."
     function = staticmethod(embed_file)
     interrupted = "the same command resumes"

@@ -40,8 +40,6 @@ _FOLDER = {
 
 @Subcommand.register("export-model")
 class ExportModel(Command):
-    """Registered as a "Subcommand" with name "export-model"."""
-
     help = "Export a language model as one folder."
     function = staticmethod(export_model)
     arguments = _FOLDER
@@ -58,8 +56,6 @@ class ExportModel(Command):
 
 @Subcommand.register("export-task")
 class ExportTask(Command):
-    """Registered as a "Subcommand" with name "export-task"."""
-
     help = "Export a task's model, with its language model, as one folder."
     function = staticmethod(export_task)
     arguments = {**_FOLDER, "language_model": {"metavar": "ARCHIVE"}}
@@ -78,8 +74,6 @@ class ExportTask(Command):
 
 @Subcommand.register("export-vectors")
 class ExportVectors(Command):
-    """Registered as a "Subcommand" with name "export-vectors"."""
-
     help = "Export static vectors of words."
     description = """Writes a language model's vectors of words in word2vec's text format: layer 0,
         the projected input, of each word by itself, or with --contexts the mean over the

@@ -34,8 +34,6 @@ _NUM_HUBS = 5
 
 @Subcommand.register("nearest-words")
 class NearestWordsCommand(Command):
-    """Registered as a "Subcommand" with name "nearest-words"."""
-
     help = "Show which words a model predicts."
     description = """Shows which words a bidirectional_lm predicts at each position of a text:
         those nearest to its prediction or, with a softmax, the most likely ones. Forward

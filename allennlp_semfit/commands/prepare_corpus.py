@@ -13,8 +13,6 @@ logger = logging.getLogger(__name__)
 
 @Subcommand.register("prepare-corpus")
 class PrepareCorpus(Command):
-    """Registered as a "Subcommand" with name "prepare-corpus"."""
-
     help = "Convert text, a dataset or a Wikipedia dump to a corpus."
     function = staticmethod(prepare_corpus)
 

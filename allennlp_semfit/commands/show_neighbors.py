@@ -39,8 +39,6 @@ _Sentences = Mapping[int, Sequence[str]]
 
 @Subcommand.register("show-neighbors")
 class ShowNeighbors(Command):
-    """Registered as a "Subcommand" with name "show-neighbors"."""
-
     help = "Show the nearest neighbors of words."
     description = """Shows occurrences of words in a text and, for each, its nearest neighbors:
         other occurrences of the word, which show its senses, and occurrences of other words. A

@@ -97,8 +97,6 @@ def describe_training(serialization_dir: str) -> str:
 
 @Subcommand.register("show-training")
 class ShowTraining(Command):
-    """Registered as a "Subcommand" with name "show-training"."""
-
     help = "Show the metrics of a language model for each epoch, and what to do next."
     function = staticmethod(describe_training)
     shows_progress = False

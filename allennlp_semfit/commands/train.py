@@ -18,8 +18,6 @@ logger = logging.getLogger(__name__)
 
 @Subcommand.register("train-fasttext")
 class TrainFastText(Command):
-    """Registered as a "Subcommand" with name "train-fasttext"."""
-
     help = "Train fastText vectors."
     function = staticmethod(train_fasttext)
     arguments = {"out_path": {"metavar": "OUT.bin"}}
@@ -42,8 +40,6 @@ class TrainFastText(Command):
 
 @Subcommand.register("train-svd")
 class TrainSvd(Command):
-    """Registered as a "Subcommand" with name "train-svd"."""
-
     help = "Train word vectors by SVD."
     function = staticmethod(train_svd)
 
