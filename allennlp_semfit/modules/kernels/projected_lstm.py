@@ -369,12 +369,13 @@ def _forward_layer(
 ) -> _SavedLayer:
     """Computes `states` and `recurrent`."""
     ops, multiply, batch_sizes, cell_clip_value, state_clip_value, eps = options
-    gates = multiply(inputs, weights.input_weight.mT)
+    input_weight, state_weight, bias, projection, *norm = weights
+    gates = multiply(inputs, input_weight.mT)
     cell_dtype = torch.promote_types(gates.dtype, torch.float32)
     cell_state = gates.new_empty(*gates.shape[:-1], gates.size(-1) // 4, dtype=cell_dtype)
     if not batch_sizes:
         return _SavedLayer(gates, cell_state, torch.empty_like(inputs), weights)
-    to_gates, to_state = weights.state_weight.mT, weights.projection.mT
+    to_gates, to_state = state_weight.mT, projection.mT
     hidden = gates.new_empty(*gates.shape[:-2], batch_sizes[0], cell_state.size(-1))
     previous_cell_state: Optional[torch.Tensor] = None
     previous_recurrent: Optional[torch.Tensor] = None
@@ -392,18 +393,10 @@ def _forward_layer(
                 recurrent_gates = multiply(previous_recurrent, to_gates)
         hidden = _first_rows(hidden, size)
         ops.cell_forward(
-            gate, recurrent_gates, weights.bias, previous_cell_state, cell_clip_value, cell, hidden
+            gate, recurrent_gates, bias, previous_cell_state, cell_clip_value, cell, hidden
         )
         output = multiply(hidden, to_state)
-        ops.state_forward(
-            output,
-            weights.norm_weight,
-            weights.norm_bias,
-            eps,
-            state_clip_value,
-            state,
-            new_recurrent,
-        )
+        ops.state_forward(output, *norm, eps, state_clip_value, state, new_recurrent)
         projected.append(output)
         previous_cell_state, previous_recurrent = cell, new_recurrent
     return _SavedLayer(gates, cell_state, torch.cat(projected, dim=-2), weights)
@@ -420,6 +413,7 @@ def _backward_layer(
 ) -> Tuple[Optional[torch.Tensor], Sequence[torch.Tensor]]:
     """Returns the gradients that are needed of the inputs and of the weights."""
     gates, cell_state, projected, weights = saved
+    input_weight, state_weight, bias, projection, norm_weight, _ = weights
     ops, multiply, batch_sizes, cell_clip_value, state_clip_value, eps = options
     grad_gates = torch.empty_like(gates)
     grad_projected = torch.empty_like(projected)
@@ -434,18 +428,12 @@ def _backward_layer(
         grad_state, gate, cell, output, grad_gate, grad_output, cell_output = steps[number]
         size = gate.size(-2)
         ops.state_backward(
-            grad_state,
-            grad_recurrent,
-            output,
-            weights.norm_weight,
-            eps,
-            state_clip_value,
-            grad_output,
+            grad_state, grad_recurrent, output, norm_weight, eps, state_clip_value, grad_output
         )
         ops.cell_backward(
-            multiply(grad_output, weights.projection),
+            multiply(grad_output, projection),
             gate,
-            weights.bias,
+            bias,
             _first_rows(steps[number - 1][2], size) if number else None,
             cell_clip_value,
             cell,
@@ -455,8 +443,8 @@ def _backward_layer(
             bias_sums,
         )
         if number:
-            grad_recurrent = multiply(grad_gate, weights.state_weight)
-    grad_inputs = multiply(grad_gates, weights.input_weight) if needs_inputs else None
+            grad_recurrent = multiply(grad_gate, state_weight)
+    grad_inputs = multiply(grad_gates, input_weight) if needs_inputs else None
     if not needs_weights:
         return grad_inputs, ()
     # The states of the previous step, for all words after the first step.
@@ -473,7 +461,7 @@ def _backward_layer(
         (grad_gates if bias_sums is None else bias_sums).sum(-2),
         multiply(grad_projected.mT, hidden),
     ]
-    if weights.norm_weight is not None:
+    if norm_weight is not None:
         grads += norm_backward(grad_states, projected, eps, state_clip_value)
     return grad_inputs, grads
 
