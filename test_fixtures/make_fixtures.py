@@ -28,7 +28,7 @@ def make_vectors(work_dir: Path) -> None:
     words_only = fasttext.train_unsupervised(str(corpus), minn=0, maxn=0, **options)
     words_only.save_model(str(FIXTURES / "words_only.bin"))
 
-    # A classifier and its quantised form, which are not accepted as word vectors.
+    # A classifier, which is not accepted as word vectors.
     labeled = work_dir / "labeled.txt"
     lines = corpus.read_text("utf-8").splitlines()
     labeled.write_text("".join(f"__label__{i % 2} {line}\n" for i, line in enumerate(lines)))
@@ -36,8 +36,6 @@ def make_vectors(work_dir: Path) -> None:
         str(labeled), dim=10, minn=3, maxn=4, bucket=1000, thread=10, verbose=0
     )
     classifier.save_model(str(FIXTURES / "supervised.bin"))
-    classifier.quantize(input=str(labeled))
-    classifier.save_model(str(FIXTURES / "quantised.ftz"))
 
 
 def make_table() -> None:

@@ -127,7 +127,7 @@ def embed_file(
 
         The dataset of an empty line has length 0.
     layers : `str`, optional (default = `"all"`)
-        See `pool_layers`, which also gives the shape of a line's dataset.
+        `"all"`, or how the layers are pooled: see `pool_layers`.
     pool : `Literal["mean", "max", "first"]`, optional (default = `None`)
         Whether to write one vector per sentence: the mean or the maximum of the vectors of its
         words, or that of its first word; zeros for an empty line. If the layers are not pooled, it

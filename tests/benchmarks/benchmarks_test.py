@@ -1,4 +1,4 @@
-"""A small run of each benchmark."""
+"""A small run of each benchmark but `first_vector`."""
 
 import json
 import statistics

@@ -102,7 +102,7 @@ class BidirectionalLanguageModelSru(RegisteredStack):
     # Parameters
 
     input_dim, hidden_dim, cell_size, dropout, return_all_layers
-        See `bidirectional_language_model_lstm`, which raises the same errors.
+        See `bidirectional_language_model_lstm`, also for its errors.
     num_layers : `int`, optional (default = `4`)
     layer_norm : `bool`, optional (default = `True`)
         Whether to apply layer normalization to each layer's output.

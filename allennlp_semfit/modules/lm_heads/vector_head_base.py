@@ -190,6 +190,7 @@ class TargetTransform(torch.nn.Module):
     dim : `int`
         `m`, the dimension of the vectors.
     whiten : `bool`
+        Whether to whiten the vectors, not only center them.
     """
 
     def __init__(self, dim: int, whiten: bool) -> None:
