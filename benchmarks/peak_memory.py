@@ -64,9 +64,12 @@ def _measure(
 
     def peak_of(batch_size: int) -> int:
         _trim_heap()
-        # CUDA graphs are captured in the second step.
-        for _ in range(3 if device.type == "cuda" else 1):
+        if device.type == "cuda":
+            # CUDA graphs are captured in the second step, while those of smaller batches exist.
             make_step(batch_size)()
+            make_step(batch_size)()
+            _reset_peak(device)
+        make_step(batch_size)()
         return _peak(device) - base
 
     small, large = batch_sizes

@@ -62,7 +62,9 @@ def time_interleaved(
     other load on the machine affects all of them equally. Returns the seconds of each run.
     """
 
-    synchronize = torch.cuda.synchronize if device.type == "cuda" else lambda: None
+    def synchronize() -> None:
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
 
     def run(candidate: Callable[[], Any]) -> float:
         synchronize()

@@ -37,6 +37,7 @@ from safetensors.torch import load_file
 
 from allennlp_semfit.common.errors import InvalidFileError, first_line, resolve_path
 from allennlp_semfit.common.initialization import weights_follow
+from allennlp_semfit.common.output import explain_full_disk
 from allennlp_semfit.common.text_files import FOLDER_WEIGHTS
 
 Component = TypeVar("Component", bound=Registrable)
@@ -263,7 +264,7 @@ def unpacked(path: Path, file: Union[str, os.PathLike], remedy: str, kind: str) 
         return
     with TemporaryDirectory() as temporary:
         try:
-            with tarfile.open(path, "r:gz") as members:
+            with explain_full_disk(Path(temporary)), tarfile.open(path, "r:gz") as members:
                 # Python 3.11.2, which Debian 12 has, lacks extraction filters.
                 members.extraction_filter = getattr(tarfile, "data_filter", None)
                 for member in members:

@@ -3,6 +3,7 @@
 import argparse
 import json
 import logging
+import shlex
 from pathlib import Path
 
 from allennlp.commands.subcommand import Subcommand
@@ -31,9 +32,13 @@ class TrainFastText(Command):
         )
         out = Path(args.out_path)
         if (out.parent / TRAIN).is_dir() and out.name == "vectors.bin":
+            corpus = json.dumps(str(out.parent), ensure_ascii=False)
+            config = (
+                f'(import "training_config/elmo_semfit.jsonnet") + {{ corpus:: {corpus}, '
+                f"embedding_dim:: {result.dim} }}"
+            )
             logger.info(
-                f"Next: echo \"(import 'training_config/elmo_semfit.jsonnet') + {{ corpus:: "
-                f"'{out.parent}', embedding_dim:: {result.dim} }}\" > mine.jsonnet && "
+                f"Next: echo {shlex.quote(config)} > mine.jsonnet && "
                 "allennlp train mine.jsonnet --include-package allennlp_semfit -s output/mine"
             )
 

@@ -38,6 +38,8 @@ def find_text_files(
     Raises a `ConfigurationError` if a path matches no file or a broken link, is or is in one of
     `outputs`, or is the output of `prepare-corpus` instead of the `train` in it.
     """
+    # A string would be a sequence of its characters.
+    paths = [paths] if isinstance(paths, (str, os.PathLike)) else paths
     replaced = {Path(os.path.realpath(path)) for path in outputs}
 
     def is_output(path: Path) -> bool:

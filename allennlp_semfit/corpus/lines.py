@@ -84,6 +84,8 @@ _FRAMES = [
     _Frame(lambda line: line.count("\t"), 0.5, "a table", _COLUMN),
     _Frame(lambda line: len(_DELIMITER.findall(line)), 0.7, "a table", _COLUMN),
 ]
+# A field of a table with line breaks.
+_QUOTED = regex.compile(r'(?m)(?:^|(?<=[,;|\t]))"(?:[^"\n]|"")*+\n(?:[^"]|"")*+"(?=[,;|\t]|$)')
 _MIN_FRAMED_LINES = 3
 _REMAINS = regex.compile(
     r"&(?:amp|lt|gt|quot|apos|nbsp|#\d+|#x[\da-fA-F]+);|@-@"
@@ -113,14 +115,16 @@ def check_text(name: str, lines: Iterable[str]) -> None:
     not text.
     """
     lines = list(filter(None, map(str.strip, lines)))
+    rows = _QUOTED.sub('""', "\n".join(lines)).split("\n")
     for frame in _FRAMES if lines else []:
-        values = [frame.find(line) for line in lines]
+        framed = rows if frame.kind == "a table" else lines
+        values = [frame.find(line) for line in framed]
         value, count = Counter(filter(None, values)).most_common(1)[0] if any(values) else (0, 0)
         is_first = frame.may_be_first and values[0]
-        if is_first or count >= max(_MIN_FRAMED_LINES, frame.min_share * len(lines)):
-            example = lines[values.index(value)]
+        if is_first or count >= max(_MIN_FRAMED_LINES, frame.min_share * len(framed)):
+            example = framed[values.index(value)]
             raise ConfigurationError(
-                f"{name}: it looks like {frame.kind}, not like text: of its first {len(lines):,} "
+                f"{name}: it looks like {frame.kind}, not like text: of its first {len(framed):,} "
                 f"lines, {count:,} are such as {example[:_SHOWN_CHARACTERS]!r}. {frame.remedy} "
                 "If it is text, add --lines paragraphs."
             )

@@ -22,6 +22,7 @@ from typing import (
     Iterator,
     List,
     NamedTuple,
+    Optional,
     Sequence,
     Tuple,
     Union,
@@ -90,6 +91,8 @@ def find_sources(
     hard-wrapped or contain markup. Raises a `ConfigurationError` if an input is missing, empty or
     an output, or is neither UTF-8 text, a MediaWiki dump nor a dataset with the given field.
     """
+    # A string would be a sequence of its characters.
+    inputs = [inputs] if isinstance(inputs, (str, os.PathLike)) else inputs
     names = [os.fspath(entry) for entry in inputs]
     is_default = options.subset is None and options.split == CorpusOptions.split
     if not (is_default or any(name.startswith(HUB) for name in names)):
@@ -101,12 +104,14 @@ def find_sources(
             sources.append(_table(name, partial(iter, dataset), options, size_of_table(dataset)))
         else:
             paths = find_text_files([name], outputs=outputs)
+            full = [source for path in paths if (source := _inspect(path, options))]
             # An empty file of a directory or glob is left out. One that is named is an error.
-            full = [path for path in paths if path.stat().st_size] or paths
+            if not full:
+                raise ConfigurationError(f"The input {paths[0]} is empty. Give a file with text.")
             if len(full) < len(paths):
                 num_empty = len(paths) - len(full)
                 logger.warning("%s: %s of %s files are empty.", name, num_empty, len(paths))
-            sources += [_inspect(path, options) for path in full]
+            sources += full
     return sources
 
 
@@ -125,7 +130,8 @@ def read_documents(sources: Iterable[Source], on_bytes: Callable[[int], Any]) ->
         on_bytes(source.size - position)
 
 
-def _inspect(path: Path, options: CorpusOptions) -> Source:
+def _inspect(path: Path, options: CorpusOptions) -> Optional[Source]:
+    """`None` if the file is empty, compressed or not."""
     with open(path, "rb") as raw, _explain_read_errors(path):
         magic = raw.read(6)
         decompress: Callable[[IO[bytes]], IO[bytes]] = next(
@@ -136,7 +142,7 @@ def _inspect(path: Path, options: CorpusOptions) -> Source:
         head = decompress(raw).read(_HEAD_BYTES)
     check_not_compressed(head, path, "Only gzip, bzip2 and xz are read directly.", "input")
     if not head:
-        raise ConfigurationError(f"The input {path} is empty. Give a file with text.")
+        return None
     size = path.stat().st_size
     source = partial(Source, str(path), size)
     encoding = "utf-16" if head.startswith(_UTF16_MARKS) else "utf-8"

@@ -74,7 +74,7 @@ def read_csv(path: Path, stream: IO[bytes], head: bytes) -> Iterator[Dict[str, A
     Yields the rows of a CSV or TSV file that begins with `head`. Raises a `ConfigurationError` if a
     row has more fields than the first line, or its quotation marks are wrong.
     """
-    text = head.decode("utf-8-sig", errors="replace")
+    text = "\n".join(re.split("\r\n?|\n", head.decode("utf-8-sig", errors="replace")))
     separator = max(",\t;|", key=text.partition("\n")[0].count)
     # Most TSV files are not quoted, and a lone quote would take all up to the next one.
     is_literal = separator == "\t" and not _QUOTED_TSV.fullmatch(text)
@@ -173,7 +173,7 @@ def _check_field(name: str, field: Optional[str], fields: Collection[str]) -> No
 def _explain_errors(name: str) -> Iterator[None]:
     try:
         yield
-    except ConfigurationError:
+    except (ConfigurationError, MemoryError):
         raise
     except Exception as error:
         # The errors come from pyarrow, pandas, fsspec, huggingface_hub and others.

@@ -172,6 +172,8 @@ def _copy_ahead(batches: Iterable[TensorDict], gpu: torch.device) -> Iterator[Te
             return {name: copy(value) for name, value in tensors.items()}
         if type(tensors) in (list, tuple):
             return type(tensors)(map(copy, tensors))
+        if isinstance(tensors, tuple) and hasattr(tensors, "_fields"):
+            return type(tensors)(*map(copy, tensors))
         if not isinstance(tensors, torch.Tensor):
             return move_to_device(tensors, gpu)
         copied = tensors.pin_memory().to(gpu, non_blocking=True)

@@ -151,7 +151,8 @@ def export_model(
     exported = Path(archive.file)
     if (exported / FOLDER_WEIGHTS).is_file() and (exported / _CARD).is_file():
         # Keep the card: the user may have completed it, and the folder lacks the training facts.
-        card, name = (exported / _CARD).read_text("utf-8"), folder.resolve().name
+        card = (exported / _CARD).read_text("utf-8", "surrogateescape")
+        name = folder.resolve().name
         # The folder may have been renamed, and the title be another one.
         if old := re.search(r'SentenceEmbedder\("(.*?)"\)', card):
             card = card.replace(f"\n# {old[1]}\n", f"\n# {name}\n").replace(
@@ -170,7 +171,7 @@ def export_model(
         tensors = {name: value.clone() for name, value in model.state_dict().items()}
         # `save_file` creates the file with mode 0600.
         (new / FOLDER_WEIGHTS).write_bytes(save(tensors))
-        (new / _CARD).write_text(card, "utf-8")
+        (new / _CARD).write_text(card, "utf-8", "surrogateescape")
         (new / CONFIG_NAME).write_text(json.dumps(config, indent=2) + "\n", "utf-8")
 
 

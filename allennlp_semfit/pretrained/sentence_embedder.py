@@ -2,6 +2,7 @@ import os
 from importlib.util import find_spec
 from typing import (
     Any,
+    Collection,
     Dict,
     Iterable,
     Iterator,
@@ -21,6 +22,7 @@ from allennlp_semfit.common.errors import (
     absolute_path,
     check_bounds,
     check_choice,
+    first_line,
     resolve_path,
 )
 from allennlp_semfit.common.parallel import use_one_thread_in_forks
@@ -168,17 +170,15 @@ class SentenceEmbedder:
         Returns the output of `embed_sentence` for each, where `convert_to_tensor` is described.
         """
         for sentence in batch:
-            if isinstance(sentence, str):
-                raise ConfigurationError(
-                    f"The sentence {sentence[:50]!r} is a string; give a list of its words."
-                )
+            _length(sentence)
             for word in sentence:
                 if not isinstance(word, str):
                     raise ConfigurationError(
                         f"{word!r:.50}: a word must be a string, got {type(word).__name__}; give "
                         "each sentence as a list of strings, and several to `embed_sentences`."
                     )
-        if not batch:
+        # An array has no truth value.
+        if not len(batch):
             return []
         # The user may have moved the module, or called `half()`.
         weights = next(self._layers.parameters())
@@ -286,7 +286,7 @@ class SentenceEmbedder:
         check_bounds({"batch_size": batch_size}, at_least=1)
         all_words = list(sentences)
         vectors = numpy.zeros((len(all_words), self.get_sentence_dim(layers)), numpy.float32)
-        batches: Any = list(batches_by_length(list(map(len, all_words)), batch_size))
+        batches: Any = list(batches_by_length(list(map(_length, all_words)), batch_size))
         if show_progress_bar:
             from tqdm import tqdm
 
@@ -324,13 +324,23 @@ def windows_of(sentences: Iterable[Sequence[str]]) -> Iterator[Sequence[Sequence
     window: List[Sequence[str]] = []
     num_words = 0
     for sentence in sentences:
-        num_words += len(sentence)
+        length = _length(sentence)
+        num_words += length
         if window and (num_words > WINDOW_WORDS or len(window) == WINDOW_SENTENCES):
             yield window
-            window, num_words = [], len(sentence)
+            window, num_words = [], length
         window.append(sentence)
     if window:
         yield window
+
+
+def _length(sentence: Any) -> int:
+    if isinstance(sentence, str) or not isinstance(sentence, Collection):
+        raise ConfigurationError(
+            f"The sentence {sentence!r:.50} is a {type(sentence).__name__}; give a list of its "
+            "words."
+        )
+    return len(sentence)
 
 
 def batches_by_length(
@@ -353,7 +363,10 @@ def batches_by_length(
 
 
 def _to_device(value: Union[int, str, torch.device]) -> torch.device:
-    device = torch.device("cpu" if value == -1 else value)
+    try:
+        device = torch.device("cpu" if value == -1 else value)
+    except RuntimeError as error:
+        raise ConfigurationError(f"There is no device {value}: {first_line(error)}") from None
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise ConfigurationError(
             f"There is no GPU {device.index or 0}: PyTorch finds {torch.cuda.device_count()}, "

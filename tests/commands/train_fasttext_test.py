@@ -38,9 +38,9 @@ def test_the_next_command_is_that_of_the_directory(corpus, tmp_path, caplog):
     (tmp_path / "train" / "shard-00.txt").symlink_to(corpus)
     out = tmp_path / "vectors.bin"
     run(tmp_path / "train", out, "--dim", 20, "--bucket", 500, "--min-count", 3)
-    fields = f"{{ corpus:: '{tmp_path}', embedding_dim:: 20 }}"
-    config = f"(import 'training_config/elmo_semfit.jsonnet') + {fields}"
-    assert f'Next: echo "{config}" > mine.jsonnet && allennlp train mine.jsonnet' in caplog.text
+    fields = f'{{ corpus:: "{tmp_path}", embedding_dim:: 20 }}'
+    config = f'(import "training_config/elmo_semfit.jsonnet") + {fields}'
+    assert f"Next: echo '{config}' > mine.jsonnet && allennlp train mine.jsonnet" in caplog.text
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])

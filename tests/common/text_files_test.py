@@ -1,6 +1,7 @@
 import gzip
 import io
 import os
+from pathlib import Path
 from unittest import mock
 
 import pytest
@@ -113,3 +114,10 @@ def test_compressed_text_is_not_called_text_in_another_encoding(tmp_path):
     (tmp_path / "corpus.txt.gz").write_bytes(gzip.compress(TEXT.encode()))
     with pytest.raises(ConfigurationError, match="corpus.txt.gz is compressed; .*`gunzip`"):
         list(read_lines(tmp_path / "corpus.txt.gz"))
+
+
+def test_one_path_is_a_list_of_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("a").mkdir()
+    Path("a/b.txt").write_text("c\n")
+    assert find_text_files("a/b.txt") == find_text_files(Path("a/b.txt")) == [Path("a/b.txt")]

@@ -199,3 +199,9 @@ class TestCheckText:
         (record,) = caplog.records
         assert record.levelno == logging.WARNING
         assert f"'It {remains} was.'" in record.getMessage()
+
+
+def test_csv_with_line_breaks_in_fields_is_not_text():
+    rows = [f'{i},"Gene {i}, its role","A.\nB {i}, and c.\nD."' for i in range(20)]
+    with pytest.raises(ConfigurationError, match="a table"):
+        check_text("a", "\n".join(["id,title,abstract", *rows]).split("\n"))

@@ -244,3 +244,13 @@ def test_damaged_dumps(tmp_path, end):
     (tmp_path / "a.xml").write_text(xml)
     with pytest.raises(ConfigurationError, match="a.xml starts as a MediaWiki dump"):
         read(tmp_path / "a.xml")
+
+
+def test_an_empty_compressed_file_of_a_directory_is_left_out(tmp_path, caplog):
+    for name, content in (("a.gz", b""), ("b.gz", b"Nobody slept.\n")):
+        (tmp_path / name).write_bytes(gzip.compress(content))
+    (source,) = find_sources([tmp_path], CorpusOptions())
+    assert source.name.endswith("b.gz")
+    assert "1 of 2 files are empty" in caplog.text
+    with pytest.raises(ConfigurationError, match="a.gz is empty"):
+        find_sources([tmp_path / "a.gz"], CorpusOptions())

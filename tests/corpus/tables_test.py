@@ -1,6 +1,8 @@
 import gzip
+import io
 import json
 import sys
+from pathlib import Path
 
 import datasets
 import pytest
@@ -8,6 +10,7 @@ from allennlp.common.checks import ConfigurationError
 
 from allennlp_semfit.corpus.options import CorpusOptions
 from allennlp_semfit.corpus.sources import find_sources, read_documents
+from allennlp_semfit.corpus.tables import read_csv, read_texts
 
 ROWS = [
     {"id": 1, "text": "The river rose.\n\nNobody slept, “ever”.", "tags": ["a"]},
@@ -197,3 +200,27 @@ def test_the_text_of_a_row_is_checked_and_joined_like_that_of_a_file(tmp_path, c
     (tmp_path / "rows").write_text(json_lines([{"text": "<p>One.</p>"}] * 9))
     with pytest.raises(ConfigurationError, match="rows: it looks like markup"):
         read(tmp_path / "rows", field="text")
+
+
+@pytest.mark.parametrize("padding", range(60))
+def test_a_head_that_ends_within_a_line_end(padding):
+    rows = "".join(f'{i}\t"He said ""yes""."\r\n' for i in range(4000))
+    data = f"id{'x' * padding}\ttext\r\n{rows}".encode()
+    assert next(read_csv(Path("a"), io.BytesIO(data), data[: 1 << 16]))["text"] == 'He said "yes".'
+
+
+def test_cr_lines_do_not_hide_the_separator():
+    data = b"id\ttext\r1\ta, b, c.\r2\td, e, f.\r"
+    assert [row["text"] for row in read_csv(Path("a"), io.BytesIO(data), data)] == [
+        "a, b, c.",
+        "d, e, f.",
+    ]
+
+
+def test_lack_of_memory_keeps_its_type():
+    def rows():
+        yield {"text": "a"}
+        raise MemoryError
+
+    with pytest.raises(MemoryError):
+        list(read_texts(rows(), "a", "text"))

@@ -117,7 +117,7 @@ def test_sentence_vectors_refuse_what_they_cannot_pool(embedder):
         embedder.sentence_vectors(WORDS, batch_size=0)
     with pytest.raises(ConfigurationError, match="batch_size must be at least 1, got 0"):
         next(embedder.embed_sentences(WORDS, batch_size=0))
-    with pytest.raises(ConfigurationError, match="is a string; give a list of its words"):
+    with pytest.raises(ConfigurationError, match="is a str; give a list of its words"):
         embedder.sentence_vectors(["Snow ."])
 
 
@@ -226,3 +226,13 @@ def test_training_mode_does_not_turn_dropout_on(lm_archive, tmp_path):
     export_model(lm_archive, tmp_path / "model", VECTORS)
     model = FolderLanguageModel.open(tmp_path / "model")
     assert not any(module.training for module in model.train().modules())
+
+
+def test_sentences_that_are_no_lists_are_named(lm_archive):
+    embedder = SentenceEmbedder(lm_archive)
+    assert len(embedder.embed_batch(numpy.array([["a", "b"], ["c", "d"]]))) == 2
+    for method in (embedder.sentence_vectors, embedder.embed_sentences, embedder.embed_batch):
+        with pytest.raises(ConfigurationError, match="is a float; give a list of its words"):
+            list(method([["a"], float("nan")]))
+    with pytest.raises(ConfigurationError, match="no device -5"):
+        SentenceEmbedder(lm_archive, -5)

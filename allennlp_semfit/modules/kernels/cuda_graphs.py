@@ -108,7 +108,7 @@ class CapturedPass:
         The gradients of the inputs and the parameters. The next pass overwrites the latter. Raises
         a `RuntimeError` if another forward pass has overwritten the tensors.
         """
-        if self._memory.lease() is not lease:
+        if not vars(self) or self._memory.lease() is not lease:
             raise RuntimeError(
                 "The gradients were computed once already, and another forward pass has since "
                 "overwritten what computing them again needs. Compute them before it."
@@ -143,25 +143,33 @@ class GraphCache:
         """
         Returns the pass for a shape, or `None` if another pass is in progress, if there are too
         many, or if the shape occurs for the first time: many shapes occur only once. `capture`
-        captures it. If `parameters` differ from those of the last call, all are captured again.
+        captures it. If `parameters` differ from those of the last call, all shapes are new.
         """
         if self._memory is not None:
             lease = self._memory.lease()
             if lease is not None and not lease.is_over:
                 return None
         if parameters != self._parameters:
-            self._passes.clear()
+            self._clear()
+            self._seen.clear()
             self._parameters = parameters
         is_new = shape not in self._passes and len(self._passes) < _MAX_GRAPHS
         if is_new and shape in self._seen:
             size = prod(shape)
             if self._memory is None or not self._passes or size > self._memory.size:
                 # A memory pool cannot be reused once all its graphs are deleted.
-                self._passes.clear()
+                self._clear()
                 self._memory = _Memory(size)
             self._passes[shape] = capture(self._memory)
         self._seen.add(shape)
         return self._passes.get(shape)
+
+    def _clear(self) -> None:
+        # A training loop keeps the last loss, whose autograd graph refers to a pass.
+        for captured in self._passes.values():
+            vars(captured).clear()
+        self._passes.clear()
+        self._memory = None
 
 
 def _copy_words(words: torch.Tensor, buffer: torch.Tensor) -> None:

@@ -70,6 +70,10 @@ def run_in_lockstep(
     sentences sorted by decreasing length. `batch_sizes` has the numbers of sentences with a first
     word, a second word, and so on. The states have the shape and layout of `inputs`.
     """
+    # `torch.compile` must not trace the function, because it overwrites tensors that the backward
+    # pass reads. Importing the compiler takes seconds.
+    if torch.compiler.is_compiling():
+        return torch.compiler.disable(run_in_lockstep)(layers, inputs, batch_sizes)
     weights = [
         (
             layer.input_linearity.weight,
@@ -83,12 +87,7 @@ def run_in_lockstep(
     ]
     first = layers[0]
     clip_values = (first.memory_cell_clip_value, first.state_projection_clip_value)
-    apply = _ProjectedLstmFunction.apply
-    # `torch.compile` must not trace the function, because it overwrites tensors that the backward
-    # pass reads. Importing the compiler takes seconds.
-    if torch.compiler.is_compiling():
-        apply = torch.compiler.disable(apply)
-    return apply(
+    return _ProjectedLstmFunction.apply(
         inputs,
         batch_sizes,
         *(inf if clip_value is None else clip_value for clip_value in clip_values),

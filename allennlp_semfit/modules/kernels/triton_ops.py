@@ -294,7 +294,7 @@ def cell_backward(
 def new_bias_sums(gates: torch.Tensor, num_sentences: int) -> torch.Tensor:
     """As `torch_ops.new_bias_sums`."""
     # One row for each program of a block of cells. These numbers are the fastest on an H200.
-    num_groups = min(num_sentences, max(num_sentences // 8, 32), 96)
+    num_groups = max(1, min(num_sentences, max(num_sentences // 8, 32), 96))
     return gates.new_zeros(len(gates), num_groups, gates.size(-1), dtype=torch.float32)
 
 
