@@ -202,7 +202,7 @@ def test_the_text_of_a_row_is_checked_and_joined_like_that_of_a_file(tmp_path, c
         read(tmp_path / "rows", field="text")
 
 
-@pytest.mark.parametrize("padding", range(60))
+@pytest.mark.parametrize("padding", [13, 38])
 def test_a_head_that_ends_within_a_line_end(padding):
     rows = "".join(f'{i}\t"He said ""yes""."\r\n' for i in range(4000))
     data = f"id{'x' * padding}\ttext\r\n{rows}".encode()
