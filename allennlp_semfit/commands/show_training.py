@@ -106,7 +106,9 @@ class ShowTraining(Command):
 
 
 def _describe_margin(epochs: List[Dict[str, Any]]) -> List[str]:
-    best = max(epochs, key=lambda epoch: epoch.get("validation_cosine", -1.0))
+    best = next(
+        (epoch for epoch in epochs if epoch["epoch"] == epochs[-1].get("best_epoch")), epochs[-1]
+    )
     cosine, baseline = (best.get(f"validation_{key}") for key in ("cosine", "baseline_cosine"))
     if cosine is None or baseline is None:
         return []

@@ -141,3 +141,11 @@ def test_a_directory_without_a_language_model(tmp_path, metrics):
         f"{tmp_path} holds no completed epoch of a language model. Give the directory that "
         "`allennlp train -s` was given."
     )
+
+
+def test_the_margin_is_that_of_the_archived_epoch(tmp_path):
+    for epoch, cosine in enumerate((0.3, 0.2)):
+        metrics = {"epoch": epoch, "best_epoch": epoch, "validation_cosine": cosine}
+        metrics["validation_baseline_cosine"] = 0.19
+        (tmp_path / f"metrics_epoch_{epoch}.json").write_text(json.dumps(metrics))
+    assert "0.010" in describe_training(tmp_path)
