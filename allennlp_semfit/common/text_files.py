@@ -27,7 +27,9 @@ _CONTINUATION = bytes(range(0x80, 0xC0))
 
 
 def find_text_files(
-    paths: Sequence[Union[str, os.PathLike]], *, outputs: Sequence[Path] = ()
+    paths: Union[str, os.PathLike, Sequence[Union[str, os.PathLike]]],
+    *,
+    outputs: Sequence[Path] = (),
 ) -> List[Path]:
     """
     Expands files, directories and globs to a list of files. A directory is expanded to the files

@@ -171,11 +171,9 @@ class LanguageModelingReader(DatasetReader, KnownParams):
 
 
 def _find_files(file_path: DatasetReaderInput) -> List[Path]:
-    if isinstance(file_path, (str, os.PathLike)):
-        file_path = [file_path]
-    paths = file_path.values() if isinstance(file_path, dict) else file_path
+    paths = list(file_path.values()) if isinstance(file_path, dict) else file_path
     try:
-        return find_text_files(list(paths))
+        return find_text_files(paths)
     except ConfigurationError as error:
         raise ConfigurationError(
             f"{error}. Set `train_data_path` or `validation_data_path` in the config, or with -o "
