@@ -301,6 +301,17 @@ def _debye_log_bessel(order: float, x: torch.Tensor) -> torch.Tensor:
     return root - order * (order + root).log() + prefactor
 
 
+def are_other_vectors(vectors: torch.Tensor, trained: torch.Tensor) -> bool:
+    """
+    Whether `vectors`, shape `(..., dim)`, are not those of the training, `trained`, of the same
+    shape or `(dim,)`. The latter are zero before a training. `export-model --compact` only rounds
+    vectors.
+    """
+    if trained.shape[-1:] != vectors.shape[-1:] or not trained.any():
+        return False
+    return bool(((vectors - trained).norm(dim=-1) > 0.1 * trained.norm(dim=-1)).any())
+
+
 def _dot(predicted: torch.Tensor, directions: torch.Tensor) -> torch.Tensor:
     return (_upcast_half(predicted) * _upcast_half(directions)).sum(dim=-1)
 

@@ -11,6 +11,7 @@ from allennlp.nn import InitializerApplicator
 from allennlp_semfit.archives.language_model_archive import LanguageModelArchive
 from allennlp_semfit.common.config_params import KnownParams, with_config_key
 from allennlp_semfit.common.errors import check_dims
+from allennlp_semfit.functional import are_other_vectors
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 
 
@@ -64,16 +65,30 @@ class LanguageModelBase(Model, KnownParams):
                     "training_config/continue.jsonnet does.",
                 )
 
-    def _keep_boundary_vector(self, embeddings: torch.Tensor) -> None:
+    def _check_boundary_vector(self, embeddings: torch.Tensor) -> None:
         """
-        Keeps the first vector of the first batch of a training, by which an archive recognizes
-        other vectors in the place of those of its training. Shape `(batch_size, length, dim)`.
+        Keeps the first vector of the first batch of a training. Raises a `ConfigurationError` if
+        it is another one when the training is resumed or continued, or the model is evaluated.
+        Shape `(batch_size, length, dim)`.
         """
-        if self.training and not self._has_boundary_vector:
-            self._has_boundary_vector = True
-            # A resumed training has that of its beginning.
-            if not self.boundary_vector.any():
-                self.boundary_vector.copy_(embeddings[0, 0].detach())
+        if self._has_boundary_vector:
+            return
+        self._has_boundary_vector = self.training or bool(self.boundary_vector.any())
+        first = embeddings[:, 0].detach()
+        # Without start tokens, sentences start with different words.
+        if not torch.equal(first, first[:1].expand_as(first)):
+            return
+        if not self.boundary_vector.any():
+            if self.training:
+                self.boundary_vector.copy_(first[0])
+        # Embedders with parameters have their vectors in the archive, or change them.
+        elif not [*self._text_field_embedder.parameters()] and are_other_vectors(
+            first[0], self.boundary_vector
+        ):
+            raise ConfigurationError(
+                f"{self.name}: the word vectors are not those of the model's training. Put the "
+                "file of its training in their place, or train a new model."
+            )
 
     def _check_finite(self, loss: torch.Tensor) -> torch.Tensor:
         """Returns the loss of a batch; in training, raises a `ConfigurationError` if not finite."""

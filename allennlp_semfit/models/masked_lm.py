@@ -91,7 +91,7 @@ class MaskedLm(LanguageModelBase):
         """
         mask = get_text_field_mask(source)
         embeddings = self._text_field_embedder(source)
-        self._keep_boundary_vector(embeddings)
+        self._check_boundary_vector(embeddings)
         is_target, inputs = self._mask_words(embeddings, mask)
         positions = is_target.nonzero(as_tuple=True)
         num_targets = positions[0].numel()

@@ -22,6 +22,7 @@ from allennlp_semfit.common.model_config import input_names, type_of
 from allennlp_semfit.common.text_files import DEFAULT_BOUNDARY_TOKEN, FOLDER_WEIGHTS
 from allennlp_semfit.fasttext.compact import open_fasttext
 from allennlp_semfit.fasttext.model import FastTextVectors
+from allennlp_semfit.functional import are_other_vectors
 from allennlp_semfit.modules.contextualizers.contextualizer import BidirectionalLstm
 
 _CONFIG = "config.json"
@@ -176,17 +177,6 @@ def _read_config(path: Path) -> Optional[_Config]:
     if vectors != os.path.basename(vectors):
         raise ValueError(f"{_CONFIG} names the file {vectors[:60]!r}, which is not in the folder")
     return _Config(model["contextualizer"], vectors, *tokens)
-
-
-def are_other_vectors(vectors: torch.Tensor, trained: torch.Tensor) -> bool:
-    """
-    Whether `vectors`, shape `(..., dim)`, are not those of the training, `trained`, of the same
-    shape or `(dim,)`. The latter are zero before a training. `export-model --compact` only rounds
-    vectors.
-    """
-    if trained.shape[-1:] != vectors.shape[-1:] or not trained.any():
-        return False
-    return bool(((vectors - trained).norm(dim=-1) > 0.1 * trained.norm(dim=-1)).any())
 
 
 def _read_contextualizer(config: _Config, weights: Dict[str, torch.Tensor]) -> BidirectionalLstm:

@@ -15,11 +15,9 @@ from allennlp_semfit.archives.language_model_archive import (
     remove_prefix,
 )
 from allennlp_semfit.common.errors import check_choice
+from allennlp_semfit.functional import are_other_vectors
 from allennlp_semfit.modules.token_embedders.cached_embedder import CachedEmbedder
-from allennlp_semfit.pretrained.folder_language_model import (
-    add_boundary_tokens,
-    are_other_vectors,
-)
+from allennlp_semfit.pretrained.folder_language_model import add_boundary_tokens
 from allennlp_semfit.pretrained.pooling import SubTokenMode
 
 # The output of these depends only on the word. A subclass might differ.

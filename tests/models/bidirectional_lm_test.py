@@ -71,9 +71,16 @@ class TestBidirectionalLm(ModelTestCase):
         self.model.train()(**self.batch())
         kept = self.model.boundary_vector.clone()
         assert (first == kept).all(dim=-1).any()
-        self.model._has_boundary_vector = False
         batch = self.batch()
         batch["source"]["fasttext"]["vectors"] += 1
+        # As when the training is resumed or the model is evaluated.
+        for mode in (True, False):
+            self.model._has_boundary_vector = False
+            with pytest.raises(ConfigurationError, match="not those of the model's training"):
+                self.model.train(mode)(**batch)
+        self.model._has_boundary_vector = False
+        # Sentences without start tokens.
+        batch["source"]["fasttext"]["indices"][0, 0] = 2
         self.model(**batch)
         assert torch.equal(self.model.boundary_vector, kept)
 
