@@ -1,3 +1,4 @@
+import logging
 from typing import Any, Dict, Optional
 
 import torch
@@ -6,6 +7,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.models import Model
 from allennlp.modules import Seq2SeqEncoder, TextFieldEmbedder
+from allennlp.modules.token_embedders import EmptyEmbedder
 from allennlp.nn import InitializerApplicator
 
 from allennlp_semfit.archives.language_model_archive import LanguageModelArchive
@@ -13,6 +15,8 @@ from allennlp_semfit.common.config_params import KnownParams, with_config_key
 from allennlp_semfit.common.errors import check_dims
 from allennlp_semfit.functional import are_other_vectors
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
+
+logger = logging.getLogger(__name__)
 
 
 class LanguageModelBase(Model, KnownParams):
@@ -141,6 +145,15 @@ class LanguageModelBase(Model, KnownParams):
         return self._head.get_metrics(reset)
 
     def _check_compatible(self) -> None:
+        embedders = getattr(self._text_field_embedder, "_token_embedders", {})
+        names = [name for name, read in embedders.items() if not isinstance(read, EmptyEmbedder)]
+        if len(names) > 1:
+            logger.warning(
+                "%s: the text_field_embedder reads %s. The model can be trained and evaluated, but "
+                "not used as an embedder, which has one input.",
+                self.name,
+                " and ".join(names),
+            )
         if not self._contextualizer.is_bidirectional():
             raise ConfigurationError(
                 f"{self.name}: the `contextualizer` is a {type(self._contextualizer).__name__} "

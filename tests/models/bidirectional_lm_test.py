@@ -157,5 +157,19 @@ class TestBidirectionalLm(ModelTestCase):
         with pytest.raises(ConfigurationError, match=message):
             Model.from_params(Params(config), vocab=Vocabulary.empty())
 
+    def test_a_second_input_is_reported(self, caplog):
+        config = self._config()
+        embedder = {"type": "embedding", "embedding_dim": 5, "num_embeddings": 3}
+        config["text_field_embedder"]["token_embedders"]["more"] = embedder
+        config["contextualizer"]["input_dim"] = 15
+        config["head"] = {"type": "softmax", "input_dim": 6}
+        vocab = Vocabulary(tokens_to_add={"tokens": ["a"]})
+        for is_empty in (False, True):
+            caplog.clear()
+            Model.from_params(Params(copy.deepcopy(config)), vocab=vocab)
+            assert ("reads fasttext and more" in caplog.text) != is_empty
+            config["text_field_embedder"]["token_embedders"]["more"] = "empty"
+            config["contextualizer"]["input_dim"] = 10
+
     def _config(self):
         return Params.from_file(self.param_file).as_dict()["model"]
