@@ -3,6 +3,7 @@
 import argparse
 import json
 import logging
+import math
 import shlex
 from pathlib import Path
 
@@ -15,6 +16,10 @@ from allennlp_semfit.fasttext.train import train_fasttext
 from allennlp_semfit.static_vectors.svd import train_svd
 
 logger = logging.getLogger(__name__)
+
+# Those of training_config/elmo_semfit.jsonnet. With more text, one pass over it scores higher.
+_WORDS_PER_EPOCH = 400_000
+_MIN_EPOCHS = 3
 
 
 @Subcommand.register("train-fasttext")
@@ -33,9 +38,11 @@ class TrainFastText(Command):
         out = Path(args.out_path)
         if (out.parent / TRAIN).is_dir() and out.name == "vectors.bin":
             corpus = json.dumps(str(out.parent), ensure_ascii=False)
+            epochs = math.ceil(result.num_words / _WORDS_PER_EPOCH)
+            more = f", trainer+: {{ num_epochs: {epochs} }}" if epochs > _MIN_EPOCHS else ""
             config = (
                 f'(import "training_config/elmo_semfit.jsonnet") + {{ corpus:: {corpus}, '
-                f"embedding_dim:: {result.dim} }}"
+                f"embedding_dim:: {result.dim}{more} }}"
             )
             logger.info(
                 f"Next: echo {shlex.quote(config)} > mine.jsonnet && "

@@ -32,13 +32,17 @@ def test_trains_and_says_what_is_next(corpus, tmp_path, caplog):
     assert "Next:" not in caplog.text
 
 
-def test_the_next_command_is_that_of_the_directory(corpus, tmp_path, caplog):
+@pytest.mark.parametrize(("words", "more"), [(107, ""), (106, ", trainer+: { num_epochs: 4 }")])
+def test_the_next_command_is_that_of_the_directory(
+    words, more, corpus, tmp_path, caplog, monkeypatch
+):
+    monkeypatch.setattr("allennlp_semfit.commands.train._WORDS_PER_EPOCH", words)
     caplog.set_level("INFO")
     (tmp_path / "train").mkdir()
     (tmp_path / "train" / "shard-00.txt").symlink_to(corpus)
     out = tmp_path / "vectors.bin"
     run(tmp_path / "train", out, "--dim", 20, "--bucket", 500, "--min-count", 3)
-    fields = f'{{ corpus:: "{tmp_path}", embedding_dim:: 20 }}'
+    fields = f'{{ corpus:: "{tmp_path}", embedding_dim:: 20{more} }}'
     config = f'(import "training_config/elmo_semfit.jsonnet") + {fields}'
     assert f"Next: echo '{config}' > mine.jsonnet && allennlp train mine.jsonnet" in caplog.text
 
