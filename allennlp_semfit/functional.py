@@ -15,13 +15,9 @@ from torch.nn import functional
 __all__ = [
     "contrastive_loss",
     "cosine_distance",
-    "distinct_vectors",
-    "log_vmf_normalizer",
-    "negative_log_likelihoods",
     "nllvmf_distance",
     "semfit_loss",
     "squared_l2_distance",
-    "unit_vectors",
 ]
 
 
@@ -129,7 +125,7 @@ def cosine_distance(predicted: torch.Tensor, directions: torch.Tensor) -> torch.
     """
     Minus the cosine, `-(c / |c|) . w`, between -1 and 1: section 4.1 of Li et al. 2019.
 
-    `predicted` is `c`, and `directions` is `w`, which must have unit norm; see `unit_vectors`. Both
+    `predicted` is `c`, and `directions` is `w`, which must have unit norm. Both
     have the shape `(..., embedding_dim)`, the result has the shape `(...)`.
     """
     return -_dot(predicted, directions) / _norms(predicted).clamp_min(_smallest_norm(predicted))

@@ -1,5 +1,5 @@
 """
-All that the plugin changes in AllenNLP: four functions, so that version 2.10.1, its last one, runs
+All that the plugin changes in AllenNLP: four changes, so that version 2.10.1, its last one, runs
 with current versions of PyTorch, Python and Transformers. Everything else is a component that a
 config names.
 """

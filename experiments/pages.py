@@ -34,12 +34,12 @@ PAGES = [ROOT / page for page in ("README.md", "docs/results.md", "docs/performa
 IMAGES = ROOT / "docs" / "images"
 
 OURS = "bidirectional_language_model_lstm"
-# The benchmarks with plots: bars, or lines over a quantity, of some contextualizers.
+# The plots of benchmarks with lines over a quantity, of some contextualizers.
 X_LABELS = {
     "scaling_vocabulary": "words in the vocabulary",
     "contextualizer": "memory cells in each direction of a layer",
 }
-PLOTTED = ["models", "loader", *X_LABELS]
+PLOTTED = ["models", *X_LABELS]
 CONTEXTUALIZERS = ["ElmoLstm, float32", f"{OURS}, float32", f"{OURS}, bfloat16"]
 
 # The scores of the experiments, and the results of the benchmarks.
@@ -317,31 +317,31 @@ def plot_benchmark(name: str, result: Mapping[str, Any]) -> Figure:
     figure = Figure(figsize=(7.0, height), layout="constrained")
     axes = figure.subplots()
     axes.spines[["top", "right"]].set_visible(False)
-    (_draw_lines if is_lines else _draw_bars)(axes, name, rows)
+    if is_lines:
+        _draw_lines(axes, name, rows)
+    else:
+        _draw_bars(axes, rows)
     caption = f"{result['device']}: {result['hardware']}, threads: {result['threads']}; "
     caption += f"median and range of {result['repeats']} rounds"
     figure.supxlabel(caption, fontsize=8, color="dimgray", x=0.99, ha="right")
     return figure
 
 
-def _draw_bars(axes: Axes, name: str, rows: pandas.DataFrame) -> None:
-    has_speed_ups = name == "models"
-    names = list(rows.index)
-    if has_speed_ups:
-        names = [_title_of_model(name) for name in names]
+def _draw_bars(axes: Axes, rows: pandas.DataFrame) -> None:
+    """Of models."""
+    names = list(map(_title_of_model, rows.index))
     error_style = {"elinewidth": 1, "capsize": 2}
     style: Dict[str, Any] = {"height": 0.65, "color": "tab:blue", "alpha": 0.75}
     errors = rows[["below", "above"]].T
     axes.barh(names, rows.median_seconds, xerr=errors, error_kw=error_style, **style)
     longest = rows.max_seconds.max()
     for place, (median, slowest) in enumerate(zip(rows.median_seconds, rows.max_seconds)):
-        speed_up = f"   {rows.median_seconds.iloc[0] / median:.1f}×" if has_speed_ups else ""
-        x = slowest + 0.01 * longest
-        axes.text(x, place, f"{median:.3g} s{speed_up}", va="center", fontsize=8)
-    axes.set_xlim(0, (1.2 if has_speed_ups else 1.12) * longest)
+        label = f"{median:.3g} s   {rows.median_seconds.iloc[0] / median:.1f}×"
+        axes.text(slowest + 0.01 * longest, place, label, va="center", fontsize=8)
+    axes.set_xlim(0, 1.2 * longest)
     axes.invert_yaxis()
     axes.tick_params(axis="y", length=0)
-    axes.set_xlabel(f"seconds; × as fast as {names[0]}" if has_speed_ups else "seconds")
+    axes.set_xlabel(f"seconds; × as fast as {names[0]}")
 
 
 def _title_of_model(candidate: str) -> str:

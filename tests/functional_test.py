@@ -246,7 +246,7 @@ each_function = pytest.mark.parametrize("name", FUNCTIONS)
 
 
 def test_all_functions_are_tested():
-    assert {name.partition("-")[0] for name in FUNCTIONS} == set(functional.__all__)
+    assert {name.partition("-")[0] for name in FUNCTIONS} >= set(functional.__all__)
 
 
 def arguments(*shape, dtype=torch.float64):

@@ -90,6 +90,7 @@ class WordScorer:
         for batch in batches_by_length(lengths):
             source = self._index([sentences[index] for index in batch])
             embeddings = self._model._text_field_embedder(source)
+            self._model._check_boundary_vector(embeddings)
             layers = self._model._contextualizer(embeddings, get_text_field_mask(source))
             last_layer = layers if isinstance(layers, torch.Tensor) else layers[-1]
             for states, index in zip(last_layer, batch):

@@ -144,8 +144,8 @@ class ElmoSemfitEmbedder(TokenEmbedder, NamesConfigKey):
     """
     Embeds words with a trained language model: a weighted mean of its layers, `γ Σ_j s_j h_j`,
     with `γ` and `s = softmax(w)` learned by the task (Peters et al. 2018, "Deep contextualized word
-    representations", equation 1). It replaces AllenNLP's `elmo_token_embedder`, with the same
-    parameters except for `do_layer_norm`.
+    representations", equation 1). It replaces AllenNLP's `elmo_token_embedder`.
+    Parameters of the same name mean the same, except for `do_layer_norm`.
 
     The indexer of the same name must be an `elmo_semfit` indexer with the same archive or, for a
     model without subwords, the language model's own `fasttext`, `mimick` or `elmo_characters`

@@ -6,8 +6,8 @@ from allennlp.training.optimizers import AdamOptimizer, Optimizer
 @Optimizer.register("fused_adam")
 class FusedAdam(AdamOptimizer):
     """
-    A version of `adam` that updates each parameter in one pass over the memory: about ten times as
-    fast on a CPU. It has the parameters of `adam`. Sparse gradients are not supported.
+    A version of `adam` that updates each parameter in one pass over the memory, which is faster. It
+    has the parameters of `adam`. Sparse gradients are not supported.
 
     Registered as an `Optimizer` with name "fused_adam".
 

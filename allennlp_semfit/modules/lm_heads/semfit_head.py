@@ -19,13 +19,13 @@ from allennlp_semfit.modules.lm_heads.vector_head_base import VectorHeadBase
 class Distance(Registrable):
     """
     The loss of the `semfit` head. Subclasses implement `__call__`, which returns the distances,
-    shape `(...)`, between predicted vectors and targets, both of shape `(..., m)`.
+    shape `(...)`, between predicted vectors and targets, both of shape `(..., m)`. The targets have
+    unit norm unless a subclass sets `has_unit_targets` to `False`.
     """
 
     default_implementation = "cosine"
 
     has_unit_targets = True
-    """Whether the head scales the targets to unit norm."""
 
     def __call__(self, predicted: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         raise NotImplementedError
