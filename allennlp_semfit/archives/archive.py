@@ -187,7 +187,10 @@ class Archive:
             if not isinstance(contents, dict):
                 raise ValueError("it is not an object")
         except (OSError, RecursionError, ValueError) as error:
-            # It may be a folder of `export-task`, whose configuration is jsonnet.
+            # The configuration of a folder of `export-task` is jsonnet.
+            if (inner := path.parent / "language_model").is_dir():
+                remedy = f"Give the language model in it, {inner}."
+                raise self.error("is a folder of `export-task`", remedy) from None
             raise self.error(f"cannot be read ({first_line(error)})", _EXPECTED) from error
         config = Params(contents)
         expected = {"model": self.models, "dataset_reader": (self.reader,)}

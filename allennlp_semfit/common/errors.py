@@ -164,11 +164,12 @@ def resolve_path(path: Union[str, os.PathLike], remedy: str, kind: str) -> str:
 
 
 def _fetch(path: Union[str, os.PathLike]) -> str:
+    # AllenNLP would create its cache in the home directory, also for a local path.
+    if os.path.exists(path):
+        return os.fspath(path)
     try:
         from allennlp.common.file_utils import cached_path
     except ImportError:
-        if os.path.exists(path):
-            return os.fspath(path)
         if "://" in os.fspath(path):
             raise ValueError("the package allennlp is not installed") from None
         raise FileNotFoundError from None

@@ -29,6 +29,8 @@ def check_output_path(
     except for hidden files.
     """
     path = path.absolute()
+    if not contents and path.suffix in (".gz", ".bz2", ".xz", ".zip"):
+        raise ConfigurationError(f"{path}: the output is not compressed; leave out {path.suffix}")
     if path.exists():
         if any(os.path.exists(file) and path.samefile(file) for file in inputs):
             raise ConfigurationError(f"{path}: it is an input; give the output another name")

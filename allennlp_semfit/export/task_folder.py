@@ -7,6 +7,7 @@ from typing import Any, Dict, Iterator, List, Optional, Union
 
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
+from allennlp.models import Model
 from allennlp.models.archival import CONFIG_NAME, META_NAME, get_weights_path
 from allennlp.models.model import remove_keys_from_params
 
@@ -29,6 +30,10 @@ _REMEDY = "It must be a `model.tar.gz` or serialization directory of `allennlp t
 _MOVED = (
     "If it has been moved, give its path as `language_model`; on the command line, that is "
     "--language-model."
+)
+_OTHER = (
+    "Give the language model of the task's training as `language_model`; on the command line, that "
+    "is --language-model."
 )
 # The taggers whose default predictor needs a spaCy model.
 _TAGGERS = ("crf_tagger", "simple_tagger")
@@ -113,11 +118,16 @@ def export_task(
         except (ConfigurationError, LookupError, OSError, RuntimeError, ValueError) as error:
             found = f"has no configuration ({first_line(error)})"
             raise InvalidFileError(archive_file, found, _REMEDY, _KIND) from None
+        if params["model"].get("type") in LanguageModelArchive.models:
+            remedy = "Use `allennlp export-model`."
+            raise InvalidFileError(archive_file, "is a language model", remedy, _KIND)
         weights, vocabulary = Path(get_weights_path(source)), source / VOCABULARY
         for needed in (weights, vocabulary):
             if not needed.exists():
                 raise InvalidFileError(archive_file, f"has no {needed.name}", _REMEDY, _KIND)
-        config = params.as_dict(quiet=True)
+        whole = params.as_dict(quiet=True)
+        # The paths of the data may be private.
+        config = {key: whole[key] for key in whole if not key.endswith("_data_path")}
         models: List[str] = []
         for component in _components(config):
             path = language_model or component["archive_file"]
@@ -146,6 +156,11 @@ def export_task(
                 shutil.copyfile(source / META_NAME, new / META_NAME)
             text = json.dumps(config, indent=2) + "\n"
             (new / CONFIG_NAME).write_text(_CONFIG + text.replace(f'"{_HERE}', 'folder + "'))
+            try:
+                Model.load(Params.from_file(str(new / CONFIG_NAME)), str(new), str(new / _WEIGHTS))
+            except (ConfigurationError, RuntimeError) as error:
+                found = f"does not fit its language model ({first_line(error)})"
+                raise InvalidFileError(archive_file, found, _OTHER, _KIND) from None
     return str(config["model"].get("type"))
 
 

@@ -125,6 +125,8 @@ def _token_vector(token: Token) -> numpy.ndarray:
 
 
 def _similarity(one: Union[Doc, Span, Token], other: Union[Doc, Span, Token]) -> float:
-    # spaCy's own similarity is 1 for the same word in any context.
-    norms = one.vector_norm * other.vector_norm
-    return float(one.vector @ other.vector) / norms if norms else 0.0
+    # spaCy's own similarity is 1 for the same word in any context, and its norms are those of the
+    # first vectors that a document had.
+    a, b = numpy.asarray(one.vector), numpy.asarray(other.vector)
+    norms = numpy.linalg.norm(a) * numpy.linalg.norm(b)
+    return float(a @ b / norms) if norms else 0.0

@@ -7,7 +7,9 @@ from typing import (
     Iterable,
     Iterator,
     List,
+    Mapping,
     Sequence,
+    Set,
     Tuple,
     Union,
     get_args,
@@ -169,6 +171,7 @@ class SentenceEmbedder:
         Embeds sentences, which may be empty, in one batch, padded to the length of the longest.
         Returns the output of `embed_sentence` for each, where `convert_to_tensor` is described.
         """
+        batch = list(batch)
         for sentence in batch:
             _length(sentence)
             for word in sentence:
@@ -177,8 +180,7 @@ class SentenceEmbedder:
                         f"{word!r:.50}: a word must be a string, got {type(word).__name__}; give "
                         "each sentence as a list of strings, and several to `embed_sentences`."
                     )
-        # An array has no truth value.
-        if not len(batch):
+        if not batch:
             return []
         # The user may have moved the module, or called `half()`.
         weights = next(self._layers.parameters())
@@ -335,7 +337,8 @@ def windows_of(sentences: Iterable[Sequence[str]]) -> Iterator[Sequence[Sequence
 
 
 def _length(sentence: Any) -> int:
-    if isinstance(sentence, str) or not isinstance(sentence, Collection):
+    # Arrays are no sequences.
+    if isinstance(sentence, (str, Mapping, Set)) or not isinstance(sentence, Collection):
         raise ConfigurationError(
             f"The sentence {sentence!r:.50} is a {type(sentence).__name__}; give a list of its "
             "words."
@@ -365,7 +368,7 @@ def batches_by_length(
 def _to_device(value: Union[int, str, torch.device]) -> torch.device:
     try:
         device = torch.device("cpu" if value == -1 else value)
-    except RuntimeError as error:
+    except (RuntimeError, TypeError) as error:
         raise ConfigurationError(f"There is no device {value}: {first_line(error)}") from None
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise ConfigurationError(

@@ -120,3 +120,8 @@ class TestResolvePath:
         monkeypatch.setattr(file_utils, "cached_path", Mock(side_effect=error))
         with pytest.raises(InvalidFileError, match=f"^model https://localhost/m.bin {message}"):
             resolve_path("https://localhost/m.bin", "Train one.", "model")
+
+    def test_a_local_path_needs_no_cache(self, tmp_path, monkeypatch):
+        # AllenNLP's is in the home directory, which may be read-only.
+        monkeypatch.setattr(file_utils, "cached_path", Mock(side_effect=PermissionError))
+        assert resolve_path(tmp_path, "Train one.", "model") == str(tmp_path)

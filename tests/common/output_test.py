@@ -90,6 +90,11 @@ class TestCheckOutputPath:
         with pytest.raises(ConfigurationError, match=f"^{tmp_path}: it is a directory, not a file"):
             check_output_path(tmp_path, force=force)
 
+    def test_a_compressed_file_is_refused(self, tmp_path):
+        with pytest.raises(ConfigurationError, match=r"not compressed; leave out \.gz"):
+            check_output_path(tmp_path / "vectors.txt.gz")
+        check_output_path(tmp_path / "model.gz", contents=CONTENTS)
+
     @pytest.mark.parametrize("contents", [(), CONTENTS])
     def test_a_directory_without_write_permission(self, tmp_path, contents, monkeypatch):
         monkeypatch.setattr(os, "access", lambda path, mode: path != tmp_path)

@@ -114,6 +114,26 @@ def test_a_missing_file_is_named(home, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def test_another_language_model_is_refused(home, tmp_path):
+    other = write_language_model(tmp_path / "other", "characters")
+    error = error_of("export-task", home / "tagger", tmp_path / "out", "--language-model", other)
+    assert "does not fit its language model" in error
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_language_model_is_no_task(lm_archive, tmp_path):
+    with pytest.raises(InvalidFileError, match="is a language model. Use `allennlp export-model`"):
+        export_task(lm_archive, tmp_path / "out")
+
+
+def test_a_task_is_no_language_model(home, tmp_path):
+    export_task(home / "tagger", tmp_path / "out")
+    assert "_data_path" not in (tmp_path / "out" / "config.json").read_text()
+    inner = tmp_path / "out" / "language_model"
+    with pytest.raises(InvalidFileError, match=f"is a folder of `export-task`.* in it, {inner}"):
+        export_model(tmp_path / "out", tmp_path / "lm")
+
+
 def test_the_directory_of_another_archive_is_refused(home, tmp_path):
     config = json.loads((home / "tagger" / "config.json").read_text())
     mimick = {"type": "mimick", "archive_file": str(home / "lm")}

@@ -95,6 +95,13 @@ def test_a_word_is_not_the_same_in_all_contexts(nlp):
     assert doc.similarity(nlp(" ")) == 0
 
 
+def test_a_document_of_two_pipelines_has_no_norms_of_the_first(nlp, lm_archive):
+    doc = nlp("The heron stood.")
+    assert doc.similarity(doc) == pytest.approx(1)
+    doc = pipeline(lm_archive, layers="top")(doc)
+    assert doc.similarity(doc) == pytest.approx(1)
+
+
 def test_saving_the_pipeline_and_the_documents(nlp, tmp_path):
     doc = nlp(TEXT)
     nlp.to_disk(tmp_path / "pipeline")

@@ -234,5 +234,10 @@ def test_sentences_that_are_no_lists_are_named(lm_archive):
     for method in (embedder.sentence_vectors, embedder.embed_sentences, embedder.embed_batch):
         with pytest.raises(ConfigurationError, match="is a float; give a list of its words"):
             list(method([["a"], float("nan")]))
-    with pytest.raises(ConfigurationError, match="no device -5"):
-        SentenceEmbedder(lm_archive, -5)
+        # As of `datasets`.
+        with pytest.raises(ConfigurationError, match="is a dict; give a list of its words"):
+            list(method([{"words": ["a", "b"]}]))
+    assert len(embedder.embed_batch(iter([["a"], ["b", "c"]]))) == 2
+    for device in (-5, None):
+        with pytest.raises(ConfigurationError, match=f"no device {device}"):
+            SentenceEmbedder(lm_archive, device)
