@@ -31,9 +31,10 @@ _MOVED = (
     "If it has been moved, give its path as `language_model`; on the command line, that is "
     "--language-model."
 )
-_OTHER = (
-    "Give the language model of the task's training as `language_model`; on the command line, that "
-    "is --language-model."
+_NOT_LOADED = (
+    "If its language model has been trained again, give the old one as `language_model`, on the "
+    "command line --language-model. If its components are from another package, import that first, "
+    "on the command line with --include-package."
 )
 # The taggers whose default predictor needs a spaCy model.
 _TAGGERS = ("crf_tagger", "simple_tagger")
@@ -100,7 +101,8 @@ def export_task(
     # Raises
 
     `InvalidFileError`
-        If the archive, or a file that it reads, is missing or invalid.
+        If the archive, or a file that it reads, is missing or invalid, or the language model is not
+        that of its training.
     `ConfigurationError`
         If `out_dir` cannot be used, a file does not fit the language model, or spaCy does not
         support the language.
@@ -159,8 +161,8 @@ def export_task(
             try:
                 Model.load(Params.from_file(str(new / CONFIG_NAME)), str(new), str(new / _WEIGHTS))
             except (ConfigurationError, RuntimeError) as error:
-                found = f"does not fit its language model ({first_line(error)})"
-                raise InvalidFileError(archive_file, found, _OTHER, _KIND) from None
+                found = f"cannot be loaded ({first_line(error)})"
+                raise InvalidFileError(archive_file, found, _NOT_LOADED, _KIND) from None
     return str(config["model"].get("type"))
 
 

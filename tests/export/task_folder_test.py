@@ -117,7 +117,8 @@ def test_a_missing_file_is_named(home, tmp_path):
 def test_another_language_model_is_refused(home, tmp_path):
     other = write_language_model(tmp_path / "other", "characters")
     error = error_of("export-task", home / "tagger", tmp_path / "out", "--language-model", other)
-    assert "does not fit its language model" in error
+    assert "cannot be loaded" in error
+    assert "--language-model" in error
     assert not (tmp_path / "out").exists()
 
 
