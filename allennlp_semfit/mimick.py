@@ -317,8 +317,6 @@ class MimickIndexer(WordVectorIndexer):
     ```
     """
 
-    file_parameter = "archive_file"
-
     def __init__(
         self, archive_file: str, table_path: str, token_min_padding_length: int = 0
     ) -> None:

@@ -78,8 +78,6 @@ KINDS: Dict[str, Kind] = {
 class ChunkTokenizer(Tokenizer, NamesConfigKey):
     """Cuts words into chunks of as many characters as a JSON file says."""
 
-    file_parameter = "model_path"
-
     def __init__(self, model_path: str) -> None:
         try:
             self.size = json.loads(Path(model_path).read_text())["size"]

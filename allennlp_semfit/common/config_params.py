@@ -1,7 +1,7 @@
 """Errors about the parameters of components that name their keys in a config."""
 
 from contextlib import contextmanager
-from typing import Any, Callable, ClassVar, Iterator, Optional
+from typing import Any, Callable, Iterator, Optional
 
 from allennlp.common import FromParams, Params, Registrable
 from allennlp.common.from_params import infer_params
@@ -35,16 +35,16 @@ class KnownParams(FromParams):
 
 
 @contextmanager
-def with_config_key(params: Params, parameter: str) -> Iterator[None]:
+def with_config_key(params: Params) -> Iterator[None]:
     """
-    A context manager that adds the configuration key to an `InvalidFileError`: the key of its file
-    in `params`, or else of `parameter`.
+    A context manager that adds the configuration key to an `InvalidFileError` if its file is one of
+    `params`.
     """
-    parameters = {str(value): name for name, value in params.params.items()}
+    keys = {str(value): params.history + name for name, value in params.params.items()}
     try:
         yield
     except InvalidFileError as error:
-        error.key = params.history + parameters.get(error.file, parameter)
+        error.key = keys.get(error.file, error.key)
         raise
 
 
@@ -54,10 +54,7 @@ class NamesConfigKey(FromParams):
     `InvalidFileError`; see `with_config_key`. It must come after AllenNLP's own base class.
     """
 
-    # The `parameter` of `with_config_key`.
-    file_parameter: ClassVar[str]
-
     @classmethod
     def from_params(cls, params: Params, *args: Any, **extras: Any) -> Any:
-        with with_config_key(params, cls.file_parameter):
+        with with_config_key(params):
             return super().from_params(params, *args, **extras)

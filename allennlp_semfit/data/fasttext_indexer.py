@@ -209,7 +209,5 @@ class FastTextIndexer(WordVectorIndexer):
     ```
     """
 
-    file_parameter = "model_path"
-
     def __init__(self, model_path: str, token_min_padding_length: int = 0) -> None:
         super().__init__(open_fasttext(model_path), token_min_padding_length)

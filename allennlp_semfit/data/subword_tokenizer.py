@@ -56,8 +56,6 @@ class SubwordTokenizer(Tokenizer, NamesConfigKey):
     ```
     """
 
-    file_parameter = "model_path"
-
     def __init__(self, model_path: Union[str, os.PathLike]) -> None:
         self._path = str(model_path)
         remedy = "Train one as docs/howto/corpus.md shows."

@@ -62,7 +62,7 @@ class LanguageModelBase(Model, KnownParams):
         if initializer is not None:
             initializer(self)
         if pretrained_file is not None:
-            with with_config_key(Params({}, history="model."), "pretrained_file"):
+            with with_config_key(Params({"pretrained_file": pretrained_file}, "model.")):
                 LanguageModelArchive.open(pretrained_file).load_weights(
                     self,
                     "Use the `model` of the archive's `config.json`, as "

@@ -62,8 +62,6 @@ class ElmoSemfitIndexer(TokenIndexer, NamesConfigKey):
     ```
     """
 
-    file_parameter = "archive_file"
-
     def __init__(self, archive_file: Union[str, os.PathLike]) -> None:
         super().__init__()
         archive = LanguageModelArchive.open(archive_file)
@@ -207,8 +205,6 @@ class ElmoSemfitEmbedder(TokenEmbedder, NamesConfigKey):
     }
     ```
     """
-
-    file_parameter = "archive_file"
 
     def __init__(
         self,

@@ -24,7 +24,7 @@ def test_the_message_names_the_file_what_was_found_and_the_remedy():
 def test_the_error_says_where_the_file_is_named_and_how_to_name_another():
     params = Params({"dataset_reader": {"vectors": {"path": "gone.bin"}}})
     inner = params["dataset_reader"]["vectors"]
-    with pytest.raises(InvalidFileError) as raised, with_config_key(inner, "path"):
+    with pytest.raises(InvalidFileError) as raised, with_config_key(inner):
         raise InvalidFileError("gone.bin", "does not exist", "Train one.")
     assert raised.value.key == "dataset_reader.vectors.path"
     message = str(raised.value)
@@ -38,7 +38,7 @@ def test_a_file_that_the_configuration_names_is_found_in_it():
     params = Params({"archive_file": "model.tar.gz", "table_path": "table.txt"})
 
     def build():
-        with with_config_key(params, "archive_file"):
+        with with_config_key(params):
             params.pop("table_path")  # as `from_params` does
             raise InvalidFileError("table.txt", "is empty", "Give another.")
 

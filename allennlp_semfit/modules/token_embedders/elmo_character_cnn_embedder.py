@@ -71,8 +71,6 @@ class ElmoCharacterCnnEmbedder(TokenEmbedder, NamesConfigKey):
     ```
     """
 
-    file_parameter = "pretrained_file"
-
     def __init__(
         self,
         options: Optional[Dict[str, Any]] = None,
