@@ -4,7 +4,6 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy
 import torch
-from allennlp.common.checks import ConfigurationError
 from allennlp.data.fields import TextField
 from allennlp.data.fields.text_field import TextFieldTensors
 from allennlp.data.token_indexers import TokenIndexer
@@ -137,13 +136,12 @@ class SentenceField(TextField):
 
     def as_tensor(self, padding_lengths: Dict[str, int]) -> Dict[str, Any]:
         """Returns the indexed words and padding lengths of each indexer for `batch_tensors`."""
-        if self._indexed_tokens is None:
-            raise ConfigurationError("SentenceField: call `index` before `as_tensor`.")
         lengths: Dict[str, Dict[str, int]] = {name: {} for name in self.token_indexers}
         for key, length in padding_lengths.items():
             name, padding_key = key.split("___")
             lengths[name][padding_key] = length
-        return {name: (self._indexed_tokens[name], lengths[name]) for name in lengths}
+        indexed: Any = self._indexed_tokens
+        return {name: (indexed[name], lengths[name]) for name in lengths}
 
     def batch_tensors(self, tensor_list: List[Dict[str, Any]]) -> TextFieldTensors:
         batch = {}
@@ -155,16 +153,6 @@ class SentenceField(TextField):
                 padded = map(indexer.as_padded_tensor_dict, sentences, lengths)
                 batch[name] = batch_tensor_dicts(list(padded))
         return batch
-
-    def empty_field(self) -> "SentenceField":
-        field = SentenceField([], self._token_indexers)
-        field._indexed_tokens = {
-            name: indexer.get_empty_token_list() for name, indexer in self.token_indexers.items()
-        }
-        return field
-
-    def sequence_length(self) -> int:
-        return len(self.words)
 
     def __len__(self) -> int:
         return len(self.words)

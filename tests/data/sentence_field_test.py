@@ -2,7 +2,6 @@ import pickle
 
 import pytest
 import torch
-from allennlp.common.checks import ConfigurationError
 from allennlp.data import Batch, Instance, Token, Vocabulary
 from allennlp.data.fields import TextField
 from allennlp.data.token_indexers import ELMoTokenCharactersIndexer, SingleIdTokenIndexer
@@ -80,18 +79,3 @@ def test_a_pickled_copy_is_equal_and_another(indexers):
         field.index(Vocabulary())
         copy, lengths = pickle.loads(pickle.dumps(field)), field.get_padding_lengths()
         assert_same(*(each.batch_tensors([each.as_tensor(lengths)]) for each in (copy, field)))
-
-
-def test_an_empty_field_is_padding():
-    field = SentenceField(["a", "b"], INDEXERS)
-    field.index(Vocabulary())
-    lengths = field.get_padding_lengths()
-    batch = field.batch_tensors([f.as_tensor(lengths) for f in (field, field.empty_field())])
-    assert batch["fasttext"]["indices"].tolist() == [[1, 2], [0, 0]]
-    assert not batch["fasttext"]["vectors"][0].any()
-    assert not batch["single_id"]["tokens"][1].any()
-
-
-def test_it_must_be_indexed_first():
-    with pytest.raises(ConfigurationError, match="call `index` before `as_tensor`"):
-        SentenceField(["a"], INDEXERS).as_tensor({})
