@@ -17,6 +17,7 @@ from allennlp.data import Instance
 from allennlp.data.data_loaders import DataLoader, MultiProcessDataLoader, TensorDict
 from allennlp.data.data_loaders.multiprocess_data_loader import WorkerError
 from allennlp.nn.util import move_to_device
+from torch.utils._pytree import tree_map
 
 from allennlp_semfit.common.parallel import initialize_worker
 
@@ -167,16 +168,10 @@ def _stop(workers: Iterable[BaseProcess], stopped: Event) -> None:
 def _copy_ahead(batches: Iterable[TensorDict], gpu: torch.device) -> Iterator[TensorDict]:
     stream = torch.cuda.Stream(gpu)
 
-    def copy(tensors: Any) -> Any:
-        if isinstance(tensors, dict):
-            return {name: copy(value) for name, value in tensors.items()}
-        if type(tensors) in (list, tuple):
-            return type(tensors)(map(copy, tensors))
-        if isinstance(tensors, tuple) and hasattr(tensors, "_fields"):
-            return type(tensors)(*map(copy, tensors))
-        if not isinstance(tensors, torch.Tensor):
-            return move_to_device(tensors, gpu)
-        copied = tensors.pin_memory().to(gpu, non_blocking=True)
+    def copy(value: Any) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return move_to_device(value, gpu)
+        copied = value.pin_memory().to(gpu, non_blocking=True)
         # Do not reuse the memory before the kernels that read it have ended.
         copied.record_stream(torch.cuda.default_stream(gpu))
         return copied
@@ -186,7 +181,7 @@ def _copy_ahead(batches: Iterable[TensorDict], gpu: torch.device) -> Iterator[Te
         copied, ahead = ahead, None
         if batch is not None:
             with torch.cuda.stream(stream):
-                ahead = copy(batch), stream.record_event()
+                ahead = tree_map(copy, batch), stream.record_event()
         if copied is not None:
             torch.cuda.current_stream(gpu).wait_event(copied[1])
             yield copied[0]
@@ -199,20 +194,14 @@ def _watch(workers: List[BaseProcess], stopped: Event) -> None:
         return
     worker = next(worker for worker in workers if worker.sentinel in ended)
     worker.join()
-    if worker.exitcode is not None and worker.exitcode < 0:
-        logger.error(
-            "A worker of the data loader (process %s) was killed by %s, most likely because the "
-            "memory or the shared memory (/dev/shm) is full. Reduce `num_workers` or "
-            "`max_instances_in_memory`.",
-            worker.pid,
-            signal.Signals(-worker.exitcode).name,
+    code = worker.exitcode or 0
+    found = f"ended with exit code {code}"
+    if code < 0:
+        found = (
+            f"was killed by {signal.Signals(-code).name}, most likely because the memory or the "
+            "shared memory (/dev/shm) is full. Reduce `num_workers` or `max_instances_in_memory`"
         )
-    else:
-        logger.error(
-            "A worker of the data loader (process %s) ended with exit code %s.",
-            worker.pid,
-            worker.exitcode,
-        )
+    logger.error("A worker of the data loader (process %s) %s.", worker.pid, found)
     _stop(workers, stopped)
     # A shell script starts background processes with SIGINT ignored.
     is_ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
