@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from allennlp_semfit.pretrained.pooling import pool_layers, pool_words
+from allennlp_semfit.pretrained.pooling import pool_words
 
 VECTORS = st.tuples(st.integers(0, 5), st.integers(1, 4)).flatmap(
     lambda shape: arrays(numpy.float32, shape, elements=st.floats(-100, 100, width=32))
@@ -26,11 +26,3 @@ def test_the_words_of_any_sentence(vectors, pool):
         numpy.testing.assert_allclose(pooled, expected, rtol=0, atol=5 * 100 * 2**-23)
     else:
         numpy.testing.assert_array_equal(pooled, expected)
-
-
-def test_layers_side_by_side():
-    layers = numpy.arange(24, dtype=numpy.float32).reshape(2, 3, 4)
-    joined = pool_layers(layers, "all")
-    assert joined.shape == (3, 8)
-    for word in range(3):
-        assert joined[word].tolist() == [*layers[0, word], *layers[1, word]]
