@@ -152,9 +152,10 @@ class ElmoSemfitEmbedder(TokenEmbedder, NamesConfigKey):
     A frozen language model runs without gradients and without dropout. If it reads characters, the
     vectors of 100,000 words are cached, which at 512 dimensions take 205 MB of the device's memory.
 
-    Two mistakes are not detected: a `fasttext` or `mimick` indexer with other vectors of the same
-    dimension; and an `initializer` of the task's model that overwrites the language model's
-    weights. Exclude them with `"prevent_regexes": ["_text_field_embedder.*"]`.
+    Three mistakes are not detected: a `fasttext` or `mimick` indexer with other vectors of the same
+    dimension; a `validation_dataset_reader` with another language model; and an `initializer` of
+    the task's model that overwrites the language model's weights. Exclude them with
+    `"prevent_regexes": ["_text_field_embedder.*"]`.
 
     Registered as a `TokenEmbedder` with name "elmo_semfit".
 

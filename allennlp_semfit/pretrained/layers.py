@@ -90,7 +90,7 @@ class LanguageModelLayers(torch.nn.Module):
     def freeze(self) -> None:
         """
         Turns off gradients and dropout for good, and caches the vectors of a character CNN in a
-        `CachedEmbedder`. Call `clear_cache` after changing weights other than by loading them.
+        `CachedEmbedder`.
         """
         self._is_frozen = True
         self.requires_grad_(False).eval()
@@ -104,19 +104,6 @@ class LanguageModelLayers(torch.nn.Module):
     def train(self, mode: bool = True) -> "LanguageModelLayers":
         return super().train(mode and not self._is_frozen)
 
-    def _apply(self, *args: Any, **kwargs: Any) -> "LanguageModelLayers":
-        self.clear_cache()
-        return super()._apply(*args, **kwargs)
-
-    def _load_from_state_dict(self, *args: Any, **kwargs: Any) -> None:
-        self.clear_cache()
-        super()._load_from_state_dict(*args, **kwargs)
-
-    def clear_cache(self) -> None:
-        """Clears the cached vectors of a character CNN, if any."""
-        if self._cached_embedder is not None:
-            self._cached_embedder[0].clear_cache()
-
     def forward(self, tensors: Dict[str, torch.Tensor]) -> List[torch.Tensor]:
         """
         The layers, the projected input first, including boundaries: `num_layers` tensors of shape
@@ -124,7 +111,12 @@ class LanguageModelLayers(torch.nn.Module):
         `elmo_semfit` indexer, shape `(batch_size, length, ...)`, where `length` counts words or, of
         a subword model, subwords.
         """
-        read = remove_prefix(self.prefix, tensors)
+        # The user may have called `half()`.
+        dtype = next(self._contextualizer.parameters()).dtype
+        read = {
+            name: tensor.to(dtype) if tensor.is_floating_point() else tensor
+            for name, tensor in remove_prefix(self.prefix, tensors).items()
+        }
         mask = get_text_field_mask({self.indexer_name: read})
         lengths = mask.sum(dim=1, keepdim=True)
         source = {

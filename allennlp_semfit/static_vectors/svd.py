@@ -147,10 +147,10 @@ def train_svd(
     check_output_path(out, force=force, inputs=[] if pca_of is None else [pca_of])
     vocabulary = None if vocabulary_dir is None else Path(vocabulary_dir)
     if vocabulary is not None:
-        if vocabulary.resolve() in out.resolve().parents:
+        table, folder = out.resolve(), vocabulary.resolve()
+        if folder in (table, *table.parents) or table in folder.parents:
             raise ConfigurationError(
-                f"{out}: it is in {vocabulary_dir}, which is for the vocabulary alone; give the "
-                "table another directory"
+                f"{out} and {vocabulary_dir}: one is in the other; give the table another name"
             )
         check_output_path(vocabulary, contents=_VOCABULARY_FILES, force=force)
     files = find_text_files(corpus, outputs=[out, *([vocabulary] if vocabulary else [])])

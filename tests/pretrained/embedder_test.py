@@ -166,6 +166,14 @@ def test_a_copy_needs_no_file(build, lm_archive, tmp_path):
         assert torch.equal(copied(**tensors), embedder(**tensors))
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+def test_another_precision(build, dtype):
+    # The indexer's vectors remain float32.
+    embedded = build().eval().to(dtype)(**indexed(SENTENCES[:1]))
+    assert embedded.dtype == dtype
+    assert embedded.isfinite().all()
+
+
 def test_dropout_and_projection(build):
     tensors = indexed(SENTENCES)
     embedder = build(projection_dim=5)

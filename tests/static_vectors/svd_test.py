@@ -164,7 +164,10 @@ def test_pca_is_that_of_fasttexts_vectors(tmp_path):
             "--dim must be at most 10, the dimension of .*vectors.bin, got 11",
         ),
         ({"vocabulary_dir": TRAIN}, "train: it is not empty"),
-        ({"vocabulary_dir": ".."}, "svd.txt: it is in .., which is for the vocabulary alone"),
+        *(
+            ({"vocabulary_dir": name}, f"svd.txt and {name}: one is in the other")
+            for name in ("..", "svd.txt", "svd.txt/vocabulary")
+        ),
     ],
 )
 def test_wrong_options_are_reported_before_the_corpus_is_read(

@@ -147,6 +147,9 @@ class SemfitHead(VectorHeadBase):
             "trainable": false
         },
         "target_indexer": "tokens"
+    },
+    "vocabulary": {
+        "pretrained_files": {"tokens": "glove.txt"}, "only_include_pretrained_words": true
     }
     ```
     """

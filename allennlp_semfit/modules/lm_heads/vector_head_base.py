@@ -41,7 +41,9 @@ class VectorHeadBase(LmHead):
         The dimension of the target vectors.
     target_embedder : `TokenEmbedder`, optional (default = `None`)
         Embeds the targets. It must be frozen. By default, they are the model's input vectors. If it
-        computes them, those of 100,000 words are cached: see `CachedEmbedder`.
+        computes them, those of 100,000 words are cached: see `CachedEmbedder`. An `embedding` has
+        random vectors for words that its `pretrained_file` lacks, so limit the vocabulary to those
+        of the file.
     target_indexer : `str`, optional (default = `None`)
         The name of the indexer, in the reader's `token_indexers`, that the target embedder reads.
         If the model's input does not read this indexer, add `{"type": "empty"}` under this name to
@@ -162,6 +164,12 @@ class VectorHeadBase(LmHead):
         target_dim = target_embedder.get_output_dim()
         target = f"{self.name}: the output of the `target_embedder`"
         check_dims(target, target_dim, "the head's `embedding_dim`", self.embedding_dim)
+        if isinstance(target_embedder, Embedding) and target_embedder.num_embeddings <= 2:
+            raise ConfigurationError(
+                f"{self.name}: the vocabulary has no words for the `target_embedder`. Set the "
+                "config's `vocabulary`, as training_config/language_models/elmo_semfit_svd.jsonnet "
+                "does."
+            )
         if any(parameter.requires_grad for parameter in target_embedder.parameters()):
             raise ConfigurationError(
                 f"{self.name}: the `target_embedder` is a {type(target_embedder).__name__} with "

@@ -1,4 +1,5 @@
-from typing import Any, Dict
+from itertools import chain
+from typing import Any, Dict, List
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -12,9 +13,8 @@ class CachedEmbedder(TokenEmbedder):
     on the context, such as `elmo_character_cnn`: most of a text consists of few distinct words.
 
     The wrapped embedder runs in evaluation mode, without gradients and outside of autocast, so the
-    cached vectors have full precision. The cache is not archived. It is cleared when weights are
-    loaded or moved to another device or type. Call `clear_cache()` after changing weights in
-    place.
+    cached vectors have full precision. The cache is not archived. It is emptied when the weights
+    change.
 
     Registered as a `TokenEmbedder` with name "cached".
 
@@ -59,35 +59,31 @@ class CachedEmbedder(TokenEmbedder):
             )
         self.embedder = embedder.eval()
         self.max_words = max_words
-        self.clear_cache()
+        # Not a buffer, because it must not be archived.
+        self._cache: Dict[bytes, torch.Tensor] = {}
+        self._weights: List[Any] = []
 
     def get_output_dim(self) -> int:
         return int(self.embedder.get_output_dim())
-
-    def clear_cache(self) -> None:
-        """Removes all vectors from the cache."""
-        # A new dictionary, because other threads may still read the old one. It is not a buffer,
-        # because it must not be archived.
-        self._cache: Dict[bytes, torch.Tensor] = {}
 
     def train(self, mode: bool = True) -> "CachedEmbedder":
         super().train(mode)
         self.embedder.eval()
         return self
 
-    def _apply(self, *args: Any, **kwargs: Any) -> "CachedEmbedder":
-        self.clear_cache()
-        return super()._apply(*args, **kwargs)
-
-    def _load_from_state_dict(self, *args: Any, **kwargs: Any) -> None:
-        self.clear_cache()
-        super()._load_from_state_dict(*args, **kwargs)
-
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
         """
         The embedder's output, without a gradient: shape `(batch_size, length, get_output_dim())`.
         `tokens` is the embedder's input, of shape `(batch_size, length, ...)`.
         """
+        # A tensor made in inference mode has no version.
+        weights = [
+            (weight.data_ptr(), weight.dtype, 0 if weight.is_inference() else weight._version)
+            for weight in chain(self.embedder.parameters(), self.embedder.buffers())
+        ]
+        if weights != self._weights:
+            # A new dictionary: other threads may still read the old one.
+            self._cache, self._weights = {}, weights
         shape, words = tokens.shape[:2], tokens.flatten(0, 1)
         if not len(words):
             return torch.zeros(*shape, self.get_output_dim(), device=tokens.device)
@@ -108,5 +104,5 @@ class CachedEmbedder(TokenEmbedder):
                 vectors = self.embedder(words[positions].unsqueeze(0)).squeeze(0)
                 cache.update(zip(new, vectors.unbind()))
             if len(cache) > self.max_words:
-                self.clear_cache()
+                self._cache = {}
             return torch.stack([cache[key] for key in keys]).view(*shape, -1)
