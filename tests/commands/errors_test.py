@@ -5,12 +5,14 @@ import pytest
 from tests import FIXTURES
 from tests.commands import running
 
+DUMP = "<mediawiki><page><ns>0</ns><revision><text>A.</text></revision></page></mediawiki>"
 ERRORS = [
     ("copy-configs taken", "taken exists; give the name of another directory"),
     ("copy-configs in.txt/new", "in.txt"),
     ("embed missing.tar.gz in.txt out.h5", "Language model missing.tar.gz does not exist"),
     ("embed in.txt in.txt out.h5", "cannot be unpacked (not a gzip file). It must be a `model.tar"),
-    ("embed ARCHIVE missing.txt out.h5", "missing.txt: there is no such file"),
+    ("embed ARCHIVE missing.txt out.h5", "missing.txt: there is no such file; give text"),
+    ("embed ARCHIVE taken out.h5", "taken: it is not a regular file; give text"),
     ("embed ARCHIVE latin.txt out.h5", "latin.txt: not UTF-8: byte 0xf6 in line 2"),
     ("embed ARCHIVE empty.txt out.h5", "empty.txt: it has no words"),
     ("embed ARCHIVE in.txt out.h5 --cuda-device 99", "There is no GPU 99"),
@@ -32,6 +34,7 @@ ERRORS = [
     ),
     ("export-model ARCHIVE out --tokenizer-path in.txt", "reads no such file. Leave it out."),
     ("export-task missing.tar.gz out --language zz", "'zz'"),
+    ("export-task ARCHIVE out", "is a language model. Use `allennlp export-model`"),
     ("export-task missing.tar.gz out", "task model missing.tar.gz does not exist"),
     ("export-vectors missing.tar.gz out.txt --words-file in.txt", "in.txt: line 1 has 5 words"),
     ("export-vectors missing.tar.gz out.txt --words-file missing.txt", "it cannot be read"),
@@ -57,6 +60,22 @@ ERRORS = [
     ("nearest-words ARCHIVE in.txt --min-count 9", "--min-count: 9, but no word occurs that often"),
     ("nearest-words ARCHIVE in.txt --candidates missing.txt", "missing.txt: there is no such file"),
     ("prepare-corpus missing.txt out", "missing.txt: there is no such file"),
+    ("prepare-corpus in.txt out --num-shards 0", "--num-shards must be at least 1"),
+    ("prepare-corpus in.txt out --num-shards 501", "and at most 500, got 501"),
+    ("prepare-corpus in.txt out --validation-fraction -0.1", "--validation-fraction must be "),
+    ("prepare-corpus in.txt out --validation-fraction 0.6", "at least 0 and at most 0.5, got 0.6"),
+    ("prepare-corpus in.txt out --validation-fraction nan", "--validation-fraction must be "),
+    ("prepare-corpus in.txt out --min-words 0", "--min-words must be at least 1, got 0"),
+    ("prepare-corpus in.txt out --max-sentences 0", "--max-sentences must be at least 1, got 0"),
+    ("prepare-corpus in.txt out --lines wrapped --already-tokenized", "--lines wrapped: with --"),
+    ("prepare-corpus in.txt out --language zz", "no tokenizer for the language 'zz'"),
+    ("prepare-corpus in.txt out --min-words 9", "no sentence of at least 9 words in in.txt"),
+    ("prepare-corpus one.txt out", "no validation text: only 1 articles, rows or blocks"),
+    ("prepare-corpus dump.xml out --already-tokenized", "leave already_tokenized out"),
+    ("prepare-corpus in.txt out --subset 20231101.yo", "--subset and --split select a part of a"),
+    ("prepare-corpus in.txt out --split test", "--subset and --split select a part of a dataset"),
+    ("prepare-corpus hf://datasets/ out --field text", "hf://datasets/: give the dataset as "),
+    ("prepare-corpus hf://datasets/a/b/c.parquet out --field text", "c.parquet: give the dataset"),
     ("show-neighbors task in.txt --words the", "has a model of type 'simple_tagger'"),
     ("show-neighbors missing.tar.gz missing.txt --words the", "missing.txt: there is no such file"),
     ("show-neighbors missing.tar.gz in.txt --words tha", "; similar words in it: the. Give words"),
@@ -69,9 +88,29 @@ ERRORS = [
     ("show-training taken", "taken holds no completed epoch of a language model"),
     ("train-fasttext missing.txt out.bin", "missing.txt: there is no such file"),
     ("train-fasttext in.txt out.bin --lr 0", "--lr must be greater than 0, got 0.0"),
+    (
+        "train-fasttext in.txt in.txt --force",
+        "the name of the file of vectors must end in .bin",
+    ),
     ("train-svd in.txt one.txt", "one.txt: it exists; give another name, or --force"),
     ("train-svd in.txt out.txt --pca-of in.txt", "in.txt is truncated after 22 bytes"),
     ("train-svd in.txt out.txt --min-count 1", "--dim must be less than the number of words"),
+    ("train-svd one.txt out.txt", "than the number of words in the table, 0, got 300; lower it"),
+    ("train-svd in.txt out.gz", "out.gz: the name of the table must end in .txt or .vec"),
+    ("train-svd in.txt in.txt --force", "in.txt: the output would replace it"),
+    ("train-svd empty.txt out.txt", "empty.txt: no words found"),
+    # These are known before the corpus is read.
+    ("train-svd empty.txt out.txt --dim 0", "--dim must be at least 1, got 0"),
+    ("train-svd empty.txt out.txt --window 0", "--window must be at least 1, got 0"),
+    ("train-svd empty.txt out.txt --alpha -0.1", "--alpha must be at least 0, got -0.1"),
+    (
+        "train-svd empty.txt out.txt --pca-of test_fixtures/vectors.bin --dim 11",
+        "--dim must be at most 10, the dimension of test_fixtures/vectors.bin, got 11",
+    ),
+    ("train-svd empty.txt out.txt --vocabulary-dir taken", "taken: it is not empty"),
+    ("train-svd empty.txt out.txt --vocabulary-dir ..", "out.txt and ..: one is in the other"),
+    ("train-svd empty.txt out.txt --vocabulary-dir out.txt", "and out.txt: one is in the other"),
+    ("train-svd empty.txt out.txt --vocabulary-dir out.txt/a", "out.txt/a: one is in the other"),
 ]
 
 
@@ -88,7 +127,12 @@ def test_an_error_is_one_line(command, message, lm_archive, tmp_path, monkeypatc
     (tmp_path / "taken" / "mine.txt").write_text("mine")
     (tmp_path / "task").mkdir()
     (tmp_path / "task" / "config.json").write_text('{"model": {"type": "simple_tagger"}}')
-    before = sorted(tmp_path.rglob("*"))
+    (tmp_path / "dump.xml").write_text(DUMP)
+
+    def contents():
+        return {path: path.is_file() and path.read_bytes() for path in tmp_path.rglob("*")}
+
+    before = contents()
     name, *arguments = command.replace("ARCHIVE", lm_archive).split()
     assert message in running.error_of(name, *arguments)
-    assert sorted(tmp_path.rglob("*")) == before
+    assert contents() == before

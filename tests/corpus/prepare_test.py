@@ -21,7 +21,6 @@ WIKIS = Path(gensim.__path__[0]) / "test" / "test_data"
 ENGLISH = next(WIKIS.glob("enwiki-latest-pages-articles1*.bz2"))
 BULGARIAN = WIKIS / "bgwiki-latest-pages-articles-shortened.xml.bz2"
 TABLES = WIKIS / "enwiki-table-markup.xml.bz2"
-DUMP = "<mediawiki><page><ns>0</ns><revision><text>A.</text></revision></page></mediawiki>"
 
 PARAGRAPHS = [
     f'This is paragraph {i}, e.g. one of Dr. Smith\'s. It has {i} parts!\u2028Or "more"?'
@@ -208,24 +207,6 @@ class TestOutput:
         with pytest.raises(ConfigurationError, match="in.txt: not UTF-8"):
             prepare_corpus([text], tmp_path / "out", num_workers=num_workers)
         assert sorted(tmp_path.rglob("*")) == before
-
-
-@pytest.mark.parametrize(
-    ("content", "options", "message"),
-    [
-        ("One.\n", {"language": "zz"}, r"no tokenizer for the language 'zz'.*\. Use a code"),
-        (" \n\u2028\nA b.\n", {"min_words": 9}, "no sentence of at least 9 words in .*in.txt"),
-        ("A sentence.\n" * 5, {}, "only 5 articles, rows or blocks"),
-        (DUMP, {"already_tokenized": True}, "in.txt.*leave already_tokenized out"),
-    ],
-)
-def test_what_is_refused(content, options, message, tmp_path):
-    (tmp_path / "in.txt").write_text(content, "utf-8")
-    with pytest.raises(ConfigurationError, match=message):
-        prepare_corpus(
-            [tmp_path / "in.txt"], tmp_path / "out", CorpusOptions(**options), num_workers=1
-        )
-    assert not (tmp_path / "out").exists()
 
 
 def test_a_dump_takes_an_extra(tmp_path, monkeypatch):

@@ -150,19 +150,6 @@ class TestHub:
             read(NAME, **{"field": "text", **options})
 
 
-@pytest.mark.parametrize("name", ["hf://datasets/", "hf://datasets/someone/rivers/train.parquet"])
-def test_a_dataset_of_the_hub_has_an_owner_and_a_name(name):
-    with pytest.raises(ConfigurationError, match=f"^{name}: give the dataset as .*OWNER/NAME"):
-        read(name, field="text")
-
-
-@pytest.mark.parametrize("options", [{"subset": "20231101.yo"}, {"split": "test"}])
-def test_a_file_has_no_subsets_and_splits(tmp_path, options):
-    (tmp_path / "rows").write_text(json_lines())
-    with pytest.raises(ConfigurationError, match="--subset and --split select a part of a dataset"):
-        read(tmp_path / "rows", field="text", **options)
-
-
 class TestErrors:
     @pytest.mark.parametrize(
         ("content", "message"),

@@ -30,9 +30,3 @@ def test_lines_and_words(tmp_path, content, lines, num_words):
 def test_no_word(tmp_path, content):
     with pytest.raises(ConfigurationError, match="sentences.txt: it has no words"):
         write(tmp_path, content).summarize()
-
-
-def test_no_file(tmp_path):
-    for path, found in ((tmp_path, "not a regular"), (tmp_path / "missing.txt", "no such")):
-        with pytest.raises(ConfigurationError, match=f"{found} file; give text"):
-            SentencesFile(path)

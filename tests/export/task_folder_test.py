@@ -122,11 +122,6 @@ def test_another_language_model_is_refused(home, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_a_language_model_is_no_task(lm_archive, tmp_path):
-    with pytest.raises(InvalidFileError, match="is a language model. Use `allennlp export-model`"):
-        export_task(lm_archive, tmp_path / "out")
-
-
 def test_a_task_is_no_language_model(home, tmp_path):
     export_task(home / "tagger", tmp_path / "out")
     assert "_data_path" not in (tmp_path / "out" / "config.json").read_text()

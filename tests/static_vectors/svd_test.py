@@ -1,6 +1,5 @@
 import numpy
 import pytest
-from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 from gensim.models import KeyedVectors
@@ -152,55 +151,3 @@ def test_pca_is_that_of_fasttexts_vectors(tmp_path):
     signs = numpy.sign((pca.transform(original) * vectors[1:]).sum(axis=0))
     expected_unknown = pca.transform(mean[None])[0] * signs
     numpy.testing.assert_allclose(vectors[0], expected_unknown, atol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        *(({name: 0}, f"--{name} must be at least 1, got 0") for name in ("dim", "window")),
-        ({"alpha": -0.1}, "--alpha must be at least 0, got -0.1"),
-        (
-            {"pca_of": VECTORS, "dim": 11},
-            "--dim must be at most 10, the dimension of .*vectors.bin, got 11",
-        ),
-        ({"vocabulary_dir": TRAIN}, "train: it is not empty"),
-        *(
-            ({"vocabulary_dir": name}, f"svd.txt and {name}: one is in the other")
-            for name in ("..", "svd.txt", "svd.txt/vocabulary")
-        ),
-    ],
-)
-def test_wrong_options_are_reported_before_the_corpus_is_read(
-    options, message, tmp_path, monkeypatch
-):
-    monkeypatch.setattr(svd, "count_words", lambda *_, **__: pytest.fail("it counts"))
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(ConfigurationError, match=message):
-        train_svd([TRAIN], tmp_path / "svd.txt", **options)
-    assert not list(tmp_path.iterdir())
-
-
-def test_the_table_is_text_and_not_the_corpus(tmp_path):
-    text = tmp_path / "in.txt"
-    text.write_text("one two\n")
-    with pytest.raises(ConfigurationError, match="the name of the table must end in .txt or .vec"):
-        train_svd([text], tmp_path / "out.gz")
-    with pytest.raises(ConfigurationError, match="in.txt: the output would replace it"):
-        train_svd([text], text, force=True)
-    assert text.read_text() == "one two\n"
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("\n", "in.txt: no words found"),
-        ("one two\n", "--dim must be less than the number of words.* 0, got 300;"),
-        ("one two\n" * 5, "--dim must be less than the number of words.* 3, got 300;"),
-    ],
-)
-def test_too_little_text_is_an_error(text, message, tmp_path):
-    path = tmp_path / "in.txt"
-    path.write_text(text)
-    with pytest.raises(ConfigurationError, match=message):
-        train_svd([path], tmp_path / "svd.txt", num_workers=1)
-    assert list(tmp_path.iterdir()) == [path]
