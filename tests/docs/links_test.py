@@ -40,9 +40,5 @@ def test_links_lead_to_files_and_headings(page):
             assert anchor in anchors_of(target), f"{path}#{anchor}"
 
 
-def test_the_readme_is_short():
-    assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= 150
-
-
 def test_all_pages_are_tested_and_in_the_navigation_of_the_site():
     assert set((ROOT / "docs").rglob("*.md")) <= set(PAGES)
