@@ -48,6 +48,22 @@ def device(request, monkeypatch):
     return "cpu"
 
 
+def read(layers, inputs):
+    """10 sentences of 6 words."""
+    return projected_lstm.run_in_lockstep(layers, inputs, [10] * 6)
+
+
+def results_without_graphs(read, layers, inputs):
+    with pytest.MonkeyPatch.context() as patches:
+        patches.setattr(projected_lstm, "_MAX_GRAPH_SIZE", 0)
+        return results_of(read, layers, inputs)
+
+
+def assert_close(actual, expected, tolerance=1e-5):
+    for ours, exact in zip(actual, expected):
+        assert (ours - exact).norm() <= tolerance * exact.norm()
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize(
     ("hidden_dim", "cell_size", "batch_size"), [(24, 40, 3), (23, 37, 10), (24, 40, 300)]
@@ -63,48 +79,37 @@ def test_layers_have_the_same_states_and_gradients_as_without_graphs(
         for length in (6, 6, 8, 5, 6, 9, 10, 12, 7, 6, 13)
     ]
 
-    def read(layers, inputs):
+    def read_any(layers, inputs):
         with torch.autocast(device, dtype=dtype, enabled=dtype != torch.float32):
             batch_sizes = [batch_size] * (inputs.size(1) // batch_size)
             return projected_lstm.run_in_lockstep(layers, inputs, batch_sizes)
 
-    actual = [results_of(read, layers, inputs) for inputs in batches]
+    actual = [results_of(read_any, layers, inputs) for inputs in batches]
     # Of 8 steps and, since the third batch of more, of 12. Those of 16 came only once.
     assert {steps for _, steps in projected_lstm._graphs[layers[0]]._passes} == {8, 12}
-    monkeypatch.setattr(projected_lstm, "_MAX_GRAPH_SIZE", 0)
+    # Only the order of the sums in the products of all words differs.
+    tolerance = 1e-5 if dtype == torch.float32 else 1e-2
     for results, inputs in zip(actual, batches):
-        for ours, expected in zip(results, results_of(read, layers, inputs)):
-            # Only the order of the sums in the products of all words differs.
-            tolerance = 1e-5 if dtype == torch.float32 else 1e-2
-            assert (ours - expected).norm() <= tolerance * expected.norm()
+        assert_close(results, results_without_graphs(read_any, layers, inputs), tolerance)
 
 
 def test_layers_may_be_used_twice_in_a_step(device):
     layers = layers_of(2, 23, 37).to(device)
     inputs = torch.randn(2, 10 * 6, 23, device=device)
 
-    def read(layers, inputs):
-        return projected_lstm.run_in_lockstep(layers, inputs, [10] * 6)
-
     def twice(layers, inputs):
         return read(layers, inputs) * read(layers, 2 * inputs)
 
     # In the first step, a graph is captured between a forward pass and its backward pass.
     actual = [results_of(twice, layers, inputs) for _ in range(3)]
-    with pytest.MonkeyPatch.context() as patches:
-        patches.setattr(projected_lstm, "_MAX_GRAPH_SIZE", 0)
-        expected = results_of(twice, layers, inputs)
+    expected = results_without_graphs(twice, layers, inputs)
     for results in actual:
-        for ours, exact in zip(results, expected):
-            assert (ours - exact).norm() <= 1e-5 * exact.norm()
+        assert_close(results, expected)
 
 
 def test_a_graph_reads_the_weights_of_each_step(device):
     layers = layers_of(2, 23, 37).to(device)
     inputs = torch.randn(2, 10 * 6, 23, device=device)
-
-    def read(layers, inputs):
-        return projected_lstm.run_in_lockstep(layers, inputs, [10] * 6)
 
     for _ in range(3):
         before = results_of(read, layers, inputs)
@@ -113,19 +118,16 @@ def test_a_graph_reads_the_weights_of_each_step(device):
             parameter.mul_(0.9)
     actual = results_of(read, layers, inputs)
     assert (actual[0] - before[0]).norm() > 0.01 * before[0].norm()
-    with pytest.MonkeyPatch.context() as patches:
-        patches.setattr(projected_lstm, "_MAX_GRAPH_SIZE", 0)
-        for ours, expected in zip(actual, results_of(read, layers, inputs)):
-            assert (ours - expected).norm() <= 1e-5 * expected.norm()
+    assert_close(actual, results_without_graphs(read, layers, inputs))
 
 
 def test_gradients_cannot_be_computed_again_after_another_pass(device):
     layers = layers_of(2, 23, 37).to(device)
     inputs = torch.randn(2, 10 * 6, 23, device=device)
     for _ in range(3):
-        states = projected_lstm.run_in_lockstep(layers, inputs, [10] * 6).sum()
+        states = read(layers, inputs).sum()
         states.backward(retain_graph=True)
-    projected_lstm.run_in_lockstep(layers, inputs, [10] * 6)
+    read(layers, inputs)
     with pytest.raises(RuntimeError, match="another forward pass has since"):
         states.backward()
 
@@ -134,17 +136,13 @@ def test_checkpointed_layers_have_the_same_states_and_gradients(device):
     layers = layers_of(2, 23, 37).to(device)
     inputs = torch.randn(2, 10 * 6, 23, device=device)
 
-    def read(layers, inputs):
-        return projected_lstm.run_in_lockstep(layers, inputs, [10] * 6)
-
     def read_checkpointed(layers, inputs):
         return checkpoint(read, layers, inputs, use_reentrant=False)
 
     # A graph is captured when a shape comes for the second time.
     for _ in range(3):
         actual = results_of(read_checkpointed, layers, inputs)
-        for ours, expected in zip(actual, results_of(read, layers, inputs)):
-            assert (ours - expected).norm() <= 1e-5 * expected.norm()
+        assert_close(actual, results_of(read, layers, inputs))
 
 
 def test_a_checkpoint_has_no_graph():
