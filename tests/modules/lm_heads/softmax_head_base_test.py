@@ -7,7 +7,6 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
 from allennlp_semfit.modules.lm_heads import softmax_heads
-from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 from allennlp_semfit.modules.lm_heads.softmax_heads import (
     AdaptiveSoftmaxHead,
     SampledSoftmaxHead,
@@ -107,26 +106,13 @@ def test_it_runs_in_mixed_precision(head):
     torch.testing.assert_close(rounded.float(), exact, rtol=0.02, atol=0.1)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"type": "softmax"},
-        {"type": "adaptive_softmax", "cutoffs": [2]},
-        {"type": "sampled_softmax", "num_samples": 2},
-    ],
-)
-def test_it_needs_a_padded_namespace(options):
-    from allennlp.common import Params
-
-    def build(vocab, **more):
-        return LmHead.from_params(Params({**options, "input_dim": 8, **more}), vocab=vocab)
-
-    assert build(vocabulary_of(5)).num_classes == 6
+def test_it_needs_a_padded_namespace():
+    assert SoftmaxHead(vocabulary_of(5), INPUT_DIM).num_classes == 6
     with pytest.raises(ConfigurationError, match="no namespace 'tokens'.*none.*min_count"):
-        build(Vocabulary.empty())
+        SoftmaxHead(Vocabulary.empty(), INPUT_DIM)
     with pytest.raises(ConfigurationError, match=r"no namespace 'words'.*\['tokens'\]"):
-        build(vocabulary_of(5), namespace="words")
+        SoftmaxHead(vocabulary_of(5), INPUT_DIM, namespace="words")
     tags = Vocabulary()
     tags.add_tokens_to_namespace(["a", "b", "c", "d"], "word_tags")
     with pytest.raises(ConfigurationError, match="'word_tags' has no padding"):
-        build(tags, namespace="word_tags")
+        SoftmaxHead(tags, INPUT_DIM, namespace="word_tags")
