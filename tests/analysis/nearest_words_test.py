@@ -6,6 +6,7 @@ from allennlp.models import load_archive
 from allennlp_semfit.analysis.nearest_words import WordScorer, find_nearest_words
 from allennlp_semfit.fasttext.model import FastTextModel
 from tests import VECTORS
+from tests.analysis.word_scorer_test import MORE_KINDS
 from tests.language_models import write_language_model
 
 # "quagga" is not a candidate.
@@ -16,18 +17,14 @@ SENTENCES = [
     ["quagga"],
     ["it", "zebra", "in", "the", "sea", "."],
 ]
-FASTTEXT = (
-    {"fasttext": {"type": "fasttext", "model_path": VECTORS}},
-    {"fasttext": {"type": "fasttext", "embedding_dim": 10}},
-    10,
-    {"type": "semfit", "embedding_dim": 10},
-)
 
 
 @pytest.fixture(scope="module")
 def scorer(tmp_path_factory):
     directory = tmp_path_factory.mktemp("semfit") / "model"
-    archive = load_archive(write_language_model(directory, FASTTEXT, archive=True))
+    archive = load_archive(
+        write_language_model(directory, MORE_KINDS["semfit_cosine"], archive=True)
+    )
     # An untrained head predicts the same everywhere.
     torch.nn.init.normal_(archive.model._head.projection.weight)
     return WordScorer(archive.model, archive.dataset_reader, WORDS)

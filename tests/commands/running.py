@@ -7,14 +7,10 @@ import pytest
 from allennlp.commands import Subcommand
 
 
-def parse(command: str, *args: Any) -> argparse.Namespace:
+def run(command: str, *args: Any) -> None:
     parser = argparse.ArgumentParser()
     Subcommand.by_name(command)().add_subparser(parser.add_subparsers())
-    return parser.parse_args([command, *map(str, args)])
-
-
-def run(command: str, *args: Any) -> None:
-    arguments = parse(command, *args)
+    arguments = parser.parse_args([command, *map(str, args)])
     arguments.func(arguments)
 
 
