@@ -55,6 +55,15 @@ def test_the_validation_words_are_drawn_at_random(fraction):
     assert found not in (WORDS[: len(found)], WORDS[-len(found) :])
 
 
+def test_a_table_must_have_words_to_hold_out(tmp_path):
+    table = tmp_path / "small.txt"
+    table.write_text("a 1 2\nb 3 4\nc 5 6\n")
+    with pytest.raises(
+        ConfigurationError, match="small.txt: 0 of 3 words would be used for validation; give"
+    ):
+        list(WordVectorsReader(subset="train").read(table))
+
+
 def test_workers_share_the_words():
     reader = WordVectorsReader()
     loader = MultiProcessDataLoader(reader, TABLE, batch_size=7, num_workers=2)

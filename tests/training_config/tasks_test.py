@@ -56,20 +56,8 @@ def pretrained_of(model):
     ]
 
 
-@pytest.mark.parametrize(
-    "sentence",
-    [
-        "छोटी लड़की हँसती है ।",
-        "சிறுவன் ஆற்றில் நீந்துகிறான் .",
-        "แมว ตัว นี้ ดื่ม น้ำ",
-        "הַכֶּלֶב רָץ בַּגַּן .",
-        "بچه\u200cها در باغ می\u200cدوند .",
-        "Ọmọbìnrin náà ń kọrin rẹ̀ .",
-        "The baker 's dog did n't bark at 3.5 o'clock .",
-    ],
-    ids=["Hindi", "Tamil", "Thai", "Hebrew", "Persian", "Yoruba", "English"],
-)
-def test_the_words_of_snli_are_those_of_the_corpus(sentence, tmp_path):
+def test_the_words_of_snli_are_those_of_the_corpus(tmp_path):
+    sentence = "The baker 's dog did n't bark at 3.5 o'clock , بچه\u200cها , הַכֶּלֶב , rẹ̀ ."
     pair = {"gold_label": "neutral", "sentence1": sentence, "sentence2": sentence}
     (tmp_path / "data.jsonl").write_text(json.dumps(pair) + "\n")
     language_model = write_language_model(tmp_path / "lm", "fasttext")
