@@ -8,8 +8,6 @@ from pathlib import Path
 
 import numpy
 import pytest
-from allennlp.data import Vocabulary
-from allennlp.modules.token_embedders import Embedding
 from gensim.models import KeyedVectors
 from hypothesis import given
 from hypothesis import strategies as st
@@ -223,12 +221,3 @@ def test_gensim_reads_it(vectors, tmp_path):
     assert read.index_to_key == WRITTEN
     numpy.testing.assert_allclose(read.vectors, vectors, rtol=5e-6)
     assert (tmp_path / "new" / "table.txt").read_bytes().startswith(b"6 7\n@@UNKNOWN@@ ")
-
-
-def test_allennlps_embedding_reads_it(vectors, tmp_path):
-    path = tmp_path / "table.txt"
-    write_table(path, WRITTEN, vectors)
-    vocab = Vocabulary(tokens_to_add={"tokens": WRITTEN[1:]})
-    embedding = Embedding(embedding_dim=7, vocab=vocab, pretrained_file=str(path), trainable=False)
-    rows = [vocab.get_token_index(word) for word in ["a word that is not in it", *WRITTEN[1:]]]
-    numpy.testing.assert_allclose(embedding.weight[rows].numpy(), vectors, rtol=5e-6)
