@@ -2,15 +2,14 @@ import argparse
 import os
 import re
 import sys
-from typing import List, Literal, Optional, Sequence, Union
 
 import pytest
 import torch
-from allennlp.commands import ArgumentParserWithDefaults, Subcommand
+from allennlp.commands import Subcommand
 from allennlp.common import util
 
 from allennlp_semfit.commands.embed import Embed
-from allennlp_semfit.commands.options import add_parameters, call, exit_on_error
+from allennlp_semfit.commands.options import exit_on_error
 from tests.processes import fork
 
 
@@ -21,60 +20,6 @@ def test_each_command_has_a_description_and_each_argument_a_help_text():
         subparser = command().add_subparser(argparse.ArgumentParser().add_subparsers())
         assert subparser.description.endswith(".")
         assert all(action.help for action in subparser._actions)
-
-
-def function(
-    corpus: Sequence[Union[str, os.PathLike]],
-    out_file: str,
-    *,
-    mode: Literal["first", "avg"] = "first",
-    fraction: Optional[float] = None,
-    tokens: Optional[List[str]] = None,
-    force: bool = False,
-    options: Optional[dict] = None,
-):
-    """
-    An example.
-
-    # Parameters
-
-    corpus : `Sequence[Union[str, os.PathLike]]`
-        UTF-8 text.
-    out_file : `str`
-        The output, as in [a paper](https://example.org).
-    mode : `Literal["first", "avg"]`, optional (default = `"first"`)
-        Or `"avg"`.
-
-        More for readers of the code.
-    fraction : `float`, optional (default = `None`)
-        At most 5% of
-        `corpus`. See `mode`.
-    tokens : `List[str]`, optional (default = `None`)
-        The tokens.
-    force : `bool`, optional (default = `False`)
-        Whether to replace `out_file`.
-
-    # Returns
-
-    other : `str`
-    """
-    return corpus, out_file, mode, fraction, tokens, force, options
-
-
-def test_the_arguments_are_the_parameters():
-    parser = ArgumentParserWithDefaults(prog="command")
-    names = ("corpus", "out_file", "mode", "fraction")
-    add_parameters(parser, function, *names, fraction={"metavar": "SHARE"})
-    add_parameters(parser, function, "tokens", "force")
-    assert call(function, parser.parse_args(["in", "out"])) == (
-        *(["in"], "out", "first", None, None, False, None),
-    )
-    arguments = "in more out --mode avg --fraction .1 --force --tokens a b"
-    assert call(function, parser.parse_args(arguments.split()), options={}) == (
-        *(["in", "more"], "out", "avg", 0.1, ["a", "b"], True, {}),
-    )
-    with pytest.raises(SystemExit):
-        parser.parse_args(["in", "out", "--mode", "last"])
 
 
 @pytest.mark.parametrize(
