@@ -13,14 +13,6 @@ from allennlp_semfit.common.config_params import with_config_key
 from allennlp_semfit.common.errors import InvalidFileError, check_bounds, resolve_path
 
 
-def test_the_message_names_the_file_what_was_found_and_the_remedy():
-    error = InvalidFileError("gone.bin", "does not exist", "Train one.", kind="fastText model")
-    assert str(error) == "fastText model gone.bin does not exist. Train one."
-    error.remedy += " Or copy one."
-    assert str(error) == "fastText model gone.bin does not exist. Train one. Or copy one."
-    assert str(InvalidFileError("a.json", "is empty", "Write it.")) == "a.json is empty. Write it."
-
-
 def test_the_error_says_where_the_file_is_named_and_how_to_name_another():
     params = Params({"dataset_reader": {"vectors": {"path": "gone.bin"}}})
     inner = params["dataset_reader"]["vectors"]
@@ -32,19 +24,6 @@ def test_the_error_says_where_the_file_is_named_and_how_to_name_another():
     assert "`dataset_reader.vectors.path`" in message
     override = message.partition("-o '")[2].partition("'")[0]
     assert json.loads(override) == {"dataset_reader.vectors.path": "/path/to/it"}
-
-
-def test_a_file_that_the_configuration_names_is_found_in_it():
-    params = Params({"archive_file": "model.tar.gz", "table_path": "table.txt"})
-
-    def build():
-        with with_config_key(params):
-            params.pop("table_path")  # as `from_params` does
-            raise InvalidFileError("table.txt", "is empty", "Give another.")
-
-    with pytest.raises(InvalidFileError) as raised:
-        build()
-    assert raised.value.key == "table_path"
 
 
 @pytest.mark.parametrize("key", [None, "model.path"])

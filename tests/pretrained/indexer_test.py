@@ -217,13 +217,6 @@ def override_in(error):
 PLACE = "reader.token_indexers.elmo"
 
 
-def test_a_missing_archive_is_named_with_its_place():
-    with pytest.raises(InvalidFileError) as raised:
-        build(archive_file="no/model.tar.gz")
-    assert "Language model no/model.tar.gz does not exist" in str(raised.value)
-    assert override_in(str(raised.value)) == {f"{PLACE}.archive_file": "/path/to/it"}
-
-
 @pytest.mark.parametrize(
     ("kind", "option", "missing"),
     [
@@ -298,12 +291,3 @@ def test_an_indexer_of_subwords_with_a_mask_of_its_own(language_models, tmp_path
     embedded = ElmoSemfitEmbedder(language_model).eval()(**tensors)
     assert embedded.shape[:2] == (2, 2)
     assert embedded.any(dim=-1).tolist() == [[True, True], [True, False]]
-
-
-def test_the_default_indexer_of_the_reader(language_models, tmp_path):
-    language_model = rewritten(
-        language_models["words"],
-        tmp_path / "lm",
-        lambda config: config["dataset_reader"].pop("token_indexers"),
-    )
-    assert [*tensors_of(ElmoSemfitIndexer(language_model), SENTENCES)] == ["lm_tokens"]
