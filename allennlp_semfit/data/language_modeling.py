@@ -171,14 +171,7 @@ class LanguageModelingReader(DatasetReader, KnownParams):
 
 
 def _find_files(file_path: DatasetReaderInput) -> List[Path]:
-    paths = list(file_path.values()) if isinstance(file_path, dict) else file_path
-    try:
-        return find_text_files(paths)
-    except ConfigurationError as error:
-        raise ConfigurationError(
-            f"{error}. Set `train_data_path` or `validation_data_path` in the config, or with -o "
-            '\'{"train_data_path": "…"}\''
-        ) from None
+    return find_text_files(list(file_path.values()) if isinstance(file_path, dict) else file_path)
 
 
 def _read_lines(files: List[Path]) -> Iterator[str]:

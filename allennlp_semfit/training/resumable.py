@@ -43,6 +43,7 @@ class ResumableTrainer(GradientDescentTrainer, KnownParams):
       be resumed.
     * If an epoch is resumed, its training metrics are not written: AllenNLP's would lack the
       batches before the checkpoint.
+    * Shuffling the validation data does not change the order of the training data.
     * It is an error if distributed processes would resume from different checkpoints.
 
     Use it with the `resumable` checkpointer.
