@@ -74,7 +74,7 @@ def collect(out: Path) -> Dict[str, List[Row]]:
         record = _record(run)
         record["words_read"] = record.pop("tokens")
         record["words_of_text"] = _count_words(corpus / "train")
-        if run.name != "elmo":
+        if run.name not in ("elmo", "elmo_semfit_continued"):
             record["fasttext_seconds"] = float((corpus / "vectors.seconds").read_text())
         models.append({"model": run.name, "corpus": corpus.name, **record})
     for run in sorted(done.parent for done in out.glob("tasks/*/done")):
@@ -290,6 +290,9 @@ def amounts_table(scores: Scores) -> List[Row]:
                 )
                 for name in ("fasttext_300d", "elmo_semfit_300d")
             },
+            "ELMo-S of novels, continued": describe(
+                [*scores.of(row["task"], "elmo_semfit_continued", row["corpus"]).values()]
+            ),
         }
         for row in amounts(scores)
         for fasttext, ours in [row["scores"]]
@@ -298,11 +301,12 @@ def amounts_table(scores: Scores) -> List[Row]:
 
 def languages_table(scores: Scores) -> List[Row]:
     rows = []
-    for name, title in REPRESENTATIONS.items():
+    kinds = [(name, title, "") for name, title in REPRESENTATIONS.items()]
+    for name, title, steps in [*kinds, ("elmo_semfit", "ELMo-S, 1,500 steps", "_short")]:
         row = {"representation": title}
         for language, label in LANGUAGES.items():
-            found = scores.of(language, name, language)
-            unseen = scores.of(language, name, language, "unseen")
+            found = scores.of(language, name, language + steps)
+            unseen = scores.of(language, name, language + steps, "unseen")
             gain = difference(found, scores.of(language, "fasttext", language))
             row[label] = describe([*found.values()])
             row[f"{label}, unseen"] = describe([*unseen.values()])
