@@ -7,8 +7,7 @@ from typing import Any, Dict, Iterator, List, Optional, Union
 
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from allennlp.models import Model
-from allennlp.models.archival import CONFIG_NAME, META_NAME, get_weights_path
+from allennlp.models.archival import CONFIG_NAME, META_NAME, get_weights_path, load_archive
 from allennlp.models.model import remove_keys_from_params
 
 from allennlp_semfit.archives.archive import VOCABULARY, unpacked
@@ -159,7 +158,7 @@ def export_task(
             text = json.dumps(config, indent=2) + "\n"
             (new / CONFIG_NAME).write_text(_CONFIG + text.replace(f'"{_HERE}', 'folder + "'))
             try:
-                Model.load(Params.from_file(str(new / CONFIG_NAME)), str(new), str(new / _WEIGHTS))
+                load_archive(new)
             except (ConfigurationError, RuntimeError) as error:
                 found = f"cannot be loaded ({first_line(error)})"
                 raise InvalidFileError(archive_file, found, _NOT_LOADED, _KIND) from None
