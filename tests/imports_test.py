@@ -126,5 +126,5 @@ def test_the_plugin_imports_without_what_only_some_commands_need_and_changes_fou
     assert process.returncode == 0, process.stderr
     found = json.loads(process.stdout.splitlines()[-1])
     assert found["changed"] == CHANGED
-    assert "allennlp_semfit.commands.embed" in found["imported"]
+    assert "allennlp_semfit.commands.export" in found["imported"]
     assert not any(name.startswith("allennlp_semfit.integrations.") for name in found["imported"])

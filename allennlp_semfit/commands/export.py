@@ -1,4 +1,4 @@
-"""The subcommands that export a trained model, or vectors of it, for use elsewhere."""
+"""The subcommands that export a trained model, or vectors that it computes, for use elsewhere."""
 
 import argparse
 import json
@@ -10,6 +10,7 @@ from typing import Iterator
 
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import format_size
 
 from allennlp_semfit.commands.options import (
     Command,
@@ -21,7 +22,7 @@ from allennlp_semfit.commands.options import (
 )
 from allennlp_semfit.common.output import check_output_path
 from allennlp_semfit.common.text_files import read_lines
-from allennlp_semfit.export.embed_file import SentencesFile
+from allennlp_semfit.export.embed_file import SentencesFile, check_vectors_path, embed_file
 from allennlp_semfit.export.model_folder import export_model
 from allennlp_semfit.export.task_folder import export_task
 from allennlp_semfit.export.word_vectors import word_vectors
@@ -70,6 +71,37 @@ class ExportTask(Command):
             logger.info("Next: %s | allennlp predict %s - %s", sentence, folder, plugin)
         output = "--output-file metrics.json"
         logger.info("Next: allennlp evaluate %s TEST_DATA %s %s", folder, output, plugin)
+
+
+@Subcommand.register("embed")
+class Embed(Command):
+    help = "Write the vectors of sentences to a file."
+    function = staticmethod(embed_file)
+    interrupted = "the same command resumes"
+    out_of_memory = "use a lower --batch-size"
+
+    def add_arguments(self, subparser: argparse.ArgumentParser) -> None:
+        add_parameters(subparser, SentenceEmbedder, "archive_file")
+        add_parameters(subparser, embed_file, "sentences_file", "out_file")
+        add_layers_options(subparser, default="all")
+        names = ("pool", "dtype", "forget_sentences", "force")
+        add_parameters(subparser, embed_file, *names)
+        add_language_model_options(subparser)
+
+    def run(self, args: argparse.Namespace) -> None:
+        # Both are checked before the model, which takes a while to load.
+        check_vectors_path(
+            Path(args.out_file),
+            args.pool,
+            [args.archive_file, args.sentences_file],
+            force=args.force,
+        )
+        SentencesFile(Path(args.sentences_file))
+        summary = call(embed_file, args, embedder=load_language_model(args))
+        logger.info(
+            f"{args.out_file}: {summary.num_sentences:,} sentences, {summary.num_words:,} words, "
+            f"{format_size(summary.file_size)}, {summary.words_per_second:,.0f} words/s"
+        )
 
 
 @Subcommand.register("export-vectors")

@@ -8,7 +8,7 @@ import torch
 from allennlp.commands import Subcommand
 from allennlp.common import util
 
-from allennlp_semfit.commands.embed import Embed
+from allennlp_semfit.commands.export import Embed
 from allennlp_semfit.commands.options import exit_on_error
 from tests.processes import fork
 
