@@ -145,7 +145,7 @@ def write_language_model(
     if kind == "frozen_characters":
         options_file, weight_file = write_elmo(directory / "elmo")
         embedders["characters"].update(
-            options_file=str(options_file), pretrained_file=str(weight_file)
+            options=json.loads(options_file.read_text()), pretrained_file=str(weight_file)
         )
     config = {
         "dataset_reader": reader_config,

@@ -277,13 +277,13 @@ def test_what_an_archive_lacks_is_named_with_it(lm_archive, tmp_path, missing):
 
 def test_another_file_that_an_archive_needs_is_named_with_it(lm_archive, tmp_path):
     def change(params):
-        params["model"]["text_field_embedder"]["token_embedders"] = {
-            "elmo": {"type": "elmo_character_cnn", "options_file": "gone.json"}
-        }
+        (indexer,) = params["dataset_reader"]["token_indexers"].values()
+        indexer.clear()
+        indexer.update(type="mimick", archive_file="gone.tar.gz", table_path="table.txt")
 
     directory = rewritten(lm_archive, tmp_path, change)
     with pytest.raises(
-        InvalidFileError, match=f"{tmp_path} needs another file.*gone.json"
+        InvalidFileError, match=f"{tmp_path} needs another file.*gone.tar.gz"
     ) as raised:
         open_layers(directory)
     # A key of the archive's configuration, which would be taken for one of the user's own.

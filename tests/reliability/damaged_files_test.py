@@ -74,8 +74,8 @@ def read_mimick(path):
 
 
 def read_elmo(path):
-    files = str(path.with_name("options.json")), str(path.with_name("weights.hdf5"))
-    ElmoCharacterCnnEmbedder(None, *files)(batch_to_ids([["the", "river"]]))
+    options = json.loads(path.with_name("options.json").read_text())
+    ElmoCharacterCnnEmbedder(options, str(path))(batch_to_ids([["the", "river"]]))
 
 
 def read_corpus(path):
@@ -130,7 +130,6 @@ FORMATS = {
         write("table.txt.gz", gzip.compress(Path(TABLE).read_bytes())),
         lambda path: read_table(str(path)),
     ),
-    "options.json": (write_elmo, read_elmo),
     "weights.hdf5": (write_elmo, read_elmo),
     "validation.txt": (copy("corpus/validation.txt"), read_corpus),
     "notes.txt.gz": (write("notes.txt.gz", gzip.compress(b"The river. Rain!\n" * 50)), read_text),

@@ -40,7 +40,7 @@ class CachedEmbedder(TokenEmbedder):
             "type": "cached",
             "embedder": {
                 "type": "elmo_character_cnn",
-                "options_file": "options.json",
+                "options": import "options.json",
                 "pretrained_file": "weights.hdf5"
             }
         }

@@ -1,5 +1,3 @@
-import json
-from pathlib import Path
 from typing import Any, Dict, Iterator, Optional, Tuple
 
 import h5py
@@ -28,24 +26,22 @@ class ElmoCharacterCnnEmbedder(TokenEmbedder, NamesConfigKey):
     can use its vectors as input, as targets (`target_embedder` of the `semfit` head), or as both.
 
     Like every `pretrained_file` in AllenNLP, the weights are read for training only: an archive
-    contains them. With inline `options`, an archive needs neither file.
+    contains them.
 
     Registered as a `TokenEmbedder` with name "elmo_character_cnn".
 
     # Parameters
 
-    options : `Dict[str, Any]`, optional (default = `None`)
-        The sizes, in the form of ELMo's `options.json`.
-    options_file : `str`, optional (default = `None`)
-        The path or URL of ELMo's `options.json`. Give either this or `options`.
+    options : `Dict[str, Any]`
+        The sizes, in the form of ELMo's `options.json`, which jsonnet's `import` reads.
     pretrained_file : `str`
         ELMo's weights as HDF5, a path or a URL. The weights of the LSTM are not read.
 
     # Raises
 
     `ConfigurationError`
-        If a file is missing or damaged, the weights do not fit the options, or both or neither of
-        `options` and `options_file` are given; when words are embedded, if there are no weights.
+        If the file is missing or damaged, or the weights do not fit the options; when words are
+        embedded, if there are no weights.
 
     # Example
 
@@ -71,20 +67,10 @@ class ElmoCharacterCnnEmbedder(TokenEmbedder, NamesConfigKey):
     ```
     """
 
-    def __init__(
-        self,
-        options: Optional[Dict[str, Any]] = None,
-        options_file: Optional[str] = None,
-        pretrained_file: Optional[str] = None,
-    ) -> None:
+    def __init__(self, options: Dict[str, Any], pretrained_file: Optional[str] = None) -> None:
         super().__init__()
-        if (options is None) == (options_file is None):
-            raise ConfigurationError("elmo_character_cnn: give either `options` or `options_file`.")
-        kind, remedy = "ELMo's options file", "Give the one that belongs to the weights."
-        path = None if options_file is None else resolve_file(options_file, remedy, kind)
         try:
-            read: Any = options if path is None else json.loads(Path(path).read_text("utf-8"))
-            cnn = read["char_cnn"]
+            cnn = options["char_cnn"]
             # PyTorch checks the other sizes.
             check_bounds({"n_highway": cnn["n_highway"]}, at_least=0, at_most=100)
             sizes = {
@@ -92,7 +78,7 @@ class ElmoCharacterCnnEmbedder(TokenEmbedder, NamesConfigKey):
                 "embedding_dim": cnn["embedding"]["dim"],
                 "filters": [(int(width), int(number)) for width, number in cnn["filters"]],
                 "num_highway": cnn["n_highway"],
-                "projection_dim": read["lstm"]["projection_dim"],
+                "projection_dim": options["lstm"]["projection_dim"],
             }
             self._encoder = CnnHighwayEncoder.from_params(Params(sizes))
             # The indexer's ids are ELMo's plus 1, because 0 is the padding of sentences.
@@ -101,20 +87,18 @@ class ElmoCharacterCnnEmbedder(TokenEmbedder, NamesConfigKey):
         # PyTorch raises many types of errors for invalid sizes.
         except Exception as error:
             found = f"there is no {error}" if isinstance(error, KeyError) else first_line(error)
-            if options_file is None:
-                message = f"elmo_character_cnn: `options`: {found} in {options}"
-                raise ConfigurationError(message) from error
-            raise InvalidFileError(options_file, f"is not valid: {found}", remedy, kind) from error
+            message = f"elmo_character_cnn: `options`: {found} in {options}"
+            raise ConfigurationError(message) from error
         # AllenNLP's identity is a lambda, which does not pickle.
         self._encoder._layer_norm = torch.nn.Identity()
         self._has_weights = pretrained_file is not None
         if pretrained_file is not None:
-            self._load_weights(pretrained_file, options_file or "`options`")
+            self._load_weights(pretrained_file)
         self.requires_grad_(False)
 
     @torch.no_grad()
-    def _load_weights(self, pretrained_file: str, options: str) -> None:
-        kind, remedy = "ELMo's weight file", f"Give the weights that belong to {options}."
+    def _load_weights(self, pretrained_file: str) -> None:
+        kind, remedy = "ELMo's weight file", "Give the weights that belong to `options`."
         path = resolve_file(pretrained_file, "Give the path of the file.", kind)
         try:
             with h5py.File(path, "r") as file:

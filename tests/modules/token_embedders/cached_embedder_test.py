@@ -1,3 +1,4 @@
+import json
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -36,7 +37,7 @@ class Counting(TokenEmbedder):
 @pytest.fixture(scope="module")
 def cnn(tmp_path_factory):
     options_file, weight_file = write_elmo(tmp_path_factory.mktemp("elmo"))
-    return ElmoCharacterCnnEmbedder(options_file=options_file, pretrained_file=weight_file)
+    return ElmoCharacterCnnEmbedder(json.loads(options_file.read_text()), str(weight_file))
 
 
 def test_a_word_is_computed_once_within_a_batch_and_among_batches():

@@ -31,6 +31,10 @@ SENTENCES = [
 ]
 
 
+def options_in(file):
+    return json.loads(Path(file).read_text())
+
+
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     return [str(file) for file in write_elmo(tmp_path_factory.mktemp("elmo"), num_highways=2)]
@@ -38,8 +42,7 @@ def files(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def embedder(files):
-    options_file, weight_file = files
-    return ElmoCharacterCnnEmbedder(options_file=options_file, pretrained_file=weight_file)
+    return ElmoCharacterCnnEmbedder(options_in(files[0]), files[1])
 
 
 @pytest.fixture(scope="module")
@@ -89,15 +92,6 @@ def test_it_is_always_frozen_and_can_be_pickled(embedder):
     assert torch.equal(thawed(elmo_tokens), embedder(elmo_tokens))
 
 
-def error_of(**params):
-    """The one-line message about a file."""
-    params = {"type": "elmo_character_cnn", **params}
-    with pytest.raises(InvalidFileError) as error:
-        TokenEmbedder.from_params(Params(params, history="model.embedder."))
-    assert "\n" not in str(error.value)
-    return str(error.value)
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -112,37 +106,35 @@ def error_of(**params):
 )
 def test_wrong_options_are_named(change, message, tmp_path):
     options_file, weight_file = map(str, write_elmo(tmp_path))
-    options = json.loads(Path(options_file).read_text())
+    options = options_in(options_file)
     change(options)
-    Path(options_file).write_text(json.dumps(options))
-    error = error_of(options_file=options_file, pretrained_file=weight_file)
-    assert re.match(f"ELMo's options file.*{message}", error)
-    assert "`model.embedder.options_file`" in error
     with pytest.raises(ConfigurationError, match=f"^elmo_character_cnn: `options`: .*{message}"):
-        ElmoCharacterCnnEmbedder(options, pretrained_file=weight_file)
+        ElmoCharacterCnnEmbedder(options, weight_file)
 
 
 @pytest.mark.parametrize(
-    ("parameter", "damage", "message"),
+    ("damage", "message"),
     [
-        ("options_file", lambda file: file.unlink(), "does not exist"),
-        ("options_file", lambda file: file.write_text("{"), "is not valid: Expecting property"),
-        ("pretrained_file", lambda file: file.unlink(), "does not exist"),
-        ("pretrained_file", lambda file: file.write_text("no"), "is not HDF5, or is damaged"),
-        ("pretrained_file", lambda file: (file.unlink(), file.mkdir()), "is a directory"),
+        (lambda file: file.unlink(), "does not exist"),
+        (lambda file: file.write_text("no"), "is not HDF5, or is damaged"),
+        (lambda file: (file.unlink(), file.mkdir()), "is a directory"),
         (
-            "pretrained_file",
             lambda file: write_elmo(file.parent / "x", projection_dim=6)[1].replace(file),
             r"`CNN_proj/W_proj` of the shape \(7, 6\), but .* be \(7, 5\). .* belong to ",
         ),
     ],
 )
-def test_a_wrong_file_is_named(parameter, damage, message, tmp_path):
-    files = dict(zip(("options_file", "pretrained_file"), write_elmo(tmp_path)))
-    damage(files[parameter])
-    error = error_of(**{name: str(file) for name, file in files.items()})
-    assert re.search(f"{files[parameter]}.*{message}", error)
-    assert f"`model.embedder.{parameter}`" in error
+def test_a_wrong_file_is_named(damage, message, tmp_path):
+    options_file, weight_file = write_elmo(tmp_path)
+    damage(weight_file)
+    params = {"options": options_in(options_file), "pretrained_file": str(weight_file)}
+    params = Params({"type": "elmo_character_cnn", **params}, history="model.embedder.")
+    with pytest.raises(InvalidFileError) as raised:
+        TokenEmbedder.from_params(params)
+    error = str(raised.value)
+    assert "\n" not in error
+    assert re.search(f"{weight_file}.*{message}", error)
+    assert "`model.embedder.pretrained_file`" in error
 
 
 def test_what_another_indexer_gives_is_refused(embedder):
@@ -151,38 +143,28 @@ def test_what_another_indexer_gives_is_refused(embedder):
             embedder(torch.ones(shape, dtype=torch.long))
 
 
-def test_an_archive_needs_nothing_but_the_options_that_its_config_does_not_hold(tmp_path):
+def test_an_archive_needs_no_file_of_elmo(tmp_path):
     data = tmp_path / "data"
     options_file, weight_file = map(str, write_elmo(data))
-    embedder = {"type": "elmo_character_cnn", "pretrained_file": weight_file}
+    options = options_in(options_file)
+    embedder = {"type": "elmo_character_cnn", "options": options, "pretrained_file": weight_file}
     config = tagging_config(
         data,
         {"words": {"type": "elmo_characters"}},
-        {"words": {"type": "cached", "embedder": {**embedder, "options_file": options_file}}},
+        {"words": {"type": "cached", "embedder": embedder}},
         {"type": "lstm", "input_size": 5, "hidden_size": 3},
     )
     archive = tmp_path / "task" / "model.tar.gz"
     trained = train_model(Params(config), str(archive.parent))
-    shutil.move(data, tmp_path / "elsewhere")
-    with pytest.raises(InvalidFileError, match="options.json does not exist") as raised:
-        load_archive(archive)
-    (override,) = json.loads(str(raised.value).partition("-o '")[2].partition("'")[0])
-    moved = {override: str(tmp_path / "elsewhere" / "options.json")}
+    shutil.rmtree(data)
     tensors = {"words": {"elmo_tokens": batch_to_ids(SENTENCES)}}
-    logits = [
-        model.eval()(tensors)["logits"]
-        for model in (trained, load_archive(archive, overrides=moved).model)
-    ]
+    logits = [model.eval()(tensors)["logits"] for model in (trained, load_archive(archive).model)]
     torch.testing.assert_close(*logits)
 
 
-def test_it_takes_the_options_once_and_needs_weights(files, embedder):
-    options = json.loads(Path(files[0]).read_text())
-    for arguments in ({}, {"options": options, "options_file": files[0]}):
-        with pytest.raises(ConfigurationError, match="either `options` or `options_file`"):
-            ElmoCharacterCnnEmbedder(**arguments, pretrained_file=files[1])
+def test_it_needs_weights(files, embedder):
     elmo_tokens = batch_to_ids(SENTENCES)
-    empty = ElmoCharacterCnnEmbedder(options)
+    empty = ElmoCharacterCnnEmbedder(options_in(files[0]))
     with pytest.raises(ConfigurationError, match="no weights. Give .* as `pretrained_file`"):
         empty(elmo_tokens)
     # Those of an archive are its own.
