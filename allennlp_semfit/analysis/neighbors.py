@@ -3,12 +3,13 @@
 import unicodedata
 from difflib import get_close_matches
 from itertools import islice
-from typing import Dict, Iterable, Iterator, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Dict, Iterable, List, Mapping, NamedTuple, Sequence
 
 import numpy
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import lazy_groups_of
+from more_itertools import unique_everseen
 from torch.nn.functional import normalize
 
 from allennlp_semfit.export.embed_file import progress_bar
@@ -61,16 +62,9 @@ def distinct_sentences(lines: Iterable[str], max_sentences: int = 10_000) -> Dic
     `Dict[int, List[str]]`
         The words of these sentences by the index of their line.
     """
-    seen = set()
-
-    def distinct() -> Iterator[Tuple[int, List[str]]]:
-        for index, line in enumerate(lines):
-            words = line.split()
-            if words and tuple(words) not in seen:
-                seen.add(tuple(words))
-                yield index, words
-
-    return dict(islice(distinct(), max_sentences))
+    sentences = ((index, words) for index, words in enumerate(map(str.split, lines)) if words)
+    distinct = unique_everseen(sentences, key=lambda sentence: tuple(sentence[1]))
+    return dict(islice(distinct, max_sentences))
 
 
 def find_occurrences(
