@@ -85,15 +85,8 @@ class Contextualizer(torch.nn.Module):
 class BidirectionalStack(Contextualizer):
     """
     A base class for contextualizers of language models: two independent stacks of layers, one for
-    each direction. At every layer, a forward state depends only on the current and earlier words,
-    and a backward state only on the current and later words, as a language model requires.
-
-    Each direction projects its input to `hidden_dim` and applies `num_layers` layers, with a
-    residual connection around each layer but the first.
-
-    It is stateless: every sentence starts from a zero state.
-
-    See `bidirectional_language_model_lstm` for the parameters.
+    each direction, with the parameters, input projections and residual connections of
+    `bidirectional_language_model_lstm`.
 
     # Example
 

@@ -95,7 +95,7 @@ class BidirectionalLanguageModelSru(RegisteredStack):
     matrix: all its matrix products are computed for all words at once. The highway connection has
     a matrix of its own, because `cell_size` can differ from `hidden_dim`.
 
-    The layers are those of [`BidirectionalStack`](../contextualizer#bidirectionalstack).
+    Input projections and residual connections are those of `bidirectional_language_model_lstm`.
 
     Registered as a `Seq2SeqEncoder` with name "bidirectional_language_model_sru".
 
