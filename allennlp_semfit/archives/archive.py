@@ -10,19 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from textwrap import shorten
-from typing import (
-    Any,
-    Callable,
-    ClassVar,
-    Dict,
-    Iterator,
-    Optional,
-    Self,
-    Tuple,
-    Type,
-    TypeVar,
-    Union,
-)
+from typing import Any, Callable, Dict, Iterator, Optional, Self, Tuple, Type, TypeVar, Union
 
 import torch
 from allennlp.common import Params, Registrable
@@ -71,10 +59,10 @@ class Archive:
     the dataset `reader` that the configuration may have, and the `remedy`, how to make one.
     """
 
-    kind: ClassVar[str]
-    models: ClassVar[Tuple[str, ...]]
-    reader: ClassVar[str]
-    remedy: ClassVar[str]
+    kind: str
+    models: Tuple[str, ...]
+    reader: str
+    remedy: str
 
     def __init__(self, file: str, identity: Tuple[Path, int, int]) -> None:
         self.file = file
