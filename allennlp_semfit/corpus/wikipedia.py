@@ -8,18 +8,7 @@ import re
 from collections import Counter
 from contextlib import suppress
 from itertools import chain, takewhile
-from typing import (
-    IO,
-    Any,
-    Callable,
-    Collection,
-    Dict,
-    FrozenSet,
-    Iterator,
-    List,
-    NamedTuple,
-    Optional,
-)
+from typing import IO, Any, Callable, Collection, Dict, Iterator, List, NamedTuple, Optional
 from xml.etree.ElementTree import Element, iterparse
 
 import regex
@@ -44,7 +33,7 @@ class Document(NamedTuple):
     """
 
     text: str
-    hidden_namespaces: Optional[FrozenSet[str]] = None
+    hidden_namespaces: Optional[Collection[str]] = None
 
 
 def read_articles(stream: IO[bytes]) -> Iterator[Document]:
