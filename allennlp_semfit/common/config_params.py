@@ -1,7 +1,6 @@
 """Errors about the parameters of components that name their keys in a config."""
 
-from contextlib import contextmanager
-from typing import Any, Callable, Iterator, Optional
+from typing import Any, Callable, Optional
 
 from allennlp.common import FromParams, Params, Registrable
 from allennlp.common.from_params import infer_params
@@ -34,27 +33,18 @@ class KnownParams(FromParams):
         return super().from_params(params, constructor_to_call, constructor_to_inspect, **extras)
 
 
-@contextmanager
-def with_config_key(params: Params) -> Iterator[None]:
-    """
-    A context manager that adds the configuration key to an `InvalidFileError` if its file is one of
-    `params`.
-    """
-    keys = {str(value): params.history + name for name, value in params.params.items()}
-    try:
-        yield
-    except InvalidFileError as error:
-        error.key = keys.get(error.file, error.key)
-        raise
-
-
 class NamesConfigKey(FromParams):
     """
     A base class for components that read files. It adds the configuration key to an
-    `InvalidFileError`; see `with_config_key`. It must come after AllenNLP's own base class.
+    `InvalidFileError` if its file is one of the parameters. It must come after AllenNLP's own base
+    class.
     """
 
     @classmethod
     def from_params(cls, params: Params, *args: Any, **extras: Any) -> Any:
-        with with_config_key(params):
+        keys = {str(value): params.history + name for name, value in params.params.items()}
+        try:
             return super().from_params(params, *args, **extras)
+        except InvalidFileError as error:
+            error.key = keys.get(error.file, error.key)
+            raise

@@ -35,7 +35,7 @@ class InvalidFileError(ConfigurationError):
     kind : `str`, optional (default = `""`)
         The expected kind of file: `"fastText model"`.
     key : `str`, optional (default = `None`)
-        The full configuration key of the file; see `with_config_key`.
+        The full configuration key of the file; see `NamesConfigKey`.
     """
 
     def __init__(

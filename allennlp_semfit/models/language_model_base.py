@@ -2,7 +2,6 @@ import logging
 from typing import Any, Dict, Optional
 
 import torch
-from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.models import Model
@@ -11,7 +10,7 @@ from allennlp.modules.token_embedders import EmptyEmbedder
 from allennlp.nn import InitializerApplicator
 
 from allennlp_semfit.archives.language_model_archive import LanguageModelArchive
-from allennlp_semfit.common.config_params import KnownParams, with_config_key
+from allennlp_semfit.common.config_params import KnownParams, NamesConfigKey
 from allennlp_semfit.common.errors import check_dims
 from allennlp_semfit.functional import are_other_vectors
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
@@ -19,7 +18,7 @@ from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 logger = logging.getLogger(__name__)
 
 
-class LanguageModelBase(Model, KnownParams):
+class LanguageModelBase(Model, KnownParams, NamesConfigKey):
     """
     A base class for language models with any output layer. See `bidirectional_lm` for the
     parameters.
@@ -62,12 +61,11 @@ class LanguageModelBase(Model, KnownParams):
         if initializer is not None:
             initializer(self)
         if pretrained_file is not None:
-            with with_config_key(Params({"pretrained_file": pretrained_file}, "model.")):
-                LanguageModelArchive.open(pretrained_file).load_weights(
-                    self,
-                    "Use the `model` of the archive's `config.json`, as "
-                    "training_config/continue.jsonnet does.",
-                )
+            LanguageModelArchive.open(pretrained_file).load_weights(
+                self,
+                "Use the `model` of the archive's `config.json`, as "
+                "training_config/continue.jsonnet does.",
+            )
 
     def _check_boundary_vector(self, embeddings: torch.Tensor) -> None:
         """

@@ -9,15 +9,20 @@ import requests
 from allennlp.common import Params, file_utils
 from allennlp.common.checks import ConfigurationError
 
-from allennlp_semfit.common.config_params import with_config_key
+from allennlp_semfit.common.config_params import NamesConfigKey
 from allennlp_semfit.common.errors import InvalidFileError, check_bounds, resolve_path
+
+
+class Reading(NamesConfigKey):
+    def __init__(self, path: str) -> None:
+        raise InvalidFileError(path, "does not exist", "Train one.")
 
 
 def test_the_error_says_where_the_file_is_named_and_how_to_name_another():
     params = Params({"dataset_reader": {"vectors": {"path": "gone.bin"}}})
     inner = params["dataset_reader"]["vectors"]
-    with pytest.raises(InvalidFileError) as raised, with_config_key(inner):
-        raise InvalidFileError("gone.bin", "does not exist", "Train one.")
+    with pytest.raises(InvalidFileError) as raised:
+        Reading.from_params(inner)
     assert raised.value.key == "dataset_reader.vectors.path"
     message = str(raised.value)
     assert message.startswith("gone.bin does not exist. Train one. ")

@@ -22,7 +22,7 @@ def config_of(overrides=None, others=None):
 
 
 def build(config):
-    return Model.from_params(Params(config), vocab=Vocabulary.empty())
+    return Model.from_params(Params(config, history="model."), vocab=Vocabulary.empty())
 
 
 def write_trained(directory, config):
