@@ -30,7 +30,8 @@ class BidirectionalLm(LanguageModelBase):
     text_field_embedder : `TextFieldEmbedder`
         Embeds the words, independently of their context.
     contextualizer : `Seq2SeqEncoder`
-        It must be bidirectional, and neither half may depend on the words that it predicts.
+        Any of this package except `hugging_face_encoder`. Neither half may depend on the words that
+        it predicts, as AllenNLP's `lstm` with several layers would.
     head : `LmHead`
         The output layer, shared by both directions.
     initializer : `InitializerApplicator`, optional (default = `None`)
@@ -41,8 +42,9 @@ class BidirectionalLm(LanguageModelBase):
     # Raises
 
     `ConfigurationError`
-        If the contextualizer is unidirectional or a `hugging_face_encoder`, the dimensions of two
-        modules do not match, or the targets are the input vectors and these are trainable.
+        If the contextualizer cannot return all its layers or is a `hugging_face_encoder`, the
+        dimensions of two modules do not match, or the targets are the input vectors and these are
+        trainable.
     `InvalidFileError`
         If `pretrained_file` does not exist, cannot be read, or has other parameters.
 

@@ -104,28 +104,16 @@ class LanguageModelBase(Model, KnownParams, NamesConfigKey):
 
     def num_layers(self) -> int:
         """The number of layers in the representation: the contextualizer's and its input."""
-        self._check_returns_layers()
         return int(self._contextualizer.num_layers) + 1  # type: ignore[arg-type]
 
     @property
     def return_all_layers(self) -> bool:
         """Whether `lm_embeddings` contains all layers or only the last one. It can be set."""
-        return bool(getattr(self._contextualizer, "return_all_layers", False))
+        return bool(self._contextualizer.return_all_layers)
 
     @return_all_layers.setter
     def return_all_layers(self, value: bool) -> None:
-        self._check_returns_layers()
         self._contextualizer.return_all_layers = value  # type: ignore[assignment]
-
-    def _check_returns_layers(self) -> None:
-        for attribute in ("return_all_layers", "num_layers"):
-            if not hasattr(self._contextualizer, attribute):
-                raise ConfigurationError(
-                    f"{self.name}: the `contextualizer` is a "
-                    f"{type(self._contextualizer).__name__}, which has no `{attribute}` and cannot "
-                    "return all its layers. To use the representations, wrap it in "
-                    "`bidirectional_language_model_adapter`."
-                )
 
     def make_output_human_readable(self, output_dict: Dict[str, Any]) -> Dict[str, Any]:
         """
@@ -152,11 +140,14 @@ class LanguageModelBase(Model, KnownParams, NamesConfigKey):
                 self.name,
                 " and ".join(names),
             )
-        if not self._contextualizer.is_bidirectional():
-            raise ConfigurationError(
-                f"{self.name}: the `contextualizer` is a {type(self._contextualizer).__name__} "
-                "with one direction; use a bidirectional one."
-            )
+        for attribute in ("return_all_layers", "num_layers"):
+            if not hasattr(self._contextualizer, attribute):
+                raise ConfigurationError(
+                    f"{self.name}: the `contextualizer` is a "
+                    f"{type(self._contextualizer).__name__}, which has no `{attribute}`, so it "
+                    "cannot return all its layers. Use `bidirectional_language_model_lstm`, or "
+                    "wrap an encoder that can in `bidirectional_language_model_adapter`."
+                )
         embedding_dim = self._text_field_embedder.get_output_dim()
         context_dim = self._contextualizer.get_output_dim() // self.num_directions
         embeddings = f"{self.name}: the text_field_embedder's output"

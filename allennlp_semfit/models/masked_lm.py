@@ -33,7 +33,7 @@ class MaskedLm(LanguageModelBase):
     vocab, text_field_embedder, head, initializer, pretrained_file
         See `bidirectional_lm`.
     contextualizer : `Seq2SeqEncoder`
-        It must be bidirectional. Every state may depend on the whole sentence, as in
+        Any of this package. Every state may depend on the whole sentence, as in
         `hugging_face_encoder`.
     masking_probability : `float`, optional (default = `0.15`)
         The probability that a word is a target. Each batch contains at least one target.

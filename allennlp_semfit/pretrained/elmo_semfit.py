@@ -155,7 +155,7 @@ class ElmoSemfitEmbedder(TokenEmbedder, NamesConfigKey):
     Three mistakes are not detected: a `fasttext` or `mimick` indexer with other vectors of the same
     dimension; a `validation_dataset_reader` with another language model; and an `initializer` of
     the task's model that overwrites the language model's weights. Exclude them with
-    `"prevent_regexes": ["_text_field_embedder.*"]`.
+    `"prevent_regexes": ["_language_model"]`.
 
     Registered as a `TokenEmbedder` with name "elmo_semfit".
 

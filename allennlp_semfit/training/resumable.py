@@ -54,7 +54,8 @@ class ResumableTrainer(GradientDescentTrainer, KnownParams):
 
     bf16 : `bool`, optional (default = `False`)
         Whether to train in mixed precision with bfloat16. Since bfloat16 has the range of float32,
-        gradients are not scaled, and `grad_scaling` has no effect.
+        gradients are not scaled, and `grad_scaling` has no effect. For language models: some of
+        AllenNLP's task models, such as `simple_tagger`, do not support bfloat16.
 
     # Raises
 

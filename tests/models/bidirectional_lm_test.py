@@ -12,8 +12,6 @@ from allennlp.models import Model
 from allennlp.nn.util import move_to_device
 from torch.nn.functional import cosine_similarity
 
-from allennlp_semfit.data.language_modeling import LanguageModelingReader
-from allennlp_semfit.predictors.language_model_vectors import LanguageModelVectorsPredictor
 from tests import FIXTURES, VALIDATION
 
 TRAINABLE = {"type": "embedding", "embedding_dim": 10, "num_embeddings": 3}
@@ -93,15 +91,6 @@ class TestBidirectionalLm(ModelTestCase):
         assert len(layers) == self.model.num_layers() == 3
         torch.testing.assert_close(layers[-1], last)
 
-    def test_an_encoder_without_return_all_layers_is_refused(self):
-        config = self._config()
-        lstm = {"type": "lstm", "input_size": 10, "hidden_size": 6, "bidirectional": True}
-        model = Model.from_params(
-            Params({**config, "contextualizer": lstm}), vocab=Vocabulary.empty()
-        )
-        with pytest.raises(ConfigurationError, match="LstmSeq2SeqEncoder, which has no"):
-            LanguageModelVectorsPredictor(model, LanguageModelingReader())
-
     @requires_gpu
     @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
     def test_mixed_precision_on_a_gpu_comes_close(self, dtype):
@@ -137,7 +126,7 @@ class TestBidirectionalLm(ModelTestCase):
             ),
             (
                 {"contextualizer": {"type": "lstm", "input_size": 10, "hidden_size": 6}},
-                "one direction; use a bidirectional one",
+                "LstmSeq2SeqEncoder, which has no `return_all_layers`",
             ),
             (
                 {"contextualizer": {"type": "hugging_face_encoder", "input_dim": 10}},
@@ -148,7 +137,7 @@ class TestBidirectionalLm(ModelTestCase):
                 "these are trainable",
             ),
         ],
-        ids=["input_dim", "embedding_dim", "contextualizer", "direction", "encoder", "trainable"],
+        ids=["input_dim", "embedding_dim", "contextualizer", "layers", "encoder", "trainable"],
     )
     def test_a_model_that_cannot_work_is_refused(self, overrides, message):
         config = copy.deepcopy(self._config())
