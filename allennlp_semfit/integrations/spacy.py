@@ -41,7 +41,7 @@ class SemfitVectors:
         See `SentenceEmbedder.sentence_vectors`.
     batch_size : `int`, optional (default = `64`)
         The maximum number of sentences in a batch.
-    cuda_device : `int`, optional (default = `-1`)
+    cuda_device : `Union[int, str]`, optional (default = `-1`)
         This and the following parameters are those of [`SentenceEmbedder`](#sentenceembedder).
     sub_token_mode : `str`, optional (default = `"first"`)
     bf16 : `bool`, optional (default = `False`)
@@ -67,7 +67,7 @@ class SemfitVectors:
         archive_file: str,
         layers: str = "all",
         batch_size: int = DEFAULT_BATCH_SIZE,
-        cuda_device: int = -1,
+        cuda_device: Union[int, str] = -1,
         sub_token_mode: SubTokenMode = "first",
         bf16: bool = False,
     ) -> None:

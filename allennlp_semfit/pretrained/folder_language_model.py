@@ -33,7 +33,7 @@ _FAULTS = (
     *(AttributeError, ConfigurationError, LookupError, OSError),
     *(RuntimeError, SafetensorError, TypeError, ValueError),
 )
-_COPY = "Copy the folder again."
+_COPY = "Copy the folder again; after `git clone`, run `git lfs pull` in it."
 _REMEDY = f"It must be a folder of `allennlp export-model`. {_COPY}"
 
 
@@ -113,7 +113,7 @@ class FolderLanguageModel(torch.nn.Module):
                 vectors.kind,
             )
         model = cls(contextualizer, vectors, config.start_tokens, config.end_tokens)
-        trained = tensors.get("boundary_vector", torch.zeros(0)).float()
+        trained = tensors.get("boundary_vector", model._start[:0]).float()
         if are_other_vectors(model._start[:1], trained):
             found = "does not have the vectors of the training"
             raise InvalidFileError(path, found, _COPY, vectors.kind)
@@ -128,13 +128,17 @@ class FolderLanguageModel(torch.nn.Module):
         zero where padded; `"lengths"`, the number of words in each sentence, shape `(batch_size,)`.
         """
         words = list(dict.fromkeys(word for sentence in sentences for word in sentence))
-        table = torch.cat([torch.zeros(1, self._vectors.dim), self._look_up(words)])
+        table = pad(self._look_up(words), (0, 0, 1, 0))
         rows = {word: row for row, word in enumerate(words, start=1)}
-        lengths = list(map(len, sentences))
-        indices = torch.zeros(len(sentences), max(lengths), dtype=torch.long)
+        # Arrays, because a new tensor would be on the default device, which the user may have set.
+        lengths = numpy.array(list(map(len, sentences)))
+        indices = numpy.zeros((len(sentences), lengths.max()), numpy.int64)
         for number, sentence in enumerate(sentences):
-            indices[number, : len(sentence)] = torch.tensor([rows[word] for word in sentence])
-        return {"vectors": table[indices], "lengths": torch.tensor(lengths)}
+            indices[number, : len(sentence)] = [rows[word] for word in sentence]
+        return {
+            "vectors": table[torch.from_numpy(indices)],
+            "lengths": torch.from_numpy(lengths),
+        }
 
     def forward(self, tensors: Dict[str, torch.Tensor]) -> List[torch.Tensor]:
         """

@@ -55,9 +55,9 @@ class SentenceEmbedder:
     as in `encode` of sentence-transformers, which takes texts instead of lists of words.
 
     Tokenize sentences in the same way as the language model's training text. They can have any
-    length, and their vectors do not depend on the other sentences of a batch. `""` is a word like
-    any other, so split text with `text.split()`, not with `text.split(" ")`. The methods raise a
-    `ConfigurationError` if a sentence is not a list of strings.
+    length, and their vectors do not depend on the other sentences of a batch, except by rounding.
+    `""` is a word like any other, so split text with `text.split()`, not with `text.split(" ")`.
+    The methods raise a `ConfigurationError` if a sentence is not a list of strings.
 
     An embedder can be pickled; the copy reads the files again.
 
@@ -144,7 +144,8 @@ class SentenceEmbedder:
         return self._layers.get_output_dim()
 
     def get_sentence_dim(self, layers: str = "all") -> int:
-        """The dimension of a vector of `sentence_vectors`."""
+        """The dimension of a vector of `sentence_vectors`. Raises the error of its `layers`."""
+        check_pooling(layers)
         return self.get_output_dim() * (self.num_layers if layers == "all" else 1)
 
     def embed_sentence(self, sentence: Sequence[str], *, convert_to_tensor: bool = False) -> Any:
@@ -338,7 +339,7 @@ def windows_of(sentences: Iterable[Sequence[str]]) -> Iterator[Sequence[Sequence
 
 def _length(sentence: Any) -> int:
     # Arrays are no sequences.
-    if isinstance(sentence, (str, Mapping, Set)) or not isinstance(sentence, Collection):
+    if isinstance(sentence, (str, bytes, Mapping, Set)) or not isinstance(sentence, Collection):
         raise ConfigurationError(
             f"The sentence {sentence!r:.50} is a {type(sentence).__name__}; give a list of its "
             "words."
@@ -366,13 +367,15 @@ def batches_by_length(
 
 
 def _to_device(value: Union[int, str, torch.device]) -> torch.device:
+    name: Any = value
+    if type(value) is int:
+        name = "cpu" if value == -1 else f"cuda:{value}"
     try:
-        device = torch.device("cpu" if value == -1 else value)
-    except (RuntimeError, TypeError) as error:
-        raise ConfigurationError(f"There is no device {value}: {first_line(error)}") from None
-    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        device = torch.device(name)
+        torch.zeros(1, device=device).cpu()
+    except (AssertionError, ImportError, RuntimeError, TypeError) as error:
         raise ConfigurationError(
-            f"There is no GPU {device.index or 0}: PyTorch finds {torch.cuda.device_count()}, "
-            "counted from 0. Use -1, the default, to run on the CPU."
-        )
+            f"There is no device {value}: {first_line(error).rstrip('.')}. Use -1, the default, to "
+            "run on the CPU."
+        ) from None
     return device

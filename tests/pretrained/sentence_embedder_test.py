@@ -229,6 +229,14 @@ def test_a_folder_in_the_home_directory_is_read_as_data(lm_archive, tmp_path, mo
     assert opened.identify()[0] == str(tmp_path / "model")
 
 
+def test_the_default_device_is_not_used(lm_archive, tmp_path):
+    export_model(lm_archive, tmp_path / "model", VECTORS)
+    expected = SentenceEmbedder(tmp_path / "model").embed_sentence(["The", "gate"])
+    with torch.device("meta"):
+        found = SentenceEmbedder(tmp_path / "model").embed_batch([["The", "gate"], [], ["The"]])[0]
+    numpy.testing.assert_allclose(found, expected, atol=1e-6)
+
+
 def test_training_mode_does_not_turn_dropout_on(lm_archive, tmp_path):
     export_model(lm_archive, tmp_path / "model", VECTORS)
     model = FolderLanguageModel.open(tmp_path / "model")
@@ -245,6 +253,6 @@ def test_sentences_that_are_no_lists_are_named(lm_archive):
         with pytest.raises(ConfigurationError, match="is a dict; give a list of its words"):
             list(method([{"words": ["a", "b"]}]))
     assert len(embedder.embed_batch(iter([["a"], ["b", "c"]]))) == 2
-    for device in (-5, None):
+    for device in (-5, None, "mps", "meta", 99):
         with pytest.raises(ConfigurationError, match=f"no device {device}"):
             SentenceEmbedder(lm_archive, device)

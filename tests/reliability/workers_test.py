@@ -5,6 +5,7 @@ of a worker.
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -67,7 +68,7 @@ def end(process, log):
     wait_until(lambda: not is_running(-process.pid))
     assert "was killed by" not in text
     # Nor the traceback of a worker.
-    assert "in _batch_worker" not in text
+    assert not re.search(r"^Process \w*Process-\d+:", text, re.MULTILINE), text
     return process.exitcode, text
 
 
@@ -117,8 +118,6 @@ def test_a_run_that_is_stopped_ends(number, to_all, error, start, tmp_path):
     os.kill(-process.pid if to_all else process.pid, number)
     code, text = end(process, log)
     assert code == (1 if error else -signal.SIGKILL), text
-    if error:
-        assert text.count("Traceback") == 1
     assert (tmp_path / "run" / "model.tar.gz").exists() == bool(error)
     assert not error or error in text.splitlines()[-1]
 
