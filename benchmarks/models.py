@@ -33,6 +33,7 @@ from allennlp.training.optimizers import DenseSparseAdam
 
 import allennlp_semfit  # noqa: F401 (registers what the configs name)
 from allennlp_semfit.models.bidirectional_lm import BidirectionalLm
+from allennlp_semfit.modules.contextualizers.contextualizer import Contextualizer
 from benchmarks.peak_memory import MakeStep, import_in_fork_server, measure_peak_memory
 from benchmarks.reporting import argument_parser, parse_arguments, report, time_interleaved
 from benchmarks.synthetic import SizedVocabulary, sample_classes, word_for_class
@@ -51,22 +52,12 @@ EMBEDDING_DIMS = {"small": 100, "paper": 300}
 
 # Of a process that measures memory, this may be the main module, too.
 @Seq2SeqEncoder.register("elmo_lstm", exist_ok=True)
-class ElmoLstmEncoder(Seq2SeqEncoder):
+class ElmoLstmEncoder(Contextualizer, Seq2SeqEncoder):
     """AllenNLP's `ElmoLstm` as a contextualizer, "elmo_lstm"."""
 
     def __init__(self, input_dim: int, hidden_dim: int, cell_size: int, num_layers: int) -> None:
-        super().__init__()
-        self._dims = (input_dim, 2 * hidden_dim)
+        super().__init__(input_dim, 2 * hidden_dim, num_layers, return_all_layers=False)
         self.lstm = ElmoLstm(input_dim, hidden_dim, cell_size, num_layers, True, 0.0, 3.0, 3.0)
-
-    def get_input_dim(self) -> int:
-        return self._dims[0]
-
-    def get_output_dim(self) -> int:
-        return self._dims[1]
-
-    def is_bidirectional(self) -> bool:
-        return True
 
     def forward(self, inputs: torch.Tensor, mask: torch.BoolTensor) -> torch.Tensor:
         layers: torch.Tensor = self.lstm(inputs, mask)

@@ -372,7 +372,7 @@ def _to_device(value: Union[int, str, torch.device]) -> torch.device:
         name = "cpu" if value == -1 else f"cuda:{value}"
     try:
         device = torch.device(name)
-        torch.zeros(1, device=device).cpu()
+        torch.zeros(1, device="cpu").to(device).cpu()
     except (AssertionError, ImportError, RuntimeError, TypeError) as error:
         raise ConfigurationError(
             f"There is no device {value}: {first_line(error).rstrip('.')}. Use -1, the default, to "
