@@ -74,7 +74,7 @@ def collect(out: Path) -> Dict[str, List[Row]]:
         record = _record(run)
         record["words_read"] = record.pop("tokens")
         record["words_of_text"] = _count_words(corpus / "train")
-        if run.name not in ("elmo", "elmo_semfit_continued"):
+        if run.name not in ("elmo", "elmo_semfit_continued", "elmo_semfit_svd_input"):
             record["fasttext_seconds"] = float((corpus / "vectors.seconds").read_text())
         models.append({"model": run.name, "corpus": corpus.name, **record})
     for run in sorted(done.parent for done in out.glob("tasks/*/done")):
