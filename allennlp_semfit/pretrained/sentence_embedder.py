@@ -82,8 +82,8 @@ class SentenceEmbedder:
         If `archive_file` is missing or is not the archive of a language model, or if a file of
         the language model is missing.
     `ConfigurationError`
-        If a file does not fit the language model, `sub_token_mode` is unknown, or there is no such
-        device.
+        If a file does not fit the language model, `sub_token_mode` is unknown, or the device
+        cannot be used.
 
     # Example
 
@@ -375,7 +375,7 @@ def _to_device(value: Union[int, str, torch.device]) -> torch.device:
         torch.zeros(1, device="cpu").to(device).cpu()
     except (AssertionError, ImportError, RuntimeError, TypeError) as error:
         raise ConfigurationError(
-            f"There is no device {value}: {first_line(error).rstrip('.')}. Use -1, the default, to "
-            "run on the CPU."
+            f"The device {value} cannot be used: {first_line(error).rstrip('.')}. Use -1, the "
+            "default, to run on the CPU."
         ) from None
     return device

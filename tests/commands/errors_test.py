@@ -15,7 +15,7 @@ ERRORS = [
     ("embed ARCHIVE taken out.h5", "taken: it is not a regular file; give text"),
     ("embed ARCHIVE latin.txt out.h5", "latin.txt: not UTF-8: byte 0xf6 in line 2"),
     ("embed ARCHIVE empty.txt out.h5", "empty.txt: it has no words"),
-    ("embed ARCHIVE in.txt out.h5 --cuda-device 99", "There is no device 99"),
+    ("embed ARCHIVE in.txt out.h5 --cuda-device 99", "The device 99 cannot be used"),
     # These are known before the model is read.
     ("embed missing.tar.gz in.txt in.txt/out.h5", "in.txt: it is a file, not a directory"),
     ("embed in.txt in.txt ./in.txt --force", "in.txt: it is an input; give the output another"),

@@ -126,5 +126,5 @@ def test_errors(lm_archive):
         ConfigurationError, match="layers must be one of all, top, average, normalized, got 'last'"
     ):
         pipeline(lm_archive, layers="last")
-    with pytest.raises(ConfigurationError, match="There is no device 99"):
+    with pytest.raises(ConfigurationError, match="The device 99 cannot be used"):
         pipeline(lm_archive, cuda_device=99)

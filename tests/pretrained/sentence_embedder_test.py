@@ -254,5 +254,5 @@ def test_sentences_that_are_no_lists_are_named(lm_archive):
             list(method([{"words": ["a", "b"]}]))
     assert len(embedder.embed_batch(iter([["a"], ["b", "c"]]))) == 2
     for device in (-5, None, "mps", "meta", 99):
-        with pytest.raises(ConfigurationError, match=f"no device {device}"):
+        with pytest.raises(ConfigurationError, match=f"device {device} cannot be used"):
             SentenceEmbedder(lm_archive, device)
