@@ -74,7 +74,7 @@ def test_without_allennlp(tmp_path):
     assert missing.startswith(f"Language model {tmp_path / 'none'} does not exist")
     # Other models say what to install.
     assert errors == [
-        f"Language model {path} is not a folder of `allennlp export-model` with fastText "
+        f"Language model {path} is not a complete folder of `allennlp export-model` with fastText "
         "vectors and a `bidirectional_language_model_lstm`. Others need AllenNLP: pip install "
         "'allennlp_semfit[train]' && pip install --no-deps allennlp==2.10.1 "
         "allennlp-models==2.10.1"

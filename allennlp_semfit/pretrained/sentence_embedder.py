@@ -308,7 +308,7 @@ def _open_with_allennlp(archive_file: Union[str, os.PathLike], *arguments: Any) 
         resolve_path(archive_file, "`allennlp export-model` makes a folder.", "Language model")
         raise InvalidFileError(
             archive_file,
-            "is not a folder of `allennlp export-model` with fastText vectors and a "
+            "is not a complete folder of `allennlp export-model` with fastText vectors and a "
             "`bidirectional_language_model_lstm`",
             "Others need AllenNLP: pip install 'allennlp_semfit[train]' && pip install --no-deps "
             "allennlp==2.10.1 allennlp-models==2.10.1",
