@@ -54,12 +54,20 @@ _FRAMES = [
         may_be_first=True,
     ),
     _Frame(
-        # <unk> is a word.
-        _starts_with(r"</?(?!(?i:unk)>)[A-Za-z!?][^<>]*>|\{\\rtf|\\documentclass\b"),
+        # Tags (<unk> is a word), RTF, TeX, Toolbox and USFM, CHAT, and Praat.
+        _starts_with(
+            r"</?(?!(?i:unk)>)[A-Za-z!?][^<>]*>|\{\\rtf|\\[A-Za-z_]|[*%]\w+:\t|File type = "
+        ),
         0.02,
         "markup",
         "Extract the text first. A MediaWiki dump begins with <mediawiki>.",
         may_be_first=True,
+    ),
+    _Frame(
+        _starts_with(r"# text = |[\d.-]+\t(?:[^\t]*\t){8}[^\t]*$"),
+        0.3,
+        "CoNLL-U",
+        "Take the sentences from it, for instance with `sed -n 's/^# text = //p'`.",
     ),
     _Frame(
         _starts_with(r"\d[\d.:]*\t[^\t]*$"),
@@ -105,8 +113,9 @@ SENTENCE_END = r"""[\p{Sentence_Terminal}…][\p{Pe}\p{Pf}\p{Pi}"']*"""
 _END = regex.compile(rf"(?V1){SENTENCE_END}(?:(?=\s|$)|(?<={_NO_SPACES}))")
 _WORD_END = regex.compile(rf"{SENTENCE_END}$")
 _MIN_BREAKS = 5
-# The length of paragraphs in hard-wrapped text without blank lines.
-_MAX_PARAGRAPH_CHARACTERS = 1 << 14
+# Longer paragraphs are split, to bound the memory of spaCy, and so that a text of one line, or a
+# hard-wrapped one without blank lines, has several blocks.
+MAX_PARAGRAPH_CHARACTERS = 1 << 14
 
 
 def check_text(name: str, lines: Iterable[str]) -> None:
@@ -182,5 +191,5 @@ def join_wrapped(lines: Iterable[str]) -> Iterator[str]:
     for has_text, group in groupby(map(str.strip, lines), bool):
         if not has_text:
             continue
-        for paragraph in constrained_batches(group, _MAX_PARAGRAPH_CHARACTERS, strict=False):
+        for paragraph in constrained_batches(group, MAX_PARAGRAPH_CHARACTERS, strict=False):
             yield _JOINED_BREAK.sub("", "\n".join(paragraph)).replace("\n", " ")

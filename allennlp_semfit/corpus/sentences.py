@@ -19,8 +19,9 @@ from spacy.util import DummyTokenizer, compile_suffix_regex, get_lang_class
 
 from allennlp_semfit.common.errors import ConfigurationError
 
-# The marks of Khmer and Tibetan, which spaCy and sentencex do not know, and a mark that they know.
-_END_MARKS = str.maketrans("។៕།༎", "။။။။")
+# The marks of Khmer, Tibetan and biblical Hebrew, which spaCy and sentencex do not know, and a mark
+# that they know.
+_END_MARKS = str.maketrans("។៕།༎\u05c3", "။။။။။")
 _SENTENCE_END_MARKS = frozenset([*Sentencizer.default_punct_chars, *map(chr, _END_MARKS)])
 # Quotation marks, except next to Chinese or Japanese characters.
 _QUOTATION_MARK = r"""
@@ -46,7 +47,8 @@ _CONTINUATION = regex.compile(r"([。．｡！？])[\da-z]")
 _PART = regex.compile(r"(?:.{,8000}|[^。．｡！？]*+)[。．｡！？][」』”’）]*+|.+")
 # For languages without rules, sentencex uses English abbreviations, such as "mi." and "kan.", which
 # are words in Yoruba. The rules for Amharic contain no abbreviations in Latin letters.
-_RULES = {"yo": "am"}
+# Ancient Greek has the question mark of Greek.
+_RULES = {"yo": "am", "grc": "el"}
 # Abbreviations that are missing from the rules.
 _ABBREVIATIONS = {
     "de": regex.compile(r"(?<=\b\d\d?)\.(?= \p{L})"),

@@ -33,7 +33,12 @@ from allennlp.common.checks import ConfigurationError
 
 from allennlp_semfit.common.errors import check_not_compressed
 from allennlp_semfit.common.text_files import find_text_files, read_lines, read_text
-from allennlp_semfit.corpus.lines import are_wrapped, check_text, join_wrapped
+from allennlp_semfit.corpus.lines import (
+    MAX_PARAGRAPH_CHARACTERS,
+    are_wrapped,
+    check_text,
+    join_wrapped,
+)
 from allennlp_semfit.corpus.options import CorpusOptions
 from allennlp_semfit.corpus.sentences import split_text
 from allennlp_semfit.corpus.tables import (
@@ -64,19 +69,19 @@ _DUMP_START = re.compile(
 )
 
 _HEAD_BYTES = 1 << 16
-_MAX_LINE_CHARACTERS = 1 << 20
 _MAX_BLOCK_LINES = 64
 _MAX_BLOCK_CHARACTERS = 1 << 18
 
 
 class Source(NamedTuple):
     """
-    An input. `size` is in bytes, 0 if it is unknown. `read` yields the documents, each with the
-    number of bytes read so far.
+    A file or dataset. `size` is in bytes, 0 if it is unknown. `is_wrapped` is whether its lines
+    are joined. `read` yields the documents, each with the number of bytes read so far.
     """
 
     name: str
     size: int
+    is_wrapped: bool
     read: Callable[[], Iterator[Tuple[Document, int]]]
 
 
@@ -101,7 +106,7 @@ def find_sources(
     for name in names:
         if name.startswith(HUB):
             dataset = open_table(name, options.field, subset=options.subset, split=options.split)
-            sources.append(_table(name, partial(iter, dataset), options, size_of_table(dataset)))
+            full = [_table(name, partial(iter, dataset), options, size_of_table(dataset))]
         else:
             paths = find_text_files([name], outputs=outputs)
             full = [source for path in paths if (source := _inspect(path, options))]
@@ -111,7 +116,9 @@ def find_sources(
             if len(full) < len(paths):
                 num_empty = len(paths) - len(full)
                 logger.warning("%s: %s of %s files are empty.", name, num_empty, len(paths))
-            sources += full
+        if options.lines == "auto":
+            _report_wrapped(name, full)
+        sources += full
     return sources
 
 
@@ -130,6 +137,24 @@ def read_documents(sources: Iterable[Source], on_bytes: Callable[[int], Any]) ->
         on_bytes(source.size - position)
 
 
+def _report_wrapped(name: str, sources: Sequence[Source]) -> None:
+    num_wrapped = sum(source.is_wrapped for source in sources)
+    if num_wrapped == len(sources):
+        logger.warning(
+            "%s: its lines look hard-wrapped, so they are joined up to each blank line. If each "
+            "line is a sentence or paragraph, use --lines paragraphs.",
+            name,
+        )
+    elif num_wrapped:
+        logger.warning(
+            "%s: the lines of %s of its %s files look hard-wrapped and are joined up to each blank "
+            "line; those of the others are not. Use --lines wrapped or --lines paragraphs for all.",
+            name,
+            num_wrapped,
+            len(sources),
+        )
+
+
 def _inspect(path: Path, options: CorpusOptions) -> Optional[Source]:
     """`None` if the file is empty, compressed or not."""
     with open(path, "rb") as raw, _explain_read_errors(path):
@@ -144,11 +169,10 @@ def _inspect(path: Path, options: CorpusOptions) -> Optional[Source]:
     if not head:
         return None
     size = path.stat().st_size
-    source = partial(Source, str(path), size)
     encoding = "utf-16" if head.startswith(_UTF16_MARKS) else "utf-8"
     if _DUMP_START.match(head.decode(encoding, errors="replace")):
         _check_dump(path, options)
-        return source(partial(_read_file, path, decompress, read_articles))
+        return Source(str(path), size, False, partial(_read_file, path, decompress, read_articles))
     if head.startswith(b"%PDF-"):
         raise ConfigurationError(
             f"The input {path} is a PDF. Extract its text first, for instance with pdftotext."
@@ -170,8 +194,9 @@ def _inspect(path: Path, options: CorpusOptions) -> Optional[Source]:
     # The last line may be incomplete.
     lines = head.decode("utf-8-sig", errors="ignore").splitlines()
     lines = lines[: -1 if len(head) == _HEAD_BYTES else None] or lines
-    blocks = partial(_read_blocks, path, is_wrapped=_is_wrapped(str(path), lines, options))
-    return source(partial(_read_file, path, decompress, blocks))
+    is_wrapped = _is_wrapped(str(path), lines, options)
+    blocks = partial(_read_blocks, path, is_wrapped=is_wrapped)
+    return Source(str(path), size, is_wrapped, partial(_read_file, path, decompress, blocks))
 
 
 def _table(
@@ -191,21 +216,14 @@ def _table(
             position = min(position + len(text), size)
             yield Document("\n".join(_paragraphs(text.splitlines(), is_wrapped))), position
 
-    return Source(name, size, read)
+    return Source(name, size, is_wrapped, read)
 
 
 def _is_wrapped(name: str, lines: Sequence[str], options: CorpusOptions) -> bool:
     if options.lines != "auto":
         return options.lines == "wrapped"
     check_text(name, lines)
-    if options.already_tokenized or not are_wrapped(lines):
-        return False
-    logger.warning(
-        "%s: its lines look hard-wrapped, so they are joined up to each blank line. If each line "
-        "is a sentence or paragraph, use --lines paragraphs.",
-        name,
-    )
-    return True
+    return not options.already_tokenized and are_wrapped(lines)
 
 
 def _check_dump(path: Path, options: CorpusOptions) -> None:
@@ -258,8 +276,7 @@ def _explain_read_errors(path: Path) -> Iterator[None]:
 def _paragraphs(lines: Iterable[str], is_wrapped: bool) -> Iterator[str]:
     if is_wrapped:
         lines = join_wrapped(lines)
-    # Longer lines are split, to bound the memory of spaCy.
-    parts = chain.from_iterable(split_text(line, _MAX_LINE_CHARACTERS) for line in lines)
+    parts = chain.from_iterable(split_text(line, MAX_PARAGRAPH_CHARACTERS) for line in lines)
     return filter(str.strip, parts)
 
 

@@ -106,8 +106,11 @@ FRAMED = {
     "documents": '<doc id="{i}">\n{row}\n{row}\n\n{row}\n</doc>',
     "MediaWiki pages": "<page>\n  <title>{i}</title>\n  <text>{row}\n{row}</text>\n</page>",
     "CoNLL": "{i}\tThe\tDT\n{i}\triver\tNN\n",
+    "CoNLL-U": "# text = {row}\n{i}\tThe\t_\t_\t_\t_\t_\t_\t_\t_",
     "CoNLL-2003": "The DT B-NP O\nriver NN I-NP B-LOC\n",
     "HTML": "<p>{row}</p>",
+    "Toolbox": "\\ref {i}\n\\tx {row}\n",
+    "CHAT": "*CHI:\t{row}\n%mor:\tn|{i}",
     "tagged sentences": "<s> {row} </s>",
 }
 
@@ -131,13 +134,15 @@ class TestCheckText:
             "WEBVTT",
             r"{\rtf1\ansi",
             r"\documentclass{article}",
+            r"\id GEN",
+            'File type = "ooTextFile"',
         ],
     )
     def test_the_first_line_can_be_enough(self, start):
         with pytest.raises(ConfigurationError, match="first 1,000 lines, 1 are such as"):
             check_text("in", [start, *["Nobody slept."] * 999])
 
-    @pytest.mark.parametrize("kind", ["subtitles", "fastText labels", "numbered text"])
+    @pytest.mark.parametrize("kind", ["subtitles", "fastText labels", "numbered text", "CoNLL-U"])
     def test_the_command_in_the_error_helps(self, kind):
         content = "\n".join(FRAMED[kind].format(i=i, row=row) for i, row in enumerate(ROWS))
         with pytest.raises(ConfigurationError) as error:

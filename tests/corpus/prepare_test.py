@@ -116,13 +116,10 @@ class TestText:
         (tmp_path / "in.txt").write_text("\n".join(awkward) + "\nOne.\r\nTwo.", encoding="utf-8")
         options = CorpusOptions(validation_fraction=0, num_shards=1)
         summary = prepare_corpus([tmp_path / "in.txt"], tmp_path / "out", options, num_workers=1)
-        assert lines(tmp_path / "out") == [
-            awkward[0].strip(),
-            "x" * 10_000,
-            "End .",
-            "One .",
-            "Two .",
-        ]
+        *parts, long_word, end, one, two = lines(tmp_path / "out")
+        assert len(parts) > 9
+        assert " ".join(parts).split() == awkward[0].split()
+        assert [long_word, end, one, two] == ["x" * 10_000, "End .", "One .", "Two ."]
         assert summary.words == 100_007
 
     def test_no_shard_is_empty(self, tmp_path):
