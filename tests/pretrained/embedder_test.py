@@ -3,7 +3,6 @@ import json
 import pickle
 import shutil
 
-import allennlp_models.structured_prediction  # noqa: F401 (registers the parser)
 import pytest
 import torch
 from allennlp.commands.train import train_model
@@ -23,19 +22,6 @@ from tests.language_models import tensors_of, with_vectors
 from tests.pretrained.texts import SENTENCES
 from tests.tagging import predict, tagging_config
 from tests.tolerance import assert_same_but_for_rounding
-
-CONLLU = "\n\n".join(
-    "\n".join(
-        f"{i}\t{word}\t{word}\t{tag}\t{tag}\t_\t{head}\t{relation}\t_\t_"
-        for i, (word, tag, head, relation) in enumerate(sentence, 1)
-    )
-    for sentence in [
-        [("Snow", "NOUN", 2, "nsubj"), ("fell", "VERB", 0, "root"), (".", "PUNCT", 2, "punct")],
-        [("The", "DET", 2, "det"), ("gate", "NOUN", 3, "nsubj"), ("closed", "VERB", 0, "root")],
-        [("Close", "VERB", 0, "root"), ("it", "PRON", 1, "obj"), ("!", "PUNCT", 1, "punct")],
-    ]
-    * 4
-)
 
 
 @pytest.fixture
@@ -209,50 +195,17 @@ def test_scalar_mix_parameters_are_one_a_layer(build):
 
 
 class TestInAModel(ModelTestCase):
-    """The parser of allennlp-models, with the embedder beside its own."""
-
-    @pytest.fixture(autouse=True)
-    def _write_config(self, lm_archive, tmp_path):
-        (tmp_path / "trees.conllu").write_text(CONLLU + "\n\n")
-        encoder = {"type": "lstm", "input_size": 12 + 6 + 4, "hidden_size": 5}
-        config = {
-            "dataset_reader": {
-                "type": "universal_dependencies",
-                "token_indexers": {
-                    "tokens": {"type": "single_id"},
-                    "elmo": {"type": "fasttext", "model_path": VECTORS},
-                },
-            },
-            "train_data_path": str(tmp_path / "trees.conllu"),
-            "validation_data_path": str(tmp_path / "trees.conllu"),
-            "model": {
-                "type": "biaffine_parser",
-                "text_field_embedder": {
-                    "token_embedders": {
-                        "tokens": {"type": "embedding", "embedding_dim": 6},
-                        "elmo": {"type": "elmo_semfit", "archive_file": lm_archive},
-                    }
-                },
-                "encoder": {**encoder, "bidirectional": True},
-                "pos_tag_embedding": {"embedding_dim": 4},
-                "arc_representation_dim": 3,
-                "tag_representation_dim": 3,
-            },
-            "data_loader": {"batch_size": 5},
-            "trainer": {"num_epochs": 2, "optimizer": "adam"},
-        }
-        self.config_file = tmp_path / "parser.json"
-        self.config_file.write_text(json.dumps(config))
-
     @pytest.mark.parametrize("requires_grad", [False, True])
-    def test_it_trains_saves_loads_and_predicts_the_same(self, requires_grad):
-        embedder = "model.text_field_embedder.token_embedders.elmo"
-        self.ensure_model_can_train_save_and_load(
-            self.config_file,
-            overrides={f"{embedder}.requires_grad": requires_grad},
-            # What a softmax normalizes does not depend on it, so but for rounding it has none.
-            gradients_to_ignore={"arc_attention._bias"},
+    def test_it_trains_saves_loads_and_predicts_the_same(self, requires_grad, lm_archive, tmp_path):
+        elmo = {"type": "elmo_semfit", "archive_file": lm_archive, "requires_grad": requires_grad}
+        config = tagging_config(
+            tmp_path,
+            {"tokens": "single_id", "elmo": {"type": "fasttext", "model_path": VECTORS}},
+            {"tokens": {"type": "embedding", "embedding_dim": 6}, "elmo": elmo},
+            {"type": "lstm", "input_size": 12 + 6, "hidden_size": 5},
         )
+        (tmp_path / "tagger.json").write_text(json.dumps(config))
+        self.ensure_model_can_train_save_and_load(tmp_path / "tagger.json")
 
 
 def test_the_tasks_weights_are_taken_and_not_those_of_the_language_model_found(
