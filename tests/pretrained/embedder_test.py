@@ -12,7 +12,6 @@ from allennlp.common.testing import ModelTestCase
 from allennlp.models import load_archive
 from allennlp.modules import Elmo
 from allennlp.modules.token_embedders import TokenEmbedder
-from allennlp.nn import InitializerApplicator
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -168,22 +167,6 @@ def test_dropout_and_projection(build):
     assert embedder(**tensors).shape == (3, 8, 5)
     half_dropped = build().train()(**tensors)[tensors["word_mask"]]
     assert 0.3 < (half_dropped == 0).float().mean() < 0.7
-
-
-def test_the_documented_pattern_protects_it_from_initializers(build):
-    embedder = build()
-    weights = copy.deepcopy(embedder._language_model.state_dict())
-    params = {
-        "regexes": [[".*", {"type": "constant", "val": 7.0}]],
-        "prevent_regexes": ["_language_model"],
-    }
-    # AllenNLP's models give their embedder different names.
-    for name in ("text_field_embedder", "_source_embedder"):
-        task = torch.nn.ModuleDict({name: embedder, "encoder": torch.nn.Linear(2, 2)})
-        InitializerApplicator.from_params(Params(copy.deepcopy(params)))(task)
-        assert (task["encoder"].weight == 7).all()
-    for key, tensor in embedder._language_model.state_dict().items():
-        assert torch.equal(tensor, weights[key])
 
 
 def test_scalar_mix_parameters_are_one_a_layer(build):
