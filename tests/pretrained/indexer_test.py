@@ -7,7 +7,7 @@ import pytest
 import torch
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Batch, DatasetReader, Instance, Token, TokenIndexer, Vocabulary
+from allennlp.data import Instance, Token, TokenIndexer, Vocabulary
 from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.data.dataset_readers import SequenceTaggingDatasetReader
 from allennlp.data.fields import ListField, TextField
@@ -24,7 +24,6 @@ from allennlp_semfit.archives.archive import Archive
 from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.pretrained.elmo_semfit import ElmoSemfitEmbedder, ElmoSemfitIndexer
 from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
-from tests.batches import with_all_vectors
 from tests.commands.running import run
 from tests.language_models import KINDS, rewritten, tensors_of, write_language_model
 
@@ -38,43 +37,6 @@ SENTENCES = [
 @pytest.fixture(scope="module")
 def indexers(language_models):
     return {kind: ElmoSemfitIndexer(path) for kind, path in language_models.items()}
-
-
-def read_by(language_model, text):
-    """The tensors of the language model's own reader, its boundaries left out."""
-    params = Params.from_file(language_model / "config.json")
-    reader = DatasetReader.from_params(params["dataset_reader"])
-    instance = reader.text_to_instance(text)
-    reader.apply_token_indexers(instance)
-    batch = Batch([instance])
-    batch.index_instances(Vocabulary.from_files(language_model / "vocabulary"))
-    return {
-        indexer: {name: tensor[0, 1:-1] for name, tensor in with_all_vectors(tensors).items()}
-        for indexer, tensors in batch.as_tensor_dict()["source"].items()
-    }
-
-
-@pytest.mark.parametrize("kind", list(KINDS))
-def test_words_become_what_the_language_models_reader_makes_of_them(
-    kind, indexers, language_models
-):
-    name = {
-        "fasttext": "fasttext",
-        "mimick": "mimick",
-        "words": "tokens",
-        "subwords": "tokens",
-    }.get(kind, "characters")
-    prefix = "lm_" if name == "tokens" else ""
-    tensors = tensors_of(indexers[kind], SENTENCES)
-    for index, words in enumerate(SENTENCES):
-        expected = read_by(language_models[kind], " ".join(words))[name]
-        extra = {"word_mask", "subword_spans"} if kind == "subwords" else set()
-        assert set(tensors) == {prefix + key for key in expected} | extra
-        for key, tensor in expected.items():
-            given = tensors[prefix + key]
-            assert torch.equal(given[index][: len(tensor)], tensor)
-            assert not given[index][len(tensor) :].any()
-            assert given.dtype == tensor.dtype
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
