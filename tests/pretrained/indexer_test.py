@@ -8,10 +8,7 @@ import torch
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Instance, Token, TokenIndexer, Vocabulary
-from allennlp.data.data_loaders import MultiProcessDataLoader
-from allennlp.data.dataset_readers import SequenceTaggingDatasetReader
 from allennlp.data.fields import ListField, TextField
-from allennlp.data.samplers import BucketBatchSampler
 from allennlp.nn.util import (
     get_text_field_mask,
     get_token_ids_from_text_field_tensors,
@@ -126,44 +123,6 @@ def test_a_pickled_copy_gives_the_same(kind, indexers, monkeypatch):
     copied = tensors_of(pickle.loads(pickled), SENTENCES)
     for name, tensor in tensors_of(indexers[kind], SENTENCES).items():
         assert torch.equal(copied[name], tensor)
-
-
-@pytest.mark.parametrize(
-    ("kind", "start_method"), [("words", "fork"), ("mimick", "fork"), ("subwords", "forkserver")]
-)
-def test_it_works_in_workers(kind, start_method, language_models, indexers, tmp_path):
-    data = tmp_path / "tagged.tsv"
-    sentences = [*SENTENCES, *SENTENCES]
-    lines = ("\t".join(f"{word}###N" for word in words) for words in sentences)
-    data.write_text("\n".join(lines), "utf-8")
-    indexer = TokenIndexer.from_params(
-        Params({"type": "elmo_semfit", "archive_file": str(language_models[kind])})
-    )
-    loader = MultiProcessDataLoader(
-        SequenceTaggingDatasetReader(token_indexers={"elmo": indexer}),
-        data,
-        batch_sampler=BucketBatchSampler(2, sorting_keys=["tokens"], padding_noise=0.0),
-        num_workers=1,
-        max_instances_in_memory=6,
-        start_method=start_method,
-    )
-    loader.index_with(Vocabulary(tokens_to_add={"labels": ["N"]}))
-    rows = []
-    for batch in loader:
-        mask = get_text_field_mask(batch["tokens"])
-        first = batch["tokens"]["elmo"]
-        first = first.get("lm_tokens", first.get("vectors"))
-        rows += [(int(of_one.sum()), row) for of_one, row in zip(mask, first)]
-    assert sorted(length for length, _ in rows) == sorted(map(len, sentences))
-    expected = tensors_of(indexers[kind], SENTENCES)
-    expected = expected.get("lm_tokens", expected.get("vectors"))
-    for words, tensor in zip(SENTENCES, expected):
-        (row, again) = (row for length, row in rows if length == len(words))
-        for each in (row, again):
-            length = min(len(each), len(tensor))
-            assert torch.equal(each[:length], tensor[:length])
-            assert not each[length:].any()
-            assert not tensor[length:].any()
 
 
 def build(**params):
