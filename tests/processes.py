@@ -17,7 +17,7 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from threading import RLock
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
 from allennlp.common import Tqdm
@@ -31,13 +31,6 @@ _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(["tests.preload"])
 
 
-class Finished(NamedTuple):
-    """The return code, negative for a signal, and what the process wrote to stdout and stderr."""
-
-    returncode: int
-    output: str
-
-
 def start_module(module: str, *args: Any, output: Path, **environment: str) -> BaseProcess:
     """
     Starts `python -m MODULE ARGS`, with more variables in its environment. Its stdout and stderr
@@ -47,17 +40,6 @@ def start_module(module: str, *args: Any, output: Path, **environment: str) -> B
     process = _CONTEXT.Process(target=_run, args=arguments)
     process.start()
     return process
-
-
-def run_module(
-    module: str, *args: Any, output: Path, check: bool = True, **environment: str
-) -> Finished:
-    """Runs `python -m MODULE ARGS`, which must succeed if `check`. See `start_module`."""
-    process = start_module(module, *args, output=output, **environment)
-    process.join()
-    finished = Finished(process.exitcode or 0, output.read_text("utf-8", errors="replace"))
-    assert not (check and finished.returncode), finished.output
-    return finished
 
 
 def _run(

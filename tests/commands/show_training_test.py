@@ -1,4 +1,4 @@
-"""Of the directories that AllenNLP's trainer writes; train_test.py has the command as a process."""
+"""Of the directories that AllenNLP's trainer writes."""
 
 import json
 import os
