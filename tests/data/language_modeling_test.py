@@ -6,7 +6,6 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Vocabulary
 from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.data.dataset_readers.dataset_reader import DistributedInfo, WorkerInfo
-from allennlp.data.samplers import MaxTokensBatchSampler
 from allennlp.data.tokenizers import CharacterTokenizer
 from hypothesis import given
 from hypothesis import strategies as st
@@ -128,24 +127,6 @@ def loaded(**kwargs):
 def test_two_workers_give_the_vectors_that_one_process_gives(start_method, lazy):
     options = {"max_instances_in_memory": 16} if lazy else {}
     assert loaded(num_workers=2, start_method=start_method, **options) == loaded()
-
-
-@pytest.mark.parametrize("num_workers", [0, 2])
-def test_streamed_batches_by_number_of_words_contain_every_sentence(num_workers):
-    loader = MultiProcessDataLoader(
-        bare(token_indexers={"fasttext": FastTextIndexer(VECTORS)}),
-        TRAIN,
-        batch_sampler=MaxTokensBatchSampler(max_tokens=100, sorting_keys=["source"]),
-        max_instances_in_memory=40,
-        num_workers=num_workers,
-        quiet=True,
-    )
-    loader.index_with(Vocabulary.empty())
-    masks = [batch["source"]["fasttext"]["indices"] != 0 for batch in loader]
-    assert max(mask.numel() for mask in masks) <= 100
-    lengths = [length for mask in masks for length in mask.sum(1).tolist()]
-    expected = [len(words) for words in lines_of(*sorted(TRAIN.iterdir()))]
-    assert sorted(lengths) == sorted(expected)
 
 
 def test_a_tokenizer_that_keeps_white_space_does_not_get_the_end_of_the_line(tmp_path):
