@@ -82,15 +82,6 @@ class TestBidirectionalLm(ModelTestCase):
         self.model(**batch)
         assert torch.equal(self.model.boundary_vector, kept)
 
-    def test_all_layers_are_returned_on_request(self):
-        self.model.eval()
-        last = self.model(**self.batch())["lm_embeddings"]
-        assert not self.model.return_all_layers
-        self.model.return_all_layers = True
-        layers = self.model(**self.batch())["lm_embeddings"]
-        assert len(layers) == self.model.num_layers() == 3
-        torch.testing.assert_close(layers[-1], last)
-
     @requires_gpu
     @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
     def test_mixed_precision_on_a_gpu_comes_close(self, dtype):
