@@ -388,7 +388,6 @@ def test_bf16_on_a_cpu(bf16, is_fast, tmp_path, monkeypatch, caplog):
     [
         ({"bf16": True, "use_amp": True}, "`bf16` and `use_amp` are both set"),
         ({"bf16": "false"}, "`bf16` must be true or false, got 'false'"),
-        ({"bf_16": True}, "bf_16"),
         ({"moving_average": {"type": "exponential"}}, "`moving_average` cannot be resumed"),
     ],
 )
