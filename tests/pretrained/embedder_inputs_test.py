@@ -13,13 +13,11 @@ from allennlp.data.tokenizers import Token
 from allennlp.models import Model, load_archive
 from allennlp.modules import TextFieldEmbedder
 
-from allennlp_semfit.common.errors import InvalidFileError
-from allennlp_semfit.export.model_folder import export_model
 from allennlp_semfit.pretrained.elmo_semfit import ElmoSemfitEmbedder, ElmoSemfitIndexer
 from tests import FIXTURES, VECTORS
-from tests.language_models import KINDS, tensors_of, write_language_model
+from tests.language_models import KINDS, tensors_of
 from tests.pretrained.texts import SENTENCES
-from tests.tagging import predict, tagging_config
+from tests.tagging import tagging_config
 from tests.tolerance import assert_same_but_for_rounding
 
 
@@ -128,29 +126,6 @@ class TestInATask:
         theirs = archive.model.eval().forward_on_instances(instances)
         for one, other in zip(ours, theirs):
             assert_same_but_for_rounding(one["logits"], other["logits"])
-
-    def test_it_travels(self, tmp_path):
-        home = tmp_path / "home"
-        language_model = write_language_model(home / "lm", "subwords", archive=True)
-        train_model(Params(self.config(tmp_path, FEW, language_model)), str(tmp_path / "task"))
-        expected = predict(tmp_path / "task" / "model.tar.gz")
-        away = home.rename(tmp_path / "away")
-        indexer = "dataset_reader.token_indexers.elmo"
-        embedder = "model.text_field_embedder.token_embedders.elmo"
-        keys = [f"{indexer}.archive_file", f"{embedder}.archive_file"]
-        archive, exported = away / "lm" / "model.tar.gz", tmp_path / "lm"
-        export_model(archive, exported, tokenizer_path=str(away / "lm" / "tokenizer.json"))
-        overrides = {}
-        # The archive of the indexer, its tokenizer, and the archive of the embedder are missing.
-        for key, given in ((keys[0], archive), (keys[0], exported), (keys[1], exported)):
-            with pytest.raises(InvalidFileError) as raised:
-                predict(tmp_path / "task" / "model.tar.gz", **overrides)
-            message = str(raised.value)
-            assert "does not exist" in message
-            override = json.loads(message.partition("-o '")[2].partition("'")[0])
-            assert override == {key: "/path/to/it"}
-            overrides[key] = str(given)
-        assert predict(tmp_path / "task" / "model.tar.gz", **overrides) == expected
 
     def test_two_language_models_are_refused(self, language_models, tmp_path):
         ours = language_models["fasttext"]

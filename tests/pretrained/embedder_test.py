@@ -15,6 +15,7 @@ from allennlp.modules.token_embedders import TokenEmbedder
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.data.fasttext_indexer import FastTextIndexer
 from tests import FIXTURES, VECTORS
 from tests.language_models import tensors_of, with_vectors
@@ -207,6 +208,9 @@ def test_the_tasks_weights_are_taken_and_not_those_of_the_language_model_found(
     train_model(config, str(tmp_path / "other"))
     language_model.unlink()
     key = "model.text_field_embedder.token_embedders.words.archive_file"
+    with pytest.raises(InvalidFileError, match="does not exist") as raised:
+        predict(tmp_path / "task" / "model.tar.gz")
+    assert raised.value.key == key
     moved = {key: str(tmp_path / "other" / "model.tar.gz")}
     assert predict(tmp_path / "task" / "model.tar.gz", **moved) == expected
 
