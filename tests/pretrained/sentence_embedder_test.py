@@ -8,8 +8,6 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.testing import requires_gpu
-from allennlp.models.archival import load_archive
-from allennlp.predictors import Predictor
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -33,18 +31,6 @@ SENTENCES = [
     "and so on , " * 10,
 ]
 WORDS = [*map(str.split, SENTENCES), ["Snow", "", "."]]
-
-
-def test_gives_what_the_predictor_gives(embedder, lm_archive):
-    predictor = Predictor.from_archive(load_archive(lm_archive))
-    # Longer than any that the model was trained on.
-    long = " ".join(f"word{index}" for index in range(520))
-    for sentence in [*SENTENCES, long]:
-        words = sentence.split()
-        expected = numpy.array(predictor.predict(sentence)["layers"]).reshape(3, len(words), 12)
-        vectors = embedder.embed_sentence(words)
-        assert vectors.dtype == numpy.float32
-        assert_same_but_for_rounding(vectors, expected)
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
