@@ -13,25 +13,12 @@ from allennlp.data.tokenizers import Token
 from allennlp.models import Model, load_archive
 from allennlp.modules import TextFieldEmbedder
 
-from allennlp_semfit.pretrained.elmo_semfit import ElmoSemfitEmbedder, ElmoSemfitIndexer
+from allennlp_semfit.pretrained.elmo_semfit import ElmoSemfitEmbedder
 from tests import FIXTURES, VECTORS
-from tests.language_models import KINDS, tensors_of
+from tests.language_models import KINDS
 from tests.pretrained.texts import SENTENCES
 from tests.tagging import tagging_config
 from tests.tolerance import assert_same_but_for_rounding
-
-
-@pytest.mark.parametrize("requires_grad", [False, True])
-def test_only_frozen_characters_are_remembered(requires_grad, language_models):
-    embedder = ElmoSemfitEmbedder(language_models["characters"], requires_grad=requires_grad)
-    characters = embedder._language_model._text_field_embedder.token_embedder_characters
-    calls = []
-    characters.register_forward_hook(lambda *_: calls.append(None))
-    tensors = tensors_of(ElmoSemfitIndexer(language_models["characters"]), SENTENCES)
-    for _ in range(3):
-        embedder(**tensors).pow(2).sum().backward()
-    assert len(calls) == (3 if requires_grad else 1)
-    assert all((p.grad is not None) == requires_grad for p in characters.parameters())
 
 
 def test_what_the_language_model_never_trained_stays_frozen(language_models):
