@@ -145,17 +145,6 @@ def test_checkpointed_layers_have_the_same_states_and_gradients(device):
         assert_close(actual, results_of(read, layers, inputs))
 
 
-def test_a_checkpoint_has_no_graph():
-    (layer,) = layers_of(1, 5, 7)
-
-    def has_graph(weight):
-        return [projected_lstm._graphs_of(layer, [3, 3]) is not None, weight.exp()]
-
-    weight = torch.zeros(1, requires_grad=True)
-    assert has_graph(weight)[0]
-    assert not checkpoint(has_graph, weight, use_reentrant=False)[0]
-
-
 def test_many_shapes_are_not_captured_again_and_again(device, monkeypatch):
     monkeypatch.setattr(cuda_graphs, "_MAX_GRAPHS", 3)
     graphs, captured = cuda_graphs.GraphCache(), []
