@@ -84,21 +84,6 @@ def test_max_negatives_count_in_training_only(monkeypatch):
     torch.testing.assert_close(head.eval()(context, targets), expected)
 
 
-def test_equal_vectors_are_one_word_and_zero_vectors_none():
-    head = head_of()
-    table = torch.stack([TABLE[0], TABLE[1], TABLE[0], 0 * TABLE[0], -0.0 * TABLE[0]]).float()
-    table[:, 0] = 0.0
-    table[2, 0] = -0.0
-    targets = targets_of(head, [[0, 1, 2, 3, 4, -1]], table)
-    assert len(targets.directions) == 2
-    one, other, same, *none = targets.indices[0].tolist()
-    assert one == same != other
-    assert none == [-1, -1, -1]
-    context = torch.randn(6, CONTEXT_DIM)
-    loss = head(context, targets[0])
-    torch.testing.assert_close(loss, head(context[:3], targets[0, :3]))
-
-
 @pytest.mark.parametrize("sentences", [[[0, 0, 0]], [[1, 1, -1]], [[1, 0, 2]]])
 def test_fewer_than_two_words(sentences):
     head = head_of()
