@@ -31,20 +31,15 @@ _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(["tests.preload"])
 
 
-def start_module(module: str, *args: Any, output: Path, **environment: str) -> BaseProcess:
-    """
-    Starts `python -m MODULE ARGS`, with more variables in its environment. Its stdout and stderr
-    go to the file `output`.
-    """
-    arguments = (module, [str(arg) for arg in args], str(output), environment, os.getcwd())
+def start_module(module: str, *args: Any, output: Path) -> BaseProcess:
+    """Starts `python -m MODULE ARGS`. Its stdout and stderr go to the file `output`."""
+    arguments = (module, [str(arg) for arg in args], str(output), os.getcwd())
     process = _CONTEXT.Process(target=_run, args=arguments)
     process.start()
     return process
 
 
-def _run(
-    module: str, args: List[str], output: str, environment: Dict[str, str], directory: str
-) -> None:
+def _run(module: str, args: List[str], output: str, directory: str) -> None:
     descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     for standard in (1, 2):
         os.dup2(descriptor, standard)
@@ -52,7 +47,6 @@ def _run(
     logging.root.handlers.clear()
     # As in a process of its own. Another server would import all again.
     multiprocessing.set_start_method("fork", force=True)
-    os.environ.update(environment)
     os.chdir(directory)
     sys.path.insert(0, directory)
     sys.argv = [module, *args]
