@@ -2,7 +2,6 @@
 
 import re
 import unicodedata
-from itertools import compress, count, pairwise
 from typing import Any, Callable, Iterable, Iterator, List
 
 import numpy
@@ -179,10 +178,8 @@ class SentenceSplitter:
         if len(self._nlp.vocab.strings) > _MAX_STRINGS:
             self._nlp = blank_pipeline(self._language)
         # `self._nlp(paragraph)` would limit the length of the text.
-        doc = self._nlp.tokenizer(paragraph)
-        words = [token.text for token in doc]
-        starts = [*compress(count(), _are_sentence_starts(doc, self._language)), len(words)]
-        return [" ".join(words[start:end]) for start, end in pairwise(starts)]
+        doc = self._nlp(self._nlp.tokenizer(paragraph))
+        return [" ".join(token.text for token in sentence) for sentence in doc.sents]
 
 
 @spacy.registry.tokenizers("semfit_tokenizer")
@@ -238,23 +235,15 @@ class _Tokenizer(DummyTokenizer):
         return [chunk.strip() for chunk in _LONG_WORD.split(text) if chunk.strip()]
 
 
-@Language.factory("semfit_sentences", assigns=["token.is_sent_start", "doc.sents"])
-class _Sentences:
-    def __init__(self, nlp: Language, name: str) -> None:
-        self._language = nlp.lang or "xx"
-
-    def __call__(self, doc: Doc) -> Doc:
-        starts = [1 if is_start else -1 for is_start in _are_sentence_starts(doc, self._language)]
-        values: Any = numpy.array(starts).astype(numpy.uint64)[:, None]
-        # Setting `token.is_sent_start` would take quadratic time.
-        return doc.from_array([SENT_START], values)
-
-
-def _are_sentence_starts(doc: Doc, language: str) -> List[bool]:
+@Language.component("semfit_sentences", assigns=["token.is_sent_start", "doc.sents"])
+def _set_sentence_starts(doc: Doc) -> Doc:
     # An end within a token does not count.
-    ends = {0, *_sentence_ends(doc.text, language)}
+    ends = {0, *_sentence_ends(doc.text, doc.lang_ or "xx")}
     ends_of_tokens = [0, *(token.idx + len(token) for token in doc)]
-    return [end in ends for end in ends_of_tokens[:-1]]
+    starts = [1 if end in ends else -1 for end in ends_of_tokens[:-1]]
+    values: Any = numpy.array(starts).astype(numpy.uint64)[:, None]
+    # Setting `token.is_sent_start` would take quadratic time.
+    return doc.from_array([SENT_START], values)
 
 
 def _sentence_ends(text: str, language: str) -> List[int]:
