@@ -5,18 +5,16 @@ config names.
 """
 
 import functools
-from typing import Any, Callable, Optional
+from typing import Any, Callable
 from unittest import mock
 
 import torch
 from allennlp.common import cached_transformers
 from allennlp.data.data_loaders import MultiProcessDataLoader, multiprocess_data_loader
-from allennlp.nn.util import device_mapping
 from allennlp.training.checkpointer import Checkpointer
 from allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers import (
     ReduceOnPlateauLearningRateScheduler,
 )
-from allennlp.training.trainer import TrainerCheckpoint
 
 
 def apply_patches() -> None:
@@ -52,18 +50,11 @@ def _init_reduce_on_plateau(
     self.lr_scheduler = scheduler
 
 
-def _load_checkpoint(load: Callable, self: Checkpointer) -> Optional[TrainerCheckpoint]:
+def _load_checkpoint(load: Callable, self: Checkpointer) -> Any:
     # By default, `torch.load` accepts only tensors and a few plain types, but schedulers, metrics
     # and callbacks store other types.
-    paths = self.find_latest_checkpoint()
-    if paths is None:
-        return None
-    model_state, training_state = paths
-    device = device_mapping(-1)
-    return TrainerCheckpoint(
-        torch.load(model_state, map_location=device),
-        torch.load(training_state, map_location=device, weights_only=False),
-    )
+    with mock.patch.object(torch, "load", functools.partial(torch.load, weights_only=False)):
+        return load(self)
 
 
 def _start_workers(start: Callable, self: MultiProcessDataLoader, queue: Any, context: Any) -> Any:
