@@ -1,6 +1,6 @@
 import copy
 from functools import cached_property
-from typing import Any, Dict, List, Mapping, Optional, Self, Tuple, TypeVar
+from typing import Any, List, Optional, Self, Tuple
 
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
@@ -8,8 +8,6 @@ from allennlp.data import DatasetReader, TokenIndexer, Tokenizer
 
 from allennlp_semfit.archives.archive import Archive
 from allennlp_semfit.common.model_config import input_names, type_of
-
-T = TypeVar("T")
 
 # AllenNLP derives a text field's mask from the first tensor with the fewest dimensions. Its name is
 # not "mask", because only one indexer of a text field may have a "mask".
@@ -134,17 +132,3 @@ class LanguageModelArchive(Archive):
                 f"`{parameter}` is {path}, but the language model {self.file} reads no such file. "
                 "Leave it out."
             )
-
-
-def add_prefix(prefix: str, values: Mapping[str, T]) -> Dict[str, T]:
-    """Adds the `prefix` of a language model's archive to the names of its indexer."""
-    return {prefix + name: value for name, value in values.items()}
-
-
-def remove_prefix(prefix: str, values: Mapping[str, T]) -> Dict[str, T]:
-    """The values whose names have the prefix, with the names of the language model's indexer."""
-    return {
-        name.removeprefix(prefix): value
-        for name, value in values.items()
-        if name.startswith(prefix)
-    }

@@ -19,7 +19,6 @@ from allennlp_semfit.archives.language_model_archive import (
     SUBWORD_SPANS,
     WORD_MASK,
     LanguageModelArchive,
-    add_prefix,
 )
 from allennlp_semfit.common.config_params import NamesConfigKey
 from allennlp_semfit.pretrained.layers import LanguageModelLayers
@@ -126,8 +125,8 @@ class ElmoSemfitIndexer(TokenIndexer, NamesConfigKey):
         """
         indexed = dict(tokens)
         subword_spans = indexed.pop(SUBWORD_SPANS, [])
-        tensors = self._indexer.as_padded_tensor_dict(indexed, padding_lengths)
-        tensors = add_prefix(self._prefix, tensors)
+        padded = self._indexer.as_padded_tensor_dict(indexed, padding_lengths)
+        tensors = {self._prefix + name: tensor for name, tensor in padded.items()}
         if self._tokenizer is None:
             return tensors
         length = padding_lengths[SUBWORD_SPANS]

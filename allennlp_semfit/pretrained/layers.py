@@ -11,8 +11,6 @@ from allennlp_semfit.archives.language_model_archive import (
     SUBWORD_SPANS,
     WORD_MASK,
     LanguageModelArchive,
-    add_prefix,
-    remove_prefix,
 )
 from allennlp_semfit.common.errors import check_choice
 from allennlp_semfit.functional import are_other_vectors
@@ -66,7 +64,7 @@ class LanguageModelLayers(torch.nn.Module):
                 f"{self.get_input_dim()}, but those of {vectors.path} have dimension "
                 f"{vectors.dim}. Put the file of its training there."
             )
-        self.input_names = set(add_prefix(self.prefix, indexer.get_empty_token_list()))
+        self.input_names = {self.prefix + name for name in indexer.get_empty_token_list()}
         if self.is_subword:
             self.input_names |= {WORD_MASK, SUBWORD_SPANS}
         self._start, self._end = (
@@ -114,8 +112,11 @@ class LanguageModelLayers(torch.nn.Module):
         # The user may have called `half()`.
         dtype = next(self._contextualizer.parameters()).dtype
         read = {
-            name: tensor.to(dtype) if tensor.is_floating_point() else tensor
-            for name, tensor in remove_prefix(self.prefix, tensors).items()
+            name.removeprefix(self.prefix): (
+                tensor.to(dtype) if tensor.is_floating_point() else tensor
+            )
+            for name, tensor in tensors.items()
+            if name.startswith(self.prefix)
         }
         mask = get_text_field_mask({self.indexer_name: read})
         lengths = mask.sum(dim=1, keepdim=True)
