@@ -7,10 +7,10 @@ import random
 import re
 import warnings
 import zipfile
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
-from typing import Any, ContextManager, Dict, Optional, Tuple
+from typing import Any, Dict, Optional, Tuple
 
 import torch
 import torch.distributed as dist
@@ -104,17 +104,14 @@ class ResumableTrainer(GradientDescentTrainer, KnownParams):
         with warnings.catch_warnings():
             # The warning about AllenNLP's deprecated call of autocast breaks the progress bar.
             warnings.filterwarnings("ignore", r"`torch\.cuda\.amp\.autocast", FutureWarning)
-            metrics: Dict[str, Any] = super().train()
-        return metrics
+            return super().train()
 
     def batch_outputs(self, batch: Any, for_training: bool) -> Dict[str, torch.Tensor]:
-        # Without `bf16`, keep AllenNLP's own autocast, that of `use_amp`.
-        context: ContextManager[Any] = nullcontext()
-        if self._bf16:
-            context = torch.autocast(self.cuda_device.type, dtype=torch.bfloat16)
-        with context:
-            outputs: Dict[str, torch.Tensor] = super().batch_outputs(batch, for_training)
-        return outputs
+        if not self._bf16:
+            # Keep AllenNLP's own autocast, that of `use_amp`.
+            return super().batch_outputs(batch, for_training)
+        with torch.autocast(self.cuda_device.type, dtype=torch.bfloat16):
+            return super().batch_outputs(batch, for_training)
 
     def rescale_gradients(self) -> Any:
         if self.cuda_device.type == "cpu" or isinstance(self._grad_norm, bool) or self._scaler:
@@ -214,8 +211,7 @@ class ResumableTrainer(GradientDescentTrainer, KnownParams):
             or self._start_after_batches_in_epoch_completed
             or not (completed >= self._num_epochs or self._metric_tracker.should_stop_early())
         ):
-            metrics, epoch = super()._try_train()
-            return metrics, epoch
+            return super()._try_train()
         # The run was killed after its last epoch.
         if self._best_model_filename is not None:
             self._load_model_state(self._best_model_filename)

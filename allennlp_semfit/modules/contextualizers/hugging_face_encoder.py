@@ -103,9 +103,8 @@ class HuggingFaceEncoder(Contextualizer, Seq2SeqEncoder):
         if not mask.numel():
             return [inputs.new_zeros(*mask.shape, self.output_dim)] * (self.num_layers + 1)
         # The first layer is the projected word vectors with their positions.
-        layers: Sequence[torch.Tensor] = self.encoder(
+        return self.encoder(
             inputs_embeds=self.input_projection(inputs),
             attention_mask=mask.long(),
             output_hidden_states=True,
         ).hidden_states
-        return layers

@@ -282,8 +282,8 @@ def _layer_indices(inputs: torch.Tensor) -> Sequence[Union[int, slice]]:
 
 
 def _state_dtype(inputs: torch.Tensor, weights: Sequence[Any]) -> torch.dtype:
-    bias: torch.Tensor = weights[2 * len(inputs)]
-    return bias.dtype
+    # The first bias follows the two matrices of each layer.
+    return weights[2 * len(inputs)].dtype
 
 
 def _forward_all_layers(

@@ -358,8 +358,7 @@ class SampledSoftmaxHead(SoftmaxHeadBase):
             subset = slice(start, None, self._stride)
             self._negative_log_likelihood(self.losses(context[subset], targets[subset]))
         if len(targets):
-            loss: torch.Tensor = self.softmax(context, targets)
-            return loss
+            return self.softmax(context, targets)
         # AllenNLP's loss would have no gradient, but `DistributedDataParallel` waits for all.
         return context.sum() if self.sparse else self.losses(context, targets).sum()
 
