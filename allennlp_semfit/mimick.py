@@ -339,6 +339,7 @@ class _MimickVectors(OpenedOnce):
         self._model = model.double().eval()
         self._reader = archive.build_reader()
         words, self._table = read_table(self.path)
+        self.dim = self._table.shape[1]
         if self.dim != model.get_output_dim():
             raise InvalidFileError(
                 self.path,
@@ -350,11 +351,6 @@ class _MimickVectors(OpenedOnce):
         self._table.setflags(write=False)
         self._rows = {word: row for row, word in enumerate(words)}
         self._predictions: Dict[str, numpy.ndarray] = {}
-
-    @property
-    def dim(self) -> int:
-        """The dimension of the vectors."""
-        return int(self._table.shape[1])
 
     def get_word_vectors(self, words: List[str]) -> List[numpy.ndarray]:
         """The vectors of any words, each of shape `(dim,)`, `float32`, read-only."""

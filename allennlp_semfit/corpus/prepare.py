@@ -95,15 +95,11 @@ class CorpusWriter(ExitStack):
         if not self.documents:
             return False
         half_a_document = self.sentences / self.documents / 2
-        return (
-            self.validation_sentences + half_a_document <= self._current_fraction() * self.sentences
-        )
-
-    def _current_fraction(self) -> float:
-        if self._validation_fraction is not None:
-            return self._validation_fraction
-        # The larger the text, the smaller the fraction that gives stable validation metrics.
-        return min(max(7 / self.sentences**0.5, 0.01), 0.05)
+        fraction = self._validation_fraction
+        if fraction is None:
+            # The larger the text, the smaller the fraction that gives stable validation metrics.
+            fraction = min(max(7 / self.sentences**0.5, 0.01), 0.05)
+        return self.validation_sentences + half_a_document <= fraction * self.sentences
 
     def _emptiest_shard(self) -> int:
         if len(self.shards) < self._num_shards:

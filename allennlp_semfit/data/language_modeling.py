@@ -138,7 +138,8 @@ class LanguageModelingReader(DatasetReader, KnownParams):
         if self.get_worker_info() is not None:
             # The worker's initial objects are never freed: exclude them from garbage collection.
             gc.freeze()
-        lines = _read_lines(_find_files(file_path))
+        paths = list(file_path.values()) if isinstance(file_path, dict) else file_path
+        lines = _read_lines(find_text_files(paths))
         info = self.get_distributed_info()
         if info is not None and not is_distributed():
             # `shard_iterable` needs the process group, which a spawned worker does not belong to.
@@ -168,10 +169,6 @@ class LanguageModelingReader(DatasetReader, KnownParams):
     def _make_instance(self, words: List[Any]) -> Instance:
         field = SentenceField if self._splits_on_whitespace else TextField
         return Instance({"source": field(self._start + words + self._end)})
-
-
-def _find_files(file_path: DatasetReaderInput) -> List[Path]:
-    return find_text_files(list(file_path.values()) if isinstance(file_path, dict) else file_path)
 
 
 def _read_lines(files: List[Path]) -> Iterator[str]:

@@ -72,11 +72,6 @@ class SentencesFile:
             )
         return num_lines, num_words
 
-    def identify(self) -> Tuple[str, int, int]:
-        """The file's path, size and time of modification."""
-        stat = self.path.stat()
-        return str(self.path.resolve()), stat.st_size, stat.st_mtime_ns
-
     def __iter__(self) -> Iterator[str]:
         """Yields each line, without leading and trailing white space."""
         return map(str.strip, read_lines(self.path))
@@ -157,8 +152,9 @@ def embed_file(
     sentences, out = SentencesFile(Path(sentences_file)), Path(out_file).resolve()
     check_vectors_path(out, pool, [sentences.path], force=force)
     num_sentences, num_words = sentences.summarize()
+    stat = sentences.path.stat()
     run = {
-        "sentences": list(sentences.identify()),
+        "sentences": [str(sentences.path.resolve()), stat.st_size, stat.st_mtime_ns],
         "language model or options of it": embedder.identify(),
         "options": [layers, pool, dtype],
     }
