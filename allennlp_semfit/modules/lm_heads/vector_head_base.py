@@ -101,12 +101,6 @@ class VectorHeadBase(LmHead):
         if center_targets or whiten_targets:
             self.target_transform = TargetTransform(embedding_dim, whiten_targets)
 
-    def train(self, mode: bool = True) -> "VectorHeadBase":
-        super().train(mode)
-        if self.target_embedder is not None:
-            self.target_embedder.eval()
-        return self
-
     def get_target_dim(self) -> Optional[int]:
         return self.embedding_dim if self.target_embedder is None else None
 
