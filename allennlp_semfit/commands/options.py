@@ -123,19 +123,10 @@ def add_parameters(
     **overrides: Dict[str, Any],
 ) -> None:
     """
-    Adds parameters of a function as arguments of a command, for `call`. One without a default is
-    positional. Types, choices and defaults are those of the signature, help texts those of the
-    docstring.
-
-    # Parameters
-
-    subparser : `argparse._ActionsContainer`
-        The command's parser, or a group of its options.
-    function : `Callable[..., Any]`
-    names : `str`
-        The parameters, by default all that the command does not have yet.
-    overrides : `Dict[str, Any]`
-        By the name of the parameter, other arguments of `add_argument`.
+    Adds parameters of a function, by default all that the command does not have yet, as arguments
+    of the command, for `call`. One without a default is positional. Types, choices and defaults are
+    those of the signature, help texts those of the docstring. `overrides` are other arguments of
+    `add_argument`, by the name of the parameter.
     """
     parameters = inspect.signature(function).parameters
     _, help_texts = _read_docstring(function)

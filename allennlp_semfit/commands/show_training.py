@@ -59,11 +59,6 @@ def describe_training(serialization_dir: str) -> str:
 
     serialization_dir : `str`
         The directory that `allennlp train -s` was given.
-
-    # Raises
-
-    `ConfigurationError`
-        If it has no completed epoch of such a training.
     """
     epochs = _read_epochs(serialization_dir)
     config: Dict[str, Any] = {}

@@ -142,10 +142,6 @@ def prepare_corpus(
     force : `bool`, optional (default = `False`)
         Whether to replace the corpus in `out_dir`. Other files there stay.
 
-    # Returns
-
-    `CorpusSummary`
-
     # Raises
 
     `ConfigurationError`

@@ -43,9 +43,6 @@ class FastTextVectors(OpenedOnce):
     """
     The vectors of a fastText model, read from a file on demand. Every string has a vector.
 
-    Use `open(path)`, which returns the same object for the same file while it is referenced in this
-    process. The object is pickled as its path, and `copy.deepcopy` returns the object itself.
-
     Subclasses set `_dim` and implement `_row_of` and `_load_vector`. `path` may be a URL that
     AllenNLP's `cached_path` can download.
     """

@@ -119,10 +119,6 @@ def train_fasttext(
     force : `bool`, optional (default = `False`)
         Whether to replace an existing file.
 
-    # Returns
-
-    `FastTextTrainingResult`
-
     # Raises
 
     `ConfigurationError`

@@ -119,10 +119,6 @@ def train_svd(
     force : `bool`, optional (default = `False`)
         Whether to replace an existing table and vocabulary.
 
-    # Returns
-
-    `SvdTrainingResult`
-
     # Raises
 
     `ConfigurationError`

@@ -40,9 +40,7 @@ def native_kernels() -> CDLL:
 
 
 def _run(name: str, values: torch.Tensor, *arguments: Union[torch.Tensor, float, None]) -> None:
-    """
-    Runs a kernel on the rows of `values`. Tensors in `arguments` are passed as addresses.
-    """
+    """Runs a kernel on the rows of `values`. Tensors in `arguments` are passed as addresses."""
     rows, columns = values.shape
     getattr(native_kernels(), name)(
         values.dtype == torch.bfloat16,
@@ -65,7 +63,6 @@ def cell_forward(
     cell_state: torch.Tensor,
     hidden: torch.Tensor,
 ) -> None:
-    """As `torch_ops.cell_forward`."""
     states = (previous_cell_state, cell_state, hidden)
     _run("cell_forward", hidden, gates, recurrent_gates, bias, *states, clip_value)
 
@@ -82,7 +79,6 @@ def cell_backward(
     hidden: torch.Tensor,
     bias_sums: Optional[torch.Tensor],
 ) -> None:
-    """As `torch_ops.cell_backward`."""
     read = (grad_hidden, gates, previous_cell_state, cell_state)
     written = (grad_cell_state, grad_gates, hidden)
     _run("cell_backward", hidden, *read, *written, clip_value)
@@ -97,7 +93,6 @@ def state_forward(
     state: torch.Tensor,
     recurrent: torch.Tensor,
 ) -> None:
-    """As `torch_ops.state_forward`."""
     copy = None if recurrent.dtype == state.dtype else recurrent
     _run("state_forward", projected, projected, weight, bias, state, copy, eps, clip_value)
 
@@ -111,7 +106,6 @@ def state_backward(
     clip_value: float,
     grad_projected: torch.Tensor,
 ) -> None:
-    """As `torch_ops.state_backward`."""
     recurrent = (grad_recurrent, 0 if grad_recurrent is None else len(grad_recurrent))
     rest = (projected, weight, grad_projected, eps, clip_value)
     _run("state_backward", projected, grad_state, *recurrent, *rest)

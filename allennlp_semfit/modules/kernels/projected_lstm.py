@@ -64,11 +64,9 @@ def run_in_lockstep(
     layers: Sequence[ProjectedLstm], inputs: torch.Tensor, batch_sizes: List[int]
 ) -> torch.Tensor:
     """
-    Runs several layers of the same sizes in parallel, each on its own input. The shape of `inputs`
-    is `(len(layers), sum(batch_sizes), hidden_dim)`. For each layer, they have the layout of
-    `torch.nn.utils.rnn.PackedSequence.data`: all first words, all second words, and so on, with the
-    sentences sorted by decreasing length. `batch_sizes` has the numbers of sentences with a first
-    word, a second word, and so on. The states have the shape and layout of `inputs`.
+    Runs several layers of the same sizes in parallel, each on its own input. The inputs and the
+    states have the shape `(len(layers), sum(batch_sizes), hidden_dim)` and the layout that
+    `BidirectionalStack._run_layers` describes.
     """
     # `torch.compile` must not trace the function, because it overwrites tensors that the backward
     # pass reads. Importing the compiler takes seconds.
@@ -129,12 +127,11 @@ class _ProjectedLstmFunction(torch.autograd.Function):
     matrix products use autocast's type; the cell state, the states and the layer norm use
     `float32`.
 
-    The inputs and the states, shape `(layers, words, hidden_dim)`, have the layout that
-    `run_in_lockstep` describes. The weights are the input weights of all layers, then the state
-    weights of all layers, both of shape `(4 * cell_size, hidden_dim)`; the biases, shape
-    `(4 * cell_size,)`; the projections, shape `(hidden_dim, cell_size)`; and the layer norms'
-    weights and biases, shape `(hidden_dim,)`, or `None`. Without clipping, a clip value is
-    infinite.
+    The inputs and the states are those of `run_in_lockstep`. The weights are the input weights of
+    all layers, then the state weights of all layers, both of shape `(4 * cell_size, hidden_dim)`;
+    the biases, shape `(4 * cell_size,)`; the projections, shape `(hidden_dim, cell_size)`; and the
+    layer norms' weights and biases, shape `(hidden_dim,)`, or `None`. Without clipping, a clip
+    value is infinite.
     """
 
     @staticmethod
