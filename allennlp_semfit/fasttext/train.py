@@ -146,13 +146,13 @@ def train_fasttext(
         )
     check_output_path(out, force=force)
     files = find_text_files(corpus, outputs=[out])
-    ngrams = NgramCounter(minn, maxn, _MAX_BUCKET) if maxn and bucket is None else None
+    ngrams = NgramCounter(minn, maxn) if maxn and bucket is None else None
     with write_file(out) as unfinished:
         copy = unfinished.with_name("corpus")
         with copy.open("wb") as file:
             num_words = read_corpus(files, file, min_count=min_count, ngrams=ngrams)
         if ngrams is not None:
-            bucket = max(ngrams.count, 1)
+            bucket = min(max(len(ngrams.hashes), 1), _MAX_BUCKET)
         if epoch is None:
             epoch = min(max(math.ceil(_WORDS_READ / num_words), _MIN_PASSES), _MAX_PASSES)
         arguments = {
@@ -284,22 +284,16 @@ def read_corpus(
 
 
 class NgramCounter:
-    """Counts the distinct n-grams of words, as long as there are fewer than `limit`."""
+    """The distinct n-grams of words, as long as there are fewer than `_MAX_BUCKET`."""
 
-    def __init__(self, minn: int, maxn: int, limit: int) -> None:
+    def __init__(self, minn: int, maxn: int) -> None:
         self._lengths = minn, maxn
-        self._limit = limit
         self._words: Set[bytes] = set()
-        self._hashes: Set[int] = set()
-
-    @property
-    def count(self) -> int:
-        """The number of distinct n-grams, or `limit` if it is lower."""
-        return min(len(self._hashes), self._limit)
+        self.hashes: Set[int] = set()
 
     def add(self, words: Sequence[bytes]) -> None:
         for word in {*words} - self._words:
-            if len(self._hashes) >= self._limit:
+            if len(self.hashes) >= _MAX_BUCKET:
                 return
             self._words.add(word)
-            self._hashes.update(ngram_hashes(word, *self._lengths))
+            self.hashes.update(ngram_hashes(word, *self._lengths))
