@@ -5,6 +5,7 @@ import shlex
 import shutil
 import sys
 from contextlib import suppress
+from itertools import count, takewhile
 from typing import Any, Dict, List, NamedTuple
 
 from allennlp.commands.subcommand import Subcommand
@@ -22,7 +23,7 @@ class _Table(NamedTuple):
     heading: str
     columns: Dict[str, str]
     number_format: str
-    notes: List[str]
+    note: str
 
 
 _COSINE = _Table(
@@ -33,20 +34,18 @@ _COSINE = _Table(
         "validation_baseline_cosine": "baseline",
     },
     "15.4f",
-    [
-        "The baseline predicts the same vector for every word, the best for the validation text.",
-    ],
+    "The baseline predicts the same vector for every word, the best for the validation text.",
 )
 _PERPLEXITY = _Table(
     "Perplexity, which is better the lower it is:",
     {"training_perplexity": "training", "validation_perplexity": "validation"},
     "15,.2f",
-    ["Compare it only with that of models of the same vocabulary on the same text."],
+    "Compare it only with that of models of the same vocabulary on the same text.",
 )
 # The contrastive head has both metrics.
 _PERPLEXITY_IN_BATCH = _PERPLEXITY._replace(
     heading="Perplexity among the words of a batch, which is better the lower it is:",
-    notes=["Compare it only with that of models of the same batch size on the same text."],
+    note="Compare it only with that of models of the same batch size on the same text.",
 )
 
 
@@ -75,7 +74,7 @@ def describe_training(serialization_dir: str) -> str:
             )
             lines.append(f"  {epoch['epoch']:5}  " + "  ".join(cells))
         margin = _describe_margin(epochs) if table is _COSINE else []
-        lines += ["", *table.notes, *margin, ""]
+        lines += ["", table.note, *margin, ""]
     archive = os.path.join(serialization_dir, "model.tar.gz")
     has_archive = os.path.exists(archive)
     # AllenNLP also makes an archive when a training is interrupted, but no metrics.json.
@@ -160,12 +159,8 @@ def _next_commands(config: Dict[str, Any], archive: str) -> List[str]:
 
 
 def _read_epochs(serialization_dir: str) -> List[Dict[str, Any]]:
-    epochs: List[Dict[str, Any]] = []
-    while True:
-        path = os.path.join(serialization_dir, f"metrics_epoch_{len(epochs)}.json")
-        if not os.path.exists(path):
-            break
-        epochs.append(_read_json(path))
+    paths = (os.path.join(serialization_dir, f"metrics_epoch_{n}.json") for n in count())
+    epochs = [_read_json(path) for path in takewhile(os.path.exists, paths)]
     if not _tables(epochs):
         raise ConfigurationError(
             f"{serialization_dir} holds no completed epoch of a language model. Give the directory "
