@@ -177,18 +177,17 @@ def _inspect(path: Path, options: CorpusOptions) -> Optional[Source]:
         raise ConfigurationError(
             f"The input {path} is a PDF. Extract its text first, for instance with pdftotext."
         )
-    if not head.startswith(PARQUET):
-        # In UTF-16, every other byte of most text is zero. Text in UTF-8 contains no zeros.
-        if encoding == "utf-16" or head.count(0) * 4 > len(head):
-            raise ConfigurationError(
-                f"The input {path} looks like UTF-16 or is not text; it must be UTF-8. "
-                "Convert it first, for instance with `iconv -f UTF-16 -t UTF-8`."
-            )
-        with open(path, "rb") as raw, _explain_read_errors(path):
-            next(read_text(path, decompress(raw)), None)
     if head.startswith(PARQUET):
         dataset = open_table(str(path), options.field)
         return _table(str(path), partial(iter, dataset), options, size)
+    # In UTF-16, every other byte of most text is zero. Text in UTF-8 contains no zeros.
+    if encoding == "utf-16" or head.count(0) * 4 > len(head):
+        raise ConfigurationError(
+            f"The input {path} looks like UTF-16 or is not text; it must be UTF-8. Convert it "
+            "first, for instance with `iconv -f UTF-16 -t UTF-8`."
+        )
+    with open(path, "rb") as raw, _explain_read_errors(path):
+        next(read_text(path, decompress(raw)), None)
     if options.field is not None:
         return _table(str(path), partial(_read_rows, path, decompress, head), options, size)
     # The last line may be incomplete.
