@@ -8,18 +8,7 @@ import shutil
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import (
-    Any,
-    Dict,
-    Iterable,
-    Iterator,
-    Literal,
-    NamedTuple,
-    Optional,
-    Sequence,
-    Tuple,
-    Union,
-)
+from typing import Any, Dict, Iterator, Literal, NamedTuple, Optional, Sequence, Tuple, Union
 
 import h5py
 import numpy
@@ -245,7 +234,7 @@ def check_vectors_path(
 
 
 def _write_word_vectors(
-    path: Path, vectors: Iterable[numpy.ndarray], sentences: Optional[Iterable[str]]
+    path: Path, vectors: Iterator[numpy.ndarray], sentences: Optional[SentencesFile]
 ) -> None:
     # Given a path, HDF5 can crash on a full disk.
     with path.open("w+b") as file, h5py.File(file, "w") as hdf5:
@@ -258,7 +247,7 @@ def _write_word_vectors(
 
 
 def _write_sentence_vectors(
-    path: Path, vectors: Iterable[numpy.ndarray], shape: Tuple[int, int], dtype: str
+    path: Path, vectors: Iterator[numpy.ndarray], shape: Tuple[int, int], dtype: str
 ) -> None:
     if path.suffix != ".npy":
         with path.open("w+b") as file, h5py.File(file, "w") as hdf5:
