@@ -17,10 +17,7 @@ from allennlp_semfit.analysis.nearest_words import (
     find_nearest_words,
 )
 from allennlp_semfit.archives.language_model_archive import LanguageModelArchive
-from allennlp_semfit.commands.options import (
-    Command,
-    add_parameters,
-)
+from allennlp_semfit.commands.options import Command, add_parameters
 from allennlp_semfit.common.errors import check_bounds
 from allennlp_semfit.common.text_files import find_text_files
 from allennlp_semfit.corpus.word_counts import count_words, sort_by_frequency

@@ -15,11 +15,7 @@ from allennlp_semfit.archives.language_model_archive import LanguageModelArchive
 from allennlp_semfit.common.errors import InvalidFileError, first_line, resolve_path
 from allennlp_semfit.common.output import check_output_path, copy_files, write_directory
 from allennlp_semfit.corpus.sentences import blank_pipeline
-from allennlp_semfit.export.model_folder import (
-    check_files_are_new,
-    export_model,
-    name_files,
-)
+from allennlp_semfit.export.model_folder import check_files_are_new, export_model, name_files
 from allennlp_semfit.predictors.tagger import ANY_LANGUAGE
 
 logger = logging.getLogger(__name__)

@@ -7,12 +7,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span, Token
 from spacy.util import minibatch
 
-from allennlp_semfit.pretrained.pooling import (
-    SubTokenMode,
-    check_pooling,
-    pool_layers,
-    pool_words,
-)
+from allennlp_semfit.pretrained.pooling import SubTokenMode, check_pooling, pool_layers, pool_words
 from allennlp_semfit.pretrained.sentence_embedder import DEFAULT_BATCH_SIZE, SentenceEmbedder
 
 

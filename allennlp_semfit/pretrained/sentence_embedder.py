@@ -30,12 +30,7 @@ from allennlp_semfit.common.errors import (
 from allennlp_semfit.common.parallel import use_one_thread_in_forks
 from allennlp_semfit.common.text_files import FOLDER_WEIGHTS
 from allennlp_semfit.pretrained.folder_language_model import FolderLanguageModel
-from allennlp_semfit.pretrained.pooling import (
-    SubTokenMode,
-    check_pooling,
-    pool_layers,
-    pool_words,
-)
+from allennlp_semfit.pretrained.pooling import SubTokenMode, check_pooling, pool_layers, pool_words
 
 DEFAULT_BATCH_SIZE = 64
 
