@@ -24,18 +24,10 @@ class InvalidFileError(ConfigurationError):
     A file of the user is missing or invalid. The message is "`kind` `file` `found`. `remedy`",
     followed by the configuration key if that is known.
 
-    # Parameters
-
-    file : `Union[str, os.PathLike]`
-        The path or URL, as the user gave it.
-    found : `str`
-        What is wrong, as the predicate of a sentence: `"is empty"`.
-    remedy : `str`
-        What to do, in one or more sentences.
-    kind : `str`, optional (default = `""`)
-        The expected kind of file: `"fastText model"`.
-    key : `str`, optional (default = `None`)
-        The full configuration key of the file; see `NamesConfigKey`.
+    `file` is the path or URL, as the user gave it, and `kind` the expected kind of file, such as
+    `"fastText model"`. `found` is what is wrong, as the predicate of a sentence: `"is empty"`.
+    `remedy` is what to do, in one or more sentences. `key` is the full configuration key of the
+    file; see `NamesConfigKey`.
     """
 
     def __init__(
