@@ -13,7 +13,7 @@ from more_itertools import unique_everseen
 from torch.nn.functional import normalize
 
 from allennlp_semfit.export.embed_file import progress_bar
-from allennlp_semfit.pretrained.pooling import check_pooling, pool_layers
+from allennlp_semfit.pretrained.pooling import pool_layers
 from allennlp_semfit.pretrained.sentence_embedder import DEFAULT_BATCH_SIZE, SentenceEmbedder
 
 # The number of occurrences with cosines in memory at a time.
@@ -165,7 +165,6 @@ def find_neighbors(
         ...
     ```
     """
-    check_pooling(layers)
     places = [
         Occurrence(line, position)
         for line, words in sentences.items()

@@ -32,7 +32,7 @@ class TrainFastText(Command):
         result = call(train_fasttext, args)
         logger.info(
             f"{args.out_path}: {result.num_words:,} words read {result.epoch} times, "
-            f"{result.dictionary_size:,} words in the dictionary, {result.dim} dimensions, "
+            f"{result.dictionary_size:,} words in the dictionary, {args.dim} dimensions, "
             f"{format_size(result.file_size)}, {result.seconds:.1f} seconds."
         )
         out = Path(args.out_path)
@@ -42,7 +42,7 @@ class TrainFastText(Command):
             more = f", trainer+: {{ num_epochs: {epochs} }}" if epochs > _MIN_EPOCHS else ""
             config = (
                 f'(import "training_config/elmo_semfit.jsonnet") + {{ corpus:: {corpus}, '
-                f"embedding_dim:: {result.dim}{more} }}"
+                f"embedding_dim:: {args.dim}{more} }}"
             )
             logger.info(
                 f"Next: echo {shlex.quote(config)} > mine.jsonnet && "

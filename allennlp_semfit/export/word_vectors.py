@@ -8,7 +8,7 @@ import numpy
 from allennlp.common import Tqdm
 from allennlp.common.checks import ConfigurationError
 
-from allennlp_semfit.pretrained.pooling import check_pooling, pool_layers
+from allennlp_semfit.pretrained.pooling import pool_layers
 from allennlp_semfit.pretrained.sentence_embedder import DEFAULT_BATCH_SIZE, SentenceEmbedder
 
 
@@ -53,7 +53,6 @@ def word_vectors(
             f"layers: {layers!r} needs `contexts`; without them, vectors are those of layer 0"
         )
     layers = layers or "average"
-    check_pooling(layers)
     rows = {word: row for row, word in enumerate(dict.fromkeys(map(_normalize, words)))}
     sentences: Iterable[Sequence[str]] = ([word] for word in rows)
     if contexts is not None:

@@ -51,7 +51,6 @@ class FastTextTrainingResult(NamedTuple):
     num_words: int
     epoch: int
     dictionary_size: int
-    dim: int
     file_size: int
     seconds: float
 
@@ -190,7 +189,6 @@ def train_fasttext(
         num_words=num_words,
         epoch=epoch,
         dictionary_size=dictionary_size,
-        dim=dim,
         file_size=out.stat().st_size,
         seconds=time.monotonic() - started,
     )
