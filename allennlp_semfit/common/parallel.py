@@ -17,6 +17,8 @@ from allennlp_semfit.common.errors import ConfigurationError, check_bounds
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
+_ITEMS_PER_WORKER = 4
+
 
 def available_cpus() -> int:
     """The number of CPUs that this process may use."""
@@ -30,19 +32,15 @@ def number_of_workers(asked: Optional[int]) -> int:
 
 
 def ordered_map(
-    function: Callable[[Item], Result],
-    items: Iterable[Item],
-    *,
-    num_workers: int,
-    items_per_worker: int,
+    function: Callable[[Item], Result], items: Iterable[Item], *, num_workers: int
 ) -> Generator[Result, None, None]:
     """
-    Like `multiprocessing.Pool.imap`, but for one worker it starts no process, it reads at most
-    `items_per_worker` items ahead for each worker, it raises the error of the first failed item,
-    and it raises an error when a worker is killed instead of waiting forever. The workers run until
-    the generator is closed, and complete the items that were read ahead: if items were cancelled
-    and a worker killed, the pool would hang. Raises a `ConfigurationError` if a worker dies, and
-    the errors of `items` and `function`.
+    Like `multiprocessing.Pool.imap`, but for one worker it starts no process, it reads at most four
+    items ahead for each worker, it raises the error of the first failed item, and it raises an
+    error when a worker is killed instead of waiting forever. The workers run until the generator is
+    closed, and complete the items that were read ahead: if items were cancelled and a worker
+    killed, the pool would hang. Raises a `ConfigurationError` if a worker dies, and the errors of
+    `items` and `function`.
     """
     if num_workers <= 1:
         yield from map(function, items)
@@ -52,7 +50,7 @@ def ordered_map(
         try:
             for item in items:
                 pending.append(pool.submit(function, item))
-                if len(pending) >= num_workers * items_per_worker:
+                if len(pending) >= num_workers * _ITEMS_PER_WORKER:
                     yield pending.popleft().result()
             while pending:
                 yield pending.popleft().result()

@@ -29,7 +29,6 @@ logger = logging.getLogger(__name__)
 VALIDATION = "validation.txt"
 CONTENTS = (f"{TRAIN}/", VALIDATION, RECORD)
 _BATCH_CHARACTERS = 1 << 17
-_BATCHES_PER_WORKER = 4
 _MAX_NAMES = 15
 
 
@@ -187,12 +186,7 @@ def _fill(
         batches = constrained_batches(
             documents, _BATCH_CHARACTERS, get_len=lambda document: len(document.text), strict=False
         )
-        results = ordered_map(
-            partial(_split_batch, options),
-            batches,
-            num_workers=num_workers,
-            items_per_worker=_BATCHES_PER_WORKER,
-        )
+        results = ordered_map(partial(_split_batch, options), batches, num_workers=num_workers)
         # The worker processes, none with `num_workers` 1, run until the generator is closed.
         with closing(results):
             for document in chain.from_iterable(results):

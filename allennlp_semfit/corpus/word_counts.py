@@ -13,8 +13,6 @@ from allennlp_semfit.common import text_files
 from allennlp_semfit.common.parallel import ordered_map
 from allennlp_semfit.common.text_files import read_text
 
-_CHUNKS_PER_WORKER = 2
-
 Result = TypeVar("Result")
 
 
@@ -71,7 +69,6 @@ def map_chunks(
             read_text(path, on_bytes=progress.update, whole_lines=whole_lines) for path in files
         ),
         num_workers=min(num_workers, -(-size // text_files.CHUNK_SIZE)),
-        items_per_worker=_CHUNKS_PER_WORKER,
     )
     with progress, closing(results):
         yield results

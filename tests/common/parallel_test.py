@@ -14,7 +14,7 @@ def test_all_workers_end_if_one_is_killed_while_they_are_stopped():
     # Another test may have left some.
     others = multiprocessing.active_children()
     # As when SIGTERM is sent to all processes.
-    results = ordered_map(time.sleep, [0] + [1] * 20, num_workers=2, items_per_worker=4)
+    results = ordered_map(time.sleep, [0] + [1] * 20, num_workers=2)
     next(results)
     workers = [each for each in multiprocessing.active_children() if each not in others]
     Timer(0.3, workers[0].kill).start()
@@ -26,7 +26,7 @@ def test_all_workers_end_if_one_is_killed_while_they_are_stopped():
 
 
 def test_a_worker_that_dies_is_an_error():
-    results = ordered_map(os._exit, [9] * 5, num_workers=2, items_per_worker=4)
+    results = ordered_map(os._exit, [9] * 5, num_workers=2)
     with pytest.raises(ConfigurationError, match=r"A worker process died.*\(num_workers is 2\)"):
         next(results)
 
@@ -36,7 +36,7 @@ def test_the_workers_end_with_the_parent(tmp_path):
 
     def run():
         os.setsid()
-        for _ in ordered_map(time.sleep, [0] + [1000] * 5, num_workers=2, items_per_worker=2):
+        for _ in ordered_map(time.sleep, [0] + [1000] * 5, num_workers=2):
             begun.touch()
 
     process = fork(run)
