@@ -1,19 +1,7 @@
 import os
+from collections import abc
 from importlib.util import find_spec
-from typing import (
-    Any,
-    Collection,
-    Dict,
-    Iterable,
-    Iterator,
-    List,
-    Mapping,
-    Sequence,
-    Set,
-    Tuple,
-    Union,
-    get_args,
-)
+from typing import Any, Dict, Iterable, Iterator, List, Sequence, Tuple, Union, get_args
 
 import numpy
 import torch
@@ -334,7 +322,8 @@ def windows_of(sentences: Iterable[Sequence[str]]) -> Iterator[Sequence[Sequence
 
 def _length(sentence: Any) -> int:
     # Arrays are no sequences.
-    if isinstance(sentence, (str, bytes, Mapping, Set)) or not isinstance(sentence, Collection):
+    is_other = isinstance(sentence, (str, bytes, abc.Mapping, abc.Set))
+    if is_other or not isinstance(sentence, abc.Collection):
         raise ConfigurationError(
             f"The sentence {sentence!r:.50} is a {type(sentence).__name__}; give a list of its "
             "words."
