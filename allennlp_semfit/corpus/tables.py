@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Collection, Dict, Iterable, Iterator, List, Optional
+from typing import IO, TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional
 
 from allennlp.common.checks import ConfigurationError
 
@@ -139,8 +139,15 @@ def read_texts(rows: Iterable[Dict[str, Any]], name: str, field: Optional[str]) 
     """
     with _explain_errors(name):
         iterator = iter(rows)
-        if head := list(islice(iterator, HEAD_ROWS)):
-            _check_field(name, field, dict.fromkeys(chain.from_iterable(head)))
+        head = list(islice(iterator, HEAD_ROWS))
+        fields = dict.fromkeys(chain.from_iterable(head))
+        if head and field not in fields:
+            missing = "" if field is None else f" no {field!r}, but"
+            raise ConfigurationError(
+                f"{name}: name the field with the text, such as --field text; it has{missing} the "
+                f"fields {', '.join(map(repr, fields))}. For text without fields, leave --field "
+                "out."
+            )
         for row in chain(head, iterator):
             text = row.get(field or "")
             if isinstance(text, bytes):
@@ -158,15 +165,6 @@ def size_of_table(dataset: "IterableDataset") -> int:
     """The number of bytes in the dataset, or 0 if it is unknown."""
     splits = dataset.info.splits or {}
     return getattr(splits.get(dataset.split), "num_bytes", None) or 0
-
-
-def _check_field(name: str, field: Optional[str], fields: Collection[str]) -> None:
-    if field not in fields:
-        missing = "" if field is None else f" no {field!r}, but"
-        raise ConfigurationError(
-            f"{name}: name the field with the text, such as --field text; it has{missing} the "
-            f"fields {', '.join(map(repr, fields))}. For text without fields, leave --field out."
-        )
 
 
 @contextmanager
