@@ -108,13 +108,13 @@ def copy_files(source: Path, target: Path) -> None:
 def _temporary_directory(path: Path, place: Path) -> Iterator[Path]:
     temporary = place / f".{path.name}.partial"
     # A killed process leaves it behind.
-    _remove(temporary)
+    shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
     try:
         with explain_full_disk(path):
             yield temporary
     finally:
-        _remove(temporary)
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 @contextmanager
@@ -131,10 +131,3 @@ def explain_full_disk(path: Path) -> Iterator[None]:
             f"{path}: it cannot be written ({reason or 'the disk may be full'}); make room, then "
             "repeat the command"
         ) from error
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
