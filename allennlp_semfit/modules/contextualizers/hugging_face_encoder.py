@@ -94,8 +94,7 @@ class HuggingFaceEncoder(Contextualizer, Seq2SeqEncoder):
         self.input_projection = torch.nn.Linear(input_dim, embedding_dim)
         # Parameters without gradients would stop distributed training.
         encoder.set_input_embeddings(None)
-        if getattr(encoder, "pooler", None) is not None:
-            encoder.pooler = None
+        encoder.pooler = None
         self.encoder = encoder
         self.max_length = getattr(sizes, "max_position_embeddings", None)
 
