@@ -56,7 +56,8 @@ from allennlp_semfit.corpus.wikipedia import Document, read_articles
 
 logger = logging.getLogger(__name__)
 
-_DECOMPRESSORS: Dict[bytes, Callable[[IO[bytes]], Any]] = {
+_Decompress = Callable[[IO[bytes]], Any]
+_DECOMPRESSORS: Dict[bytes, _Decompress] = {
     b"\x1f\x8b": gzip.open,
     b"BZh": bz2.open,
     b"\xfd7zXZ\x00": lzma.open,
@@ -159,7 +160,7 @@ def _inspect(path: Path, options: CorpusOptions) -> Optional[Source]:
     """`None` if the file is empty, compressed or not."""
     with open(path, "rb") as raw, _explain_read_errors(path):
         magic = raw.read(6)
-        decompress: Callable[[IO[bytes]], IO[bytes]] = next(
+        decompress: _Decompress = next(
             (opener for start, opener in _DECOMPRESSORS.items() if magic.startswith(start)),
             lambda stream: stream,
         )
@@ -239,18 +240,14 @@ def _check_dump(path: Path, options: CorpusOptions) -> None:
 
 
 def _read_file(
-    path: Path,
-    decompress: Callable[[IO[bytes]], IO[bytes]],
-    read: Callable[[IO[bytes]], Iterator[Document]],
+    path: Path, decompress: _Decompress, read: Callable[[IO[bytes]], Iterator[Document]]
 ) -> Iterator[Tuple[Document, int]]:
     with open(path, "rb") as raw, _explain_read_errors(path):
         for document in read(decompress(raw)):
             yield document, raw.tell()
 
 
-def _read_rows(
-    path: Path, decompress: Callable[[IO[bytes]], IO[bytes]], head: bytes
-) -> Iterator[Dict[str, Any]]:
+def _read_rows(path: Path, decompress: _Decompress, head: bytes) -> Iterator[Dict[str, Any]]:
     with open(path, "rb") as raw, _explain_read_errors(path):
         read = read_json if is_json(head) else read_csv
         yield from read(path, decompress(raw), head)

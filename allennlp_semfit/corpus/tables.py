@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional
+from typing import IO, TYPE_CHECKING, Any, Dict, Iterable, Iterator, Optional
 
 from allennlp.common.checks import ConfigurationError
 
@@ -56,13 +56,11 @@ def open_table(
         repository = name.removeprefix(HUB).rstrip("/")
         if repository.count("/") > 1 or not repository:
             raise ConfigurationError(f"{name}: give the dataset as {HUB}OWNER/NAME")
-        arguments: List[Any] = [repository, subset]
-        options: Dict[str, Any] = {"split": split}
+        options: Dict[str, Any] = {"path": repository, "name": subset, "split": split}
     else:
-        arguments = ["parquet"]
-        options = {"split": "train", "data_files": glob.escape(name)}
+        options = {"path": "parquet", "data_files": glob.escape(name), "split": "train"}
     with _explain_errors(name):
-        dataset = datasets.load_dataset(*arguments, **options, streaming=True)
+        dataset = datasets.load_dataset(**options, streaming=True)
         if field not in (dataset.features or ()):
             return dataset
         # Otherwise, it would decode the pictures and recordings of other columns.
