@@ -328,11 +328,10 @@ class _MimickVectors(OpenedOnce):
 
     def __init__(self, archive_file: str, table_path: str) -> None:
         super().__init__(archive_file, table_path)
-        self.archive_file = str(archive_file)
         self.path = str(table_path)
         # The workers of a data loader are forked.
         use_one_thread_in_forks()
-        archive = MimickArchive.open(self.archive_file)
+        archive = MimickArchive.open(archive_file)
         model = archive.build_model()
         assert isinstance(model, Mimick)
         # In float64, so that a prediction, rounded to float32, does not depend on its batch.
@@ -343,7 +342,7 @@ class _MimickVectors(OpenedOnce):
         if self.dim != model.get_output_dim():
             raise InvalidFileError(
                 self.path,
-                f"has vectors of dimension {self.dim}, but the MIMICK model {self.archive_file} "
+                f"has vectors of dimension {self.dim}, but the MIMICK model {archive_file} "
                 f"predicts vectors of dimension {model.get_output_dim()}",
                 "Give the table that it was trained on.",
                 "Table of word vectors",

@@ -229,8 +229,7 @@ class Archive:
         try:
             if path.endswith(".safetensors"):
                 return load_file(path)
-            weights: Dict[str, torch.Tensor] = torch.load(path, "cpu", weights_only=True)
-            return weights
+            return torch.load(path, "cpu", weights_only=True)
         except pickle.UnpicklingError:
             raise self.error(
                 "has weights that are not only tensors, and is not loaded",

@@ -276,11 +276,10 @@ def _facts(archive: Archive, model: Model, record: Dict[str, Any]) -> List[Tuple
             summary = record["summary"]
             size = f"{summary['sentences']:,} sentences, {summary['words']:,} words"
             facts.append(("size of the text", size))
-    directory = Path(archive.file)
+    path = Path(archive.file)
+    directory = path if path.is_dir() else path.parent
     with suppress(OSError, ValueError):
-        metrics = json.loads(
-            ((directory if directory.is_dir() else directory.parent) / "metrics.json").read_text()
-        )
+        metrics = json.loads((directory / "metrics.json").read_text())
         facts += [
             (key.removeprefix("best_").replace("_", " "), f"{value:.4f}")
             for key, value in metrics.items()

@@ -23,7 +23,6 @@ _SUFFIX = ".safetensors"
 _INT8_MAX = 127
 _ROWS_PER_READ = 4096
 
-
 _TYPES = {
     "words": "U8",
     "word_ends": "I64",

@@ -86,12 +86,7 @@ class SentenceEmbedder:
     ) -> None:
         archive_file = os.path.expanduser(archive_file)
         # Constructor arguments for `__reduce__`, with absolute paths.
-        self._arguments = (
-            absolute_path(archive_file),
-            cuda_device,
-            sub_token_mode,
-            bf16,
-        )
+        self._arguments = (absolute_path(archive_file), cuda_device, sub_token_mode, bf16)
         self._bf16 = bf16
         # Callers may fork: spaCy's `n_process` does, for example.
         use_one_thread_in_forks()

@@ -19,7 +19,6 @@ logger = logging.getLogger(__name__)
 HIGH_BASELINE = 0.9
 """Above this `baseline_cosine`, the targets are nearly the same."""
 
-
 # The number of tokens, for each dimension, from which mean and covariance are estimated.
 _MIN_TOKENS_PER_DIM = 1000
 # Below this variance, treat all targets as identical.
