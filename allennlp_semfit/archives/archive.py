@@ -130,11 +130,7 @@ class Archive:
             ) from None
 
     def build(
-        self,
-        base: Type[Component],
-        params: Any,
-        moved_option: str = "",
-        **extras: Any,
+        self, base: Type[Component], params: Any, moved_option: str = "", **extras: Any
     ) -> Component:
         """
         Builds a component of a configuration, which is consumed. `moved_option` is the option with

@@ -32,10 +32,7 @@ class LanguageModelLayers(torch.nn.Module):
     """
 
     def __init__(
-        self,
-        archive: LanguageModelArchive,
-        model: Any,
-        sub_token_mode: str = "first",
+        self, archive: LanguageModelArchive, model: Any, sub_token_mode: str = "first"
     ) -> None:
         super().__init__()
         check_choice("`sub_token_mode`", sub_token_mode, get_args(SubTokenMode))
