@@ -176,6 +176,11 @@ class Archive:
                 remedy = f"Give the language model in it, {inner}."
                 raise self.error("is a folder of `export-task`", remedy) from None
             raise self.error(f"cannot be read ({first_line(error)})", _EXPECTED) from error
+        model = contents.get("model")
+        if isinstance(model, dict) and model.get("type") == "from_archive":
+            # The weights are here, and the configuration of the model there.
+            other = self.open(str(model.get("archive_file")))
+            contents["model"] = other.config["model"].as_dict(quiet=True)
         config = Params(contents)
         expected = {"model": self.models, "dataset_reader": (self.reader,)}
         for key, types in expected.items():

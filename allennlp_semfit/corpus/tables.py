@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Dict, Iterable, Iterator, Optional
 
 from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import SigTermReceived
 
 from allennlp_semfit.common.text_files import read_lines
 
@@ -169,7 +170,7 @@ def size_of_table(dataset: "IterableDataset") -> int:
 def _explain_errors(name: str) -> Iterator[None]:
     try:
         yield
-    except (ConfigurationError, MemoryError):
+    except (ConfigurationError, MemoryError, SigTermReceived):
         raise
     except Exception as error:
         # The errors come from pyarrow, pandas, fsspec, huggingface_hub and others.

@@ -111,6 +111,7 @@ def export_task(
     with unpacked(location, archive_file, _REMEDY, _KIND) as source:
         try:
             params = Params.from_file(str(source / CONFIG_NAME))
+            params["model"] = _resolve_model(params["model"]).as_dict(quiet=True)
             remove_keys_from_params(params["model"])
         except (ConfigurationError, LookupError, OSError, RuntimeError, ValueError) as error:
             found = f"has no configuration ({first_line(error)})"
@@ -159,6 +160,15 @@ def export_task(
                 found = f"cannot be loaded ({first_line(error)})"
                 raise InvalidFileError(archive_file, found, _NOT_LOADED, _KIND) from None
     return str(config["model"].get("type"))
+
+
+def _resolve_model(model: Params) -> Params:
+    """The configuration of a model, also if it began as that of another archive."""
+    while model.get("type") == "from_archive":
+        path = resolve_path(model["archive_file"], _REMEDY, _KIND)
+        with unpacked(Path(path), path, _REMEDY, _KIND) as source:
+            model = Params.from_file(str(source / CONFIG_NAME))["model"]
+    return model
 
 
 def _name_language(model: Dict[str, Any], language: Optional[str]) -> None:

@@ -17,6 +17,21 @@ def test_weights_that_are_loaded_are_not_initialised_first(lm_archive, monkeypat
         projected_lstm.ProjectedLstm(2, 3, False, None, None)
 
 
+def test_a_model_that_continued_another_has_its_own_weights(tmp_path):
+    first = write_language_model(tmp_path / "lm", "words")
+    trained = LanguageModelArchive.open(first).build_model()
+
+    def change(config):
+        config["model"] = {"type": "from_archive", "archive_file": str(first)}
+
+    second = rewritten(first, tmp_path / "other", change)
+    weights = {key: tensor + 1 for key, tensor in trained.state_dict().items()}
+    torch.save(weights, second / "best.th")
+    torch.testing.assert_close(
+        dict(LanguageModelArchive.open(second).build_model().state_dict()), weights
+    )
+
+
 def test_a_component_of_a_package_that_was_not_imported_is_named_with_the_option(tmp_path):
     def change(config):
         config["model"]["contextualizer"] = {"type": "of_a_package"}

@@ -7,6 +7,7 @@ from pathlib import Path
 import datasets
 import pytest
 from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import SigTermReceived
 
 from allennlp_semfit.corpus.options import CorpusOptions
 from allennlp_semfit.corpus.sources import find_sources, read_documents
@@ -204,10 +205,11 @@ def test_cr_lines_do_not_hide_the_separator():
     ]
 
 
-def test_lack_of_memory_keeps_its_type():
+@pytest.mark.parametrize("error", [MemoryError, SigTermReceived])
+def test_lack_of_memory_and_sigterm_keep_their_types(error):
     def rows():
         yield {"text": "a"}
-        raise MemoryError
+        raise error
 
-    with pytest.raises(MemoryError):
+    with pytest.raises(error):
         list(read_texts(rows(), "a", "text"))

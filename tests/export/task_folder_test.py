@@ -57,6 +57,16 @@ def test_a_moved_folder_predicts_the_same_without_the_files_of_its_training(home
     assert predict(tmp_path / "model.tar.gz") == expected
 
 
+def test_a_task_that_continued_another_can_be_moved(home, tmp_path):
+    config = json.loads((home / "tagger" / "config.json").read_text())
+    config["model"] = {"type": "from_archive", "archive_file": str(home / "tagger/model.tar.gz")}
+    train_model(Params(config), str(home / "continued"))
+    expected = predict(home / "continued" / "model.tar.gz")
+    assert export_task(home / "continued", tmp_path / "folder") == "semfit_tagger"
+    shutil.rmtree(home)
+    assert predict(tmp_path / "folder") == expected
+
+
 def test_a_language_model_that_has_been_moved_is_given_once(home, tmp_path):
     expected = predict(home / "tagger")
     lm = shutil.move(home / "lm", tmp_path / "moved")
