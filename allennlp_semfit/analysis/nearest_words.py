@@ -18,7 +18,7 @@ from allennlp_semfit.data.fasttext_indexer import SentenceField
 from allennlp_semfit.data.language_modeling import LanguageModelingReader
 from allennlp_semfit.models.bidirectional_lm import BidirectionalLm
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
-from allennlp_semfit.modules.lm_heads.semfit_head import L2Distance, NllVmfDistance
+from allennlp_semfit.modules.lm_heads.semfit_head import CosineDistance, L2Distance, NllVmfDistance
 from allennlp_semfit.modules.lm_heads.softmax_heads import (
     AdaptiveSoftmaxHead,
     SampledSoftmaxHead,
@@ -45,8 +45,8 @@ class WordScorer:
     `contrastive`. Scores are comparable only within one context. The likelihood of `@@UNKNOWN@@` is
     divided equally among the out-of-vocabulary words.
 
-    Raises a `ConfigurationError` if the language model does not read words or has no boundary
-    tokens.
+    Raises a `ConfigurationError` if the language model does not read words, has no boundary tokens,
+    or predicts neither word vectors nor classes.
     """
 
     def __init__(self, model: Model, reader: DatasetReader, words: Sequence[str]) -> None:
@@ -67,6 +67,11 @@ class WordScorer:
                 "word of a sentence has no context; give one that has both"
             )
         head = model._head
+        if not isinstance(head, (VectorHeadBase, SoftmaxHeadBase)):
+            raise ConfigurationError(
+                f"the head is a {type(head).__name__}, which is no subclass of `VectorHeadBase` or "
+                "`SoftmaxHeadBase`; give a language model with another head"
+            )
         self._model = model.eval()
         self._reader = reader
         self._head: LmHead = head
@@ -110,16 +115,22 @@ class WordScorer:
         if isinstance(head, VectorHeadBase):
             predicted = head.projection(contexts).double()
             distance = getattr(head, "distance", None)
+            if distance is None or isinstance(distance, CosineDistance):
+                return normalize(predicted, dim=-1) @ self._directions.T
             if isinstance(distance, L2Distance):
                 return -torch.cdist(predicted, targets).square()
             if isinstance(distance, NllVmfDistance):
                 return distance.lambda_2 * predicted @ self._directions.T
-            return normalize(predicted, dim=-1) @ self._directions.T
+            if distance.has_unit_targets:
+                targets = self._directions
+            return torch.stack([-distance(each.expand_as(targets), targets) for each in predicted])
         if isinstance(head, AdaptiveSoftmaxHead):
             scores = head.softmax.log_prob(contexts)[:, targets]
+        elif not isinstance(head, (SampledSoftmaxHead, SoftmaxHead)):
+            repeated = contexts.unsqueeze(1).expand(-1, len(targets), -1)
+            scores = torch.stack([-head.losses(each, targets) for each in repeated])
         else:
             # The normalization term is the same for all words.
-            assert isinstance(head, (SampledSoftmaxHead, SoftmaxHead))
             weight, bias = head.output_layer()
             if isinstance(head, SoftmaxHead):
                 contexts = head.projection(contexts)

@@ -9,6 +9,9 @@ from allennlp.models import load_archive
 from allennlp_semfit.analysis.nearest_words import WordScorer
 from allennlp_semfit.data.language_modeling import LanguageModelingReader
 from allennlp_semfit.fasttext.model import FastTextModel
+from allennlp_semfit.modules.lm_heads.lm_head import LmHead
+from allennlp_semfit.modules.lm_heads.semfit_head import Distance
+from allennlp_semfit.modules.lm_heads.softmax_heads import SoftmaxHeadBase
 from tests import VECTORS
 from tests.language_models import EMPTY, TARGETS, write_language_model
 from tests.models.masked_lm_test import build as build_masked_lm
@@ -21,6 +24,33 @@ LOCATIONS = [(row, at) for row, words in enumerate(SENTENCES) for at in range(le
 FASTTEXT = {"type": "fasttext", "model_path": VECTORS}
 FASTTEXT_EMBEDDER = {"type": "fasttext", "embedding_dim": 10}
 SEMFIT = {"type": "semfit", "embedding_dim": 10}
+
+
+# As users might add them.
+@Distance.register("l1")
+class L1Distance(Distance):
+    has_unit_targets = False
+
+    def __call__(self, predicted, targets):
+        return (predicted - targets).abs().sum(dim=-1)
+
+
+@Distance.register("unit_l1")
+class UnitL1Distance(L1Distance):
+    has_unit_targets = True
+
+
+@LmHead.register("hinge")
+class HingeHead(SoftmaxHeadBase):
+    def __init__(self, vocab, input_dim):
+        super().__init__(vocab, input_dim)
+        self.layer = torch.nn.Linear(input_dim, self.num_classes)
+
+    def losses(self, context, targets):
+        scores = self.layer(context)
+        return torch.nn.functional.multi_margin_loss(scores, targets, reduction="none")
+
+
 MORE_KINDS = {
     **{
         f"semfit_{distance}": (
@@ -29,8 +59,14 @@ MORE_KINDS = {
             10,
             {**SEMFIT, "distance": distance},
         )
-        for distance in ("cosine", "l2", "nllvmf")
+        for distance in ("cosine", "l1", "l2", "nllvmf", "unit_l1")
     },
+    "hinge": (
+        {"fasttext": FASTTEXT, "tokens": TARGETS},
+        {"fasttext": FASTTEXT_EMBEDDER, "tokens": EMPTY},
+        10,
+        {"type": "hinge"},
+    ),
     "semfit_random": (
         {"fasttext": FASTTEXT, "tokens": TARGETS},
         {"fasttext": FASTTEXT_EMBEDDER, "tokens": EMPTY},
@@ -114,6 +150,13 @@ def test_a_contrastive_head_scores_by_the_cosine(center_targets, tmp_path):
     predicted = head.projection(context)
     expected = torch.cosine_similarity(predicted.unsqueeze(1), vectors.unsqueeze(0), dim=-1)
     torch.testing.assert_close(found, expected, check_dtype=False)
+
+
+def test_a_head_with_other_targets_is_refused(tmp_path):
+    archive = load_archive(write_language_model(tmp_path / "model", "words", archive=True))
+    archive.model._head = LmHead(6)
+    with pytest.raises(ConfigurationError, match="is a LmHead, .* `VectorHeadBase` or"):
+        WordScorer(archive.model, archive.dataset_reader, WORDS)
 
 
 @pytest.mark.parametrize("side", ["start_tokens", "end_tokens"])
