@@ -85,8 +85,6 @@ class ContrastiveHead(VectorHeadBase):
     ```
     """
 
-    name = "contrastive"
-
     def __init__(
         self,
         input_dim: int,

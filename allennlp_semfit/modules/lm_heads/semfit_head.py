@@ -154,8 +154,6 @@ class SemfitHead(VectorHeadBase):
     ```
     """
 
-    name = "semfit"
-
     def __init__(
         self,
         input_dim: int,

@@ -60,9 +60,6 @@ class VectorHeadBase(LmHead):
         `whiten_targets` are true; in training, if the reader lacks the indexer.
     """
 
-    # The registered name.
-    name: str
-
     def __init__(
         self,
         input_dim: int,
@@ -82,12 +79,12 @@ class VectorHeadBase(LmHead):
         self.target_embedder: Optional[BasicTextFieldEmbedder] = None
         if (target_embedder is None) != (target_indexer is None):
             raise ConfigurationError(
-                f"{self.name}: `target_embedder` and `target_indexer` go together; the second "
+                "head: `target_embedder` and `target_indexer` go together; the second "
                 "names the indexer, in the reader's `token_indexers`, that the first reads."
             )
         if center_targets and whiten_targets:
             raise ConfigurationError(
-                f"{self.name}: both `center_targets` and `whiten_targets` are true, but whitened "
+                "head: both `center_targets` and `whiten_targets` are true, but whitened "
                 "targets are centered already. Remove `center_targets`."
             )
         if target_embedder is not None and target_indexer is not None:
@@ -115,7 +112,7 @@ class VectorHeadBase(LmHead):
             vectors = self.target_embedder({self.target_indexer: source[self.target_indexer]})
         else:
             raise ConfigurationError(
-                f"{self.name}: `target_indexer` is {self.target_indexer!r}, but the reader's "
+                f"head: `target_indexer` is {self.target_indexer!r}, but the reader's "
                 f"`token_indexers` are {sorted(source)}. Add it there and, if the model is not to "
                 'read it, {"type": "empty"} of the same name to the `token_embedders`.'
             )
@@ -155,17 +152,17 @@ class VectorHeadBase(LmHead):
 
     def _check_target_embedder(self, target_embedder: TokenEmbedder) -> None:
         target_dim = target_embedder.get_output_dim()
-        target = f"{self.name}: the output of the `target_embedder`"
+        target = "head: the output of the `target_embedder`"
         check_dims(target, target_dim, "the head's `embedding_dim`", self.embedding_dim)
         if isinstance(target_embedder, Embedding) and target_embedder.num_embeddings <= 2:
             raise ConfigurationError(
-                f"{self.name}: the vocabulary has no words for the `target_embedder`. Set the "
+                "head: the vocabulary has no words for the `target_embedder`. Set the "
                 "config's `vocabulary`, as training_config/language_models/elmo_semfit_svd.jsonnet "
                 "does."
             )
         if any(parameter.requires_grad for parameter in target_embedder.parameters()):
             raise ConfigurationError(
-                f"{self.name}: the `target_embedder` is a {type(target_embedder).__name__} with "
+                f"head: the `target_embedder` is a {type(target_embedder).__name__} with "
                 "trainable parameters; its vectors would drift to where they are easy to predict. "
                 'Freeze it: an `embedding` with "trainable": false.'
             )

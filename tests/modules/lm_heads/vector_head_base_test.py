@@ -1,10 +1,11 @@
 import numpy
 import pytest
 import torch
+from allennlp.common.checks import ConfigurationError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allennlp_semfit.modules.lm_heads.vector_head_base import TargetTransform
+from allennlp_semfit.modules.lm_heads.vector_head_base import TargetTransform, VectorHeadBase
 from tests.processes import run_in_two_processes
 
 
@@ -129,3 +130,11 @@ def test_all_processes_estimate_from_the_targets_of_all():
     whitening = TargetTransform(7, True)
     whitening.update(vectors(90))
     run_in_two_processes(check_in_each_process, vectors(90).split([50, 40]), whitening(vectors(90)))
+
+
+def test_a_subclass_needs_nothing_for_the_errors():
+    class MyHead(VectorHeadBase):
+        pass
+
+    with pytest.raises(ConfigurationError, match="^head: both `center_targets` and"):
+        MyHead(5, 7, center_targets=True, whiten_targets=True)
