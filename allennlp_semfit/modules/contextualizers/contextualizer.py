@@ -164,8 +164,11 @@ class BidirectionalStack(Contextualizer):
         direction in the layout of `torch.nn.utils.rnn.PackedSequence.data`: all first words, all
         second words, and so on, with the sentences sorted by decreasing length. For the backward
         layer, the last word of a sentence comes first. `batch_sizes` has the numbers of sentences
-        with a first word, a second word, and so on. On a GPU, padding counts as words.
+        with a first word, a second word, and so on. On a GPU, padding counts as words. A layer is
+        not called for a batch without words.
         """
+        if not inputs.numel():
+            return inputs
         return torch.stack(
             [layer(packed, batch_sizes) for layer, packed in zip(layers, inputs.unbind(0))]
         )

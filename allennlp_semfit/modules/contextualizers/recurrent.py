@@ -197,7 +197,7 @@ class ElementwiseRecurrentLayer(torch.nn.Module):
         self, z: torch.Tensor, f: torch.Tensor, batch_sizes: List[int]
     ) -> torch.Tensor:
         """The cell states, given the candidates and the forget gates before activation."""
-        state = z.new_zeros(batch_sizes[0] if batch_sizes else 0, self.cell_size)
+        state = z.new_zeros(batch_sizes[0], self.cell_size)
         states = [state[:0]]
         for candidate, forget in zip(z.split(batch_sizes), f.split(batch_sizes)):
             state = state[: len(candidate)]
@@ -212,4 +212,4 @@ def _previous_words(words: torch.Tensor, batch_sizes: List[int]) -> torch.Tensor
     """The word before each; zeros before the first."""
     steps = words.split(batch_sizes)
     previous = [step[:size] for step, size in zip(steps, batch_sizes[1:])]
-    return torch.cat([torch.zeros_like(words[: sum(batch_sizes[:1])]), *previous])
+    return torch.cat([torch.zeros_like(words[: batch_sizes[0]]), *previous])

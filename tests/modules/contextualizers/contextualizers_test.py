@@ -1,6 +1,8 @@
 """What all contextualizers promise to a language model."""
 
+import inspect
 import math
+import re
 from functools import partial
 
 import pytest
@@ -13,8 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.utils.checkpoint import checkpoint
 
+from allennlp_semfit.modules.contextualizers.contextualizer import BidirectionalStack
 from allennlp_semfit.modules.kernels import projected_lstm
 from tests.modules.kernels.common import randomise
+
+# The example of a contextualizer of one's own.
+exec(re.search("```python\n(.*?)```", inspect.getdoc(BidirectionalStack), re.DOTALL)[1])
 
 SIZES = {"input_dim": 5, "hidden_dim": 8, "cell_size": 11, "num_layers": 3}
 TRANSFORMER = {
@@ -37,6 +43,7 @@ CONTEXTUALIZERS = {
         kind: {"type": f"bidirectional_language_model_{kind}", **SIZES}
         for kind in ("lstm", "sru", "qrnn")
     },
+    "gru": {"type": "my_gru", **SIZES},
     "transformer": {**ADAPTER, "encoder": TRANSFORMER},
     "gated_cnn": {**ADAPTER, "encoder": GATED_CNN},
     "bert": {"type": "hugging_face_encoder", "input_dim": 5, "config": TRANSFORMER_SIZES},
