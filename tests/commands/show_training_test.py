@@ -134,10 +134,13 @@ def test_a_file_that_is_not_complete_is_named(tmp_path, name):
         describe_training(str(tmp_path))
 
 
-@pytest.mark.parametrize("metrics", [None, {"training_accuracy": 0.5}])
-def test_a_directory_without_a_language_model(tmp_path, metrics):
-    if metrics:
-        write_epochs(tmp_path, metrics)
+def test_an_epoch_of_a_task_or_of_a_head_with_other_metrics(tmp_path):
+    write_epochs(tmp_path, {"training_accuracy": 0.5})
+    with pytest.raises(ConfigurationError, match="its metrics have no cosine and no perplexity"):
+        describe_training(str(tmp_path))
+
+
+def test_a_directory_without_an_epoch(tmp_path):
     with pytest.raises(ConfigurationError) as error:
         describe_training(str(tmp_path))
     assert str(error.value) == (

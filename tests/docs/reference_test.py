@@ -36,13 +36,14 @@ def test_it_has_every_component():
     found = {(name, cls) for base, name, cls in registered() if base is not Subcommand}
     assert len(found) >= 19
     for name, cls in found:
-        assert f"`{name}`" in COMPONENTS
-        assert f"<!-- docstring: {cls.__module__}.{cls.__qualname__} -->\n" in COMPONENTS
+        for text in (f"`{name}`", f"<!-- docstring: {cls.__module__}.{cls.__qualname__} -->\n"):
+            assert text in COMPONENTS, f"add {text} to docs/reference/components.md"
 
 
 def test_it_has_every_command():
     marks = re.findall(r"^<!-- help: (\S+) -->$", COMMANDS, flags=re.MULTILINE)
-    assert sorted(marks) == sorted(name for base, name, _ in registered() if base is Subcommand)
+    names = [name for base, name, _ in registered() if base is Subcommand]
+    assert sorted(marks) == sorted(names), "add `<!-- help: … -->` to docs/reference/commands.md"
 
 
 def test_it_has_every_loss():
