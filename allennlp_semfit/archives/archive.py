@@ -1,3 +1,4 @@
+import copy
 import json
 import os
 import pickle
@@ -70,8 +71,11 @@ class Archive:
         self._weights: Optional[Dict[str, torch.Tensor]] = None
         path = identity[0]
         with unpacked(path, self.file, _EXPECTED, self.kind) as directory:
+            self._continued: Optional[Archive] = None
             self.config = self._read_config(directory / CONFIG_NAME)
             self.vocabulary = self._read_vocabulary(directory / VOCABULARY)
+            if self._continued is not None:
+                self.vocabulary = extended(self._continued.vocabulary, self.vocabulary)
             if not path.is_dir():
                 self._weights = self._read_weights(directory)
 
@@ -179,8 +183,8 @@ class Archive:
         model = contents.get("model")
         if isinstance(model, dict) and model.get("type") == "from_archive":
             # The weights are here, and the configuration of the model there.
-            other = self.open(str(model.get("archive_file")))
-            contents["model"] = other.config["model"].as_dict(quiet=True)
+            self._continued = self.open(str(model.get("archive_file")))
+            contents["model"] = self._continued.config["model"].as_dict(quiet=True)
         config = Params(contents)
         expected = {"model": self.models, "dataset_reader": (self.reader,)}
         for key, types in expected.items():
@@ -207,16 +211,11 @@ class Archive:
             raise self.error(f"has no {VOCABULARY}", _EXPECTED)
         for path in (directory / NAMESPACE_PADDING_FILE, *directory.glob("[!.]*")):
             self._check_is_file(path)
-        params = self.config.duplicate().get("vocabulary", Params({}))
+        params = self.config.get("vocabulary", Params({}))
         if not isinstance(params, Params):
             raise self.error(f"has the vocabulary {params!r}", "It must be an object.")
-        # As in `Model._load`.
-        choice = params.pop_choice("type", Vocabulary.list_available(), True)
-        vocabulary_class, _ = Vocabulary.resolve_class_name(choice)
         try:
-            return vocabulary_class.from_files(
-                str(directory), params.get("padding_token"), params.get("oov_token")
-            )
+            return read_vocabulary(directory, self.config)
         # The errors that AllenNLP raises for damaged lines.
         except (ValueError, IndexError, AssertionError) as error:
             raise self.error(
@@ -242,6 +241,26 @@ class Archive:
     def _check_is_file(self, path: Path) -> None:
         if not path.is_file():
             raise self.error(f"has no {path.name}", _EXPECTED)
+
+
+def read_vocabulary(directory: Path, config: Params) -> Vocabulary:
+    """Reads the vocabulary of an archive with this configuration, as `Model._load` does."""
+    params = config.duplicate().get("vocabulary", Params({}))
+    choice = params.pop_choice("type", Vocabulary.list_available(), True)
+    vocabulary_class, _ = Vocabulary.resolve_class_name(choice)
+    return vocabulary_class.from_files(
+        str(directory), params.get("padding_token"), params.get("oov_token")
+    )
+
+
+def extended(trained: Vocabulary, other: Vocabulary) -> Vocabulary:
+    """
+    The vocabulary of a model that began as `from_archive`: that of its archive, extended by that of
+    its own data, which alone is in the directory and may have another order.
+    """
+    vocabulary = copy.deepcopy(trained)
+    vocabulary.extend_from_vocab(other)
+    return vocabulary
 
 
 @contextmanager

@@ -7,10 +7,11 @@ from typing import Any, Dict, Iterator, List, Optional, Union
 
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
 from allennlp.models.archival import CONFIG_NAME, META_NAME, get_weights_path, load_archive
 from allennlp.models.model import remove_keys_from_params
 
-from allennlp_semfit.archives.archive import VOCABULARY, unpacked
+from allennlp_semfit.archives.archive import VOCABULARY, extended, read_vocabulary, unpacked
 from allennlp_semfit.archives.language_model_archive import LanguageModelArchive
 from allennlp_semfit.common.errors import InvalidFileError, first_line, resolve_path
 from allennlp_semfit.common.output import check_output_path, copy_files, write_directory
@@ -30,6 +31,10 @@ _NOT_LOADED = (
     "If its language model has been trained again, give the old one as `language_model`, on the "
     "command line --language-model. If its components are from another package, import that first, "
     "on the command line with --include-package."
+)
+_OTHER_VOCABULARIES = "has parts of type `from_archive` that were trained with other vocabularies"
+_ONE_VOCABULARY = (
+    'Train it and them with the same one: `"vocabulary": {"type": "from_files", "directory": …}`.'
 )
 # The taggers whose default predictor needs a spaCy model.
 _TAGGERS = ("crf_tagger", "simple_tagger")
@@ -111,8 +116,12 @@ def export_task(
     with unpacked(location, archive_file, _REMEDY, _KIND) as source:
         try:
             params = Params.from_file(str(source / CONFIG_NAME))
-            params["model"] = _resolve_model(params["model"]).as_dict(quiet=True)
+            trained = params["model"].as_dict(quiet=True)
+            parts: List[Vocabulary] = []
+            params["model"] = _resolve(trained, parts)
             remove_keys_from_params(params["model"])
+        except InvalidFileError:
+            raise
         except (ConfigurationError, LookupError, OSError, RuntimeError, ValueError) as error:
             found = f"has no configuration ({first_line(error)})"
             raise InvalidFileError(archive_file, found, _REMEDY, _KIND) from None
@@ -123,6 +132,13 @@ def export_task(
         for needed in (weights, vocabulary):
             if not needed.exists():
                 raise InvalidFileError(archive_file, f"has no {needed.name}", _REMEDY, _KIND)
+        if parts:
+            own = read_vocabulary(vocabulary, params)
+            merged = extended(parts[0], own)
+            if trained["type"] != "from_archive":
+                parts.append(own)
+            if not all(_is_part(part, merged) for part in parts):
+                raise InvalidFileError(archive_file, _OTHER_VOCABULARIES, _ONE_VOCABULARY, _KIND)
         whole = params.as_dict(quiet=True)
         # The paths of the data may be private.
         config = {key: whole[key] for key in whole if not key.endswith("_data_path")}
@@ -149,7 +165,10 @@ def export_task(
             for name, path in files.items():
                 shutil.copyfile(path, new / name)
             shutil.copyfile(weights, new / _WEIGHTS)
-            copy_files(vocabulary, new / VOCABULARY)
+            if parts:
+                merged.save_to_files(str(new / VOCABULARY))
+            else:
+                copy_files(vocabulary, new / VOCABULARY)
             if (source / META_NAME).exists():
                 shutil.copyfile(source / META_NAME, new / META_NAME)
             text = json.dumps(config, indent=2) + "\n"
@@ -162,13 +181,34 @@ def export_task(
     return str(config["model"].get("type"))
 
 
-def _resolve_model(model: Params) -> Params:
-    """The configuration of a model, also if it began as that of another archive."""
-    while model.get("type") == "from_archive":
-        path = resolve_path(model["archive_file"], _REMEDY, _KIND)
-        with unpacked(Path(path), path, _REMEDY, _KIND) as source:
-            model = Params.from_file(str(source / CONFIG_NAME))["model"]
+def _resolve(config: Any, parts: List[Vocabulary]) -> Any:
+    """
+    A configuration with those of the archives in place of each `from_archive`. Adds the
+    vocabularies of these models to `parts`.
+    """
+    if isinstance(config, list):
+        return [_resolve(value, parts) for value in config]
+    if not isinstance(config, dict):
+        return config
+    if config.get("type") != "from_archive":
+        return {key: _resolve(value, parts) for key, value in config.items()}
+    path = resolve_path(config["archive_file"], _REMEDY, _KIND)
+    with unpacked(Path(path), path, _REMEDY, _KIND) as source:
+        params = Params.from_file(str(source / CONFIG_NAME))
+        vocabulary = read_vocabulary(source / VOCABULARY, params)
+        inner: List[Vocabulary] = []
+        model = _resolve(params["model"].as_dict(quiet=True), inner)
+    parts.extend(extended(part, vocabulary) for part in inner or [vocabulary])
     return model
+
+
+def _is_part(part: Vocabulary, vocabulary: Vocabulary) -> bool:
+    """Whether another vocabulary has the same indices for all tokens of `part`."""
+    return all(
+        part.get_token_to_index_vocabulary(namespace).items()
+        <= vocabulary.get_token_to_index_vocabulary(namespace).items()
+        for namespace in part.get_namespaces()
+    )
 
 
 def _name_language(model: Dict[str, Any], language: Optional[str]) -> None:

@@ -1,8 +1,13 @@
+import json
 import os
 import tarfile
 
 import pytest
 import torch
+from allennlp.commands.train import train_model
+from allennlp.common import Params
+from allennlp.data import Vocabulary
+from allennlp.models.archival import archive_model, load_archive
 
 from allennlp_semfit.archives.language_model_archive import LanguageModelArchive
 from allennlp_semfit.common.errors import InvalidFileError
@@ -30,6 +35,23 @@ def test_a_model_that_continued_another_has_its_own_weights(tmp_path):
     torch.testing.assert_close(
         dict(LanguageModelArchive.open(second).build_model().state_dict()), weights
     )
+
+
+def test_a_model_that_continued_another_has_the_vocabulary_of_both(tmp_path):
+    first = write_language_model(tmp_path / "lm", "words")
+    second = tmp_path / "other"
+    config = json.loads((first / "config.json").read_text())
+    config["model"] = {"type": "from_archive", "archive_file": str(archive_model(first))}
+    (tmp_path / "text.txt").write_text("harbour ferry ferry captain captain captain\n")
+    config.update(
+        dict.fromkeys(("train_data_path", "validation_data_path"), f"{tmp_path}/text.txt")
+    )
+    config.update(data_loader={"batch_size": 1}, trainer={"num_epochs": 1, "optimizer": "adam"})
+    train_model(Params(config), str(second))
+    expected = load_archive(second).model.vocab.get_token_to_index_vocabulary()
+    archive = LanguageModelArchive.open(second)
+    assert archive.build_model().vocab.get_token_to_index_vocabulary() == expected
+    assert Vocabulary.from_files(second / "vocabulary").get_token_index("captain") == 2
 
 
 def test_a_component_of_a_package_that_was_not_imported_is_named_with_the_option(tmp_path):

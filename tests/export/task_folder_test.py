@@ -2,12 +2,17 @@ import copy
 import json
 import shutil
 import tarfile
+from pathlib import Path
+from typing import List
 
 import numpy
 import pytest
+import torch
 from allennlp.commands.train import train_model
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+from allennlp.models import Model, load_archive
 
 from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.export.model_folder import export_model
@@ -60,11 +65,60 @@ def test_a_moved_folder_predicts_the_same_without_the_files_of_its_training(home
 def test_a_task_that_continued_another_can_be_moved(home, tmp_path):
     config = json.loads((home / "tagger" / "config.json").read_text())
     config["model"] = {"type": "from_archive", "archive_file": str(home / "tagger/model.tar.gz")}
+    # Here, the labels have another order.
+    Path(config["train_data_path"]).write_text("The###D\nThe###D snow###V\nA###D gate###N\n")
     train_model(Params(config), str(home / "continued"))
+    trained_labels = labels(home / "tagger")
+    assert (home / "continued/vocabulary/labels.txt").read_text().split() != trained_labels
     expected = predict(home / "continued" / "model.tar.gz")
     assert export_task(home / "continued", tmp_path / "folder") == "semfit_tagger"
     shutil.rmtree(home)
     assert predict(tmp_path / "folder") == expected
+    assert labels(tmp_path / "folder") == trained_labels
+
+
+def labels(archive_file):
+    vocab = load_archive(archive_file).model.vocab
+    return list(vocab.get_index_to_token_vocabulary("labels").values())
+
+
+@Model.register("mean_of_taggers")
+class MeanOfTaggers(Model):
+    def __init__(self, vocab: Vocabulary, taggers: List[Model]) -> None:
+        super().__init__(vocab)
+        self.taggers = torch.nn.ModuleList(taggers)
+
+    def forward(self, **tensors):
+        outputs = [tagger(**tensors) for tagger in self.taggers]
+        names = {"loss", "logits"}.intersection(outputs[0])
+        return {name: sum(output[name] for output in outputs) / 2 for name in names}
+
+
+@pytest.fixture
+def ensemble(home):
+    """The configuration of an ensemble of two archives."""
+    config = json.loads((home / "tagger" / "config.json").read_text())
+    train_model(Params(copy.deepcopy(config)), str(home / "second"))
+    paths = [str(home / name / "model.tar.gz") for name in ("tagger", "second")]
+    taggers = [{"type": "from_archive", "archive_file": path} for path in paths]
+    return {**config, "model": {"type": "mean_of_taggers", "taggers": taggers}}
+
+
+def test_an_ensemble_of_archives_can_be_moved(ensemble, home, tmp_path):
+    train_model(Params(ensemble), str(home / "ensemble"))
+    expected = predict(home / "ensemble")
+    export_task(home / "ensemble", tmp_path / "folder")
+    assert not [*(tmp_path / "folder").glob("*.tar.gz")]
+    shutil.rmtree(home)
+    assert predict(tmp_path / "folder") == expected
+
+
+def test_an_ensemble_of_models_with_other_labels_is_refused(ensemble, home, tmp_path):
+    Path(ensemble["train_data_path"]).write_text("The###D\nThe###D snow###V\nA###D gate###N\n")
+    train_model(Params(ensemble), str(home / "ensemble"))
+    with pytest.raises(InvalidFileError, match="that were trained with other vocabularies"):
+        export_task(home / "ensemble", tmp_path / "folder")
+    assert not (tmp_path / "folder").exists()
 
 
 def test_a_language_model_that_has_been_moved_is_given_once(home, tmp_path):
