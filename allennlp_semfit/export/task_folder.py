@@ -28,9 +28,10 @@ _MOVED = (
     "--language-model."
 )
 _NOT_LOADED = (
-    "If its language model has been trained again, give the old one as `language_model`, on the "
-    "command line --language-model. If its components are from another package, import that first, "
-    "on the command line with --include-package."
+    "If its language model has been trained again, or has other paths in the dataset reader than "
+    "in the model, give the right one as `language_model`, on the command line --language-model. "
+    "If its components are from another package, import that first, on the command line with "
+    "--include-package."
 )
 _OTHER_VOCABULARIES = "has parts of type `from_archive` that were trained with other vocabularies"
 _ONE_VOCABULARY = (

@@ -152,9 +152,9 @@ class ElmoSemfitEmbedder(TokenEmbedder, NamesConfigKey):
     vectors of 100,000 words are cached, which at 512 dimensions take 205 MB of the device's memory.
 
     Three mistakes are not detected: a `fasttext` or `mimick` indexer with other vectors of the same
-    dimension; a `validation_dataset_reader` with another language model; and an `initializer` of
-    the task's model that overwrites the language model's weights. Exclude them with
-    `"prevent_regexes": ["_language_model"]`.
+    dimension; one of several dataset readers, as for validation or of `multitask`, with another
+    language model; and an `initializer` of the task's model that overwrites the language model's
+    weights. Exclude them with `"prevent_regexes": ["_language_model"]`.
 
     Registered as a `TokenEmbedder` with name "elmo_semfit".
 

@@ -77,6 +77,18 @@ def test_a_task_that_continued_another_can_be_moved(home, tmp_path):
     assert labels(tmp_path / "folder") == trained_labels
 
 
+def test_a_task_that_continued_a_folder_is_given_one_path_of_its_language_model(home, tmp_path):
+    export_task(home / "tagger", tmp_path / "first")
+    config = json.loads((home / "tagger" / "config.json").read_text())
+    config["model"] = {"type": "from_archive", "archive_file": str(tmp_path / "first")}
+    train_model(Params(config), str(home / "continued"))
+    expected = predict(home / "continued")
+    with pytest.raises(InvalidFileError, match="other paths .* give the right one"):
+        export_task(home / "continued", tmp_path / "folder")
+    export_task(home / "continued", tmp_path / "folder", str(home / "lm"))
+    assert predict(tmp_path / "folder") == expected
+
+
 def labels(archive_file):
     vocab = load_archive(archive_file).model.vocab
     return list(vocab.get_index_to_token_vocabulary("labels").values())
