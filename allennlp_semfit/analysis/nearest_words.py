@@ -2,7 +2,7 @@
 
 import math
 import unicodedata
-from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 from allennlp.common import Tqdm
@@ -17,7 +17,6 @@ from torch.nn.functional import normalize
 from allennlp_semfit.data.fasttext_indexer import SentenceField
 from allennlp_semfit.data.language_modeling import LanguageModelingReader
 from allennlp_semfit.models.bidirectional_lm import BidirectionalLm
-from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 from allennlp_semfit.modules.lm_heads.semfit_head import CosineDistance, L2Distance, NllVmfDistance
 from allennlp_semfit.modules.lm_heads.softmax_heads import (
     AdaptiveSoftmaxHead,
@@ -74,7 +73,7 @@ class WordScorer:
             )
         self._model = model.eval()
         self._reader = reader
-        self._head: LmHead = head
+        self._head: Any = head
         self.words = words
         self._targets = self._targets_of(words)
         if isinstance(head, VectorHeadBase):
