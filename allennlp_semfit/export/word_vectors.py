@@ -9,7 +9,11 @@ from allennlp.common import Tqdm
 from allennlp.common.checks import ConfigurationError
 
 from allennlp_semfit.pretrained.pooling import pool_layers
-from allennlp_semfit.pretrained.sentence_embedder import DEFAULT_BATCH_SIZE, SentenceEmbedder
+from allennlp_semfit.pretrained.sentence_embedder import (
+    DEFAULT_BATCH_SIZE,
+    SentenceEmbedder,
+    check_sentence,
+)
 
 
 def word_vectors(
@@ -46,8 +50,11 @@ def word_vectors(
     # Raises
 
     `ConfigurationError`
-        If `layers` is unknown or given without `contexts`; also, what `embed_sentences` raises.
+        If `words` is a string, or `layers` is unknown or given without `contexts`; also, what
+        `embed_sentences` raises.
     """
+    if isinstance(words, str):
+        raise ConfigurationError(f"words: {words!r:.50} is a string; give a list of words")
     if contexts is None and layers is not None:
         raise ConfigurationError(
             f"layers: {layers!r} needs `contexts`; without them, vectors are those of layer 0"
@@ -59,7 +66,7 @@ def word_vectors(
         sentences = (
             sentence
             for sentence in contexts
-            if not rows.keys().isdisjoint(map(_normalize, sentence))
+            if not rows.keys().isdisjoint(map(_normalize, check_sentence(sentence)))
         )
     given, read = tee(sentences)
     counts = numpy.zeros(len(rows), int)

@@ -315,7 +315,8 @@ def windows_of(sentences: Iterable[Sequence[str]]) -> Iterator[Sequence[Sequence
         yield window
 
 
-def _length(sentence: Any) -> int:
+def check_sentence(sentence: Any) -> Any:
+    """Returns it, or raises a `ConfigurationError` if it is not a list of words."""
     # Arrays are no sequences.
     is_other = isinstance(sentence, (str, bytes, abc.Mapping, abc.Set))
     if is_other or not isinstance(sentence, abc.Collection):
@@ -323,7 +324,11 @@ def _length(sentence: Any) -> int:
             f"The sentence {sentence!r:.50} is a {type(sentence).__name__}; give a list of its "
             "words."
         )
-    return len(sentence)
+    return sentence
+
+
+def _length(sentence: Any) -> int:
+    return len(check_sentence(sentence))
 
 
 def batches_by_length(
