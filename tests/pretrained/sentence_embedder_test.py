@@ -112,6 +112,9 @@ def test_sentence_vectors_refuse_what_they_cannot_pool(embedder):
         next(embedder.embed_sentences(WORDS, batch_size=0))
     with pytest.raises(ConfigurationError, match="is a str; give a list of its words"):
         embedder.sentence_vectors(["Snow ."])
+    # A table with one column of texts
+    with pytest.raises(ConfigurationError, match="has one word, which contains white space; split"):
+        embedder.sentence_vectors(numpy.array([["Snow ."], ["Rain ."]], dtype=object))
 
 
 @pytest.mark.parametrize("words", [[["Snow", "."]], ["Snow", None]])
