@@ -67,7 +67,9 @@ def use_one_thread_in_forks() -> None:
     Lets PyTorch use one thread in forked processes: the other threads do not survive a fork, and
     PyTorch would wait for them forever.
     """
-    os.register_at_fork(after_in_child=partial(torch.set_num_threads, 1))
+    # Windows does not fork.
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=partial(torch.set_num_threads, 1))
 
 
 def initialize_worker() -> None:

@@ -167,7 +167,7 @@ class FastTextModel(FastTextVectors):
         self._find_words(num_entries)
         self._find_matrix(self._word_starts[-1])
         # Otherwise, read-ahead would eventually load the whole file.
-        os.posix_fadvise(self._file, 0, 0, os.POSIX_FADV_RANDOM)
+        self._advise("POSIX_FADV_RANDOM", 0, 0)
 
     @property
     def words(self) -> List[str]:
@@ -218,11 +218,11 @@ class FastTextModel(FastTextVectors):
     def _read_rows(self, rows: Sequence[int]) -> numpy.ndarray:
         """Reads rows of the input matrix. Shape `(len(rows), dim)`."""
         # The pages of a memory map would count as memory of this process.
-        file, size = self._file, 4 * self._dim
+        size = 4 * self._dim
         starts = [self._matrix_start + row * size for row in rows]
         # Read the rows that are not in memory in parallel.
         for start in starts:
-            os.posix_fadvise(file, start, size, os.POSIX_FADV_WILLNEED)
+            self._advise("POSIX_FADV_WILLNEED", start, size)
         data = bytearray().join([self._read(size, start) for start in starts])
         return numpy.frombuffer(data, "<f4").reshape(len(rows), self._dim)
 
@@ -243,6 +243,11 @@ class FastTextModel(FastTextVectors):
         if len(data) < size:
             raise self._truncated_error()
         return data
+
+    def _advise(self, advice: str, start: int, size: int) -> None:
+        # macOS has no such call.
+        if hasattr(os, "posix_fadvise"):
+            os.posix_fadvise(self._file, start, size, getattr(os, advice))
 
     def _find_words(self, num_entries: int) -> None:
         """

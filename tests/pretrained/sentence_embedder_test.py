@@ -1,6 +1,7 @@
 import itertools
 import os
 import pickle
+import shutil
 from unittest import mock
 
 import numpy
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allennlp_semfit import SentenceEmbedder
+from allennlp_semfit.common.parallel import use_one_thread_in_forks
 from allennlp_semfit.export.model_folder import export_model
 from allennlp_semfit.pretrained import sentence_embedder
 from allennlp_semfit.pretrained.elmo_semfit import ElmoSemfitEmbedder, ElmoSemfitIndexer
@@ -247,3 +249,20 @@ def test_sentences_that_are_no_lists_are_named(lm_archive):
     for device in (-5, None, "mps", "meta", 99):
         with pytest.raises(ConfigurationError, match=f"device {device} cannot be used"):
             SentenceEmbedder(lm_archive, device)
+
+
+@pytest.mark.parametrize(
+    ("missing", "compact"), [(["posix_fadvise"], False), (["register_at_fork", "pread"], True)]
+)
+def test_opens_a_folder_without_what_macos_and_windows_lack(
+    missing, compact, lm_archive, tmp_path, monkeypatch
+):
+    export_model(lm_archive, tmp_path / "model", VECTORS, compact=compact)
+    expected = SentenceEmbedder(tmp_path / "model").embed_sentence(["the", "cat"])
+    for name in [*missing, "posix_fadvise"]:
+        monkeypatch.delattr(os, name, raising=False)
+    use_one_thread_in_forks.cache_clear()
+    # Not the fastText model that is open, whose lookups are cached.
+    shutil.copytree(tmp_path / "model", tmp_path / "copy")
+    vectors = SentenceEmbedder(tmp_path / "copy").embed_sentence(["the", "cat"])
+    numpy.testing.assert_array_equal(vectors, expected)
