@@ -261,21 +261,20 @@ class SentenceEmbedder:
         # Raises
 
         `ConfigurationError`
-            If `pool` or `layers` is unknown, `batch_size` is less than 1, or the only word of a
-            sentence contains white space, as a text that was not split does.
+            If `pool` or `layers` is unknown, `batch_size` is less than 1, or all sentences have one
+            word and some of these contain spaces: then they are texts, as in a table's only column.
         """
         check_pooling(layers, pool)
         check_bounds({"batch_size": batch_size}, at_least=1)
         all_words = list(sentences)
-        for words in all_words:
-            # Such as the rows of a table whose only column has the texts.
-            if len(check_sentence(words)) == 1 and len(str(*words).split()) > 1:
-                raise ConfigurationError(
-                    f"The sentence {words!r:.50} has one word, which contains white space; split "
-                    "its text into words."
-                )
+        lengths = list(map(_length, all_words))
+        texts = [words for words in all_words if " " in str(*words)] if {*lengths} == {1} else []
+        if texts:
+            raise ConfigurationError(
+                f"The sentence {texts[0]!r:.50} is a text as its only word; split it into words."
+            )
         vectors = numpy.zeros((len(all_words), self.get_sentence_dim(layers)), numpy.float32)
-        batches: Any = list(batches_by_length(list(map(len, all_words)), batch_size))
+        batches: Any = list(batches_by_length(lengths, batch_size))
         if show_progress_bar:
             from tqdm import tqdm
 
