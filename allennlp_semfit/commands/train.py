@@ -19,7 +19,12 @@ logger = logging.getLogger(__name__)
 
 # Those of training_config/elmo_semfit.jsonnet. With more text, one pass over it scores higher.
 _WORDS_PER_EPOCH = 400_000
+_BATCHES_PER_EPOCH = 500
 _MIN_EPOCHS = 3
+# With more, the validation after each epoch would take most of the time. Longer epochs instead.
+_MAX_EPOCHS = 50
+# More words are streamed. In memory, they would take 14 GB.
+_WORDS_IN_MEMORY = 100_000_000
 
 
 @Subcommand.register("train-fasttext")
@@ -39,7 +44,13 @@ class TrainFastText(Command):
         if (out.parent / TRAIN).is_dir() and out.name == "vectors.bin":
             corpus = json.dumps(str(out.parent), ensure_ascii=False)
             epochs = math.ceil(result.num_words / _WORDS_PER_EPOCH)
-            more = f", trainer+: {{ num_epochs: {epochs} }}" if epochs > _MIN_EPOCHS else ""
+            longer = math.ceil(epochs / _MAX_EPOCHS)
+            loader = [f"batches_per_epoch: {_BATCHES_PER_EPOCH * longer}"] if longer > 1 else []
+            if result.num_words > _WORDS_IN_MEMORY:
+                loader.append("max_instances_in_memory: 3200")
+            more = f", data_loader+: {{ {', '.join(loader)} }}" if loader else ""
+            if epochs > _MIN_EPOCHS:
+                more += f", trainer+: {{ num_epochs: {math.ceil(epochs / longer)} }}"
             config = (
                 f'(import "training_config/elmo_semfit.jsonnet") + {{ corpus:: {corpus}, '
                 f"embedding_dim:: {args.dim}{more} }}"

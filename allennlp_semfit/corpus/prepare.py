@@ -97,7 +97,7 @@ class CorpusWriter(ExitStack):
         fraction = self._validation_fraction
         if fraction is None:
             # The larger the text, the smaller the fraction that gives stable validation metrics.
-            fraction = min(max(7 / self.sentences**0.5, 0.01), 0.05)
+            fraction = min(7 / self.sentences**0.5, 0.05)
         return self.validation_sentences + half_a_document <= fraction * self.sentences
 
     def _emptiest_shard(self) -> int:

@@ -32,11 +32,24 @@ def test_trains_and_says_what_is_next(corpus, tmp_path, caplog):
     assert "Next:" not in caplog.text
 
 
-@pytest.mark.parametrize(("words", "more"), [(107, ""), (106, ", trainer+: { num_epochs: 4 }")])
+@pytest.mark.parametrize(
+    ("words", "in_memory", "more"),
+    [
+        (107, 320, ""),
+        (106, 320, ", trainer+: { num_epochs: 4 }"),
+        (3, 320, ", data_loader+: { batches_per_epoch: 1500 }, trainer+: { num_epochs: 36 }"),
+        (
+            106,
+            319,
+            ", data_loader+: { max_instances_in_memory: 3200 }, trainer+: { num_epochs: 4 }",
+        ),
+    ],
+)
 def test_the_next_command_is_that_of_the_directory(
-    words, more, corpus, tmp_path, caplog, monkeypatch
+    words, in_memory, more, corpus, tmp_path, caplog, monkeypatch
 ):
     monkeypatch.setattr("allennlp_semfit.commands.train._WORDS_PER_EPOCH", words)
+    monkeypatch.setattr("allennlp_semfit.commands.train._WORDS_IN_MEMORY", in_memory)
     caplog.set_level("INFO")
     (tmp_path / "train").mkdir()
     (tmp_path / "train" / "shard-00.txt").symlink_to(corpus)

@@ -85,7 +85,8 @@ class TestText:
         assert max(sizes) < 1.1 * min(sizes)
 
     @pytest.mark.parametrize(
-        ("num_sentences", "expected"), [(400, 20), (20_000, 1000), (100_000, 2214)]
+        ("num_sentences", "expected"),
+        [(400, 20), (20_000, 1000), (100_000, 2214), (1_000_000, 7000)],
     )
     def test_by_default_a_short_text_has_a_larger_validation_fraction(
         self, tmp_path, num_sentences, expected
