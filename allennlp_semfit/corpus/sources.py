@@ -29,6 +29,7 @@ from typing import (
 )
 from xml.etree.ElementTree import ParseError
 
+from allennlp.common import Tqdm
 from allennlp.common.checks import ConfigurationError
 
 from allennlp_semfit.common.errors import check_not_compressed
@@ -110,7 +111,9 @@ def find_sources(
             full = [_table(name, partial(iter, dataset), options, size_of_table(dataset))]
         else:
             paths = find_text_files([name], outputs=outputs)
-            full = [source for path in paths if (source := _inspect(path, options))]
+            # Some corpora have thousands of files, and each takes a few hundredths of a second.
+            progress = Tqdm.tqdm(paths, desc="checking the inputs", unit=" files", delay=2)
+            full = [source for path in progress if (source := _inspect(path, options))]
             # An empty file of a directory or glob is left out. One that is named is an error.
             if not full:
                 raise ConfigurationError(f"The input {paths[0]} is empty. Give a file with text.")
@@ -190,7 +193,11 @@ def _inspect(path: Path, options: CorpusOptions) -> Optional[Source]:
     with open(path, "rb") as raw, _explain_read_errors(path):
         next(read_text(path, decompress(raw)), None)
     if options.field is not None:
-        return _table(str(path), partial(_read_rows, path, decompress, head), options, size)
+        # An array is read as a whole first.
+        is_array = head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
+        position = [] if is_array else [0]
+        read = partial(_read_rows, path, decompress, head, position)
+        return _table(str(path), read, options, size, position)
     # The last line may be incomplete.
     lines = head.decode("utf-8-sig", errors="ignore").splitlines()
     lines = lines[: -1 if len(head) == _HEAD_BYTES else None] or lines
@@ -204,17 +211,19 @@ def _table(
     read_rows: Callable[[], Iterable[Dict[str, Any]]],
     options: CorpusOptions,
     size: int,
+    position: Sequence[int] = (),
 ) -> Source:
+    """`position` has the number of bytes that `read_rows` has read, if that is known."""
     head = islice(read_texts(read_rows(), name, options.field), HEAD_ROWS)
     lines = [line for text in head for line in (*text.splitlines(), "")]
     is_wrapped = _is_wrapped(name, lines, options)
 
     def read() -> Iterator[Tuple[Document, int]]:
-        position = 0
+        characters = 0
         for text in read_texts(read_rows(), name, options.field):
-            # The position in the file is not known.
-            position = min(position + len(text), size)
-            yield Document("\n".join(_paragraphs(text.splitlines(), is_wrapped))), position
+            characters += len(text)
+            end = position[0] if position else min(characters, size)
+            yield Document("\n".join(_paragraphs(text.splitlines(), is_wrapped))), end
 
     return Source(name, size, is_wrapped, read)
 
@@ -247,10 +256,15 @@ def _read_file(
             yield document, raw.tell()
 
 
-def _read_rows(path: Path, decompress: _Decompress, head: bytes) -> Iterator[Dict[str, Any]]:
+def _read_rows(
+    path: Path, decompress: _Decompress, head: bytes, position: List[int]
+) -> Iterator[Dict[str, Any]]:
     with open(path, "rb") as raw, _explain_read_errors(path):
         read = read_json if is_json(head) else read_csv
-        yield from read(path, decompress(raw), head)
+        for row in read(path, decompress(raw), head):
+            if position:
+                position[0] = raw.tell()
+            yield row
 
 
 @contextmanager

@@ -1,10 +1,12 @@
 import bz2
 import gzip
+import hashlib
 import io
 import lzma
 import tarfile
 import textwrap
 import tracemalloc
+from itertools import islice
 from typing import IO, List, cast
 
 import pytest
@@ -118,6 +120,17 @@ class TestArticles:
         tracemalloc.stop()
         # An empty element for each page would be 2.5 MB.
         assert grown < 500_000
+
+
+def test_the_progress_in_a_packed_table_is_that_of_its_bytes(tmp_path):
+    path = tmp_path / "a.jsonl.gz"
+    # Chunks of two megabytes are read at once.
+    texts = (hashlib.sha256(b"%d" % i).hexdigest() for i in range(100_000))
+    path.write_bytes(gzip.compress("".join(f'{{"text": "{text}"}}\n' for text in texts).encode()))
+    counts: List[int] = []
+    for _ in islice(read_documents(find(path, field="text"), counts.append), 50_000):
+        pass
+    assert 0.3 < sum(counts) / path.stat().st_size < 0.8
 
 
 class TestBlocks:
