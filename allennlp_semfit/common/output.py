@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Iterator, Sequence, Union
 
 from allennlp.common.checks import ConfigurationError
+from safetensors import SafetensorError
 
 _NO_ROOM = list(map(os.strerror, (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)))
 
@@ -122,7 +123,7 @@ def explain_full_disk(path: Path) -> Iterator[None]:
     """Raises a `ConfigurationError` in place of the errors of a full disk."""
     try:
         yield
-    except (OSError, RuntimeError) as error:
+    except (OSError, RuntimeError, SafetensorError) as error:
         # HDF5's errors lack an `errno`, and those of `torch.save` lack the reason.
         reason = next((text for text in _NO_ROOM if text in str(error)), "")
         if not reason and not re.search("iostream error|unexpected pos", str(error)):

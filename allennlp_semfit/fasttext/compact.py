@@ -7,7 +7,7 @@ from typing import Optional, Set, Union
 
 import numpy
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
+from safetensors.numpy import save_file
 
 from allennlp_semfit.common.errors import resolve_file
 from allennlp_semfit.fasttext.model import (
@@ -99,7 +99,7 @@ class CompactFastText(FastTextVectors):
 
 
 def write_compact(model: FastTextModel, path: Path) -> None:
-    """Writes a file for `CompactFastText`. This takes a minute for a million words."""
+    """Writes a file for `CompactFastText`. This takes a few minutes for a million words."""
     from allennlp.common import Tqdm
 
     words = sorted({encode(word) for word in (*model.words, END_OF_SENTENCE, UNKNOWN)})
@@ -129,8 +129,11 @@ def write_compact(model: FastTextModel, path: Path) -> None:
     }
     bucket = model.bucket if len(buckets) else 0
     sizes = {"bucket": str(bucket), "minn": str(model.minn), "maxn": str(model.maxn)}
-    # `save_file` would create the file with mode 0600.
-    path.write_bytes(save(tensors, sizes))
+    # `save` would need memory for two more copies; `save_file` sets the mode 0600.
+    path.touch()
+    mode = path.stat().st_mode
+    save_file(tensors, path, sizes)
+    path.chmod(mode)
 
 
 def open_fasttext(path: str) -> FastTextVectors:

@@ -209,7 +209,10 @@ def _run_worker(arguments: Dict[str, Any], out: Path, unfinished: Path) -> None:
             process.kill()
             raise
     if process.returncode < 0:
-        last_message = f"signal {-process.returncode}; if memory ran out, lower --bucket or --dim"
+        last_message = (
+            f"signal {-process.returncode}; if memory ran out, lower --dim or --bucket, or raise "
+            "--min-count"
+        )
     if process.returncode:
         raise ConfigurationError(f"{out}: the training failed: {last_message}")
 

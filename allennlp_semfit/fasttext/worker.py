@@ -30,9 +30,11 @@ def train(arguments: Dict[str, Any], out_path: str) -> None:
     except RuntimeError as error:
         raise _failure(diverged if "NaN" in str(error) else str(error)) from error
     except MemoryError as error:
-        raise _failure("memory ran out: lower --bucket or --dim") from error
-    # Unlike `get_input_matrix()`, this does not copy the matrix.
-    if not numpy.isfinite(numpy.asarray(model.f.getInputMatrix())).all():
+        raise _failure("memory ran out: lower --dim or --bucket, or raise --min-count") from error
+    # Unlike `get_input_matrix()`, this does not copy the matrix, and the sum, in contrast to a mask
+    # of all elements, takes no memory. Finite values of `float32` cannot overflow in `float64`.
+    matrix = numpy.asarray(model.f.getInputMatrix())
+    if not numpy.isfinite(matrix.sum(dtype=numpy.float64)):
         raise _failure(diverged)
     model.save_model(out_path)
 

@@ -3,9 +3,11 @@ import signal
 from pathlib import Path
 from unittest.mock import Mock
 
+import numpy
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
+from safetensors.numpy import save_file
 
 from allennlp_semfit.common.output import check_output_path, write_directory, write_file
 from tests import files_in
@@ -214,6 +216,14 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(tmp_path, writer, args):
         f"{path}: it cannot be written (File too large); make room, then repeat the command"
     )
     assert not os.listdir(tmp_path)
+
+
+def test_a_full_disk_that_safetensors_names_is_one_line(tmp_path):
+    def save() -> None:
+        with write_file(tmp_path / "out") as temporary:
+            save_file({"a": numpy.zeros(1000)}, temporary)
+
+    assert "it cannot be written (File too large)" in error_in_fork(save, max_file_size=200)
 
 
 def test_a_full_disk_that_pytorch_does_not_name_is_one_line(tmp_path):

@@ -20,6 +20,13 @@ def compact(tmp_path_factory):
     return open_fasttext(str(path))
 
 
+def test_the_file_has_the_mode_of_any_other(tmp_path):
+    (tmp_path / "other").touch()
+    write_compact(MODEL, tmp_path / "vectors.safetensors")
+    modes = {path.stat().st_mode for path in tmp_path.iterdir()}
+    assert len(modes) == 1
+
+
 def test_words_of_the_dictionary_are_rounded_to_half_precision(compact):
     for word in MODEL.words:
         expected = MODEL.get_word_vector(word)
