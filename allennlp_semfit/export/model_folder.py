@@ -24,6 +24,8 @@ from allennlp_semfit.predictors.tagger import ANY_LANGUAGE
 from allennlp_semfit.pretrained.layers import LanguageModelLayers
 
 _CARD = "README.md"
+# What AllenNLP reads of the configuration of a vocabulary that is in an archive.
+_USED = ("type", "padding_token", "oov_token")
 _COMPACT = "vectors.safetensors"
 _MOVED = (
     "If it has been moved, change its path in the `config.json` of the serialization directory, "
@@ -183,14 +185,14 @@ def _portable(
     # Remove initializers and pretrained files, which only the training needs.
     remove_keys_from_params(params["model"])
     whole = params.as_dict(quiet=True)
-    vocabulary = whole.get("vocabulary", {})
-    used = ("type", "padding_token", "oov_token")
-    config = {
-        "dataset_reader": whole["dataset_reader"],
-        "model": whole["model"],
-        "vocabulary": {key: vocabulary[key] for key in used if key in vocabulary},
-    }
-    return name_files(config, reserved)
+    config = {key: whole[key] for key in ("dataset_reader", "model")}
+    return name_files({**config, "vocabulary": saved_vocabulary(whole)}, reserved)
+
+
+def saved_vocabulary(config: Dict[str, Any]) -> Dict[str, Any]:
+    """What reading the vocabulary of an archive needs of its configuration: no paths."""
+    vocabulary = config.get("vocabulary", {})
+    return {key: vocabulary[key] for key in _USED if key in vocabulary}
 
 
 def name_files(

@@ -16,7 +16,12 @@ from allennlp_semfit.archives.language_model_archive import LanguageModelArchive
 from allennlp_semfit.common.errors import InvalidFileError, first_line, resolve_path
 from allennlp_semfit.common.output import check_output_path, copy_files, write_directory
 from allennlp_semfit.corpus.sentences import blank_pipeline
-from allennlp_semfit.export.model_folder import check_files_are_new, export_model, name_files
+from allennlp_semfit.export.model_folder import (
+    check_files_are_new,
+    export_model,
+    name_files,
+    saved_vocabulary,
+)
 from allennlp_semfit.predictors.tagger import ANY_LANGUAGE
 
 logger = logging.getLogger(__name__)
@@ -143,6 +148,7 @@ def export_task(
         whole = params.as_dict(quiet=True)
         # The paths of the data may be private.
         config = {key: whole[key] for key in whole if not key.endswith("_data_path")}
+        config["vocabulary"] = saved_vocabulary(whole)
         models: List[str] = []
         for component in _components(config):
             path = language_model or component["archive_file"]

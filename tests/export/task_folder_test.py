@@ -198,9 +198,20 @@ def test_another_language_model_is_refused(home, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def test_the_paths_of_the_training_data_are_left_out(home, tmp_path):
+    path = home / "tagger" / "config.json"
+    config = json.loads(path.read_text())
+    config["vocabulary"] = {"type": "from_files", "directory": str(home / "vocabulary")}
+    path.write_text(json.dumps(config))
+    export_task(home / "tagger", tmp_path / "out")
+    text = (tmp_path / "out" / "config.json").read_text()
+    assert "from_files" in text
+    assert "_data_path" not in text
+    assert str(home) not in text
+
+
 def test_a_task_is_no_language_model(home, tmp_path):
     export_task(home / "tagger", tmp_path / "out")
-    assert "_data_path" not in (tmp_path / "out" / "config.json").read_text()
     inner = tmp_path / "out" / "language_model"
     with pytest.raises(InvalidFileError, match=f"is a folder of `export-task`.* in it, {inner}"):
         export_model(tmp_path / "out", tmp_path / "lm")
