@@ -204,8 +204,11 @@ def _resolve(config: Any, parts: List[Vocabulary]) -> Any:
         params = Params.from_file(str(source / CONFIG_NAME))
         vocabulary = read_vocabulary(source / VOCABULARY, params)
         inner: List[Vocabulary] = []
-        model = _resolve(params["model"].as_dict(quiet=True), inner)
-    parts.extend(extended(part, vocabulary) for part in inner or [vocabulary])
+        trained = params["model"].as_dict(quiet=True)
+        model = _resolve(trained, inner)
+    parts.extend(extended(part, vocabulary) for part in inner)
+    if trained["type"] != "from_archive":
+        parts.append(vocabulary)
     return model
 
 

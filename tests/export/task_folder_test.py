@@ -127,9 +127,12 @@ def test_an_ensemble_of_archives_can_be_moved(ensemble, home, tmp_path):
 
 def test_an_ensemble_of_models_with_other_labels_is_refused(ensemble, home, tmp_path):
     Path(ensemble["train_data_path"]).write_text("The###D\nThe###D snow###V\nA###D gate###N\n")
-    train_model(Params(ensemble), str(home / "ensemble"))
-    with pytest.raises(InvalidFileError, match="that were trained with other vocabularies"):
-        export_task(home / "ensemble", tmp_path / "folder")
+    train_model(Params(copy.deepcopy(ensemble)), str(home / "ensemble"))
+    model = {"type": "from_archive", "archive_file": str(home / "ensemble/model.tar.gz")}
+    train_model(Params({**ensemble, "model": model}), str(home / "continued"))
+    for name in ("ensemble", "continued"):
+        with pytest.raises(InvalidFileError, match="that were trained with other vocabularies"):
+            export_task(home / name, tmp_path / "folder")
     assert not (tmp_path / "folder").exists()
 
 
