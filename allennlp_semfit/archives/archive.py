@@ -71,11 +71,11 @@ class Archive:
         self._weights: Optional[Dict[str, torch.Tensor]] = None
         path = identity[0]
         with unpacked(path, self.file, _EXPECTED, self.kind) as directory:
-            self._continued: Optional[Archive] = None
+            self._earlier_vocabulary: Optional[Vocabulary] = None
             self.config = self._read_config(directory / CONFIG_NAME)
             self.vocabulary = self._read_vocabulary(directory / VOCABULARY)
-            if self._continued is not None:
-                self.vocabulary = extended(self._continued.vocabulary, self.vocabulary)
+            if self._earlier_vocabulary is not None:
+                self.vocabulary = extended(self._earlier_vocabulary, self.vocabulary)
             if not path.is_dir():
                 self._weights = self._read_weights(directory)
 
@@ -183,8 +183,9 @@ class Archive:
         model = contents.get("model")
         if isinstance(model, dict) and model.get("type") == "from_archive":
             # The weights are here, and the configuration of the model there.
-            self._continued = self.open(str(model.get("archive_file")))
-            contents["model"] = self._continued.config["model"].as_dict(quiet=True)
+            earlier = self.open(str(model.get("archive_file")))
+            self._earlier_vocabulary = earlier.vocabulary
+            contents["model"] = earlier.config["model"].as_dict(quiet=True)
         config = Params(contents)
         expected = {"model": self.models, "dataset_reader": (self.reader,)}
         for key, types in expected.items():

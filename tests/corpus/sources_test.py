@@ -125,10 +125,10 @@ class TestArticles:
 def test_the_progress_in_a_packed_table_is_that_of_its_bytes(tmp_path):
     path = tmp_path / "a.jsonl.gz"
     # Chunks of two megabytes are read at once.
-    texts = (hashlib.sha256(b"%d" % i).hexdigest() for i in range(100_000))
+    texts = (hashlib.shake_256(b"%d" % i).hexdigest(320) for i in range(10_000))
     path.write_bytes(gzip.compress("".join(f'{{"text": "{text}"}}\n' for text in texts).encode()))
     counts: List[int] = []
-    for _ in islice(read_documents(find(path, field="text"), counts.append), 50_000):
+    for _ in islice(read_documents(find(path, field="text"), counts.append), 5_000):
         pass
     assert 0.3 < sum(counts) / path.stat().st_size < 0.8
 
