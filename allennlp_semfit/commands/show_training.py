@@ -161,15 +161,15 @@ def _next_commands(config: Dict[str, Any], archive: str) -> List[str]:
 def _read_epochs(serialization_dir: str) -> List[Dict[str, Any]]:
     paths = (os.path.join(serialization_dir, f"metrics_epoch_{n}.json") for n in count())
     epochs = [_read_json(path) for path in takewhile(os.path.exists, paths)]
-    if epochs and not _tables(epochs):
-        raise ConfigurationError(
-            f"{serialization_dir}: its metrics have no cosine and no perplexity. Give the "
-            "directory of a language model whose head reports one of them."
-        )
     if not epochs:
         raise ConfigurationError(
             f"{serialization_dir} holds no completed epoch of a language model. Give the directory "
             "that `allennlp train -s` was given."
+        )
+    if not _tables(epochs):
+        raise ConfigurationError(
+            f"{serialization_dir}: its metrics have no cosine and no perplexity. Give the "
+            "directory of a language model whose head reports one of them."
         )
     return epochs
 

@@ -23,7 +23,7 @@ _BATCHES_PER_EPOCH = 500
 _MIN_EPOCHS = 3
 # With more, the validation after each epoch would take most of the time. Longer epochs instead.
 _MAX_EPOCHS = 50
-# More words are streamed. In memory, they would take 14 GB.
+# More words are streamed. In memory, each million takes 140 MB.
 _WORDS_IN_MEMORY = 100_000_000
 
 
