@@ -268,10 +268,11 @@ class SentenceEmbedder:
         check_bounds({"batch_size": batch_size}, at_least=1)
         all_words = list(sentences)
         lengths = list(map(_length, all_words))
-        texts = [words for words in all_words if " " in str(*words)] if {*lengths} == {1} else []
-        if texts:
+        # A spaCy token may consist of spaces.
+        texts = (words for words in all_words if " " in str(*words).strip())
+        if {*lengths} == {1} and (text := next(texts, None)) is not None:
             raise ConfigurationError(
-                f"The sentence {texts[0]!r:.50} is a text as its only word; split it into words."
+                f"The sentence {text!r:.50} is a text as its only word; split it into words."
             )
         vectors = numpy.zeros((len(all_words), self.get_sentence_dim(layers)), numpy.float32)
         batches: Any = list(batches_by_length(lengths, batch_size))

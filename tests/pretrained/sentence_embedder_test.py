@@ -118,6 +118,7 @@ def test_sentence_vectors_refuse_what_they_cannot_pool(embedder):
     with pytest.raises(ConfigurationError, match="'Snow .'.* a text as its only word; split it"):
         embedder.sentence_vectors(numpy.array([["Rain"], ["Snow ."]], dtype=object))
     embedder.sentence_vectors([["New York"], ["snow", "."]])
+    embedder.sentence_vectors([["snow"], ["\n "]])
 
 
 @pytest.mark.parametrize("words", [[["Snow", "."]], ["Snow", None]])
