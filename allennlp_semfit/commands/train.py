@@ -23,7 +23,7 @@ _BATCHES_PER_EPOCH = 500
 _MIN_EPOCHS = 3
 # With more, the validation after each epoch would take most of the time. Longer epochs instead.
 _MAX_EPOCHS = 50
-# More words are streamed. In memory, each million takes 140 MB.
+# More words are streamed, in the order of the lines. In memory, each million takes 140 MB.
 _WORDS_IN_MEMORY = 100_000_000
 
 
@@ -46,8 +46,11 @@ class TrainFastText(Command):
             epochs = math.ceil(result.num_words / _WORDS_PER_EPOCH)
             longer = math.ceil(epochs / _MAX_EPOCHS)
             loader = [f"batches_per_epoch: {_BATCHES_PER_EPOCH * longer}"] if longer > 1 else []
+            shuffle = ""
             if result.num_words > _WORDS_IN_MEMORY:
                 loader.append("max_instances_in_memory: 3200")
+                train = shlex.quote(str(out.parent / TRAIN))
+                shuffle = f'for file in {train}/*; do shuf "$file" -o "$file"; done && '
             more = f", data_loader+: {{ {', '.join(loader)} }}" if loader else ""
             if epochs > _MIN_EPOCHS:
                 more += f", trainer+: {{ num_epochs: {math.ceil(epochs / longer)} }}"
@@ -56,7 +59,7 @@ class TrainFastText(Command):
                 f"embedding_dim:: {args.dim}{more} }}"
             )
             logger.info(
-                f"Next: echo {shlex.quote(config)} > mine.jsonnet && "
+                f"Next: {shuffle}echo {shlex.quote(config)} > mine.jsonnet && "
                 "allennlp train mine.jsonnet --include-package allennlp_semfit -s output/mine"
             )
 

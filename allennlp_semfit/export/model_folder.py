@@ -24,8 +24,6 @@ from allennlp_semfit.predictors.tagger import ANY_LANGUAGE
 from allennlp_semfit.pretrained.layers import LanguageModelLayers
 
 _CARD = "README.md"
-# What AllenNLP reads of the configuration of a vocabulary that is in an archive.
-_USED = ("type", "padding_token", "oov_token")
 _COMPACT = "vectors.safetensors"
 _MOVED = (
     "If it has been moved, change its path in the `config.json` of the serialization directory, "
@@ -192,7 +190,8 @@ def _portable(
 def saved_vocabulary(config: Dict[str, Any]) -> Dict[str, Any]:
     """What reading the vocabulary of an archive needs of its configuration: no paths."""
     vocabulary = config.get("vocabulary", {})
-    return {key: vocabulary[key] for key in _USED if key in vocabulary}
+    used = ("type", "padding_token", "oov_token")
+    return {key: vocabulary[key] for key in used if key in vocabulary}
 
 
 def name_files(

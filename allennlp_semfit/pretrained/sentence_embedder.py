@@ -272,7 +272,8 @@ class SentenceEmbedder:
         texts = (words for words in all_words if " " in str(*words).strip())
         if {*lengths} == {1} and (text := next(texts, None)) is not None:
             raise ConfigurationError(
-                f"The sentence {text!r:.50} is a text as its only word; split it into words."
+                f"The sentence {text!r:.50} is a text as its only word; split it into words. If it "
+                "is a single word, use `embed_sentences`."
             )
         vectors = numpy.zeros((len(all_words), self.get_sentence_dim(layers)), numpy.float32)
         batches: Any = list(batches_by_length(lengths, batch_size))
