@@ -156,15 +156,17 @@ def resolve_path(path: Union[str, os.PathLike], remedy: str, kind: str) -> str:
 
 
 def _fetch(path: Union[str, os.PathLike]) -> str:
-    # AllenNLP would create its cache in the home directory, also for a local path.
-    if os.path.exists(path):
-        return os.fspath(path)
+    # For a local path, AllenNLP would create its cache in the home directory, which a user of a
+    # container may not have.
+    local = os.path.expanduser(path)
+    if os.path.exists(local):
+        return local
+    if "://" not in local:
+        raise FileNotFoundError
     try:
         from allennlp.common.file_utils import cached_path
     except ImportError:
-        if "://" in os.fspath(path):
-            raise ValueError("the package allennlp is not installed") from None
-        raise FileNotFoundError from None
+        raise ValueError("the package allennlp is not installed") from None
     return str(cached_path(path))
 
 

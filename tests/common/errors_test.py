@@ -108,4 +108,7 @@ class TestResolvePath:
     def test_a_local_path_needs_no_cache(self, tmp_path, monkeypatch):
         # AllenNLP's is in the home directory, which may be read-only.
         monkeypatch.setattr(file_utils, "cached_path", Mock(side_effect=PermissionError))
-        assert resolve_path(tmp_path, "Train one.", "model") == str(tmp_path)
+        monkeypatch.setenv("HOME", str(tmp_path))
+        assert resolve_path("~", "Train one.", "model") == str(tmp_path)
+        with pytest.raises(InvalidFileError, match="^model ~/gone.bin does not exist "):
+            resolve_path("~/gone.bin", "Train one.", "model")
