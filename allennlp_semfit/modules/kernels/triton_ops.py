@@ -120,7 +120,8 @@ def _cell_backward(
     step = 0
     while step < rows_per_program:
         row = tl.program_id(1) * rows_per_program + step
-        mask = is_column & (row < num_rows)
+        # Triton 3.9's interpreter refuses masks like `is_column & (row < num_rows)`.
+        mask = column < tl.where(row < num_rows, cell_size, 0)
         cell = row * cell_size + column
         gate = gates + layer * gates_stride + row * 4 * cell_size + column
         input_gate, forget_gate, candidate, output_gate = _activations(gate, bias, cell_size, mask)
@@ -217,7 +218,7 @@ def _state_backward(
     offset = tl.program_id(0) * hidden_dim + column
     grad_state += layer * grad_state_stride + offset
     grad = _load(grad_state, mask)
-    is_recurrent = mask & (tl.program_id(0) < recurrent_rows)
+    is_recurrent = column < tl.where(tl.program_id(0) < recurrent_rows, hidden_dim, 0)
     grad += _load(grad_recurrent + layer * grad_recurrent_stride + offset, is_recurrent)
     tl.store(grad_state, grad, mask=is_recurrent)
     unclipped = _load(projected + layer * projected_stride + offset, mask)
