@@ -47,6 +47,7 @@ from allennlp_semfit.corpus.tables import (
     HUB,
     PARQUET,
     is_json,
+    is_json_array,
     open_table,
     read_csv,
     read_json,
@@ -193,9 +194,7 @@ def _inspect(path: Path, options: CorpusOptions) -> Optional[Source]:
     with open(path, "rb") as raw, _explain_read_errors(path):
         next(read_text(path, decompress(raw)), None)
     if options.field is not None:
-        # An array is read as a whole first.
-        is_array = head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
-        position = [] if is_array else [0]
+        position = [] if is_json_array(head) else [0]
         read = partial(_read_rows, path, decompress, head, position)
         return _table(str(path), read, options, size, position)
     # The last line may be incomplete.

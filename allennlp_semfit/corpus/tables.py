@@ -106,6 +106,11 @@ def is_json(head: bytes) -> bool:
     return _JSON.match(head) is not None
 
 
+def is_json_array(head: bytes) -> bool:
+    """Whether a JSON file that begins with `head` is one array, which is read as a whole."""
+    return head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
+
+
 def read_json(path: Path, stream: IO[bytes], head: bytes) -> Iterator[Dict[str, Any]]:
     """
     Yields the objects of JSON lines or of one array. The package `datasets` would require that a
@@ -113,7 +118,7 @@ def read_json(path: Path, stream: IO[bytes], head: bytes) -> Iterator[Dict[str, 
     the file is not JSON.
     """
     lines: Iterable[str] = read_lines(path, stream)
-    is_array = head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
+    is_array = is_json_array(head)
     texts = ["\n".join(lines)] if is_array else lines
     for number, text in enumerate(texts, start=1):
         if not text or text.isspace():
