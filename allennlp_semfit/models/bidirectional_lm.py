@@ -1,4 +1,4 @@
-from typing import Any, Dict, List, Union
+from typing import Any, Dict, List, Optional, Sequence, Union
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -6,8 +6,9 @@ from allennlp.data import TextFieldTensors
 from allennlp.models import Model
 from allennlp.nn.util import get_text_field_mask
 
+from allennlp_semfit.common.initialization import weights_follow
 from allennlp_semfit.models.language_model_base import LanguageModelBase
-from allennlp_semfit.modules.contextualizers.hugging_face_encoder import HuggingFaceEncoder
+from allennlp_semfit.modules.contextualizers.contextualizer import BidirectionalLstm
 
 
 @Model.register("bidirectional_lm")
@@ -31,7 +32,7 @@ class BidirectionalLm(LanguageModelBase):
         Embeds the words, independently of their context.
     contextualizer : `Seq2SeqEncoder`
         Any of this package except `hugging_face_encoder`. Neither half may depend on the words that
-        it predicts, as AllenNLP's `lstm` with several layers would.
+        it predicts, which is checked.
     head : `LmHead`
         The output layer, shared by both directions.
     initializer : `InitializerApplicator`, optional (default = `None`)
@@ -42,7 +43,7 @@ class BidirectionalLm(LanguageModelBase):
     # Raises
 
     `ConfigurationError`
-        If the contextualizer cannot return all its layers or is a `hugging_face_encoder`, the
+        If the contextualizer cannot return all its layers or sees the words that it predicts, the
         dimensions of two modules do not match, or the targets are the input vectors and these are
         trainable.
     `InvalidFileError`
@@ -69,12 +70,36 @@ class BidirectionalLm(LanguageModelBase):
     num_directions = 2
 
     def _check_compatible(self) -> None:
-        if isinstance(self._contextualizer, HuggingFaceEncoder):
-            raise ConfigurationError(
-                f"{self.name}: a `hugging_face_encoder` sees the words that it predicts. Use "
-                "the model `masked_lm`, or another contextualizer."
-            )
+        # The LSTM keeps its directions apart, and may need a GPU.
+        if not weights_follow.get() and not isinstance(self._contextualizer, BidirectionalLstm):
+            self._check_directions()
         super()._check_compatible()
+
+    def _check_directions(self) -> None:
+        forward_states, backward_states = self._contextualize(changed=None)
+        if not (
+            torch.allclose(self._contextualize(changed=2)[0][:2], forward_states[:2])
+            and torch.allclose(self._contextualize(changed=0)[1][1:], backward_states[1:])
+        ):
+            raise ConfigurationError(
+                f"{self.name}: the `contextualizer`, a {type(self._contextualizer).__name__}, sees "
+                "the words that it predicts: its forward half depends on later words, or its "
+                "backward half on earlier ones. Use another contextualizer, or the model "
+                "`masked_lm`."
+            )
+
+    @torch.no_grad()
+    def _contextualize(self, changed: Optional[int]) -> Sequence[torch.Tensor]:
+        """Both directions' states of three words, one of which may be changed."""
+        was_training = self._contextualizer.training
+        self._contextualizer.eval()
+        words = torch.linspace(-1, 1, 3 * self._contextualizer.get_input_dim()).view(1, 3, -1)
+        if changed is not None:
+            words[:, changed] = 1.5
+        layers = self._contextualizer(words, torch.ones(1, 3, dtype=torch.bool))
+        self._contextualizer.train(was_training)
+        last_layer = layers if isinstance(layers, torch.Tensor) else layers[-1]
+        return last_layer[0].chunk(2, dim=-1)
 
     def forward(self, source: TextFieldTensors) -> Dict[str, Any]:
         """

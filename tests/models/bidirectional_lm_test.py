@@ -9,12 +9,25 @@ from allennlp.common.params import Params
 from allennlp.common.testing import ModelTestCase, requires_gpu
 from allennlp.data import Vocabulary
 from allennlp.models import Model
+from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 from allennlp.nn.util import move_to_device
 from torch.nn.functional import cosine_similarity
 
+from allennlp_semfit.modules.contextualizers.contextualizer import Contextualizer
 from tests import FIXTURES, VALIDATION
 
 TRAINABLE = {"type": "embedding", "embedding_dim": 10, "num_embeddings": 3}
+LSTM = {"input_size": 10, "hidden_size": 6, "bidirectional": True}
+
+
+@Seq2SeqEncoder.register("test_shifted")
+class Shifted(Contextualizer, Seq2SeqEncoder):
+    def __init__(self, forward_shift: int = 0, backward_shift: int = 0) -> None:
+        super().__init__(input_dim=10, output_dim=20, num_layers=1, return_all_layers=False)
+        self._shifts = forward_shift, backward_shift
+
+    def _run(self, inputs, mask):
+        return [inputs, torch.cat([inputs.roll(shift, dims=1) for shift in self._shifts], dim=-1)]
 
 
 class TestBidirectionalLm(ModelTestCase):
@@ -116,19 +129,34 @@ class TestBidirectionalLm(ModelTestCase):
                 "contextualizer's `input_dim` is 9; set it to 10",
             ),
             (
-                {"contextualizer": {"type": "lstm", "input_size": 10, "hidden_size": 6}},
+                {"contextualizer": {"type": "lstm", **LSTM}},
                 "LstmSeq2SeqEncoder, which has no `return_all_layers`",
             ),
             (
+                {"contextualizer": {"type": "lstm", "num_layers": 2, **LSTM}},
+                "LstmSeq2SeqEncoder, sees the words",
+            ),
+            (
                 {"contextualizer": {"type": "hugging_face_encoder", "input_dim": 10}},
-                "sees the words",
+                "HuggingFaceEncoder, sees the words",
+            ),
+            (
+                {"contextualizer": {"type": "test_shifted", "forward_shift": -1}},
+                "Shifted, sees the words",
+            ),
+            (
+                {"contextualizer": {"type": "test_shifted", "backward_shift": 1}},
+                "Shifted, sees the words",
+            ),
+            (
+                {"contextualizer": {"type": "test_shifted"}},
+                "has dimension 10, but the head's `input_dim` is 6",
             ),
             (
                 {"text_field_embedder": {"token_embedders": {"fasttext": TRAINABLE}}},
                 "these are trainable",
             ),
         ],
-        ids=["input_dim", "embedding_dim", "contextualizer", "layers", "encoder", "trainable"],
     )
     def test_a_model_that_cannot_work_is_refused(self, overrides, message):
         config = copy.deepcopy(self._config())

@@ -29,8 +29,7 @@ class BidirectionalLanguageModelAdapter(Contextualizer, Seq2SeqEncoder):
     encoder : `Lazy[Seq2SeqEncoder]`
         It must be bidirectional, have the parameter `return_all_layers`, which is set here, and
         outputs of twice the dimension of its input. The forward half may depend only on the current
-        and earlier words, the backward half only on the current and later ones. This is not
-        checked.
+        and earlier words, the backward half only on the current and later ones.
     return_all_layers : `bool`, optional (default = `False`)
         Whether `forward` returns all layers or only the last one.
 
