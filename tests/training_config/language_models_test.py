@@ -162,9 +162,9 @@ def test_find_lr_plots_the_loss(workspace, tmp_path, monkeypatch):
 def num_trainable(params, vocab=None):
     # Of a character CNN that the fixtures lack.
     remove_weights_related_keys_from_params(params)
-    # The adapter runs its encoder, which the meta device cannot.
-    is_adapter = params["contextualizer"]["type"] == "bidirectional_language_model_adapter"
-    with torch.device("cpu" if is_adapter else "meta"):
+    # A model runs other contextualizers when it is built, which the meta device cannot.
+    is_lstm = params["contextualizer"]["type"] == "bidirectional_language_model_lstm"
+    with torch.device("meta" if is_lstm else "cpu"):
         model = Model.from_params(params, vocab=vocab or Vocabulary.empty())
     return sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
 
