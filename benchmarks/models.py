@@ -61,6 +61,9 @@ class ElmoLstmEncoder(Contextualizer, Seq2SeqEncoder):
 
     def forward(self, inputs: torch.Tensor, mask: torch.BoolTensor) -> torch.Tensor:
         layers: torch.Tensor = self.lstm(inputs, mask)
+        if not self.training:
+            # `bidirectional_lm` runs it on the CPU, and it keeps states for the next batch.
+            self.lstm.reset_states()
         return layers[-1]
 
 
