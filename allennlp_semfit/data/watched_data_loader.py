@@ -20,6 +20,7 @@ from allennlp.nn.util import move_to_device
 from torch.utils._pytree import tree_map
 
 from allennlp_semfit.common.parallel import initialize_worker
+from allennlp_semfit.data.skipping_collator import SkippingCollator
 
 logger = logging.getLogger(__name__)
 
@@ -88,7 +89,17 @@ class WatchedDataLoader(MultiProcessDataLoader):
         for batch in self._run_workers(self._batch_worker, self._max_batch_queue_size):
             if self.cuda_device is not None and not self._worker_cuda_safe:
                 batch = move_to_device(batch, self.cuda_device)
+            if isinstance(self.collate_fn, SkippingCollator):
+                # The workers' collators are copies.
+                self.collate_fn.num_to_skip -= 1
             yield batch
+
+    def _batch_worker(self, worker_id: int, queue: Any, lock: Any, rx: Any) -> None:
+        if isinstance(self.collate_fn, SkippingCollator):
+            # A worker's share: the batches are taken from the workers in turn.
+            self.collate_fn.num_to_skip -= worker_id
+            self.collate_fn.num_to_skip /= self.num_workers
+        super()._batch_worker(worker_id, queue, lock, rx)
 
     def _run_workers(self, work: Callable, queue_size: Optional[int]) -> Iterator[Any]:
         """Yields the items in the workers' queues, one of each in turn."""

@@ -9,6 +9,7 @@ import warnings
 import zipfile
 from contextlib import suppress
 from itertools import count
+from math import inf
 from pathlib import Path
 from typing import Any, Dict, Optional, Tuple
 
@@ -17,11 +18,15 @@ import torch.distributed as dist
 from allennlp.commands.train import TrainModel
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
+from allennlp.data.data_loaders import MultiProcessDataLoader
+from allennlp.data.data_loaders.data_collator import DefaultDataCollator
 from allennlp.nn.util import dist_reduce
 from allennlp.training import Checkpointer, GradientDescentTrainer, Trainer
 from allennlp.training.trainer import TrainerCheckpoint
 
 from allennlp_semfit.common.config_params import KnownParams
+from allennlp_semfit.data.skipping_collator import SkippingCollator
+from allennlp_semfit.data.watched_data_loader import WatchedDataLoader
 
 logger = logging.getLogger(__name__)
 
@@ -41,6 +46,7 @@ class ResumableTrainer(GradientDescentTrainer, KnownParams):
       because reading them waits for the GPU. The metrics of an epoch are exact.
     * A run that was killed between a checkpoint and the best weights, or after its last epoch, can
       be resumed.
+    * A resumed run does not build the batches that it skips, so it soon catches up.
     * If an epoch is resumed, its training metrics are not written: AllenNLP's would lack the
       batches before the checkpoint.
     * Shuffling the validation data does not change the order of the training data.
@@ -122,6 +128,7 @@ class ResumableTrainer(GradientDescentTrainer, KnownParams):
         return torch.nn.utils.clip_grad_norm_(self.model.parameters(), self._grad_norm)
 
     def _train_epoch(self, epoch: int) -> Dict[str, float]:
+        self._skip_batches(epoch)
         skipped = self._start_after_batches_in_epoch_completed
         is_resumed = bool(skipped) and epoch == self._start_after_epochs_completed
         if is_resumed:
@@ -154,6 +161,27 @@ class ResumableTrainer(GradientDescentTrainer, KnownParams):
                 self._total_batches_completed, dist.ReduceOp.MIN
             )
         return metrics
+
+    def _skip_batches(self, epoch: int) -> None:
+        """Lets the data loader make empty batches of those that `_train_epoch` skips."""
+        loader = self.data_loader
+        if not isinstance(loader, MultiProcessDataLoader):
+            return
+        if type(loader.collate_fn) is DefaultDataCollator and (
+            # The batches of AllenNLP's workers have no order.
+            loader.num_workers <= 0 or isinstance(loader, WatchedDataLoader)
+        ):
+            loader.collate_fn = SkippingCollator()
+        if isinstance(loader.collate_fn, SkippingCollator):
+            num_to_skip = 0.0
+            epochs = self._start_after_epochs_completed - epoch
+            if epochs >= 0:
+                length = loader.batches_per_epoch or inf
+                groups = self._start_after_batches_in_epoch_completed
+                num_to_skip = min(groups * self._num_gradient_accumulation_steps, length)
+            if epochs > 0:
+                num_to_skip += epochs * length
+            loader.collate_fn.num_to_skip = num_to_skip
 
     def _validation_loss(self, epoch: int) -> Any:
         # The loader may shuffle, and a resumed run does not repeat earlier validations.

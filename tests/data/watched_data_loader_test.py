@@ -17,6 +17,7 @@ from allennlp.data.fields import ArrayField
 from allennlp_semfit.data import watched_data_loader
 from allennlp_semfit.data.fasttext_indexer import FastTextIndexer
 from allennlp_semfit.data.language_modeling import LanguageModelingReader
+from allennlp_semfit.data.skipping_collator import SkippingCollator
 from tests import TRAIN, VECTORS
 from tests.batches import with_all_vectors
 from tests.processes import run_in_two_processes
@@ -100,6 +101,11 @@ def random_batches(
 ):
     """The batches of each epoch, with the draws of the workers and of the sampler."""
     random.seed(seed)
+    loader = build_loader(num_workers, start_method, lazy, reader)
+    return [[batch["draws"].tolist() for batch in loader] for _ in range(epochs)]
+
+
+def build_loader(num_workers, start_method="fork", lazy=True, reader=RandomReader):
     loader = DataLoader.by_name("watched")(
         reader(),
         "none",
@@ -111,7 +117,7 @@ def random_batches(
         quiet=True,
     )
     loader.index_with(Vocabulary())
-    return [[batch["draws"].tolist() for batch in loader] for _ in range(epochs)]
+    return loader
 
 
 @pytest.mark.parametrize("lazy", [True, False])
@@ -132,6 +138,31 @@ def test_the_seed_determines_the_batches(num_workers, start_method, lazy):
     count = 20 * num_workers * (3 if lazy else 2)
     assert len(draws) == count
     assert all(len(set(values)) == count for values in zip(*draws))
+
+
+class UnequalReader(RandomReader):
+    """The workers have 1, 2 and 3 batches."""
+
+    def _read(self, file_path):
+        for number in range(3 * self.get_worker_info().id + 3):
+            yield Instance({"draws": ArrayField(numpy.array([number]))})
+
+
+@pytest.mark.parametrize("reader", [RandomReader, UnequalReader])
+@pytest.mark.parametrize("num_to_skip", [0, 1, 4, 5, 100])
+def test_the_batches_to_skip_are_empty(reader, num_to_skip):
+    (expected,) = random_batches(7, 3, epochs=1, reader=reader)
+    random.seed(7)
+    loader = build_loader(3, reader=reader)
+    loader.collate_fn = SkippingCollator()
+    loader.collate_fn.num_to_skip = num_to_skip
+    batches = [batch["draws"].tolist() if batch else None for batch in loader]
+    skipped = [None] * min(num_to_skip, len(expected))
+    if reader is UnequalReader and num_to_skip in (4, 5):
+        # The other workers do not know that the first one has no batch left.
+        skipped[-1] = expected[num_to_skip - 1]
+    assert batches == [*skipped, *expected[num_to_skip:]]
+    assert loader.collate_fn.num_to_skip == num_to_skip - len(expected)
 
 
 def draw(rank, world_size, device, place):

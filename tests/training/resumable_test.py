@@ -18,9 +18,11 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.testing import requires_gpu
 from allennlp.common.util import int_to_device, prepare_environment
+from allennlp.data.data_loaders.data_collator import allennlp_collate
 from allennlp.models import SimpleTagger, load_archive
 from allennlp.training import GradientDescentTrainer
 
+from allennlp_semfit.data import skipping_collator
 from allennlp_semfit.models.bidirectional_lm import BidirectionalLm
 from allennlp_semfit.training import resumable
 from allennlp_semfit.training.fused_adam import FusedAdam
@@ -186,6 +188,14 @@ def interruption_after(steps):
     return stop
 
 
+def observed(calls):
+    def collate(instances):
+        calls.append(instances)
+        return allennlp_collate(instances)
+
+    return collate
+
+
 SCHEDULE = {
     "learning_rate_scheduler": {"type": "large_batch", "num_replicas": 2},
     "num_gradient_accumulation_steps": 2,
@@ -199,9 +209,10 @@ SCHEDULE = {
         ({}, {}),
         (WORKER, {}),
         ({"batches_per_epoch": 3}, {}),
+        ({**WORKER, "num_workers": 2, "batches_per_epoch": 3}, {}),
         ({"batch_sampler": {"type": "bucket", "batch_size": 2}}, SCHEDULE),
     ],
-    ids=["alone", "worker", "batches_per_epoch", "schedule"],
+    ids=["alone", "worker", "batches_per_epoch", "workers", "schedule"],
 )
 def test_a_run_killed_in_an_epoch_has_the_same_weights(data_loader, options, monkeypatch):
     """The batches come in the same random order, at the same learning rates."""
@@ -216,10 +227,18 @@ def test_a_run_killed_in_an_epoch_has_the_same_weights(data_loader, options, mon
             patch.setattr(GradientDescentTrainer, "clip_gradient", interruption_after(batches))
             with pytest.raises(InterruptedError):
                 run()
-        run(recover=True)
+        collated = []
+        with monkeypatch.context() as patch:
+            patch.setattr(skipping_collator, "allennlp_collate", observed(collated))
+            run(recover=True)
         weights = torch.load("run/model_state_e3_b0.th")
         torch.testing.assert_close(weights, expected, rtol=0, atol=0)
-        resumed, in_epoch = divmod(batches, data_loader.get("batches_per_epoch", 2))
+        length = data_loader.get("batches_per_epoch", 2)
+        if "num_workers" not in data_loader:
+            # Without the batches that it skips.
+            steps = options.get("num_gradient_accumulation_steps", 1)
+            assert len(collated) == (3 * length - batches) * steps
+        resumed, in_epoch = divmod(batches, length)
         expected_metrics = copy.deepcopy(metrics)
         if in_epoch:
             for name in ("loss", "accuracy", "accuracy3"):
