@@ -57,8 +57,7 @@ def semfit_loss(
     # Raises
 
     `ValueError`
-        If `distance` or `reduction` is unknown, or the leading dimensions of `context` and
-        `vectors` differ.
+        If `distance` or `reduction` is unknown, or the shapes do not match.
 
     # Example
 
@@ -69,7 +68,7 @@ def semfit_loss(
     """
     if distance not in _DISTANCES:
         raise ValueError(f"`distance` is {distance!r}; it must be one of {', '.join(_DISTANCES)}.")
-    _check_shapes(context, vectors)
+    _check_shapes(context, vectors, weight)
     function, has_unit_targets = _DISTANCES[distance]
     targets = unit_vectors(vectors.detach()) if has_unit_targets else vectors.detach()
     predicted = functional.linear(context, weight, bias)  # (..., embedding_dim)
@@ -113,7 +112,7 @@ def contrastive_loss(
     loss = contrastive_loss(context, next_word_vectors, projection.weight, projection.bias)
     ```
     """
-    _check_shapes(context, vectors)
+    _check_shapes(context, vectors, weight)
     predicted = unit_vectors(functional.linear(context, weight, bias))  # (..., embedding_dim)
     words, indices = distinct_vectors(vectors.detach())  # (num_words, embedding_dim), (...)
     scaled = scale * predicted
@@ -320,12 +319,13 @@ def _norms(vectors: torch.Tensor) -> torch.Tensor:
     return torch.linalg.vector_norm(vectors / scale, dim=-1) * scale.squeeze(-1)
 
 
-def _check_shapes(context: torch.Tensor, vectors: torch.Tensor) -> None:
+def _check_shapes(context: torch.Tensor, vectors: torch.Tensor, weight: torch.Tensor) -> None:
     """Without this check, the tensors might be broadcast."""
-    if context.shape[:-1] != vectors.shape[:-1]:
+    if context.shape[:-1] + weight.shape[:1] != vectors.shape or context.size(-1) != weight.size(1):
         raise ValueError(
-            f"`context` has the shape {tuple(context.shape)} and `vectors` {tuple(vectors.shape)}; "
-            "all dimensions but the last must be the same."
+            f"`context` has the shape {tuple(context.shape)}, `vectors` {tuple(vectors.shape)} and "
+            f"`weight` {tuple(weight.shape)}; they must be (..., hidden_dim), (..., embedding_dim) "
+            "and (embedding_dim, hidden_dim)."
         )
 
 

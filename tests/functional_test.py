@@ -287,11 +287,19 @@ def test_long_vectors_have_directions(dtype, length):
 
 
 @pytest.mark.parametrize("function", [semfit_loss, contrastive_loss])
-@pytest.mark.parametrize("shape", [(6,), (1, 2), (1,), ()])
-def test_each_context_needs_a_vector(function, shape):
+@pytest.mark.parametrize("shape", [(6, 4), (1, 2, 4), (1, 4), (4,), (3, 2, 1), (3, 2, 5)])
+def test_each_context_needs_a_vector_of_the_dimension_of_the_weight(function, shape):
     context, _, weight = arguments(3, 2)
-    with pytest.raises(ValueError, match=r"`context` has the shape \(3, 2, 3\) and `vectors` \("):
-        function(context, torch.randn(*shape, 4), weight)
+    message = r"`context` has the shape \(3, 2, 3\), `vectors` \(.*`weight` \(4, 3\); they must be"
+    with pytest.raises(ValueError, match=message):
+        function(context, torch.randn(shape), weight)
+
+
+@pytest.mark.parametrize("function", [semfit_loss, contrastive_loss])
+def test_a_transposed_weight(function):
+    context, vectors, weight = arguments(3)
+    with pytest.raises(ValueError, match=r"`weight` \(3, 4\); they must be"):
+        function(context, vectors, weight.T)
 
 
 @pytest.mark.parametrize("max_negatives", [0, -1, -3])
