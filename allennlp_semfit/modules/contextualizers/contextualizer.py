@@ -64,6 +64,12 @@ class Contextualizer(torch.nn.Module):
             `return_all_layers`, a list of `num_layers + 1` such tensors, the first of which is the
             projected input. If there are two directions, each has a half, the forward one first.
         """
+        # With a shorter mask, the wrong words would be packed.
+        if inputs.shape[:-1] != mask.shape:
+            raise ValueError(
+                f"`inputs` has the shape {tuple(inputs.shape)} and `mask` {tuple(mask.shape)}; all "
+                "dimensions but the last of `inputs` must be the same."
+            )
         if self.max_length is None or mask.size(1) <= self.max_length:
             layers = self._run(inputs, mask)
         else:

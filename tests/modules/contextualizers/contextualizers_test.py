@@ -96,6 +96,14 @@ def test_shapes_and_padding(kind):
     check_shapes_and_padding(build(kind), 16)
 
 
+@each_kind
+@pytest.mark.parametrize("shape", [(3, 8), (2, 9), (1, 9), (3, 10)])
+def test_a_mask_of_other_words(kind, shape):
+    message = r"`inputs` has the shape \(3, 9, 5\) and `mask` \(\d, \d+\); all dimensions"
+    with pytest.raises(ValueError, match=message):
+        build(kind)(torch.randn(3, 9, 5), torch.ones(shape, dtype=torch.bool))
+
+
 @pytest.mark.parametrize("kind", [kind for kind in CONTEXTUALIZERS if kind != "bert"])
 def test_neither_direction_depends_on_its_targets(kind):
     encoder = build(kind, return_all_layers=True).double()
