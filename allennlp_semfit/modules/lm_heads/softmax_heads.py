@@ -107,7 +107,9 @@ def softmax_losses(
         torch.nn.functional.cross_entropy(
             torch.nn.functional.linear(context_chunk, weight, bias), target_chunk, reduction="none"
         )
-        for context_chunk, target_chunk in zip(context.split(chunk_size), targets.split(chunk_size))
+        for context_chunk, target_chunk in zip(
+            context.split(chunk_size), targets.split(chunk_size), strict=True
+        )
     ]
     return torch.cat(losses)
 

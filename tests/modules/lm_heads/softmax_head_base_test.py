@@ -116,3 +116,9 @@ def test_it_needs_a_padded_namespace():
     tags.add_tokens_to_namespace(["a", "b", "c", "d"], "word_tags")
     with pytest.raises(ConfigurationError, match="'word_tags' has no padding"):
         SoftmaxHead(tags, INPUT_DIM, namespace="word_tags")
+
+
+@pytest.mark.parametrize("num_contexts", [1, 4, 6])
+def test_each_context_needs_a_target(head, num_contexts):
+    with pytest.raises((ValueError, RuntimeError)):
+        head.losses(torch.randn(num_contexts, INPUT_DIM), torch.arange(5))
