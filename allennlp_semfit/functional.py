@@ -151,7 +151,8 @@ def nllvmf_distance(
     negative log-likelihood of the direction `w` under a von Mises-Fisher distribution with mean
     direction `c / |c|` and concentration `|c|`, with both regularization terms and the default
     weights of Kumar and Tsvetkov 2019, "Von Mises-Fisher Loss for Training Sequence to Sequence
-    Models with Continuous Outputs".
+    Models with Continuous Outputs". With the dimension `m` and the modified Bessel function of the
+    first kind `I`, `C_m(k) = k^(m/2-1) / ((2 pi)^(m/2) I_{m/2-1}(k))`.
 
     The shapes are those of `cosine_distance`; `w` has unit norm.
     """

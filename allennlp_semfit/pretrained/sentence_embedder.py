@@ -244,7 +244,7 @@ class SentenceEmbedder:
         layers : `str`, optional (default = `"all"`)
             How the layers are pooled first: `"all"`, which concatenates them, as in Perone et al.
             2018, whom the paper follows; `"average"`, their mean; `"normalized"`, their mean after
-            layer normalization of each; or `"top"`, the last one.
+            `torch.nn.functional.layer_norm` of each; or `"top"`, the last one.
         batch_size : `int`, optional (default = `64`)
             See `embed_sentences`.
         show_progress_bar : `bool`, optional (default = `False`)

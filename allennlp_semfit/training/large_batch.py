@@ -26,7 +26,8 @@ class LargeBatchLearningRateScheduler(LearningRateScheduler):
 
     It increases linearly from `lr` to `n lr` until step `n p`, stays constant, decreases
     exponentially to `lr / 2` from step `s / n` to step `e / n`, and then stays constant. By
-    default, it increases in the first tenth of the training and decreases in the second half.
+    default, it increases in the first tenth of the training and decreases in the second half. In a
+    training loop of your own, call `step_batch(t)` before step `t`, from 1; `step()` does nothing.
 
     Registered as a `LearningRateScheduler` with name "large_batch".
 

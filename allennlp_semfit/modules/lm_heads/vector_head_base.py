@@ -32,6 +32,8 @@ class VectorHeadBase(LmHead):
     context: `fasttext`, `elmo_character_cnn`, an `embedding` with a `pretrained_file` in text or
     word2vec format or, as a control, an `embedding` with random vectors.
 
+    The prediction is `W c / sqrt(input_dim) + b`, with the `weight` and `bias` of `projection`.
+
     # Parameters
 
     input_dim : `int`
@@ -179,9 +181,9 @@ class TargetTransform(torch.nn.Module):
 
     Mean and covariance are estimated from the first training batches with `1000 m` tokens in total,
     boundary tokens included, and then stay fixed. All processes share them, and an archive contains
-    them. The training text must be in random order, so that its start is representative. The
-    covariance is regularized as if `m` more tokens had been seen whose variance is the same in all
-    directions. If all targets are the same, whitening only scales them to unit norm.
+    them. The training text must be in random order, so that its start is representative. To
+    regularize the covariance of `n` tokens, `m / n` times its mean variance is added to its
+    diagonal. If all targets are the same, whitening only scales them to unit norm.
 
     # Parameters
 
