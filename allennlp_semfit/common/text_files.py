@@ -5,7 +5,7 @@ import os
 from codecs import BOM_UTF8
 from contextlib import nullcontext
 from pathlib import Path
-from typing import IO, Any, BinaryIO, Callable, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import IO, Any, Callable, Iterator, List, Optional, Sequence, Tuple, Union
 
 from allennlp_semfit.common.errors import ConfigurationError, check_not_compressed
 
@@ -114,11 +114,10 @@ def read_text(
     `stream` is the text, if it differs from the content of the file, such as a decompressed stream.
     `on_bytes` is called with the number of bytes of each chunk. `errors` is that of `bytes.decode`.
 
-    Raises a `ConfigurationError` if the file cannot be read or, with `errors` `"strict"`, is not
-    UTF-8.
+    Raises a `ConfigurationError` if, with `errors` `"strict"`, the file is not UTF-8.
     """
     num_lines = 0
-    with nullcontext(stream) if stream else open_file(path) as file:
+    with nullcontext(stream) if stream else path.open("rb") as file:
         next_word = file.read(len(BOM_UTF8)).removeprefix(BOM_UTF8)
         while chunk := next_word + file.read(CHUNK_SIZE):
             chunk, next_word = _complete_line(chunk, file, -1 if whole_lines else MAX_REST)
@@ -153,13 +152,3 @@ def _complete_line(chunk: bytes, file: IO[bytes], max_bytes: int) -> Tuple[bytes
         return chunk, b""
     end = len(chunk.rstrip().rstrip(_NO_SPACE)) or len(chunk.rstrip(_CONTINUATION)) - 1
     return chunk[:end], chunk[end:]
-
-
-def open_file(path: Path) -> BinaryIO:
-    """Raises a `ConfigurationError` if the file cannot be opened."""
-    try:
-        return path.open("rb")
-    except OSError as error:
-        raise ConfigurationError(
-            f"{path}: it cannot be read ({error.strerror}); fix this or leave the file out"
-        ) from error

@@ -58,8 +58,8 @@ def map_chunks(
     """
     A context manager that yields the results of `function`, which is pickled, for all chunks of
     `read_text`, in order, and shows progress. The workers run until the end of the block. With
-    `num_workers` 1, none are started. Raises `ConfigurationError` if a file cannot be read or is
-    not UTF-8, or if a worker dies.
+    `num_workers` 1, none are started. Raises `ConfigurationError` if a file is not UTF-8, or if
+    a worker dies.
     """
     size = sum(path.stat().st_size for path in files)
     progress = Tqdm.tqdm(total=size, unit="B", unit_scale=True, desc=description)

@@ -249,8 +249,8 @@ def read_corpus(
     of characters that only `str.split` or only fastText splits at, such as no-break spaces or
     U+0000. Returns the number of words.
 
-    Raises a `ConfigurationError` if a file cannot be read or is not UTF-8, if there are no words,
-    or if fewer than two words occur `min_count` times.
+    Raises a `ConfigurationError` if a file is not UTF-8, if there are no words, or if fewer than
+    two words occur `min_count` times.
     """
     num_words = 0
     # Counting all words of a large corpus would take gigabytes.

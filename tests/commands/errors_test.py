@@ -37,7 +37,7 @@ ERRORS = [
     ("export-task ARCHIVE out", "is a language model. Use `allennlp export-model`"),
     ("export-task missing.tar.gz out", "task model missing.tar.gz does not exist"),
     ("export-vectors missing.tar.gz out.txt --words-file in.txt", "in.txt: line 1 has 5 words"),
-    ("export-vectors missing.tar.gz out.txt --words-file missing.txt", "it cannot be read"),
+    ("export-vectors missing.tar.gz out.txt --words-file missing.txt", "No such file"),
     ("export-vectors missing.tar.gz in.txt --words-file one.txt", "in.txt: it exists"),
     (
         "export-vectors missing.tar.gz one.txt --words-file one.txt --force",
