@@ -71,10 +71,6 @@ class ContextualWordEmbeddings(torch.nn.Module):
         """The dimension of a word's vector."""
         return self._embedder.get_sentence_dim(self.layers)
 
-    def get_word_embedding_dimension(self) -> int:
-        """The former name of `get_embedding_dimension`."""
-        return self.get_embedding_dimension()
-
     def preprocess(
         self, inputs: List[str], prompt: Optional[str] = None, **kwargs: Any
     ) -> Dict[str, Any]:
@@ -84,9 +80,6 @@ class ContextualWordEmbeddings(torch.nn.Module):
             # `Pooling` may leave these words out.
             features["prompt_length"] = len(start)
         return features
-
-    # The name of this method in older versions of sentence-transformers.
-    tokenize = preprocess
 
     def forward(self, features: Dict[str, Any], **kwargs: Any) -> Dict[str, Any]:
         """
