@@ -38,14 +38,9 @@ class OpenedOnce:
 
 
 def _identify(path: str) -> Tuple[Any, ...]:
-    # The constructor reports a missing file.
-    with suppress(InvalidFileError, ValueError):
-        uri, member = path, None
-        if path.startswith("("):
-            from allennlp.modules.token_embedders.embedding import parse_embeddings_file_uri
-
-            uri, member = parse_embeddings_file_uri(path)
-        file = os.path.realpath(resolve_path(uri, "", ""))
+    # The constructor reports a missing file. A file in an archive is known by its URI alone.
+    with suppress(InvalidFileError):
+        file = os.path.realpath(resolve_path(path, "", ""))
         stat = os.stat(file)
-        return file, member, stat.st_size, stat.st_mtime_ns
+        return file, stat.st_size, stat.st_mtime_ns
     return (path,)
