@@ -17,7 +17,6 @@ import torch
 from allennlp.common import Params, Registrable
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Vocabulary
-from allennlp.data.vocabulary import NAMESPACE_PADDING_FILE
 from allennlp.models import Model
 from allennlp.models.archival import CONFIG_NAME, get_weights_path
 from allennlp.models.model import remove_keys_from_params
@@ -26,6 +25,7 @@ from safetensors.torch import load_file
 
 from allennlp_semfit.common.errors import InvalidFileError, first_line, resolve_path
 from allennlp_semfit.common.initialization import weights_follow
+from allennlp_semfit.common.model_config import type_of
 from allennlp_semfit.common.output import explain_full_disk
 from allennlp_semfit.common.text_files import FOLDER_WEIGHTS
 
@@ -189,8 +189,7 @@ class Archive:
         config = Params(contents)
         expected = {"model": self.models, "dataset_reader": (self.reader,)}
         for key, types in expected.items():
-            component = config.get(key)
-            found = component.get("type") if isinstance(component, Params) else component
+            found = type_of(config.get(key))
             if found not in types:
                 names = " or ".join(f"`{name}`" for name in types)
                 raise self.error(f"has a {key} of type {found!r}", f"It must be a {names}.")
@@ -210,15 +209,13 @@ class Archive:
     def _read_vocabulary(self, directory: Path) -> Vocabulary:
         if not directory.is_dir():
             raise self.error(f"has no {VOCABULARY}", _EXPECTED)
-        for path in (directory / NAMESPACE_PADDING_FILE, *directory.glob("[!.]*")):
-            self._check_is_file(path)
         params = self.config.get("vocabulary", Params({}))
         if not isinstance(params, Params):
             raise self.error(f"has the vocabulary {params!r}", "It must be an object.")
         try:
             return read_vocabulary(directory, self.config)
-        # The errors that AllenNLP raises for damaged lines.
-        except (ValueError, IndexError, AssertionError) as error:
+        # The errors that AllenNLP raises for missing files and damaged lines.
+        except (OSError, ValueError, IndexError, AssertionError) as error:
             raise self.error(
                 f"has a vocabulary that cannot be read ({first_line(error)})", _EXPECTED
             ) from None
