@@ -13,7 +13,6 @@ from typing import Any, Dict, Iterator, Literal, NamedTuple, Optional, Sequence,
 import h5py
 import numpy
 from allennlp.common import Tqdm
-from allennlp.common import logging as common_logging
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import format_size
 from more_itertools import chunked
@@ -265,13 +264,12 @@ def _write_sentence_vectors(
 
 
 def progress_bar(description: str, total: int) -> Any:
-    """Shows progress in words, less often with `--file-friendly-logging`."""
+    """Shows progress in words."""
     return Tqdm.tqdm(
         total=total,
         desc=description,
         unit=" words",
         unit_scale=True,
-        mininterval=10.0 if common_logging.FILE_FRIENDLY_LOGGING else 0.5,
         smoothing=0,  # the mean speed, because lengths vary
     )
 

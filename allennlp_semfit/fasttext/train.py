@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO, Dict, Literal, NamedTuple, Optional, Sequence, Set, Union
 
 from allennlp.common import Tqdm
-from allennlp.common import logging as common_logging
 from allennlp.common.checks import ConfigurationError
 
 from allennlp_semfit.common.errors import InvalidFileError, check_bounds
@@ -221,10 +220,7 @@ def _show_progress(messages: IO[str]) -> str:
     """Shows fastText's progress as a bar, and returns its last other message."""
     last_message = ""
     bar_format = "{desc}: {percentage:5.1f}%|{bar}| {elapsed}<{remaining}{postfix}"
-    interval = 10.0 if common_logging.FILE_FRIENDLY_LOGGING else 0.5
-    with Tqdm.tqdm(
-        total=100, desc="training fastText", bar_format=bar_format, mininterval=interval
-    ) as bar:
+    with Tqdm.tqdm(total=100, desc="training fastText", bar_format=bar_format) as bar:
         for message in map(str.strip, messages):
             progress = re.match(r"Progress:\s*([\d.]+)%.*loss:\s*(\S+)", message)
             if progress:
