@@ -14,8 +14,7 @@ import h5py
 import numpy
 from allennlp.common import Tqdm
 from allennlp.common.checks import ConfigurationError
-from allennlp.common.util import format_size
-from more_itertools import chunked
+from allennlp.common.util import format_size, lazy_groups_of
 from numpy.lib import format as npy_format
 
 from allennlp_semfit.common.errors import check_bounds, check_choice
@@ -251,7 +250,7 @@ def _write_sentence_vectors(
     if path.suffix != ".npy":
         with path.open("w+b") as file, h5py.File(file, "w") as hdf5:
             dataset = hdf5.create_dataset("vectors", shape, dtype)
-            for number, rows in enumerate(chunked(vectors, _CHUNK_ROWS)):
+            for number, rows in enumerate(lazy_groups_of(vectors, _CHUNK_ROWS)):
                 start = number * _CHUNK_ROWS
                 dataset[start : start + len(rows)] = rows
         return
