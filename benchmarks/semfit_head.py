@@ -28,7 +28,7 @@ def head_alone(model: BidirectionalLm, source: Dict[str, Any]) -> Callable[[], N
     vectors = model._text_field_embedder(source)
     right = get_text_field_mask(source)[:, 1:].nonzero(as_tuple=True)
     right, left = (right[0], right[1] + 1), right
-    shape = (len(left[0]), head.get_input_dim())
+    shape = (len(left[0]), head.input_dim)
     forward_states, backward_states = (
         torch.randn(shape, device=vectors.device, requires_grad=True) for _ in range(2)
     )

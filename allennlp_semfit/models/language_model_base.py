@@ -156,8 +156,7 @@ class LanguageModelBase(Model, KnownParams, NamesConfigKey):
             contexts = f"{self.name}: each direction of the contextualizer (`hidden_dim`)"
         input_dim = self._contextualizer.get_input_dim()
         check_dims(embeddings, embedding_dim, "the contextualizer's `input_dim`", input_dim)
-        head_dim = self._head.get_input_dim()
-        check_dims(contexts, context_dim, "the head's `input_dim`", head_dim)
+        check_dims(contexts, context_dim, "the head's `input_dim`", self._head.input_dim)
         target_dim = self._head.get_target_dim()
         if target_dim is not None:
             check_dims(embeddings, embedding_dim, "the head's `embedding_dim`", target_dim)

@@ -26,10 +26,6 @@ class LmHead(torch.nn.Module, Registrable, KnownParams):
         super().__init__()
         self.input_dim = input_dim
 
-    def get_input_dim(self) -> int:
-        """The dimension of a context vector."""
-        return self.input_dim
-
     def get_target_dim(self) -> Optional[int]:
         """The dimension of the targets, or `None` if they are not the model's input vectors."""
         return None

@@ -29,7 +29,7 @@ def loss_of(head, context, vectors):
 def test_it_is_the_default_head_and_the_cosine_its_default_distance():
     head = trained_head_of()
     assert isinstance(head, SemfitHead)
-    assert (head.get_input_dim(), head.get_target_dim()) == (5, 7)
+    assert (head.input_dim, head.get_target_dim()) == (5, 7)
     context, targets = torch.randn(11, 5), torch.randn(11, 7)
     torch.manual_seed(3)
     same = head_of(type="semfit", distance="cosine")
