@@ -106,15 +106,6 @@ class LanguageModelBase(Model, KnownParams, NamesConfigKey):
         """The number of layers in the representation: the contextualizer's and its input."""
         return int(self._contextualizer.num_layers) + 1  # type: ignore[arg-type]
 
-    @property
-    def return_all_layers(self) -> bool:
-        """Whether `lm_embeddings` contains all layers or only the last one. It can be set."""
-        return bool(self._contextualizer.return_all_layers)
-
-    @return_all_layers.setter
-    def return_all_layers(self, value: bool) -> None:
-        self._contextualizer.return_all_layers = value  # type: ignore[assignment]
-
     def make_output_human_readable(self, output_dict: Dict[str, Any]) -> Dict[str, Any]:
         """
         Keeps the outputs that have a batch dimension: the layers, the input vectors and the mask.

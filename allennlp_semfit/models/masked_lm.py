@@ -105,7 +105,7 @@ class MaskedLm(LanguageModelBase):
             "noncontextual_token_embeddings": embeddings,
             "mask": mask,
         }
-        if self.return_all_layers and not self.training:
+        if self._contextualizer.return_all_layers and not self.training:
             outputs["lm_embeddings"] = self._contextualizer(embeddings, mask)
         return outputs
 

@@ -24,7 +24,7 @@ class LanguageModelVectorsPredictor(Predictor):
 
     def __init__(self, model: Model, dataset_reader: DatasetReader, frozen: bool = True) -> None:
         super().__init__(model, dataset_reader, frozen)
-        model.return_all_layers = True  # type: ignore[assignment]
+        model._contextualizer.return_all_layers = True  # type: ignore[union-attr]
 
     def predict(self, sentence: str) -> JsonDict:
         """The output described above, for a sentence tokenized like the training text."""

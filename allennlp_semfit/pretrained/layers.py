@@ -36,7 +36,6 @@ class LanguageModelLayers(torch.nn.Module):
     ) -> None:
         super().__init__()
         check_choice("`sub_token_mode`", sub_token_mode, get_args(SubTokenMode))
-        model.return_all_layers = True
         self.indexer_name = archive.input_name
         self.prefix = archive.prefix
         self.is_subword = archive.is_subword
@@ -44,6 +43,7 @@ class LanguageModelLayers(torch.nn.Module):
         self.num_layers = model.num_layers()
         self._text_field_embedder = model._text_field_embedder
         self._contextualizer = model._contextualizer
+        self._contextualizer.return_all_layers = True
         for module in self.modules():
             if isinstance(module, Embedding):
                 # Otherwise AllenNLP extends this embedding to the task's vocabulary when it loads

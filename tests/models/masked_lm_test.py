@@ -53,14 +53,12 @@ class TestMaskedLm(ModelTestCase):
     def batch(self):
         return self.dataset.as_tensor_dict()
 
-    def recorded(self, **attributes):
+    def recorded(self):
         """The inputs and the outputs of the contextualizer, and the outputs of the model."""
         calls = []
         hook = self.model._contextualizer.register_forward_hook(
             lambda _, inputs, output: calls.append((inputs[0], output))
         )
-        for name, value in attributes.items():
-            setattr(self.model, name, value)
         outputs = self.model(**self.batch())
         hook.remove()
         return calls, outputs
@@ -81,7 +79,8 @@ class TestMaskedLm(ModelTestCase):
 
     def test_the_layers_are_those_of_whole_sentences(self):
         self.model.eval()
-        (_, (inputs, layers)), outputs = self.recorded(return_all_layers=True)
+        self.model._contextualizer.return_all_layers = True
+        (_, (inputs, layers)), outputs = self.recorded()
         assert torch.equal(inputs, outputs["noncontextual_token_embeddings"])
         assert all(map(torch.equal, outputs["lm_embeddings"], layers))
         assert len(layers) == self.model.num_layers() == 3

@@ -50,7 +50,7 @@ class AsElmo(torch.nn.Module):
         super().__init__()
         self.model, self.boundary = model, vectors_of_boundaries
         self.num_layers = model.num_layers()
-        self.model.return_all_layers = True
+        self.model._contextualizer.return_all_layers = True
 
     def forward(self, vectors, word_mask):
         sentences = [

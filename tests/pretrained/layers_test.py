@@ -48,7 +48,7 @@ def test_the_layers_are_those_that_the_language_model_gives_sentences_of_its_rea
         archive.dataset_reader.apply_token_indexers(instance)
     batch = Batch(instances)
     batch.index_instances(archive.model.vocab)
-    archive.model.return_all_layers = True
+    archive.model._contextualizer.return_all_layers = True
     tensors = tensors_of(language_models[kind], SENTENCES)
     with torch.no_grad():
         expected = archive.model(**batch.as_tensor_dict())
