@@ -11,13 +11,6 @@ except ImportError:
     class ConfigurationError(Exception):  # type: ignore[no-redef]
         """As in AllenNLP, which an exported folder does not need."""
 
-        def __init__(self, message: str) -> None:
-            super().__init__(message)
-            self.message = message
-
-        def __str__(self) -> str:
-            return self.message
-
 
 class InvalidFileError(ConfigurationError):
     """
@@ -48,6 +41,9 @@ class InvalidFileError(ConfigurationError):
 
     def __reduce__(self) -> Tuple[Any, ...]:
         return type(self), (self.file, self.found, self.remedy, self.kind, self.key)
+
+    def __str__(self) -> str:
+        return self.message
 
     @property
     def statement(self) -> str:
