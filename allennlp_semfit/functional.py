@@ -258,11 +258,7 @@ def log_vmf_normalizer(concentration: torch.Tensor, dim: int) -> torch.Tensor:
 
     `concentration` is `k`, non-negative and of any shape, which is also the shape of the result;
     `dim` is `m`.
-
-    Raises `ValueError` if `dim` is less than 2.
     """
-    if dim < 2:
-        raise ValueError(f"`dim` is {dim}; it must be 2 or more.")
     k, order = concentration.double(), dim / 2 - 1
     # Start at an order `v` that is large enough for Debye's expansion and step down with the
     # recurrence of the ratios, `k I_v / I_{v-1} = k^2 / (2 v + k I_{v+1} / I_v)`, which is stable

@@ -312,11 +312,6 @@ def test_fewer_than_one_negative(max_negatives):
         negative_log_likelihoods(context @ weight.T, *distinct_vectors(vectors), max_negatives)
 
 
-def test_the_vmf_normalizer_of_fewer_than_two_dimensions():
-    with pytest.raises(ValueError, match="`dim` is 1; it must be 2 or more"):
-        log_vmf_normalizer(torch.ones(3), 1)
-
-
 def test_unknown_names_are_refused():
     tensors = torch.randn(5, 3), torch.randn(5, 4), torch.randn(4, 3)
     with pytest.raises(ValueError, match="'l1'; it must be one of cosine, l2, nllvmf"):
