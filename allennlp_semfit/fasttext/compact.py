@@ -65,13 +65,13 @@ class CompactFastText(FastTextVectors):
             self._scales = opened.get_tensor("bucket_scales")
             self._word_vectors = opened.get_slice("word_vectors")
             self._bucket_rows = opened.get_slice("bucket_rows")
-            num_words, self._dim = self._word_vectors.get_shape()
+            num_words, self.dim = self._word_vectors.get_shape()
             found = self._word_ends.shape, self._scales.shape, self._bucket_rows.get_shape()
         except (SafetensorError, LookupError, OSError, TypeError, ValueError) as error:
             raise self._error(f"cannot be read ({error})", remedy) from None
         num_buckets = len(self._buckets)
         is_empty = self._bucket and not num_buckets
-        if is_empty or found != ((num_words,), (num_buckets,), [num_buckets, self._dim]):
+        if is_empty or found != ((num_words,), (num_buckets,), [num_buckets, self.dim]):
             raise self._error("has tables of different lengths")
 
     def _load_vector(self, word: str) -> numpy.ndarray:
@@ -86,7 +86,7 @@ class CompactFastText(FastTextVectors):
         rows = numpy.searchsorted(self._buckets, buckets).clip(max=len(self._buckets) - 1)
         rows = rows[self._buckets[rows] == buckets]
         values = numpy.array([self._bucket_rows[row] for row in rows.tolist()], numpy.float32)
-        return self._scales[rows] @ values.reshape(-1, self._dim) / numpy.float32(len(hashes))
+        return self._scales[rows] @ values.reshape(-1, self.dim) / numpy.float32(len(hashes))
 
     def _row_of(self, word: bytes) -> Optional[int]:
         num_words = len(self._word_ends)

@@ -43,24 +43,20 @@ class FastTextVectors(OpenedOnce):
     """
     The vectors of a fastText model, read from a file on demand. Every string has a vector.
 
-    Subclasses set `_dim` and implement `_row_of` and `_load_vector`. `path` may be a URL that
+    Subclasses set `dim` and implement `_row_of` and `_load_vector`. `path` may be a URL that
     AllenNLP's `cached_path` can download.
     """
 
     kind = "fastText model"
     """The kind of file in error messages."""
 
-    _dim: int
+    dim: int
+    """The dimension of the vectors."""
 
     def __init__(self, path: Union[str, os.PathLike]) -> None:
         super().__init__(path)
         self.path = str(path)
         self._cached_vector = lru_cache(maxsize=_CACHE_SIZE)(self._read_only_vector)
-
-    @property
-    def dim(self) -> int:
-        """The dimension of the vectors."""
-        return self._dim
 
     def __contains__(self, word: str) -> bool:
         """Whether the dictionary contains the word."""
@@ -121,7 +117,8 @@ class FastTextModel(FastTextVectors):
     A word's vector is the mean of its own row, if it is in the dictionary, and the rows of its
     character n-grams, as `fasttext.load_model(path).get_word_vector(word)` returns it. An unknown
     word that is shorter than the shortest n-gram has no rows; it gets the vector of `<unk>`, where
-    `fasttext` returns zeros. `word in model` tests whether the dictionary contains a word.
+    `fasttext` returns zeros. `word in model` tests whether the dictionary contains a word, and
+    `dim` is the dimension of the vectors.
 
     Opening a model reads its dictionary: for two million words, this takes one to two seconds and
     32 MB, which forked processes share. A lookup reads words and rows of the matrix from the file,
@@ -153,7 +150,7 @@ class FastTextModel(FastTextVectors):
         remedy = "Use the `.bin` file that `fasttext` saves; a text file (`.vec`) has no n-grams."
         check_not_compressed(os.pread(self._file, _HEADER.size, 0), path, remedy, self.kind)
         header = _HEADER.unpack(self._read(_HEADER.size, 0))
-        magic, version, self._dim = header[:3]
+        magic, version, self.dim = header[:3]
         kind, self.bucket, self.minn, self.maxn = header[9:13]
         num_entries, self._num_words = header[15:17]
         if magic != _MAGIC or version not in _VERSIONS:
@@ -218,13 +215,13 @@ class FastTextModel(FastTextVectors):
     def _read_rows(self, rows: Sequence[int]) -> numpy.ndarray:
         """Reads rows of the input matrix. Shape `(len(rows), dim)`."""
         # The pages of a memory map would count as memory of this process.
-        size = 4 * self._dim
+        size = 4 * self.dim
         starts = [self._matrix_start + row * size for row in rows]
         # Read the rows that are not in memory in parallel.
         for start in starts:
             self._advise("POSIX_FADV_WILLNEED", start, size)
         data = bytearray().join([self._read(size, start) for start in starts])
-        return numpy.frombuffer(data, "<f4").reshape(len(rows), self._dim)
+        return numpy.frombuffer(data, "<f4").reshape(len(rows), self.dim)
 
     @cached_property
     def _unknown_vector(self) -> numpy.ndarray:
@@ -232,7 +229,7 @@ class FastTextModel(FastTextVectors):
         if rows:
             return self._mean_row(rows)
         # Without n-grams and `<unk>`, use the mean of all words.
-        total = numpy.zeros(self._dim)
+        total = numpy.zeros(self.dim)
         for start in range(0, self._num_words, _MAX_ROWS_PER_READ):
             block = range(start, min(start + _MAX_ROWS_PER_READ, self._num_words))
             total += self._read_rows(block).sum(axis=0, dtype=numpy.float64)
@@ -273,10 +270,10 @@ class FastTextModel(FastTextVectors):
     def _find_matrix(self, position: int) -> None:
         """Finds the values of the input matrix, whose shape is at `position`."""
         num_rows, dim, self._matrix_start = self._read_matrix_shape(position)
-        if dim != self._dim or num_rows != self._num_words + self.bucket:
+        if dim != self.dim or num_rows != self._num_words + self.bucket:
             raise self._error(
                 f"has a matrix of {num_rows} x {dim}, but its header says {self._num_words} words, "
-                f"{self.bucket} buckets and dimension {self._dim}"
+                f"{self.bucket} buckets and dimension {self.dim}"
             )
         # The end of the output matrix shows whether the file is complete.
         num_rows, dim, start = self._read_matrix_shape(self._matrix_start + 4 * num_rows * dim)
