@@ -52,14 +52,14 @@ class VectorHeadBase(LmHead):
     center_targets : `bool`, optional (default = `False`)
         Whether to subtract the targets' mean first: see `TargetTransform`.
     whiten_targets : `bool`, optional (default = `False`)
-        Whether to whiten the targets first: see `TargetTransform`.
+        Whether to center and whiten the targets first: see `TargetTransform`.
 
     # Raises
 
     `ConfigurationError`
-        If the target embedder is trainable or its dimension is not `embedding_dim`, if only one of
-        `target_embedder` and `target_indexer` is given, or if both `center_targets` and
-        `whiten_targets` are true; in training, if the reader lacks the indexer.
+        If the target embedder is trainable or its dimension is not `embedding_dim`, or if only one
+        of `target_embedder` and `target_indexer` is given; in training, if the reader lacks the
+        indexer.
     """
 
     def __init__(
@@ -83,11 +83,6 @@ class VectorHeadBase(LmHead):
             raise ConfigurationError(
                 "head: `target_embedder` and `target_indexer` go together; the second "
                 "names the indexer, in the reader's `token_indexers`, that the first reads."
-            )
-        if center_targets and whiten_targets:
-            raise ConfigurationError(
-                "head: both `center_targets` and `whiten_targets` are true, but whitened "
-                "targets are centered already. Remove `center_targets`."
             )
         if target_embedder is not None and target_indexer is not None:
             self._check_target_embedder(target_embedder)

@@ -142,13 +142,6 @@ def test_the_scale_is_bounded_and_can_fall_again():
     assert head.log_scale.exp().item() == pytest.approx(100.0)
 
 
-@pytest.mark.parametrize(
-    ("config", "message"),
-    [
-        ({"max_negatives": 0}, "head.max_negatives must be at least 1, got 0"),
-        ({"center_targets": True, "whiten_targets": True}, "Remove `center_targets`"),
-    ],
-)
-def test_invalid_options(config, message):
-    with pytest.raises(ConfigurationError, match=message):
-        head_of(**config)
+def test_invalid_options():
+    with pytest.raises(ConfigurationError, match="head.max_negatives must be at least 1, got 0"):
+        head_of(max_negatives=0)

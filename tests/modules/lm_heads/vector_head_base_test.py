@@ -136,5 +136,5 @@ def test_a_subclass_needs_nothing_for_the_errors():
     class MyHead(VectorHeadBase):
         pass
 
-    with pytest.raises(ConfigurationError, match="^head: both `center_targets` and"):
-        MyHead(5, 7, center_targets=True, whiten_targets=True)
+    with pytest.raises(ConfigurationError, match="^head: `target_embedder` and `target_indexer`"):
+        MyHead(5, 7, target_indexer="tokens")
