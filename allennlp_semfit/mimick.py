@@ -71,8 +71,8 @@ class WordVectorsReader(DatasetReader, KnownParams):
     # Raises
 
     `ConfigurationError`
-        If `subset` is unknown, `validation_fraction` is not between 0 and 1, or, while reading,
-        there are too few words.
+        If `subset` is unknown or, while reading, there are too few words for a validation of this
+        fraction.
     `InvalidFileError`
         While reading, if the file is not a table of word vectors.
 
@@ -99,11 +99,6 @@ class WordVectorsReader(DatasetReader, KnownParams):
             manual_distributed_sharding=True, manual_multiprocess_sharding=True, **kwargs
         )
         check_choice("word_vectors: `subset`", subset, ("all", "train", "validation"))
-        if not 0 < validation_fraction < 1:
-            raise ConfigurationError(
-                "word_vectors: `validation_fraction` must be between 0 and 1, "
-                f"got {validation_fraction}."
-            )
         self._tokenizer = tokenizer or CharacterTokenizer(start_tokens=["<w>"], end_tokens=["</w>"])
         self._token_indexers = token_indexers or {
             "characters": SingleIdTokenIndexer(namespace="characters")
