@@ -135,13 +135,6 @@ def train_fasttext(
     if maxn:
         check_bounds({"--bucket": bucket}, at_least=1)
         check_bounds({"--minn": minn}, at_least=0, at_most=maxn)
-    if threads and threads < MINIMUM_THREADS:
-        logger.info(
-            "Training with %d threads, not %d: with fewer, fastText leaves a part of its vectors "
-            "uninitialized.",
-            MINIMUM_THREADS,
-            threads,
-        )
     check_output_path(out, force=force)
     files = find_text_files(corpus, outputs=[out])
     ngrams = NgramCounter(minn, maxn) if maxn and bucket is None else None
