@@ -17,7 +17,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import format_size, lazy_groups_of
 from numpy.lib import format as npy_format
 
-from allennlp_semfit.common.errors import check_bounds, check_choice
+from allennlp_semfit.common.errors import check_choice
 from allennlp_semfit.common.output import check_output_path, explain_full_disk, write_file
 from allennlp_semfit.common.text_files import read_lines, read_text
 from allennlp_semfit.pretrained.pooling import Pool, check_pooling, pool_layers, pool_words
@@ -135,7 +135,6 @@ def embed_file(
     """
     check_pooling(layers, "mean" if pool is None else pool)
     check_choice("dtype", dtype, ("float32", "float16"))
-    check_bounds({"--batch-size": batch_size}, at_least=1)
     sentences, out = SentencesFile(Path(sentences_file)), Path(out_file).resolve()
     check_vectors_path(out, pool, [sentences.path], force=force)
     num_sentences, num_words = sentences.summarize()
