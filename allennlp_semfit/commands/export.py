@@ -32,18 +32,18 @@ from allennlp_semfit.static_vectors.table import write_table
 
 logger = logging.getLogger(__name__)
 
-_FOLDER = {
-    "fasttext_model_path": {"metavar": "VECTORS.bin"},
-    "tokenizer_path": {"metavar": "TOKENIZER.json"},
-    "language": {"metavar": "CODE"},
-}
+_LANGUAGE = {"metavar": "CODE"}
 
 
 @Subcommand.register("export-model")
 class ExportModel(Command):
     help = "Export a language model as one folder."
     function = staticmethod(export_model)
-    arguments = _FOLDER
+    arguments = {
+        "fasttext_model_path": {"metavar": "VECTORS.bin"},
+        "tokenizer_path": {"metavar": "TOKENIZER.json"},
+        "language": _LANGUAGE,
+    }
 
     def run(self, args: argparse.Namespace) -> None:
         call(export_model, args)
@@ -59,7 +59,7 @@ class ExportModel(Command):
 class ExportTask(Command):
     help = "Export a task's model, with its language model, as one folder."
     function = staticmethod(export_task)
-    arguments = {**_FOLDER, "language_model": {"metavar": "ARCHIVE"}}
+    arguments = {"language_model": {"metavar": "ARCHIVE"}, "language": _LANGUAGE}
 
     def run(self, args: argparse.Namespace) -> None:
         model_type = call(export_task, args)

@@ -59,8 +59,6 @@ def export_task(
     archive_file: Union[str, os.PathLike],
     out_dir: Union[str, os.PathLike],
     language_model: Optional[str] = None,
-    fasttext_model_path: Optional[str] = None,
-    tokenizer_path: Optional[str] = None,
     language: Optional[str] = None,
     *,
     compact: bool = False,
@@ -86,10 +84,6 @@ def export_task(
         The folder, created if missing.
     language_model : `str`, optional (default = `None`)
         The language model of the `elmo_semfit` embedder, if it has been moved since training.
-    fasttext_model_path : `str`, optional (default = `None`)
-        The language model's fastText file, if it has been moved since training.
-    tokenizer_path : `str`, optional (default = `None`)
-        The tokenizer of a subword model, if it has been moved since training.
     language : `str`, optional (default = `None`)
         The language by whose rules a tagger splits text, a spaCy code such as `"en"`, or `"xx"` if
         spaCy lacks it. The default is the language model's or, if that is not known, `"xx"`.
@@ -165,8 +159,7 @@ def export_task(
             for number, path in enumerate(models):
                 path = resolve_path(path, _MOVED, LanguageModelArchive.kind)
                 exported = new / _name(number)
-                moved = (fasttext_model_path, tokenizer_path)
-                export_model(path, exported, *moved, language, compact=compact)
+                export_model(path, exported, language=language, compact=compact)
                 languages.append(json.loads((exported / CONFIG_NAME).read_text()).get("language"))
             _name_language(config["model"], next(filter(None, languages), None))
             for name, path in files.items():

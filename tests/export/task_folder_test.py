@@ -164,7 +164,9 @@ def test_each_of_two_language_models_is_in_the_folder(tmp_path):
     assert predict(tmp_path / "out") == expected
 
 
-def test_a_fasttext_file_that_has_been_moved_is_given_once(lm_archive, tmp_path):
+def test_a_language_model_whose_fasttext_file_has_been_moved_is_exported_first(
+    lm_archive, tmp_path
+):
     vectors = shutil.copy(VECTORS, tmp_path / "old.bin")
     language_model = with_vectors(vectors, lm_archive, tmp_path / "lm")
     lm = {"type": "elmo_semfit", "archive_file": str(language_model)}
@@ -174,7 +176,11 @@ def test_a_fasttext_file_that_has_been_moved_is_given_once(lm_archive, tmp_path)
     train_model(Params(config), str(tmp_path / "tagger"))
     expected = predict(tmp_path / "tagger")
     moved = shutil.move(vectors, tmp_path / "new.bin")
-    export_task(tmp_path / "tagger", tmp_path / "out", fasttext_model_path=str(moved))
+    error = error_of("export-task", tmp_path / "tagger", tmp_path / "out")
+    assert f"export-model {language_model} FOLDER --fasttext-model-path PATH`, and use" in error
+    folder = str(tmp_path / "folder")
+    export_model(language_model, folder, fasttext_model_path=str(moved))
+    export_task(tmp_path / "tagger", tmp_path / "out", language_model=folder)
     # A further training may write the weights in place.
     (tmp_path / "tagger" / "best.th").write_bytes(b"")
     assert predict(tmp_path / "out") == expected
