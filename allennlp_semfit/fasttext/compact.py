@@ -10,8 +10,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from allennlp_semfit.common.errors import resolve_file
+from allennlp_semfit.common.text_files import DEFAULT_BOUNDARY_TOKEN
 from allennlp_semfit.fasttext.model import (
-    END_OF_SENTENCE,
     UNKNOWN,
     FastTextModel,
     FastTextVectors,
@@ -102,7 +102,7 @@ def write_compact(model: FastTextModel, path: Path) -> None:
     """Writes a file for `CompactFastText`. This takes a few minutes for a million words."""
     from allennlp.common import Tqdm
 
-    words = sorted({encode(word) for word in (*model.words, END_OF_SENTENCE, UNKNOWN)})
+    words = sorted({encode(word) for word in (*model.words, DEFAULT_BOUNDARY_TOKEN, UNKNOWN)})
     vectors = numpy.empty((len(words), model.dim), numpy.float16)
     used: Set[int] = set()
     for row, word in enumerate(Tqdm.tqdm(words, "reading vectors", unit=" words")):

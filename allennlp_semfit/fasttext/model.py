@@ -16,11 +16,11 @@ import numpy
 
 from allennlp_semfit.common.errors import InvalidFileError, check_not_compressed, resolve_file
 from allennlp_semfit.common.opened import OpenedOnce
+from allennlp_semfit.common.text_files import DEFAULT_BOUNDARY_TOKEN
 
 _MAGIC = 793712314
 _VERSIONS = (11, 12)
 _SUPERVISED = 3
-END_OF_SENTENCE = "</s>"
 UNKNOWN = "<unk>"
 
 # magic, version, then dim, ws, epoch, minCount, neg, wordNgrams, loss, model, bucket, minn, maxn,
@@ -175,7 +175,7 @@ class FastTextModel(FastTextVectors):
 
     def buckets_of(self, word: bytes) -> List[int]:
         """The bucket of each n-gram of a word, which is given in UTF-8."""
-        if word == END_OF_SENTENCE.encode() or not self.bucket:
+        if word == DEFAULT_BOUNDARY_TOKEN.encode() or not self.bucket:
             return []
         return [hashed % self.bucket for hashed in ngram_hashes(word, self.minn, self.maxn)]
 
