@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from allennlp_semfit import functional
 from allennlp_semfit.functional import (
+    are_other_vectors,
     contrastive_loss,
     distinct_vectors,
     log_vmf_normalizer,
@@ -206,6 +207,12 @@ def test_words_get_no_gradient(loss):
     loss(context, vectors, weight).backward()
     assert weight.grad.any()
     assert vectors.grad is None
+
+
+def test_one_vector_can_be_another_and_rounding_makes_none():
+    trained = torch.randn(3, 300)
+    assert not are_other_vectors(trained.bfloat16().float(), trained)
+    assert are_other_vectors(torch.stack([trained[0], trained[2], trained[2]]), trained)
 
 
 def words_of(context, vectors, weight):

@@ -279,6 +279,14 @@ def test_at_first_it_forgets_little(kind):
     assert not bias[22:].any()
 
 
+@pytest.mark.parametrize("kind", ["sru", "qrnn"])
+def test_at_first_the_weights_have_the_variance_of_the_paper(kind):
+    layer = build(kind, hidden_dim=20, cell_size=50).forward_layers[0]
+    for linearity in (layer.input_linearity, layer.state_projection):
+        variance = 1 / linearity.weight.size(1)
+        assert linearity.weight.var().item() == pytest.approx(variance, rel=0.2)
+
+
 def test_dropout_does_not_affect_residual_connections_and_evaluation():
     encoder = build("lstm", dropout=0.5, return_all_layers=True).train()
     inputs, mask = torch.randn(3, 9, 5), ragged_mask(4, 9, 1)

@@ -40,6 +40,14 @@ def test_tied_weights_are_the_vectors_of_the_input(input_dim):
     )
 
 
+def test_the_first_scores_have_unit_variance():
+    # As those of vectors of any dimension that a layer norm yields.
+    head = SoftmaxHead(vocabulary_of(2000), 6, embedding_dim=64)
+    context = torch.nn.functional.layer_norm(torch.randn(30, 64), [64])
+    scores = context @ head.output_layer()[0].T
+    assert scores.var().item() == pytest.approx(1, rel=0.1)
+
+
 def test_a_copy_of_the_model_has_tied_weights():
     model = torch.nn.Module()
     model.embedding = Embedding(embedding_dim=4, num_embeddings=12)
