@@ -151,10 +151,11 @@ def _cell_backward(
         tl.store(grad_gate + 2 * cell_size, grad_candidate, mask=mask)
         tl.store(grad_gate + 3 * cell_size, grad_output, mask=mask)
         tl.store(grad_cell, grad * forget_gate, mask=mask)
-        sum_input += tl.where(mask, grad_input, 0.0)
-        sum_forget += tl.where(mask, grad_forget, 0.0)
-        sum_candidate += tl.where(mask, grad_candidate, 0.0)
-        sum_output += tl.where(mask, grad_output, 0.0)
+        # Where the loads are masked, all gradients are zero.
+        sum_input += grad_input
+        sum_forget += grad_forget
+        sum_candidate += grad_candidate
+        sum_output += grad_output
         step += 1
     tl.store(bias_sums, sum_input, mask=is_column)
     tl.store(bias_sums + cell_size, sum_forget, mask=is_column)
