@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 
 from allennlp_semfit.common.errors import InvalidFileError
+from allennlp_semfit.fasttext import compact as compact_module
 from allennlp_semfit.fasttext.compact import CompactFastText, open_fasttext, write_compact
 from allennlp_semfit.fasttext.model import FastTextModel
 from tests import FIXTURES, VECTORS
@@ -16,7 +17,9 @@ HALF = numpy.finfo(numpy.float16)
 @pytest.fixture(scope="module")
 def compact(tmp_path_factory):
     path = tmp_path_factory.mktemp("compact") / "vectors.safetensors"
-    write_compact(MODEL, path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compact_module, "_ROWS_PER_READ", 7)
+        write_compact(MODEL, path)
     return open_fasttext(str(path))
 
 
