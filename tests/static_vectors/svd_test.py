@@ -123,9 +123,11 @@ def test_the_vocabulary_has_the_tables_words(tmp_path):
 
 def test_without_rare_words_the_unknown_word_is_zero(tmp_path):
     text, out = tmp_path / "in.txt", tmp_path / "svd.txt"
-    text.write_text("one two three\nthree one\n")
+    text.write_text("one two three one\nthree one\n")
     train_svd([text], out, dim=2, min_count=1, num_workers=1)
     words, vectors = table(out)
+    # By frequency: each line has a boundary at both ends.
+    assert words == ["@@UNKNOWN@@", "</s>", "one", "three", "two"]
     assert (vectors.any(axis=1) == [word != "@@UNKNOWN@@" for word in words]).all()
     train_svd([text], out, dim=2, min_count=1, num_workers=1, pca_of=VECTORS, force=True)
     assert not table(out)[1][0].any()
