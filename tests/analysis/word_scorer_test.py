@@ -102,9 +102,12 @@ def forward(archive, words):
 
 
 @pytest.mark.parametrize("name", ["fasttext", "characters", "words", *MORE_KINDS])
-def test_words_score_by_the_loss_that_they_would_be(name, tmp_path):
+def test_words_score_by_the_loss_that_they_would_be(name, tmp_path, monkeypatch):
+    monkeypatch.setattr("allennlp_semfit.analysis.nearest_words._WORDS", 4)
     kind = MORE_KINDS.get(name, name)
-    archive = load_archive(write_language_model(tmp_path / "model", kind, archive=True))
+    boundaries = {"start_tokens": ["of", "</s>"], "end_tokens": ["</s>", "."]}
+    file = write_language_model(tmp_path / "model", kind, archive=True, **boundaries)
+    archive = load_archive(file)
     scores = WordScorer(archive.model, archive.dataset_reader, WORDS)
     contexts = scores.contexts(SENTENCES)
     generator = torch.Generator().manual_seed(1)
@@ -115,10 +118,10 @@ def test_words_score_by_the_loss_that_they_would_be(name, tmp_path):
         expected = torch.empty_like(found)
         for row, (sentence, position) in enumerate(LOCATIONS):
             layer, _ = forward(archive, SENTENCES[sentence])
-            # The start of the sentence is at 0, its first word at 1.
-            context = (layer[position, :6], layer[position + 2, 6:])[direction]
+            # The first word of the sentence is at 2.
+            context = (layer[position + 1, :6], layer[position + 3, 6:])[direction]
             for column, index in enumerate(candidates[row].tolist()):
-                target = forward(archive, [WORDS[index]])[1][1]
+                target = forward(archive, [WORDS[index]])[1][2]
                 expected[row, column] = -head(context[None], target[None])
                 if "semfit" not in name and WORDS[index] in ("zebra", "quagga"):
                     # The two share what the unknown word has.
@@ -157,6 +160,14 @@ def test_a_head_with_other_targets_is_refused(tmp_path):
     archive.model._head = LmHead(6)
     with pytest.raises(ConfigurationError, match="is a LmHead, .* `VectorHeadBase` or"):
         WordScorer(archive.model, archive.dataset_reader, WORDS)
+
+
+def test_other_vectors_than_those_of_the_training_are_refused(lm_archive):
+    archive = load_archive(lm_archive)
+    archive.model.boundary_vector += 1
+    scores = WordScorer(archive.model, archive.dataset_reader, WORDS)
+    with pytest.raises(ConfigurationError, match="not those of the model's training"):
+        scores.contexts(SENTENCES)
 
 
 @pytest.mark.parametrize("side", ["start_tokens", "end_tokens"])
