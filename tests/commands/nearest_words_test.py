@@ -5,6 +5,7 @@ from functools import partial
 
 import pytest
 
+from allennlp_semfit.commands.nearest_words import _summary
 from tests import TRAIN
 from tests.commands import running
 
@@ -29,6 +30,14 @@ def test_prints_words_and_a_summary(run, tmp_path, capsys, caplog):
     summary = [record.message for record in caplog.records][-6:]
     assert summary[0].startswith("forward: of 2 words of the text, ")
     assert summary[5].startswith("both: most often nearest: ")
+
+
+def test_the_summary_counts_ranks_and_nearest_words():
+    found = [(1, "a"), (2, "b"), (2, "a"), (3, "a")]
+    assert list(_summary("both", found, 2)) == [
+        "both: of 4 words of the text, 25.0% are the nearest, 75.0% among the first 2",
+        "both: most often nearest: a (75.0%), b (25.0%)",
+    ]
 
 
 def test_json_has_the_same_words_with_and_without_more_candidates(run, tmp_path, capsys):
