@@ -96,6 +96,13 @@ class TestText:
                 writer.add(10 * "A line .\n", 10, 30)
         assert writer.validation_sentences == pytest.approx(expected, rel=0.02)
 
+    def test_a_document_goes_to_the_shard_with_the_fewest_words(self, tmp_path):
+        with CorpusWriter(tmp_path, num_shards=2, validation_fraction=0) as writer:
+            for words in (1, 9, 2, 3, 4):
+                writer.add(f"{words}\n", 1, words)
+        texts = {"train/shard-00.txt": "1\n2\n3\n4\n", "train/shard-01.txt": "9\n"}
+        assert files_in(tmp_path) == texts
+
     def test_short_sentences_and_what_comes_after_the_limit_are_left_out(self, text, tmp_path):
         options = CorpusOptions(min_words=6, max_sentences=100)
         summary = prepare_corpus([text], tmp_path / "out", options, num_workers=2)
