@@ -1,6 +1,4 @@
-import copy
 import multiprocessing
-import pickle
 import unicodedata
 
 import numpy
@@ -72,8 +70,3 @@ def test_it_counts_nothing():
     counter = {}
     INDEXER.count_vocab_items(Token("river"), counter)
     assert not counter
-
-
-def test_it_pickles_small_and_equal():
-    assert len(pickle.dumps(INDEXER)) < 1000
-    assert pickle.loads(pickle.dumps(INDEXER)) == INDEXER == copy.deepcopy(INDEXER)

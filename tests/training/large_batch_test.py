@@ -7,8 +7,6 @@ from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.processes import run_in_two_processes
-
 PAPER = {"num_replicas": 4, "warmup_steps": 5, "decay_start": 120, "decay_end": 240}
 
 
@@ -116,14 +114,3 @@ def test_a_default_needs_the_length_of_the_training():
     with pytest.raises(ConfigurationError, match="Set `data_loader.batches_per_epoch`, or"):
         scheduler_of({"num_replicas": 4, "decay_start": 100}, **length)
     scheduler_of(PAPER, **length)
-
-
-def check_the_length(rank, world_size, device, num_steps):
-    _, scheduler = scheduler_of(
-        {"num_replicas": 2}, num_epochs=3, num_steps_per_epoch=num_steps[rank]
-    )
-    assert scheduler.decay_end == 2 * 3 * min(num_steps)
-
-
-def test_all_processes_have_the_schedule_of_the_one_with_the_fewest_batches():
-    run_in_two_processes(check_the_length, [11, 10])

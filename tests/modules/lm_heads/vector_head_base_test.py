@@ -1,11 +1,10 @@
 import numpy
 import pytest
 import torch
-from allennlp.common.checks import ConfigurationError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allennlp_semfit.modules.lm_heads.vector_head_base import TargetTransform, VectorHeadBase
+from allennlp_semfit.modules.lm_heads.vector_head_base import TargetTransform
 from tests.processes import run_in_two_processes
 
 
@@ -130,11 +129,3 @@ def test_all_processes_estimate_from_the_targets_of_all():
     whitening = TargetTransform(7, True)
     whitening.update(vectors(90))
     run_in_two_processes(check_in_each_process, vectors(90).split([50, 40]), whitening(vectors(90)))
-
-
-def test_a_subclass_needs_nothing_for_the_errors():
-    class MyHead(VectorHeadBase):
-        pass
-
-    with pytest.raises(ConfigurationError, match="^head: `target_embedder` and `target_indexer`"):
-        MyHead(5, 7, target_indexer="tokens")
