@@ -87,10 +87,9 @@ def test_the_semfit_loss_is_the_formula_of_the_paper(name, num, hidden_dim, dim,
 
 
 @pytest.mark.parametrize("name", DISTANCES)
-def test_a_distance_has_the_shape_of_the_vectors_and_the_right_gradient(name):
+def test_a_distance_has_the_right_gradient(name):
     predicted = torch.randn(2, 3, 11, dtype=torch.float64, requires_grad=True)
     targets = unit_vectors(torch.randn(2, 3, 11, dtype=torch.float64))
-    assert DISTANCES[name](predicted, targets).shape == (2, 3)
     assert torch.autograd.gradcheck(lambda c: DISTANCES[name](c, targets), (predicted,))
 
 
@@ -315,8 +314,6 @@ def test_fewer_than_one_negative(max_negatives):
     message = f"`max_negatives` is {max_negatives}; it must be 1 or more"
     with pytest.raises(ValueError, match=message):
         contrastive_loss(context, vectors, weight, max_negatives=max_negatives)
-    with pytest.raises(ValueError, match=message):
-        negative_log_likelihoods(context @ weight.T, *distinct_vectors(vectors), max_negatives)
 
 
 def test_unknown_names_are_refused():

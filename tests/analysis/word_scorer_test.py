@@ -105,9 +105,8 @@ def forward(archive, words):
 def test_words_score_by_the_loss_that_they_would_be(name, tmp_path, monkeypatch):
     monkeypatch.setattr("allennlp_semfit.analysis.nearest_words._WORDS", 4)
     kind = MORE_KINDS.get(name, name)
-    boundaries = {"start_tokens": ["of", "</s>"], "end_tokens": ["</s>", "."]}
-    file = write_language_model(tmp_path / "model", kind, archive=True, **boundaries)
-    archive = load_archive(file)
+    tokens = {"start_tokens": ["of", "</s>"], "end_tokens": ["</s>", "."]}
+    archive = load_archive(write_language_model(tmp_path / "model", kind, archive=True, **tokens))
     scores = WordScorer(archive.model, archive.dataset_reader, WORDS)
     contexts = scores.contexts(SENTENCES)
     generator = torch.Generator().manual_seed(1)

@@ -9,9 +9,6 @@ from hypothesis import strategies as st
 from allennlp_semfit.common import text_files
 from allennlp_semfit.corpus.word_counts import count_words, sort_by_frequency
 from allennlp_semfit.data.language_modeling import LanguageModelingReader
-from tests import TRAIN
-
-CORPUS = sorted(TRAIN.iterdir())
 
 # What splits words or lines in some function of Python's or other, and what looks like it.
 WHITE_SPACE = "\n\r\t\x0b\x0c\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2028\u2029\u202f\u3000\u200b\u2060"
@@ -44,11 +41,6 @@ def test_it_counts_what_the_reader_reads(tmp_path_factory, texts, chunk_bytes):
     with patch.object(text_files, "CHUNK_SIZE", chunk_bytes):
         counts = count_words(sorted(directory.iterdir()))
     assert counts == counted_by_the_reader(directory)
-
-
-def test_workers_do_not_change_the_counts(monkeypatch):
-    monkeypatch.setattr(text_files, "CHUNK_SIZE", 500)
-    assert count_words(CORPUS, num_workers=3) == count_words(CORPUS)
 
 
 @pytest.mark.parametrize("after", ["", "\n", "\nthe end", "\n\nthe end\n"])

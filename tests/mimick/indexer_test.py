@@ -1,5 +1,3 @@
-import copy
-import pickle
 import shutil
 
 import numpy
@@ -125,12 +123,6 @@ def test_predictions_are_made_once_for_a_batch_and_cached(archive, monkeypatch):
 
 def test_a_loaders_worker_has_no_threads_to_wait_for(archive):
     assert threads_in_a_fork(MimickIndexer, archive, TABLE) == 1
-
-
-def test_it_pickles_small_and_equal(indexer, archive):
-    assert len(pickle.dumps(indexer)) < 1000
-    assert pickle.loads(pickle.dumps(indexer)) == indexer == copy.deepcopy(indexer)
-    assert MimickIndexer(archive, TABLE) == indexer
 
 
 def test_files_that_change_are_read_again(archive, tmp_path):

@@ -23,12 +23,7 @@ from allennlp_semfit.pretrained.elmo_semfit import ElmoSemfitEmbedder, ElmoSemfi
 from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
 from tests.commands.running import run
 from tests.language_models import KINDS, rewritten, tensors_of, write_language_model
-
-SENTENCES = [
-    ["The", "captain", "closed", "the", "gate", "."],
-    ["Snow", "."],
-    ["Nobody", "had", "seen", "so", "much", "of", "it", "zxqv", "漢字"],
-]
+from tests.pretrained.texts import SENTENCES
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +33,7 @@ def indexers(language_models):
 
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_the_mask_of_a_text_field_is_that_of_words(kind, indexers):
-    expected = torch.tensor([[i < len(words) for i in range(9)] for words in SENTENCES])
+    expected = torch.tensor([[i < len(words) for i in range(8)] for words in SENTENCES])
     tensors = tensors_of(indexers[kind], SENTENCES)
     assert torch.equal(get_text_field_mask({"elmo": tensors}), expected)
     beside = {"transformer": {"token_ids": torch.ones(3, 20).long(), "mask": expected.clone()}}
@@ -52,7 +47,7 @@ def test_no_tensor_has_a_name_that_allennlp_gives_a_meaning(kind, indexers):
         *("tokens", "token_ids", "input_ids", "token_characters", "type_ids"),
         *("mask", "wordpiece_mask", "segment_concat_mask", "offsets"),
     }
-    own = {"tokens": torch.ones(3, 9).long()}
+    own = {"tokens": torch.ones(3, 8).long()}
     assert get_token_ids_from_text_field_tensors({"elmo": tensors, "own": own}) is own["tokens"]
     assert get_token_offsets_from_text_field_inputs([{"elmo": tensors}]) is None
 
