@@ -251,6 +251,8 @@ def test_names_of_files_may_be_equal(tmp_path):
         vectors = {"type": "fasttext", "model_path": shutil.copy(VECTORS, tmp_path)}
         config["dataset_reader"]["token_indexers"]["others"] = vectors
         config["model"]["text_field_embedder"]["token_embedders"]["others"] = {"type": "empty"}
+        # Only the training reads it.
+        config["model"]["pretrained_file"] = shutil.copy(VECTORS, f"{tmp_path}/first.bin")
 
     model = rewritten(write_language_model(tmp_path / "lm", "fasttext"), tmp_path / "other", change)
     export_model(model, tmp_path / "out")
