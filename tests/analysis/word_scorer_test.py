@@ -164,9 +164,8 @@ def test_a_head_with_other_targets_is_refused(tmp_path):
 def test_other_vectors_than_those_of_the_training_are_refused(lm_archive):
     archive = load_archive(lm_archive)
     archive.model.boundary_vector += 1
-    scores = WordScorer(archive.model, archive.dataset_reader, WORDS)
     with pytest.raises(ConfigurationError, match="not those of the model's training"):
-        scores.contexts(SENTENCES)
+        WordScorer(archive.model, archive.dataset_reader, WORDS).contexts(SENTENCES)
 
 
 @pytest.mark.parametrize("side", ["start_tokens", "end_tokens"])

@@ -28,7 +28,6 @@ def test_prints_words_and_a_summary(run, tmp_path, capsys, caplog):
     # It is not in the training text.
     assert blocks[2].splitlines()[2].split()[:2] == ["forward", "[-]"]
     summary = [record.message for record in caplog.records][-6:]
-    assert summary[0].startswith("forward: of 2 words of the text, ")
     assert summary[5].startswith("both: most often nearest: ")
 
 
