@@ -2,6 +2,7 @@
 
 import argparse
 import inspect
+import io
 import logging
 import os
 import re
@@ -113,6 +114,9 @@ class Command(Subcommand):
                 common_logging.FILE_FRIENDLY_LOGGING = is_friendly
             # AllenNLP logs a line for each parameter of a model's configuration.
             logging.getLogger("allennlp.common.params").setLevel(logging.WARNING)
+            # As in the files, whatever the locale; file names may have other bytes.
+            if isinstance(sys.stdout, io.TextIOWrapper):
+                sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
             self.run(args)
 
 

@@ -40,7 +40,7 @@ class CorpusOptions:
         The number of files for the training text.
     validation_fraction : `Optional[float]`, optional (default = `None`)
         The fraction of sentences for validation, from 0 to 0.5, in whole articles or blocks of
-        lines. By default, 5% for up to 20,000 sentences; for n sentences beyond that, 7/√n.
+        lines. By default, 5% for up to 20,000 sentences; for n sentences beyond that, 7/sqrt(n).
     min_words : `int`, optional (default = `1`)
         Skip sentences with fewer tokens.
     max_sentences : `Optional[int]`, optional (default = `None`)

@@ -1,4 +1,5 @@
 import argparse
+import io
 import os
 import re
 import sys
@@ -10,6 +11,7 @@ from allennlp.common import util
 
 from allennlp_semfit.commands.export import Embed
 from allennlp_semfit.commands.options import exit_on_error
+from tests.commands import running
 from tests.processes import fork
 
 
@@ -20,6 +22,8 @@ def test_each_command_has_a_description_and_each_argument_a_help_text():
         subparser = command().add_subparser(argparse.ArgumentParser().add_subparsers())
         assert subparser.description.endswith(".")
         assert all(action.help for action in subparser._actions)
+        # For a terminal of any encoding.
+        assert subparser.format_help().isascii()
 
 
 @pytest.mark.parametrize(
@@ -30,6 +34,19 @@ def test_an_interruption_is_one_line(interrupt, code, capsys):
         raise interrupt
     assert ended.value.code == code
     assert capsys.readouterr().err == "embed: interrupted; the same command resumes\n"
+
+
+def test_what_is_printed_is_utf8_whatever_the_locale(tmp_path, monkeypatch):
+    printed = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(printed, "ascii"))
+    # The last byte is Latin-1.
+    name = "ọ̀rẹ́".encode() + b"\xe9"
+    directory = tmp_path / os.fsdecode(name)
+    directory.mkdir()
+    (directory / "metrics_epoch_0.json").write_text('{"epoch": 0, "validation_perplexity": 20.0}')
+    (directory / "model.tar.gz").touch()
+    running.run("show-training", directory)
+    assert name in printed.getvalue()
 
 
 def test_a_lack_of_memory_is_one_line():
