@@ -46,19 +46,25 @@ def ordered_map(
         yield from map(function, items)
         return
     pending: Deque[Future[Result]] = deque()
-    with ProcessPoolExecutor(num_workers, initializer=initialize_worker) as pool:
-        try:
-            for item in items:
-                pending.append(pool.submit(function, item))
-                if len(pending) >= num_workers * _ITEMS_PER_WORKER:
-                    yield pending.popleft().result()
-            while pending:
+    pool = ProcessPoolExecutor(num_workers, initializer=initialize_worker)
+    try:
+        for item in items:
+            pending.append(pool.submit(function, item))
+            if len(pending) >= num_workers * _ITEMS_PER_WORKER:
                 yield pending.popleft().result()
-        except BrokenProcessPool as error:
-            raise ConfigurationError(
-                "A worker process died, most likely for lack of memory: use fewer workers "
-                f"(num_workers is {num_workers})."
-            ) from error
+        while pending:
+            yield pending.popleft().result()
+    except BrokenProcessPool as error:
+        raise ConfigurationError(
+            "A worker process died, most likely for lack of memory: use fewer workers "
+            f"(num_workers is {num_workers})."
+        ) from error
+    finally:
+        # A second Ctrl-C while Python 3.11 waits for the pool's thread would make it forget the
+        # thread, and wait for the workers forever at the exit.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+        pool.shutdown()
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @cache

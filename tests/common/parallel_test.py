@@ -1,5 +1,6 @@
 import multiprocessing
 import os
+import signal
 import time
 from threading import Timer
 
@@ -29,6 +30,24 @@ def test_a_worker_that_dies_is_an_error():
     results = ordered_map(os._exit, [9] * 5, num_workers=2)
     with pytest.raises(ConfigurationError, match=r"A worker process died.*\(num_workers is 2\)"):
         next(results)
+
+
+def test_an_interruption_while_the_workers_are_stopped_waits_for_them():
+    def run():
+        os.setsid()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        results = ordered_map(time.sleep, [0] + [0.3] * 20, num_workers=2)
+        next(results)
+        Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+        results.close()
+
+    process = fork(run)
+    process.join(60)
+    hangs = process.is_alive()
+    process.kill()
+    process.join()
+    assert not hangs
+    wait_until(lambda: not is_running(-process.pid))
 
 
 def test_the_workers_end_with_the_parent(tmp_path):
