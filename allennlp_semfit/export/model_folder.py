@@ -120,6 +120,8 @@ def export_model(
     archive = archive.with_files(fasttext_model_path, tokenizer_path)
     config, files = _portable(archive, [*contents, _COMPACT] if compact else contents)
     check_files_are_new(folder, files, FOLDER_WEIGHTS)
+    # Of the vectors, the compact file and the others: an earlier model may have either.
+    written = [*files, _COMPACT, *contents]
     model = archive.build_model()
     # Check that all files exist and fit the model.
     layers = LanguageModelLayers(archive, model)
@@ -161,7 +163,7 @@ def export_model(
         if tag:
             card = re.sub(r"\nlanguage:.*\n", f"\nlanguage:{tag}\n", card, count=1)
             card = card.replace("Language and license: ", "License: ")
-    with write_directory(folder, [*files, _COMPACT, *contents]) as new:
+    with write_directory(folder, written) as new:
         for name, path in files.items():
             shutil.copyfile(path, new / name)
         if compact:

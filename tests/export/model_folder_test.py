@@ -105,7 +105,9 @@ def test_allennlps_own_commands_say_what_they_take(command, lm_archive, tmp_path
 
 
 def test_a_compact_folder_has_rounded_vectors_in_a_smaller_file(lm_archive, embedder, tmp_path):
-    export_model(lm_archive, tmp_path / "model", VECTORS, compact=True)
+    # It replaces one that is not compact.
+    export_model(lm_archive, tmp_path / "model", VECTORS)
+    export_model(lm_archive, tmp_path / "model", VECTORS, compact=True, force=True)
     compact = tmp_path / "model" / "vectors.safetensors"
     assert compact.stat().st_size < Path(VECTORS).stat().st_size / 2
     assert not [*compact.parent.glob("*.bin")]
