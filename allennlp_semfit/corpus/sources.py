@@ -64,6 +64,11 @@ _DECOMPRESSORS: Dict[bytes, _Decompress] = {
     b"BZh": bz2.open,
     b"\xfd7zXZ\x00": lzma.open,
 }
+# A ZIP file whose first entry is one of Word, Excel, LibreOffice or EPUB, and older files of Word.
+_OFFICE_START = re.compile(
+    rb"PK\x03\x04(?s:.{26})(?:\[Content_Types\]|_rels/|docProps/|word/|xl/|mimetypeapplication/)"
+    rb"|\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+)
 _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _DUMP_START = re.compile(
     # `.*?` in a comment would also match several comments, in exponentially many ways.
@@ -170,6 +175,11 @@ def _inspect(path: Path, options: CorpusOptions) -> Optional[Source]:
         )
         raw.seek(0)
         head = decompress(raw).read(_HEAD_BYTES)
+    if _OFFICE_START.match(head):
+        raise ConfigurationError(
+            f"The input {path} is a file of Word or another office program. Save it as UTF-8 text "
+            "first, or as CSV if it is a table."
+        )
     check_not_compressed(head, path, "Only gzip, bzip2 and xz are read directly.", "input")
     if not head:
         return None

@@ -6,6 +6,7 @@ import lzma
 import tarfile
 import textwrap
 import tracemalloc
+import zipfile
 from itertools import islice
 from typing import IO, List, cast
 
@@ -225,6 +226,13 @@ def tar():
     return out.getvalue()
 
 
+def zipped(name):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr(name, "application/vnd.oasis.opendocument.text")
+    return out.getvalue()
+
+
 LATIN = "text\nBärentöter\n".encode("latin-1") * 10
 
 
@@ -233,7 +241,10 @@ LATIN = "text\nBärentöter\n".encode("latin-1") * 10
     [
         (tar(), " is compressed; .* `tar -xf`"),
         (gzip.compress(tar(), mtime=0), " is compressed; .* `tar -xf`"),
-        (b"PK\x03\x04rest", " is compressed; .* `unzip`"),
+        (zipped("a.txt"), " is compressed; .* `unzip`"),
+        (zipped("[Content_Types].xml"), " is a file of Word"),
+        (zipped("mimetype"), " is a file of Word"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(512), " is a file of Word"),
         (b"7z\xbc\xaf\x27\x1crest", " is compressed; .* `7z x`"),
         (b"%PDF-1.5\n%\xac\xdc\n", " is a PDF"),
         (b"", " is empty"),
