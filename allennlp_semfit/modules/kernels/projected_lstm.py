@@ -335,9 +335,10 @@ def _weights_of_layers(weights: Sequence[Any], inputs: torch.Tensor) -> List[_La
     num_layers, dtype = len(inputs), inputs.dtype
     # The weights of products are matrices; those that are added or multiplied are vectors.
     if not inputs.is_cuda:
-        converted = [
-            weight.to(dtype) if weight is not None and weight.dim() == 2 else weight
-            for weight in weights
+        # The native kernels take addresses: a vector of a smaller type would be read past its end.
+        dtypes = {1: _state_dtype(inputs, weights), 2: dtype}
+        converted: List[Any] = [
+            weight if weight is None else weight.to(dtypes[weight.dim()]) for weight in weights
         ]
         return [_LayerWeights(*converted[index::num_layers]) for index in range(num_layers)]
     starts = range(0, len(weights), num_layers)

@@ -1,3 +1,4 @@
+import copy
 import os
 import threading
 
@@ -213,3 +214,14 @@ def test_layers_compute_the_same_with_several_threads_and_in_inference_mode(set_
         quietly = read(layers, inputs)
     assert_same_but_for_rounding(quietly, expected[0])
     assert not quietly.is_inference()
+
+
+def test_weights_may_have_other_types_than_the_first():
+    layers, inputs = layers_of(2, 17, 33, clips=(3.0, 3.0)), torch.randn(2, 9, 17)
+    for parameter in [*layers[0].layer_norm.parameters(), *layers[1].parameters()]:
+        # The same values take half the memory.
+        parameter.data = parameter.data.bfloat16()
+    converted = copy.deepcopy(layers).float()
+    read, _ = both_ways([3, 3, 2, 1])
+    with torch.no_grad():
+        torch.testing.assert_close(read(layers, inputs), read(converted, inputs), rtol=0, atol=0)
