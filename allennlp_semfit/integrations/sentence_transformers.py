@@ -5,7 +5,7 @@ from typing import Any, Dict, List, Optional, Tuple
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
-from allennlp_semfit.common.errors import absolute_path
+from allennlp_semfit.common.errors import ConfigurationError, absolute_path
 from allennlp_semfit.pretrained.pooling import SubTokenMode, check_pooling, pool_layers
 from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
 
@@ -103,7 +103,17 @@ class ContextualWordEmbeddings(torch.nn.Module):
 
     @classmethod
     def load(
-        cls, model_name_or_path: str, subfolder: str = "", **kwargs: Any
+        cls,
+        model_name_or_path: str,
+        subfolder: str = "",
+        trust_remote_code: bool = True,
+        **kwargs: Any,
     ) -> "ContextualWordEmbeddings":
+        # Before version 6, sentence-transformers calls this for any model that names the class.
+        if not trust_remote_code:
+            raise ConfigurationError(
+                f"{model_name_or_path} names a language model, which may run code when it is "
+                "opened. If you trust its author, pass trust_remote_code=True."
+            )
         config = Path(model_name_or_path, subfolder, "config.json").read_text("utf-8")
         return cls(**json.loads(config))

@@ -83,6 +83,9 @@ def test_saves_and_loads_the_whole(lm_archive, tmp_path):
     again = type(model)(str(tmp_path), trust_remote_code=True, device="cpu")
     assert again[0].layers == "all"
     numpy.testing.assert_array_equal(again.encode(TEXTS), model.encode(TEXTS))
+    # A model from elsewhere may name an archive, whose configuration runs code.
+    with pytest.raises(ConfigurationError, match="pass trust_remote_code=True"):
+        type(model)(str(tmp_path), device="cpu")
 
 
 @requires_gpu
