@@ -92,3 +92,13 @@ def test_weights_of_other_sizes_are_named(tmp_path):
     train_fasttext([TRAIN], tmp_path / "folder/vectors.bin", dim=11, bucket=100, force=True)
     with pytest.raises(InvalidFileError, match="vectors of dimension 11, but the language model"):
         SentenceEmbedder(tmp_path / "folder")
+
+
+def test_a_link_to_a_device_is_not_read(tmp_path):
+    export_model(write_language_model(tmp_path / "lm", "fasttext"), tmp_path / "folder")
+    config = tmp_path / "folder/config.json"
+    config.unlink()
+    # Unlike /dev/zero, it ends.
+    config.symlink_to("/dev/null")
+    with pytest.raises(InvalidFileError, match="has no config.json"):
+        SentenceEmbedder(tmp_path / "folder")

@@ -87,7 +87,8 @@ class FolderLanguageModel(torch.nn.Module):
         remedy = "`allennlp export-model` makes such a folder."
         is_url = "://" in os.fspath(folder)
         directory = Path(resolve_path(folder, remedy, _KIND) if is_url else folder)
-        if not (directory / FOLDER_WEIGHTS).is_file():
+        # A link to a device such as /dev/zero never ends.
+        if not all((directory / name).is_file() for name in (FOLDER_WEIGHTS, _CONFIG)):
             return None
         try:
             config = _read_config(directory / _CONFIG)
