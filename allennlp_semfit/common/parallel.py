@@ -63,8 +63,11 @@ def ordered_map(
         # A second Ctrl-C while Python 3.11 waits for the pool's thread would make it forget the
         # thread, and wait for the workers forever at the exit.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
-        pool.shutdown()
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        try:
+            pool.shutdown()
+        finally:
+            # Another thread may receive the signal, which then raises its error here.
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @cache

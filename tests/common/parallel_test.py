@@ -39,14 +39,15 @@ def test_an_interruption_while_the_workers_are_stopped_waits_for_them():
         results = ordered_map(time.sleep, [0] + [0.3] * 20, num_workers=2)
         next(results)
         Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
-        results.close()
+        with pytest.raises(KeyboardInterrupt):
+            results.close()
+        assert not signal.pthread_sigmask(signal.SIG_BLOCK, [])
 
     process = fork(run)
     process.join(60)
-    hangs = process.is_alive()
     process.kill()
     process.join()
-    assert not hangs
+    assert process.exitcode == 0
     wait_until(lambda: not is_running(-process.pid))
 
 
