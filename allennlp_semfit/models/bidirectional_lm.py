@@ -94,9 +94,11 @@ class BidirectionalLm(LanguageModelBase):
         was_training = self._contextualizer.training
         self._contextualizer.eval()
         words = torch.linspace(-1, 1, 3 * self._contextualizer.get_input_dim()).view(1, 3, -1)
+        # It may be on a GPU already, or in another precision.
+        words = words.to(next(self._contextualizer.parameters(), words))
         if changed is not None:
             words[:, changed] = 1.5
-        layers = self._contextualizer(words, torch.ones(1, 3, dtype=torch.bool))
+        layers = self._contextualizer(words, words.new_ones(1, 3, dtype=torch.bool))
         self._contextualizer.train(was_training)
         last_layer = layers if isinstance(layers, torch.Tensor) else layers[-1]
         return last_layer[0].chunk(2, dim=-1)

@@ -13,7 +13,9 @@ from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 from allennlp.nn.util import move_to_device
 from torch.nn.functional import cosine_similarity
 
+from allennlp_semfit.models.bidirectional_lm import BidirectionalLm
 from allennlp_semfit.modules.contextualizers.contextualizer import Contextualizer
+from allennlp_semfit.modules.contextualizers.recurrent import BidirectionalLanguageModelQrnn
 from tests import FIXTURES, VALIDATION
 
 TRAINABLE = {"type": "embedding", "embedding_dim": 10, "num_embeddings": 3}
@@ -164,6 +166,11 @@ class TestBidirectionalLm(ModelTestCase):
             config[part] = values if "type" in values else {**config[part], **values}
         with pytest.raises(ConfigurationError, match=message):
             Model.from_params(Params(config), vocab=Vocabulary.empty())
+
+    def test_the_contextualizer_may_have_another_precision(self):
+        contextualizer = BidirectionalLanguageModelQrnn(input_dim=10, hidden_dim=6, cell_size=8)
+        embedder, head = self.model._text_field_embedder, self.model._head
+        BidirectionalLm(Vocabulary(), embedder, contextualizer.double(), head)
 
     def test_a_second_input_is_reported(self, caplog):
         config = self._config()
