@@ -318,7 +318,8 @@ def _norms(vectors: torch.Tensor) -> torch.Tensor:
 
 def _check_shapes(context: torch.Tensor, vectors: torch.Tensor, weight: torch.Tensor) -> None:
     """Without this check, the tensors might be broadcast."""
-    if context.shape[:-1] + weight.shape[:1] != vectors.shape or context.size(-1) != weight.size(1):
+    dims = vectors.shape[-1:] + context.shape[-1:]
+    if context.shape[:-1] != vectors.shape[:-1] or weight.shape != dims:
         raise ValueError(
             f"`context` has the shape {tuple(context.shape)}, `vectors` {tuple(vectors.shape)} and "
             f"`weight` {tuple(weight.shape)}; they must be (..., hidden_dim), (..., embedding_dim) "

@@ -302,10 +302,11 @@ def test_each_context_needs_a_vector_of_the_dimension_of_the_weight(function, sh
 
 
 @pytest.mark.parametrize("function", [semfit_loss, contrastive_loss])
-def test_a_transposed_weight(function):
+def test_a_weight_of_another_shape(function):
     context, vectors, weight = arguments(3)
-    with pytest.raises(ValueError, match=r"`weight` \(3, 4\); they must be"):
-        function(context, vectors, weight.T)
+    for other in (weight.T, weight[:, 0], weight[None]):
+        with pytest.raises(ValueError, match=r"`weight` \(.*\); they must be"):
+            function(context, vectors, other)
 
 
 @pytest.mark.parametrize("max_negatives", [0, -1, -3])
