@@ -122,7 +122,7 @@ def train_svd(
     # Raises
 
     `ConfigurationError`
-        If an option or an output is invalid, or the corpus cannot be read or has too few words.
+        If an option or an output is invalid, or the corpus is not UTF-8 or has too few words.
         Nothing is written then.
     `InvalidFileError`
         If `pca_of` is not an unsupervised fastText model.
