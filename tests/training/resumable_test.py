@@ -181,7 +181,7 @@ def interruption_after(steps):
     """A method that raises an error after it was called that many times."""
     left = iter(range(steps))
 
-    def stop(self):
+    def stop(self, *args):
         if next(left, None) is None:
             raise InterruptedError
 
@@ -246,6 +246,25 @@ def test_a_run_killed_in_an_epoch_has_the_same_weights(data_loader, options, mon
         assert metrics_of_epochs() == expected_metrics
         log = Path("run/out.log").read_text()
         assert (f"Epoch {resumed} resumes after batch {in_epoch}" in log) == bool(in_epoch)
+
+
+def test_a_run_killed_in_a_validation_has_the_same_weights(monkeypatch):
+    """The last step of an epoch has one batch, not two, and workers build the next epoch's."""
+    run = partial(
+        train,
+        data_loader={**WORKER, "num_workers": 2, "batches_per_epoch": 3},
+        checkpointer={"type": "resumable", "save_every_num_batches": 1},
+        num_gradient_accumulation_steps=2,
+    )
+    run()
+    expected = torch.load("run/model_state_e3_b0.th")
+    shutil.rmtree("run")
+    with monkeypatch.context() as patch:
+        patch.setattr(ResumableTrainer, "_validation_loss", interruption_after(0))
+        with pytest.raises(InterruptedError):
+            run()
+    run(recover=True)
+    torch.testing.assert_close(torch.load("run/model_state_e3_b0.th"), expected, rtol=0, atol=0)
 
 
 def test_a_renamed_directory_resumes():
