@@ -134,7 +134,9 @@ def export_model(
                 "out"
             )
         name = config["dataset_reader"]["token_indexers"][archive.input_name]["model_path"]
-        del files[name]
+        if Path(files.pop(name)).resolve().parent == folder.resolve():
+            # It may be the only copy.
+            written.remove(name)
         config = map_paths(config, lambda value: _COMPACT if value == name else value)
     record = _read_record(archive)
     language = language or archive.config.get("language") or _language_in(record)
