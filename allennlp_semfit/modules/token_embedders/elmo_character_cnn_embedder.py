@@ -9,7 +9,7 @@ from allennlp.modules.seq2vec_encoders import CnnHighwayEncoder
 from allennlp.modules.token_embedders import Embedding, TokenEmbedder
 
 from allennlp_semfit.common.config_params import NamesConfigKey
-from allennlp_semfit.common.errors import InvalidFileError, first_line, resolve_file
+from allennlp_semfit.common.errors import InvalidFileError, check_bounds, first_line, resolve_file
 from allennlp_semfit.functional import distinct_vectors
 
 # The characters of a word, as the `elmo_characters` indexer gives them.
@@ -71,6 +71,8 @@ class ElmoCharacterCnnEmbedder(TokenEmbedder, NamesConfigKey):
         super().__init__()
         try:
             cnn = options["char_cnn"]
+            # PyTorch checks the other sizes.
+            check_bounds({"n_highway": cnn["n_highway"]}, at_least=0, at_most=100)
             sizes = {
                 "activation": cnn["activation"],
                 "embedding_dim": cnn["embedding"]["dim"],

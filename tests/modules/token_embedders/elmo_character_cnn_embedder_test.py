@@ -98,6 +98,10 @@ def test_it_is_always_frozen_and_can_be_pickled(embedder):
         (lambda options: options.pop("lstm"), "there is no 'lstm'"),
         (lambda options: options["char_cnn"].update(activation="selu"), "unknown activation selu"),
         (lambda options: options["lstm"].update(projection_dim=10**15), "can't allocate memory"),
+        (
+            lambda options: options["char_cnn"].update(n_highway=2**31),
+            "n_highway must be at least 0",
+        ),
     ],
 )
 def test_wrong_options_are_named(change, message, tmp_path):
