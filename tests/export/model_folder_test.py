@@ -112,11 +112,9 @@ def test_a_compact_folder_has_rounded_vectors_in_a_smaller_file(lm_archive, embe
     assert compact.stat().st_size < Path(VECTORS).stat().st_size / 2
     assert not [*compact.parent.glob("*.bin")]
     # The vectors that are given remain.
-    shutil.copyfile(VECTORS, compact.with_name("vectors.bin"))
-    export_model(
-        lm_archive, compact.parent, compact.with_name("vectors.bin"), compact=True, force=True
-    )
-    assert compact.with_name("vectors.bin").exists()
+    given = shutil.copyfile(VECTORS, compact.with_name("vectors.bin"))
+    export_model(lm_archive, compact.parent, str(given), compact=True, force=True)
+    assert given.exists()
     for words in SENTENCES:
         numpy.testing.assert_allclose(
             SentenceEmbedder(compact.parent).embed_sentence(words),
