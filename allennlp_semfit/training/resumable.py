@@ -179,8 +179,8 @@ class ResumableTrainer(GradientDescentTrainer, KnownParams):
                 length = loader.batches_per_epoch or inf
                 groups = self._start_after_batches_in_epoch_completed
                 num_to_skip = min(groups * self._num_gradient_accumulation_steps, length)
-            if epochs > 0:
-                num_to_skip += epochs * length
+                # Zero times infinity is not a number.
+                num_to_skip += epochs * length if epochs else 0
             loader.collate_fn.num_to_skip = num_to_skip
 
     def _validation_loss(self, epoch: int) -> Any:
