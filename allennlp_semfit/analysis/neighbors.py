@@ -13,7 +13,7 @@ from more_itertools import unique_everseen
 from torch.nn.functional import normalize
 
 from allennlp_semfit.export.embed_file import progress_bar
-from allennlp_semfit.pretrained.pooling import pool_layers
+from allennlp_semfit.pretrained.pooling import Layers, pool_layers
 from allennlp_semfit.pretrained.sentence_embedder import DEFAULT_BATCH_SIZE, SentenceEmbedder
 
 # The number of occurrences with cosines in memory at a time.
@@ -121,7 +121,7 @@ def find_neighbors(
     embedder: SentenceEmbedder,
     sentences: Mapping[int, Sequence[str]],
     occurrences: Sequence[Occurrence],
-    layers: str = "normalized",
+    layers: Layers = "normalized",
     top_k: int = 5,
     batch_size: int = DEFAULT_BATCH_SIZE,
 ) -> List[Neighborhood]:
@@ -137,8 +137,9 @@ def find_neighbors(
         The output of `distinct_sentences`.
     occurrences : `Sequence[Occurrence]`
         Items of a list in the output of `find_occurrences`.
-    layers : `str`, optional (default = `"normalized"`)
-        See `SentenceEmbedder.sentence_vectors`.
+    layers : `Literal["all", "top", "average", "normalized"]`, optional (default = `"normalized"`)
+        How the layers are pooled: side by side (all), the last one (top), their mean (average), or
+        their mean after layer normalization of each (normalized).
     top_k : `int`, optional (default = `5`)
         The maximum number of neighbors of each kind, the same word and other words.
     batch_size : `int`, optional (default = `64`)

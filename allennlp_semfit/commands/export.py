@@ -15,7 +15,6 @@ from allennlp.common.util import format_size
 from allennlp_semfit.commands.options import (
     Command,
     add_language_model_options,
-    add_layers_options,
     add_parameters,
     call,
     load_language_model,
@@ -83,8 +82,7 @@ class Embed(Command):
     def add_arguments(self, subparser: argparse.ArgumentParser) -> None:
         add_parameters(subparser, SentenceEmbedder, "archive_file")
         add_parameters(subparser, embed_file, "sentences_file", "out_file")
-        add_layers_options(subparser, default="all")
-        names = ("pool", "dtype", "forget_sentences", "force")
+        names = ("layers", "pool", "dtype", "forget_sentences", "force")
         add_parameters(subparser, embed_file, *names)
         add_language_model_options(subparser)
 
@@ -128,12 +126,7 @@ class ExportVectors(Command):
             help="UTF-8 text, one tokenized sentence per line; words that do not occur in it get "
             "no vector",
         )
-        add_layers_options(
-            subparser,
-            default=None,
-            all="all layers side by side",
-            average="the mean of the layers; the default with --contexts",
-        )
+        add_parameters(subparser, word_vectors, "layers")
         add_language_model_options(subparser)
         subparser.add_argument("--force", action="store_true", help="replace an existing OUT.txt")
 
@@ -141,10 +134,6 @@ class ExportVectors(Command):
         # All is checked before the model, which takes a while to load.
         inputs = filter(None, [args.archive_file, args.words_file, args.contexts])
         check_output_path(Path(args.out_file), force=args.force, inputs=[*inputs])
-        if args.layers and not args.contexts:
-            raise ConfigurationError(
-                f"--{args.layers} needs --contexts; without it, the vectors are those of layer 0"
-            )
         given = dict.fromkeys(_read_words(Path(args.words_file)))
         if not given:
             raise ConfigurationError(f"{args.words_file}: it has no word to export")

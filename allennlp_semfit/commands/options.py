@@ -198,27 +198,6 @@ def call(function: Callable[..., T], args: argparse.Namespace, **others: Any) ->
     return function(**{**given, **others})
 
 
-def add_layers_options(
-    subparser: argparse.ArgumentParser, default: Optional[str], **overrides: str
-) -> None:
-    """
-    Adds mutually exclusive options that set the argument `layers`, whose default is one of their
-    names or `None`. `overrides` are help texts.
-    """
-    texts = {
-        "all": "all layers",
-        "top": "the last layer",
-        "average": "the mean of the layers",
-        "normalized": "the mean of the layers after layer normalization of each",
-        **overrides,
-    }
-    layers = subparser.add_mutually_exclusive_group()
-    for name, text in texts.items():
-        text += "; the default" if name == default else ""
-        layers.add_argument(f"--{name}", dest="layers", action="store_const", const=name, help=text)
-    subparser.set_defaults(layers=default)
-
-
 def add_language_model_options(subparser: argparse.ArgumentParser) -> None:
     """Adds the options that `load_language_model` reads."""
     add_parameters(subparser, SentenceEmbedder.embed_sentences, "batch_size")

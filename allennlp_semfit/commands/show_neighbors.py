@@ -20,7 +20,6 @@ from allennlp_semfit.analysis.neighbors import (
 from allennlp_semfit.commands.options import (
     Command,
     add_language_model_options,
-    add_layers_options,
     add_parameters,
     call,
     load_language_model,
@@ -54,10 +53,9 @@ class ShowNeighbors(Command):
         subparser.add_argument(
             "--words", metavar="WORD,WORD", required=True, help="the words, separated by commas"
         )
-        add_parameters(subparser, find_neighbors, "top_k")
+        add_parameters(subparser, find_neighbors, "top_k", "layers")
         add_parameters(subparser, find_occurrences, "max_occurrences")
         add_parameters(subparser, distinct_sentences, "max_sentences")
-        add_layers_options(subparser, default="normalized", all="all layers side by side")
         subparser.add_argument(
             "--json",
             action="store_true",

@@ -20,7 +20,7 @@ from numpy.lib import format as npy_format
 from allennlp_semfit.common.errors import check_choice
 from allennlp_semfit.common.output import check_output_path, explain_full_disk, write_file
 from allennlp_semfit.common.text_files import read_lines, read_text
-from allennlp_semfit.pretrained.pooling import Pool, check_pooling, pool_layers, pool_words
+from allennlp_semfit.pretrained.pooling import Layers, Pool, check_pooling, pool_layers, pool_words
 from allennlp_semfit.pretrained.sentence_embedder import (
     DEFAULT_BATCH_SIZE,
     SentenceEmbedder,
@@ -81,7 +81,7 @@ def embed_file(
     sentences_file: Union[str, os.PathLike],
     out_file: Union[str, os.PathLike],
     *,
-    layers: str = "all",
+    layers: Layers = "all",
     pool: Optional[Pool] = None,
     dtype: Literal["float32", "float16"] = "float32",
     batch_size: int = DEFAULT_BATCH_SIZE,
@@ -108,8 +108,9 @@ def embed_file(
         The output file, such as `vectors.h5`.
 
         The dataset of an empty line has length 0.
-    layers : `str`, optional (default = `"all"`)
-        `"all"`, or how the layers are pooled: see `pool_layers`.
+    layers : `Literal["all", "top", "average", "normalized"]`, optional (default = `"all"`)
+        Whether to write all layers, the last one (top), their mean (average), or their mean after
+        layer normalization of each (normalized).
     pool : `Literal["mean", "max", "first"]`, optional (default = `None`)
         Whether to write one vector per sentence: the mean or the maximum of the vectors of its
         words, or that of its first word; zeros for an empty line. If the layers are not pooled, it
@@ -284,6 +285,6 @@ def _check_disk(unfinished: Path, size: int) -> None:
     if needed > free:
         raise ConfigurationError(
             f"{unfinished.parent}: the vectors and their copy need {format_size(needed)} more, and "
-            f"{format_size(free)} are free; make room, or use --top, --average, --normalized or "
-            "--dtype float16"
+            f"{format_size(free)} are free; make room, or use --layers top, --layers "
+            "average or --dtype float16"
         )

@@ -8,7 +8,7 @@ import numpy
 from allennlp.common import Tqdm
 from allennlp.common.checks import ConfigurationError
 
-from allennlp_semfit.pretrained.pooling import pool_layers
+from allennlp_semfit.pretrained.pooling import Layers, pool_layers
 from allennlp_semfit.pretrained.sentence_embedder import (
     DEFAULT_BATCH_SIZE,
     SentenceEmbedder,
@@ -20,7 +20,7 @@ def word_vectors(
     embedder: SentenceEmbedder,
     words: Iterable[str],
     contexts: Optional[Iterable[Sequence[str]]] = None,
-    layers: Optional[str] = None,
+    layers: Optional[Layers] = None,
     batch_size: int = DEFAULT_BATCH_SIZE,
 ) -> Tuple[List[str], numpy.ndarray]:
     """
@@ -34,9 +34,10 @@ def word_vectors(
         They match words of `contexts` with the same Unicode normalization form C.
     contexts : `Optional[Iterable[Sequence[str]]]`, optional (default = `None`)
         Sentences, as lists of words.
-    layers : `str`, optional (default = `None`)
-        How the layers of an occurrence in `contexts` are pooled, by default `"average"`: see
-        `SentenceEmbedder.sentence_vectors`.
+    layers : `Literal["all", "top", "average", "normalized"]`, optional (default = `None`)
+        With `contexts`, how the layers of an occurrence are pooled: side by side (all), the last
+        one (top), their mean (average, the default), or their mean after layer normalization of
+        each (normalized).
     batch_size : `int`, optional (default = `64`)
         See `SentenceEmbedder.embed_sentences`.
 

@@ -15,7 +15,7 @@ def test_every_option_arrives(lm_archive, tmp_path, caplog):
     caplog.set_level("INFO")
     out = tmp_path / "vectors.h5"
     out.write_text("in the way")
-    options = "--average --dtype float16 --batch-size 3 --forget-sentences --force"
+    options = "--layers average --dtype float16 --batch-size 3 --forget-sentences --force"
     run(lm_archive, VALIDATION, out, *options.split())
     with h5py.File(out, "r") as file:
         assert "sentence_to_index" not in file

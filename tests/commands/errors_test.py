@@ -45,7 +45,10 @@ ERRORS = [
     ),
     ("export-vectors missing.tar.gz out.txt --words-file empty.txt", "it has no word to export"),
     ("export-vectors missing.tar.gz out.txt --words-file one.txt", "missing.tar.gz does not exist"),
-    ("export-vectors missing.tar.gz out.txt --words-file one.txt --top", "--top needs --contexts"),
+    (
+        "export-vectors ARCHIVE out.txt --words-file one.txt --layers top",
+        "layers: 'top' needs `contexts`",
+    ),
     (
         "export-vectors ARCHIVE out.txt --words-file one.txt --contexts in.txt",
         "one.txt: none of its 1 words occurs in in.txt; give words as they are",

@@ -32,7 +32,7 @@ def text_file(tmp_path_factory):
 
 
 def test_json_has_what_the_functions_give(lm_archive, text_file, capsys):
-    options = "--json --all --top-k 3 --max-occurrences 2 --batch-size 4 --max-sentences 25"
+    options = "--json --layers all --top-k 3 --max-occurrences 2 --batch-size 4 --max-sentences 25"
     run(lm_archive, text_file, "--words", "river, THE,river", *options.split())
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     sentences = distinct_sentences(LINES, 25)
@@ -58,9 +58,9 @@ def test_json_has_what_the_functions_give(lm_archive, text_file, capsys):
 
 def test_text_has_lines_with_the_word_in_its_context(lm_archive, text_file, capsys):
     command = (lm_archive, text_file, "--words", "River")
-    run(*command, "--top", "--json", "--top-k", 2)
+    run(*command, "--layers", "top", "--json", "--top-k", 2)
     objects = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    run(*command, "--top", "--top-k", 2)
+    run(*command, "--layers", "top", "--top-k", 2)
     shown = capsys.readouterr().out.splitlines()
     for each in objects:
         assert "[river] " in shown[0]
@@ -73,7 +73,7 @@ def test_text_has_lines_with_the_word_in_its_context(lm_archive, text_file, caps
         assert shown[7] == ""
         shown = shown[8:]
     assert not shown
-    run(*command[:2], "--words", "word17", "--all")
+    run(*command[:2], "--words", "word17", "--layers", "all")
     shown = capsys.readouterr().out
     # Long contexts are cut, and what the text does not have is said.
     assert "       … word12 word13 word14 word15 word16 [word17] word18 " in shown
