@@ -12,7 +12,7 @@ from allennlp_semfit.common.model_config import input_names, type_of
 # AllenNLP derives a text field's mask from the first tensor with the fewest dimensions. Its name is
 # not "mask", because only one indexer of a text field may have a "mask".
 WORD_MASK = "word_mask"
-SUBWORD_SPANS = "subword_spans"
+FIRST_SUBWORDS = "first_subwords"
 
 
 class LanguageModelArchive(Archive):

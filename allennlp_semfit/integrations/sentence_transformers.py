@@ -6,7 +6,7 @@ import torch
 from torch.nn.utils.rnn import pad_sequence
 
 from allennlp_semfit.common.errors import ConfigurationError, absolute_path
-from allennlp_semfit.pretrained.pooling import SubTokenMode, check_pooling, pool_layers
+from allennlp_semfit.pretrained.pooling import check_pooling, pool_layers
 from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
 
 
@@ -26,9 +26,8 @@ class ContextualWordEmbeddings(torch.nn.Module):
         The language model's `model.tar.gz`, serialization directory or exported folder.
     layers : `str`, optional (default = `"all"`)
         See `SentenceEmbedder.sentence_vectors`.
-    sub_token_mode : `str`, optional (default = `"first"`)
-        This and `bf16` are those of [`SentenceEmbedder`](#sentenceembedder).
     bf16 : `bool`, optional (default = `False`)
+        See [`SentenceEmbedder`](#sentenceembedder).
 
     # Raises
 
@@ -44,23 +43,16 @@ class ContextualWordEmbeddings(torch.nn.Module):
     ```
     """
 
-    def __init__(
-        self,
-        archive_file: str,
-        layers: str = "all",
-        sub_token_mode: SubTokenMode = "first",
-        bf16: bool = False,
-    ) -> None:
+    def __init__(self, archive_file: str, layers: str = "all", bf16: bool = False) -> None:
         super().__init__()
         check_pooling(layers)
         self.layers = layers
         self._config = {
             "archive_file": absolute_path(archive_file),
             "layers": layers,
-            "sub_token_mode": sub_token_mode,
             "bf16": bf16,
         }
-        self._embedder = SentenceEmbedder(archive_file, -1, sub_token_mode, bf16)
+        self._embedder = SentenceEmbedder(archive_file, bf16=bf16)
         # Registered as a submodule, so that `SentenceTransformer` moves it to its device.
         self._language_model = self._embedder._layers
 

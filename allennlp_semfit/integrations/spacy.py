@@ -7,7 +7,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span, Token
 from spacy.util import minibatch
 
-from allennlp_semfit.pretrained.pooling import SubTokenMode, check_pooling, pool_layers, pool_words
+from allennlp_semfit.pretrained.pooling import check_pooling, pool_layers, pool_words
 from allennlp_semfit.pretrained.sentence_embedder import DEFAULT_BATCH_SIZE, SentenceEmbedder
 
 
@@ -37,8 +37,7 @@ class SemfitVectors:
     batch_size : `int`, optional (default = `64`)
         The maximum number of sentences in a batch.
     cuda_device : `Union[int, str]`, optional (default = `-1`)
-        This and the following parameters are those of [`SentenceEmbedder`](#sentenceembedder).
-    sub_token_mode : `str`, optional (default = `"first"`)
+        This and `bf16` are those of [`SentenceEmbedder`](#sentenceembedder).
     bf16 : `bool`, optional (default = `False`)
 
     # Raises
@@ -63,13 +62,12 @@ class SemfitVectors:
         layers: str = "all",
         batch_size: int = DEFAULT_BATCH_SIZE,
         cuda_device: Union[int, str] = -1,
-        sub_token_mode: SubTokenMode = "first",
         bf16: bool = False,
     ) -> None:
         check_pooling(layers)
         self.layers = layers
         self.batch_size = batch_size
-        self._embedder = SentenceEmbedder(archive_file, cuda_device, sub_token_mode, bf16)
+        self._embedder = SentenceEmbedder(archive_file, cuda_device, bf16)
 
     def __call__(self, doc: Doc) -> Doc:
         self._set_vectors([doc])

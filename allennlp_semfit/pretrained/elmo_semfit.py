@@ -8,6 +8,7 @@ from weakref import WeakValueDictionary
 import torch
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import pad_sequence_to_length
 from allennlp.data import Batch, Instance, Token, TokenIndexer, Vocabulary
 from allennlp.data.fields import TextField
 from allennlp.data.token_indexers.token_indexer import IndexedTokenList
@@ -16,7 +17,7 @@ from allennlp.modules.token_embedders import TokenEmbedder
 from torch.nn.functional import layer_norm
 
 from allennlp_semfit.archives.language_model_archive import (
-    SUBWORD_SPANS,
+    FIRST_SUBWORDS,
     WORD_MASK,
     LanguageModelArchive,
 )
@@ -89,25 +90,26 @@ class ElmoSemfitIndexer(TokenIndexer, NamesConfigKey):
     def tokens_to_indices(self, tokens: List[Token], vocabulary: Vocabulary) -> IndexedTokenList:
         """
         The output of the language model's indexer for words, without boundary tokens; for a subword
-        model, that for their subwords, and `"subword_spans"`, the first and last subword of each
-        word. The task's `vocabulary` is not used.
+        model, that for their subwords, and `"first_subwords"`, the index of each word's first
+        subword. The task's `vocabulary` is not used.
         """
         if self._tokenizer is None:
             return self._indexer.tokens_to_indices(tokens, self._vocab)
         subwords, spans = self._tokenizer.intra_word_tokenize(
             [token.ensure_text() for token in tokens]
         )
-        return {**self._indexer.tokens_to_indices(subwords, self._vocab), SUBWORD_SPANS: spans}
+        first = [start for start, _ in spans]
+        return {**self._indexer.tokens_to_indices(subwords, self._vocab), FIRST_SUBWORDS: first}
 
     def get_empty_token_list(self) -> IndexedTokenList:
         empty = self._indexer.get_empty_token_list()
-        return empty if self._tokenizer is None else {**empty, SUBWORD_SPANS: []}
+        return empty if self._tokenizer is None else {**empty, FIRST_SUBWORDS: []}
 
     def get_padding_lengths(self, indexed_tokens: IndexedTokenList) -> Dict[str, int]:
         lengths = self._indexer.get_padding_lengths(indexed_tokens)
         if self._tokenizer is not None:
             # Without the indexer's `token_min_padding_length`, which counts subwords.
-            lengths[SUBWORD_SPANS] = len(indexed_tokens[SUBWORD_SPANS])
+            lengths[FIRST_SUBWORDS] = len(indexed_tokens[FIRST_SUBWORDS])
         return lengths
 
     def as_padded_tensor_dict(
@@ -120,20 +122,18 @@ class ElmoSemfitIndexer(TokenIndexer, NamesConfigKey):
         `"lm_tokens"` of `single_id`.
 
         For a subword model, the first dimension is subwords, all names get the prefix, and there
-        are `"word_mask"`, shape `(num_words,)`, and `"subword_spans"`, shape `(num_words, 2)`, zero
-        where padded.
+        are `"word_mask"` and `"first_subwords"`, shape `(num_words,)`, zero where padded.
         """
         indexed = dict(tokens)
-        subword_spans = indexed.pop(SUBWORD_SPANS, [])
+        first = indexed.pop(FIRST_SUBWORDS, [])
         padded = self._indexer.as_padded_tensor_dict(indexed, padding_lengths)
         tensors = {self._prefix + name: tensor for name, tensor in padded.items()}
         if self._tokenizer is None:
             return tensors
-        length = padding_lengths[SUBWORD_SPANS]
-        words = torch.tensor(subword_spans[:length], dtype=torch.long).view(-1, 2)
-        spans = torch.zeros(length, 2, dtype=torch.long)
-        spans[: len(words)] = words
-        return {WORD_MASK: torch.arange(length) < len(words), SUBWORD_SPANS: spans, **tensors}
+        length = padding_lengths[FIRST_SUBWORDS]
+        mask = torch.arange(length) < len(first)
+        padded_first = torch.tensor(pad_sequence_to_length(first, length), dtype=torch.long)
+        return {WORD_MASK: mask, FIRST_SUBWORDS: padded_first, **tensors}
 
 
 @TokenEmbedder.register("elmo_semfit")
@@ -175,16 +175,13 @@ class ElmoSemfitEmbedder(TokenEmbedder, NamesConfigKey):
         If given, the representation is projected to this dimension.
     scalar_mix_parameters : `List[float]`, optional (default = `None`)
         A fixed `w` for each layer, the projected input first. `γ` is then fixed too.
-    sub_token_mode : `str`, optional (default = `"first"`)
-        For a subword model, the vector of a word: `"first"`, that of its first subword, or `"avg"`,
-        the mean of its subwords.
 
     # Raises
 
     `ConfigurationError`
         If `archive_file` is missing or is not the archive of a language model, if the `elmo_semfit`
-        indexer of the same name has another language model, if the number of
-        `scalar_mix_parameters` is not that of the layers, or if `sub_token_mode` is unknown.
+        indexer of the same name has another language model, or if the number of
+        `scalar_mix_parameters` is not that of the layers.
 
     # Example
 
@@ -214,13 +211,12 @@ class ElmoSemfitEmbedder(TokenEmbedder, NamesConfigKey):
         requires_grad: bool = False,
         projection_dim: Optional[int] = None,
         scalar_mix_parameters: Optional[List[float]] = None,
-        sub_token_mode: str = "first",
     ) -> None:
         super().__init__()
         archive = LanguageModelArchive.open(archive_file)
         self._archive_file = archive.file
         self._archive_identity = archive.identity
-        self._language_model = LanguageModelLayers(archive, archive.build_model(), sub_token_mode)
+        self._language_model = LanguageModelLayers(archive, archive.build_model())
         num_layers = self._language_model.num_layers
         if not requires_grad:
             self._language_model.freeze()
@@ -262,7 +258,7 @@ class ElmoSemfitEmbedder(TokenEmbedder, NamesConfigKey):
     def forward(
         self,
         word_mask: Optional[torch.BoolTensor] = None,
-        subword_spans: Optional[torch.LongTensor] = None,
+        first_subwords: Optional[torch.LongTensor] = None,
         **others: torch.Tensor,
     ) -> torch.Tensor:
         """
@@ -271,7 +267,7 @@ class ElmoSemfitEmbedder(TokenEmbedder, NamesConfigKey):
         zero where padded. Raises a `ConfigurationError` if the names of the tensors or the
         dimension of the vectors are not those that the language model was trained on.
         """
-        found = {"word_mask": word_mask, "subword_spans": subword_spans, **others}
+        found = {"word_mask": word_mask, "first_subwords": first_subwords, **others}
         tensors = {name: tensor for name, tensor in found.items() if tensor is not None}
         self._check(tensors)
         with torch.set_grad_enabled(self._requires_grad and torch.is_grad_enabled()):
@@ -279,7 +275,7 @@ class ElmoSemfitEmbedder(TokenEmbedder, NamesConfigKey):
         if self._do_layer_norm:
             layers = [layer_norm(layer, layer.shape[-1:]) for layer in layers]
         mixed = self._scalar_mix(layers)
-        representation = self._dropout(self._language_model.pool_to_words(mixed, tensors))
+        representation = self._dropout(self._language_model.select_words(mixed, tensors))
         return representation if self._projection is None else self._projection(representation)
 
     def _check(self, tensors: Dict[str, torch.Tensor]) -> None:
@@ -309,10 +305,10 @@ class ArchivedLanguageModel(torch.nn.Module):
     `FolderLanguageModel`. The parameters and errors are those of `SentenceEmbedder`.
     """
 
-    def __init__(self, archive_file: Union[str, os.PathLike], sub_token_mode: str) -> None:
+    def __init__(self, archive_file: Union[str, os.PathLike]) -> None:
         super().__init__()
         archive = LanguageModelArchive.open(archive_file)
-        self._layers = LanguageModelLayers(archive, archive.build_model(), sub_token_mode)
+        self._layers = LanguageModelLayers(archive, archive.build_model())
         self._layers.freeze()
         self._indexer = ElmoSemfitIndexer(archive_file)
         self.num_layers = self._layers.num_layers
@@ -330,7 +326,7 @@ class ArchivedLanguageModel(torch.nn.Module):
         return tensors["words"]["lm"]
 
     def forward(self, tensors: Dict[str, torch.Tensor]) -> List[torch.Tensor]:
-        return [self._layers.pool_to_words(layer, tensors) for layer in self._layers(tensors)]
+        return [self._layers.select_words(layer, tensors) for layer in self._layers(tensors)]
 
 
 def _name_in(key: str) -> str:

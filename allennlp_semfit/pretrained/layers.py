@@ -1,4 +1,4 @@
-from typing import Any, Dict, List, Optional, Sequence, Tuple, get_args
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -8,15 +8,13 @@ from allennlp.modules.token_embedders import Embedding, TokenEmbedder
 from allennlp.nn.util import get_text_field_mask
 
 from allennlp_semfit.archives.language_model_archive import (
-    SUBWORD_SPANS,
+    FIRST_SUBWORDS,
     WORD_MASK,
     LanguageModelArchive,
 )
-from allennlp_semfit.common.errors import check_choice
 from allennlp_semfit.functional import are_other_vectors
 from allennlp_semfit.modules.token_embedders.cached_embedder import CachedEmbedder
 from allennlp_semfit.pretrained.folder_language_model import add_boundary_tokens
-from allennlp_semfit.pretrained.pooling import SubTokenMode
 
 # The output of these depends only on the word. A subclass might differ.
 _CHARACTER_CNNS = ("character_encoding", "elmo_character_cnn")
@@ -25,21 +23,16 @@ _CHARACTER_CNNS = ("character_encoding", "elmo_character_cnn")
 class LanguageModelLayers(torch.nn.Module):
     """
     The layers of a trained language model, the `archive`'s `model`, without its output layer. Adds
-    the boundary tokens of its training to each sentence, and pools the vectors of subwords to
-    words. `sub_token_mode` is that of `SentenceEmbedder`. Raises a `ConfigurationError` if it is
-    unknown, or if the model does not fit the fastText file or has not exactly one indexer whose
-    embedder is not `empty`.
+    the boundary tokens of its training to each sentence. Of a subword model, the vector of a word
+    is that of its first subword. Raises a `ConfigurationError` if the model does not fit the
+    fastText file or has not exactly one indexer whose embedder is not `empty`.
     """
 
-    def __init__(
-        self, archive: LanguageModelArchive, model: Any, sub_token_mode: str = "first"
-    ) -> None:
+    def __init__(self, archive: LanguageModelArchive, model: Any) -> None:
         super().__init__()
-        check_choice("`sub_token_mode`", sub_token_mode, get_args(SubTokenMode))
         self.indexer_name = archive.input_name
         self.prefix = archive.prefix
         self.is_subword = archive.is_subword
-        self.sub_token_mode = sub_token_mode
         self.num_layers = model.num_layers()
         self._text_field_embedder = model._text_field_embedder
         self._contextualizer = model._contextualizer
@@ -63,7 +56,7 @@ class LanguageModelLayers(torch.nn.Module):
             )
         self.input_names = {self.prefix + name for name in indexer.get_empty_token_list()}
         if self.is_subword:
-            self.input_names |= {WORD_MASK, SUBWORD_SPANS}
+            self.input_names |= {WORD_MASK, FIRST_SUBWORDS}
         self._start, self._end = (
             _BoundaryTokens(tokens, indexer, model.vocab, archive.file)
             for tokens in archive.boundary_tokens
@@ -130,31 +123,20 @@ class LanguageModelLayers(torch.nn.Module):
             embedded = self._cached_embedder[0](*source[self.indexer_name].values())
         return self._contextualizer(embedded, mask)
 
-    def pool_to_words(self, tensor: torch.Tensor, tensors: Dict[str, torch.Tensor]) -> torch.Tensor:
+    def select_words(self, tensor: torch.Tensor, tensors: Dict[str, torch.Tensor]) -> torch.Tensor:
         """
         Removes the boundaries of a layer or a mix of layers, the output of `forward(tensors)`, and
-        pools subwords to words. Shape `(batch_size, num_words, dim)`, zero where padded.
+        all but the first subword of each word. Shape `(batch_size, num_words, dim)`, zero where
+        padded.
         """
         if self.is_subword:
             mask = tensors[WORD_MASK]
-            spans = tensors[SUBWORD_SPANS] + self._start.size
-            words = _pool_subwords(tensor, spans, self.sub_token_mode)
+            first = (tensors[FIRST_SUBWORDS] + self._start.size).unsqueeze(-1)
+            words = tensor.gather(1, first.expand(-1, -1, tensor.size(-1)))
         else:
             mask = get_text_field_mask({self.indexer_name: tensors})
             words = tensor[:, self._start.size : tensor.size(1) - self._end.size]
         return words * mask.unsqueeze(-1)
-
-
-def _pool_subwords(tensor: torch.Tensor, spans: torch.Tensor, mode: str) -> torch.Tensor:
-    """`spans` has the first and last subword of each word, shape `(batch_size, num_words, 2)`."""
-    first, last = spans[..., :1], spans[..., 1:]
-    if mode == "first":
-        return tensor.gather(1, first.expand(-1, -1, tensor.size(-1)))
-    subwords = torch.arange(tensor.size(1), device=tensor.device)
-    # Some words have hundreds of subwords. A matrix product avoids padding all words to that
-    # number.
-    is_within = (first <= subwords) & (subwords <= last)
-    return torch.bmm(is_within.to(tensor), tensor) / (last - first + 1)
 
 
 class _BoundaryTokens(torch.nn.Module):

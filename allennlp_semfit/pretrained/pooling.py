@@ -9,8 +9,6 @@ from torch.nn.functional import layer_norm
 from allennlp_semfit.common.errors import check_choice
 
 Pool = Literal["mean", "max", "first"]
-SubTokenMode = Literal["first", "avg"]
-
 Layers = Literal["all", "top", "average", "normalized"]
 
 

@@ -1,7 +1,7 @@
 import os
 from collections import abc
 from importlib.util import find_spec
-from typing import Any, Dict, Iterable, Iterator, List, Sequence, Tuple, Union, get_args
+from typing import Any, Dict, Iterable, Iterator, List, Sequence, Tuple, Union
 
 import numpy
 import torch
@@ -11,14 +11,13 @@ from allennlp_semfit.common.errors import (
     InvalidFileError,
     absolute_path,
     check_bounds,
-    check_choice,
     first_line,
     resolve_path,
 )
 from allennlp_semfit.common.parallel import use_one_thread_in_forks
 from allennlp_semfit.common.text_files import FOLDER_WEIGHTS
 from allennlp_semfit.pretrained.folder_language_model import FolderLanguageModel
-from allennlp_semfit.pretrained.pooling import SubTokenMode, check_pooling, pool_layers, pool_words
+from allennlp_semfit.pretrained.pooling import check_pooling, pool_layers, pool_words
 
 DEFAULT_BATCH_SIZE = 64
 
@@ -52,9 +51,6 @@ class SentenceEmbedder:
         The GPU to run on; `-1` for the CPU.
 
         A PyTorch device, such as `"cuda"`, is accepted, too.
-    sub_token_mode : `Literal["first", "avg"]`, optional (default = `"first"`)
-        For a subword model, the vector of a word: that of its first subword, or the mean of all
-        (avg).
     bf16 : `bool`, optional (default = `False`)
         Whether to multiply matrices in `bfloat16`. It is faster on GPUs and on CPUs with
         instructions for it, and changes the vectors by about one percent.
@@ -65,8 +61,7 @@ class SentenceEmbedder:
         If `archive_file` is missing or is not the archive of a language model, or if a file of
         the language model is missing.
     `ConfigurationError`
-        If a file does not fit the language model, `sub_token_mode` is unknown, or the device
-        cannot be used.
+        If a file does not fit the language model, or the device cannot be used.
 
     # Example
 
@@ -81,20 +76,18 @@ class SentenceEmbedder:
         self,
         archive_file: Union[str, os.PathLike],
         cuda_device: Union[int, str, torch.device] = -1,
-        sub_token_mode: SubTokenMode = "first",
         bf16: bool = False,
     ) -> None:
         archive_file = os.path.expanduser(archive_file)
         # Constructor arguments for `__reduce__`, with absolute paths.
-        self._arguments = (absolute_path(archive_file), cuda_device, sub_token_mode, bf16)
+        self._arguments = (absolute_path(archive_file), cuda_device, bf16)
         self._bf16 = bf16
         # Callers may fork: spaCy's `n_process` does, for example.
         use_one_thread_in_forks()
         device = _to_device(cuda_device)
-        check_choice("`sub_token_mode`", sub_token_mode, get_args(SubTokenMode))
         layers: Any = FolderLanguageModel.open(archive_file)
         if layers is None:
-            layers = _open_with_allennlp(archive_file, sub_token_mode)
+            layers = _open_with_allennlp(archive_file)
         self._layers = layers.to(device)
 
     def __reduce__(self) -> Tuple[Any, ...]:
@@ -289,7 +282,7 @@ class SentenceEmbedder:
         return vectors
 
 
-def _open_with_allennlp(archive_file: Union[str, os.PathLike], *arguments: Any) -> torch.nn.Module:
+def _open_with_allennlp(archive_file: Union[str, os.PathLike]) -> torch.nn.Module:
     if find_spec("allennlp") is None:
         # Raise the error of a missing file first.
         resolve_path(archive_file, "`allennlp export-model` makes a folder.", "Language model")
@@ -303,7 +296,7 @@ def _open_with_allennlp(archive_file: Union[str, os.PathLike], *arguments: Any) 
         )
     from allennlp_semfit.pretrained.elmo_semfit import ArchivedLanguageModel
 
-    return ArchivedLanguageModel(archive_file, *arguments)
+    return ArchivedLanguageModel(archive_file)
 
 
 def windows_of(sentences: Iterable[Sequence[str]]) -> Iterator[Sequence[Sequence[str]]]:

@@ -38,9 +38,9 @@ def test_the_mean_over_contexts(layers, tmp_path, caplog):
     words, out = tmp_path / "words.txt", tmp_path / "out.txt"
     # One subword, and two.
     words.write_text("the\nnowhere\nclosed\n")
-    options = f"--layers {layers} --sub-token-mode avg --batch-size 3".split()
+    options = f"--layers {layers} --batch-size 3".split()
     run(archive, out, "--words-file", words, "--contexts", VALIDATION, *options)
-    embedder = SentenceEmbedder(archive, sub_token_mode="avg")
+    embedder = SentenceEmbedder(archive)
     occurrences = {"the": [], "closed": []}
     for sentence in map(str.split, VALIDATION.read_text().splitlines()):
         vectors = pool_layers(embedder.embed_sentence(sentence), layers)

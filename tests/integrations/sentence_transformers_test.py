@@ -57,20 +57,17 @@ def test_encodes_as_the_embedder_does(embedder, lm_archive, pool, layers):
 def test_saves_its_path(tmp_path, monkeypatch):
     archive = write_language_model(tmp_path / "lm", "subwords")
     monkeypatch.chdir(tmp_path)
-    words = ContextualWordEmbeddings("lm", "top", "avg", True)
+    words = ContextualWordEmbeddings("lm", "top", True)
     monkeypatch.chdir(FIXTURES)
     words.save(str(tmp_path))
     assert json.loads((tmp_path / "config.json").read_text()) == {
         "archive_file": str(archive),
         "layers": "top",
-        "sub_token_mode": "avg",
         "bf16": True,
     }
     pickled = pickle.dumps(words)
     assert len(pickled) < 1000
-    expected = SentenceEmbedder(archive, sub_token_mode="avg", bf16=True).embed_sentence(WORDS[0])[
-        -1
-    ]
+    expected = SentenceEmbedder(archive, bf16=True).embed_sentence(WORDS[0])[-1]
     for copy in (words, ContextualWordEmbeddings.load(str(tmp_path)), pickle.loads(pickled)):
         vectors = copy(copy.preprocess(TEXTS[:1]))["token_embeddings"][0]
         numpy.testing.assert_array_equal(vectors, expected)

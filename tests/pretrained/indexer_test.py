@@ -57,17 +57,17 @@ def test_no_tensor_has_a_name_that_allennlp_gives_a_meaning(kind, indexers):
 def test_a_subword_models_subwords_and_where_each_word_has_its_own(indexers, sentences):
     indexer = indexers["subwords"]
     tensors = tensors_of(indexer, sentences)
-    assert list(tensors) == ["word_mask", "subword_spans", "lm_tokens"]
+    assert list(tensors) == ["word_mask", "first_subwords", "lm_tokens"]
     length = max(map(len, sentences))
-    assert tensors["subword_spans"].shape == (len(sentences), length, 2)
+    assert tensors["first_subwords"].shape == (len(sentences), length)
     for index, words in enumerate(sentences):
         assert tensors["word_mask"][index].tolist() == [i < len(words) for i in range(length)]
-        assert not tensors["subword_spans"][index, len(words) :].any()
+        assert not tensors["first_subwords"][index, len(words) :].any()
         indices = []
-        for word, (first, last) in zip(words, tensors["subword_spans"][index].tolist()):
+        for word, first in zip(words, tensors["first_subwords"][index].tolist()):
             chunks = [word[i : i + 3] for i in range(0, len(word), 3)] or ["@@UNKNOWN@@"]
+            assert first == len(indices)
             indices += [indexer._vocab.get_token_index(chunk, "subwords") for chunk in chunks]
-            assert (first, last) == (len(indices) - len(chunks), len(indices) - 1)
         assert tensors["lm_tokens"][index, : len(indices)].tolist() == indices
         assert not tensors["lm_tokens"][index, len(indices) :].any()
 
@@ -201,7 +201,7 @@ def test_an_indexer_of_subwords_with_a_mask_of_its_own(language_models, tmp_path
         lambda config: config["dataset_reader"].update(tokenizer=tokenizer),
     )
     tensors = tensors_of(ElmoSemfitIndexer(language_model), [["captain", "of"], ["it"]])
-    assert list(tensors) == ["word_mask", "subword_spans", "lm_vectors", "lm_word_mask"]
+    assert list(tensors) == ["word_mask", "first_subwords", "lm_vectors", "lm_word_mask"]
     assert get_text_field_mask({"elmo": tensors}).tolist() == [[True, True], [True, False]]
     assert tensors["lm_word_mask"].sum(dim=1).tolist() == [4, 1]
     embedded = ElmoSemfitEmbedder(language_model).eval()(**tensors)

@@ -21,7 +21,7 @@ from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
 from tests import TRAIN, VECTORS
 from tests.language_models import KINDS, rewritten, with_vectors, write_language_model
 from tests.language_models import tensors_of as indexed_by
-from tests.tolerance import assert_as_exact_as, assert_same_but_for_rounding
+from tests.tolerance import assert_same_but_for_rounding
 
 SENTENCES = ["The captain closed the gate .", "Snow .", "Nobody had seen so much of it before"]
 
@@ -56,7 +56,7 @@ def test_the_layers_are_those_that_the_language_model_gives_sentences_of_its_rea
     assert len(given_layers) == layers.num_layers == 3
     for layer, expected_layer in zip(given_layers, expected["lm_embeddings"]):
         assert_same_but_for_rounding(layer, expected_layer)
-        words = layers.pool_to_words(layer, tensors)
+        words = layers.select_words(layer, tensors)
         assert words.shape == (3, 8, 12)
         for index, sentence in enumerate(SENTENCES):
             # The boundary comes first; a chunk has three characters.
@@ -132,7 +132,7 @@ def test_no_boundary_at_all(kind, tmp_path):
     with torch.no_grad():
         given = layers(tensors)
     assert given[-1].size(1) == get_text_field_mask({"": _of_subwords(tensors)}).size(1)
-    assert layers.pool_to_words(given[-1], tensors).shape == (3, 8, 12)
+    assert layers.select_words(given[-1], tensors).shape == (3, 8, 12)
     predictor = Predictor.from_path(str(directory), "language_model_vectors")
     for index, sentence in enumerate(SENTENCES):
         expected = torch.tensor(predictor.predict(sentence)["layers"])
@@ -141,7 +141,8 @@ def test_no_boundary_at_all(kind, tmp_path):
 
 
 def _of_subwords(tensors):
-    return {name: tensors[name] for name in tensors if name != "word_mask" or len(tensors) == 2}
+    of_words = {"word_mask", "first_subwords"} if "first_subwords" in tensors else set()
+    return {name: tensors[name] for name in tensors if name not in of_words}
 
 
 @settings(
@@ -150,55 +151,39 @@ def _of_subwords(tensors):
 )
 @given(
     sentences=st.lists(st.lists(st.integers(1, 4), max_size=5), min_size=1, max_size=4),
-    mode=st.sampled_from(["first", "avg"]),
     padding=st.integers(0, 2),
     num_start=st.integers(0, 2),
     num_end=st.integers(0, 2),
 )
-def test_subwords_are_joined_as_a_loop_joins_them(
-    subword_layers, sentences, mode, padding, num_start, num_end
+def test_a_word_has_the_vector_of_its_first_subword(
+    subword_layers, sentences, padding, num_start, num_end
 ):
     """`sentences` has the number of subwords of each word."""
     num_words = max(map(len, sentences)) + padding
     num_subwords = max(map(sum, sentences)) + padding
     tensor = torch.randn(len(sentences), num_start + num_subwords + num_end, 3)
-    spans = torch.zeros(len(sentences), num_words, 2, dtype=torch.long)
+    first_subwords = torch.zeros(len(sentences), num_words, dtype=torch.long)
     word_mask = torch.zeros(len(sentences), num_words, dtype=torch.bool)
     expected = torch.zeros(len(sentences), num_words, 3)
     for index, lengths in enumerate(sentences):
         first = 0
         for word, length in enumerate(lengths):
-            spans[index, word] = torch.tensor([first, first + length - 1])
+            first_subwords[index, word] = first
             word_mask[index, word] = True
-            subwords = [tensor[index, num_start + first + subword] for subword in range(length)]
-            expected[index, word] = subwords[0] if mode == "first" else sum(subwords) / length
+            expected[index, word] = tensor[index, num_start + first]
             first += length
-    subword_layers.sub_token_mode = mode
     subword_layers._start.tokens = torch.ones(num_start).long()
     subword_layers._end.tokens = torch.ones(num_end).long()
     # A sentence of nothing has no position to look at.
     if tensor.size(1) > num_start:
-        tensors = {"word_mask": word_mask, "subword_spans": spans}
-        joined = subword_layers.pool_to_words(tensor, tensors)
-        torch.testing.assert_close(joined, expected)
+        tensors = {"word_mask": word_mask, "first_subwords": first_subwords}
+        selected = subword_layers.select_words(tensor, tensors)
+        torch.testing.assert_close(selected, expected)
 
 
 @pytest.fixture
 def subword_layers(language_models):
     return open_layers(language_models["subwords"])
-
-
-def test_one_word_of_many_subwords_takes_no_memory_for_the_others(subword_layers):
-    # As a sum over spans, padded to the longest, it would be 40 GB.
-    spans = torch.stack([torch.arange(1000), torch.arange(1000)], dim=1)
-    spans[-1, 1] = 9999
-    tensor = torch.rand(1, 10_002, 1024)
-    subword_layers.sub_token_mode = "avg"
-    tensors = {"word_mask": torch.ones(1, 1000).bool(), "subword_spans": spans.unsqueeze(0)}
-    joined = subword_layers.pool_to_words(tensor, tensors)
-    torch.testing.assert_close(joined[0, :999], tensor[0, 1:1000])
-    pieces = tensor[0, 1000:10_001]
-    assert_as_exact_as(joined[0, 999], pieces.mean(dim=0), pieces.double().mean(dim=0))
 
 
 @pytest.mark.parametrize("kind", ["frozen_characters", "subwords"])

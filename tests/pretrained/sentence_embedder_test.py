@@ -38,13 +38,11 @@ WORDS = [*map(str.split, SENTENCES), ["Snow", "", "."]]
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_gives_what_the_token_embedder_gives_to_a_model(kind, language_models):
     archive_file = language_models[kind]
-    token_embedder = ElmoSemfitEmbedder(
-        archive_file, scalar_mix_parameters=[1, 2, 3], sub_token_mode="avg"
-    ).eval()
+    token_embedder = ElmoSemfitEmbedder(archive_file, scalar_mix_parameters=[1, 2, 3]).eval()
     # The one without words among them is not for a task.
     sentences = [words for words in WORDS if words]
     expected = token_embedder(**tensors_of(ElmoSemfitIndexer(archive_file), sentences))
-    embedder = SentenceEmbedder(archive_file, sub_token_mode="avg")
+    embedder = SentenceEmbedder(archive_file)
     weights = torch.tensor([1.0, 2, 3]).softmax(dim=0).numpy()
     given = dict(zip(map(" ".join, WORDS), embedder.embed_batch(WORDS)))
     assert given[""].shape == (3, 0, 12)
@@ -129,7 +127,7 @@ def test_a_word_must_be_a_string(embedder, words):
 
 @pytest.mark.parametrize("kind", ["fasttext", "subwords"])
 def test_is_pickled_without_its_weights(kind, language_models, tmp_path, monkeypatch):
-    embedder = SentenceEmbedder(os.path.relpath(language_models[kind]), -1, "avg")
+    embedder = SentenceEmbedder(os.path.relpath(language_models[kind]))
     pickled = pickle.dumps(embedder)
     assert len(pickled) < 1000
     expected = embedder.embed_sentence(WORDS[0])
