@@ -20,7 +20,6 @@ class CopyConfigs(Command):
     description = """Copies the configs of allennlp_semfit, to change them or to import them in
         your own. A clone of the repository already has them."""
     interrupted = "nothing was copied"
-    shows_progress = False
 
     def add_arguments(self, subparser: argparse.ArgumentParser) -> None:
         subparser.add_argument(

@@ -82,20 +82,12 @@ class Command(Subcommand):
     description: Optional[str] = None
     interrupted = "nothing was written"
     out_of_memory = "use less text or a machine with more memory"
-    shows_progress = True
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
         """Adds the parser of the command."""
         description = self.description or _read_docstring(self.function)[0]
         subparser = parser.add_parser(self.name, description=description, help=self.help)
         self.add_arguments(subparser)
-        if self.shows_progress:
-            subparser.add_argument(
-                "--file-friendly-logging",
-                action="store_true",
-                help="print progress on separate lines and less often; the default without a "
-                "terminal",
-            )
         subparser.set_defaults(func=self._run)
         return subparser
 
@@ -109,9 +101,8 @@ class Command(Subcommand):
 
     def _run(self, args: argparse.Namespace) -> None:
         with exit_on_error(self):
-            if self.shows_progress:
-                is_friendly = args.file_friendly_logging or not sys.stderr.isatty()
-                common_logging.FILE_FRIENDLY_LOGGING = is_friendly
+            # Without a terminal, print progress on separate lines and less often.
+            common_logging.FILE_FRIENDLY_LOGGING = not sys.stderr.isatty()
             # AllenNLP logs a line for each parameter of a model's configuration.
             logging.getLogger("allennlp.common.params").setLevel(logging.WARNING)
             # As in the files, whatever the locale; file names may have other bytes.

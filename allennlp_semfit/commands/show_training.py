@@ -93,7 +93,6 @@ def describe_training(serialization_dir: str) -> str:
 class ShowTraining(Command):
     help = "Show the metrics of a language model for each epoch, and what to do next."
     function = staticmethod(describe_training)
-    shows_progress = False
 
     def run(self, args: argparse.Namespace) -> None:
         sys.stdout.write(describe_training(args.serialization_dir))

@@ -64,9 +64,8 @@ def test_the_next_command_is_that_of_the_directory(
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])
-@pytest.mark.parametrize("option", [[], ["--file-friendly-logging"]])
-def test_writes_lines_where_there_is_no_terminal(is_terminal, option, monkeypatch):
+def test_writes_lines_where_there_is_no_terminal(is_terminal, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal, raising=False)
     with pytest.raises(SystemExit, match="no such file"):
-        run("missing.txt", "vectors.bin", *option)
-    assert (bool(option) or not is_terminal) == common_logging.FILE_FRIENDLY_LOGGING
+        run("missing.txt", "vectors.bin")
+    assert is_terminal != common_logging.FILE_FRIENDLY_LOGGING
