@@ -111,10 +111,9 @@ def embed_file(
     layers : `Literal["all", "top", "average", "normalized"]`, optional (default = `"all"`)
         Whether to write all layers, the last one (top), their mean (average), or their mean after
         layer normalization of each (normalized).
-    pool : `Literal["mean", "max", "first"]`, optional (default = `None`)
+    pool : `Literal["mean", "max"]`, optional (default = `None`)
         Whether to write one vector per sentence: the mean or the maximum of the vectors of its
-        words, or that of its first word; zeros for an empty line. If the layers are not pooled, it
-        has them side by side.
+        words; zeros for an empty line. If the layers are not pooled, it has them side by side.
     dtype : `Literal["float32", "float16"]`, optional (default = `"float32"`)
         The type of the vectors' elements. `"float16"` takes half the space.
     batch_size : `int`, optional (default = `64`)

@@ -8,7 +8,7 @@ from torch.nn.functional import layer_norm
 
 from allennlp_semfit.common.errors import check_choice
 
-Pool = Literal["mean", "max", "first"]
+Pool = Literal["mean", "max"]
 Layers = Literal["all", "top", "average", "normalized"]
 
 
@@ -36,12 +36,8 @@ def pool_layers(layers: numpy.ndarray, mode: str) -> numpy.ndarray:
 def pool_words(vectors: numpy.ndarray, mode: str) -> numpy.ndarray:
     """
     Pools the vectors of the words of a sentence, shape `(length, dim)`: `"mean"` is their mean,
-    `"max"` the maximum of each element, `"first"` the vector of the first word. Zeros if there are
-    no words. Shape `(dim,)`.
+    `"max"` the maximum of each element. Zeros if there are no words. Shape `(dim,)`.
     """
     if not len(vectors):
         return numpy.zeros(vectors.shape[1], vectors.dtype)
-    if mode == "first":
-        # Copy: a view would keep all words in memory.
-        return vectors[0].copy()
     return vectors.max(axis=0) if mode == "max" else vectors.mean(axis=0)

@@ -232,8 +232,8 @@ class SentenceEmbedder:
             Sentences may be empty. All are in memory at once, but the vectors of their words only
             one batch at a time.
         pool : `str`, optional (default = `"mean"`)
-            How the vectors of the words are pooled: `"mean"`; `"max"`, the maximum of each element;
-            or `"first"`, the vector of the first word.
+            How the vectors of the words are pooled: `"mean"`, or `"max"`, the maximum of each
+            element.
         layers : `str`, optional (default = `"all"`)
             How the layers are pooled first: `"all"`, which concatenates them, as in Perone et al.
             2018, whom the paper follows; `"average"`, their mean; `"normalized"`, their mean after
