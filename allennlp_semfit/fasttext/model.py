@@ -3,12 +3,12 @@
 import os
 import re
 import struct
-import unicodedata
 from array import array
 from bisect import bisect_left, bisect_right
 from functools import cached_property, lru_cache
 from mmap import ACCESS_READ, mmap
 from typing import List, Optional, Sequence, Tuple, Union
+from unicodedata import is_normalized, normalize
 from weakref import finalize
 from zlib import crc32
 
@@ -69,18 +69,16 @@ class FastTextVectors(OpenedOnce):
         """
         return self._cached_vector(word)
 
-    def get_normalized_word_vector(self, word: str) -> numpy.ndarray:
+    def get_word_vectors(self, words: Sequence[str]) -> List[numpy.ndarray]:
         """
-        Returns the vector of the word or, if the dictionary does not contain the word, of its
+        Returns the vector of each word or, if the dictionary does not contain the word, of its
         Unicode normalization form C, which `allennlp prepare-corpus` writes.
         """
-        if not (unicodedata.is_normalized("NFC", word) or word in self):
-            word = unicodedata.normalize("NFC", word)
-        return self.get_word_vector(word)
-
-    def get_word_vectors(self, words: Sequence[str]) -> List[numpy.ndarray]:
-        """Returns the result of `get_normalized_word_vector` for each word."""
-        return list(map(self.get_normalized_word_vector, words))
+        forms = (
+            word if is_normalized("NFC", word) or word in self else normalize("NFC", word)
+            for word in words
+        )
+        return list(map(self.get_word_vector, forms))
 
     def _read_only_vector(self, word: str) -> numpy.ndarray:
         vector = self._load_vector(word)
