@@ -4,13 +4,12 @@ import json
 import logging
 import os
 import time
-from collections import Counter
 from contextlib import ExitStack, closing
 from dataclasses import asdict
 from functools import lru_cache, partial
 from itertools import chain
 from pathlib import Path
-from typing import IO, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Union
+from typing import IO, Iterable, List, NamedTuple, Optional, Sequence, Union
 
 from allennlp.common import Tqdm
 from allennlp.common.checks import ConfigurationError
@@ -22,14 +21,13 @@ from allennlp_semfit.common.text_files import RECORD, TRAIN
 from allennlp_semfit.corpus.options import CorpusOptions
 from allennlp_semfit.corpus.sentences import SentenceSplitter, normalize
 from allennlp_semfit.corpus.sources import Source, find_sources, read_documents
-from allennlp_semfit.corpus.wikipedia import BROKEN, Document, strip_markup
+from allennlp_semfit.corpus.wikipedia import Document, strip_markup
 
 logger = logging.getLogger(__name__)
 
 VALIDATION = "validation.txt"
 CONTENTS = (f"{TRAIN}/", VALIDATION, RECORD)
 _BATCH_CHARACTERS = 1 << 17
-_MAX_NAMES = 15
 
 
 class CorpusSummary(NamedTuple):
@@ -179,7 +177,7 @@ def prepare_corpus(
 def _fill(
     writer: CorpusWriter, sources: Sequence[Source], options: CorpusOptions, num_workers: int
 ) -> None:
-    dropped: Counter[str] = Counter()
+    num_broken = 0
     total = sum(source.size for source in sources) or None
     with Tqdm.tqdm(total=total, unit="B", unit_scale=True, desc="reading") as bar:
         documents = read_documents(sources, bar.update)
@@ -190,17 +188,13 @@ def _fill(
         # The worker processes, none with `num_workers` 1, run until the generator is closed.
         with closing(results):
             for document in chain.from_iterable(results):
-                dropped.update(document.dropped)
+                num_broken += document.broken
                 writer.add(document.lines, document.sentences, document.words)
                 bar.set_postfix_str(f"{writer.sentences:,} sentences", refresh=False)
                 if options.max_sentences and writer.sentences >= options.max_sentences:
                     break
-    num_broken = dropped.pop(BROKEN, 0)
     if num_broken:
         logger.warning("Paragraphs left out because of broken markup: %s", f"{num_broken:,}")
-    if dropped:
-        names = ", ".join(f"{name} {count:,}" for name, count in dropped.most_common(_MAX_NAMES))
-        logger.info(f"Templates left out: {dropped.total():,}, most often {names}")
 
 
 def _check_result(writer: CorpusWriter, sources: Sequence[Source], options: CorpusOptions) -> None:
@@ -220,14 +214,14 @@ def _check_result(writer: CorpusWriter, sources: Sequence[Source], options: Corp
 
 class Sentences(NamedTuple):
     """
-    A document. `lines` contains its sentences, each with a line end. `dropped` counts the templates
-    of each name that were left out.
+    A document. `lines` contains its sentences, each with a line end. `broken` is the number of
+    paragraphs that were left out because of broken markup.
     """
 
     lines: str
     sentences: int
     words: int
-    dropped: Mapping[str, int] = {}
+    broken: int
 
 
 def _split_batch(options: CorpusOptions, batch: Iterable[Document]) -> List[Sentences]:
@@ -235,17 +229,17 @@ def _split_batch(options: CorpusOptions, batch: Iterable[Document]) -> List[Sent
 
 
 def _split_document(options: CorpusOptions, document: Document) -> Sentences:
-    dropped: Counter[str] = Counter()
+    num_broken = 0
     paragraphs = document.text.split("\n")
     if document.hidden_namespaces is not None:
-        paragraphs = strip_markup(document.text, document.hidden_namespaces, dropped)
+        paragraphs, num_broken = strip_markup(document.text, document.hidden_namespaces)
     if options.already_tokenized:
         sentences = list(filter(None, map(normalize, paragraphs)))
     else:
         split = _splitter(options.language).split
         sentences = [sentence for paragraph in paragraphs for sentence in split(paragraph)]
     lines = [f"{sentence}\n" for sentence in sentences if _length(sentence) >= options.min_words]
-    return Sentences("".join(lines), len(lines), sum(map(_length, lines)), dropped)
+    return Sentences("".join(lines), len(lines), sum(map(_length, lines)), num_broken)
 
 
 def _length(sentence: str) -> int:

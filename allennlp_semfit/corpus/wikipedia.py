@@ -5,10 +5,9 @@ lists, and removes the words of {{lang}} and others.
 """
 
 import re
-from collections import Counter
 from contextlib import suppress
 from itertools import chain, takewhile
-from typing import IO, Any, Callable, Collection, Dict, Iterator, List, NamedTuple, Optional
+from typing import IO, Any, Callable, Collection, Dict, Iterator, List, NamedTuple, Optional, Tuple
 from xml.etree.ElementTree import Element, iterparse
 
 import regex
@@ -143,25 +142,25 @@ _LINE_BREAK = re.compile(r"^([^\s*#;:|!{][^\n]*)\n(?=[^\s*#;:|!{])", re.MULTILIN
 # From each bracket or tag that is not closed, the parser reads to the end of the text. It reads
 # this number of characters in about a second.
 _MAX_CHARACTERS_READ = 10_000_000
-BROKEN = "(broken markup)"
 
 
-def strip_markup(markup: str, hidden: Collection[str], dropped: Counter[str]) -> List[str]:
+def strip_markup(markup: str, hidden: Collection[str]) -> Tuple[List[str], int]:
     """
     Returns an article's paragraphs of running text, without tables, footnotes, formulas, pictures,
-    captions, headings, most templates, and list items that do not end like a sentence. `hidden`
-    contains the prefixes, in lower case, of links that are removed with their text. Counts the
-    names of removed templates in `dropped`, and under `BROKEN` paragraphs that cannot be parsed.
+    captions, headings, most templates, and list items that do not end like a sentence; and the
+    number of paragraphs that are left out because they cannot be parsed. `hidden` contains the
+    prefixes, in lower case, of links that are removed with their text.
     """
     lines: List[str] = []
+    num_broken = 0
     for section in _HEADING.split(_LANGUAGE_VARIANTS.sub(r"\1", _INVISIBLE.sub("", markup))):
         whole = _parse(section)
         for code in map(_parse, section.split("\n\n")) if whole is None else [whole]:
             if code is None:
-                dropped[BROKEN] += 1
+                num_broken += 1
             else:
-                lines += _LINE_BREAK.sub(r"\1 ", _render(code, hidden, dropped)).split("\n")
-    return [line for line in map(_clean_line, lines) if _LETTER.search(line)]
+                lines += _LINE_BREAK.sub(r"\1 ", _render(code, hidden)).split("\n")
+    return [line for line in map(_clean_line, lines) if _LETTER.search(line)], num_broken
 
 
 def _parse(markup: str) -> Any:
@@ -179,7 +178,7 @@ def _parse(markup: str) -> Any:
     return None
 
 
-def _render(code: Any, hidden: Collection[str], dropped: Counter[str]) -> str:
+def _render(code: Any, hidden: Collection[str]) -> str:
     """Returns the text of a `Wikicode` or `None`, with the marks of list items."""
     from mwparserfromhell import definitions, nodes
 
@@ -191,31 +190,29 @@ def _render(code: Any, hidden: Collection[str], dropped: Counter[str]) -> str:
             text += node.normalize()
         elif isinstance(node, nodes.ExternalLink):
             # A link without a title is displayed as a number or URL.
-            text += _render(node.title, hidden, dropped)
+            text += _render(node.title, hidden)
         elif isinstance(node, nodes.Wikilink):
             target = str(node.title).strip()
             prefix, colon, _ = target.replace("_", " ").lower().partition(":")
             is_hidden = colon and (prefix.strip() in hidden or _FILE.match(target.lower()))
             if not is_hidden and (node.text is not None or not _OTHER_WIKI.match(target)):
-                text += _render(node.text, hidden, dropped) or target.lstrip(":")
+                text += _render(node.text, hidden) or target.lstrip(":")
         elif isinstance(node, nodes.Template):
-            name, _, value = _render(node.name, hidden, dropped).partition(":")
+            name, _, value = _render(node.name, hidden).partition(":")
             name = " ".join(name.replace("_", " ").lower().split())
             template = _TEMPLATES.get("lang-" if name.startswith("lang-") else name)
             values = [value] if value else []
             for parameter in node.params if template else []:
                 if not parameter.showkey or str(parameter.name).strip() in ("1", "text", "u"):
-                    values.append(_render(parameter.value, hidden, dropped).strip())
+                    values.append(_render(parameter.value, hidden).strip())
             displayed = template(values) if template and values else _CHARACTERS.get(name, "")
             text += displayed.lower() if node.has("lc") else displayed
-            if not displayed:
-                dropped[name] += 1
         elif isinstance(node, nodes.Tag):
             name = str(node.tag).strip().lower()
             if node.wiki_markup and node.wiki_markup in "*#;:":
                 text += node.wiki_markup
             elif name == "nowiki" or definitions.is_parsable(name) and name not in _DROPPED_TAGS:
-                content = _render(node.contents, hidden, dropped)
+                content = _render(node.contents, hidden)
                 if name == "poem":
                     content = content.replace("\n", "\n\n")
                 text += f"\n\n{content}\n\n" if name in _BREAKING_TAGS else content

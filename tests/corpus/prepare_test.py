@@ -1,5 +1,4 @@
 import json
-import logging
 import re
 import sys
 from pathlib import Path
@@ -162,14 +161,6 @@ class TestWikipedia:
         assert lines(tmp_path / "out") == ["A cat .", *["One .", "Two ."] * 2, "A dog ."]
         assert summary.documents == 4
         assert "Paragraphs left out because of broken markup: 2" in caplog.text
-
-    def test_the_templates_that_are_left_out_are_named(self, tmp_path, caplog):
-        caplog.set_level(logging.INFO, logger="allennlp_semfit")
-        prepare_corpus(
-            [TABLES], tmp_path / "out", CorpusOptions(validation_fraction=0), num_workers=2
-        )
-        (message,) = re.findall("Templates left out: [0-9,]+, most often .*", caplog.text)
-        assert re.search(r"often [^,]+ \d+, ", message)
 
     def test_no_article_is_in_both_training_and_validation_text(self, tmp_path):
         prepare_corpus(
