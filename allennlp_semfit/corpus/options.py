@@ -41,8 +41,6 @@ class CorpusOptions:
     validation_fraction : `Optional[float]`, optional (default = `None`)
         The fraction of sentences for validation, from 0 to 0.5, in whole articles or blocks of
         lines. By default, 5% for up to 20,000 sentences; for n sentences beyond that, 7/sqrt(n).
-    min_words : `int`, optional (default = `1`)
-        Skip sentences with fewer tokens.
     max_sentences : `Optional[int]`, optional (default = `None`)
         Stop after the article or block of lines that reaches this number of sentences.
 
@@ -60,7 +58,6 @@ class CorpusOptions:
     split: str = "train"
     num_shards: int = 10
     validation_fraction: Optional[float] = None
-    min_words: int = 1
     max_sentences: Optional[int] = None
 
     def __post_init__(self) -> None:
@@ -71,6 +68,4 @@ class CorpusOptions:
             )
         check_bounds({"--num-shards": self.num_shards}, at_least=1, at_most=_MAX_SHARDS)
         check_bounds({"--validation-fraction": self.validation_fraction}, at_least=0, at_most=0.5)
-        check_bounds(
-            {"--min-words": self.min_words, "--max-sentences": self.max_sentences}, at_least=1
-        )
+        check_bounds({"--max-sentences": self.max_sentences}, at_least=1)

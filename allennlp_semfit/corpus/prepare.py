@@ -201,8 +201,7 @@ def _check_result(writer: CorpusWriter, sources: Sequence[Source], options: Corp
     if not writer.sentences:
         names = ", ".join(source.name for source in sources[:3])
         raise ConfigurationError(
-            f"There is no sentence of at least {options.min_words} words in {names}"
-            f"{' and the other inputs' if len(sources) > 3 else ''}."
+            f"There is no sentence in {names}{' and the other inputs' if sources[3:] else ''}."
         )
     if options.validation_fraction != 0 and not writer.validation_sentences:
         raise ConfigurationError(
@@ -234,16 +233,13 @@ def _split_document(options: CorpusOptions, document: Document) -> Sentences:
     if document.hidden_namespaces is not None:
         paragraphs, num_broken = strip_markup(document.text, document.hidden_namespaces)
     if options.already_tokenized:
-        sentences = list(filter(None, map(normalize, paragraphs)))
+        sentences: Iterable[str] = filter(None, map(normalize, paragraphs))
     else:
         split = _splitter(options.language).split
-        sentences = [sentence for paragraph in paragraphs for sentence in split(paragraph)]
-    lines = [f"{sentence}\n" for sentence in sentences if _length(sentence) >= options.min_words]
-    return Sentences("".join(lines), len(lines), sum(map(_length, lines)), num_broken)
-
-
-def _length(sentence: str) -> int:
-    return sentence.count(" ") + 1
+        sentences = chain.from_iterable(map(split, paragraphs))
+    lines = [f"{sentence}\n" for sentence in sentences]
+    num_words = sum(line.count(" ") + 1 for line in lines)
+    return Sentences("".join(lines), len(lines), num_words, num_broken)
 
 
 # One for each process, created on demand.
