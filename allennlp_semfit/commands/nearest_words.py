@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Dict, Iterator, List, Sequence, Tuple
 
 from allennlp.commands.subcommand import Subcommand
-from allennlp.common.checks import ConfigurationError
 
 from allennlp_semfit.analysis.nearest_words import (
     DIRECTIONS,
@@ -50,7 +49,6 @@ class NearestWordsCommand(Command):
             help="text with the words to choose from, such as the training text; by default "
             "SENTENCES",
         )
-        add_parameters(subparser, sort_by_frequency, "min_count")
         subparser.add_argument(
             "--max-words", type=int, default=50_000, help="use the most frequent words only"
         )
@@ -60,21 +58,13 @@ class NearestWordsCommand(Command):
         )
 
     def run(self, args: argparse.Namespace) -> None:
-        check_bounds(
-            {"--top-k": args.top_k, "--max-words": args.max_words, "--min-count": args.min_count},
-            at_least=1,
-        )
+        check_bounds({"--top-k": args.top_k, "--max-words": args.max_words}, at_least=1)
         archive = LanguageModelArchive.open(args.archive_file)
         sentences_file = SentencesFile(Path(args.sentences_file))
         sentences_file.summarize()
         counts = count_words(find_text_files(args.candidates or [args.sentences_file])).counts
         counts = _merge_forms(counts)
-        words = sort_by_frequency(counts, min_count=args.min_count)[: args.max_words]
-        if not words:
-            raise ConfigurationError(
-                f"--min-count: {args.min_count}, but no word occurs that often; the most frequent "
-                f"one occurs {max(counts.values()):,} times"
-            )
+        words = sort_by_frequency(counts)[: args.max_words]
         scorer = WordScorer(archive.build_model(), archive.build_reader(), words)
         sentences = [line.split() for line in sentences_file]
         found: Dict[str, List[Tuple[int, str]]] = {direction: [] for direction in DIRECTIONS}

@@ -76,13 +76,7 @@ def map_chunks(
 
 def sort_by_frequency(counts: Dict[str, int], *, min_count: int = 1) -> List[str]:
     """
-    The words that are frequent enough, by decreasing frequency and then by code points.
-
-    # Parameters
-
-    counts : `Dict[str, int]`
-    min_count : `int`, optional (default = `1`)
-        Leave out words that occur less often.
+    The words that occur `min_count` times or more, by decreasing frequency and then by code points.
     """
     words = (word for word, count in counts.items() if count >= min_count)
     return sorted(words, key=lambda word: (-counts[word], word))

@@ -60,7 +60,6 @@ ERRORS = [
     ("nearest-words in.txt in.txt", "Language model in.txt cannot be unpacked"),
     ("nearest-words ARCHIVE in.txt --top-k 0", "--top-k must be at least 1, got 0"),
     ("nearest-words ARCHIVE in.txt --max-words 0", "--max-words must be at least 1, got 0"),
-    ("nearest-words ARCHIVE in.txt --min-count 9", "--min-count: 9, but no word occurs that often"),
     ("nearest-words ARCHIVE in.txt --candidates missing.txt", "missing.txt: there is no such file"),
     ("prepare-corpus missing.txt out", "missing.txt: there is no such file"),
     ("prepare-corpus in.txt out --num-shards 0", "--num-shards must be at least 1"),
