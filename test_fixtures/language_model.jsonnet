@@ -1,10 +1,11 @@
 // The main job at a size that trains in a second, on these fixtures.
 local config = import '../training_config/elmo_semfit.jsonnet';
+local fixtures = std.strReplace(std.thisFile, 'language_model.jsonnet', '');
 
 config {
-  dataset_reader+: { token_indexers+: { fasttext+: { model_path: 'test_fixtures/vectors.bin' } } },
-  train_data_path: 'test_fixtures/corpus/train',
-  validation_data_path: 'test_fixtures/corpus/validation.txt',
+  dataset_reader+: { token_indexers+: { fasttext+: { model_path: fixtures + 'vectors.bin' } } },
+  train_data_path: fixtures + 'corpus/train',
+  validation_data_path: fixtures + 'corpus/validation.txt',
   model+: {
     text_field_embedder+: { token_embedders+: { fasttext+: { embedding_dim: 10 } } },
     contextualizer+: { input_dim: 10, hidden_dim: 6, cell_size: 8 },

@@ -6,7 +6,7 @@ import pytest
 from allennlp.commands.train import train_model_from_file
 from allennlp.data.data_loaders.multiprocess_data_loader import WorkerError
 
-from tests import FIXTURES, ROOT
+from tests import FIXTURES
 
 CONFIG = str(FIXTURES / "language_model.jsonnet")
 LOADER = {
@@ -16,12 +16,6 @@ LOADER = {
     "num_workers": 2,
     "max_instances_in_memory": 16,
 }
-
-
-@pytest.fixture(autouse=True)
-def _in_the_root(monkeypatch):
-    # The config's paths are relative.
-    monkeypatch.chdir(ROOT)
 
 
 def test_training_learns_something(tmp_path):

@@ -16,7 +16,7 @@ import torch
 from allennlp.common import Params
 
 from allennlp_semfit.fasttext.model import FastTextModel
-from tests import FIXTURES, ROOT, TRAIN, VECTORS
+from tests import FIXTURES, TRAIN
 from tests.commands import running
 from tests.language_models import write_language_model
 from tests.processes import is_running, start_module, wait_until
@@ -150,9 +150,6 @@ def inputs(tmp_path_factory):
     (inputs / "text.txt").write_text(lines * 20, "utf-8")
     (inputs / "words.txt").write_text("\n".join(lines.split()), "utf-8")
     config = Params.from_file(FIXTURES / "language_model.jsonnet").as_dict(quiet=True)
-    for key in ("train_data_path", "validation_data_path"):
-        config[key] = str(ROOT / config[key])
-    config["dataset_reader"]["token_indexers"]["fasttext"]["model_path"] = VECTORS
     config["trainer"]["checkpointer"]["save_every_num_batches"] = 2
     # Its random state is not resumed.
     config["model"]["contextualizer"]["dropout"] = 0.0

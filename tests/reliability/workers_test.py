@@ -13,7 +13,7 @@ from contextlib import suppress
 
 import pytest
 
-from tests import FIXTURES, ROOT, TRAIN, VECTORS
+from tests import FIXTURES, TRAIN, VECTORS
 from tests.processes import is_running, start_module, wait_until
 
 SECONDS = 600
@@ -70,12 +70,6 @@ def end(process, log):
     # Nor the traceback of a worker.
     assert not re.search(r"^Process \w*Process-\d+:", text, re.MULTILINE), text
     return process.exitcode, text
-
-
-@pytest.fixture(autouse=True)
-def _in_the_root(monkeypatch):
-    # The config's paths are relative.
-    monkeypatch.chdir(ROOT)
 
 
 @pytest.mark.parametrize(

@@ -27,9 +27,11 @@ from allennlp_semfit.models.bidirectional_lm import BidirectionalLm
 from allennlp_semfit.training import resumable
 from allennlp_semfit.training.fused_adam import FusedAdam
 from allennlp_semfit.training.resumable import ResumableCheckpointer, ResumableTrainer
-from tests import FIXTURES, ROOT
+from tests import FIXTURES
 from tests.processes import run_in_two_processes
 from tests.tagging import tagging_config
+
+CONFIG = FIXTURES / "language_model.jsonnet"
 
 
 @pytest.fixture(autouse=True)
@@ -306,7 +308,7 @@ def test_all_processes_resume_from_one_checkpoint():
 def train_in_a_process(rank, world_size, device, directory, stop_at):
     """Of three sentences, the first process has two, and so skips one more in each epoch."""
     config = Params.from_file(
-        FIXTURES / "language_model.jsonnet",
+        CONFIG,
         {
             "train_data_path": str(directory / "text"),
             "validation_data_path": str(directory / "text"),
@@ -341,8 +343,7 @@ def train_in_a_process(rank, world_size, device, directory, stop_at):
     torch.save(trainer.model.state_dict(), directory / f"{rank}.th")
 
 
-def test_two_processes_remain_the_same_when_resumed(tmp_path, monkeypatch):
-    monkeypatch.chdir(ROOT)
+def test_two_processes_remain_the_same_when_resumed(tmp_path):
     (tmp_path / "text").write_text("a b c d\ne f g h\ni j k l\n")
     (tmp_path / "run").mkdir()
     # The last run resumes after the last epoch.
@@ -352,16 +353,18 @@ def test_two_processes_remain_the_same_when_resumed(tmp_path, monkeypatch):
         torch.testing.assert_close(*weights, rtol=0, atol=0)
 
 
+def train_language_model(overrides=None, directory="run"):
+    return train_model(Params.from_file(CONFIG, overrides), directory)
+
+
 @pytest.mark.filterwarnings("error::FutureWarning", "error::UserWarning")
-def test_no_warning_breaks_the_progress_bar(tmp_path, monkeypatch):
-    monkeypatch.chdir(ROOT)
-    train_model(Params.from_file(FIXTURES / "language_model.jsonnet"), tmp_path / "run")
+def test_no_warning_breaks_the_progress_bar():
+    train_language_model()
 
 
 @requires_gpu
 @pytest.mark.parametrize("key", ["bf16", "use_amp"])
-def test_mixed_precision_on_a_gpu(key, tmp_path, monkeypatch):
-    monkeypatch.chdir(ROOT)
+def test_mixed_precision_on_a_gpu(key, monkeypatch):
     monkeypatch.setattr(
         torch.cuda, "is_bf16_supported", lambda including_emulation=True: including_emulation
     )
@@ -373,30 +376,26 @@ def test_mixed_precision_on_a_gpu(key, tmp_path, monkeypatch):
         return forward(self, *args, **kwargs)
 
     monkeypatch.setattr(BidirectionalLm, "forward", observing)
-    config = FIXTURES / "language_model.jsonnet"
-    train_model(Params.from_file(config, {f"trainer.{key}": True}), tmp_path / "run")
+    train_language_model({f"trainer.{key}": True})
     assert found == {torch.bfloat16 if key == "bf16" else torch.float16}
-    log = (tmp_path / "run" / "out.log").read_text()
+    log = Path("run/out.log").read_text()
     assert ("this GPU has no instructions for bfloat16" in log) == (key == "bf16")
 
 
 @requires_gpu
-def test_on_a_gpu_the_metrics_of_an_epoch_are_those_of_all_its_batches(tmp_path, monkeypatch):
-    monkeypatch.chdir(ROOT)
+def test_on_a_gpu_the_metrics_of_an_epoch_are_those_of_all_its_batches():
     metrics = {}
     for device in (0, -1):
         overrides = {"trainer.cuda_device": device, "model.contextualizer.dropout": 0.0}
-        params = Params.from_file(FIXTURES / "language_model.jsonnet", overrides)
-        train_model(params, tmp_path / str(device))
-        metrics[device] = json.loads((tmp_path / str(device) / "metrics.json").read_text())
+        train_language_model(overrides, str(device))
+        metrics[device] = json.loads(Path(str(device), "metrics.json").read_text())
     for name in ("training_cosine", "training_baseline_cosine", "best_validation_cosine"):
         assert metrics[0][name] == pytest.approx(metrics[-1][name], abs=1e-3)
 
 
 @pytest.mark.parametrize(("bf16", "is_fast"), [(False, False), (True, False), (True, True)])
-def test_bf16_on_a_cpu(bf16, is_fast, tmp_path, monkeypatch, caplog):
+def test_bf16_on_a_cpu(bf16, is_fast, monkeypatch):
     """The type of a matrix product in each forward pass and each optimizer step."""
-    monkeypatch.chdir(ROOT)
     monkeypatch.setattr(resumable, "has_bfloat16_instructions", lambda: is_fast)
     found = {BidirectionalLm: set(), FusedAdam: set()}
 
@@ -412,12 +411,11 @@ def test_bf16_on_a_cpu(bf16, is_fast, tmp_path, monkeypatch, caplog):
     observe(BidirectionalLm, "forward")
     observe(FusedAdam, "step")
     overrides = {"trainer.bf16": bf16, "trainer.cuda_device": -1, "trainer.num_epochs": 1}
-    params = Params.from_file(FIXTURES / "language_model.jsonnet", overrides)
-    model = train_model(params, tmp_path / "run")
+    model = train_language_model(overrides)
     dtype = torch.bfloat16 if bf16 else torch.float32
     assert found == {BidirectionalLm: {dtype}, FusedAdam: {torch.float32}}
     assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
-    log = (tmp_path / "run" / "out.log").read_text()
+    log = Path("run/out.log").read_text()
     assert ("no instructions for bfloat16" in log) == (bf16 and not is_fast)
 
 
@@ -429,12 +427,9 @@ def test_bf16_on_a_cpu(bf16, is_fast, tmp_path, monkeypatch, caplog):
         ({"moving_average": {"type": "exponential"}}, "`moving_average` cannot be resumed"),
     ],
 )
-def test_wrong_options(options, message, tmp_path, monkeypatch):
-    monkeypatch.chdir(ROOT)
-    overrides = {f"trainer.{key}": value for key, value in options.items()}
-    params = Params.from_file(FIXTURES / "language_model.jsonnet", overrides)
+def test_wrong_options(options, message):
     with pytest.raises(ConfigurationError, match=message):
-        train_model(params, tmp_path / "run")
+        train_language_model({f"trainer.{key}": value for key, value in options.items()})
 
 
 XEON = """vendor_id\t: GenuineIntel
