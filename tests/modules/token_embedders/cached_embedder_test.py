@@ -7,8 +7,6 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.modules.elmo import batch_to_ids
 from allennlp.modules.text_field_embedders import BasicTextFieldEmbedder
 from allennlp.modules.token_embedders import Embedding, TokenEmbedder
-from hypothesis import given
-from hypothesis import strategies as st
 
 from allennlp_semfit.modules.token_embedders.cached_embedder import CachedEmbedder
 from allennlp_semfit.modules.token_embedders.elmo_character_cnn_embedder import (
@@ -59,23 +57,6 @@ def test_the_cache_is_emptied_when_it_is_full():
         assert len(cached._cache) <= 3
     # The fourth empties it.
     assert embedder.words == [4, 5, 6, 7, 7, 4]
-
-
-@given(
-    batches=st.lists(
-        st.lists(
-            st.lists(st.text("abø", max_size=3), min_size=1, max_size=7), min_size=1, max_size=4
-        ),
-        min_size=1,
-        max_size=5,
-    ),
-    max_words=st.integers(1, 12),
-)
-def test_it_returns_the_output_of_the_embedder(cnn, batches, max_words):
-    cached = CachedEmbedder(cnn, max_words)
-    for batch in batches:
-        elmo_tokens = batch_to_ids(batch)
-        torch.testing.assert_close(cached(elmo_tokens), cnn(elmo_tokens))
 
 
 def test_the_embedder_always_runs_in_evaluation_mode_without_gradients():
