@@ -84,7 +84,7 @@ ERRORS = [
         "show-neighbors missing.tar.gz in.txt --words a --max-occurrences 0",
         "--max-occurrences must be at least 1, got 0",
     ),
-    ("show-training taken", "taken holds no completed epoch of a language model"),
+    ("show-training taken", "taken holds no completed epoch of a language model. Give"),
     ("train-fasttext missing.txt out.bin", "missing.txt: there is no such file"),
     ("train-fasttext in.txt out.bin --lr 0", "--lr must be greater than 0, got 0.0"),
     (

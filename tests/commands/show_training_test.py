@@ -138,12 +138,3 @@ def test_an_epoch_of_a_task_or_of_a_head_with_other_metrics(tmp_path):
     write_epochs(tmp_path, {"training_accuracy": 0.5})
     with pytest.raises(ConfigurationError, match="its metrics have no cosine and no perplexity"):
         describe_training(str(tmp_path))
-
-
-def test_a_directory_without_an_epoch(tmp_path):
-    with pytest.raises(ConfigurationError) as error:
-        describe_training(str(tmp_path))
-    assert str(error.value) == (
-        f"{tmp_path} holds no completed epoch of a language model. Give the directory that "
-        "`allennlp train -s` was given."
-    )
