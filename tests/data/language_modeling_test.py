@@ -79,18 +79,6 @@ def test_boundary_tokens_must_be_a_list():
         LanguageModelingReader.from_params(Params({"end_tokens": "</s>"}))
 
 
-def test_a_byte_order_mark_is_not_part_of_a_word(tmp_path):
-    (tmp_path / "one.txt").write_text("one\n", "utf-8-sig")
-    (tmp_path / "two.txt").write_text("", "utf-8-sig")
-    assert sentences(bare(), tmp_path) == [["one"]]
-
-
-def test_empty_lines_and_lines_of_spaces_are_no_sentences(tmp_path):
-    path = tmp_path / "text.txt"
-    path.write_bytes("\n  \none two\r\n\t\n\u2028\nthree\u2028four\nno line end".encode())
-    assert sentences(bare(), path) == [["one", "two"], ["three", "four"], ["no", "line", "end"]]
-
-
 @pytest.mark.parametrize("start_method", ["fork", "spawn"])
 def test_the_lines_are_sharded_over_processes_and_workers(start_method, monkeypatch, tmp_path):
     path = tmp_path / "text.txt"
