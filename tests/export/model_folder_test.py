@@ -25,14 +25,6 @@ from tests.mimick_archive import write_mimick
 SENTENCES = [["The", "boats", "café"], [], ["river"]]
 
 
-def strings_of(value):
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, list):
-        return [string for each in value for string in strings_of(each)]
-    return [value] if isinstance(value, str) else []
-
-
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_a_moved_folder_gives_the_same_vectors_without_the_files_of_its_training(kind, tmp_path):
     # In a directory of its own, because it is deleted.
@@ -53,8 +45,7 @@ def test_a_moved_folder_gives_the_same_vectors_without_the_files_of_its_training
     folder = (tmp_path / "exported").rename(tmp_path / "moved")
     for actual, vectors in zip(SentenceEmbedder(folder).embed_sentences(SENTENCES), expected):
         numpy.testing.assert_array_equal(actual, vectors)
-    exported = json.loads((folder / "config.json").read_text())
-    assert not [string for string in strings_of(exported) if str(tmp_path) in string]
+    assert str(tmp_path) not in (folder / "config.json").read_text()
 
     parameters = {"type": "elmo_semfit", "archive_file": str(folder)}
     indexer = TokenIndexer.from_params(Params({**parameters}))
