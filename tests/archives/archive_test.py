@@ -22,22 +22,7 @@ def test_weights_that_are_loaded_are_not_initialised_first(lm_archive, monkeypat
         projected_lstm.ProjectedLstm(2, 3, False, None, None)
 
 
-def test_a_model_that_continued_another_has_its_own_weights(tmp_path):
-    first = write_language_model(tmp_path / "lm", "words")
-    trained = LanguageModelArchive.open(first).build_model()
-
-    def change(config):
-        config["model"] = {"type": "from_archive", "archive_file": str(first)}
-
-    second = rewritten(first, tmp_path / "other", change)
-    weights = {key: tensor + 1 for key, tensor in trained.state_dict().items()}
-    torch.save(weights, second / "best.th")
-    torch.testing.assert_close(
-        dict(LanguageModelArchive.open(second).build_model().state_dict()), weights
-    )
-
-
-def test_a_model_that_continued_another_has_the_vocabulary_of_both(tmp_path):
+def test_a_model_that_continued_another_has_its_own_weights_and_the_vocabulary_of_both(tmp_path):
     first = write_language_model(tmp_path / "lm", "words")
     second = tmp_path / "other"
     config = json.loads((first / "config.json").read_text())
@@ -48,9 +33,11 @@ def test_a_model_that_continued_another_has_the_vocabulary_of_both(tmp_path):
     )
     config.update(data_loader={"batch_size": 1}, trainer={"num_epochs": 1, "optimizer": "adam"})
     train_model(Params(config), str(second))
-    expected = load_archive(second).model.vocab.get_token_to_index_vocabulary()
-    archive = LanguageModelArchive.open(second)
-    assert archive.build_model().vocab.get_token_to_index_vocabulary() == expected
+    expected = load_archive(second).model
+    model = LanguageModelArchive.open(second).build_model()
+    torch.testing.assert_close(dict(model.state_dict()), dict(expected.state_dict()))
+    vocabularies = [each.vocab.get_token_to_index_vocabulary() for each in (model, expected)]
+    assert vocabularies[0] == vocabularies[1]
     assert Vocabulary.from_files(second / "vocabulary").get_token_index("captain") == 2
 
 
@@ -61,7 +48,7 @@ def test_a_component_of_a_package_that_was_not_imported_is_named_with_the_option
     model = rewritten(write_language_model(tmp_path / "lm", "words"), tmp_path / "other", change)
     error = "a configuration that does not work .of_a_package not in .* with --include-package"
     with pytest.raises(InvalidFileError, match=error):
-        assert LanguageModelArchive.open(model).build_model()
+        LanguageModelArchive.open(model).build_model()
 
 
 def test_what_is_no_folder_of_a_language_model_is_not_called_damaged(tmp_path):
