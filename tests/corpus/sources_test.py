@@ -8,7 +8,6 @@ import textwrap
 import tracemalloc
 import zipfile
 from itertools import islice
-from typing import IO, List, cast
 
 import pytest
 from allennlp.common.checks import ConfigurationError
@@ -36,7 +35,7 @@ def find(*paths, **options):
 
 
 def read(*paths, **options):
-    counts: List[int] = []
+    counts = []
     documents = list(read_documents(find(*paths, **options), counts.append))
     assert sum(counts) == sum(path.stat().st_size for path in paths)
     return documents
@@ -111,7 +110,7 @@ class TestArticles:
                 start = DUMP[: DUMP.index("{")].encode() if self.pages == 100 else b""
                 return start + PAGE.format(ns=0, extra="", text="a").encode() * 100
 
-        articles = read_articles(cast(IO[bytes], Dump()))
+        articles = read_articles(Dump())
         for _ in range(1000):
             next(articles)
         tracemalloc.start()
@@ -128,7 +127,7 @@ def test_the_progress_in_a_packed_table_is_that_of_its_bytes(tmp_path):
     # Chunks of two megabytes are read at once.
     texts = (hashlib.shake_256(b"%d" % i).hexdigest(320) for i in range(10_000))
     path.write_bytes(gzip.compress("".join(f'{{"text": "{text}"}}\n' for text in texts).encode()))
-    counts: List[int] = []
+    counts = []
     for _ in islice(read_documents(find(path, field="text"), counts.append), 5_000):
         pass
     assert 0.3 < sum(counts) / path.stat().st_size < 0.8
@@ -200,6 +199,11 @@ def test_an_empty_file_of_a_directory_is_left_out(pack, tmp_path, caplog):
     (source,) = find(tmp_path)
     assert source.name == str(tmp_path / "a.txt")
     assert "1 of 2 files are empty" in caplog.text
+
+
+def test_what_lines_are():
+    with pytest.raises(ConfigurationError, match="--lines must be one of auto, .*, got 'sentence'"):
+        CorpusOptions(lines="sentence")
 
 
 def test_what_is_no_text_is_an_error_unless_asked_for(tmp_path):
