@@ -127,7 +127,6 @@ class TestInterruptions:
         worker = int(pid_file.read_text())
         assert is_running(worker)
         assert list(out.parent.glob(".vectors.bin.partial/corpus"))
-        assert run.pid is not None
         os.kill(run.pid, number)
         run.join()
         wait_until(lambda: not is_running(worker))

@@ -1,7 +1,6 @@
 """Training in several processes, and on several machines that are one, on the CPU."""
 
 import json
-import multiprocessing
 import random
 from functools import partial
 
@@ -15,7 +14,7 @@ from torch.multiprocessing import start_processes
 
 import allennlp_semfit  # noqa: F401 (registers what configs name, in spawned processes too)
 from tests import FIXTURES, ROOT, VALIDATION
-from tests.processes import run_in_two_processes
+from tests.processes import fork, run_in_two_processes
 
 CONFIG = FIXTURES / "language_model.jsonnet"
 SENTENCES_PER_STEP = 8
@@ -151,15 +150,16 @@ def test_two_machines_learn_what_one_process_learns(inputs, alone, tmp_path, mon
     start = partial(start_processes, start_method="fork")
     monkeypatch.setattr("torch.multiprocessing.spawn", start)
     machines = [
-        multiprocessing.get_context("fork").Process(
-            target=train_model_from_file,
-            args=(config, tmp_path / f"machine-{rank}", overrides),
-            kwargs={"node_rank": rank, "include_package": ["allennlp_semfit"]},
+        fork(
+            train_model_from_file,
+            config,
+            tmp_path / f"machine-{rank}",
+            overrides,
+            node_rank=rank,
+            include_package=["allennlp_semfit"],
         )
         for rank in (0, 1)
     ]
-    for machine in machines:
-        machine.start()
     for machine in machines:
         machine.join()
         assert machine.exitcode == 0

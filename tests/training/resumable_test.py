@@ -1,7 +1,6 @@
 import copy
 import glob
 import json
-import multiprocessing
 import os
 import shutil
 import sys
@@ -28,7 +27,7 @@ from allennlp_semfit.training import resumable
 from allennlp_semfit.training.fused_adam import FusedAdam
 from allennlp_semfit.training.resumable import ResumableCheckpointer, ResumableTrainer
 from tests import FIXTURES
-from tests.processes import run_in_two_processes
+from tests.processes import fork, run_in_two_processes
 from tests.tagging import tagging_config
 
 CONFIG = FIXTURES / "language_model.jsonnet"
@@ -121,8 +120,7 @@ def is_killed_at(step, function):
         sys.addaudithook(watch)
         function()
 
-    process = multiprocessing.get_context("fork").Process(target=call)
-    process.start()
+    process = fork(call)
     process.join()
     return process.exitcode == 1
 
