@@ -16,16 +16,20 @@ def vectors(num, dim=7, seed=1):
     return torch.randn(num, dim, generator=generator) @ mixing + 2 * torch.ones(dim)
 
 
-def whitened_by_numpy(targets):
+def centered_by_numpy(targets):
     directions = targets.double().numpy()
     directions /= numpy.linalg.norm(directions, axis=1, keepdims=True)
-    mean = directions.mean(axis=0)
-    num, dim = directions.shape
-    covariance = numpy.cov(directions.T, bias=True)
+    return directions - directions.mean(axis=0)
+
+
+def whitened_by_numpy(targets):
+    centered = centered_by_numpy(targets)
+    num, dim = centered.shape
+    covariance = numpy.cov(centered.T, bias=True)
     covariance += dim / num * covariance.trace() / dim * numpy.eye(dim)
     values, columns = numpy.linalg.eigh(covariance)
     root = columns @ numpy.diag(values**-0.5) @ columns.T
-    return (directions - mean) @ root / numpy.sqrt(dim)
+    return centered @ root / numpy.sqrt(dim)
 
 
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=6).filter(any))
@@ -52,11 +56,7 @@ def test_vectors_that_share_a_direction(whiten, mean, spectrum):
     transform = TargetTransform(300, whiten)
     for part in targets.split(400):
         transform.update(part)
-    expected = whitened_by_numpy(targets)
-    if not whiten:
-        directions = targets.double().numpy()
-        directions /= numpy.linalg.norm(directions, axis=1, keepdims=True)
-        expected = directions - directions.mean(axis=0)
+    expected = whitened_by_numpy(targets) if whiten else centered_by_numpy(targets)
     # The error of float32 is relative to the vectors before they are centered.
     error = numpy.linalg.norm(transform(targets) - expected) / numpy.linalg.norm(expected)
     assert error < 1e-6 * mean
