@@ -1,7 +1,6 @@
 """The embedder over language models of each kind of input."""
 
 import json
-import shutil
 
 import pytest
 import torch
@@ -14,8 +13,8 @@ from allennlp.models import Model, load_archive
 from allennlp.modules import TextFieldEmbedder
 
 from allennlp_semfit.pretrained.elmo_semfit import ElmoSemfitEmbedder
-from tests import FIXTURES, VECTORS
-from tests.language_models import KINDS
+from tests import FIXTURES
+from tests.language_models import KINDS, with_vectors
 from tests.pretrained.texts import SENTENCES
 from tests.tagging import tagging_config
 from tests.tolerance import assert_same_but_for_rounding
@@ -56,10 +55,7 @@ MANY = "\n".join("\t".join(f"{i + j:03}###N" for j in range(20)) for i in range(
 
 def other_language_model(language_model, directory):
     """A copy, which reads words with another fastText file and has another vocabulary."""
-    shutil.copytree(language_model, directory)
-    config = (directory / "config.json").read_text()
-    other = config.replace(VECTORS, str(FIXTURES / "words_only.bin"))
-    (directory / "config.json").write_text(other)
+    with_vectors(FIXTURES / "words_only.bin", language_model, directory)
     tokens = directory / "vocabulary" / "tokens.txt"
     tokens.write_text("\n".join(reversed(tokens.read_text().splitlines())))
     return directory
