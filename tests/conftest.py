@@ -34,12 +34,23 @@ os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-@pytest.fixture(autouse=True)
-def _seed():
+def _seed_generators():
     torch.manual_seed(1)
     # Of these AllenNLP's sampled softmax and its shuffling take.
     numpy.random.seed(1)
     random.seed(1)
+
+
+@pytest.fixture(autouse=True)
+def _seed():
+    _seed_generators()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_fixture_setup(fixturedef):
+    # What tests share is made before `_seed`, and must not depend on the tests before.
+    if fixturedef.scope != "function":
+        _seed_generators()
 
 
 _EXCEPTHOOK = sys.excepthook

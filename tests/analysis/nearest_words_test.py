@@ -19,12 +19,10 @@ SENTENCES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def scorer(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("semfit") / "model"
-    archive = load_archive(
-        write_language_model(directory, MORE_KINDS["semfit_cosine"], archive=True)
-    )
+@pytest.fixture
+def scorer(tmp_path):
+    kind = MORE_KINDS["semfit_cosine"]
+    archive = load_archive(write_language_model(tmp_path / "model", kind, archive=True))
     # An untrained head predicts the same everywhere.
     torch.nn.init.normal_(archive.model._head.projection.weight)
     return WordScorer(archive.model, archive.dataset_reader, WORDS)

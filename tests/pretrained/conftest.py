@@ -1,5 +1,4 @@
 import pytest
-import torch
 
 from tests.language_models import KINDS, write_language_model
 
@@ -8,6 +7,5 @@ from tests.language_models import KINDS, write_language_model
 def language_models(lm_archive, tmp_path_factory):
     """Those of each kind, and one that was trained."""
     directory = tmp_path_factory.mktemp("language_models")
-    torch.manual_seed(1)
     written = {kind: write_language_model(directory / kind, kind) for kind in KINDS}
     return {"trained": lm_archive, **written}
