@@ -20,6 +20,8 @@ from allennlp_semfit.data.subword_tokenizer import SubwordTokenizer
 from tests import TRAIN
 from tests.subword_files import write_subwords
 
+FILES = sorted(TRAIN.iterdir())
+
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory):
@@ -38,18 +40,13 @@ def tokenizer(path):
     return SubwordTokenizer(path)
 
 
-@pytest.fixture(scope="module")
-def vocabulary(directory):
-    return Vocabulary.from_files(directory / "vocabulary")
-
-
 def texts(tokens):
     return [token.text for token in tokens]
 
 
 # Words that the merges are of, words around boundary tokens, and any others.
 WORDS = st.one_of(
-    st.sampled_from([word for path in TRAIN.iterdir() for word in path.read_text("utf-8").split()]),
+    st.sampled_from([word for path in FILES for word in path.read_text("utf-8").split()]),
     st.text("aeghinrst", min_size=1),
     st.text(st.sampled_from("</s>S a"), min_size=1),
     st.sampled_from(["</s>", "<S>", "x</s>", "</s></s>", "<S>y", "@@UNKNOWN@@", "@@NEWLINE@@"]),
@@ -118,7 +115,8 @@ def loaded(tokenizer, vocabulary, **kwargs):
 
 
 class TestProcesses:
-    def test_two_workers_give_the_ids_of_one_process(self, tokenizer, vocabulary, capfd):
+    def test_two_workers_give_the_ids_of_one_process(self, tokenizer, directory, capfd):
+        vocabulary = Vocabulary.from_files(directory / "vocabulary")
         options = {"num_workers": 2, "max_instances_in_memory": 16}
         index = vocabulary.get_token_to_index_vocabulary("subwords")
         boundary = index["</s>"]
@@ -128,7 +126,7 @@ class TestProcesses:
                 *(index[token.text] for token in tokenizer.tokenize(line)),
                 boundary,
             )
-            for path in TRAIN.iterdir()
+            for path in FILES
             for line in path.read_text("utf-8").splitlines()
             if line.strip()
         ]
