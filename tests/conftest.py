@@ -82,6 +82,13 @@ def fail_instead_of_hanging():
     signal.signal(signal.SIGALRM, previous)
 
 
+@pytest.fixture
+def set_num_threads():
+    before = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(before)
+
+
 @pytest.fixture(scope="session")
 def lm_archive(tmp_path_factory):
     """The archive of the fixture's language model, trained."""

@@ -1,13 +1,14 @@
 import multiprocessing
 import os
 import signal
+import threading
 import time
-from threading import Timer
 
 import pytest
+import torch
 from allennlp.common.checks import ConfigurationError
 
-from allennlp_semfit.common.parallel import ordered_map
+from allennlp_semfit.common.parallel import ordered_map, run_in_threads
 from tests.processes import fork, is_running, wait_until
 
 
@@ -18,7 +19,7 @@ def test_all_workers_end_if_one_is_killed_while_they_are_stopped():
     results = ordered_map(time.sleep, [0] + [1] * 20, num_workers=2)
     next(results)
     workers = [each for each in multiprocessing.active_children() if each not in others]
-    Timer(0.3, workers[0].kill).start()
+    threading.Timer(0.3, workers[0].kill).start()
     results.close()
     left = [each for each in multiprocessing.active_children() if each not in others]
     for process in left:
@@ -38,7 +39,7 @@ def test_an_interruption_while_the_workers_are_stopped_waits_for_them():
         signal.signal(signal.SIGINT, signal.default_int_handler)
         results = ordered_map(time.sleep, [0] + [0.3] * 20, num_workers=2)
         next(results)
-        Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
         with pytest.raises(KeyboardInterrupt):
             results.close()
         assert not signal.pthread_sigmask(signal.SIG_BLOCK, [])
@@ -65,3 +66,46 @@ def test_the_workers_end_with_the_parent(tmp_path):
     process.kill()
     process.join()
     wait_until(lambda: not is_running(-process.pid))
+
+
+@pytest.mark.parametrize(("num_threads", "share"), [(2, 1), (5, 2)])
+def test_each_item_has_a_thread_and_its_share(set_num_threads, num_threads, share):
+    set_num_threads(num_threads)
+    met = threading.Barrier(2, timeout=60)
+
+    def observe(item):
+        met.wait()
+        assert not torch.is_grad_enabled()
+        return item, torch.get_num_threads(), threading.get_ident()
+
+    one, other = run_in_threads(observe, ["one", "other"])
+    assert one[:2] == ("one", share)
+    assert other[:2] == ("other", share)
+    assert one[2] != other[2]
+    assert torch.get_num_threads() == num_threads
+
+
+def test_with_one_thread_all_run_in_the_caller():
+    assert torch.get_num_threads() == 1
+    idents = run_in_threads(lambda _: threading.get_ident(), range(2))
+    assert idents == [threading.get_ident()] * 2
+
+
+def test_an_error_reaches_the_caller(set_num_threads):
+    set_num_threads(2)
+
+    def fail(item):
+        raise ValueError(item)
+
+    with pytest.raises(ValueError, match="one"):
+        run_in_threads(fail, ["one", "other"])
+
+
+def test_a_forked_process_has_threads_of_its_own(set_num_threads):
+    set_num_threads(2)
+    assert run_in_threads(str, [1, 2]) == ["1", "2"]
+    child = os.fork()
+    if child == 0:
+        torch.set_num_threads(2)
+        os._exit(run_in_threads(str, [1, 2]) != ["1", "2"])
+    assert os.waitpid(child, 0)[1] == 0

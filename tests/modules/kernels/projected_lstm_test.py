@@ -1,6 +1,4 @@
 import copy
-import os
-import threading
 
 import pytest
 import torch
@@ -8,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn.functional import layer_norm as normalize
 
-from allennlp_semfit.common.parallel import run_in_threads
 from allennlp_semfit.modules.kernels.projected_lstm import ProjectedLstm, run_in_lockstep
 from tests.modules.kernels.common import (
     SUPPORTED,
@@ -149,56 +146,6 @@ def test_changing_a_weight_before_the_backward_pass_is_an_error():
         layer.state_linearity.weight.zero_()
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         loss.backward()
-
-
-@pytest.fixture
-def set_num_threads():
-    before = torch.get_num_threads()
-    yield torch.set_num_threads
-    torch.set_num_threads(before)
-
-
-@pytest.mark.parametrize(("num_threads", "share"), [(2, 1), (5, 2)])
-def test_each_item_has_a_thread_and_its_share(set_num_threads, num_threads, share):
-    set_num_threads(num_threads)
-    met = threading.Barrier(2, timeout=60)
-
-    def observe(item):
-        met.wait()
-        assert not torch.is_grad_enabled()
-        return item, torch.get_num_threads(), threading.get_ident()
-
-    one, other = run_in_threads(observe, ["one", "other"])
-    assert one[:2] == ("one", share)
-    assert other[:2] == ("other", share)
-    assert one[2] != other[2]
-    assert torch.get_num_threads() == num_threads
-
-
-def test_with_one_thread_all_run_in_the_caller():
-    assert torch.get_num_threads() == 1
-    idents = run_in_threads(lambda _: threading.get_ident(), range(2))
-    assert idents == [threading.get_ident()] * 2
-
-
-def test_an_error_reaches_the_caller(set_num_threads):
-    set_num_threads(2)
-
-    def fail(item):
-        raise ValueError(item)
-
-    with pytest.raises(ValueError, match="one"):
-        run_in_threads(fail, ["one", "other"])
-
-
-def test_a_forked_process_has_threads_of_its_own(set_num_threads):
-    set_num_threads(2)
-    assert run_in_threads(str, [1, 2]) == ["1", "2"]
-    child = os.fork()
-    if child == 0:
-        torch.set_num_threads(2)
-        os._exit(run_in_threads(str, [1, 2]) != ["1", "2"])
-    assert os.waitpid(child, 0)[1] == 0
 
 
 def test_layers_compute_the_same_with_several_threads_and_in_inference_mode(set_num_threads):
