@@ -101,13 +101,13 @@ def random_batches(
 ):
     """The batches of each epoch, with the draws of the workers and of the sampler."""
     random.seed(seed)
-    loader = build_loader(num_workers, start_method, lazy, reader)
+    loader = build_loader(reader(), num_workers, start_method, lazy)
     return [[batch["draws"].tolist() for batch in loader] for _ in range(epochs)]
 
 
-def build_loader(num_workers, start_method="fork", lazy=True, reader=RandomReader):
+def build_loader(reader, num_workers, start_method="fork", lazy=True):
     loader = DataLoader.by_name("watched")(
-        reader(),
+        reader,
         "none",
         batch_size=3,
         shuffle=True,
@@ -153,7 +153,7 @@ class UnequalReader(RandomReader):
 def test_the_batches_to_skip_are_empty(reader, num_to_skip):
     (expected,) = random_batches(7, 3, epochs=1, reader=reader)
     random.seed(7)
-    loader = build_loader(3, reader=reader)
+    loader = build_loader(reader(), 3)
     loader.collate_fn = SkippingCollator()
     loader.collate_fn.num_to_skip = num_to_skip
     batches = [batch["draws"].tolist() if batch else None for batch in loader]
@@ -179,21 +179,6 @@ def test_processes_that_train_together_shuffle_alike(tmp_path):
     assert first == second
 
 
-def read_all(last, lazy, start_method="fork", after_batch=lambda: None, exit_code=None):
-    loader = DataLoader.by_name("watched")(
-        Reader(last, exit_code),
-        "none",
-        batch_size=2,
-        num_workers=2,
-        max_instances_in_memory=8 if lazy else None,
-        start_method=start_method,
-        quiet=True,
-    )
-    loader.index_with(Vocabulary())
-    for _ in loader:
-        after_batch()
-
-
 @pytest.mark.usefixtures("fail_instead_of_hanging")
 @pytest.mark.parametrize(
     ("last", "lazy", "start_method", "exit_code"),
@@ -201,7 +186,7 @@ def read_all(last, lazy, start_method="fork", after_batch=lambda: None, exit_cod
 )
 def test_a_worker_that_ends_ends_the_run(last, lazy, start_method, exit_code, caplog):
     with pytest.raises(KeyboardInterrupt):
-        read_all(last, lazy, start_method, exit_code=exit_code)
+        list(build_loader(Reader(last, exit_code), 2, start_method, lazy))
     killed = "was killed by SIGKILL, most likely because the memory"
     assert ("ended with exit code 3" if exit_code else killed) in caplog.text
 
@@ -224,8 +209,11 @@ def test_a_killed_worker_is_reported_before_the_loss_of_its_tensors(monkeypatch,
 
     monkeypatch.setattr(watched_data_loader, "Thread", Watch)
     monkeypatch.setattr(watched_data_loader, "_watch", watch_late)
+    batches = iter(build_loader(Reader(8), 2))
+    # The other worker's.
+    next(batches)
+    is_dead.wait(60)
     with pytest.raises(KeyboardInterrupt) as interrupt:
-        # The first batch is the other worker's.
-        read_all(8, lazy=True, after_batch=lambda: is_dead.wait(60))
+        next(batches)
     assert isinstance(interrupt.value.__context__, ConnectionError)
     assert "was killed by SIGKILL" in caplog.text
