@@ -1,12 +1,10 @@
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from allennlp_semfit import SentenceEmbedder
 from allennlp_semfit.export.word_vectors import word_vectors
 
 
-def test_words_and_contexts_are_lists(lm_archive):
-    embedder = SentenceEmbedder(lm_archive)
+def test_words_and_contexts_are_lists(embedder):
     # The letters of a string are no words: otherwise, no word would occur in them.
     with pytest.raises(ConfigurationError, match="'the cat .' is a str; give a list of its words"):
         word_vectors(embedder, ["cat"], ["the cat ."])

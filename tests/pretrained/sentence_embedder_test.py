@@ -229,8 +229,7 @@ def test_training_mode_does_not_turn_dropout_on(lm_archive, tmp_path):
     assert not any(module.training for module in model.train().modules())
 
 
-def test_sentences_that_are_no_lists_are_named(lm_archive):
-    embedder = SentenceEmbedder(lm_archive)
+def test_sentences_that_are_no_lists_are_named(embedder, lm_archive):
     assert len(embedder.embed_batch(numpy.array([["a", "b"], ["c", "d"]]))) == 2
     for method in (embedder.sentence_vectors, embedder.embed_sentences, embedder.embed_batch):
         with pytest.raises(ConfigurationError, match="is a float; give a list of its words"):
