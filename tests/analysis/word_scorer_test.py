@@ -51,38 +51,31 @@ class HingeHead(SoftmaxHeadBase):
         return torch.nn.functional.multi_margin_loss(scores, targets, reduction="none")
 
 
+def kind_of(head):
+    return {"fasttext": FASTTEXT}, {"fasttext": FASTTEXT_EMBEDDER}, 10, head
+
+
+def kind_with_vocabulary(head):
+    indexers, embedders, *others = kind_of(head)
+    return {**indexers, "tokens": TARGETS}, {**embedders, "tokens": EMPTY}, *others
+
+
 MORE_KINDS = {
     **{
-        f"semfit_{distance}": (
-            {"fasttext": FASTTEXT},
-            {"fasttext": FASTTEXT_EMBEDDER},
-            10,
-            {**SEMFIT, "distance": distance},
-        )
+        f"semfit_{distance}": kind_of({**SEMFIT, "distance": distance})
         for distance in ("cosine", "l1", "l2", "nllvmf", "unit_l1")
     },
-    "hinge": (
-        {"fasttext": FASTTEXT, "tokens": TARGETS},
-        {"fasttext": FASTTEXT_EMBEDDER, "tokens": EMPTY},
-        10,
-        {"type": "hinge"},
-    ),
-    "semfit_random": (
-        {"fasttext": FASTTEXT, "tokens": TARGETS},
-        {"fasttext": FASTTEXT_EMBEDDER, "tokens": EMPTY},
-        10,
+    "hinge": kind_with_vocabulary({"type": "hinge"}),
+    "semfit_random": kind_with_vocabulary(
         {
             **SEMFIT,
             "target_embedder": {"type": "embedding", "embedding_dim": 10, "trainable": False},
             "target_indexer": "tokens",
-        },
+        }
     ),
     **{
-        f"sampled_{'sparse' if sparse else 'dense'}": (
-            {"fasttext": FASTTEXT, "tokens": TARGETS},
-            {"fasttext": FASTTEXT_EMBEDDER, "tokens": EMPTY},
-            10,
-            {"type": "sampled_softmax", "num_samples": 5, "sparse": sparse},
+        f"sampled_{'sparse' if sparse else 'dense'}": kind_with_vocabulary(
+            {"type": "sampled_softmax", "num_samples": 5, "sparse": sparse}
         )
         for sparse in (False, True)
     },
@@ -132,12 +125,7 @@ def test_words_score_by_the_loss_that_they_would_be(name, tmp_path, monkeypatch)
 
 @pytest.mark.parametrize("center_targets", [False, True])
 def test_a_contrastive_head_scores_by_the_cosine(center_targets, tmp_path):
-    kind = (
-        {"fasttext": FASTTEXT},
-        {"fasttext": FASTTEXT_EMBEDDER},
-        10,
-        {"type": "contrastive", "embedding_dim": 10, "center_targets": center_targets},
-    )
+    kind = kind_of({"type": "contrastive", "embedding_dim": 10, "center_targets": center_targets})
     archive = load_archive(write_language_model(tmp_path / "model", kind, archive=True))
     head = archive.model._head
     mean = torch.zeros(10)
