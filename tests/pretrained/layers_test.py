@@ -21,9 +21,8 @@ from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
 from tests import TRAIN, VECTORS
 from tests.language_models import KINDS, rewritten, with_vectors, write_language_model
 from tests.language_models import tensors_of as indexed_by
+from tests.pretrained.texts import SENTENCES
 from tests.tolerance import assert_same_but_for_rounding
-
-SENTENCES = ["The captain closed the gate .", "Snow .", "Nobody had seen so much of it before"]
 
 
 def open_layers(archive_file):
@@ -31,9 +30,8 @@ def open_layers(archive_file):
     return LanguageModelLayers(archive, archive.build_model())
 
 
-def tensors_of(archive_file, sentences):
-    indexer = ElmoSemfitIndexer(archive_file)
-    return indexed_by(indexer, [sentence.split() for sentence in sentences])
+def tensors_of(archive_file):
+    return indexed_by(ElmoSemfitIndexer(archive_file), SENTENCES)
 
 
 @pytest.mark.parametrize("kind", ["trained", *KINDS])
@@ -43,13 +41,13 @@ def test_the_layers_are_those_that_the_language_model_gives_sentences_of_its_rea
     layers = open_layers(language_models[kind]).eval()
     archive = load_archive(language_models[kind])
     archive.model.eval()
-    instances = [archive.dataset_reader.text_to_instance(sentence) for sentence in SENTENCES]
+    instances = [archive.dataset_reader.text_to_instance(" ".join(words)) for words in SENTENCES]
     for instance in instances:
         archive.dataset_reader.apply_token_indexers(instance)
     batch = Batch(instances)
     batch.index_instances(archive.model.vocab)
     archive.model._contextualizer.return_all_layers = True
-    tensors = tensors_of(language_models[kind], SENTENCES)
+    tensors = tensors_of(language_models[kind])
     with torch.no_grad():
         expected = archive.model(**batch.as_tensor_dict())
         given_layers = layers(tensors)
@@ -61,7 +59,7 @@ def test_the_layers_are_those_that_the_language_model_gives_sentences_of_its_rea
         for index, sentence in enumerate(SENTENCES):
             # The boundary comes first; a chunk has three characters.
             places = [1]
-            for word in sentence.split():
+            for word in sentence:
                 places.append(places[-1] + (-(-len(word) // 3) if kind == "subwords" else 1))
             places.pop()
             assert_same_but_for_rounding(words[index, : len(places)], expected_layer[index, places])
@@ -77,7 +75,7 @@ class TestFrozenCharacters:
 
     @pytest.fixture
     def tensors(self, archive_file):
-        return tensors_of(archive_file, SENTENCES)
+        return tensors_of(archive_file)
 
     def frozen(self, archive_file):
         layers = open_layers(archive_file)
@@ -95,7 +93,7 @@ class TestFrozenCharacters:
         for _ in range(2):
             for layer, of_expected in zip(layers.train()(tensors), expected):
                 assert_same_but_for_rounding(layer, of_expected)
-        different = {word for sentence in SENTENCES for word in sentence.split()}
+        different = {word for words in SENTENCES for word in words}
         # And `</s>`, which stands on both sides, and the padding.
         assert sum(num_words) == len(different) + 2
         assert not layers.training
@@ -128,14 +126,14 @@ class TestFrozenCharacters:
 def test_no_boundary_at_all(kind, tmp_path):
     directory = write_language_model(tmp_path / "lm", kind, start_tokens=[], end_tokens=[])
     layers = open_layers(directory).eval()
-    tensors = tensors_of(directory, SENTENCES)
+    tensors = tensors_of(directory)
     with torch.no_grad():
         given = layers(tensors)
     assert given[-1].size(1) == get_text_field_mask({"": _of_subwords(tensors)}).size(1)
     assert layers.select_words(given[-1], tensors).shape == (3, 8, 12)
     predictor = Predictor.from_path(str(directory), "language_model_vectors")
     for index, sentence in enumerate(SENTENCES):
-        expected = torch.tensor(predictor.predict(sentence)["layers"])
+        expected = torch.tensor(predictor.predict(" ".join(sentence))["layers"])
         found = torch.stack(given)[:, index, : expected.size(1)]
         assert_same_but_for_rounding(found, expected)
 
@@ -197,7 +195,7 @@ def test_files_that_it_does_not_need_are_not_looked_for(kind, language_models, t
 
     directory = rewritten(language_models[kind], tmp_path / "lm", change)
     layers = open_layers(directory).eval()
-    tensors = tensors_of(language_models[kind], SENTENCES)
+    tensors = tensors_of(language_models[kind])
     expected = open_layers(language_models[kind]).eval()
     assert torch.equal(layers(tensors)[-1], expected(tensors)[-1])
 
