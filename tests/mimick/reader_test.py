@@ -1,7 +1,7 @@
 import numpy
 import pytest
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Batch, Vocabulary
+from allennlp.data import Vocabulary
 from allennlp.data.data_loaders import MultiProcessDataLoader
 
 from allennlp_semfit.mimick import WordVectorsReader
@@ -23,22 +23,6 @@ def test_it_reads_each_word_and_its_vector():
     found = numpy.stack([instance["vector"].tensor.numpy() for instance in instances])
     numpy.testing.assert_array_equal(found, VECTORS)
     assert [*map(spelling, WordVectorsReader(max_words=3).read(TABLE))] == WORDS[:3]
-
-
-def test_a_batch_has_the_indices_of_the_characters():
-    reader = WordVectorsReader()
-    instances = [reader.text_to_instance(word) for word in ("ab", "", "b")]
-    for instance in instances:
-        reader.apply_token_indexers(instance)
-    batch = Batch(instances)
-    batch.index_instances(Vocabulary(tokens_to_add={"characters": ["<w>", "</w>", "a"]}))
-    tensors = batch.as_tensor_dict()
-    assert list(tensors) == ["word"]
-    assert tensors["word"]["characters"]["tokens"].tolist() == [
-        [2, 4, 1, 3],
-        [2, 3, 0, 0],
-        [2, 1, 3, 0],
-    ]
 
 
 @pytest.mark.parametrize("fraction", [0.1, 0.5, 0.9])
