@@ -10,8 +10,6 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.testing import ModelTestCase
 from allennlp.modules.token_embedders import TokenEmbedder
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.data.fasttext_indexer import FastTextIndexer
@@ -31,12 +29,6 @@ def build(lm_archive):
     return build
 
 
-@pytest.fixture(scope="module")
-def embedder(lm_archive):
-    params = {"type": "elmo_semfit", "archive_file": lm_archive}
-    return TokenEmbedder.from_params(Params(params)).eval()
-
-
 def indexed(sentences):
     return tensors_of(FastTextIndexer(VECTORS), sentences)
 
@@ -54,25 +46,6 @@ def test_normalized_layers_count_alike_and_do_not_depend_on_the_batch(build):
         alone = embedder(**indexed([words]))[0]
         assert_same_but_for_rounding(alone, vectors)
         assert not embedded[index, len(words) :].any()
-
-
-@settings(max_examples=20)
-@given(
-    sentences=st.lists(
-        st.lists(st.text(min_size=1, max_size=6), min_size=1, max_size=7), min_size=1, max_size=5
-    ),
-    padding=st.integers(0, 3),
-)
-def test_a_batch_gives_the_vectors_that_its_sentences_give_alone(embedder, sentences, padding):
-    tensors = indexed(sentences)
-    # What stands in the padding must not matter.
-    vectors = torch.nn.functional.pad(tensors["vectors"], (0, 0, 0, padding))
-    word_mask = torch.nn.functional.pad(tensors["word_mask"], (0, padding))
-    vectors[~word_mask] = 7.0
-    together = embedder(vectors=vectors, word_mask=word_mask)
-    for words, embedded in zip(sentences, together):
-        alone = embedder(**indexed([words]))[0]
-        assert_same_but_for_rounding(embedded[: len(words)], alone)
 
 
 def test_frozen_it_runs_without_a_graph_and_without_the_language_models_dropout(build):
