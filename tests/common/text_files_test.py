@@ -38,12 +38,6 @@ def test_it_finds_files_directories_and_globs(tmp_path):
             names(named, outputs=[tmp_path / "deep", tmp_path / "a.txt"])
 
 
-def test_a_name_with_glob_characters_is_a_file(tmp_path):
-    path = tmp_path / "part[1].txt"
-    path.write_text(TEXT)
-    assert find_text_files([path]) == [path]
-
-
 def test_the_directory_of_a_corpus_is_not_its_training_text(tmp_path):
     shard = tmp_path / "train" / "shard-00.txt"
     shard.parent.mkdir()
