@@ -98,17 +98,7 @@ class TestFrozenCharacters:
         assert sum(num_words) == len(different) + 2
         assert not layers.training
         assert not any(p.requires_grad for p in layers.parameters())
-
-    def test_a_state_dict_is_the_same_and_makes_it_forget(self, archive_file, tensors):
-        layers, _ = self.frozen(archive_file)
-        layers(tensors)
-        other = open_layers(archive_file).eval()
-        assert layers.state_dict().keys() == other.state_dict().keys()
-        for parameter in other.parameters():
-            parameter.data.mul_(1.5)
-        layers.load_state_dict(other.state_dict())
-        for layer, expected in zip(layers(tensors), other(tensors)):
-            assert_same_but_for_rounding(layer, expected)
+        assert layers.state_dict().keys() == open_layers(archive_file).state_dict().keys()
 
     def test_what_changes_the_vectors_on_their_way_is_not_passed_over(self, archive_file, tensors):
         class Doubling(BasicTextFieldEmbedder):
