@@ -204,20 +204,13 @@ def test_a_damaged_archive_is_an_error(tmp_path):
                 read_table(uri)
 
 
-WRITTEN = ["@@UNKNOWN@@", "the", "naïve", "三", "12", "#"]
-
-
-@pytest.fixture
-def vectors():
-    vectors = numpy.random.RandomState(0).randn(len(WRITTEN), 7).astype(numpy.float32)
+def test_gensim_reads_what_is_written(tmp_path):
+    words = ["@@UNKNOWN@@", "the", "naïve", "三", "12", "#"]
+    vectors = numpy.random.RandomState(0).randn(len(words), 7).astype(numpy.float32)
     vectors[2] *= 1e-20
     vectors[3] = 0
-    return vectors
-
-
-def test_gensim_reads_it(vectors, tmp_path):
-    write_table(tmp_path / "new" / "table.txt", WRITTEN, vectors)
+    write_table(tmp_path / "new" / "table.txt", words, vectors)
     read = KeyedVectors.load_word2vec_format(tmp_path / "new" / "table.txt")
-    assert read.index_to_key == WRITTEN
+    assert read.index_to_key == words
     numpy.testing.assert_allclose(read.vectors, vectors, rtol=5e-6)
     assert (tmp_path / "new" / "table.txt").read_bytes().startswith(b"6 7\n@@UNKNOWN@@ ")
