@@ -110,14 +110,6 @@ class TestMaskedLm(ModelTestCase):
         predicted = predictor.predict(" ".join(words))
         assert predicted["tokens"] == words
         numpy.testing.assert_allclose(predicted["layers"], layers, rtol=1e-4, atol=1e-5)
-        # A state depends on the words on both sides.
-        for other in (["A", *words[1:]], [*words[:2], "slept"]):
-            changed = SentenceEmbedder(directory).embed_sentence(other)
-            assert not numpy.allclose(changed[-1, 1], layers[-1, 1], atol=1e-5)
-        # Of more words than there are positions.
-        long = SentenceEmbedder(directory).embed_sentence(50 * words)
-        assert long.shape == (3, 150, 8)
-        assert numpy.isfinite(long).all()
 
 
 def build(overrides=None):
