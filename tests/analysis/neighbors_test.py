@@ -121,12 +121,9 @@ def test_the_unicode_form_of_a_word_does_not_matter(embedder):
     assert [near.occurrence for near in found.same_word] == places[1:]
 
 
-def test_a_missing_word_is_named_with_similar_ones(sentences):
+def test_a_missing_word_without_similar_ones(sentences):
     with pytest.raises(ConfigurationError) as error:
-        find_occurrences(sentences, ["river", "harbors"], 5)
+        find_occurrences(sentences, ["river", "qqqqqqqq"], 5)
     message = str(error.value)
-    assert message.startswith(f"'harbors' does not occur in the {len(sentences)} sentences")
-    assert "; similar words in it: harbour" in message
-    with pytest.raises(ConfigurationError) as error:
-        find_occurrences(sentences, ["qqqqqqqq"], 5)
-    assert "similar" not in str(error.value)
+    assert message.startswith(f"'qqqqqqqq' does not occur in the {len(sentences)} sentences")
+    assert "similar" not in message
