@@ -66,6 +66,13 @@ class ContextualWordEmbeddings(torch.nn.Module):
     def preprocess(
         self, inputs: List[str], prompt: Optional[str] = None, **kwargs: Any
     ) -> Dict[str, Any]:
+        for text in inputs:
+            # Otherwise sentence-transformers reports that the module has no `tokenize`.
+            if not isinstance(text, str):
+                raise ConfigurationError(
+                    f"The text {text!r:.50} is a {type(text).__name__}; give a string or a list of "
+                    "strings."
+                )
         start = (prompt or "").split()
         features: Dict[str, Any] = {"words": [[*start, *text.split()] for text in inputs]}
         if start:

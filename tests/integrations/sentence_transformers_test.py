@@ -107,3 +107,12 @@ def test_errors(lm_archive):
         ConfigurationError, match="layers must be one of all, top, average, normalized, got 'last'"
     ):
         ContextualWordEmbeddings(lm_archive, "last")
+
+
+@pytest.mark.parametrize("text", [float("nan"), None, ["Snow", "."]])
+def test_a_text_must_be_a_string(text, lm_archive):
+    model = sentence_transformer(ContextualWordEmbeddings(lm_archive), device="cpu")
+    with pytest.raises(
+        ConfigurationError, match=f"is a {type(text).__name__}; give a string or a list of strings"
+    ):
+        model.encode(["Snow .", text])
