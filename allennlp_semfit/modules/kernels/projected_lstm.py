@@ -25,7 +25,8 @@ class ProjectedLstm(torch.nn.Module):
     have the same names and layout: the gates are input, forget, candidate, output.
 
     See `bidirectional_language_model_lstm` for the parameters. `hidden_dim` is the dimension of the
-    input, the state and the output.
+    input, the state and the output. The kernels read only the weights of the submodules, so hooks
+    and wrappers of these, such as LoRA's, have no effect.
     """
 
     def __init__(
