@@ -1,4 +1,4 @@
-"""Detects whether the lines of an input are text, and whether they are hard-wrapped."""
+"""Detects whether lines are text, hard-wrapped, or in a script without spaces."""
 
 import logging
 from collections import Counter
@@ -108,6 +108,7 @@ _JOINED_BREAK = regex.compile(
     rf"(?V1)(?<={_NO_SPACES})\n(?={_NO_SPACES})|\xad\n|(?<=\p{{L}})¬\n(?=\p{{L}})"
     rf"|(?<=\p{{L}}[-\u2010])\n(?=\p{{L}})"
 )
+_UNSPLIT = regex.compile(rf"(?V1){_NO_SPACES}{{12}}")
 _FIRST_WORD = regex.compile(rf"(?V1){_NO_SPACES}|\S+")
 SENTENCE_END = r"""[\p{Sentence_Terminal}…][\p{Pe}\p{Pf}\p{Pi}"']*"""
 _END = regex.compile(rf"(?V1){SENTENCE_END}(?:(?=\s|$)|(?<={_NO_SPACES}))")
@@ -146,6 +147,16 @@ def check_text(name: str, lines: Iterable[str]) -> None:
             100 * len(remains) / len(lines),
             remains[0][0],
             remains[0].string[:_SHOWN_CHARACTERS],
+        )
+
+
+def check_words(sentences: Sequence[str]) -> None:
+    """Warns if most sentences are in a script without spaces and not split into words."""
+    unsplit = list(filter(_UNSPLIT.search, sentences))
+    if len(unsplit) > len(sentences) / 2:
+        logger.warning(
+            "The sentences are not split into words, such as %r. Give the --language of the text.",
+            unsplit[0][:_SHOWN_CHARACTERS],
         )
 
 

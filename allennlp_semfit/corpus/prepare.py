@@ -7,7 +7,7 @@ import time
 from contextlib import ExitStack, closing
 from dataclasses import asdict
 from functools import lru_cache, partial
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Iterable, List, NamedTuple, Optional, Sequence, Union
 
@@ -18,6 +18,7 @@ from more_itertools import constrained_batches
 from allennlp_semfit.common.output import check_output_path, write_directory
 from allennlp_semfit.common.parallel import number_of_workers, ordered_map
 from allennlp_semfit.common.text_files import RECORD, TRAIN
+from allennlp_semfit.corpus.lines import check_words
 from allennlp_semfit.corpus.options import CorpusOptions
 from allennlp_semfit.corpus.sentences import SentenceSplitter, normalize
 from allennlp_semfit.corpus.sources import Source, find_sources, read_documents
@@ -28,6 +29,7 @@ logger = logging.getLogger(__name__)
 VALIDATION = "validation.txt"
 CONTENTS = (f"{TRAIN}/", VALIDATION, RECORD)
 _BATCH_CHARACTERS = 1 << 17
+_SENTENCES_CHECKED = 100
 
 
 class CorpusSummary(NamedTuple):
@@ -161,6 +163,8 @@ def prepare_corpus(
         ) as writer:
             _fill(writer, sources, options, workers)
         _check_result(writer, sources, options)
+        with open(writer.shards[0].name, encoding="utf-8") as shard:
+            check_words(list(islice(shard, _SENTENCES_CHECKED)))
         summary = CorpusSummary(
             documents=writer.documents,
             sentences=writer.sentences,

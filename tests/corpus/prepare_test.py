@@ -107,6 +107,13 @@ class TestText:
         summary = prepare_corpus([text], tmp_path / "out", options, num_workers=2)
         assert 100 <= summary.sentences < 110
 
+    @pytest.mark.parametrize("language", ["en", "zh"])
+    def test_text_without_spaces_needs_its_language(self, language, tmp_path, caplog):
+        path = tmp_path / "in.txt"
+        path.write_text("今天天气很好，我们去公园散步。\n" * 400, encoding="utf-8")
+        prepare_corpus([path], tmp_path / "out", CorpusOptions(language=language), num_workers=1)
+        assert ("not split into words" in caplog.text) == (language == "en")
+
     def test_awkward_lines_do_not_stop_a_run(self, tmp_path):
         awkward = ["word " * 100_000, "", "   ", "x" * 10_000, "\0\0", "\u2028", "End."]
         (tmp_path / "in.txt").write_text("\n".join(awkward) + "\nOne.\r\nTwo.", encoding="utf-8")
