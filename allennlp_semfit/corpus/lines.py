@@ -155,8 +155,9 @@ def check_words(sentences: Sequence[str]) -> None:
     unsplit = list(filter(_UNSPLIT.search, sentences))
     if len(unsplit) > len(sentences) / 2:
         logger.warning(
-            "The sentences are not split into words, such as %r. Give the --language of the text.",
-            unsplit[0][:_SHOWN_CHARACTERS],
+            "The sentences are not split into words, such as %r. Give the --language of the text, "
+            "or zh, which splits them into characters.",
+            unsplit[0].strip()[:_SHOWN_CHARACTERS],
         )
 
 
