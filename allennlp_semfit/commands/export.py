@@ -131,7 +131,7 @@ class ExportVectors(Command):
         subparser.add_argument("--force", action="store_true", help="replace an existing OUT.txt")
 
     def run(self, args: argparse.Namespace) -> None:
-        # All is checked before the model, which takes a while to load.
+        # The files are checked before the model, which takes a while to load.
         inputs = filter(None, [args.archive_file, args.words_file, args.contexts])
         check_output_path(Path(args.out_file), force=args.force, inputs=[*inputs])
         given = dict.fromkeys(_read_words(Path(args.words_file)))
