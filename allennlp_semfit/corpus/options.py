@@ -39,10 +39,11 @@ class CorpusOptions:
     num_shards : `int`, optional (default = `10`)
         The number of files for the training text.
     validation_fraction : `Optional[float]`, optional (default = `None`)
-        The fraction of sentences for validation, from 0 to 0.5, in whole articles or blocks of
-        lines. By default, 5% for up to 20,000 sentences; for n sentences beyond that, 7/sqrt(n).
+        The fraction of sentences for validation, from 0 to 0.5, in whole articles, rows or blocks
+        of lines. By default, 5% for up to 20,000 sentences; for n sentences beyond that,
+        7/sqrt(n).
     max_sentences : `Optional[int]`, optional (default = `None`)
-        Stop after the article or block of lines that reaches this number of sentences.
+        Stop after the article, row or block of lines that reaches this number of sentences.
 
     # Raises
 

@@ -1,5 +1,5 @@
 // A contrastive head, which is not in the paper: the loss also compares the prediction with the other words of the batch.
-// The training text must be in random order.
+// If you stream the text (`max_instances_in_memory`), shuffle its lines first: its start sets the mean of the targets.
 //
 //   allennlp train training_config/language_models/elmo_semfit_contrastive.jsonnet --include-package allennlp_semfit -s output/elmo_semfit_contrastive
 local config = import '../elmo_semfit.jsonnet';

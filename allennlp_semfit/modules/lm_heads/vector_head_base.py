@@ -176,9 +176,10 @@ class TargetTransform(torch.nn.Module):
 
     Mean and covariance are estimated from the first training batches with `1000 m` tokens in total,
     boundary tokens included, and then stay fixed. All processes share them, and an archive contains
-    them. The training text must be in random order, so that its start is representative. To
-    regularize the covariance of `n` tokens, `m / n` times its mean variance is added to its
-    diagonal. If all targets are the same, whitening only scales them to unit norm.
+    them. If the text is streamed (`max_instances_in_memory`), shuffle its lines first, so that its
+    start is representative. To regularize the covariance of `n` tokens, `m / n` times its mean
+    variance is added to its diagonal. If all targets are the same, whitening only scales them to
+    unit norm.
 
     # Parameters
 
