@@ -119,16 +119,16 @@ class LanguageModelArchive(Archive):
         self._weights = None
         moved.config = copy.deepcopy(self.config)
         if fasttext_model_path is not None:
-            self._check_reads("fasttext_model_path", fasttext_model_path, self.reads_fasttext)
+            self._check_reads("--fasttext-model-path", fasttext_model_path, self.reads_fasttext)
             moved._indexers[self.input_name]["model_path"] = fasttext_model_path
         if tokenizer_path is not None:
-            self._check_reads("tokenizer_path", tokenizer_path, self.is_subword)
+            self._check_reads("--tokenizer-path", tokenizer_path, self.is_subword)
             moved.config["dataset_reader"]["tokenizer"]["model_path"] = tokenizer_path
         return moved
 
-    def _check_reads(self, parameter: str, path: str, reads_file: bool) -> None:
+    def _check_reads(self, option: str, path: str, reads_file: bool) -> None:
         if not reads_file:
             raise ConfigurationError(
-                f"`{parameter}` is {path}, but the language model {self.file} reads no such file. "
+                f"{option} is {path}, but the language model {self.file} reads no such file. "
                 "Leave it out."
             )

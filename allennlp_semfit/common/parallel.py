@@ -57,7 +57,7 @@ def ordered_map(
     except BrokenProcessPool as error:
         raise ConfigurationError(
             "A worker process died, most likely for lack of memory: use fewer workers "
-            f"(num_workers is {num_workers})."
+            f"(--num-workers is {num_workers})."
         ) from error
     finally:
         # A second Ctrl-C while Python 3.11 waits for the pool's thread would make it forget the

@@ -135,7 +135,7 @@ def check_text(name: str, lines: Iterable[str]) -> None:
             example = framed[values.index(value)]
             raise ConfigurationError(
                 f"{name}: it looks like {frame.kind}, not like text: of its first {len(framed):,} "
-                f"lines, {count:,} are such as {example[:_SHOWN_CHARACTERS]!r}. {frame.remedy} "
+                f"lines, {count:,} are like {example[:_SHOWN_CHARACTERS]!r}. {frame.remedy} "
                 "If it is text, add --lines paragraphs."
             )
     remains = list(filter(None, map(_REMAINS.search, lines)))
@@ -155,8 +155,8 @@ def check_words(sentences: Sequence[str]) -> None:
     unsplit = list(filter(_UNSPLIT.search, sentences))
     if len(unsplit) > len(sentences) / 2:
         logger.warning(
-            "The sentences are not split into words, such as %r. Give the --language of the text, "
-            "or zh, which splits them into characters.",
+            "Sentences such as %r are not split into words. Give the --language of the text, or "
+            "zh, which splits them into characters.",
             unsplit[0].strip()[:_SHOWN_CHARACTERS],
         )
 

@@ -248,12 +248,12 @@ def _check_dump(path: Path, options: CorpusOptions) -> None:
     if options.already_tokenized:
         raise ConfigurationError(
             f"The input {path} is a MediaWiki dump, which is not tokenized: leave "
-            "already_tokenized out."
+            "--already-tokenized out."
         )
     if find_spec("mwparserfromhell") is None:
         raise ConfigurationError(
-            f"The input {path} is a MediaWiki dump, which takes the package mwparserfromhell. "
-            "Install it: pip install mwparserfromhell"
+            f"The input {path} is a MediaWiki dump, which requires the package "
+            "mwparserfromhell. Install it: pip install mwparserfromhell"
         )
 
 

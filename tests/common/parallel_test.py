@@ -29,7 +29,7 @@ def test_all_workers_end_if_one_is_killed_while_they_are_stopped():
 
 def test_a_worker_that_dies_is_an_error():
     results = ordered_map(os._exit, [9] * 5, num_workers=2)
-    with pytest.raises(ConfigurationError, match=r"A worker process died.*\(num_workers is 2\)"):
+    with pytest.raises(ConfigurationError, match=r"A worker process died.*\(--num-workers is 2\)"):
         next(results)
 
 

@@ -139,7 +139,7 @@ class TestCheckText:
         ],
     )
     def test_the_first_line_can_be_enough(self, start):
-        with pytest.raises(ConfigurationError, match="first 1,000 lines, 1 are such as"):
+        with pytest.raises(ConfigurationError, match="first 1,000 lines, 1 are like"):
             check_text("in", [start, *["Nobody slept."] * 999])
 
     @pytest.mark.parametrize("kind", ["subtitles", "fastText labels", "numbered text", "CoNLL-U"])
