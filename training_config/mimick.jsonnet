@@ -1,5 +1,5 @@
-// MIMICK (Pinter et al. 2017) predicts the vectors of words that a table, such as GloVe's or word2vec's, lacks from their
-// spelling. The sizes are the paper's; Adam needs fewer epochs than the paper's SGD.
+// MIMICK (Pinter et al. 2017) predicts vectors from the spelling, for words that a table, such as GloVe's or word2vec's,
+// lacks. The sizes are the paper's; Adam needs fewer epochs than the paper's SGD.
 //
 //   export TABLE_PATH=…/glove.6B.100d.txt
 //   allennlp train training_config/mimick.jsonnet --include-package allennlp_semfit -s output/mimick

@@ -104,7 +104,7 @@ class Embed(Command):
 
 @Subcommand.register("export-vectors")
 class ExportVectors(Command):
-    help = "Export static vectors of words."
+    help = "Export static word vectors."
     description = """Writes a language model's vectors of words in word2vec's text format: layer 0,
         the projected input, of each word by itself, or with --contexts the mean over the
         occurrences of the word in a text."""

@@ -21,8 +21,8 @@ class MaskedLm(LanguageModelBase):
     Transformers for Language Understanding", section 3.1) of whole words with any output layer.
 
     Every word and boundary token is a target with probability `masking_probability`. In the input,
-    80 % of the targets are replaced by a learned vector, 10 % by a random word of the batch, and
-    10 % are unchanged. As in BERT, the random word may be the target itself; it is never a boundary
+    80% of the targets are replaced with a learned vector, 10% with a random word of the batch, and
+    10% are unchanged. As in BERT, the random word may be the target itself; it is never a boundary
     token, that is, the first or last token of a sentence. In evaluation, the choice depends only on
     the shape of the batch, so that two models are scored on the same words.
 

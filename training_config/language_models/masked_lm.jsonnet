@@ -7,7 +7,8 @@ local lstm = config.model.contextualizer;
 
 config {
   local hidden_size = 2 * $.hidden_dim,
-  // About as many parameters as the LSTMs: in so many layers, whose feed-forward layers would be 4 × `hidden_size` wide.
+  // So many layers, with feed-forward layers 4 × `hidden_size` wide, would have about as many parameters as the LSTMs. Since
+  // this is no integer, `intermediate_size` differs from 4 × `hidden_size`.
   local size = 3 * lstm.num_layers * lstm.cell_size / (8 * $.hidden_dim),
   local num_layers = std.max(1, std.round(size)),
 
