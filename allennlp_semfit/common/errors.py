@@ -58,8 +58,8 @@ class InvalidFileError(ConfigurationError):
         override = json.dumps({self.key: "/path/to/it"})
         return (
             f"{self.statement} In the configuration, that is `{self.key}`; to use another file, "
-            f"even with an archive, add -o '{override}' to any other overrides; repeat this for "
-            "every key that names the file."
+            "even with an archive, set every key that names it, all in one -o with any other "
+            f"overrides: -o '{override}'"
         )
 
 

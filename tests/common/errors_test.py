@@ -27,6 +27,8 @@ def test_the_error_says_where_the_file_is_named_and_how_to_name_another():
     message = str(raised.value)
     assert message.startswith("gone.bin does not exist. Train one. ")
     assert "`dataset_reader.vectors.path`" in message
+    # Of several -o, AllenNLP takes the last alone.
+    assert "all in one -o" in message
     override = message.partition("-o '")[2].partition("'")[0]
     assert json.loads(override) == {"dataset_reader.vectors.path": "/path/to/it"}
 
