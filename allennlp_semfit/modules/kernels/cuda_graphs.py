@@ -27,11 +27,9 @@ class _Memory:
     graphs fit into the memory of a larger one, but not a larger one into that of several smaller.
     """
 
-    def __init__(self, size: int) -> None:
-        self.size = size
+    def __init__(self, size: int, stream: torch.cuda.Stream) -> None:
+        self.size, self.stream = size, stream
         self.pool = torch.cuda.graph_pool_handle()
-        # PyTorch's own is on the device of the first capture of the process.
-        self.stream = torch.cuda.Stream()
         self.grads: Optional[List[torch.Tensor]] = None
         self.lease: Callable[[], Optional[_Lease]] = lambda: None
         self._buffers: Dict[str, torch.Tensor] = {}
@@ -132,6 +130,7 @@ class GraphCache:
         self._passes: Dict[Hashable, CapturedPass] = {}
         self._seen: Set[Hashable] = set()
         self._memory: Optional[_Memory] = None
+        self._stream: Optional[torch.cuda.Stream] = None
         self._parameters: Hashable = None
 
     def get(
@@ -153,13 +152,20 @@ class GraphCache:
             self._clear()
             self._seen.clear()
             self._parameters = parameters
+            # The parameters may be on another device.
+            self._stream = None
         is_new = shape not in self._passes and len(self._passes) < _MAX_GRAPHS
         if is_new and shape in self._seen:
             size = prod(shape)
             if self._memory is None or not self._passes or size > self._memory.size:
                 # A memory pool cannot be reused once all its graphs are deleted.
                 self._clear()
-                self._memory = _Memory(size)
+                if self._stream is None:
+                    # PyTorch keeps one cuBLAS workspace per stream. PyTorch 2.11 never frees it, so
+                    # reuse the stream; PyTorch 2.15 frees it with any graph that was captured on
+                    # the stream, so do not share the stream with another cache.
+                    self._stream = torch.cuda.Stream()
+                self._memory = _Memory(size, self._stream)
             self._passes[shape] = capture(self._memory)
         self._seen.add(shape)
         return self._passes.get(shape)

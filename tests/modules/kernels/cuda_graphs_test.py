@@ -43,7 +43,7 @@ def device(request, monkeypatch):
     monkeypatch.setattr(projected_lstm, "select_ops", lambda *_: torch_ops)
     monkeypatch.setattr(cuda_graphs, "_capture", capture_on_a_cpu)
     monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: None)
-    monkeypatch.setattr(torch.cuda, "Stream", lambda: None)
+    monkeypatch.setattr(torch.cuda, "Stream", object)
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
     return "cpu"
 
@@ -179,6 +179,24 @@ def test_a_longer_batch_frees_the_memory_of_shorter_ones_before_it_is_captured(d
     assert alive == [False] * 4
     with pytest.raises(RuntimeError, match="another forward pass has since"):
         losses[1].backward()
+
+
+def test_a_cache_captures_on_one_stream_and_no_other_cache_does(device, monkeypatch):
+    streams = []
+    capture = cuda_graphs._capture
+
+    def observe(function, memory):
+        streams.append(memory.stream)
+        return capture(function, memory)
+
+    monkeypatch.setattr(cuda_graphs, "_capture", observe)
+    layers, others = layers_of(2, 5, 7).to(device), layers_of(2, 5, 7).to(device)
+    for length in (4, 4, 8, 8):
+        for each in (layers, others):
+            inputs = torch.randn(2, 3 * length, 5, device=device)
+            projected_lstm.run_in_lockstep(each, inputs, [3] * length).sum().backward()
+    # A forward and a backward pass of each, of each length.
+    assert [streams.index(stream) for stream in streams] == [0, 0, 2, 2] * 2
 
 
 def test_weights_that_move_in_each_step_are_not_captured(device):
