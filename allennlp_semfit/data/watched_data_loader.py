@@ -4,6 +4,7 @@ import os
 import random
 import signal
 from collections import deque
+from functools import cache
 from itertools import chain
 from multiprocessing import connection
 from multiprocessing.process import BaseProcess
@@ -176,8 +177,14 @@ def _stop(workers: Iterable[BaseProcess], stopped: Event) -> None:
         worker.join()
 
 
+@cache
+def _copy_stream(gpu: torch.device) -> torch.cuda.Stream:
+    # Memory that was allocated on a stream is only reused on it, so all epochs share one.
+    return torch.cuda.Stream(gpu)
+
+
 def _copy_ahead(batches: Iterable[TensorDict], gpu: torch.device) -> Iterator[TensorDict]:
-    stream = torch.cuda.Stream(gpu)
+    stream = _copy_stream(gpu)
 
     def copy(value: Any) -> Any:
         if not isinstance(value, torch.Tensor):

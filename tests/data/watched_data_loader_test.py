@@ -75,6 +75,15 @@ def test_batches_on_a_gpu_are_those_on_the_cpu(num_workers):
     assert sorted(b.tolist() for b in actual) == sorted(b.tolist() for b in expected)
 
 
+def test_all_epochs_are_copied_on_one_stream(monkeypatch):
+    streams = []
+    monkeypatch.setattr(torch.cuda, "Stream", streams.append)
+    gpu = torch.device("cuda", 99)
+    for _ in range(3):
+        assert not list(watched_data_loader._copy_ahead([], gpu))
+    assert streams == [gpu]
+
+
 class RandomReader(DatasetReader):
     """A draw from each generator in each instance."""
 
