@@ -3,7 +3,7 @@ import logging
 import os
 import shutil
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, Union
+from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
 
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
@@ -14,7 +14,7 @@ from allennlp.models.model import remove_keys_from_params
 from allennlp_semfit.archives.archive import VOCABULARY, extended, read_vocabulary, unpacked
 from allennlp_semfit.archives.language_model_archive import LanguageModelArchive
 from allennlp_semfit.common.errors import InvalidFileError, first_line, resolve_path
-from allennlp_semfit.common.output import check_output_path, copy_files, write_directory
+from allennlp_semfit.common.output import check_output_path, write_directory
 from allennlp_semfit.corpus.sentences import blank_pipeline
 from allennlp_semfit.export.model_folder import (
     check_files_are_new,
@@ -38,9 +38,9 @@ _NOT_LOADED = (
     "If its components are from another package, import that first, on the command line with "
     "--include-package."
 )
-_OTHER_VOCABULARIES = "has parts of type `from_archive` that were trained with other vocabularies"
-_ONE_VOCABULARY = (
-    'Train it and them with the same one: `"vocabulary": {"type": "from_files", "directory": …}`.'
+_PUT_IT_THERE = (
+    "Put the `model` of the part's archive there in the `config.json` of the serialization "
+    "directory, and export that directory."
 )
 # The taggers whose default predictor needs a spaCy model.
 _TAGGERS = ("crf_tagger", "simple_tagger")
@@ -114,37 +114,34 @@ def export_task(
     check_output_path(folder, contents=_CONTENTS, force=force, inputs=inputs)
     location = Path(resolve_path(archive_file, _REMEDY, _KIND))
     with unpacked(location, archive_file, _REMEDY, _KIND) as source:
+        weights = Path(get_weights_path(source))
+        for needed in (weights, source / VOCABULARY):
+            if not needed.exists():
+                raise InvalidFileError(archive_file, f"has no {needed.name}", _REMEDY, _KIND)
         try:
             params = Params.from_file(str(source / CONFIG_NAME))
-            trained = params["model"].as_dict(quiet=True)
-            parts: List[Vocabulary] = []
-            params["model"] = _resolve(trained, parts)
+            params["model"], vocabulary = _model_and_vocabulary(params, source)
             remove_keys_from_params(params["model"])
         except InvalidFileError:
             raise
-        except (ConfigurationError, LookupError, OSError, RuntimeError, ValueError) as error:
-            found = f"has no configuration ({first_line(error)})"
+        except (
+            *(AssertionError, ConfigurationError, LookupError, OSError),
+            *(RuntimeError, ValueError),
+        ) as error:
+            found = f"cannot be read ({first_line(error)})"
             raise InvalidFileError(archive_file, found, _REMEDY, _KIND) from None
         if params["model"].get("type") in LanguageModelArchive.models:
             remedy = "Use `allennlp export-model`."
             raise InvalidFileError(archive_file, "is a language model", remedy, _KIND)
-        weights, vocabulary = Path(get_weights_path(source)), source / VOCABULARY
-        for needed in (weights, vocabulary):
-            if not needed.exists():
-                raise InvalidFileError(archive_file, f"has no {needed.name}", _REMEDY, _KIND)
-        if parts:
-            own = read_vocabulary(vocabulary, params)
-            merged = extended(parts[0], own)
-            if trained["type"] != "from_archive":
-                parts.append(own)
-            if not all(_is_part(part, merged) for part in parts):
-                raise InvalidFileError(archive_file, _OTHER_VOCABULARIES, _ONE_VOCABULARY, _KIND)
         whole = params.as_dict(quiet=True)
         # The paths of the data may be private.
         config = {key: whole[key] for key in whole if not key.endswith("_data_path")}
         config["vocabulary"] = saved_vocabulary(whole)
+        if any(_components(config["model"], "from_archive")):
+            found = "has a part of type `from_archive`"
+            raise InvalidFileError(archive_file, found, _PUT_IT_THERE, _KIND)
         models: List[str] = []
-        for component in _components(config):
+        for component in _components(config, "elmo_semfit"):
             path = language_model or component["archive_file"]
             if path not in models:
                 models.append(path)
@@ -165,10 +162,7 @@ def export_task(
             for name, path in files.items():
                 shutil.copyfile(path, new / name)
             shutil.copyfile(weights, new / _WEIGHTS)
-            if parts:
-                merged.save_to_files(str(new / VOCABULARY))
-            else:
-                copy_files(vocabulary, new / VOCABULARY)
+            vocabulary.save_to_files(str(new / VOCABULARY))
             if (source / META_NAME).exists():
                 shutil.copyfile(source / META_NAME, new / META_NAME)
             text = json.dumps(config, indent=2) + "\n"
@@ -181,37 +175,20 @@ def export_task(
     return str(config["model"].get("type"))
 
 
-def _resolve(config: Any, parts: List[Vocabulary]) -> Any:
+def _model_and_vocabulary(params: Params, source: Path) -> Tuple[Dict[str, Any], Vocabulary]:
     """
-    A configuration with those of the archives in place of each `from_archive`. Adds the
-    vocabularies of these models to `parts`.
+    The configuration of the model in the directory of an archive, and its vocabulary: for one that
+    began as `from_archive`, the configuration is in that archive.
     """
-    if isinstance(config, list):
-        return [_resolve(value, parts) for value in config]
-    if not isinstance(config, dict):
-        return config
-    if config.get("type") != "from_archive":
-        return {key: _resolve(value, parts) for key, value in config.items()}
-    path = resolve_path(config["archive_file"], _REMEDY, _KIND)
-    with unpacked(Path(path), path, _REMEDY, _KIND) as source:
-        params = Params.from_file(str(source / CONFIG_NAME))
-        vocabulary = read_vocabulary(source / VOCABULARY, params)
-        inner: List[Vocabulary] = []
-        trained = params["model"].as_dict(quiet=True)
-        model = _resolve(trained, inner)
-    parts.extend(extended(part, vocabulary) for part in inner)
-    if trained["type"] != "from_archive":
-        parts.append(vocabulary)
-    return model
-
-
-def _is_part(part: Vocabulary, vocabulary: Vocabulary) -> bool:
-    """Whether another vocabulary has the same indices for all tokens of `part`."""
-    return all(
-        part.get_token_to_index_vocabulary(namespace).items()
-        <= vocabulary.get_token_to_index_vocabulary(namespace).items()
-        for namespace in part.get_namespaces()
-    )
+    model = params["model"].as_dict(quiet=True)
+    vocabulary = read_vocabulary(source / VOCABULARY, params)
+    if model.get("type") != "from_archive":
+        return model, vocabulary
+    path = resolve_path(model["archive_file"], _REMEDY, _KIND)
+    with unpacked(Path(path), path, _REMEDY, _KIND) as earlier:
+        earlier_params = Params.from_file(str(earlier / CONFIG_NAME))
+        model, trained = _model_and_vocabulary(earlier_params, earlier)
+    return model, extended(trained, vocabulary)
 
 
 def _name_language(model: Dict[str, Any], language: Optional[str]) -> None:
@@ -234,12 +211,12 @@ def _name(number: int) -> str:
     return f"language_model{number or ''}"
 
 
-def _components(config: Any) -> Iterator[Dict[str, Any]]:
-    """The `elmo_semfit` indexers and embedders, anywhere in a configuration."""
+def _components(config: Any, kind: str) -> Iterator[Dict[str, Any]]:
+    """The components of the type `kind`, anywhere in a configuration."""
     if isinstance(config, dict):
-        if config.get("type") == "elmo_semfit":
+        if config.get("type") == kind:
             yield config
         config = list(config.values())
     if isinstance(config, list):
         for value in config:
-            yield from _components(value)
+            yield from _components(value, kind)

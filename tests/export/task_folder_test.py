@@ -3,16 +3,13 @@ import json
 import shutil
 import tarfile
 from pathlib import Path
-from typing import List
 
 import numpy
 import pytest
-import torch
 from allennlp.commands.train import train_model
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Vocabulary
-from allennlp.models import Model, load_archive
+from allennlp.models import load_archive
 
 from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.export.model_folder import export_model
@@ -67,11 +64,13 @@ def test_a_task_that_continued_another_can_be_moved(home, tmp_path):
     config["model"] = {"type": "from_archive", "archive_file": str(home / "tagger/model.tar.gz")}
     # Here, the labels have another order.
     Path(config["train_data_path"]).write_text("The###D\nThe###D snow###V\nA###D gate###N\n")
-    train_model(Params(config), str(home / "continued"))
+    train_model(Params(copy.deepcopy(config)), str(home / "continued"))
     trained_labels = labels(home / "tagger")
     assert (home / "continued/vocabulary/labels.txt").read_text().split() != trained_labels
-    expected = predict(home / "continued" / "model.tar.gz")
-    assert export_task(home / "continued", tmp_path / "folder") == "semfit_tagger"
+    config["model"] = {"type": "from_archive", "archive_file": str(home / "continued")}
+    train_model(Params(config), str(home / "again"))
+    expected = predict(home / "again" / "model.tar.gz")
+    assert export_task(home / "again", tmp_path / "folder") == "semfit_tagger"
     shutil.rmtree(home)
     assert predict(tmp_path / "folder") == expected
     assert labels(tmp_path / "folder") == trained_labels
@@ -94,45 +93,14 @@ def labels(archive_file):
     return list(vocab.get_index_to_token_vocabulary("labels").values())
 
 
-@Model.register("mean_of_taggers")
-class MeanOfTaggers(Model):
-    def __init__(self, vocab: Vocabulary, taggers: List[Model]) -> None:
-        super().__init__(vocab)
-        self.taggers = torch.nn.ModuleList(taggers)
-
-    def forward(self, **tensors):
-        outputs = [tagger(**tensors) for tagger in self.taggers]
-        names = {"loss", "logits"}.intersection(outputs[0])
-        return {name: sum(output[name] for output in outputs) / 2 for name in names}
-
-
-@pytest.fixture
-def ensemble(home):
-    """The configuration of an ensemble of two archives."""
-    config = json.loads((home / "tagger" / "config.json").read_text())
-    train_model(Params(copy.deepcopy(config)), str(home / "second"))
-    paths = [str(home / name / "model.tar.gz") for name in ("tagger", "second")]
-    taggers = [{"type": "from_archive", "archive_file": path} for path in paths]
-    return {**config, "model": {"type": "mean_of_taggers", "taggers": taggers}}
-
-
-def test_an_ensemble_of_archives_can_be_moved(ensemble, home, tmp_path):
-    train_model(Params(ensemble), str(home / "ensemble"))
-    expected = predict(home / "ensemble")
-    export_task(home / "ensemble", tmp_path / "folder")
-    assert not [*(tmp_path / "folder").glob("*.tar.gz")]
-    shutil.rmtree(home)
-    assert predict(tmp_path / "folder") == expected
-
-
-def test_an_ensemble_of_models_with_other_labels_is_refused(ensemble, home, tmp_path):
-    Path(ensemble["train_data_path"]).write_text("The###D\nThe###D snow###V\nA###D gate###N\n")
-    train_model(Params(copy.deepcopy(ensemble)), str(home / "ensemble"))
-    model = {"type": "from_archive", "archive_file": str(home / "ensemble/model.tar.gz")}
-    train_model(Params({**ensemble, "model": model}), str(home / "continued"))
-    for name in ("ensemble", "continued"):
-        with pytest.raises(InvalidFileError, match="that were trained with other vocabularies"):
-            export_task(home / name, tmp_path / "folder")
+def test_a_part_that_is_an_archive_is_refused(home, tmp_path):
+    path = home / "tagger" / "config.json"
+    config = json.loads(path.read_text())
+    part = {"type": "from_archive", "archive_file": str(home / "tagger" / "model.tar.gz")}
+    config["model"] = {"type": "mean_of_taggers", "taggers": [part]}
+    path.write_text(json.dumps(config))
+    with pytest.raises(InvalidFileError, match="has a part of type `from_archive`. Put"):
+        export_task(home / "tagger", tmp_path / "folder")
     assert not (tmp_path / "folder").exists()
 
 
@@ -235,14 +203,19 @@ def test_the_directory_of_another_archive_is_refused(home, tmp_path):
         export_task(home / "tagger", tmp_path / "out")
 
 
-def test_what_is_no_archive_is_named(tmp_path):
+def test_what_is_no_archive_is_named(home, tmp_path):
     (tmp_path / "model.tar.gz").write_bytes(b"no archive")
     with pytest.raises(InvalidFileError, match=r"task model .*model.tar.gz cannot be unpacked"):
         export_task(tmp_path / "model.tar.gz", tmp_path / "out")
+    (tmp_path / "best.th").touch()
+    with pytest.raises(InvalidFileError, match="has no vocabulary"):
+        export_task(tmp_path, tmp_path / "out")
+    shutil.copytree(home / "tagger" / "vocabulary", tmp_path / "vocabulary")
     for text in ("no config", "{}"):
         (tmp_path / "config.json").write_text(text)
-        with pytest.raises(InvalidFileError, match="has no configuration"):
+        with pytest.raises(InvalidFileError, match="cannot be read"):
             export_task(tmp_path, tmp_path / "out")
+    (tmp_path / "vocabulary" / "tokens.txt").write_text("no unknown word")
     (tmp_path / "config.json").write_text('{"model": {}}')
-    with pytest.raises(InvalidFileError, match="has no best.th"):
+    with pytest.raises(InvalidFileError, match="cannot be read .OOV token not found"):
         export_task(tmp_path, tmp_path / "out")
