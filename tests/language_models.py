@@ -83,7 +83,7 @@ class ChunkTokenizer(Tokenizer, NamesConfigKey):
             self.size = json.loads(Path(model_path).read_text())["size"]
         except OSError:
             raise InvalidFileError(
-                model_path, "does not exist", "Write it.", kind="chunks"
+                model_path, "does not exist", "Write it.", kind="subword tokenizer"
             ) from None
 
     def tokenize(self, text: str) -> List[Token]:

@@ -46,6 +46,11 @@ _DAMAGED_WEIGHTS = (
     *(AttributeError, EOFError, LookupError, OSError, RuntimeError, TypeError, ValueError),
     *(SafetensorError, struct.error, zipfile.BadZipFile),
 )
+# The options with which `export-model` takes files that have been moved, by the kind of file.
+_MOVED_OPTIONS = {
+    "fastText model": "--fasttext-model-path",
+    "subword tokenizer": "--tokenizer-path",
+}
 _EXPECTED = "It must be a `model.tar.gz` of `allennlp train`, or a folder of `export-model`."
 _COPY_AGAIN = "Copy it again from an intact file, or train it again."
 
@@ -133,23 +138,20 @@ class Archive:
                 f"has other parameters than this model: {differences}", remedy
             ) from None
 
-    def build(
-        self, base: Type[Component], params: Any, moved_option: str = "", **extras: Any
-    ) -> Component:
+    def build(self, base: Type[Component], params: Any, **extras: Any) -> Component:
         """
-        Builds a component of a configuration, which is consumed. `moved_option` is the option with
-        which `export-model` takes the file of the component, if it has one. `extras` are as for
+        Builds a component of a configuration, which is consumed. `extras` are as for
         `FromParams.from_params`. Raises an `InvalidFileError` if it needs a file that is missing or
         invalid, or the configuration does not work.
         """
         try:
             return base.from_params(params, **extras)
         except InvalidFileError as error:
-            if moved_option:
+            if option := _MOVED_OPTIONS.get(error.kind):
                 # Do not suggest to make the file again: its vectors would differ.
                 remedy = (
                     f"{error.kind} {error.file} {error.found}. If it has been moved, run `allennlp "
-                    f"export-model {self.file} FOLDER {moved_option} PATH`, and use FOLDER."
+                    f"export-model {self.file} FOLDER {option} PATH`, and use FOLDER."
                 )
             else:
                 # The command line cannot change the archive's config.

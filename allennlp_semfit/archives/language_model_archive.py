@@ -85,29 +85,18 @@ class LanguageModelArchive(Archive):
         reader: Any = self.build(DatasetReader, params)
         return reader.start_tokens, reader.end_tokens
 
-    def build_reader(self) -> DatasetReader:
-        """As `open_indexer`."""
-        option = self._indexer_option if not self.is_subword else "--tokenizer-path"
-        return self.build(DatasetReader, self.config["dataset_reader"].duplicate(), option)
-
-    @property
-    def _indexer_option(self) -> str:
-        return "--fasttext-model-path" if self.reads_fasttext else ""
-
     def open_indexer(self) -> TokenIndexer:
         """
         Opens the language model's indexer. Raises an `InvalidFileError` if a file is missing or
         invalid.
         """
-        params = copy.deepcopy(self._indexers[self.input_name])
-        return self.build(TokenIndexer, params, self._indexer_option)
+        return self.build(TokenIndexer, copy.deepcopy(self._indexers[self.input_name]))
 
     def open_tokenizer(self) -> Optional[Tokenizer]:
         """Opens a subword model's tokenizer, like `open_indexer`; `None` for other models."""
         if not self.is_subword:
             return None
-        params = copy.deepcopy(self.config["dataset_reader"]["tokenizer"])
-        return self.build(Tokenizer, params, "--tokenizer-path")
+        return self.build(Tokenizer, copy.deepcopy(self.config["dataset_reader"]["tokenizer"]))
 
     def with_files(self, fasttext_model_path: Optional[str], tokenizer_path: Optional[str]) -> Self:
         """

@@ -137,7 +137,7 @@ PLACE = "reader.token_indexers.elmo"
     ("kind", "option", "missing"),
     [
         ("fasttext", "--fasttext-model-path", "fastText model gone does not exist"),
-        ("subwords", "--tokenizer-path", "chunks gone does not exist"),
+        ("subwords", "--tokenizer-path", "subword tokenizer gone does not exist"),
     ],
 )
 def test_a_file_of_the_language_model_that_has_been_moved_can_be_exported_with_it(
