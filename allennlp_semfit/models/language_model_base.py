@@ -53,11 +53,7 @@ class LanguageModelBase(Model, KnownParams, NamesConfigKey):
         self._has_boundary_vector = False
         self._check_compatible()
         head.tie_weights(text_field_embedder)
-        self._initialize(initializer, pretrained_file)
-
-    def _initialize(
-        self, initializer: Optional[InitializerApplicator], pretrained_file: Optional[str]
-    ) -> None:
+        self._add_parameters()
         if initializer is not None:
             initializer(self)
         if pretrained_file is not None:
@@ -66,6 +62,9 @@ class LanguageModelBase(Model, KnownParams, NamesConfigKey):
                 "Use the `model` of the archive's `config.json`, as "
                 "training_config/continue.jsonnet does.",
             )
+
+    def _add_parameters(self) -> None:
+        """Adds parameters of a subclass, before the initializer and `pretrained_file`."""
 
     def _check_boundary_vector(self, embeddings: torch.Tensor) -> None:
         """

@@ -1,9 +1,8 @@
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, Tuple
 
 import torch
 from allennlp.data import TextFieldTensors
 from allennlp.models import Model
-from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import get_text_field_mask
 
 from allennlp_semfit.common.errors import check_bounds
@@ -66,22 +65,15 @@ class MaskedLm(LanguageModelBase):
     name = "masked_lm"
     num_directions = 1
 
-    def __init__(
-        self,
-        masking_probability: float = 0.15,
-        initializer: InitializerApplicator = None,
-        pretrained_file: Optional[str] = None,
-        **kwargs: Any,
-    ) -> None:
+    def __init__(self, masking_probability: float = 0.15, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         bounded = {"model.masking_probability": masking_probability}
         check_bounds(bounded, at_least=0, at_most=1, but_not=0)
         self.masking_probability = masking_probability
-        self.mask_vector = torch.nn.Parameter(
-            torch.zeros(self._text_field_embedder.get_output_dim())
-        )
-        # Must run after `mask_vector` is registered.
-        self._initialize(initializer, pretrained_file)
+
+    def _add_parameters(self) -> None:
+        dim = self._text_field_embedder.get_output_dim()
+        self.mask_vector = torch.nn.Parameter(torch.zeros(dim))
 
     def forward(self, source: TextFieldTensors) -> Dict[str, Any]:
         """
