@@ -25,7 +25,7 @@ from allennlp_semfit.commands.options import (
     load_language_model,
 )
 from allennlp_semfit.common.errors import check_bounds
-from allennlp_semfit.export.embed_file import SentencesFile
+from allennlp_semfit.export.embed_file import SentencesFile, embed_file
 from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
 
 logger = logging.getLogger(__name__)
@@ -47,9 +47,7 @@ class ShowNeighbors(Command):
 
     def add_arguments(self, subparser: argparse.ArgumentParser) -> None:
         add_parameters(subparser, SentenceEmbedder, "archive_file")
-        subparser.add_argument(
-            "text", metavar="TEXT", help="UTF-8 text, one tokenized sentence per line"
-        )
+        add_parameters(subparser, embed_file, "sentences_file")
         subparser.add_argument(
             "--words", metavar="WORD,WORD", required=True, help="the words, separated by commas"
         )
@@ -73,13 +71,13 @@ class ShowNeighbors(Command):
             raise ConfigurationError(
                 f"--words must be words separated by commas, got {args.words!r}"
             )
-        file = SentencesFile(Path(args.text))
+        file = SentencesFile(Path(args.sentences_file))
         num_lines, _ = file.summarize()
         sentences = distinct_sentences(file, args.max_sentences)
         if len(sentences) == args.max_sentences and max(sentences) < num_lines - 1:
             logger.warning(
                 "%s: only its first %s sentences are read; --max-sentences changes this.",
-                args.text,
+                args.sentences_file,
                 f"{len(sentences):,}",
             )
         occurrences = find_occurrences(sentences, words, args.max_occurrences)
