@@ -16,12 +16,12 @@ import numpy
 import torch
 from allennlp.data import Instance
 from allennlp.data.data_loaders import DataLoader, MultiProcessDataLoader, TensorDict
+from allennlp.data.data_loaders.data_collator import DataCollator, allennlp_collate
 from allennlp.data.data_loaders.multiprocess_data_loader import WorkerError
 from allennlp.nn.util import move_to_device
 from torch.utils._pytree import tree_map
 
 from allennlp_semfit.common.parallel import initialize_worker
-from allennlp_semfit.data.skipping_collator import SkippingCollator
 
 logger = logging.getLogger(__name__)
 
@@ -154,6 +154,22 @@ class WatchedDataLoader(MultiProcessDataLoader):
         # In AllenNLP, `False` ends the worker. Here, workers are killed instead.
         queue.put(item)
         return True
+
+
+class SkippingCollator(DataCollator):
+    """
+    AllenNLP's default collator, but the next `num_to_skip` batches are empty: a resumed run, which
+    skips them, need not look up their vectors.
+    """
+
+    def __init__(self) -> None:
+        self.num_to_skip = 0.0
+
+    def __call__(self, instances: List[Instance]) -> TensorDict:
+        if self.num_to_skip > 0:
+            self.num_to_skip -= 1
+            return {}
+        return allennlp_collate(instances)
 
 
 def _run_worker(work: Callable, seed: Sequence[int], worker_id: int, queue: Any, lock: Any) -> None:

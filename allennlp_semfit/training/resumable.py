@@ -25,8 +25,7 @@ from allennlp.training import Checkpointer, GradientDescentTrainer, Trainer
 from allennlp.training.trainer import TrainerCheckpoint
 
 from allennlp_semfit.common.config_params import KnownParams
-from allennlp_semfit.data.skipping_collator import SkippingCollator
-from allennlp_semfit.data.watched_data_loader import WatchedDataLoader
+from allennlp_semfit.data.watched_data_loader import SkippingCollator, WatchedDataLoader
 
 logger = logging.getLogger(__name__)
 

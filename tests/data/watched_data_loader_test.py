@@ -17,7 +17,6 @@ from allennlp.data.fields import ArrayField
 from allennlp_semfit.data import watched_data_loader
 from allennlp_semfit.data.fasttext_indexer import FastTextIndexer
 from allennlp_semfit.data.language_modeling import LanguageModelingReader
-from allennlp_semfit.data.skipping_collator import SkippingCollator
 from tests import TRAIN, VECTORS
 from tests.batches import with_all_vectors
 from tests.processes import run_in_two_processes
@@ -163,7 +162,7 @@ def test_the_batches_to_skip_are_empty(reader, num_to_skip):
     (expected,) = random_batches(7, 3, epochs=1, reader=reader)
     random.seed(7)
     loader = build_loader(reader(), 3)
-    loader.collate_fn = SkippingCollator()
+    loader.collate_fn = watched_data_loader.SkippingCollator()
     loader.collate_fn.num_to_skip = num_to_skip
     batches = [batch["draws"].tolist() if batch else None for batch in loader]
     skipped = [None] * min(num_to_skip, len(expected))

@@ -21,7 +21,7 @@ from allennlp.data.data_loaders.data_collator import allennlp_collate
 from allennlp.models import SimpleTagger, load_archive
 from allennlp.training import GradientDescentTrainer
 
-from allennlp_semfit.data import skipping_collator
+from allennlp_semfit.data import watched_data_loader
 from allennlp_semfit.models.bidirectional_lm import BidirectionalLm
 from allennlp_semfit.training import resumable
 from allennlp_semfit.training.fused_adam import FusedAdam
@@ -229,7 +229,7 @@ def test_a_run_killed_in_an_epoch_has_the_same_weights(data_loader, options, mon
                 run()
         collated = []
         with monkeypatch.context() as patch:
-            patch.setattr(skipping_collator, "allennlp_collate", observed(collated))
+            patch.setattr(watched_data_loader, "allennlp_collate", observed(collated))
             run(recover=True)
         weights = torch.load("run/model_state_e3_b0.th")
         torch.testing.assert_close(weights, expected, rtol=0, atol=0)
