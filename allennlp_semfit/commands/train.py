@@ -31,16 +31,16 @@ _WORDS_IN_MEMORY = 100_000_000
 class TrainFastText(Command):
     help = "Train fastText vectors."
     function = staticmethod(train_fasttext)
-    arguments = {"out_path": {"metavar": "OUT.bin"}}
+    arguments = {"out_file": {"metavar": "OUT.bin"}}
 
     def run(self, args: argparse.Namespace) -> None:
         result = call(train_fasttext, args)
         logger.info(
-            f"{args.out_path}: {result.num_words:,} words read {result.epoch} times, "
+            f"{args.out_file}: {result.num_words:,} words read {result.epoch} times, "
             f"{result.dictionary_size:,} words in the dictionary, {args.dim} dimensions, "
             f"{format_size(result.file_size)}, {result.seconds:.1f} seconds."
         )
-        out = Path(args.out_path)
+        out = Path(args.out_file)
         if (out.parent / TRAIN).is_dir() and out.name == "vectors.bin":
             corpus = json.dumps(str(out.parent), ensure_ascii=False)
             epochs = math.ceil(result.num_words / _WORDS_PER_EPOCH)
@@ -72,14 +72,14 @@ class TrainSvd(Command):
     def add_arguments(self, subparser: argparse.ArgumentParser) -> None:
         group = subparser.add_mutually_exclusive_group()
         add_parameters(group, train_svd, "matrix", "pca_of", pca_of={"metavar": "VECTORS.bin"})
-        add_parameters(subparser, train_svd, out_path={"metavar": "OUT.txt"})
+        add_parameters(subparser, train_svd, out_file={"metavar": "OUT.txt"})
 
     def run(self, args: argparse.Namespace) -> None:
         result = call(train_svd, args)
         logger.info(
             "%s: %s words in the corpus, %s vectors%s, %d dimensions with %.1f%% of the %s, "
             "%.1f seconds.",
-            args.out_path,
+            args.out_file,
             f"{result.num_words:,}",
             f"{result.table_size:,}",
             "" if result.num_nonzeros is None else f", {result.num_nonzeros:,} nonzeros",
@@ -93,7 +93,7 @@ class TrainSvd(Command):
             "target_embedder": {
                 "type": "embedding",
                 "embedding_dim": args.dim,
-                "pretrained_file": args.out_path,
+                "pretrained_file": args.out_file,
                 "trainable": False,
             },
             "target_indexer": "tokens",

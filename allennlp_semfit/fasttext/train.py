@@ -56,7 +56,7 @@ class FastTextTrainingResult(NamedTuple):
 
 def train_fasttext(
     corpus: Sequence[Union[str, os.PathLike]],
-    out_path: Union[str, os.PathLike],
+    out_file: Union[str, os.PathLike],
     *,
     model: Literal["skipgram", "cbow"] = "skipgram",
     dim: int = 300,
@@ -82,8 +82,8 @@ def train_fasttext(
         UTF-8 text with one tokenized sentence per line: files, directories (all files in them), or
         globs.
 
-        fastText reads a temporary copy of all text on the disk of `out_path`.
-    out_path : `Union[str, os.PathLike]`
+        fastText reads a temporary copy of all text on the disk of `out_file`.
+    out_file : `Union[str, os.PathLike]`
         The output file, which must end in `.bin`.
 
         Its directory is created if missing. The file appears when it is complete.
@@ -120,11 +120,11 @@ def train_fasttext(
     # Raises
 
     `ConfigurationError`
-        If an option, `out_path` or the corpus is invalid, or the training fails. `out_path` is then
+        If an option, `out_file` or the corpus is invalid, or the training fails. `out_file` is then
         unchanged.
     """
     started = time.monotonic()
-    out = Path(out_path)
+    out = Path(out_file)
     if out.suffix != ".bin":
         # If OUT.bin is forgotten on the command line, the last file of the corpus takes its place.
         raise ConfigurationError(f"{out}: the name of the file of vectors must end in .bin")
@@ -187,7 +187,7 @@ def train_fasttext(
 
 
 def _run_worker(arguments: Dict[str, Any], out: Path, unfinished: Path) -> None:
-    options = json.dumps({"arguments": arguments, "out_path": str(unfinished)})
+    options = json.dumps({"arguments": arguments, "out_file": str(unfinished)})
     # The modules next to the script must not shadow others.
     environment = {**os.environ, "PYTHONSAFEPATH": "1"}
     command = [sys.executable, worker.__file__, options]

@@ -17,7 +17,7 @@ def _failure(message: str) -> SystemExit:
     return SystemExit(f"\n{message}")
 
 
-def train(arguments: Dict[str, Any], out_path: str) -> None:
+def train(arguments: Dict[str, Any], out_file: str) -> None:
     """
     Calls `fasttext.train_unsupervised` with the arguments, and saves the model if it is finite.
     """
@@ -36,7 +36,7 @@ def train(arguments: Dict[str, Any], out_path: str) -> None:
     matrix = numpy.asarray(model.f.getInputMatrix())
     if not numpy.isfinite(matrix.sum(dtype=numpy.float64)):
         raise _failure(diverged)
-    model.save_model(out_path)
+    model.save_model(out_file)
 
 
 if __name__ == "__main__":

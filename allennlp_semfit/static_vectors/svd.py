@@ -47,7 +47,7 @@ class SvdTrainingResult(NamedTuple):
 
 def train_svd(
     corpus: Sequence[Union[str, os.PathLike]],
-    out_path: Union[str, os.PathLike],
+    out_file: Union[str, os.PathLike],
     *,
     matrix: Literal["ppmi", "conditional"] = "ppmi",
     pca_of: Union[str, os.PathLike, None] = None,
@@ -55,7 +55,7 @@ def train_svd(
     window: Optional[int] = None,
     alpha: float = 0.5,
     min_count: int = 5,
-    max_size: int = 100_000,
+    max_words: int = 100_000,
     vocabulary_dir: Union[str, os.PathLike, None] = None,
     num_workers: Optional[int] = None,
     force: bool = False,
@@ -75,7 +75,7 @@ def train_svd(
     The table does not depend on `num_workers`, but may differ between machines by rounding.
 
     Memory: about 70 bytes for each distinct pair of words while the matrix is computed, then 16 for
-    each pair and `12 · dim` for each word. There are at most `max_size` squared pairs, and at most
+    each pair and `12 · dim` for each word. There are at most `max_words` squared pairs, and at most
     `window` for each word of the corpus: lower either if memory runs out.
 
     # Parameters
@@ -83,7 +83,7 @@ def train_svd(
     corpus : `Sequence[Union[str, os.PathLike]]`
         UTF-8 text with one tokenized sentence per line: files, directories (all files in them), or
         globs.
-    out_path : `Union[str, os.PathLike]`
+    out_file : `Union[str, os.PathLike]`
         The table, whose name must end in `.txt` or `.vec`.
 
         Its directory is created if missing. See `write_table` for the format.
@@ -107,7 +107,7 @@ def train_svd(
         The power of the singular values by which the dimensions are multiplied. Not for `pca_of`.
     min_count : `int`, optional (default = `5`)
         Count words that occur less often as `@@UNKNOWN@@`.
-    max_size : `int`, optional (default = `100000`)
+    max_words : `int`, optional (default = `100000`)
         Keep at most this many words, the most frequent, including `</s>` but not `@@UNKNOWN@@`.
     vocabulary_dir : `Union[str, os.PathLike]`, optional (default = `None`)
         Where to write the table's words as AllenNLP's vocabulary.
@@ -130,14 +130,14 @@ def train_svd(
     started = time.monotonic()
     workers = number_of_workers(num_workers)
     check_bounds({"--window": window, "--dim": dim, "--min-count": min_count}, at_least=1)
-    check_bounds({"--max-size": max_size}, at_least=1)
+    check_bounds({"--max-words": max_words}, at_least=1)
     check_bounds({"--alpha": alpha}, at_least=0)
     fasttext = None if pca_of is None else FastTextModel.open(pca_of)
     if fasttext is not None and dim > fasttext.dim:
         raise ConfigurationError(
             f"--dim must be at most {fasttext.dim}, the dimension of {pca_of}, got {dim}"
         )
-    out = Path(out_path)
+    out = Path(out_file)
     if out.suffix not in (".txt", ".vec"):
         raise ConfigurationError(f"{out}: the name of the table must end in .txt or .vec")
     check_output_path(out, force=force, inputs=[] if pca_of is None else [pca_of])
@@ -155,11 +155,11 @@ def train_svd(
     num_words = sum(counts.values())
     counts[DEFAULT_BOUNDARY_TOKEN] += 2 * num_sentences
     del counts[DEFAULT_OOV_TOKEN]
-    words = sort_by_frequency(counts, min_count=min_count)[:max_size]
+    words = sort_by_frequency(counts, min_count=min_count)[:max_words]
     if dim >= len(words):
         raise ConfigurationError(
             f"--dim must be less than the number of words in the table, {len(words)}, got {dim}; "
-            "lower it or --min-count, raise --max-size, or give more text"
+            "lower it or --min-count, raise --max-words, or give more text"
         )
     num_nonzeros = None
     if fasttext is None:

@@ -90,7 +90,7 @@ def test_the_table_has_the_matrix_of_the_corpus(matrix, tmp_path):
 
 
 def test_each_option_is_used(tmp_path):
-    options = {"dim": 5, "window": 3, "alpha": 0, "min_count": 2, "max_size": 40}
+    options = {"dim": 5, "window": 3, "alpha": 0, "min_count": 2, "max_words": 40}
     result = train_svd([TRAIN], tmp_path / "svd.vec", **options, num_workers=1)
     words, vectors = table(tmp_path / "svd.vec")
     assert result.num_nonzeros == positive_pmi(count_cooccurrences(FILES, words, window=3)).nnz
