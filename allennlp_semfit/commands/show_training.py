@@ -125,33 +125,20 @@ def _next_commands(config: Dict[str, Any], archive: str) -> List[str]:
     text = config.get("validation_data_path")
     text = shlex.quote(text) if isinstance(text, str) and os.path.isfile(text) else "TEXT"
     model = shlex.quote(archive)
-    folder = os.path.join(os.path.dirname(archive), "model")
-    exported = os.path.join(folder, CONFIG_NAME)
-    is_exported = os.path.exists(exported)
-    # A resumed training replaces the archive.
-    is_outdated = is_exported and os.path.getmtime(exported) < os.path.getmtime(archive)
-    is_exported = is_exported and not is_outdated
-    whole = folder if is_exported else archive
-    embedder = {"type": "elmo_semfit", "archive_file": whole, "do_layer_norm": True}
-    lines = [f"The model of the best epoch: {archive}"]
-    if is_exported:
-        lines += [f"The same as one folder, which you can move and share: {folder}", ""]
-    else:
-        lines += [
-            "",
-            "As one folder, which you can move and share:",
-            f"  {program} export-model {model} {shlex.quote(folder)}"
-            + (" --force" if is_outdated else ""),
-        ]
+    folder = shlex.quote(os.path.join(os.path.dirname(archive), "model"))
+    embedder = {"type": "elmo_semfit", "archive_file": archive, "do_layer_norm": True}
     return [
-        *lines,
+        f"The model of the best epoch: {archive}",
+        "",
+        "As one folder, which you can move and share:",
+        f"  {program} export-model {model} {folder}",
         "Its metrics on any text with one tokenized sentence per line:",
         f"  {program} evaluate {model} {text} --output-file metrics.json {plugin}",
         "The vectors of a sentence's words, all layers, as JSON:",
         '  echo \'{"sentence": "The cat sat on the mat ."}\' | '
         f"{program} predict {model} - --silent --output-file vectors.json {plugin}",
         "Those of all sentences of a file, as HDF5:",
-        f"  {program} embed {shlex.quote(whole)} {text} vectors.h5",
+        f"  {program} embed {model} {text} vectors.h5",
         "As a token embedder, in a task's config:",
         f"  {json.dumps(embedder)}",
     ]

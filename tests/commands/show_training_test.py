@@ -1,7 +1,6 @@
 """Of the directories that AllenNLP's trainer writes."""
 
 import json
-import os
 import shlex
 
 import pytest
@@ -98,24 +97,6 @@ def test_a_training_that_was_interrupted_can_be_resumed(tmp_path):
     assert "The model of the best epoch: " in shown
     (tmp_path / "metrics.json").touch()
     assert resumes not in describe_training(str(tmp_path))
-
-
-def test_an_exported_model_comes_first(tmp_path):
-    write_epochs(tmp_path, COSINES)
-    folder = tmp_path / "model"
-    folder.mkdir()
-    for file in (tmp_path / "model.tar.gz", folder / "config.json"):
-        file.touch()
-    shown = describe_training(str(tmp_path))
-    assert f"which you can move and share: {folder}\n" in shown
-    assert f" embed {folder} " in shown
-    assert json.dumps(str(folder)) in shown
-    assert "export-model" not in shown
-    # A resumed training replaces the archive.
-    os.utime(folder / "config.json", (0, 0))
-    shown = describe_training(str(tmp_path))
-    assert f"export-model {tmp_path / 'model.tar.gz'} {folder} --force\n" in shown
-    assert f" embed {tmp_path / 'model.tar.gz'} " in shown
 
 
 def test_an_epoch_without_training_metrics_has_blanks(tmp_path):
