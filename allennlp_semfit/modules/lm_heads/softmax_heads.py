@@ -15,6 +15,8 @@ from allennlp.nn.util import get_token_ids_from_text_field_tensors
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 from allennlp_semfit.training.token_averages import TokenAverage
 
+# The name of the indexer with the targets.
+_INDEXER = "tokens"
 # The number of logits computed at once when no gradient is needed: 128 MB in float32.
 _MAX_LOGITS = 2**25
 # In training, the loss costs this many times as much as the perplexity.
@@ -29,14 +31,12 @@ class SoftmaxHeadBase(LmHead):
     Reports `perplexity`: the exponential of the mean negative log-likelihood, averaged over the
     words of both directions.
 
-    The `single_id` indexer named `indexer`, in the reader's `token_indexers`, provides the words'
+    The `single_id` indexer named `tokens`, in the reader's `token_indexers`, provides the words'
     indices in the namespace. Raises a `ConfigurationError` if the vocabulary lacks the namespace,
     or the namespace has no padding; in training, if the reader lacks the indexer.
     """
 
-    def __init__(
-        self, vocab: Vocabulary, input_dim: int, namespace: str = "tokens", indexer: str = "tokens"
-    ) -> None:
+    def __init__(self, vocab: Vocabulary, input_dim: int, namespace: str = "tokens") -> None:
         super().__init__(input_dim)
         found = sorted(vocab.get_namespaces())
         if namespace not in found:
@@ -54,22 +54,21 @@ class SoftmaxHeadBase(LmHead):
             )
         self.num_classes = vocab.get_vocab_size(namespace) - 1
         self.namespace = namespace
-        self.indexer = indexer
         self._negative_log_likelihood = TokenAverage()
 
     def prepare_targets(
         self, source: TextFieldTensors, input_vectors: torch.Tensor
     ) -> torch.Tensor:
         """The class of each word, -1 for padding. Shape `(batch_size, length)`."""
-        if self.indexer not in source:
+        if _INDEXER not in source:
             raise ConfigurationError(
-                f"The softmax head reads its targets from the indexer {self.indexer!r}, but the "
+                f"The softmax head reads its targets from the indexer {_INDEXER!r}, but the "
                 f"reader's `token_indexers` are {sorted(source)}. Add "
-                f'"{self.indexer}": {{"type": "single_id", "namespace": "{self.namespace}"}} there '
+                f'"{_INDEXER}": {{"type": "single_id", "namespace": "{self.namespace}"}} there '
                 'and, if the model does not read it, {"type": "empty"} under the same name to the '
                 "`token_embedders`."
             )
-        return get_token_ids_from_text_field_tensors({self.indexer: source[self.indexer]}) - 1
+        return get_token_ids_from_text_field_tensors({_INDEXER: source[_INDEXER]}) - 1
 
     def forward(self, context: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         losses = self.losses(context, targets)  # (N,)
@@ -133,12 +132,10 @@ class SoftmaxHead(SoftmaxHeadBase):
         The dimension of a word's output vector. If it differs from `input_dim`, a linear map
         projects the context to it.
     tie_to_input : `bool`, optional (default = `False`)
-        Whether the output vectors are the weights of the model's `embedding` named `indexer`
+        Whether the output vectors are the weights of the model's `embedding` named `tokens`
         ("tied word embeddings"). The bias is not shared.
     namespace : `str`, optional (default = `"tokens"`)
-        The vocabulary's namespace.
-    indexer : `str`, optional (default = `"tokens"`)
-        The name of the indexer that provides the words' indices in the namespace.
+        The vocabulary's namespace, that of the reader's `single_id` indexer named `tokens`.
 
     # Raises
 
@@ -188,17 +185,17 @@ class SoftmaxHead(SoftmaxHeadBase):
     def tie_weights(self, text_field_embedder: TextFieldEmbedder) -> None:
         if not self.tie_to_input:
             return
-        embedder = getattr(text_field_embedder, "_token_embedders", {}).get(self.indexer)
+        embedder = getattr(text_field_embedder, "_token_embedders", {}).get(_INDEXER)
         if not isinstance(embedder, Embedding) or embedder._projection is not None:
             raise ConfigurationError(
-                f"softmax: `tie_to_input` uses the weights of the token embedder {self.indexer!r}, "
+                f"softmax: `tie_to_input` uses the weights of the token embedder {_INDEXER!r}, "
                 f"but that is {type(embedder).__name__ if embedder else 'missing'}. It must be an "
                 "`embedding` without a projection."
             )
         found, expected = tuple(embedder.weight.size()), (self.num_classes + 1, self.embedding_dim)
         if found != expected:
             raise ConfigurationError(
-                f"softmax: with `tie_to_input`, the `embedding` {self.indexer!r} must have "
+                f"softmax: with `tie_to_input`, the `embedding` {_INDEXER!r} must have "
                 f"{expected[0]} vectors, one for each index of the namespace {self.namespace!r}, "
                 f"of the head's `embedding_dim`, {expected[1]}. It has {found[0]} of {found[1]}."
             )
@@ -230,15 +227,13 @@ class AdaptiveSoftmaxHead(SoftmaxHeadBase):
 
     # Parameters
 
-    vocab, input_dim, namespace, indexer
+    vocab, input_dim, namespace
         See `softmax`.
     cutoffs : `List[int]`
         The index at which each cluster after the first starts. With `[2000, 10000]` there are
         three: the 2,000 most frequent words, the next 8,000 and the rest.
     div_value : `float`, optional (default = `4.0`)
         The dimension of the vectors is divided by this from each cluster to the next.
-    head_bias : `bool`, optional (default = `False`)
-        Whether the most frequent words and the clusters have a bias.
 
     # Raises
 
@@ -261,13 +256,12 @@ class AdaptiveSoftmaxHead(SoftmaxHeadBase):
         input_dim: int,
         cutoffs: List[int],
         div_value: float = 4.0,
-        head_bias: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(vocab, input_dim, **kwargs)
         try:
             self.softmax = torch.nn.AdaptiveLogSoftmaxWithLoss(
-                input_dim, self.num_classes, cutoffs, div_value, head_bias
+                input_dim, self.num_classes, cutoffs, div_value
             )
         except ValueError as error:
             message = (
@@ -310,7 +304,7 @@ class SampledSoftmaxHead(SoftmaxHeadBase):
 
     # Parameters
 
-    vocab, input_dim, namespace, indexer
+    vocab, input_dim, namespace
         See `softmax`.
     num_samples : `int`, optional (default = `8192`)
         The number of words in a sample.

@@ -22,7 +22,7 @@ HEADS = [
     partial(SoftmaxHead),
     partial(SoftmaxHead, embedding_dim=5),
     partial(AdaptiveSoftmaxHead, cutoffs=[5, 12], div_value=2.0),
-    partial(AdaptiveSoftmaxHead, cutoffs=[10], head_bias=True),
+    partial(AdaptiveSoftmaxHead, cutoffs=[10]),
     partial(SampledSoftmaxHead, num_samples=7),
     partial(SampledSoftmaxHead, num_samples=7, sparse=True),
 ]
@@ -42,8 +42,7 @@ def scores_of(head, context):
         projected = head.projection(context) if isinstance(head, SoftmaxHead) else context
         return (projected @ weight.T + bias).softmax(dim=1).log()
     layer = head.softmax
-    bias = 0 if layer.head.bias is None else layer.head.bias
-    root = (context @ layer.head.weight.T + bias).softmax(dim=1).log()
+    root = (context @ layer.head.weight.T).softmax(dim=1).log()
     shortlist = layer.cutoffs[0]
     clusters = [
         (context @ down.weight.T @ up.weight.T).softmax(dim=1).log() + root[:, shortlist + n, None]

@@ -65,5 +65,5 @@ def test_an_input_that_cannot_be_tied_is_refused():
         tied(EmptyEmbedder())
     with pytest.raises(ConfigurationError, match="without a projection"):
         tied(Embedding(embedding_dim=4, num_embeddings=12, projection_dim=6), embedding_dim=6)
-    with pytest.raises(ConfigurationError, match="'pieces', but that is missing"):
-        tied(Embedding(embedding_dim=6, num_embeddings=12), indexer="pieces")
+    with pytest.raises(ConfigurationError, match="'tokens', but that is missing"):
+        SoftmaxHead(vocabulary_of(10), 6, tie_to_input=True).tie_weights(BasicTextFieldEmbedder({}))
