@@ -26,7 +26,7 @@ from safetensors.torch import load_file
 from allennlp_semfit.common.errors import InvalidFileError, first_line, resolve_path
 from allennlp_semfit.common.initialization import weights_follow
 from allennlp_semfit.common.model_config import type_of
-from allennlp_semfit.common.output import explain_full_disk
+from allennlp_semfit.common.output import copy_files, explain_full_disk
 from allennlp_semfit.common.text_files import FOLDER_WEIGHTS
 
 Component = TypeVar("Component", bound=Registrable)
@@ -245,6 +245,11 @@ class Archive:
 
 def read_vocabulary(directory: Path, config: Params) -> Vocabulary:
     """Reads the vocabulary of an archive with this configuration, as `Model._load` does."""
+    # In the Hugging Face Hub's cache, every file is a link. AllenNLP cannot lock a link.
+    if (directory / ".lock").is_symlink():
+        with TemporaryDirectory() as temporary:
+            copy_files(directory, Path(temporary))
+            return read_vocabulary(Path(temporary), config)
     params = config.duplicate().get("vocabulary", Params({}))
     choice = params.pop_choice("type", Vocabulary.list_available(), True)
     vocabulary_class, _ = Vocabulary.resolve_class_name(choice)

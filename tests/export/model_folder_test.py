@@ -1,4 +1,5 @@
 import json
+import os
 import re
 import shutil
 from pathlib import Path
@@ -150,11 +151,10 @@ def test_a_model_is_not_written_over_itself(tmp_path):
 
 def test_a_folder_on_the_hugging_face_hub(lm_archive, embedder, tmp_path, monkeypatch):
     export_model(lm_archive, tmp_path / "blobs", VECTORS)
-    # As in the Hub's cache.
+    # As in the Hub's cache, each file is a link, also AllenNLP's lock file.
     snapshot = tmp_path / "snapshot"
-    snapshot.mkdir()
-    for path in (tmp_path / "blobs").iterdir():
-        (snapshot / path.name).symlink_to(path)
+    shutil.copytree(tmp_path / "blobs", snapshot, copy_function=os.symlink)
+    assert (snapshot / "vocabulary" / ".lock").is_symlink()
 
     def hf_hub_download(**_):
         raise EntryNotFoundError("user has no model of this name", response=Response())
