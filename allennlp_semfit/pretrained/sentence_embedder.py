@@ -290,7 +290,8 @@ def _open_with_allennlp(archive_file: Union[str, os.PathLike]) -> torch.nn.Modul
             archive_file,
             "is not a complete folder of `allennlp export-model` with fastText vectors and a "
             "`bidirectional_language_model_lstm`",
-            "Others need AllenNLP: pip install 'allennlp_semfit[train]' && pip install --no-deps "
+            "If it lacks `config.json` or `model.safetensors`, copy it again. Others need "
+            "AllenNLP: pip install 'allennlp_semfit[train]' && pip install --no-deps "
             "allennlp==2.10.1 allennlp-models==2.10.1",
             "Language model",
         )
