@@ -39,8 +39,8 @@ _NOT_LOADED = (
     "--include-package."
 )
 _PUT_IT_THERE = (
-    "Put the `model` of the part's archive there in the `config.json` of the serialization "
-    "directory, and export that directory."
+    "If its archive has the same vocabulary, put the `model` of the archive's `config.json` there "
+    "in that of the serialization directory, and export this directory."
 )
 # The taggers whose default predictor needs a spaCy model.
 _TAGGERS = ("crf_tagger", "simple_tagger")
