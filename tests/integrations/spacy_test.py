@@ -1,13 +1,18 @@
+import re
+
 import numpy
 import pytest
 import spacy
 from allennlp.common.checks import ConfigurationError
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from spacy.cli.init_config import fill_config
+from spacy.cli.train import train
 from spacy.tokens import DocBin
 
 from allennlp_semfit import SentenceEmbedder
 from allennlp_semfit.integrations import spacy as module  # noqa: F401 (registers the component)
+from tests import ROOT
 from tests.language_models import write_language_model
 from tests.tolerance import assert_same_but_for_rounding
 
@@ -111,6 +116,26 @@ def test_saving_the_pipeline_and_the_documents(nlp, tmp_path):
     assert not stored.tensor.size
     copy = spacy.tokens.Doc(nlp.vocab).from_bytes(doc.to_bytes())
     numpy.testing.assert_array_equal(copy[1].vector, doc[1].vector)
+
+
+def test_the_config_of_the_page_trains_a_component_on_the_vectors(lm_archive, tmp_path):
+    page = (ROOT / "docs/howto/integrations.md").read_text("utf-8")
+    config = re.search("```ini\n(.*?)```", page, re.DOTALL)[1]
+    config = config.replace("my-model", str(lm_archive)).replace("width = 768", "width = 36")
+    (tmp_path / "base.cfg").write_text(config)
+    fill_config(tmp_path / "config.cfg", tmp_path / "base.cfg", silent=True)
+    doc = spacy.blank("en")("The heron stood on the bridge.")
+    doc.ents = [doc.char_span(4, 9, "BIRD")]
+    DocBin(docs=[doc]).to_disk(tmp_path / "docs.spacy")
+    overrides = {f"paths.{name}": str(tmp_path / "docs.spacy") for name in ("train", "dev")}
+    overrides.update({"training.max_steps": 60, "training.eval_frequency": 60})
+    overrides["training.optimizer.learn_rate"] = 0.03
+    train(tmp_path / "config.cfg", tmp_path / "ner", overrides=overrides)
+    nlp = spacy.load(tmp_path / "ner/model-last")
+    assert [(ent.text, ent.label_) for ent in nlp(doc.text).ents] == [("heron", "BIRD")]
+    # It has learned from the vectors.
+    nlp.disable_pipe("semfit_vectors")
+    assert not nlp(doc.text).ents
 
 
 def test_each_parameter_arrives(tmp_path):
