@@ -121,7 +121,7 @@ def test_saving_the_pipeline_and_the_documents(nlp, tmp_path):
 def test_the_config_of_the_page_trains_a_component_on_the_vectors(lm_archive, tmp_path):
     page = (ROOT / "docs/howto/integrations.md").read_text("utf-8")
     config = re.search("```ini\n(.*?)```", page, re.DOTALL)[1]
-    config = config.replace("my-model", str(lm_archive)).replace("width = 768", "width = 36")
+    config = config.replace("my-model", str(lm_archive)).replace("width = 256", "width = 12")
     (tmp_path / "base.cfg").write_text(config)
     fill_config(tmp_path / "config.cfg", tmp_path / "base.cfg", silent=True)
     doc = spacy.blank("en")("The heron stood on the bridge.")
