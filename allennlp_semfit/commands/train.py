@@ -17,10 +17,11 @@ from allennlp_semfit.static_vectors.svd import train_svd
 
 logger = logging.getLogger(__name__)
 
-# Those of training_config/elmo_semfit.jsonnet. With more text, one pass over it scores higher.
+# Those of training_config/elmo_semfit.jsonnet.
 _WORDS_PER_EPOCH = 400_000
 _BATCHES_PER_EPOCH = 500
-_MIN_EPOCHS = 3
+# With more text, one pass over it. See docs/results.md, "How much text".
+_MIN_EPOCHS = 9
 # With more, the validation after each epoch would take most of the time. Longer epochs instead.
 _MAX_EPOCHS = 50
 # More words are streamed, in the order of the lines. In memory, each million takes 140 MB.
@@ -43,7 +44,7 @@ class TrainFastText(Command):
         out = Path(args.out_file)
         if (out.parent / TRAIN).is_dir() and out.name == "vectors.bin":
             corpus = json.dumps(str(out.parent), ensure_ascii=False)
-            epochs = math.ceil(result.num_words / _WORDS_PER_EPOCH)
+            epochs = max(_MIN_EPOCHS, math.ceil(result.num_words / _WORDS_PER_EPOCH))
             longer = math.ceil(epochs / _MAX_EPOCHS)
             loader = [f"batches_per_epoch: {_BATCHES_PER_EPOCH * longer}"] if longer > 1 else []
             shuffle = ""
@@ -51,12 +52,11 @@ class TrainFastText(Command):
                 loader.append("max_instances_in_memory: 3200")
                 train = shlex.quote(str(out.parent / TRAIN))
                 shuffle = f'for file in {train}/*; do shuf "$file" -o "$file"; done && '
-            more = f", data_loader+: {{ {', '.join(loader)} }}" if loader else ""
-            if epochs > _MIN_EPOCHS:
-                more += f", trainer+: {{ num_epochs: {math.ceil(epochs / longer)} }}"
+            more = f"data_loader+: {{ {', '.join(loader)} }}, " if loader else ""
             config = (
                 f'(import "training_config/elmo_semfit.jsonnet") + {{ corpus:: {corpus}, '
-                f"embedding_dim:: {args.dim}{more} }}"
+                f"embedding_dim:: {args.dim}, {more}"
+                f"trainer+: {{ num_epochs: {math.ceil(epochs / longer)} }} }}"
             )
             logger.info(
                 f"Next: {shuffle}echo {shlex.quote(config)} > mine.jsonnet && "

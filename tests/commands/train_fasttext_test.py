@@ -35,13 +35,13 @@ def test_trains_and_says_what_is_next(corpus, tmp_path, caplog):
 @pytest.mark.parametrize(
     ("words", "in_memory", "more"),
     [
-        (107, 320, ""),
-        (106, 320, ", trainer+: { num_epochs: 4 }"),
-        (3, 320, ", data_loader+: { batches_per_epoch: 1500 }, trainer+: { num_epochs: 36 }"),
+        (36, 320, "trainer+: { num_epochs: 9 }"),
+        (35, 320, "trainer+: { num_epochs: 10 }"),
+        (3, 320, "data_loader+: { batches_per_epoch: 1500 }, trainer+: { num_epochs: 36 }"),
         (
-            106,
+            35,
             319,
-            ", data_loader+: { max_instances_in_memory: 3200 }, trainer+: { num_epochs: 4 }",
+            "data_loader+: { max_instances_in_memory: 3200 }, trainer+: { num_epochs: 10 }",
         ),
     ],
 )
@@ -55,7 +55,7 @@ def test_the_next_command_is_that_of_the_directory(
     (tmp_path / "train" / "shard-00.txt").symlink_to(corpus)
     out = tmp_path / "vectors.bin"
     run(tmp_path / "train", out, "--dim", 20, "--bucket", 500, "--min-count", 3)
-    fields = f'{{ corpus:: "{tmp_path}", embedding_dim:: 20{more} }}'
+    fields = f'{{ corpus:: "{tmp_path}", embedding_dim:: 20, {more} }}'
     config = f'(import "training_config/elmo_semfit.jsonnet") + {fields}'
     shuffle = f'for file in {tmp_path}/train/*; do shuf "$file" -o "$file"; done && '
     if in_memory == 320:
