@@ -125,13 +125,17 @@ def _next_commands(config: Dict[str, Any], archive: str) -> List[str]:
     text = config.get("validation_data_path")
     text = shlex.quote(text) if isinstance(text, str) and os.path.isfile(text) else "TEXT"
     model = shlex.quote(archive)
-    folder = shlex.quote(os.path.join(os.path.dirname(archive), "model"))
+    folder = os.path.join(os.path.dirname(archive), "model")
+    export = [
+        "As one folder, which you can move and share:",
+        f"  {program} export-model {model} {shlex.quote(folder)}",
+    ]
     embedder = {"type": "elmo_semfit", "archive_file": archive, "do_layer_norm": True}
     return [
         f"The model of the best epoch: {archive}",
         "",
-        "As one folder, which you can move and share:",
-        f"  {program} export-model {model} {folder}",
+        # `make train` has exported it.
+        *([] if os.path.exists(folder) else export),
         "Its metrics on any text with one tokenized sentence per line:",
         f"  {program} evaluate {model} {text} --output-file metrics.json {plugin}",
         "The vectors of a sentence's words, all layers, as JSON:",

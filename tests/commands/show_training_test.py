@@ -84,6 +84,8 @@ def test_the_next_commands_can_be_pasted(tmp_path, is_list):
     assert embedder["archive_file"] == str(archive)
     (export,) = (shlex.split(line) for line in shown if " export-model " in line)
     assert export[1:4] == ["export-model", str(archive), str(run_directory / "model")]
+    (run_directory / "model").mkdir()
+    assert "export-model" not in describe_training(str(run_directory))
 
 
 def test_a_training_that_was_interrupted_can_be_resumed(tmp_path):
