@@ -20,8 +20,8 @@ logger = logging.getLogger(__name__)
 # Those of training_config/elmo_semfit.jsonnet.
 _WORDS_PER_EPOCH = 400_000
 _BATCHES_PER_EPOCH = 500
-# With more text, one pass over it. See docs/results.md, "How much text".
-_MIN_EPOCHS = 9
+# Of more words than one epoch reads, nine epochs score higher, or one pass if that is longer.
+_NUM_EPOCHS, _MIN_EPOCHS = 3, 9
 # With more, the validation after each epoch would take most of the time. Longer epochs instead.
 _MAX_EPOCHS = 50
 # More words are streamed, in the order of the lines. In memory, each million takes 140 MB.
@@ -44,7 +44,8 @@ class TrainFastText(Command):
         out = Path(args.out_file)
         if (out.parent / TRAIN).is_dir() and out.name == "vectors.bin":
             corpus = json.dumps(str(out.parent), ensure_ascii=False)
-            epochs = max(_MIN_EPOCHS, math.ceil(result.num_words / _WORDS_PER_EPOCH))
+            passes = math.ceil(result.num_words / _WORDS_PER_EPOCH)
+            epochs = max(_MIN_EPOCHS, passes) if passes > 1 else _NUM_EPOCHS
             longer = math.ceil(epochs / _MAX_EPOCHS)
             loader = [f"batches_per_epoch: {_BATCHES_PER_EPOCH * longer}"] if longer > 1 else []
             shuffle = ""

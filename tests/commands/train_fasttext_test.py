@@ -35,6 +35,8 @@ def test_trains_and_says_what_is_next(corpus, tmp_path, caplog):
 @pytest.mark.parametrize(
     ("words", "in_memory", "more"),
     [
+        (320, 320, "trainer+: { num_epochs: 3 }"),
+        (319, 320, "trainer+: { num_epochs: 9 }"),
         (36, 320, "trainer+: { num_epochs: 9 }"),
         (35, 320, "trainer+: { num_epochs: 10 }"),
         (3, 320, "data_loader+: { batches_per_epoch: 1500 }, trainer+: { num_epochs: 36 }"),
