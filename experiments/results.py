@@ -191,11 +191,11 @@ def difference(one: Mapping[int, float], other: Mapping[int, float]) -> str:
     ours, theirs = [*one.values()], [*other.values()]
     if not ours or not theirs:
         return ""
-    mean = f"{sum(ours) / len(ours) - sum(theirs) / len(theirs):+.1f}"
-    if min(len(ours), len(theirs)) == 1:
-        return mean
-    found = stats.ttest_ind(ours, theirs, equal_var=False).confidence_interval(0.95)
-    return f"{mean} ({found.low:+.1f} to {found.high:+.1f})"
+    text = f"{sum(ours) / len(ours) - sum(theirs) / len(theirs):+.1f}"
+    if min(len(ours), len(theirs)) > 1:
+        found = stats.ttest_ind(ours, theirs, equal_var=False).confidence_interval(0.95)
+        text += f" ({found.low:+.1f} to {found.high:+.1f})"
+    return text.replace("-", "−")
 
 
 def tasks_table(scores: Scores) -> List[Row]:

@@ -20,7 +20,7 @@ def test_the_interval_is_that_of_welch():
     margin = stats.t.ppf(0.975, freedom) * sum(variances) ** 0.5
     mean = statistics.mean(one.values()) - statistics.mean(other.values())
     expected = f"{mean:+.1f} ({mean - margin:+.1f} to {mean + margin:+.1f})"
-    assert difference(one, other) == expected
+    assert difference(one, other) == expected.replace("-", "−")
     assert difference(one, {4: 69.0}) == "+2.6"
     assert difference(one, {}) == ""
 
