@@ -6,7 +6,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.models import Model
 from allennlp.modules import Seq2SeqEncoder, TextFieldEmbedder
-from allennlp.modules.token_embedders import EmptyEmbedder
+from allennlp.modules.token_embedders import Embedding, EmptyEmbedder
 from allennlp.nn import InitializerApplicator
 
 from allennlp_semfit.archives.language_model_archive import LanguageModelArchive
@@ -130,6 +130,14 @@ class LanguageModelBase(Model, KnownParams, NamesConfigKey):
                 self.name,
                 " and ".join(names),
             )
+        for name in names:
+            # Padding and unknown words have a vector in any vocabulary.
+            if isinstance(embedders[name], Embedding) and embedders[name].num_embeddings <= 2:
+                raise ConfigurationError(
+                    f"{self.name}: the vocabulary has no words for the `embedding` {name!r}, so "
+                    "all words would have the same vector. Set the config's `vocabulary`, such as "
+                    "{'min_count': {'tokens': 3}}, or correct the embedding's `vocab_namespace`."
+                )
         for attribute in ("return_all_layers", "num_layers"):
             if not hasattr(self._contextualizer, attribute):
                 raise ConfigurationError(

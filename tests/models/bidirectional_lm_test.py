@@ -19,6 +19,7 @@ from allennlp_semfit.modules.contextualizers.recurrent import BidirectionalLangu
 from tests import FIXTURES, VALIDATION
 
 TRAINABLE = {"type": "embedding", "embedding_dim": 10, "num_embeddings": 3}
+WITHOUT_WORDS = {"type": "embedding", "embedding_dim": 10, "trainable": False}
 LSTM = {"input_size": 10, "hidden_size": 6, "bidirectional": True}
 
 
@@ -157,6 +158,10 @@ class TestBidirectionalLm(ModelTestCase):
             (
                 {"text_field_embedder": {"token_embedders": {"fasttext": TRAINABLE}}},
                 "these are trainable",
+            ),
+            (
+                {"text_field_embedder": {"token_embedders": {"tokens": WITHOUT_WORDS}}},
+                "no words for the `embedding` 'tokens'",
             ),
         ],
     )
