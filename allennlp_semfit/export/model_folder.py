@@ -3,6 +3,7 @@ import os
 import re
 import shutil
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any, Collection, Dict, Iterable, List, Optional, Tuple, Union
 
@@ -169,7 +170,7 @@ def export_model(
         for name, path in files.items():
             shutil.copyfile(path, new / name)
         if compact:
-            write_compact(vectors, new / _COMPACT)
+            write_compact(vectors, new / _COMPACT, chain(*archive.boundary_tokens))
         archive.vocabulary.save_to_files(str(new / VOCABULARY))
         # Tied weights share memory, which the format does not allow.
         tensors = {name: value.clone() for name, value in model.state_dict().items()}

@@ -3,7 +3,7 @@
 import os
 from bisect import bisect_left
 from pathlib import Path
-from typing import Optional, Set, Union
+from typing import Iterable, Optional, Set, Union
 
 import numpy
 from safetensors import SafetensorError, safe_open
@@ -98,11 +98,15 @@ class CompactFastText(FastTextVectors):
         return self._words[start : self._word_ends[row]]
 
 
-def write_compact(model: FastTextModel, path: Path) -> None:
-    """Writes a file for `CompactFastText`. This takes a few minutes for a million words."""
+def write_compact(model: FastTextModel, path: Path, boundary_tokens: Iterable[str] = ()) -> None:
+    """
+    Writes a file for `CompactFastText`. Boundary tokens that are not in the dictionary are written
+    like its words: they precede every sentence. This takes a few minutes for a million words.
+    """
     from allennlp.common import Tqdm
 
-    words = sorted({encode(word) for word in (*model.words, DEFAULT_BOUNDARY_TOKEN, UNKNOWN)})
+    added = DEFAULT_BOUNDARY_TOKEN, UNKNOWN, *boundary_tokens
+    words = sorted({encode(word) for word in (*model.words, *added)})
     vectors = numpy.empty((len(words), model.dim), numpy.float16)
     used: Set[int] = set()
     for row, word in enumerate(Tqdm.tqdm(words, "reading vectors", unit=" words")):

@@ -17,6 +17,7 @@ from requests import Response
 from allennlp_semfit import SentenceEmbedder
 from allennlp_semfit.common.errors import InvalidFileError
 from allennlp_semfit.export.model_folder import export_model
+from allennlp_semfit.fasttext.compact import open_fasttext
 from allennlp_semfit.pretrained.elmo_semfit import ElmoSemfitIndexer
 from tests import TABLE, VALIDATION, VECTORS
 from tests.commands.running import run
@@ -118,6 +119,18 @@ def test_a_compact_folder_has_rounded_vectors_in_a_smaller_file(lm_archive, embe
     for other in (compact.parent, write_language_model(tmp_path / "characters", "characters")):
         with pytest.raises(ConfigurationError, match="--compact: .* reads no fastText `.bin`"):
             export_model(other, tmp_path / "third", compact=True)
+
+
+def test_a_compact_folder_has_the_vectors_of_boundary_tokens_that_are_no_words(tmp_path):
+    tokens = {"start_tokens": ["<S>"], "end_tokens": ["<E>"]}
+    model = write_language_model(tmp_path / "lm", "fasttext", **tokens)
+    export_model(model, tmp_path / "model", compact=True)
+    # The other n-grams that occur in no word are left out.
+    compact, original = (
+        numpy.array(open_fasttext(str(path)).get_word_vectors(["<S>", "<E>"]))
+        for path in (tmp_path / "model" / "vectors.safetensors", VECTORS)
+    )
+    numpy.testing.assert_allclose(compact, original, rtol=1e-3)
 
 
 def test_only_the_files_of_a_model_are_replaced(lm_archive, tmp_path):
