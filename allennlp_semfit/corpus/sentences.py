@@ -44,14 +44,27 @@ _CONTINUATION = regex.compile(r"([。．｡！？])[\da-z]")
 # The time of sentencex is quadratic in the length of text without spaces: 20 seconds for 260,000
 # characters of Japanese.
 _PART = regex.compile(r"(?:.{,8000}|[^。．｡！？]*+)[。．｡！？][」』”’）]*+|.+")
-# For languages without rules, sentencex uses English abbreviations, such as "mi." and "kan.", which
-# are words in Yoruba. The rules for Amharic contain no abbreviations in Latin letters.
+# For languages without rules, sentencex uses English abbreviations, such as "mi." and "kan.", and
+# spaCy takes "e." for one. In these languages, they are words. The rules for Amharic contain no
+# abbreviations in Latin letters.
+_WITHOUT_ABBREVIATIONS = frozenset(["kmr", "lg", "tl", "tn", "xx", "yo"])
 # Ancient Greek has the question mark of Greek.
-_RULES = {"yo": "am", "grc": "el"}
+_RULES = {**dict.fromkeys(_WITHOUT_ABBREVIATIONS, "am"), "grc": "el"}
+_LETTER_WITH_STOP = re.compile(r"[a-zäöü]\.")
+# sentencex ends a sentence within "३.५" and, mostly, after ordinals and abbreviations, as
+# in "am 8. mai" and "w 1849 r. w Krakowie". Georgian sentences begin with such letters.
+_NUMBER_STOP = regex.compile(r"(?V1)(?<=\p{Nd})\.(?=\p{Nd}| [\p{Ll}--\p{Georgian}])")
+_ABBREVIATION_STOP = regex.compile(
+    r"(?V1)(?<=(?<![\p{L}\p{M}])\p{L}|\.\p{L}{1,3})\.(?= [\p{Ll}--\p{Georgian}])"
+)
 # Abbreviations that are missing from the rules.
 _ABBREVIATIONS = {
-    "de": regex.compile(r"(?<=\b\d\d?)\.(?= \p{L})"),
+    **dict.fromkeys(["de", "lb"], regex.compile(r"(?<=\b\d\d?)\.(?= \p{L})")),
     "fr": regex.compile(r"(?<=\bMM?)\.(?= \p{Lu})"),
+    **dict.fromkeys(
+        _WITHOUT_ABBREVIATIONS,
+        regex.compile(r"(?<=\b(?:\p{Lu}|Mrs?|Dr|Hon|Prof|Rev|St))\.(?= \p{Lu})"),
+    ),
 }
 
 # spaCy's time is quadratic in the length of a word: 6 seconds for 10,000 opening brackets.
@@ -200,6 +213,12 @@ class _Tokenizer(DummyTokenizer):
         if self._splits_on_whitespace:
             suffixes = [*(nlp.Defaults.suffixes or ()), *_SUFFIXES]
             base.suffix_search = compile_suffix_regex(suffixes).search
+        if nlp.lang in _WITHOUT_ABBREVIATIONS:
+            base.rules = {
+                text: rule
+                for text, rule in base.rules.items()
+                if not _LETTER_WITH_STOP.fullmatch(text)
+            }
 
     def __call__(self, text: str) -> Doc:
         text = normalize(text)
@@ -250,7 +269,9 @@ def _sentence_ends(text: str, language: str) -> List[int]:
     """The indices in normalized text where a sentence ends."""
     masked = _ITEM_MARK.sub(r"A\1A", _CONTINUATION.sub(r"\1A", text))
     masked = _PARENTHESES.sub(r" \1 ", _QUOTATION_MARKS.sub(" ", masked)).translate(_END_MARKS)
-    masked = _ELLIPSIS.sub(".", masked)
+    masked = _NUMBER_STOP.sub("-", _ELLIPSIS.sub(".", masked))
+    if language not in _WITHOUT_ABBREVIATIONS:
+        masked = _ABBREVIATION_STOP.sub("-", masked)
     if language in _ABBREVIATIONS:
         masked = _ABBREVIATIONS[language].sub("-", masked)
     ends: List[int] = []

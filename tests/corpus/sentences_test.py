@@ -56,6 +56,18 @@ class TestSentenceSplitter:
             ("bo", "ང་འགྲོ།| ང་ཡོང་།"),
             ("xx", "როგორ ხართ?| კარგად ვარ!| მე სახლში წავედი."),
             ("yo", "Ọmọ mi.| Ọ̀rẹ́ kan.| Wo ìgbẹ́ rẹ̀."),
+            ("yo", "Mr. Ade ati J. B. Ojo ri mi.| O lọ kan."),
+            ("xx", "Nyemele o.| Meyi aƒeme.| Dafa gis mi.| Dem na.| A. Fall ak Dr. Sarr."),
+            ("kmr", "Ew bajarek e.| Ez li malê me.| Ew hat."),
+            ("nb", "Han ble født 8. mai 1849 i Oslo.| Han døde i det 19. århundre."),
+            ("hr", "Rođen je 8. veljače 1849. u Zagrebu.| Umro je u 19. stoljeću."),
+            ("pl", "Urodził się 8. lutego 1849 r. w Krakowie.| Zmarł."),
+            ("ru", "Он умер, т. е. в XIX в. в России.| Мы знаем."),
+            ("sv", "Han bor t.ex. där.| Hon gick."),
+            ("lb", "Den 8. Februar, am 19. Joerhonnert.| Hie koum."),
+            ("hi", "मूल्य ३.५ करोड़ है।| वह गया।"),
+            ("fa", "قیمت آن ۲۰۰۰.۱ ریال است.| او آمد."),
+            ("xx", "ის წავიდა 1990.| ის მოვიდა."),
             ("zh", "这是一个句子。|2个句子！|1907年。|iPhone很好。"),
         ],
     )
@@ -98,6 +110,13 @@ class TestSentenceSplitter:
         expected = ["Wo ìgbẹ́ rẹ̀ .", "Àbújá ni , ọ̀rẹ́ ."]
         assert SentenceSplitter(language).split(paragraph) == [
             unicodedata.normalize("NFC", sentence) for sentence in expected
+        ]
+
+    @pytest.mark.parametrize("language", ["kmr", "yo", "xx"])
+    def test_a_word_of_one_letter_is_not_an_abbreviation(self, language):
+        assert SentenceSplitter(language).split("Ew bajar e. J. Fall o.") == [
+            "Ew bajar e .",
+            "J. Fall o .",
         ]
 
     @pytest.mark.parametrize("language", ["en", "xx", "zh"])
