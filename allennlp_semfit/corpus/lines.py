@@ -108,7 +108,10 @@ _JOINED_BREAK = regex.compile(
     rf"(?V1)(?<={_NO_SPACES})\n(?={_NO_SPACES})|\xad\n|(?<=\p{{L}})¬\n(?=\p{{L}})"
     rf"|(?<=\p{{L}}[-\u2010])\n(?=\p{{L}})"
 )
-_UNSPLIT = regex.compile(rf"(?V1){_NO_SPACES}{{12}}")
+# Tibetan separates syllables by a mark, and older Ethiopic text words.
+_UNSPLIT = regex.compile(
+    rf"(?V1){_NO_SPACES}{{12}}|\p{{Tibetan}}{{12}}|\p{{Ethiopic}}፡\p{{Ethiopic}}"
+)
 _FIRST_WORD = regex.compile(rf"(?V1){_NO_SPACES}|\S+")
 SENTENCE_END = r"""[\p{Sentence_Terminal}…][\p{Pe}\p{Pf}\p{Pi}"']*"""
 _END = regex.compile(rf"(?V1){SENTENCE_END}(?:(?=\s|$)|(?<={_NO_SPACES}))")
@@ -151,12 +154,13 @@ def check_text(name: str, lines: Iterable[str]) -> None:
 
 
 def check_words(sentences: Sequence[str]) -> None:
-    """Warns if most sentences are in a script without spaces and not split into words."""
+    """Warns if most sentences are in a script without spaces or with other marks, and not split."""
     unsplit = list(filter(_UNSPLIT.search, sentences))
     if len(unsplit) > len(sentences) / 2:
         logger.warning(
             "Sentences such as %r are not split into words. Give the --language of the text, or "
-            "zh, which splits them into characters.",
+            "zh, which splits them into characters. Tibetan, and Ethiopic with ፡, must be "
+            "separated by spaces first: see docs/howto/corpus.md.",
             unsplit[0].strip()[:_SHOWN_CHARACTERS],
         )
 

@@ -114,6 +114,21 @@ class TestText:
         prepare_corpus([path], tmp_path / "out", CorpusOptions(language=language), num_workers=1)
         assert ("not split into words" in caplog.text) == (language == "en")
 
+    @pytest.mark.parametrize(
+        ("language", "sentence", "mark", "separator"),
+        [("bo", "ང་ལྷ་ས་ནས་ཡིན་པ་རེད།", "་", "་ "), ("am", "ከዚያ፡ወደ፡ቤት፡መጡ።", "፡", " ")],
+    )
+    def test_text_with_other_marks_needs_spaces(
+        self, language, sentence, mark, separator, tmp_path, caplog
+    ):
+        options = CorpusOptions(language=language)
+        path = tmp_path / "in.txt"
+        for separated in (sentence.replace(mark, separator), sentence):
+            assert not caplog.messages
+            path.write_text(f"{separated}\n" * 400, encoding="utf-8")
+            prepare_corpus([path], tmp_path / "out", options, num_workers=1, force=True)
+        assert "must be separated by spaces first" in caplog.text
+
     def test_awkward_lines_do_not_stop_a_run(self, tmp_path):
         awkward = ["word " * 100_000, "", "   ", "x" * 10_000, "\0\0", "\u2028", "End."]
         (tmp_path / "in.txt").write_text("\n".join(awkward) + "\nOne.\r\nTwo.", encoding="utf-8")
