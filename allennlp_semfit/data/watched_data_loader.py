@@ -31,8 +31,9 @@ class WatchedDataLoader(MultiProcessDataLoader):
     """
     AllenNLP's `multiprocess` data loader, with these differences:
 
-    * The workers end with the iteration or the run. AllenNLP's workers, and so the run, never end
-      if the run does not read all batches, for example because of `batches_per_epoch`.
+    * The workers end with the iteration, with a training of the `resumable` trainer, or with the
+      process. AllenNLP's workers, and so the run, never end if the run does not read all batches,
+      for example because of `batches_per_epoch`.
     * If a worker is killed, usually for lack of memory, the log reports this and the run ends as
       with Ctrl-C. AllenNLP would wait for the worker forever.
     * For any number of workers, the seeds of the config determine the batches and their order. The
@@ -56,6 +57,16 @@ class WatchedDataLoader(MultiProcessDataLoader):
     _gpu: Optional[torch.device] = None
     _seed: Sequence[int] = ()
     _times_started = 0
+    _stops: Sequence[Finalize] = ()
+
+    def stop_workers(self) -> None:
+        """
+        Ends the workers of all iterations. Without it, they would run until the garbage collection
+        after a training that ended before the iteration, and so in the next trainings.
+        """
+        self._batch_generator = None
+        for stop in self._stops:
+            stop()
 
     def set_target_device(self, device: torch.device) -> None:
         self._gpu = device if device.type == "cuda" else None
@@ -118,7 +129,7 @@ class WatchedDataLoader(MultiProcessDataLoader):
         get_temp_dir()
         workers: List[BaseProcess] = []
         stopped = Event()
-        # Called when this generator is closed, or when this process exits before that.
+        # Called when this generator is closed, or before that: by `stop_workers` or at the exit.
         stop = Finalize(None, _stop, args=(workers, stopped), exitpriority=0)
         try:
             for worker_id, queue in enumerate(queues):
@@ -130,6 +141,8 @@ class WatchedDataLoader(MultiProcessDataLoader):
                 )
                 workers.append(worker)
                 worker.start()
+            # Not earlier: a spawned worker gets a copy of this loader.
+            self._stops = [*(each for each in self._stops if each.still_active()), stop]
             watch = Thread(target=_watch, args=(workers, stopped), daemon=True)
             watch.start()
             turns = deque(queues)

@@ -109,7 +109,12 @@ class ResumableTrainer(GradientDescentTrainer, KnownParams):
         with warnings.catch_warnings():
             # The warning about AllenNLP's deprecated call of autocast breaks the progress bar.
             warnings.filterwarnings("ignore", r"`torch\.cuda\.amp\.autocast", FutureWarning)
-            return super().train()
+            try:
+                return super().train()
+            finally:
+                for loader in (self.data_loader, self._validation_data_loader):
+                    if isinstance(loader, WatchedDataLoader):
+                        loader.stop_workers()
 
     def batch_outputs(self, batch: Any, for_training: bool) -> Dict[str, torch.Tensor]:
         if not self._bf16:

@@ -1,12 +1,14 @@
 import copy
+import gc
 import glob
 import json
+import multiprocessing
 import os
 import shutil
 import sys
 import time
 from argparse import Namespace
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from pathlib import Path
 
@@ -265,6 +267,19 @@ def test_a_run_killed_in_a_validation_has_the_same_weights(monkeypatch):
             run()
     run(recover=True)
     torch.testing.assert_close(torch.load("run/model_state_e3_b0.th"), expected, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("steps", [4, 8])
+def test_the_workers_end_with_the_training(steps, monkeypatch):
+    """Also if an error in its second epoch is kept, as in a notebook."""
+    monkeypatch.setattr(GradientDescentTrainer, "clip_gradient", interruption_after(steps))
+    gc.disable()
+    try:
+        with pytest.raises(InterruptedError) if steps == 4 else nullcontext() as _kept:
+            train(num_epochs=2, data_loader={**WORKER, "num_workers": 2, "batches_per_epoch": 3})
+        assert not multiprocessing.active_children()
+    finally:
+        gc.enable()
 
 
 def test_a_renamed_directory_resumes():
