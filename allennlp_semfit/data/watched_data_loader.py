@@ -57,16 +57,16 @@ class WatchedDataLoader(MultiProcessDataLoader):
     _gpu: Optional[torch.device] = None
     _seed: Sequence[int] = ()
     _times_started = 0
-    _stops: Sequence[Finalize] = ()
+    _end_iteration: Optional[Finalize] = None
 
     def stop_workers(self) -> None:
         """
-        Ends the workers of all iterations. Without it, they would run until the garbage collection
-        after a training that ended before the iteration, and so in the next trainings.
+        Ends the workers of the last iteration. After a training that ended before it, they would
+        run until the garbage collection, and so in the next training of this process.
         """
         self._batch_generator = None
-        for stop in self._stops:
-            stop()
+        if self._end_iteration is not None:
+            self._end_iteration()
 
     def set_target_device(self, device: torch.device) -> None:
         self._gpu = device if device.type == "cuda" else None
@@ -142,7 +142,7 @@ class WatchedDataLoader(MultiProcessDataLoader):
                 workers.append(worker)
                 worker.start()
             # Not earlier: a spawned worker gets a copy of this loader.
-            self._stops = [*(each for each in self._stops if each.still_active()), stop]
+            self._end_iteration = stop
             watch = Thread(target=_watch, args=(workers, stopped), daemon=True)
             watch.start()
             turns = deque(queues)
