@@ -55,7 +55,7 @@ _LETTER_WITH_STOP = re.compile(r"[a-zäöü]\.")
 # in "am 8. mai" and "w 1849 r. w Krakowie". Georgian sentences begin with such letters.
 _NUMBER_STOP = regex.compile(r"(?V1)(?<=\p{Nd})\.(?=\p{Nd}| [\p{Ll}--\p{Georgian}])")
 _ABBREVIATION_STOP = regex.compile(
-    r"(?V1)(?<=(?<![\p{L}\p{M}])\p{L}|\.\p{L}{1,3})\.(?= [\p{Ll}--\p{Georgian}])"
+    r"(?V1)(?<=(?<![\w'’])\p{L}|\.\p{L}{1,3})\.(?= [\p{Ll}--\p{Georgian}])"
 )
 # Abbreviations that are missing from the rules.
 _ABBREVIATIONS = {

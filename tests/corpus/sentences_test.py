@@ -64,6 +64,7 @@ class TestSentenceSplitter:
             ("hr", "Rođen je 8. veljače 1849. u Zagrebu.| Umro je u 19. stoljeću."),
             ("pl", "Urodził się 8. lutego 1849 r. w Krakowie.| Zmarł."),
             ("ru", "Он умер, т. е. в XIX в. в России.| Мы знаем."),
+            ("en", "i can't.| he can.| it was the 1990s.| i don’t.| c u l8r.| bye"),
             ("sv", "Han bor t.ex. där.| Hon gick."),
             ("lb", "Den 8. Februar, am 19. Joerhonnert.| Hie koum."),
             ("hi", "मूल्य ३.५ करोड़ है।| वह गया।"),
