@@ -47,7 +47,7 @@ _PART = regex.compile(r"(?:.{,8000}|[^。．｡！？]*+)[。．｡！？][」�
 # For languages without rules, sentencex uses English abbreviations, such as "mi." and "kan.", and
 # spaCy takes "e." for one. In these languages, they are words. The rules for Amharic contain no
 # abbreviations in Latin letters.
-_WITHOUT_ABBREVIATIONS = frozenset(["kmr", "lg", "tl", "tn", "xx", "yo"])
+_WITHOUT_ABBREVIATIONS = frozenset(["kmr", "lg", "tn", "xx", "yo"])
 # Ancient Greek has the question mark of Greek.
 _RULES = {**dict.fromkeys(_WITHOUT_ABBREVIATIONS, "am"), "grc": "el"}
 _LETTER_WITH_STOP = re.compile(r"[a-zäöü]\.")

@@ -129,6 +129,8 @@ class WatchedDataLoader(MultiProcessDataLoader):
         get_temp_dir()
         workers: List[BaseProcess] = []
         stopped = Event()
+        # A spawned worker gets a copy of this loader, and this cannot be pickled.
+        self._end_iteration = None
         # Called when this generator is closed, or before that: by `stop_workers` or at the exit.
         stop = Finalize(None, _stop, args=(workers, stopped), exitpriority=0)
         try:
@@ -141,7 +143,6 @@ class WatchedDataLoader(MultiProcessDataLoader):
                 )
                 workers.append(worker)
                 worker.start()
-            # Not earlier: a spawned worker gets a copy of this loader.
             self._end_iteration = stop
             watch = Thread(target=_watch, args=(workers, stopped), daemon=True)
             watch.start()

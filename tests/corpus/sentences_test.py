@@ -59,7 +59,6 @@ class TestSentenceSplitter:
             ("yo", "Mr. Ade ati J. B. Ojo ri mi.| O lọ kan."),
             ("xx", "Nyemele o.| Meyi aƒeme.| Dafa gis mi.| Dem na.| A. Fall ak Dr. Sarr."),
             ("kmr", "Ew bajarek e.| Ez li malê me.| Ew hat."),
-            ("tl", "Hindi pa.| Kumain na siya."),
             ("nb", "Han ble født 8. mai 1849 i Oslo.| Han døde i det 19. århundre."),
             ("hr", "Rođen je 8. veljače 1849. u Zagrebu.| Umro je u 19. stoljeću."),
             ("pl", "Urodził się 8. lutego 1849 r. w Krakowie.| Zmarł."),
